@@ -1,0 +1,148 @@
+//! What a runner is told to run, and within which bounds.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::SessionId;
+
+/// Which shell reads a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shell {
+    /// bash.
+    Bash,
+    /// zsh.
+    Zsh,
+    /// PowerShell 6 or later.
+    Pwsh,
+}
+
+/// How much policy lets through without asking. Ordered from the loosest to the tightest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// Whatever no rule denies or asks about.
+    Bypass,
+    /// Edits inside the workspace, too.
+    AcceptEdits,
+    /// What is proven read-only or allowed by a rule.
+    Default,
+    /// Only what is proven read-only.
+    Plan,
+}
+
+impl Mode {
+    /// The stable name of the mode, as in configuration and the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bypass => "bypass",
+            Self::AcceptEdits => "accept_edits",
+            Self::Default => "default",
+            Self::Plan => "plan",
+        }
+    }
+}
+
+/// What a runner must give a command, or refuse it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Requirement {
+    /// Workspace, HOME and /tmp read-only, an empty network, a fixed PATH.
+    ReadOnlyMount,
+    /// The decided programs are found under trusted directories.
+    TrustedPath,
+}
+
+/// Exactly what was decided. Its hash ([`Grant::binding`](crate::binding)) is what the permit and any
+/// approval are bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The session it runs in.
+    pub session_id: SessionId,
+    /// At most 128 KiB, without NUL bytes.
+    pub command: Vec<u8>,
+    /// What reads the command.
+    pub shell: Shell,
+    /// The current directory, inside the sandbox.
+    pub directory: Vec<u8>,
+    /// Of the session and the request together.
+    pub env: BTreeMap<String, Vec<u8>>,
+    /// What the sandbox is built from.
+    pub profile: SandboxProfile,
+    /// It runs on read-only mounts or not at all.
+    pub read_only: bool,
+    /// What else it needs; sorted, without doubles.
+    pub requires: Vec<Requirement>,
+    /// Two streams instead of one.
+    pub separate_stderr: bool,
+    /// Wall time, from the start of the command.
+    pub timeout: Duration,
+    /// Whether its last directory becomes the session's.
+    pub keep_directory: bool,
+    /// Outside the sandbox.
+    pub unsandboxed: bool,
+    /// SHA-256 of the session's shell snapshot; empty without one.
+    pub snapshot_digest: Vec<u8>,
+}
+
+/// The part of a resolved profile that the sandbox is built from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxProfile {
+    /// The profile's name.
+    pub name: String,
+    /// Shown read-only, besides the minimal root.
+    pub root_binds: Vec<Bind>,
+    /// What it can reach.
+    pub network: NetworkMode,
+    /// Fixed variables.
+    pub env: BTreeMap<String, Vec<u8>>,
+    /// The PATH of every command.
+    pub path: String,
+    /// Variables that change what runs, but may be set by sessions and requests all the same.
+    pub allowed_env: Vec<String>,
+    /// At most so much of everything.
+    pub limits: SandboxLimits,
+}
+
+/// A host folder or file shown read-only inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bind {
+    /// On the host, absolute.
+    pub source: String,
+    /// Inside, absolute.
+    pub target: String,
+}
+
+/// What a sandbox can reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NetworkMode {
+    /// The session's own loopback and nothing else.
+    Loopback,
+}
+
+/// Bounds of one command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SandboxLimits {
+    /// Descriptors per process.
+    pub open_files: u32,
+    /// Processes and threads of the session's user.
+    pub processes: u32,
+    /// Bytes of one file.
+    pub file_size: u64,
+    /// Bytes of output kept per stream.
+    pub output_bytes: u64,
+    /// Between SIGTERM and SIGKILL.
+    pub grace: Duration,
+    /// Bytes of a read-only command's private folder for temporary files.
+    pub private_tmp_bytes: u64,
+}
+
+impl Default for SandboxLimits {
+    fn default() -> Self {
+        Self {
+            open_files: 1024,
+            processes: 1024,
+            file_size: 4 << 30,
+            output_bytes: 64 << 20,
+            grace: Duration::from_secs(5),
+            private_tmp_bytes: 64 << 20,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The contract: the generated code of `airlock.v1` and `airlock.runner.v1`, the domain types that
+//! every other crate works with, and the conversion between the two.
+//!
+//! Generated types stop at the gRPC edge: beyond it there are only [`domain`] types. Nothing here
+//! does I/O.
+
+#![forbid(unsafe_code)]
+
+pub mod binding;
+pub mod convert;
+pub mod cursor;
+pub mod domain;
+pub mod limits;
+
+pub use generated::{runner::v1 as runner_v1, v1};
+
+/// Generated code, in modules nested as the packages are.
+#[expect(
+    missing_docs,
+    clippy::all,
+    clippy::pedantic,
+    unreachable_pub,
+    unused_qualifications,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    reason = "generated code"
+)]
+mod generated {
+    pub mod v1 {
+        tonic::include_proto!("airlock.v1");
+    }
+    pub mod runner {
+        pub mod v1 {
+            tonic::include_proto!("airlock.runner.v1");
+        }
+    }
+}
+
+/// The serialized `FileDescriptorSet` of all of the contract, for reflection.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/airlock.bin"));
+
+/// The version of the link's protocol. A server accepts runners of this version and of the one before.
+pub const LINK_PROTOCOL_VERSION: u32 = 1;

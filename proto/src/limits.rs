@@ -1,0 +1,56 @@
+//! The contract's named limits. Bytes and counts; those of a deployment are in its configuration and
+//! can only be lower.
+
+use std::time::Duration;
+
+/// Of a command. One byte less than the kernel's limit for one argument of a program, so that the
+/// shell can be given it whole.
+pub const COMMAND_BYTES: usize = 128 * 1024 - 1;
+/// Of a `request_id`.
+pub const REQUEST_ID_BYTES: usize = 128;
+/// Of a description.
+pub const DESCRIPTION_BYTES: usize = 1024;
+/// Of the reason of a denial by a person.
+pub const REASON_BYTES: usize = 1024;
+/// Variables in a request or a session.
+pub const ENV_ENTRIES: usize = 256;
+/// Of all names and values of those together.
+pub const ENV_BYTES: usize = 128 * 1024;
+/// Labels of an execution, session or runner.
+pub const LABELS: usize = 32;
+/// Of a label's key.
+pub const LABEL_KEY_BYTES: usize = 63;
+/// Of a label's value.
+pub const LABEL_VALUE_BYTES: usize = 255;
+/// Of a profile's or base folder's name.
+pub const NAME_BYTES: usize = 128;
+/// Entries of a page when none is asked for.
+pub const PAGE_SIZE_DEFAULT: i32 = 100;
+/// Entries of a page at most.
+pub const PAGE_SIZE_MAX: i32 = 1000;
+/// Of a page token.
+pub const PAGE_TOKEN_BYTES: usize = 256;
+/// Of a directory.
+pub const DIRECTORY_BYTES: usize = 4096;
+/// Of a cursor.
+pub const CURSOR_BYTES: usize = 64;
+/// Of one output chunk, live.
+pub const CHUNK_BYTES: usize = 32 * 1024;
+/// Of one gRPC message, both ways.
+pub const MESSAGE_BYTES: usize = 1024 * 1024;
+/// Of all `google.rpc` details of one error.
+pub const ERROR_DETAIL_BYTES: usize = 4 * 1024;
+/// Wall time when none is asked for.
+pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(120);
+/// Wall time at most, unless the profile says otherwise.
+pub const TIMEOUT_MAX: Duration = Duration::from_secs(30 * 60);
+/// Of one Wait when none is asked for.
+pub const WAIT_DEFAULT: Duration = Duration::from_secs(30);
+/// Of one Wait at most.
+pub const WAIT_MAX: Duration = Duration::from_secs(60);
+/// A session's idle time-out when none is asked for.
+pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(3600);
+/// A session's idle time-out at most.
+pub const IDLE_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Reads at once on one output stream.
+pub const READS_AT_ONCE: usize = 16;

@@ -1,0 +1,30 @@
+//! Airlock's policy: parse a command, find what it does, decide whether it may run.
+//!
+//! The crate is pure. It does no I/O, starts nothing, reads no clock and no
+//! environment, and answers for any bytes whatever within a bound on time and
+//! memory. What it does not fully understand it never allows by itself.
+//!
+//! The way of a request: [`decide`] measures the text ([`Limit`s](limits)), parses it
+//! into a closed tree, lists every command found at any depth, and asks rules,
+//! mode, validators, tables and paths in that order. Deny is always first.
+#![forbid(unsafe_code)]
+
+pub mod check;
+mod decide;
+mod decision;
+pub mod limits;
+mod parse;
+mod permit;
+mod profile;
+mod request;
+mod rules;
+
+pub use decide::decide;
+pub use decision::{
+    Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, PathUse, PolicyVersion,
+    Reason, Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
+};
+pub use permit::{Answer, Binding, Permit, PermitError};
+pub use profile::{Profile, ProfileError};
+pub use request::{Mode, Request, Shell, Unsandboxed};
+pub use rules::{Rule, RuleError, Rules, Tool};

@@ -1,0 +1,190 @@
+//! Profiles: rules, the modes they permit, and what they leave to the sandbox.
+//! This module holds them and makes the built-in ones; [`load`] reads TOML. It
+//! opens no file: who has one passes its text.
+
+mod builtin;
+mod load;
+mod selftest;
+
+use sha2::{Digest, Sha256};
+
+use crate::decision::PolicyVersion;
+use crate::request::Mode;
+use crate::rules::{Rule, Rules};
+
+/// Raised whenever the engine or its tables change what is decided.
+const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " tables 1");
+
+/// A resolved profile, as far as the policy is concerned.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    name: String,
+    description: String,
+    modes: Vec<Mode>,
+    default_mode: Mode,
+    rules: Rules,
+    shadow: Rules,
+    auto_allow: bool,
+    allow_unsandboxed: bool,
+    unsandboxed_without_asking: bool,
+    additional_directories: Vec<String>,
+    warnings: Vec<String>,
+    version: PolicyVersion,
+}
+
+/// Why a profile does not load: file, line, what is wrong, and the cure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {what}; {cure}")]
+pub struct ProfileError {
+    /// The file as the caller named it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub cure: String,
+}
+
+impl Profile {
+    /// The built-in profile of that name: `strict`, `sandboxed`, `demo`, `read_only`.
+    #[must_use]
+    pub fn builtin(name: &str) -> Option<Self> {
+        builtin::profile(name)
+    }
+
+    /// The names [`Profile::builtin`] knows.
+    #[must_use]
+    pub fn builtin_names() -> &'static [&'static str] {
+        builtin::NAMES
+    }
+
+    /// Reads a profile. `lookup_parent` finds the profile that `extends` names;
+    /// where it answers `None`, the built-in ones are tried. Top-level tables
+    /// other than `[policy]` belong to others and are not looked at.
+    ///
+    /// # Errors
+    ///
+    /// Names `file_name`, the line, what is wrong and what to do, for a profile
+    /// that cannot be read and for one that fails its own test cases.
+    pub fn from_toml(
+        text: &str,
+        file_name: &str,
+        lookup_parent: &dyn Fn(&str) -> Option<Self>,
+    ) -> Result<Self, ProfileError> {
+        load::from_toml(text, file_name, lookup_parent)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is for, in its author's words.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The modes it permits.
+    #[must_use]
+    pub fn modes(&self) -> &[Mode] {
+        &self.modes
+    }
+
+    /// The mode where neither session nor request names one.
+    #[must_use]
+    pub fn default_mode(&self) -> Mode {
+        self.default_mode
+    }
+
+    /// Its rules, parents' first.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Rules that are evaluated and reported but do not decide.
+    #[must_use]
+    pub fn shadow(&self) -> &Rules {
+        &self.shadow
+    }
+
+    /// Whether what is sandboxed runs without asking.
+    #[must_use]
+    pub fn auto_allow(&self) -> bool {
+        self.auto_allow
+    }
+
+    /// Whether runs outside the sandbox may be asked for.
+    #[must_use]
+    pub fn allow_unsandboxed(&self) -> bool {
+        self.allow_unsandboxed
+    }
+
+    /// Whether such runs go on without asking, where neither git nor a path
+    /// outside is involved.
+    #[must_use]
+    pub fn unsandboxed_without_asking(&self) -> bool {
+        self.unsandboxed_without_asking
+    }
+
+    /// Directories that count as inside, beside the workspace.
+    #[must_use]
+    pub fn additional_directories(&self) -> &[String] {
+        &self.additional_directories
+    }
+
+    /// Remarks on over-broad rules, for whoever loads the profile.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Hash of the resolved rules and of the engine's version.
+    #[must_use]
+    pub fn policy_version(&self) -> PolicyVersion {
+        self.version
+    }
+
+    /// Computes what follows from the other fields.
+    fn seal(mut self) -> Self {
+        self.warnings = builtin::over_broad(&self.rules);
+        self.version = self.hash();
+        self
+    }
+
+    fn hash(&self) -> PolicyVersion {
+        let mut hash = Sha256::new();
+        let mut field = |text: &str| {
+            hash.update(text.len().to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        field(ENGINE_VERSION);
+        field(&self.name);
+        for (label, rules) in [("rules", &self.rules), ("shadow", &self.shadow)] {
+            for (kind, list) in [
+                ("allow", &rules.allow),
+                ("ask", &rules.ask),
+                ("deny", &rules.deny),
+            ] {
+                field(label);
+                field(kind);
+                list.iter().map(Rule::text).for_each(&mut field);
+            }
+        }
+        field(&format!("{:?} {:?}", self.modes, self.default_mode));
+        field(&format!(
+            "{} {} {}",
+            self.auto_allow, self.allow_unsandboxed, self.unsandboxed_without_asking
+        ));
+        self.additional_directories
+            .iter()
+            .for_each(|dir| field(dir));
+        PolicyVersion(hash.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

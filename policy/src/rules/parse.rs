@@ -1,0 +1,115 @@
+//! From the text of a rule to its pattern. Quotes and escapes in a rule work as in
+//! the shell, so that a rule can name a word with a blank or a star in it.
+
+use super::globs::PathPattern;
+use super::matching::{Piece, WordPattern};
+use super::{Pattern, Rule, RuleError, Tool};
+
+pub(super) fn rule(text: &str) -> Result<Rule, RuleError> {
+    let text = text.trim();
+    let (name, body) = split_tool(text)?;
+    let tool = match name {
+        "Bash" => Tool::Bash,
+        "PowerShell" => Tool::PowerShell,
+        "Read" => Tool::Read,
+        "Edit" | "Write" => Tool::Edit,
+        other => {
+            return Err(RuleError::Tool {
+                rule: text.to_owned(),
+                tool: other.to_owned(),
+            });
+        }
+    };
+    let pattern = match tool {
+        Tool::Bash | Tool::PowerShell => Pattern::Words(words(text, body)?),
+        Tool::Read | Tool::Edit => Pattern::Path(path(text, body)?),
+    };
+    Ok(Rule {
+        tool,
+        text: text.to_owned(),
+        pattern,
+    })
+}
+
+fn split_tool(text: &str) -> Result<(&str, Option<&str>), RuleError> {
+    let form = || RuleError::Form(text.to_owned());
+    let Some((name, rest)) = text.split_once('(') else {
+        return if text.is_empty() || text.contains(char::is_whitespace) {
+            Err(form())
+        } else {
+            Ok((text, None))
+        };
+    };
+    let body = rest.strip_suffix(')').ok_or_else(form)?;
+    Ok((name, Some(body)))
+}
+
+fn path(text: &str, body: Option<&str>) -> Result<PathPattern, RuleError> {
+    let glob = body.unwrap_or("**");
+    if glob.trim().is_empty() {
+        return Err(RuleError::Empty(text.to_owned()));
+    }
+    PathPattern::new(glob).map_err(|reason| RuleError::Glob {
+        rule: text.to_owned(),
+        reason,
+    })
+}
+
+fn words(text: &str, body: Option<&str>) -> Result<WordPattern, RuleError> {
+    let Some(body) = body else {
+        return Ok(WordPattern::any());
+    };
+    let (body, prefix) = match body.strip_suffix(":*") {
+        Some(head) => (head, true),
+        None => (body, false),
+    };
+    let mut pieces = split(text, body)?;
+    if pieces.is_empty() {
+        return Err(RuleError::Empty(text.to_owned()));
+    }
+    if prefix {
+        pieces.push(Piece::AnyWords);
+    }
+    Ok(WordPattern::new(pieces))
+}
+
+/// Splits a pattern into words; a word that is one bare `*` spans words.
+fn split(rule: &str, body: &str) -> Result<Vec<Piece>, RuleError> {
+    let unfinished = || RuleError::Quote(rule.to_owned());
+    let mut pieces = Vec::new();
+    let mut word: Option<Vec<Option<u8>>> = None;
+    let mut bytes = body.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b' ' | b'\t' | b'\n' => pieces.extend(word.take().map(piece)),
+            b'\\' => {
+                let escaped = bytes.next().ok_or_else(unfinished)?;
+                word.get_or_insert_default().push(Some(escaped));
+            }
+            b'\'' | b'"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match bytes.next().ok_or_else(unfinished)? {
+                        end if end == byte => break,
+                        b'\\' if byte == b'"' => {
+                            word.push(Some(bytes.next().ok_or_else(unfinished)?));
+                        }
+                        inner => word.push(Some(inner)),
+                    }
+                }
+            }
+            b'*' => word.get_or_insert_default().push(None),
+            _ => word.get_or_insert_default().push(Some(byte)),
+        }
+    }
+    pieces.extend(word.map(piece));
+    Ok(pieces)
+}
+
+fn piece(word: Vec<Option<u8>>) -> Piece {
+    if word.as_slice() == [None] {
+        Piece::AnyWords
+    } else {
+        Piece::Word(word)
+    }
+}

@@ -1,1 +1,12 @@
-//! placeholder
+//! Airlock's front service. Every decision is made here.
+//!
+//! The modules follow the way of a request: [`authn`] -> [`grpc`] (thin) -> [`decision`] (calls the
+//! policy) -> [`approval`] -> [`placement`] -> [`execution`] (one closed state machine) -> [`stream`]
+//! -> [`audit`] -> [`store`].
+
+#![forbid(unsafe_code)]
+
+pub mod api;
+pub mod changes;
+pub mod model;
+pub mod store;

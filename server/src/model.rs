@@ -1,0 +1,353 @@
+//! The records that the server keeps: sessions, executions, approvals, runners, audit entries.
+//!
+//! Plain data. Nothing here reads or writes a store, and no generated protobuf type is used.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use airlock_proto::domain::{
+    ApprovalId, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode, OutputState,
+    RunnerId, SessionId, Shell,
+};
+
+/// Microseconds since 1970 by the store's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Micros(pub i64);
+
+/// What a principal may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Runs commands.
+    Executor,
+    /// Answers approvals.
+    Approver,
+    /// Reads the audit.
+    Auditor,
+    /// Runs the service.
+    Admin,
+    /// Is a runner.
+    Runner,
+}
+
+/// Who a request comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    /// The configured name.
+    pub name: String,
+    /// Whose executions it sees.
+    pub tenant: String,
+    /// What it may do; sorted.
+    pub roles: Vec<Role>,
+    /// The profiles it may use; the first is its default.
+    pub profiles: Vec<String>,
+    /// Where it calls from, for the audit.
+    pub peer: String,
+}
+
+/// The state of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionState {
+    /// Its runner was asked to make it.
+    Opening,
+    /// Usable.
+    Open,
+    /// Its commands are being ended.
+    Closing,
+    /// Gone, as asked.
+    Closed,
+    /// Gone with its runner.
+    Lost,
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRecord {
+    /// Made by the server.
+    pub id: SessionId,
+    /// Grows by one with each change.
+    pub version: u64,
+    /// Whose it is.
+    pub tenant: String,
+    /// Who made it.
+    pub principal: String,
+    /// The client's key.
+    pub request_id: Option<String>,
+    /// SHA-256 of the request that made it.
+    pub request_hash: [u8; 32],
+    /// Where it is in its life.
+    pub state: SessionState,
+    /// Why it is closed or lost.
+    pub state_message: String,
+    /// The profile's name.
+    pub profile: String,
+    /// The loosest mode of its commands.
+    pub mode: Mode,
+    /// What reads its commands.
+    pub shell: Shell,
+    /// The current directory, inside the sandbox.
+    pub directory: Vec<u8>,
+    /// Set in every command.
+    pub env: BTreeMap<String, Vec<u8>>,
+    /// Where it is.
+    pub runner_id: RunnerId,
+    /// The base folder it was copied from; empty for none.
+    pub base: String,
+    /// The client's.
+    pub labels: BTreeMap<String, String>,
+    /// Closed after so long without a live execution.
+    pub idle_timeout: Duration,
+    /// Made for one execution.
+    pub throwaway: bool,
+    /// When it was made.
+    pub created: Micros,
+    /// When its last execution was created or ended.
+    pub last_used: Micros,
+}
+
+/// What a client asked to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionSpec {
+    /// At most [`airlock_proto::limits::COMMAND_BYTES`], without NUL.
+    pub command: Vec<u8>,
+    /// What reads it.
+    pub shell: Shell,
+    /// Wall time.
+    pub timeout: Duration,
+    /// The agent's words.
+    pub description: String,
+    /// Wait for a person where policy asks for one; else the request fails.
+    pub wait_for_approval: bool,
+    /// The session's and the request's, the tighter of the two.
+    pub mode: Mode,
+    /// The session's and the request's together.
+    pub env: BTreeMap<String, Vec<u8>>,
+    /// Two streams instead of one.
+    pub separate_stderr: bool,
+    /// Not in the session's order.
+    pub allow_concurrent: bool,
+    /// The client's.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What policy said, as it is kept: `verdict` and `read_only` for the server's own use, the whole in
+/// the contract's encoding, opaque to the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionRecord {
+    /// `ALLOW`, `ASK` or `DENY`.
+    pub verdict: Verdict,
+    /// The code of the deciding reason.
+    pub reason_code: String,
+    /// The message of the deciding reason.
+    pub reason_message: String,
+    /// Runs on read-only mounts.
+    pub read_only: bool,
+    /// May run beside the session's other commands.
+    pub concurrency_safe: bool,
+    /// The rules that decided.
+    pub policy_version: Vec<u8>,
+    /// `airlock.v1.Decision`, encoded.
+    pub encoded: Vec<u8>,
+}
+
+/// Policy's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It may run.
+    Allow,
+    /// A person must say.
+    Ask,
+    /// It must not.
+    Deny,
+}
+
+/// An execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionRecord {
+    /// Made by the server.
+    pub id: ExecutionId,
+    /// Grows by one with each change of state.
+    pub version: u64,
+    /// Where it runs.
+    pub session_id: SessionId,
+    /// Whose it is.
+    pub tenant: String,
+    /// Who asked.
+    pub principal: String,
+    /// The client's key.
+    pub request_id: Option<String>,
+    /// SHA-256 of every field of the request that changes what runs.
+    pub request_hash: [u8; 32],
+    /// What was asked for.
+    pub spec: ExecutionSpec,
+    /// The directory of the latest decision.
+    pub directory: Vec<u8>,
+    /// Where it is in its life.
+    pub state: ExecutionState,
+    /// Whether its runner can be reached; none while it is on no runner.
+    pub link: Option<LinkState>,
+    /// The latest decision.
+    pub decision: DecisionRecord,
+    /// The runner it was offered to.
+    pub runner_id: Option<RunnerId>,
+    /// The life of the runner it was offered to.
+    pub runner_epoch: Option<Epoch>,
+    /// How many times it was offered.
+    pub attempt: u32,
+    /// The server that drives it.
+    pub owner_server: Option<String>,
+    /// Until when that server drives it.
+    pub lease_until: Micros,
+    /// The approval it waits or waited for.
+    pub approval_id: Option<ApprovalId>,
+    /// Somebody asked for its end before it had one.
+    pub cancel_requested: bool,
+    /// Where its output is.
+    pub output: OutputState,
+    /// Exactly when it is `FINISHED`.
+    pub result: Option<ExecutionResult>,
+    /// W3C trace context of the request.
+    pub traceparent: String,
+    /// When it was created.
+    pub created: Micros,
+    /// When it last became `QUEUED`.
+    pub queued: Micros,
+    /// When it became `RUNNING`.
+    pub started: Option<Micros>,
+    /// When it became `FINISHED`.
+    pub ended: Option<Micros>,
+}
+
+/// One step in an execution's life, as readers see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateChange {
+    /// The execution's version after it.
+    pub version: u64,
+    /// The state after it.
+    pub state: ExecutionState,
+    /// The link after it.
+    pub link: Option<LinkState>,
+    /// When.
+    pub at: Micros,
+    /// With `PENDING_APPROVAL`.
+    pub approval_id: Option<ApprovalId>,
+}
+
+/// The state of an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ApprovalState {
+    /// Nobody has answered yet.
+    Open,
+    /// Allowed, once.
+    Allowed,
+    /// Denied.
+    Denied,
+    /// Nobody answered in time.
+    Expired,
+    /// Its execution ended first.
+    Withdrawn,
+}
+
+/// A command that waits, or waited, for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalRecord {
+    /// Made by the server.
+    pub id: ApprovalId,
+    /// What waits for it.
+    pub execution_id: ExecutionId,
+    /// Where that would run.
+    pub session_id: SessionId,
+    /// Whose it is.
+    pub tenant: String,
+    /// Who asked.
+    pub principal: String,
+    /// Where it is in its life.
+    pub state: ApprovalState,
+    /// What the answer is bound to.
+    pub binding: [u8; 32],
+    /// Exactly what was asked.
+    pub command: Vec<u8>,
+    /// What would read it.
+    pub shell: Shell,
+    /// Where.
+    pub directory: Vec<u8>,
+    /// The agent's words.
+    pub description: String,
+    /// What policy said.
+    pub decision: DecisionRecord,
+    /// When it was asked.
+    pub created: Micros,
+    /// When it expires.
+    pub expires: Micros,
+    /// Who answered; empty while open.
+    pub decided_by: String,
+    /// What they wrote.
+    pub reason: String,
+}
+
+/// A runner as the store knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunnerRecord {
+    /// Its configured name.
+    pub id: RunnerId,
+    /// Its latest life.
+    pub epoch: Epoch,
+    /// The server that has its link; none while it has none.
+    pub server_id: Option<String>,
+    /// Takes no new work.
+    pub draining: bool,
+    /// Airlock's version.
+    pub version: String,
+    /// Configured.
+    pub labels: BTreeMap<String, String>,
+    /// Commands at once.
+    pub slots: u32,
+    /// Base folders it offers.
+    pub bases: Vec<String>,
+    /// What it can enforce.
+    pub capabilities: Vec<CapabilityRecord>,
+    /// The last time it was heard.
+    pub last_seen: Micros,
+}
+
+/// One thing a runner's host can or cannot enforce.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CapabilityRecord {
+    /// A stable name.
+    pub name: String,
+    /// Whether it holds.
+    pub enforced: bool,
+    /// What was found.
+    pub detail: String,
+}
+
+/// An audit entry: opened before a command can start, closed after it ended. Denials have one too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRecord {
+    /// Consecutive within the store.
+    pub sequence: i64,
+    /// What it is about.
+    pub execution_id: ExecutionId,
+    /// Whose.
+    pub tenant: String,
+    /// Who asked.
+    pub principal: String,
+    /// From where.
+    pub peer: String,
+    /// What.
+    pub command: Vec<u8>,
+    /// The decision's verdict.
+    pub verdict: Verdict,
+    /// The code of its deciding reason.
+    pub reason_code: String,
+    /// Who approved or denied it, where a person did.
+    pub decided_by: String,
+    /// Where it ran.
+    pub runner_id: Option<RunnerId>,
+    /// When it was opened.
+    pub opened: Micros,
+    /// When it was closed; none while the command may still run.
+    pub closed: Option<Micros>,
+    /// The cause's name, once closed.
+    pub cause: String,
+    /// `NO`, `YES` or `UNKNOWN`, once closed.
+    pub started: String,
+}

@@ -1,0 +1,236 @@
+//! What the server remembers.
+//!
+//! The trait speaks in whole steps, each one transaction: nothing outside the implementations writes
+//! SQL, and no step leaves a half-written state behind, whenever the process dies. Times are the
+//! store's.
+
+use airlock_proto::domain::{
+    ApprovalId, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, OutputState,
+    RunnerId, SessionId,
+};
+
+use crate::model::{
+    ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, Micros,
+    RunnerRecord, SessionRecord, SessionState, StateChange,
+};
+
+/// Why a step was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The engine is gone, busy for too long, or full.
+    #[error("the store cannot be reached: {0}")]
+    Unavailable(String),
+    /// A row that this version of Airlock cannot read, or a migration that failed.
+    #[error("the store holds something unreadable: {0}")]
+    Corrupt(String),
+}
+
+/// What became of a creation with a client's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Created<T> {
+    /// It is new.
+    New(T),
+    /// The same request was made before; this is what it made.
+    Existing(T),
+    /// The key was used for another request.
+    Conflict,
+}
+
+/// What became of a compare-and-set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cas<T> {
+    /// Done; the row as it is now.
+    Done(T),
+    /// The version was another; the row as it is.
+    Stale(T),
+    /// There is no such row.
+    Missing,
+}
+
+/// A page of a list, newest first unless said otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// At most as many as were asked for.
+    pub items: Vec<T>,
+    /// Where the next page begins; none at the end. Opaque outside the store.
+    pub next: Option<String>,
+}
+
+/// Where in a list, and how much of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageQuery {
+    /// At least 1.
+    pub size: u32,
+    /// [`Page::next`] of the page before.
+    pub token: Option<String>,
+}
+
+/// Which sessions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionQuery {
+    /// Only this tenant's; all for the server itself.
+    pub tenant: Option<String>,
+    /// Empty: all but `CLOSED`.
+    pub states: Vec<SessionState>,
+    /// Only this principal's.
+    pub principal: Option<String>,
+    /// Only with all of these labels.
+    pub labels: Vec<(String, String)>,
+    /// Only on this runner.
+    pub runner_id: Option<RunnerId>,
+}
+
+/// Which executions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExecutionQuery {
+    /// Only this tenant's; all for the server itself.
+    pub tenant: Option<String>,
+    /// Only of this session.
+    pub session_id: Option<SessionId>,
+    /// Empty: all.
+    pub states: Vec<ExecutionState>,
+    /// Only this principal's.
+    pub principal: Option<String>,
+    /// Only with all of these labels.
+    pub labels: Vec<(String, String)>,
+    /// Only offered to this runner.
+    pub runner_id: Option<RunnerId>,
+}
+
+/// Which approvals, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ApprovalQuery {
+    /// Only this tenant's; all for the server itself.
+    pub tenant: Option<String>,
+    /// Only of this session.
+    pub session_id: Option<SessionId>,
+    /// Empty: `OPEN`.
+    pub states: Vec<ApprovalState>,
+}
+
+/// A new execution: its row, its first state, its open audit entry and, if it waits for a person, its
+/// approval are written in one transaction. One that is created `FINISHED` (denied) has its audit
+/// entry opened and closed at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewExecution {
+    /// `version`, `created`, `queued`, `started` and `ended` are set by the store.
+    pub record: ExecutionRecord,
+    /// Where the request came from, for the audit.
+    pub peer: String,
+    /// With `PENDING_APPROVAL`; `created` and `expires` are set by the store, `expires` from
+    /// `approval_valid_micros`.
+    pub approval: Option<ApprovalRecord>,
+    /// How long the approval stays open.
+    pub approval_valid_micros: i64,
+}
+
+/// A step in an execution's life. `None` leaves a field as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Transition {
+    /// The new state; must be one that may follow, or equal for a change of link alone.
+    pub state: Option<ExecutionState>,
+    /// The new link.
+    pub link: Option<Option<LinkState>>,
+    /// The runner and its epoch, when it is offered; also raises `attempt` by one.
+    pub offer: Option<(RunnerId, Epoch)>,
+    /// The driving server, and for how long.
+    pub lease: Option<(String, i64)>,
+    /// A new decision, and the directory it was made for.
+    pub decision: Option<(DecisionRecord, Vec<u8>)>,
+    /// A new approval, when it (again) waits for a person.
+    pub approval: Option<(ApprovalRecord, i64)>,
+    /// Somebody asked for its end.
+    pub cancel_requested: Option<bool>,
+    /// Where the output is.
+    pub output: Option<OutputState>,
+    /// With `FINISHED`: the result; closes the audit entry, withdraws an open approval, touches the
+    /// session, and (where the result's directory was kept) moves its current directory.
+    pub result: Option<ExecutionResult>,
+}
+
+/// An answer to an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalAnswer {
+    /// `Allowed`, `Denied` or `Expired`.
+    pub state: ApprovalState,
+    /// Who; empty for an expiry.
+    pub decided_by: String,
+    /// What they wrote.
+    pub reason: String,
+}
+
+/// A change to a session. `None` leaves a field as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionChange {
+    /// The new state and why.
+    pub state: Option<(SessionState, String)>,
+    /// The new current directory.
+    pub directory: Option<Vec<u8>>,
+    /// Another runner, before it was opened.
+    pub runner_id: Option<RunnerId>,
+}
+
+/// What the server remembers. Every method is one transaction and cancel-safe: dropped midway, it has
+/// happened or it has not. All can fail with [`StoreError::Unavailable`].
+#[async_trait::async_trait]
+pub trait Store: Send + Sync {
+    /// The store's clock.
+    async fn now(&self) -> Result<Micros, StoreError>;
+
+    /// Adds a session (`version`, `created`, `last_used` are set here), unless its key was used.
+    async fn create_session(&self, session: SessionRecord) -> Result<Created<SessionRecord>, StoreError>;
+    /// One session, of any tenant.
+    async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError>;
+    /// Sessions, newest first.
+    async fn sessions(&self, query: &SessionQuery, page: &PageQuery) -> Result<Page<SessionRecord>, StoreError>;
+    /// Sessions of one tenant that are `OPENING`, `OPEN` or `CLOSING`.
+    async fn live_session_count(&self, tenant: &str) -> Result<u64, StoreError>;
+    /// Changes a session if its version is still `version`.
+    async fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Result<Cas<SessionRecord>, StoreError>;
+    /// `OPEN` sessions without a live execution whose idle time-out is over.
+    async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError>;
+
+    /// Adds an execution with its audit entry, unless its key was used.
+    async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError>;
+    /// The execution made with this key, if any.
+    async fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Result<Option<ExecutionRecord>, StoreError>;
+    /// One execution, of any tenant.
+    async fn execution(&self, id: ExecutionId) -> Result<Option<ExecutionRecord>, StoreError>;
+    /// Executions, newest first.
+    async fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Result<Page<ExecutionRecord>, StoreError>;
+    /// Executions of a tenant that are not `FINISHED`.
+    async fn live_execution_count(&self, tenant: &str) -> Result<u64, StoreError>;
+    /// Takes a step if the version is still `version` and the step is one of the closed table.
+    async fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Result<Cas<ExecutionRecord>, StoreError>;
+    /// Changes only where the output is; not a change of state.
+    async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError>;
+    /// Renews the lease of everything that `server_id` drives.
+    async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError>;
+    /// The steps of an execution's life after `version`, in order.
+    async fn state_changes(&self, id: ExecutionId, after_version: u64) -> Result<Vec<StateChange>, StoreError>;
+
+    /// One approval, of any tenant.
+    async fn approval(&self, id: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError>;
+    /// Approvals, oldest first.
+    async fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Result<Page<ApprovalRecord>, StoreError>;
+    /// Answers an approval if it is still open ([`Cas::Stale`] if not); the execution is not touched.
+    async fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Result<Cas<ApprovalRecord>, StoreError>;
+    /// Open approvals whose time is over.
+    async fn expired_approvals(&self, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError>;
+
+    /// Adds or replaces a runner (`last_seen` is set here).
+    async fn put_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError>;
+    /// One runner.
+    async fn runner(&self, id: &RunnerId) -> Result<Option<RunnerRecord>, StoreError>;
+    /// Runners by id.
+    async fn runners(&self, page: &PageQuery) -> Result<Page<RunnerRecord>, StoreError>;
+    /// Notes that a runner was heard just now.
+    async fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> Result<(), StoreError>;
+    /// Notes that `server_id` no longer has the link of this runner's epoch.
+    async fn unlink_runner(&self, id: &RunnerId, epoch: Epoch, server_id: &str) -> Result<(), StoreError>;
+
+    /// Audit entries in order, from `after_sequence` on.
+    async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError>;
+    /// Ends with everything written.
+    async fn close(&self);
+}

@@ -106,7 +106,10 @@ impl FromStr for RunnerId {
         if fits {
             Ok(Self(text.to_owned()))
         } else {
-            Err(IdError::new(text, "a runner id (1 to 63 of a-z A-Z 0-9 . _ -)"))
+            Err(IdError::new(
+                text,
+                "a runner id (1 to 63 of a-z A-Z 0-9 . _ -)",
+            ))
         }
     }
 }

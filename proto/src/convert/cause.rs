@@ -1,0 +1,203 @@
+//! Causes and results.
+//!
+//! A cause that this version does not know becomes [`Cause::Internal`]: unknown means failure.
+
+use super::{ConvertError, required, wire_duration};
+use crate::{
+    domain::{Cause, ExecutionResult, Started},
+    v1,
+    v1::cause::Detail,
+};
+
+impl From<Cause> for v1::Cause {
+    fn from(cause: Cause) -> Self {
+        use v1::cause as wire;
+        let (code, message, detail) = match cause {
+            Cause::Exited { code } => (
+                v1::CauseCode::Exited,
+                String::new(),
+                Some(Detail::Exited(wire::Exited { code: code.into() })),
+            ),
+            Cause::Signaled { signal, core } => (
+                v1::CauseCode::Signaled,
+                String::new(),
+                Some(Detail::Signaled(wire::Signaled { signal, core })),
+            ),
+            Cause::TimedOut(kind) => (
+                v1::CauseCode::TimedOut,
+                String::new(),
+                Some(Detail::TimedOut(wire::TimedOut {
+                    kind: v1::TimeoutKind::from(kind).into(),
+                })),
+            ),
+            Cause::Cancelled(by) => (
+                v1::CauseCode::Cancelled,
+                String::new(),
+                Some(Detail::Cancelled(wire::Cancelled {
+                    by: v1::CancelledBy::from(by).into(),
+                })),
+            ),
+            Cause::Denied { by, reason } => (
+                v1::CauseCode::Denied,
+                String::new(),
+                Some(Detail::Denied(wire::Denied {
+                    by: v1::DeniedBy::from(by).into(),
+                    reason,
+                })),
+            ),
+            Cause::Refused { reason, message } => (
+                v1::CauseCode::Refused,
+                message,
+                Some(Detail::Refused(wire::Refused { reason })),
+            ),
+            Cause::SandboxFailed {
+                step,
+                message,
+                hint,
+            } => (
+                v1::CauseCode::SandboxFailed,
+                message,
+                Some(Detail::SandboxFailed(wire::SandboxFailed { step, hint })),
+            ),
+            plain => plain_cause(plain),
+        };
+        Self {
+            code: code.into(),
+            message,
+            detail,
+        }
+    }
+}
+
+/// The causes without a detail, the others being handled by the caller.
+fn plain_cause(cause: Cause) -> (v1::CauseCode, String, Option<Detail>) {
+    let (code, message) = match cause {
+        Cause::OomKilled => (v1::CauseCode::OomKilled, String::new()),
+        Cause::OutputLimit => (v1::CauseCode::OutputLimit, String::new()),
+        Cause::DiskLimit => (v1::CauseCode::DiskLimit, String::new()),
+        Cause::ApprovalExpired => (v1::CauseCode::ApprovalExpired, String::new()),
+        Cause::QueueExpired => (v1::CauseCode::QueueExpired, String::new()),
+        Cause::ShellUnavailable { message } => (v1::CauseCode::ShellUnavailable, message),
+        Cause::RunnerLost => (v1::CauseCode::RunnerLost, String::new()),
+        Cause::Internal { message } => (v1::CauseCode::Internal, message),
+        Cause::Exited { .. }
+        | Cause::Signaled { .. }
+        | Cause::TimedOut(_)
+        | Cause::Cancelled(_)
+        | Cause::Denied { .. }
+        | Cause::Refused { .. }
+        | Cause::SandboxFailed { .. } => (v1::CauseCode::Unspecified, String::new()),
+    };
+    (code, message, None)
+}
+
+impl TryFrom<v1::Cause> for Cause {
+    type Error = ConvertError;
+
+    fn try_from(wire: v1::Cause) -> Result<Self, ConvertError> {
+        let code = wire.code();
+        let message = wire.message;
+        if let Some(detail) = wire.detail {
+            return from_detail(code, message, detail);
+        }
+        Ok(match code {
+            v1::CauseCode::OomKilled => Self::OomKilled,
+            v1::CauseCode::OutputLimit => Self::OutputLimit,
+            v1::CauseCode::DiskLimit => Self::DiskLimit,
+            v1::CauseCode::ApprovalExpired => Self::ApprovalExpired,
+            v1::CauseCode::QueueExpired => Self::QueueExpired,
+            v1::CauseCode::ShellUnavailable => Self::ShellUnavailable { message },
+            v1::CauseCode::RunnerLost => Self::RunnerLost,
+            v1::CauseCode::Internal => Self::Internal { message },
+            v1::CauseCode::Unspecified => Self::Internal {
+                message: "a cause that this version does not know".to_owned(),
+            },
+            other => {
+                let problem = format!("`{}` without its detail", other.as_str_name());
+                return Err(ConvertError::new("cause", problem));
+            }
+        })
+    }
+}
+
+fn from_detail(
+    code: v1::CauseCode,
+    message: String,
+    detail: Detail,
+) -> Result<Cause, ConvertError> {
+    Ok(match (code, detail) {
+        (v1::CauseCode::Exited, Detail::Exited(exited)) => Cause::Exited {
+            code: u8::try_from(exited.code)
+                .map_err(|_| ConvertError::new("cause.exited.code", "is not 0 to 255"))?,
+        },
+        (v1::CauseCode::Signaled, Detail::Signaled(signaled)) => Cause::Signaled {
+            signal: signaled.signal,
+            core: signaled.core,
+        },
+        (v1::CauseCode::TimedOut, Detail::TimedOut(detail)) => {
+            Cause::TimedOut(detail.kind().try_into()?)
+        }
+        (v1::CauseCode::Cancelled, Detail::Cancelled(detail)) => {
+            Cause::Cancelled(detail.by().try_into()?)
+        }
+        (v1::CauseCode::Denied, Detail::Denied(detail)) => Cause::Denied {
+            by: detail.by().try_into()?,
+            reason: detail.reason,
+        },
+        (v1::CauseCode::Refused, Detail::Refused(detail)) => Cause::Refused {
+            reason: detail.reason,
+            message,
+        },
+        (v1::CauseCode::SandboxFailed, Detail::SandboxFailed(detail)) => Cause::SandboxFailed {
+            step: detail.step,
+            message,
+            hint: detail.hint,
+        },
+        (code, _) => {
+            let problem = format!("`{}` with the detail of another cause", code.as_str_name());
+            return Err(ConvertError::new("cause", problem));
+        }
+    })
+}
+
+impl From<ExecutionResult> for v1::Result {
+    fn from(result: ExecutionResult) -> Self {
+        Self {
+            cause: Some(result.cause.into()),
+            started: v1::Started::from(result.started).into(),
+            directory: result.directory.into(),
+            directory_report: v1::DirectoryReport::from(result.directory_report).into(),
+            leftovers_killed: result.leftovers_killed,
+            cpu_time: Some(wire_duration(result.cpu_time)),
+            peak_memory: result.peak_memory,
+            run_time: Some(wire_duration(result.run_time)),
+            stdout_bytes: result.stdout_bytes,
+            stderr_bytes: result.stderr_bytes,
+            stdout_cut_bytes: result.stdout_cut_bytes,
+            stderr_cut_bytes: result.stderr_cut_bytes,
+        }
+    }
+}
+
+impl TryFrom<v1::Result> for ExecutionResult {
+    type Error = ConvertError;
+
+    fn try_from(wire: v1::Result) -> Result<Self, ConvertError> {
+        let started = Started::from(wire.started());
+        let directory_report = wire.directory_report().try_into()?;
+        Ok(Self {
+            cause: required("result.cause", wire.cause)?.try_into()?,
+            started,
+            directory: wire.directory.into(),
+            directory_report,
+            leftovers_killed: wire.leftovers_killed,
+            cpu_time: super::duration("result.cpu_time", wire.cpu_time)?,
+            peak_memory: wire.peak_memory,
+            run_time: super::duration("result.run_time", wire.run_time)?,
+            stdout_bytes: wire.stdout_bytes,
+            stderr_bytes: wire.stderr_bytes,
+            stdout_cut_bytes: wire.stdout_cut_bytes,
+            stderr_cut_bytes: wire.stderr_cut_bytes,
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! Enums that are the same on both sides.
+
+use super::ConvertError;
+use crate::{domain, runner_v1, v1};
+
+/// Both directions of an enum whose values correspond one to one. What is not listed (`UNSPECIFIED`,
+/// and values of a later version) is an error on the way in.
+macro_rules! same_enum {
+    ($domain:path, $wire:path, $field:literal, { $($d:ident = $w:ident),+ $(,)? }) => {
+        impl From<$domain> for $wire {
+            fn from(value: $domain) -> Self {
+                use $domain as D;
+                match value { $(D::$d => Self::$w),+ }
+            }
+        }
+
+        impl TryFrom<$wire> for $domain {
+            type Error = ConvertError;
+
+            fn try_from(value: $wire) -> Result<Self, ConvertError> {
+                use $wire as W;
+                match value {
+                    $(W::$w => Ok(Self::$d),)+
+                    other => Err(ConvertError::new(
+                        $field,
+                        format!("`{}` is not allowed here", other.as_str_name()),
+                    )),
+                }
+            }
+        }
+    };
+}
+
+same_enum!(domain::Shell, v1::Shell, "shell", { Bash = Bash, Zsh = Zsh, Pwsh = Pwsh });
+same_enum!(domain::Mode, v1::Mode, "mode", {
+    Bypass = Bypass, AcceptEdits = AcceptEdits, Default = Default, Plan = Plan,
+});
+same_enum!(domain::OutputStream, v1::OutputStream, "stream", { Stdout = Stdout, Stderr = Stderr });
+same_enum!(domain::ExecutionState, v1::ExecutionState, "state", {
+    PendingApproval = PendingApproval,
+    Queued = Queued,
+    Starting = Starting,
+    Running = Running,
+    Finished = Finished,
+});
+same_enum!(domain::LinkState, v1::LinkState, "link", {
+    Connected = Connected, Unreachable = Unreachable,
+});
+same_enum!(domain::TimeoutKind, v1::TimeoutKind, "timed_out.kind", { Wall = Wall, Idle = Idle });
+same_enum!(domain::CancelledBy, v1::CancelledBy, "cancelled.by", {
+    Client = Client, Admin = Admin, Disconnect = Disconnect, Session = Session, Drain = Drain,
+});
+same_enum!(domain::DeniedBy, v1::DeniedBy, "denied.by", {
+    Policy = Policy, Person = Person, NobodyToAsk = NobodyToAsk,
+});
+same_enum!(domain::DirectoryReport, v1::DirectoryReport, "directory_report", {
+    Reported = Reported, Unchanged = Unchanged, SnappedBack = SnappedBack, NotKept = NotKept,
+});
+same_enum!(domain::NetworkMode, runner_v1::NetworkMode, "network", {
+    Loopback = Loopback
+});
+same_enum!(domain::JobPhase, runner_v1::JobPhase, "phase", {
+    Accepted = Accepted, Refused = Refused, Running = Running, Ended = Ended, Lost = Lost,
+});
+
+impl From<domain::Started> for v1::Started {
+    fn from(value: domain::Started) -> Self {
+        match value {
+            domain::Started::No => Self::No,
+            domain::Started::Yes => Self::Yes,
+            domain::Started::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<v1::Started> for domain::Started {
+    fn from(value: v1::Started) -> Self {
+        match value {
+            v1::Started::No => Self::No,
+            v1::Started::Yes => Self::Yes,
+            v1::Started::Unknown | v1::Started::Unspecified => Self::Unknown,
+        }
+    }
+}
+
+impl From<domain::OutputState> for v1::OutputState {
+    fn from(value: domain::OutputState) -> Self {
+        match value {
+            domain::OutputState::None => Self::None,
+            domain::OutputState::Live => Self::Live,
+            domain::OutputState::Storing => Self::Storing,
+            domain::OutputState::Stored => Self::Stored,
+            domain::OutputState::Partial { .. } => Self::Partial,
+            domain::OutputState::Lost => Self::Lost,
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The control stream's messages.
+
+use super::{ConvertError, duration, parsed, required, wire_duration};
+use crate::{
+    domain::{
+        Capability, FromRunner, Grant, JobReport, RunnerHello, SessionPhase, SessionReport,
+        StartJob, ToRunner,
+    },
+    runner_v1 as wire,
+    runner_v1::{connect_request::Message as Up, connect_response::Message as Down},
+    v1,
+};
+
+impl From<FromRunner> for wire::ConnectRequest {
+    fn from(message: FromRunner) -> Self {
+        let message = match message {
+            FromRunner::Hello(hello) => Up::Hello(hello.into()),
+            FromRunner::Heartbeat { clock_ms, running } => {
+                Up::Heartbeat(wire::Heartbeat { clock_ms, running })
+            }
+            FromRunner::Job(report) => Up::Job(report.into()),
+            FromRunner::Reconciled => Up::Reconciled(wire::Reconciled {}),
+            FromRunner::Session(report) => Up::Session(report.into()),
+            FromRunner::Draining => Up::Draining(wire::Draining {}),
+        };
+        Self {
+            message: Some(message),
+        }
+    }
+}
+
+impl TryFrom<wire::ConnectRequest> for FromRunner {
+    type Error = ConvertError;
+
+    fn try_from(request: wire::ConnectRequest) -> Result<Self, ConvertError> {
+        Ok(match required("message", request.message)? {
+            Up::Hello(hello) => Self::Hello(hello.try_into()?),
+            Up::Heartbeat(wire::Heartbeat { clock_ms, running }) => {
+                Self::Heartbeat { clock_ms, running }
+            }
+            Up::Job(report) => Self::Job(report.try_into()?),
+            Up::Reconciled(_) => Self::Reconciled,
+            Up::Session(report) => Self::Session(report.try_into()?),
+            Up::Draining(_) => Self::Draining,
+        })
+    }
+}
+
+impl From<RunnerHello> for wire::Hello {
+    fn from(hello: RunnerHello) -> Self {
+        Self {
+            protocol_version: hello.protocol_version,
+            runner_id: hello.runner_id.to_string(),
+            epoch: hello.epoch.to_string(),
+            version: hello.version,
+            labels: hello.labels,
+            slots: hello.slots,
+            bases: hello.bases,
+            capabilities: hello.capabilities.into_iter().map(Into::into).collect(),
+            clock_ms: hello.clock_ms,
+        }
+    }
+}
+
+impl TryFrom<wire::Hello> for RunnerHello {
+    type Error = ConvertError;
+
+    fn try_from(hello: wire::Hello) -> Result<Self, ConvertError> {
+        Ok(Self {
+            protocol_version: hello.protocol_version,
+            runner_id: parsed("hello.runner_id", &hello.runner_id)?,
+            epoch: parsed("hello.epoch", &hello.epoch)?,
+            version: hello.version,
+            labels: hello.labels,
+            slots: hello.slots,
+            bases: hello.bases,
+            capabilities: hello.capabilities.into_iter().map(Into::into).collect(),
+            clock_ms: hello.clock_ms,
+        })
+    }
+}
+
+impl From<Capability> for v1::Capability {
+    fn from(capability: Capability) -> Self {
+        Self {
+            name: capability.name,
+            enforced: capability.enforced,
+            detail: capability.detail,
+        }
+    }
+}
+
+impl From<v1::Capability> for Capability {
+    fn from(capability: v1::Capability) -> Self {
+        Self {
+            name: capability.name,
+            enforced: capability.enforced,
+            detail: capability.detail,
+        }
+    }
+}
+
+impl From<JobReport> for wire::JobReport {
+    fn from(report: JobReport) -> Self {
+        Self {
+            execution_id: report.execution_id.to_string(),
+            attempt: report.attempt,
+            epoch: report.epoch.to_string(),
+            phase: wire::JobPhase::from(report.phase).into(),
+            result: report.result.map(Into::into),
+        }
+    }
+}
+
+impl TryFrom<wire::JobReport> for JobReport {
+    type Error = ConvertError;
+
+    fn try_from(report: wire::JobReport) -> Result<Self, ConvertError> {
+        use crate::domain::JobPhase::{Ended, Lost, Refused};
+        let phase = report.phase().try_into()?;
+        let result = report.result.map(TryInto::try_into).transpose()?;
+        if matches!(phase, Ended | Lost | Refused) && result.is_none() {
+            return Err(ConvertError::new("job.result", "is missing in this phase"));
+        }
+        Ok(Self {
+            execution_id: parsed("job.execution_id", &report.execution_id)?,
+            attempt: report.attempt,
+            epoch: parsed("job.epoch", &report.epoch)?,
+            phase,
+            result,
+        })
+    }
+}
+
+impl From<SessionReport> for wire::SessionReport {
+    fn from(report: SessionReport) -> Self {
+        let mut out = Self {
+            session_id: report.session_id.to_string(),
+            ..Self::default()
+        };
+        match report.phase {
+            SessionPhase::Open { directory } => {
+                out.set_phase(wire::SessionPhase::Open);
+                out.directory = directory.into();
+            }
+            SessionPhase::Failed { reason, message } => {
+                out.set_phase(wire::SessionPhase::Failed);
+                out.reason = reason;
+                out.message = message;
+            }
+            SessionPhase::Closed => out.set_phase(wire::SessionPhase::Closed),
+        }
+        out
+    }
+}
+
+impl TryFrom<wire::SessionReport> for SessionReport {
+    type Error = ConvertError;
+
+    fn try_from(report: wire::SessionReport) -> Result<Self, ConvertError> {
+        let session_id = parsed("session.session_id", &report.session_id)?;
+        let phase = match report.phase() {
+            wire::SessionPhase::Open => SessionPhase::Open {
+                directory: report.directory.into(),
+            },
+            wire::SessionPhase::Failed => SessionPhase::Failed {
+                reason: report.reason,
+                message: report.message,
+            },
+            wire::SessionPhase::Closed => SessionPhase::Closed,
+            wire::SessionPhase::Unspecified => {
+                return Err(ConvertError::new("session.phase", "is missing or unknown"));
+            }
+        };
+        Ok(Self { session_id, phase })
+    }
+}
+
+impl From<ToRunner> for wire::ConnectResponse {
+    fn from(message: ToRunner) -> Self {
+        let message = match message {
+            ToRunner::Welcome {
+                server_id,
+                protocol_version,
+                heartbeat_interval,
+                link_grace,
+            } => Down::Welcome(wire::Welcome {
+                server_id,
+                protocol_version,
+                heartbeat_interval: Some(wire_duration(heartbeat_interval)),
+                link_grace: Some(wire_duration(link_grace)),
+            }),
+            ToRunner::OpenSession { session_id, base } => Down::OpenSession(wire::OpenSession {
+                session_id: session_id.to_string(),
+                base,
+            }),
+            ToRunner::CloseSession { session_id } => Down::CloseSession(wire::CloseSession {
+                session_id: session_id.to_string(),
+            }),
+            ToRunner::StartJob(job) => Down::StartJob((*job).into()),
+            ToRunner::EndJob {
+                execution_id,
+                cause,
+            } => Down::EndJob(wire::EndJob {
+                execution_id: execution_id.to_string(),
+                cause: Some(cause.into()),
+            }),
+            ToRunner::OpenOutput {
+                execution_id,
+                ticket,
+            } => Down::OpenOutput(wire::OpenOutput {
+                execution_id: execution_id.to_string(),
+                ticket,
+            }),
+            ToRunner::ForgetJob { execution_id } => Down::ForgetJob(wire::ForgetJob {
+                execution_id: execution_id.to_string(),
+            }),
+            ToRunner::Heartbeat => Down::Heartbeat(wire::ServerHeartbeat {}),
+        };
+        Self {
+            message: Some(message),
+        }
+    }
+}
+
+impl TryFrom<wire::ConnectResponse> for ToRunner {
+    type Error = ConvertError;
+
+    fn try_from(response: wire::ConnectResponse) -> Result<Self, ConvertError> {
+        Ok(match required("message", response.message)? {
+            Down::Welcome(welcome) => Self::Welcome {
+                server_id: welcome.server_id,
+                protocol_version: welcome.protocol_version,
+                heartbeat_interval: duration(
+                    "welcome.heartbeat_interval",
+                    welcome.heartbeat_interval,
+                )?,
+                link_grace: duration("welcome.link_grace", welcome.link_grace)?,
+            },
+            Down::OpenSession(open) => Self::OpenSession {
+                session_id: parsed("open_session.session_id", &open.session_id)?,
+                base: open.base,
+            },
+            Down::CloseSession(close) => Self::CloseSession {
+                session_id: parsed("close_session.session_id", &close.session_id)?,
+            },
+            Down::StartJob(job) => Self::StartJob(Box::new(job.try_into()?)),
+            Down::EndJob(end) => Self::EndJob {
+                execution_id: parsed("end_job.execution_id", &end.execution_id)?,
+                cause: required("end_job.cause", end.cause)?.try_into()?,
+            },
+            Down::OpenOutput(open) => Self::OpenOutput {
+                execution_id: parsed("open_output.execution_id", &open.execution_id)?,
+                ticket: open.ticket,
+            },
+            Down::ForgetJob(forget) => Self::ForgetJob {
+                execution_id: parsed("forget_job.execution_id", &forget.execution_id)?,
+            },
+            Down::Heartbeat(_) => Self::Heartbeat,
+        })
+    }
+}
+
+impl From<StartJob> for wire::StartJob {
+    fn from(job: StartJob) -> Self {
+        Self {
+            execution_id: job.execution_id.to_string(),
+            attempt: job.attempt,
+            epoch: job.epoch.to_string(),
+            not_after_clock_ms: job.not_after_clock_ms,
+            grant: Some(job.grant.into_wire(job.binding)),
+            traceparent: job.traceparent,
+        }
+    }
+}
+
+impl TryFrom<wire::StartJob> for StartJob {
+    type Error = ConvertError;
+
+    fn try_from(job: wire::StartJob) -> Result<Self, ConvertError> {
+        let (grant, binding) = Grant::from_wire(required("start_job.grant", job.grant)?)?;
+        Ok(Self {
+            execution_id: parsed("start_job.execution_id", &job.execution_id)?,
+            attempt: job.attempt,
+            epoch: parsed("start_job.epoch", &job.epoch)?,
+            not_after_clock_ms: job.not_after_clock_ms,
+            grant,
+            binding,
+            traceparent: job.traceparent,
+        })
+    }
+}

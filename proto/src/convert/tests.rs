@@ -1,0 +1,400 @@
+//! What goes out comes back the same, and what is malformed is named.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+
+use crate::{
+    cursor::Cursor,
+    domain::*,
+    runner_v1::{ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse},
+    v1,
+};
+
+fn causes() -> Vec<Cause> {
+    let text = || "text".to_owned();
+    vec![
+        Cause::Exited { code: 0 },
+        Cause::Exited { code: 255 },
+        Cause::Signaled {
+            signal: 9,
+            core: true,
+        },
+        Cause::TimedOut(TimeoutKind::Wall),
+        Cause::TimedOut(TimeoutKind::Idle),
+        Cause::OomKilled,
+        Cause::OutputLimit,
+        Cause::DiskLimit,
+        Cause::Cancelled(CancelledBy::Client),
+        Cause::Cancelled(CancelledBy::Drain),
+        Cause::Denied {
+            by: DeniedBy::Person,
+            reason: text(),
+        },
+        Cause::ApprovalExpired,
+        Cause::QueueExpired,
+        Cause::Refused {
+            reason: text(),
+            message: text(),
+        },
+        Cause::SandboxFailed {
+            step: text(),
+            message: text(),
+            hint: text(),
+        },
+        Cause::ShellUnavailable { message: text() },
+        Cause::RunnerLost,
+        Cause::Internal { message: text() },
+    ]
+}
+
+fn result(cause: Cause) -> ExecutionResult {
+    ExecutionResult {
+        directory: b"/workspace/\xff".to_vec(),
+        directory_report: DirectoryReport::Reported,
+        started: Started::Yes,
+        leftovers_killed: true,
+        cpu_time: Duration::from_millis(1500),
+        peak_memory: 7,
+        run_time: Duration::from_nanos(3),
+        stdout_bytes: u64::MAX,
+        stderr_bytes: 1,
+        stdout_cut_bytes: 2,
+        stderr_cut_bytes: 3,
+        ..ExecutionResult::not_started(cause)
+    }
+}
+
+fn grant() -> Grant {
+    Grant {
+        session_id: SessionId::new(),
+        command: b"echo \xf0".to_vec(),
+        shell: Shell::Bash,
+        directory: b"/workspace".to_vec(),
+        env: BTreeMap::from([("A".to_owned(), b"\xff=".to_vec())]),
+        profile: SandboxProfile {
+            name: "strict".to_owned(),
+            root_binds: vec![Bind {
+                source: "/opt".to_owned(),
+                target: "/o".to_owned(),
+            }],
+            network: NetworkMode::Loopback,
+            env: BTreeMap::from([("LANG".to_owned(), b"C".to_vec())]),
+            path: "/usr/bin".to_owned(),
+            allowed_env: vec!["NODE_OPTIONS".to_owned()],
+            limits: SandboxLimits::default(),
+        },
+        read_only: true,
+        requires: vec![Requirement::ReadOnlyMount, Requirement::TrustedPath],
+        separate_stderr: true,
+        timeout: Duration::from_secs(120),
+        keep_directory: true,
+        unsandboxed: false,
+        snapshot_digest: vec![1, 2],
+    }
+}
+
+#[test]
+fn every_cause_survives_the_wire() {
+    for cause in causes() {
+        let wire = v1::Cause::from(cause.clone());
+        assert_ne!(wire.code, 0, "{cause:?} has a code");
+        assert_eq!(Cause::try_from(wire), Ok(cause));
+    }
+}
+
+#[test]
+fn a_cause_of_a_later_version_is_a_failure() {
+    let wire = v1::Cause {
+        code: 9999,
+        ..v1::Cause::default()
+    };
+    assert!(matches!(Cause::try_from(wire), Ok(Cause::Internal { .. })));
+    let exited_without_code = v1::Cause {
+        code: v1::CauseCode::Exited.into(),
+        ..v1::Cause::default()
+    };
+    assert!(
+        Cause::try_from(exited_without_code).is_err(),
+        "never read as exit code 0"
+    );
+}
+
+#[test]
+fn messages_from_runners_survive_the_wire() {
+    let session_id = SessionId::new();
+    let hello = RunnerHello {
+        protocol_version: 1,
+        runner_id: "runner-1".parse().unwrap(),
+        epoch: Epoch::new(),
+        version: "0.1.0".to_owned(),
+        labels: BTreeMap::from([("zone".to_owned(), "a".to_owned())]),
+        slots: 8,
+        bases: vec!["airlock".to_owned()],
+        capabilities: vec![Capability {
+            name: "uid".to_owned(),
+            enforced: true,
+            detail: String::new(),
+        }],
+        clock_ms: 12,
+    };
+    let mut messages = vec![
+        FromRunner::Hello(hello),
+        FromRunner::Heartbeat {
+            clock_ms: 1,
+            running: 2,
+        },
+        FromRunner::Reconciled,
+        FromRunner::Draining,
+        FromRunner::Session(SessionReport {
+            session_id,
+            phase: SessionPhase::Closed,
+        }),
+        FromRunner::Session(SessionReport {
+            session_id,
+            phase: SessionPhase::Open {
+                directory: b"/workspace".to_vec(),
+            },
+        }),
+        FromRunner::Session(SessionReport {
+            session_id,
+            phase: SessionPhase::Failed {
+                reason: "disk".to_owned(),
+                message: "full".to_owned(),
+            },
+        }),
+    ];
+    for phase in [
+        JobPhase::Accepted,
+        JobPhase::Refused,
+        JobPhase::Running,
+        JobPhase::Ended,
+        JobPhase::Lost,
+    ] {
+        messages.push(FromRunner::Job(JobReport {
+            execution_id: ExecutionId::new(),
+            attempt: 3,
+            epoch: Epoch::new(),
+            phase,
+            result: Some(result(Cause::Exited { code: 3 })),
+        }));
+    }
+    for message in messages {
+        assert_eq!(
+            FromRunner::try_from(ConnectRequest::from(message.clone())),
+            Ok(message)
+        );
+    }
+}
+
+#[test]
+fn messages_to_runners_survive_the_wire() {
+    let (execution_id, session_id) = (ExecutionId::new(), SessionId::new());
+    let grant = grant();
+    let messages = vec![
+        ToRunner::Welcome {
+            server_id: "s".to_owned(),
+            protocol_version: 1,
+            heartbeat_interval: Duration::from_secs(2),
+            link_grace: Duration::from_secs(240),
+        },
+        ToRunner::OpenSession {
+            session_id,
+            base: "b".to_owned(),
+        },
+        ToRunner::CloseSession { session_id },
+        ToRunner::StartJob(Box::new(StartJob {
+            execution_id,
+            attempt: 1,
+            epoch: Epoch::new(),
+            not_after_clock_ms: 5,
+            binding: grant.binding(),
+            grant,
+            traceparent: "00-x".to_owned(),
+        })),
+        ToRunner::EndJob {
+            execution_id,
+            cause: Cause::Cancelled(CancelledBy::Session),
+        },
+        ToRunner::OpenOutput {
+            execution_id,
+            ticket: "t".to_owned(),
+        },
+        ToRunner::ForgetJob { execution_id },
+        ToRunner::Heartbeat,
+    ];
+    for message in messages {
+        assert_eq!(
+            ToRunner::try_from(ConnectResponse::from(message.clone())),
+            Ok(message)
+        );
+    }
+}
+
+#[test]
+fn output_messages_survive_the_wire() {
+    let up = vec![
+        PushFromRunner::Hello {
+            runner_id: "r".parse().unwrap(),
+            execution_id: ExecutionId::new(),
+            ticket: "t".to_owned(),
+            missing: true,
+        },
+        PushFromRunner::Chunk {
+            read_id: 1,
+            offset: 9,
+            data: Bytes::from_static(b"\0\xff"),
+        },
+        PushFromRunner::Gap {
+            read_id: 1,
+            from: 3,
+            to: 4,
+        },
+        PushFromRunner::Done {
+            read_id: 1,
+            offset: 4,
+            end: true,
+        },
+    ];
+    for message in up {
+        assert_eq!(
+            PushFromRunner::try_from(PushOutputRequest::from(message.clone())),
+            Ok(message)
+        );
+    }
+    let down = vec![
+        PushToRunner::Read {
+            read_id: 1,
+            stream: OutputStream::Stderr,
+            offset: 2,
+            max_bytes: 3,
+            follow: true,
+        },
+        PushToRunner::Cancel { read_id: 1 },
+    ];
+    for message in down {
+        assert_eq!(
+            PushToRunner::try_from(PushOutputResponse::from(message.clone())),
+            Ok(message)
+        );
+    }
+}
+
+#[test]
+fn malformed_messages_name_their_field() {
+    use crate::runner_v1::{OutputChunk, OutputGap, connect_request, push_output_request};
+    let empty = FromRunner::try_from(ConnectRequest::default()).unwrap_err();
+    assert_eq!(empty.field, "message");
+    let hello = ConnectRequest {
+        message: Some(connect_request::Message::Hello(crate::runner_v1::Hello {
+            runner_id: "no spaces".to_owned(),
+            ..Default::default()
+        })),
+    };
+    assert_eq!(
+        FromRunner::try_from(hello).unwrap_err().field,
+        "hello.runner_id"
+    );
+    let ended = ConnectRequest {
+        message: Some(connect_request::Message::Job(crate::runner_v1::JobReport {
+            execution_id: ExecutionId::new().to_string(),
+            epoch: Epoch::new().to_string(),
+            phase: crate::runner_v1::JobPhase::Ended.into(),
+            ..Default::default()
+        })),
+    };
+    assert_eq!(FromRunner::try_from(ended).unwrap_err().field, "job.result");
+    let chunk = OutputChunk {
+        data: vec![0; 32 * 1024 + 1].into(),
+        ..Default::default()
+    };
+    let chunk = PushOutputRequest {
+        message: Some(push_output_request::Message::Chunk(chunk)),
+    };
+    assert_eq!(
+        PushFromRunner::try_from(chunk).unwrap_err().field,
+        "chunk.data"
+    );
+    let gap = OutputGap {
+        read_id: 1,
+        from: 4,
+        to: 4,
+    };
+    let gap = PushOutputRequest {
+        message: Some(push_output_request::Message::Gap(gap)),
+    };
+    assert_eq!(PushFromRunner::try_from(gap).unwrap_err().field, "gap.to");
+    let mut wire = grant().into_wire([0; 32]);
+    wire.binding = Bytes::from_static(b"short");
+    assert_eq!(Grant::from_wire(wire).unwrap_err().field, "grant.binding");
+    let mut wire = grant().into_wire([0; 32]);
+    wire.requires.push("A_LATER_ONE".to_owned());
+    assert_eq!(Grant::from_wire(wire).unwrap_err().field, "grant.requires");
+}
+
+#[test]
+fn every_bound_field_changes_the_binding() {
+    let base = grant();
+    let changes: Vec<fn(&mut Grant)> = vec![
+        |g| g.session_id = SessionId::new(),
+        |g| g.command.push(b' '),
+        |g| g.shell = Shell::Zsh,
+        |g| g.directory.push(b'x'),
+        |g| drop(g.env.insert("B".to_owned(), Vec::new())),
+        |g| g.env = BTreeMap::from([("A=".to_owned(), b"\xff".to_vec())]),
+        |g| g.profile.name.push('x'),
+        |g| g.profile.root_binds.clear(),
+        |g| g.profile.path.push(':'),
+        |g| g.profile.allowed_env.clear(),
+        |g| g.profile.env.clear(),
+        |g| g.profile.limits.processes += 1,
+        |g| g.read_only = false,
+        |g| g.requires.clear(),
+        |g| g.unsandboxed = true,
+        |g| g.snapshot_digest.clear(),
+    ];
+    for (index, change) in changes.iter().enumerate() {
+        let mut other = base.clone();
+        change(&mut other);
+        assert_ne!(other.binding(), base.binding(), "change {index}");
+    }
+    assert_eq!(base.binding(), base.clone().binding());
+}
+
+#[test]
+fn cursors_are_opaque_and_exact() {
+    let cursor = Cursor {
+        epoch: Some(Epoch::new()),
+        version: 4,
+        stdout: u64::MAX,
+        stderr: 1,
+    };
+    assert_eq!(Cursor::decode(&cursor.encode()), Ok(cursor));
+    assert_eq!(
+        Cursor::decode(&Cursor::default().encode()),
+        Ok(Cursor::default())
+    );
+    for length in 0..cursor.encode().len() {
+        assert!(Cursor::decode(&cursor.encode()[..length]).is_err());
+    }
+    let mut longer = cursor.encode();
+    longer.push(0);
+    assert!(Cursor::decode(&longer).is_err());
+    let mut other_version = cursor.encode();
+    other_version[0] = 9;
+    assert!(Cursor::decode(&other_version).is_err());
+}
+
+#[test]
+fn states_follow_the_closed_table() {
+    use ExecutionState::*;
+    for state in ExecutionState::ALL {
+        assert!(!Finished.may_become(state), "nothing follows the end");
+        assert!(!state.may_become(state), "a state does not follow itself");
+    }
+    assert!(!PendingApproval.may_become(Running) && !Queued.may_become(Running));
+    assert!(
+        !Running.may_become(Queued),
+        "what ran is never queued again"
+    );
+}

@@ -1,0 +1,64 @@
+//! Builds `airlock-init` as a static program, so that the library can carry it
+//! and every Airlock binary is one file.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a build script that cannot go on has nobody to return an error to"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let variable = |name: &str| env::var(name).expect("cargo sets it for build scripts");
+    let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let target = variable("TARGET");
+    let init = here.join("init");
+    let lock = here.join("../Cargo.lock");
+    for watched in [init.join("src"), init.join("Cargo.toml"), lock.clone()] {
+        println!("cargo::rerun-if-changed={}", watched.display());
+    }
+    build(&init, &out.join("init-target"), &target, lock.exists());
+    let built = out
+        .join("init-target")
+        .join(&target)
+        .join("init/airlock-init");
+    fs::copy(&built, out.join("airlock-init")).expect("the program that was just built");
+}
+
+fn build(init: &Path, target_dir: &Path, target: &str, locked: bool) {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .arg("build")
+        .args(["--bin", "airlock-init", "--profile", "init"]);
+    command.arg("--manifest-path").arg(init.join("Cargo.toml"));
+    command
+        .args(["--target", target])
+        .arg("--target-dir")
+        .arg(target_dir);
+    if locked {
+        command.arg("--locked");
+    }
+    // What the outer build says about flags, wrappers and places is not for
+    // this one: it is another program, for inside the sandbox.
+    for name in [
+        "CARGO_BUILD_TARGET",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_TARGET_DIR",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTC_WRAPPER",
+    ] {
+        command.env_remove(name);
+    }
+    command.env(
+        "RUSTFLAGS",
+        "-C target-feature=+crt-static -C relocation-model=static",
+    );
+    let status = command.status().expect("cargo can be started");
+    if !status.success() {
+        panic!("airlock-init was not built: {status}");
+    }
+}

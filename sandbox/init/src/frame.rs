@@ -1,0 +1,153 @@
+//! Messages over a unix stream socket: a length, JSON, and the descriptors that
+//! travel with it.
+//!
+//! Must not trust the other end: lengths and descriptors are bounded.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recv, recvmsg, send, sendmsg,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The longest message, in bytes; a command of the longest length fits in its
+/// longest encoding.
+pub const MAX_FRAME: usize = 4 << 20;
+/// The most descriptors one message carries.
+pub const MAX_FDS: usize = 8;
+
+/// Why a message could not be sent or read.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The other end closed the socket.
+    #[error("the other end closed the socket")]
+    Closed,
+    /// The message is longer than [`MAX_FRAME`].
+    #[error("the message has {0} bytes, the limit is {MAX_FRAME}")]
+    TooLong(usize),
+    /// Nothing came within the socket's time-out.
+    #[error("no answer in time")]
+    TimedOut,
+    /// The socket failed.
+    #[error("socket: {0}")]
+    Socket(#[source] Errno),
+    /// The message is not what was expected.
+    #[error("malformed message: {0}")]
+    Malformed(#[source] serde_json::Error),
+}
+
+impl From<Errno> for FrameError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::PIPE | Errno::CONNRESET => Self::Closed,
+            Errno::AGAIN => Self::TimedOut,
+            other => Self::Socket(other),
+        }
+    }
+}
+
+/// Sends one message, with `fds` duplicated into the other end.
+///
+/// # Errors
+///
+/// See [`FrameError`]; part of the message may have been sent.
+pub fn send_frame<T: Serialize>(
+    socket: BorrowedFd<'_>,
+    message: &T,
+    fds: &[BorrowedFd<'_>],
+) -> Result<(), FrameError> {
+    let body = serde_json::to_vec(message).map_err(FrameError::Malformed)?;
+    let length = u32::try_from(body.len()).map_err(|_| FrameError::TooLong(body.len()))?;
+    if body.len() > MAX_FRAME {
+        return Err(FrameError::TooLong(body.len()));
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(FrameError::Socket(Errno::NOBUFS));
+    }
+    let header = length.to_le_bytes();
+    let sent = retry(|| {
+        sendmsg(
+            socket,
+            &[IoSlice::new(&header)],
+            &mut ancillary,
+            SendFlags::NOSIGNAL,
+        )
+    })?;
+    send_all(socket, header.get(sent..).unwrap_or_default())?;
+    send_all(socket, &body)
+}
+
+/// Reads one message and the descriptors that came with it, which are
+/// close-on-exec.
+///
+/// # Errors
+///
+/// See [`FrameError`].
+pub fn recv_frame<T: DeserializeOwned>(
+    socket: BorrowedFd<'_>,
+) -> Result<(T, Vec<OwnedFd>), FrameError> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut header = [0; 4];
+    let got = retry(|| {
+        let mut slices = [IoSliceMut::new(&mut header)];
+        recvmsg(socket, &mut slices, &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+    })?
+    .bytes;
+    if got == 0 {
+        return Err(FrameError::Closed);
+    }
+    let fds = ancillary
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    recv_exact(socket, header.get_mut(got..).unwrap_or_default())?;
+    let length = usize::try_from(u32::from_le_bytes(header)).unwrap_or(usize::MAX);
+    if length > MAX_FRAME {
+        return Err(FrameError::TooLong(length));
+    }
+    let mut body = vec![0; length];
+    recv_exact(socket, &mut body)?;
+    let message = serde_json::from_slice(&body).map_err(FrameError::Malformed)?;
+    Ok((message, fds))
+}
+
+fn send_all(socket: BorrowedFd<'_>, mut rest: &[u8]) -> Result<(), FrameError> {
+    while !rest.is_empty() {
+        let sent = retry(|| send(socket, rest, SendFlags::NOSIGNAL))?;
+        rest = rest.get(sent..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+fn recv_exact(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(), FrameError> {
+    let mut rest = buffer;
+    while !rest.is_empty() {
+        let (got, _) = retry(|| recv(socket, &mut *rest, RecvFlags::empty()))?;
+        if got == 0 {
+            return Err(FrameError::Closed);
+        }
+        rest = rest.get_mut(got..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, FrameError> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            other => return other.map_err(FrameError::from),
+        }
+    }
+}

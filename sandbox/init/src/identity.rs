@@ -1,0 +1,45 @@
+//! Leaving the runner's identity: ids, groups, the tie to the parent's life.
+//!
+//! Must not keep a way back: after [`become_session`] nothing of the runner's
+//! uid is left.
+
+use airlock_init::wire::{HostIds, Step};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid};
+
+use crate::{AtStep, Failure};
+
+/// Ties this process to the thread that forked it, and makes sure that it is
+/// still there. A change of ids undoes it, so it is called again after one.
+pub(crate) fn die_with_parent(parent: u32) -> Result<(), Failure> {
+    prctl::set_pdeathsig(Signal::SIGKILL).at(Step::Parent)?;
+    if u32::try_from(getppid().as_raw()) == Ok(parent) {
+        Ok(())
+    } else {
+        Err(Failure::new(Step::Parent, "the runner has ended"))
+    }
+}
+
+/// Changes to the session's ids, without groups, for good.
+pub(crate) fn become_session(ids: Option<HostIds>) -> Result<(), Failure> {
+    if let Some(HostIds { uid, gid }) = ids {
+        if uid == 0 || gid == 0 {
+            return Err(Failure::new(
+                Step::Identity,
+                "a session's uid and gid must not be 0",
+            ));
+        }
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        setgroups(&[]).at(Step::Identity)?;
+        setresgid(gid, gid, gid).at(Step::Identity)?;
+        setresuid(uid, uid, uid).at(Step::Identity)?;
+    }
+    if Uid::effective().is_root() {
+        return Err(Failure::new(
+            Step::Identity,
+            "a sandbox must not run with host uid 0",
+        ));
+    }
+    prctl::set_no_new_privs().at(Step::Identity)
+}

@@ -1,0 +1,105 @@
+//! The step on the host: from the runner's identity to the session's, then
+//! bubblewrap in place of this process.
+//!
+//! Must not leave a descriptor open that is not listed, nor an environment.
+
+use std::convert::Infallible;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use airlock_init::frame::recv_frame;
+use airlock_init::sys::close_on_exec_from;
+use airlock_init::wire::{INSIDE_INIT, LaunchPlan, MODE_PID1, STAGE, Staged, Step};
+use nix::sched::{CloneFlags, setns, unshare};
+use rustix::fs::{CWD, Mode, mkdir};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change,
+    move_mount, open_tree,
+};
+
+use crate::identity::{become_session, die_with_parent};
+use crate::{AtStep, Failure};
+
+pub(crate) fn run() -> Result<ExitCode, Failure> {
+    close_on_exec_from(3).at(Step::Descriptors)?;
+    let (plan, fds): (LaunchPlan, _) = recv_frame(std::io::stdin().as_fd()).at(Step::Message)?;
+    die_with_parent(plan.parent)?;
+    let mut fds = fds.into_iter();
+    let mut next = || {
+        fds.next()
+            .ok_or_else(|| Failure::new(Step::Message, "missing descriptor"))
+    };
+    let (arguments, status) = (next()?, next()?);
+    let namespaces = if plan.join {
+        Some((next()?, next()?))
+    } else {
+        None
+    };
+
+    if !plan.stage.is_empty() {
+        stage(&plan.stage).at(Step::Stage)?;
+    }
+    become_session(plan.ids)?;
+    if let Some((user, net)) = namespaces {
+        // Into the user namespace first: it gives the right to the other.
+        setns(user, CloneFlags::CLONE_NEWUSER).at(Step::Join)?;
+        setns(net, CloneFlags::CLONE_NEWNET).at(Step::Join)?;
+    }
+    die_with_parent(plan.parent)?;
+    match execute(&plan.bwrap, &arguments, &status)? {}
+}
+
+/// Mounts the session's folders where its uid can reach them. The mount
+/// namespace is this process's own, so nothing is left when it ends.
+fn stage(folders: &[Staged]) -> Result<(), String> {
+    unshare(CloneFlags::CLONE_NEWNS).map_err(|error| format!("mount namespace: {error}"))?;
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )
+    .map_err(|error| format!("mount propagation: {error}"))?;
+    let mut trees = Vec::new();
+    for folder in folders {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+        let source = OsStr::from_bytes(&folder.source);
+        let tree = open_tree(CWD, source, flags)
+            .map_err(|error| format!("folder `{}`: {error}", folder.name))?;
+        trees.push((tree, &folder.name));
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", STAGE, "tmpfs", flags, Some(c"mode=0755,size=64k"))
+        .map_err(|error| format!("tmpfs: {error}"))?;
+    for (tree, name) in trees {
+        let target = Path::new(STAGE).join(name);
+        mkdir(&target, Mode::from_raw_mode(0o755))
+            .and_then(|()| {
+                let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+                move_mount(tree.as_fd(), "", CWD, &target, flags)
+            })
+            .map_err(|error| format!("mount of `{name}`: {error}"))?;
+    }
+    Ok(())
+}
+
+fn execute(bwrap: &[u8], arguments: &OwnedFd, status: &OwnedFd) -> Result<Infallible, Failure> {
+    for fd in [arguments, status] {
+        fcntl_setfd(fd, FdFlags::empty()).at(Step::Descriptors)?;
+    }
+    let error = Command::new(OsStr::from_bytes(bwrap))
+        .env_clear()
+        .current_dir("/")
+        .arg("--json-status-fd")
+        .arg(status.as_raw_fd().to_string())
+        .arg("--args")
+        .arg(arguments.as_raw_fd().to_string())
+        .args(["--", INSIDE_INIT, MODE_PID1])
+        .exec();
+    Err(Failure::new(Step::Bubblewrap, error))
+}

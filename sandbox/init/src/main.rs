@@ -1,0 +1,68 @@
+//! `airlock-init`: three small programs in one static file. `launch` is the
+//! step on the host before bubblewrap, `hold` makes a session's namespaces, and
+//! `pid1` runs one command inside.
+//!
+//! Talks on descriptor 0 and nothing else. Must not decide anything: it does
+//! what the message it gets says, and reports.
+
+mod hold;
+mod identity;
+mod launch;
+mod pid1;
+
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+
+use airlock_init::frame::send_frame;
+use airlock_init::wire::{MODE_HOLD, MODE_LAUNCH, MODE_PID1, Report, Step};
+
+/// The exit code when a step failed; the report says which.
+const FAILED: u8 = 125;
+
+/// A failed step.
+struct Failure {
+    step: Step,
+    cause: String,
+}
+
+impl Failure {
+    fn new(step: Step, cause: impl std::fmt::Display) -> Self {
+        Self {
+            step,
+            cause: cause.to_string(),
+        }
+    }
+}
+
+/// Names the step in which an error happened.
+trait AtStep<T> {
+    fn at(self, step: Step) -> Result<T, Failure>;
+}
+
+impl<T, E: std::fmt::Display> AtStep<T> for Result<T, E> {
+    fn at(self, step: Step) -> Result<T, Failure> {
+        self.map_err(|error| Failure::new(step, error))
+    }
+}
+
+fn main() -> ExitCode {
+    let mode = std::env::args().nth(1);
+    let result = match mode.as_deref() {
+        Some(MODE_LAUNCH) => launch::run(),
+        Some(MODE_HOLD) => hold::run(),
+        Some(MODE_PID1) => pid1::run(),
+        _ => Err(Failure::new(
+            Step::Message,
+            "airlock-init is started by Airlock only",
+        )),
+    };
+    match result {
+        Ok(code) => code,
+        Err(Failure { step, cause }) => {
+            let report = Report::Failed { step, cause };
+            // Without the other end there is nobody left to tell.
+            let _ = send_frame(std::io::stdin().as_fd(), &report, &[]);
+            ExitCode::from(FAILED)
+        }
+    }
+}

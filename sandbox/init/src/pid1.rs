@@ -1,0 +1,143 @@
+//! Pid 1 of a sandbox: starts one shell, reaps, passes SIGTERM on, reports.
+//!
+//! Shares the sandbox with a hostile command, so whatever it needs is opened
+//! before the fork, nothing of it is inherited, and what it reads back from the
+//! command is bounded. Must not interpret output, and must not outlive the
+//! shell by more than [`LEFTOVER_GRACE`].
+
+mod setup;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use airlock_init::frame::{recv_frame, send_frame};
+use airlock_init::wire::{End, MAX_CWD, Report, Status, Step, ToInit};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::time::TimeValLike;
+use nix::unistd::Pid;
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, WaitStatus, pidfd_open};
+
+use crate::{AtStep, Failure};
+
+/// How long processes that outlive the shell have before the end: enough for
+/// the last process of `cmd > >(filter)` to write what it has read.
+const LEFTOVER_GRACE: Duration = Duration::from_millis(100);
+const LEFTOVER_POLL: Duration = Duration::from_millis(2);
+const EVERYTHING: Pid = Pid::from_raw(-1);
+
+pub(crate) fn run() -> Result<ExitCode, Failure> {
+    setup::prepare()?;
+    let control = io::stdin();
+    let own = pidfd_open(
+        rustix::process::getpid(),
+        rustix::process::PidfdFlags::empty(),
+    )
+    .at(Step::Prepare)?;
+    send_frame(control.as_fd(), &Report::Ready, &[own.as_fd()]).at(Step::Message)?;
+    drop(own);
+
+    let (message, fds) = recv_frame(control.as_fd()).at(Step::Message)?;
+    let ToInit::Start(spec) = message else {
+        return Err(Failure::new(
+            Step::Message,
+            "the first message is not a start",
+        ));
+    };
+    let report_pipe = setup::open_report_pipe()?;
+    let listener = control.as_fd().try_clone_to_owned().at(Step::Prepare)?;
+    thread::Builder::new()
+        .stack_size(64 << 10)
+        .spawn(move || listen(listener.as_fd()))
+        .at(Step::Prepare)?;
+    setup::apply_limits(&spec.limits)?;
+    let shell = setup::start(&spec, fds)?;
+    send_frame(control.as_fd(), &Report::Started, &[]).at(Step::Message)?;
+
+    let status = wait_for_shell(shell).at(Step::Shell)?;
+    let leftovers = !everything_ended();
+    let cwd = last_directory(report_pipe.as_fd());
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).at(Step::Shell)?;
+    let micros = |value: i64| u64::try_from(value).unwrap_or(0);
+    let end = End {
+        status,
+        leftovers,
+        cwd,
+        user_micros: micros(usage.user_time().num_microseconds()),
+        system_micros: micros(usage.system_time().num_microseconds()),
+        peak_rss: micros(usage.max_rss()).saturating_mul(1024),
+    };
+    send_frame(control.as_fd(), &Report::Ended(end), &[]).at(Step::Message)?;
+    Ok(ExitCode::from(status.as_exit_code()))
+}
+
+/// Does what the runner asks for while the shell runs. Where the runner is
+/// gone, everything ends.
+fn listen(control: BorrowedFd<'_>) {
+    while let Ok((ToInit::Terminate, _)) = recv_frame(control) {
+        // Stopped processes act on SIGTERM only once they go on.
+        let _ = kill(EVERYTHING, Signal::SIGTERM);
+        let _ = kill(EVERYTHING, Signal::SIGCONT);
+    }
+    let _ = kill(EVERYTHING, Signal::SIGKILL);
+}
+
+/// Reaps whatever ends until the shell does.
+fn wait_for_shell(shell: rustix::process::Pid) -> io::Result<Status> {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == shell => return Ok(translate(status)),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn translate(status: WaitStatus) -> Status {
+    const CORE_DUMPED: i32 = 0x80;
+    let small = |value: i32| u8::try_from(value).unwrap_or(u8::MAX);
+    match status.terminating_signal() {
+        Some(signal) => {
+            let core = status.as_raw() & CORE_DUMPED != 0;
+            Status::Signaled {
+                signal: small(signal),
+                core,
+            }
+        }
+        None => Status::Exited(small(status.exit_status().unwrap_or(i32::MAX))),
+    }
+}
+
+/// Whether nothing but pid 1 is left, after a short wait for what is about to
+/// end.
+fn everything_ended() -> bool {
+    let deadline = Instant::now() + LEFTOVER_GRACE;
+    loop {
+        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+        if kill(EVERYTHING, None).is_err() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(LEFTOVER_POLL);
+    }
+}
+
+/// What the shell wrote as its directory: the bytes before the first NUL of
+/// what the pipe holds now. Processes of the command can write there too, which
+/// is why the answer is a claim and not a fact.
+fn last_directory(pipe: BorrowedFd<'_>) -> Option<Vec<u8>> {
+    let mut buffer = [0; MAX_CWD + 1];
+    let got = rustix::io::read(pipe, &mut buffer).ok()?;
+    let written = buffer.get(..got)?;
+    let end = written.iter().position(|&byte| byte == 0)?;
+    written
+        .get(..end)
+        .filter(|path| path.first() == Some(&b'/'))
+        .map(<[u8]>::to_vec)
+}

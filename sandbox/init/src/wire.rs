@@ -1,0 +1,207 @@
+//! The messages between the runner's side and `airlock-init`, and the paths
+//! both sides know.
+//!
+//! Byte strings are `Vec<u8>`: paths, commands and variables need not be UTF-8.
+//! Must not do I/O.
+
+use serde::{Deserialize, Serialize};
+
+/// The argument that makes `airlock-init` the host-side launch step.
+pub const MODE_LAUNCH: &str = "launch";
+/// The argument that makes `airlock-init` the maker of a session's namespaces.
+pub const MODE_HOLD: &str = "hold";
+/// The argument that makes `airlock-init` pid 1 of a sandbox.
+pub const MODE_PID1: &str = "pid1";
+
+/// Where a sandbox finds what Airlock puts there.
+pub const INSIDE: &str = "/run/airlock";
+/// Where pid 1 finds its own program.
+pub const INSIDE_INIT: &str = "/run/airlock/init";
+/// The file that bash reads before the command.
+pub const INSIDE_BASH_ENV: &str = "/run/airlock/bash_env";
+/// The folder in which the pipe of the directory report is made; a small
+/// tmpfs of the one command.
+pub const REPORT_FOLDER: &str = "/run/airlock/report";
+/// The named pipe to which the shell writes its last directory.
+pub const REPORT_PIPE: &str = "/run/airlock/report/cwd";
+/// The host folder over which the launch step mounts the session's folders, in
+/// a mount namespace of its own. It exists on every Linux and is never bound.
+pub const STAGE: &str = "/sys";
+
+/// The uid and gid a command has inside.
+pub const INSIDE_ID: u32 = 1000;
+/// The longest path the directory report may hold, in bytes.
+pub const MAX_CWD: usize = 4096;
+
+/// The host uid and gid under which a sandbox runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostIds {
+    /// User id on the host; never 0.
+    pub uid: u32,
+    /// Group id on the host; never 0.
+    pub gid: u32,
+}
+
+/// What the launch step does on the host before bubblewrap. With it travel the
+/// descriptors: bubblewrap's arguments, its status pipe and, if `join`, a user
+/// and a network namespace.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LaunchPlan {
+    /// Process id that must be the parent, or the runner has died meanwhile.
+    pub parent: u32,
+    /// Ids to change to; `None` keeps the runner's.
+    pub ids: Option<HostIds>,
+    /// Folders to mount under [`STAGE`] first, while they are reachable.
+    pub stage: Vec<Staged>,
+    /// Whether a session's user and network namespaces are joined.
+    pub join: bool,
+    /// Path of bubblewrap.
+    pub bwrap: Vec<u8>,
+}
+
+/// One folder that the launch step makes reachable for the session's uid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Staged {
+    /// The folder on the host.
+    pub source: Vec<u8>,
+    /// Its name under [`STAGE`].
+    pub name: String,
+}
+
+/// What the maker of a session's namespaces needs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HoldPlan {
+    /// Process id that must be the parent.
+    pub parent: u32,
+    /// Ids to change to; `None` keeps the runner's.
+    pub ids: Option<HostIds>,
+}
+
+/// Resource limits that pid 1 sets before it forks the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rlimits {
+    /// Open descriptors of a process.
+    pub nofile: u64,
+    /// Processes and threads of the sandbox.
+    pub nproc: u64,
+    /// Largest file a process may write, in bytes; `None` sets no limit.
+    pub fsize: Option<u64>,
+}
+
+/// What pid 1 starts. With it travel stdin, stdout and stderr.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StartSpec {
+    /// Program, as a path inside.
+    pub program: Vec<u8>,
+    /// The first word the program sees.
+    pub arg0: Vec<u8>,
+    /// The words after it.
+    pub args: Vec<Vec<u8>>,
+    /// The whole environment.
+    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Directory to start in, as a path inside.
+    pub cwd: Vec<u8>,
+    /// Limits.
+    pub limits: Rlimits,
+}
+
+/// From the runner's side to pid 1.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum ToInit {
+    /// Start this; sent once.
+    Start(StartSpec),
+    /// Send SIGTERM to everything inside.
+    Terminate,
+}
+
+/// From `airlock-init`, in any of its modes, to the runner's side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Report {
+    /// A step failed; nothing was started.
+    Failed {
+        /// Which one.
+        step: Step,
+        /// Why, in one line.
+        cause: String,
+    },
+    /// The mode's preparation is done. From pid 1 a descriptor of its own
+    /// process travels with it.
+    Ready,
+    /// The shell was started.
+    Started,
+    /// The shell ended; pid 1 ends next.
+    Ended(End),
+}
+
+/// How the shell ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// Exit or signal.
+    pub status: Status,
+    /// Whether another process of the sandbox outlived the shell.
+    pub leftovers: bool,
+    /// What the shell wrote as its last directory.
+    pub cwd: Option<Vec<u8>>,
+    /// User CPU time of everything that was waited for, in microseconds.
+    pub user_micros: u64,
+    /// System CPU time, likewise.
+    pub system_micros: u64,
+    /// Largest resident set of any one process, in bytes.
+    pub peak_rss: u64,
+}
+
+/// Exit or signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Status {
+    /// It exited with this code.
+    Exited(u8),
+    /// A signal ended it.
+    Signaled {
+        /// The signal's number.
+        signal: u8,
+        /// Whether the kernel says that a core was dumped.
+        core: bool,
+    },
+}
+
+impl Status {
+    /// The exit code by which pid 1 repeats this status to bubblewrap.
+    #[must_use]
+    pub fn as_exit_code(self) -> u8 {
+        match self {
+            Self::Exited(code) => code,
+            Self::Signaled { signal, .. } => signal.saturating_add(128),
+        }
+    }
+}
+
+/// The steps of `airlock-init` that can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Step {
+    /// Reading the plan or the spec.
+    Message,
+    /// The runner died meanwhile.
+    Parent,
+    /// A descriptor was open that is not listed.
+    Descriptors,
+    /// Making the session's folders reachable.
+    Stage,
+    /// Changing to the session's ids.
+    Identity,
+    /// Making the session's namespaces.
+    Namespaces,
+    /// Bringing up the session's loopback.
+    Loopback,
+    /// Joining the session's namespaces.
+    Join,
+    /// Executing bubblewrap.
+    Bubblewrap,
+    /// Making itself unreadable, signals, the report pipe.
+    Prepare,
+    /// Setting limits.
+    Limits,
+    /// The directory to start in.
+    Directory,
+    /// Starting the shell.
+    Shell,
+}

@@ -1,0 +1,188 @@
+//! bubblewrap's arguments: protection is entirely determined by them.
+//!
+//! Pure: looks at no file and no variable, so that a snapshot of the result is
+//! the whole truth about a profile. Must never use `--unshare-all` or the
+//! `-try` forms, which are silent when they fail.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use airlock_init::wire::{INSIDE, INSIDE_ID, REPORT_FOLDER, STAGE};
+
+use crate::profile::Profile;
+use crate::runtime::Runtime;
+use crate::session::Session;
+use crate::spec::{Limits, Network, Shape};
+use crate::{HOME, USER, WORKSPACE};
+
+/// Size of the tmpfs that holds the pipe of the directory report, in bytes.
+const REPORT_SIZE: u64 = 64 << 10;
+
+/// Where bubblewrap finds the session's folders and Airlock's own files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sources {
+    /// The session's workspace.
+    pub workspace: PathBuf,
+    /// The session's HOME.
+    pub home: PathBuf,
+    /// The session's /tmp.
+    pub tmp: PathBuf,
+    /// The launcher's files: `init`, `bash_env`, `etc/`.
+    pub runtime: PathBuf,
+}
+
+impl Sources {
+    /// The folders where they are: the runner's uid is the session's.
+    pub(crate) fn direct(session: &Session, runtime: &Runtime) -> Self {
+        Self {
+            workspace: session.folders.workspace.clone(),
+            home: session.folders.home.clone(),
+            tmp: session.folders.tmp.clone(),
+            runtime: runtime.folder().to_owned(),
+        }
+    }
+
+    /// The folders where the launch step mounts them for the session's uid,
+    /// which may not be able to reach the originals.
+    #[must_use]
+    pub fn staged() -> Self {
+        let at = |name| Path::new(STAGE).join(name);
+        Self {
+            workspace: at("workspace"),
+            home: at("home"),
+            tmp: at("tmp"),
+            runtime: at("runtime"),
+        }
+    }
+}
+
+/// All options of bubblewrap but the two descriptors, which have no fixed
+/// numbers, and the program, which is always `airlock-init`.
+#[must_use]
+pub fn bwrap_args(
+    profile: &Profile,
+    sources: &Sources,
+    limits: &Limits,
+    shape: Shape,
+) -> Vec<OsString> {
+    let mut args = Args::default();
+    namespaces(&mut args, shape.network);
+    root(&mut args, profile);
+    own_files(&mut args, &sources.runtime, shape.read_only);
+    kernel_files(&mut args, limits);
+    session_folders(&mut args, sources, limits, shape.read_only);
+    args.add(&["--remount-ro", "/"]);
+    args.0
+}
+
+fn namespaces(args: &mut Args, network: Network) {
+    args.add(&["--unshare-user", "--unshare-pid", "--unshare-ipc"]);
+    args.add(&["--unshare-uts", "--unshare-cgroup"]);
+    match network {
+        // The launch step has joined the session's before bubblewrap runs.
+        Network::SessionLoopback => {}
+        Network::Empty => args.add(&["--unshare-net"]),
+    }
+    args.add(&["--disable-userns"]);
+    let id = INSIDE_ID.to_string();
+    args.add(&["--uid", &id, "--gid", &id, "--hostname", "airlock"]);
+    args.add(&[
+        "--cap-drop",
+        "ALL",
+        "--new-session",
+        "--die-with-parent",
+        "--as-pid-1",
+    ]);
+}
+
+fn root(args: &mut Args, profile: &Profile) {
+    args.add(&[
+        "--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/run",
+    ]);
+    args.add(&["--perms", "0755", "--dir", "/var"]);
+    for bind in &profile.binds {
+        args.bind("--ro-bind", &bind.source, &bind.target);
+    }
+    for link in &profile.symlinks {
+        args.bind("--symlink", &link.target, &link.link);
+    }
+}
+
+fn own_files(args: &mut Args, runtime: &Path, read_only: bool) {
+    let etc = runtime.join("etc");
+    for name in ["passwd", "group", "hosts", "nsswitch.conf"] {
+        args.bind("--ro-bind", &etc.join(name), &Path::new("/etc").join(name));
+    }
+    let gitconfig = if read_only {
+        "gitconfig-read-only"
+    } else {
+        "gitconfig"
+    };
+    args.bind(
+        "--ro-bind",
+        &etc.join(gitconfig),
+        Path::new("/etc/gitconfig"),
+    );
+    args.add(&["--perms", "0755", "--dir", INSIDE]);
+    for name in ["init", "bash_env"] {
+        args.bind(
+            "--ro-bind",
+            &runtime.join(name),
+            &Path::new(INSIDE).join(name),
+        );
+    }
+    let size = REPORT_SIZE.to_string();
+    args.add(&["--size", &size, "--perms", "0700", "--tmpfs", REPORT_FOLDER]);
+}
+
+fn kernel_files(args: &mut Args, limits: &Limits) {
+    let size = limits.dev_shm.to_string();
+    args.add(&["--proc", "/proc", "--dev", "/dev"]);
+    args.add(&["--size", &size, "--perms", "1777", "--tmpfs", "/dev/shm"]);
+    // bubblewrap's /dev is a tmpfs without a limit.
+    args.add(&["--remount-ro", "/dev"]);
+}
+
+fn session_folders(args: &mut Args, sources: &Sources, limits: &Limits, read_only: bool) {
+    let option = if read_only { "--ro-bind" } else { "--bind" };
+    args.add(&["--perms", "0755", "--dir", "/home"]);
+    args.bind(option, &sources.workspace, Path::new(WORKSPACE));
+    args.bind(option, &sources.home, Path::new(HOME));
+    args.bind(option, &sources.tmp, Path::new("/tmp"));
+    if read_only {
+        let size = limits.var_tmp.to_string();
+        args.add(&["--size", &size, "--perms", "1777", "--tmpfs", "/var/tmp"]);
+    } else {
+        args.add(&["--symlink", "../tmp", "/var/tmp"]);
+    }
+}
+
+/// `/etc/passwd` and `/etc/group` inside.
+pub(crate) fn account_files() -> [(&'static str, String); 2] {
+    let id = INSIDE_ID;
+    let passwd = format!(
+        "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n\
+         {USER}:x:{id}:{id}::{HOME}:/bin/bash\n\
+         nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+    );
+    let group = format!("root:x:0:\n{USER}:x:{id}:\nnogroup:x:65534:\n");
+    [("passwd", passwd), ("group", group)]
+}
+
+#[derive(Default)]
+struct Args(Vec<OsString>);
+
+impl Args {
+    fn add(&mut self, words: &[&str]) {
+        self.0.extend(words.iter().map(OsString::from));
+    }
+
+    fn bind(&mut self, option: &str, source: &Path, target: &Path) {
+        self.0.push(option.into());
+        self.0
+            .extend([source, target].map(|path: &Path| AsRef::<OsStr>::as_ref(path).to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests;

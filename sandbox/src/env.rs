@@ -1,0 +1,117 @@
+//! The environment of a command, built from nothing.
+//!
+//! Pure: must not read the process's own environment.
+
+mod names;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use crate::profile::Profile;
+use crate::runtime::git_overrides;
+use crate::{HOME, USER};
+
+use names::check;
+pub use names::{EnvError, MAX_NAME, MAX_TOTAL, MAX_VALUE, MAX_VARIABLES, Source};
+
+/// A variable: name and value, any bytes that Linux can pass.
+pub type Variable = (Vec<u8>, Vec<u8>);
+
+/// What the environment of one command is built from.
+#[derive(Debug, Clone, Copy)]
+pub struct EnvRequest<'a> {
+    /// The profile: PATH, its variables, and which names it allows.
+    pub profile: &'a Profile,
+    /// The session's id, shown as `AIRLOCK_SESSION_ID`.
+    pub session_id: &'a str,
+    /// The session's variables.
+    pub session: &'a [Variable],
+    /// The request's, which win over the session's.
+    pub request: &'a [Variable],
+    /// The command's place in its trace, shown as `TRACEPARENT`.
+    pub traceparent: Option<&'a str>,
+    /// Whether the command is a read-only one.
+    pub read_only: bool,
+}
+
+/// The whole environment, sorted by name.
+///
+/// # Errors
+///
+/// Every variable of session and request that cannot be set, not only the first.
+pub fn build_env(from: &EnvRequest<'_>) -> Result<Vec<(OsString, OsString)>, Vec<EnvError>> {
+    let mut built: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+    let mut set = |name: &str, value: &str| {
+        built.insert(name.as_bytes().to_vec(), value.as_bytes().to_vec());
+    };
+    for (name, value) in base(from) {
+        set(name, value);
+    }
+    for (name, value) in &from.profile.env {
+        set(name, value);
+    }
+    check(from)?;
+    for (name, value) in from.session.iter().chain(from.request) {
+        built.insert(name.clone(), value.clone());
+    }
+    // Last, so that nothing before can replace them.
+    let mut set = |name: String, value: &str| {
+        built.insert(name.into_bytes(), value.as_bytes().to_vec());
+    };
+    for (name, value) in own(from) {
+        set(name.to_owned(), value);
+    }
+    let overrides = git_overrides(from.read_only);
+    set("GIT_CONFIG_COUNT".to_owned(), &overrides.len().to_string());
+    for (index, (name, value)) in overrides.iter().enumerate() {
+        set(format!("GIT_CONFIG_KEY_{index}"), name);
+        set(format!("GIT_CONFIG_VALUE_{index}"), value);
+    }
+    let os = |bytes| OsString::from_vec(bytes);
+    Ok(built
+        .into_iter()
+        .map(|(name, value)| (os(name), os(value)))
+        .collect())
+}
+
+/// What profile, session and request may replace.
+fn base<'a>(from: &EnvRequest<'a>) -> [(&'static str, &'a str); 7] {
+    [
+        ("HOME", HOME),
+        ("LANG", "C.UTF-8"),
+        ("LOGNAME", USER),
+        ("PATH", &from.profile.path),
+        ("SHELL", "/bin/bash"),
+        ("TERM", "dumb"),
+        ("USER", USER),
+    ]
+}
+
+/// What nobody replaces.
+fn own<'a>(from: &EnvRequest<'a>) -> Vec<(&'static str, &'a str)> {
+    let mut own = vec![
+        ("AIRLOCK", "1"),
+        ("AIRLOCK_SESSION_ID", from.session_id),
+        ("GIT_CONFIG_SYSTEM", "/etc/gitconfig"),
+        ("GIT_EDITOR", "true"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("SHELL", "/bin/bash"),
+        ("TMPDIR", if from.read_only { "/var/tmp" } else { "/tmp" }),
+    ];
+    if let Some(place) = from.traceparent {
+        own.push(("TRACEPARENT", place));
+    }
+    if from.read_only {
+        own.extend([
+            ("GIT_PAGER", "cat"),
+            ("HOME", HOME),
+            ("PAGER", "cat"),
+            ("PATH", &from.profile.path),
+        ]);
+    }
+    own
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! Which variables session and request may set.
+//!
+//! Must not repeat a value in an error: it may be a secret.
+
+use crate::env::EnvRequest;
+
+/// The most variables that session and request set together.
+pub const MAX_VARIABLES: usize = 512;
+/// The longest name, in bytes.
+pub const MAX_NAME: usize = 128;
+/// The longest value, in bytes.
+pub const MAX_VALUE: usize = 32 << 10;
+/// The most bytes of names and values together.
+pub const MAX_TOTAL: usize = 256 << 10;
+
+/// Who wants to set a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The session.
+    Session,
+    /// The request.
+    Request,
+}
+
+/// Why a variable cannot be set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EnvError {
+    /// Not a name of letters, digits and underscores.
+    #[error("`{name}` is not the name of a variable")]
+    Name {
+        /// The name, with what cannot be shown replaced.
+        name: String,
+        /// Whose it is.
+        source_of: Source,
+        /// Its place in the list.
+        index: usize,
+    },
+    /// The value holds a NUL byte or is too long.
+    #[error("the value of `{name}` holds a NUL byte or has more than {MAX_VALUE} bytes")]
+    Value {
+        /// The name.
+        name: String,
+        /// Whose it is.
+        source_of: Source,
+        /// Its place in the list.
+        index: usize,
+    },
+    /// Airlock sets this one.
+    #[error("`{name}` is set by airlock")]
+    Reserved {
+        /// The name.
+        name: String,
+        /// Whose it is.
+        source_of: Source,
+        /// Its place in the list.
+        index: usize,
+    },
+    /// It changes what is executed, and the profile does not allow that.
+    #[error("`{name}` changes what is executed, and the profile does not allow it")]
+    ChangesExecution {
+        /// The name.
+        name: String,
+        /// Whose it is.
+        source_of: Source,
+        /// Its place in the list.
+        index: usize,
+    },
+    /// Too many variables or too many bytes.
+    #[error(
+        "the environment has {variables} variables and {bytes} bytes, the limits are {MAX_VARIABLES} and {MAX_TOTAL}"
+    )]
+    TooLarge {
+        /// How many variables.
+        variables: usize,
+        /// How many bytes of names and values.
+        bytes: usize,
+    },
+}
+
+/// Names that only Airlock sets, whatever a profile allows.
+const RESERVED: [&str; 8] = [
+    "BASH_ENV",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_EDITOR",
+    "GIT_OPTIONAL_LOCKS",
+    "SHELL",
+    "TMPDIR",
+    "TRACEPARENT",
+];
+const RESERVED_PREFIXES: [&str; 4] = [
+    "AIRLOCK",
+    "BASH_FUNC_",
+    "GIT_CONFIG_KEY_",
+    "GIT_CONFIG_VALUE_",
+];
+
+/// Names by which a program can be made to run something else, or the shell to
+/// read a command otherwise.
+const EXECUTION: [&str; 62] = [
+    "BASHOPTS",
+    "BASH_COMPAT",
+    "BASH_LOADABLES_PATH",
+    "BASH_XTRACEFD",
+    "BROWSER",
+    "CC",
+    "CDPATH",
+    "CLASSPATH",
+    "CXX",
+    "EDITOR",
+    "ENV",
+    "EXECIGNORE",
+    "FCEDIT",
+    "FPATH",
+    "GCONV_PATH",
+    "GETCONF_DIR",
+    "GLOBIGNORE",
+    "GOFLAGS",
+    "GRADLE_OPTS",
+    "HOME",
+    "HOSTALIASES",
+    "IFS",
+    "INPUTRC",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "LESS",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "LOCPATH",
+    "LUA_INIT",
+    "MAKEFLAGS",
+    "MANPAGER",
+    "MAVEN_OPTS",
+    "NLSPATH",
+    "NODE_EXTRA_CA_CERTS",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+    "PAGER",
+    "PATH",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "POSIXLY_CORRECT",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
+    "PS4",
+    "RESOLV_HOST_CONF",
+    "RUSTC",
+    "RUSTFLAGS",
+    "RUSTDOC",
+    "RUSTC_WRAPPER",
+    "SHELLOPTS",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "TERMCAP",
+    "TERMINFO",
+    "VISUAL",
+    "ZDOTDIR",
+    "_JAVA_OPTIONS",
+];
+const EXECUTION_PREFIXES: [&str; 16] = [
+    "CARGO_",
+    "DYLD_",
+    "GIT_",
+    "GLIBC_TUNABLES",
+    "LD_",
+    "LUA_",
+    "MALLOC_",
+    "NPM_CONFIG_",
+    "PERL",
+    "PIP_",
+    "PYTHON",
+    "RUBY",
+    "RUSTC_",
+    "SSH_",
+    "TAR_OPTIONS",
+    "XDG_CONFIG",
+];
+
+/// Checks every variable of session and request.
+pub(super) fn check(from: &EnvRequest<'_>) -> Result<(), Vec<EnvError>> {
+    let all = [
+        (Source::Session, from.session),
+        (Source::Request, from.request),
+    ];
+    let mut errors = Vec::new();
+    let (mut variables, mut bytes) = (0_usize, 0_usize);
+    for (source, list) in all {
+        for (index, (name, value)) in list.iter().enumerate() {
+            variables += 1;
+            bytes = bytes.saturating_add(name.len()).saturating_add(value.len());
+            errors.extend(problem(from, source, index, name, value));
+        }
+    }
+    if variables > MAX_VARIABLES || bytes > MAX_TOTAL {
+        errors.push(EnvError::TooLarge { variables, bytes });
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+fn problem(
+    from: &EnvRequest<'_>,
+    source_of: Source,
+    index: usize,
+    name: &[u8],
+    value: &[u8],
+) -> Option<EnvError> {
+    let shown: String = String::from_utf8_lossy(name)
+        .chars()
+        .take(MAX_NAME)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    let name = match std::str::from_utf8(name) {
+        Ok(name) if is_name(name) => name,
+        _ => {
+            return Some(EnvError::Name {
+                name: shown,
+                source_of,
+                index,
+            });
+        }
+    };
+    if value.len() > MAX_VALUE || value.contains(&0) {
+        return Some(EnvError::Value {
+            name: shown,
+            source_of,
+            index,
+        });
+    }
+    // Some programs do not look at the case of their variables.
+    let upper = name.to_ascii_uppercase();
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| upper.starts_with(prefix));
+    if RESERVED.contains(&upper.as_str()) || starts(&RESERVED_PREFIXES) {
+        return Some(EnvError::Reserved {
+            name: shown,
+            source_of,
+            index,
+        });
+    }
+    let changes = EXECUTION.contains(&upper.as_str()) || starts(&EXECUTION_PREFIXES);
+    if changes && !from.profile.allow_env.iter().any(|allowed| allowed == name) {
+        return Some(EnvError::ChangesExecution {
+            name: shown,
+            source_of,
+            index,
+        });
+    }
+    None
+}
+
+fn is_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    let first = bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    first && name.len() <= MAX_NAME && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}

@@ -1,0 +1,195 @@
+//! Why a sandbox did not start: a variant for each failing step.
+//!
+//! Must not hold command text, arguments or values of variables.
+
+use std::io;
+use std::path::PathBuf;
+
+use airlock_init::frame::FrameError;
+use airlock_init::wire::Step;
+
+use crate::spec::MAX_COMMAND;
+
+/// Whether the command began to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    /// It certainly did not.
+    No,
+    /// It did.
+    Yes,
+    /// Contact was lost between the order to start and its confirmation.
+    Unknown,
+}
+
+/// Why a sandbox did not start. The text is one line and is the cause; see also
+/// [`LaunchError::step`] and [`LaunchError::hint`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// bubblewrap is not there or cannot be executed.
+    #[error("cannot execute bubblewrap at `{path}`: {source}", path = path.display())]
+    BubblewrapMissing {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// bubblewrap lacks an option that the sandbox needs.
+    #[error("bubblewrap at `{path}` does not know `{option}`", path = path.display())]
+    BubblewrapTooOld {
+        /// Where it is.
+        path: PathBuf,
+        /// The missing option.
+        option: &'static str,
+    },
+    /// The folder with what sandboxes need could not be made.
+    #[error("runtime folder `{path}`: {source}", path = path.display())]
+    Runtime {
+        /// The folder or file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A pipe, socket or descriptor could not be made.
+    #[error("{what}: {source}")]
+    Descriptor {
+        /// Which.
+        what: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The launch step could not be executed on the host.
+    #[error("cannot execute the launch step: {source}")]
+    Spawn {
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The thread that forks sandboxes has ended.
+    #[error("the launcher has ended")]
+    Closed,
+    /// The request cannot be started as it is.
+    #[error("{cause}")]
+    Invalid {
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The command is longer than one argument word can be.
+    #[error("the command has {bytes} bytes, the limit is {MAX_COMMAND}")]
+    CommandTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// A step of `airlock-init` failed: on the host before bubblewrap, or
+    /// inside before the shell.
+    #[error("{cause}")]
+    Step {
+        /// Which one.
+        step: Step,
+        /// Why.
+        cause: String,
+    },
+    /// bubblewrap ended before the sandbox was ready.
+    #[error("bubblewrap: {cause}")]
+    Setup {
+        /// What it said.
+        cause: String,
+    },
+    /// The sandbox was not ready in time, and was killed.
+    #[error("the sandbox was not ready in time")]
+    TimedOut,
+    /// Contact was lost after the order to start: the command may have run.
+    #[error("lost contact with the sandbox: {source}")]
+    Lost {
+        /// How.
+        source: FrameError,
+    },
+}
+
+impl LaunchError {
+    /// The failing step, as a stable lower-case name.
+    #[must_use]
+    pub fn step(&self) -> &'static str {
+        match self {
+            Self::BubblewrapMissing { .. } | Self::BubblewrapTooOld { .. } => "bubblewrap",
+            Self::Runtime { .. } => "runtime",
+            Self::Descriptor { .. } => "descriptors",
+            Self::Spawn { .. } | Self::Closed => "launch",
+            Self::Invalid { .. } | Self::CommandTooLong { .. } => "request",
+            Self::Step { step, .. } => step_name(*step),
+            Self::Setup { .. } => "setup",
+            Self::TimedOut => "start_timeout",
+            Self::Lost { .. } => "contact",
+        }
+    }
+
+    /// What to do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::BubblewrapMissing { .. } => Some("apt-get install bubblewrap"),
+            Self::BubblewrapTooOld { .. } => Some("install bubblewrap 0.8 or later"),
+            Self::Runtime { .. } => Some(
+                "give the runner a state folder that it can write and that is not mounted noexec",
+            ),
+            Self::Step { step, .. } => step_hint(*step),
+            Self::Setup { .. } => Some(
+                "allow user namespaces: `sysctl user.max_user_namespaces`, and on Ubuntu `kernel.apparmor_restrict_unprivileged_userns`",
+            ),
+            Self::CommandTooLong { .. } => Some("write the text to a file first and run that"),
+            _ => None,
+        }
+    }
+
+    /// Whether the command began to run.
+    #[must_use]
+    pub fn started(&self) -> Started {
+        match self {
+            Self::Lost { .. } => Started::Unknown,
+            _ => Started::No,
+        }
+    }
+
+    /// Whether the shell that was asked for is missing inside.
+    #[must_use]
+    pub fn is_shell_unavailable(&self) -> bool {
+        matches!(
+            self,
+            Self::Step {
+                step: Step::Shell,
+                ..
+            }
+        )
+    }
+}
+
+fn step_name(step: Step) -> &'static str {
+    match step {
+        Step::Message => "message",
+        Step::Parent => "parent",
+        Step::Descriptors => "descriptors",
+        Step::Stage => "stage",
+        Step::Identity => "identity",
+        Step::Namespaces => "namespaces",
+        Step::Loopback => "loopback",
+        Step::Join => "join",
+        Step::Bubblewrap => "bubblewrap",
+        Step::Prepare => "prepare",
+        Step::Limits => "limits",
+        Step::Directory => "directory",
+        Step::Shell => "shell",
+    }
+}
+
+fn step_hint(step: Step) -> Option<&'static str> {
+    match step {
+        Step::Stage => Some("a runner with uid 0 needs CAP_SYS_ADMIN to mount session folders"),
+        Step::Identity => Some("a runner with uid 0 needs CAP_SETUID and CAP_SETGID"),
+        Step::Namespaces | Step::Join => {
+            Some("allow user namespaces: `sysctl user.max_user_namespaces user.max_net_namespaces`")
+        }
+        Step::Bubblewrap => Some("apt-get install bubblewrap"),
+        Step::Directory => Some("start in a directory that exists inside"),
+        Step::Shell => Some("add the shell to the profile's root"),
+        _ => None,
+    }
+}

@@ -1,0 +1,168 @@
+//! Starts sandboxes, and makes sessions' networks.
+//!
+//! The way of a start: pipes and arguments, the launch step on the host, then
+//! pid 1 inside says that it is ready, gets the command, and says that the shell
+//! runs. Nothing of the command leaves this process before pid 1 is ready, so a
+//! failure until then is certainly no start.
+
+mod forker;
+mod start;
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use airlock_init::frame::{recv_frame, send_frame};
+use airlock_init::wire::{HoldPlan, HostIds, MODE_HOLD, Report};
+
+use crate::error::LaunchError;
+use crate::net::SessionNet;
+use crate::runtime::Runtime;
+use crate::uid::UidIsolation;
+use forker::Forker;
+
+pub(crate) use forker::Tie;
+
+/// Options that the sandbox cannot do without.
+const OPTIONS: [&str; 6] = [
+    "--args",
+    "--as-pid-1",
+    "--disable-userns",
+    "--json-status-fd",
+    "--perms",
+    "--size",
+];
+/// How long the making of a session's network may take.
+const HOLD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where a launcher finds what it needs.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// bubblewrap, as an absolute path.
+    pub bwrap: PathBuf,
+    /// A folder of the runner's own for `airlock-init` and generated files; made
+    /// if absent. One launcher at a time may use it.
+    pub state: PathBuf,
+    /// Whose uid commands run under; [`UidIsolation::detect`] says what is
+    /// possible.
+    pub uid_isolation: UidIsolation,
+}
+
+/// Starts sandboxes. All of them are forked by one thread, which lives as long
+/// as the launcher or any of its sandboxes: the kernel ties their lives to it.
+#[derive(Debug)]
+pub struct Launcher {
+    runtime: Runtime,
+    forker: Forker,
+    bwrap: PathBuf,
+    bwrap_version: String,
+    uid_isolation: UidIsolation,
+}
+
+impl Launcher {
+    /// Writes the launcher's files, looks at bubblewrap, and starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// bubblewrap is missing or too old; the state folder cannot be written; no
+    /// thread can be started.
+    pub fn new(config: Config) -> Result<Self, LaunchError> {
+        let bwrap_version = look_at(&config.bwrap)?;
+        let runtime = Runtime::create(&config.state)?;
+        let forker = Forker::start(runtime.init())?;
+        Ok(Self {
+            runtime,
+            forker,
+            bwrap: config.bwrap,
+            bwrap_version,
+            uid_isolation: config.uid_isolation,
+        })
+    }
+
+    /// Whose uid commands run under.
+    #[must_use]
+    pub fn uid_isolation(&self) -> UidIsolation {
+        self.uid_isolation
+    }
+
+    /// The version of bubblewrap, as it says it.
+    #[must_use]
+    pub fn bwrap_version(&self) -> &str {
+        &self.bwrap_version
+    }
+
+    /// Makes the loopback of a session whose commands run as `ids`. Blocks for
+    /// some milliseconds. It lasts until the last clone is dropped and the last
+    /// command in it has ended.
+    ///
+    /// # Errors
+    ///
+    /// The step that failed.
+    pub fn session_net(&self, ids: Option<HostIds>) -> Result<SessionNet, LaunchError> {
+        self.check_ids(ids)?;
+        let child = self.forker.fork(MODE_HOLD)?;
+        start::set_timeouts(&child.socket, HOLD_TIMEOUT)?;
+        let plan = HoldPlan {
+            parent: std::process::id(),
+            ids,
+        };
+        send_frame(child.socket.as_fd(), &plan, &[]).map_err(start::before_start)?;
+        match recv_frame(child.socket.as_fd()).map_err(start::before_start)? {
+            (Report::Ready, _) => {}
+            (Report::Failed { step, cause }, _) => return Err(LaunchError::Step { step, cause }),
+            _ => return Err(start::unexpected()),
+        }
+        // The child is not reaped before its handle is dropped, so its number
+        // cannot be another process's.
+        let open = |kind| {
+            File::open(format!("/proc/{}/ns/{kind}", child.pid()))
+                .map(OwnedFd::from)
+                .map_err(|source| LaunchError::Descriptor {
+                    what: "session namespace",
+                    source,
+                })
+        };
+        Ok(SessionNet::new(open("user")?, open("net")?))
+    }
+
+    fn check_ids(&self, ids: Option<HostIds>) -> Result<(), LaunchError> {
+        let cause = match (self.uid_isolation, ids) {
+            (UidIsolation::PerSession, Some(ids)) if ids.uid != 0 && ids.gid != 0 => return Ok(()),
+            (UidIsolation::None, None) => return Ok(()),
+            (UidIsolation::PerSession, Some(_)) => "a session's uid and gid must not be 0",
+            (UidIsolation::PerSession, None) => "the session has no uid of its own",
+            (UidIsolation::None, Some(_)) => "the runner cannot change to the session's uid",
+        };
+        Err(LaunchError::Invalid {
+            cause: cause.to_owned(),
+        })
+    }
+}
+
+/// The version of bubblewrap, if it has all that is needed.
+fn look_at(bwrap: &Path) -> Result<String, LaunchError> {
+    let ask = |option| {
+        Command::new(bwrap)
+            .arg(option)
+            .env_clear()
+            .stdin(Stdio::null())
+            .output()
+            .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+            .map_err(|source| LaunchError::BubblewrapMissing {
+                path: bwrap.to_owned(),
+                source,
+            })
+    };
+    let help = ask("--help")?;
+    for option in OPTIONS {
+        if !help.split_whitespace().any(|word| word == option) {
+            return Err(LaunchError::BubblewrapTooOld {
+                path: bwrap.to_owned(),
+                option,
+            });
+        }
+    }
+    Ok(ask("--version")?.trim().to_owned())
+}

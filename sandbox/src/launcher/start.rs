@@ -1,0 +1,311 @@
+//! One start, from its request to a running shell.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use airlock_init::frame::{FrameError, recv_frame, send_frame};
+use airlock_init::wire::{
+    HostIds, INSIDE_BASH_ENV, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit,
+};
+use rustix::fs::{Gid, MemfdFlags, Uid, fchown, memfd_create};
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+
+use super::Launcher;
+use super::forker::Child;
+use crate::args::{Sources, bwrap_args};
+use crate::error::LaunchError;
+use crate::profile::Profile;
+use crate::running::{Control, Handles, Running, Streams, Waiter, read_rest};
+use crate::session::Session;
+use crate::spec::{LaunchSpec, Limits, Network, Shell, Stdin};
+use crate::uid::UidIsolation;
+
+/// The size asked for a command's output pipes, in bytes: room for a burst while
+/// the reader is not on the processor.
+const PIPE_SIZE: usize = 1 << 20;
+
+impl Launcher {
+    /// Starts one command. Blocks until the shell runs or a step has failed, at
+    /// most `limits.start_timeout` for each answer it waits for. A caller that
+    /// stops waiting for the result loses the sandbox: dropped, it is killed.
+    ///
+    /// # Errors
+    ///
+    /// The step that failed; [`LaunchError::started`] says whether the command
+    /// may have run.
+    pub fn start(
+        &self,
+        profile: &Profile,
+        session: &Session,
+        limits: &Limits,
+        spec: &LaunchSpec,
+    ) -> Result<Running, LaunchError> {
+        spec.check()?;
+        self.check_ids(session.ids)?;
+        let mut waiter = self.prepare(profile, session, limits, spec)?;
+        let (streams, ends) = pipes(spec, session.ids)?;
+        order(&waiter, limits, spec, &ends)?;
+        waiter.started_at = Instant::now();
+        let control = Control(Arc::clone(&waiter.handles));
+        Ok(Running {
+            streams,
+            control,
+            started_at: waiter.started_at,
+            waiter,
+        })
+    }
+
+    /// Brings a sandbox up to where pid 1 waits for its command.
+    fn prepare(
+        &self,
+        profile: &Profile,
+        session: &Session,
+        limits: &Limits,
+        spec: &LaunchSpec,
+    ) -> Result<Waiter, LaunchError> {
+        let direct = Sources::direct(session, &self.runtime);
+        let (sources, stage) = match self.uid_isolation {
+            UidIsolation::PerSession => (Sources::staged(), staged(&direct)),
+            UidIsolation::None => (direct, Vec::new()),
+        };
+        let arguments = argument_file(&bwrap_args(profile, &sources, limits, spec.shape))?;
+        let (status, status_write) = cloexec_pipe()?;
+        let namespaces = match (spec.shape.network, &session.net) {
+            (Network::Empty, _) => None,
+            (Network::SessionLoopback, Some(net)) => Some(net.fds()),
+            (Network::SessionLoopback, None) => {
+                let cause = "the session has no network to join".to_owned();
+                return Err(LaunchError::Invalid { cause });
+            }
+        };
+        let plan = LaunchPlan {
+            parent: std::process::id(),
+            ids: session.ids,
+            stage,
+            join: namespaces.is_some(),
+            bwrap: self.bwrap.as_os_str().as_bytes().to_vec(),
+        };
+        let mut fds = vec![arguments.as_fd(), status_write.as_fd()];
+        fds.extend(namespaces.into_iter().flatten());
+
+        let child = self.forker.fork(MODE_LAUNCH)?;
+        set_timeouts(&child.socket, limits.start_timeout)?;
+        send_frame(child.socket.as_fd(), &plan, &fds).map_err(before_start)?;
+        drop(status_write);
+        let init = wait_until_ready(&child);
+        let init = match init {
+            Err(LaunchError::Setup { .. }) => return Err(said(child)),
+            other => other?,
+        };
+        let (socket, diagnostics, pid, child) = child.into_parts()?;
+        let killed = AtomicBool::new(false);
+        let handles = Handles {
+            socket: Mutex::new(socket),
+            init,
+            child,
+            killed,
+        };
+        Ok(Waiter {
+            handles: Arc::new(handles),
+            pid,
+            status,
+            diagnostics,
+            started_at: Instant::now(),
+            waited: false,
+            tie: self.forker.tie(),
+        })
+    }
+}
+
+/// The folders that the launch step mounts for the session's uid.
+fn staged(direct: &Sources) -> Vec<Staged> {
+    let Sources {
+        workspace,
+        home,
+        tmp,
+        runtime,
+    } = direct;
+    [
+        ("workspace", workspace),
+        ("home", home),
+        ("tmp", tmp),
+        ("runtime", runtime),
+    ]
+    .map(|(name, path)| Staged {
+        source: path.as_os_str().as_bytes().to_vec(),
+        name: name.to_owned(),
+    })
+    .into()
+}
+
+/// Waits for pid 1's word that it is ready, which comes with its pidfd.
+fn wait_until_ready(child: &Child) -> Result<OwnedFd, LaunchError> {
+    match recv_frame(child.socket.as_fd()).map_err(before_start)? {
+        (Report::Ready, fds) => fds.into_iter().next().ok_or_else(unexpected),
+        (Report::Failed { step, cause }, _) => Err(LaunchError::Step { step, cause }),
+        _ => Err(unexpected()),
+    }
+}
+
+/// Hands pid 1 the command and its descriptors, and waits until it runs.
+fn order(
+    waiter: &Waiter,
+    limits: &Limits,
+    spec: &LaunchSpec,
+    ends: &[OwnedFd; 3],
+) -> Result<(), LaunchError> {
+    let socket = waiter
+        .handles
+        .socket
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let start = ToInit::Start(start_spec(spec, limits));
+    let fds = ends.each_ref().map(AsFd::as_fd);
+    // A message that did not arrive whole starts nothing.
+    send_frame(socket.as_fd(), &start, &fds).map_err(before_start)?;
+    match recv_frame(socket.as_fd()) {
+        Ok((Report::Started, _)) => Ok(()),
+        Ok((Report::Failed { step, cause }, _)) => Err(LaunchError::Step { step, cause }),
+        Ok(_) => Err(LaunchError::Lost {
+            source: FrameError::Closed,
+        }),
+        Err(source) => Err(LaunchError::Lost { source }),
+    }
+}
+
+fn start_spec(spec: &LaunchSpec, limits: &Limits) -> StartSpec {
+    let Shell::Bash = spec.shell;
+    let bytes = |text: &OsString| text.clone().into_vec();
+    let mut env: Vec<_> = spec
+        .env
+        .iter()
+        .map(|(name, value)| (bytes(name), bytes(value)))
+        .collect();
+    env.push((b"BASH_ENV".to_vec(), INSIDE_BASH_ENV.as_bytes().to_vec()));
+    let mut args: Vec<Vec<u8>> = ["--noprofile", "--norc", "-c"]
+        .map(|word| word.as_bytes().to_vec())
+        .into();
+    args.push(spec.command.clone());
+    StartSpec {
+        program: b"/bin/bash".to_vec(),
+        arg0: b"bash".to_vec(),
+        args,
+        env,
+        cwd: spec.cwd.as_os_str().as_bytes().to_vec(),
+        limits: limits.rlimits(),
+    }
+}
+
+/// The runner's ends of the command's pipes, and the command's: stdin, stdout,
+/// stderr.
+fn pipes(spec: &LaunchSpec, ids: Option<HostIds>) -> Result<(Streams, [OwnedFd; 3]), LaunchError> {
+    let (stdin, stdin_inside) = match spec.stdin {
+        Stdin::Null => {
+            let null = File::open("/dev/null");
+            let null = null.map_err(|source| failed("/dev/null", source))?;
+            (None, OwnedFd::from(null))
+        }
+        Stdin::Pipe => {
+            let (read, write) = command_pipe(ids)?;
+            (Some(write), read)
+        }
+    };
+    let (stdout, stdout_inside) = command_pipe(ids)?;
+    let (stderr, stderr_inside) = if spec.separate_stderr {
+        let (read, write) = command_pipe(ids)?;
+        (Some(read), write)
+    } else {
+        // One pipe, so that the two are in true order.
+        let shared = stdout_inside
+            .try_clone()
+            .map_err(|source| failed("pipe", source))?;
+        (None, shared)
+    };
+    Ok((
+        Streams {
+            stdin,
+            stdout,
+            stderr,
+        },
+        [stdin_inside, stdout_inside, stderr_inside],
+    ))
+}
+
+fn command_pipe(ids: Option<HostIds>) -> Result<(OwnedFd, OwnedFd), LaunchError> {
+    let (read, write) = cloexec_pipe()?;
+    // A smaller pipe works as well; an unprivileged user's may not grow.
+    let _ = fcntl_setpipe_size(&write, PIPE_SIZE);
+    if let Some(ids) = ids {
+        // `echo x > /dev/stderr` opens the pipe again, as its owner.
+        let (uid, gid) = (Uid::from_raw(ids.uid), Gid::from_raw(ids.gid));
+        fchown(&write, Some(uid), Some(gid)).map_err(|error| failed("pipe", error.into()))?;
+    }
+    Ok((read, write))
+}
+
+fn cloexec_pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
+    pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed("pipe", error.into()))
+}
+
+/// bubblewrap's arguments as a file in memory, each ended by NUL.
+fn argument_file(arguments: &[OsString]) -> Result<OwnedFd, LaunchError> {
+    let mut text = Vec::new();
+    for argument in arguments {
+        text.extend_from_slice(argument.as_bytes());
+        text.push(0);
+    }
+    let file = memfd_create("airlock-arguments", MemfdFlags::CLOEXEC)
+        .map_err(|error| failed("argument file", error.into()))?;
+    let mut file = File::from(file);
+    file.write_all(&text)
+        .and_then(|()| file.rewind())
+        .map_err(|source| failed("argument file", source))?;
+    Ok(file.into())
+}
+
+pub(super) fn set_timeouts(socket: &UnixStream, limit: Duration) -> Result<(), LaunchError> {
+    socket
+        .set_read_timeout(Some(limit))
+        .and_then(|()| socket.set_write_timeout(Some(limit)))
+        .map_err(|source| failed("socket time-out", source))
+}
+
+/// A failed conversation before the order to start: nothing has run.
+pub(super) fn before_start(error: FrameError) -> LaunchError {
+    match error {
+        FrameError::TimedOut => LaunchError::TimedOut,
+        other => LaunchError::Setup {
+            cause: other.to_string(),
+        },
+    }
+}
+
+pub(super) fn unexpected() -> LaunchError {
+    LaunchError::Setup {
+        cause: "an answer that does not belong here".to_owned(),
+    }
+}
+
+/// The error of a child that ended early, in its own words where it had any.
+fn said(child: Child) -> LaunchError {
+    let words = read_rest(child.last_words().as_fd());
+    let words = String::from_utf8_lossy(&words).trim().replace('\n', "; ");
+    let cause = match words.strip_prefix("bwrap: ").unwrap_or(&words) {
+        "" => "it ended without a word",
+        words => words,
+    };
+    LaunchError::Setup {
+        cause: cause.to_owned(),
+    }
+}
+
+fn failed(what: &'static str, source: io::Error) -> LaunchError {
+    LaunchError::Descriptor { what, source }
+}

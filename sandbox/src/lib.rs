@@ -1,0 +1,39 @@
+//! What a command can reach at most: the Linux sandbox of Airlock as a library
+//! with a plain interface, `Profile + Session + Limits -> Launcher::start`.
+//!
+//! It owns bubblewrap's arguments, the environment a command gets, the session's
+//! network namespace, and the processes it starts, until nothing of them is
+//! left. Must not decide whether a command may run, and must not read output.
+
+pub mod args;
+pub mod env;
+mod error;
+mod launcher;
+mod net;
+mod profile;
+mod report;
+mod running;
+mod runtime;
+mod session;
+mod spec;
+mod status;
+mod uid;
+
+pub use airlock_init::wire::{HostIds, INSIDE_ID};
+pub use args::{Sources, bwrap_args};
+pub use error::{LaunchError, Started};
+pub use launcher::{Config, Launcher};
+pub use net::SessionNet;
+pub use profile::{Bind, Profile, Symlink};
+
+pub use running::{Cause, Control, Ended, Running, Streams, Waiter};
+pub use session::{FolderError, Folders, Session, give_tree};
+pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};
+pub use uid::{UidIsolation, UidRange};
+
+/// Where the session's workspace is inside.
+pub const WORKSPACE: &str = "/workspace";
+/// Where HOME is inside.
+pub const HOME: &str = "/home/agent";
+/// The name of uid [`INSIDE_ID`] inside.
+pub const USER: &str = "agent";

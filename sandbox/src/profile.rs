@@ -1,0 +1,107 @@
+//! What a profile lets a sandbox hold: the root, the search path, variables.
+//!
+//! Must not widen anything by itself: an empty profile gives an empty root.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A host path that is mounted read-only inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bind {
+    /// Absolute path on the host. The session's uid must be able to reach it.
+    pub source: PathBuf,
+    /// Absolute path inside.
+    pub target: PathBuf,
+}
+
+/// A symbolic link that is made inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Symlink {
+    /// What it points to.
+    pub target: PathBuf,
+    /// Absolute path inside at which it is.
+    pub link: PathBuf,
+}
+
+/// What the sandbox gives at most.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Profile {
+    /// Read-only binds, in order.
+    pub binds: Vec<Bind>,
+    /// Symbolic links of the root.
+    pub symlinks: Vec<Symlink>,
+    /// The value of PATH.
+    pub path: String,
+    /// Variables every command gets, over Airlock's base and under the
+    /// session's.
+    pub env: Vec<(String, String)>,
+    /// Execution-changing names (`LD_PRELOAD`, `GIT_DIR`, ...) that session and
+    /// request may set nevertheless.
+    pub allow_env: Vec<String>,
+}
+
+/// Folders of the host's root that make up a system, where they exist.
+const SYSTEM: [&str; 8] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib64",
+    "/lib32",
+    "/libx32",
+    "/nix/store",
+];
+/// Files and folders of the host's `/etc` that hold no secret and that programs
+/// need to start.
+const ETC: [&str; 8] = [
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+];
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+impl Profile {
+    /// The smallest root on which the host's programs run: its `/usr`, what
+    /// stands beside it (as links where the host has links), and the harmless
+    /// part of `/etc`. Looks at the host; what is absent there is left out.
+    #[must_use]
+    pub fn minimal() -> Self {
+        let mut profile = Self {
+            path: PATH.to_owned(),
+            ..Self::default()
+        };
+        for name in SYSTEM.iter().chain(&ETC).map(Path::new) {
+            match fs::symlink_metadata(name) {
+                Ok(found) if found.is_symlink() => {
+                    if let Ok(target) = fs::read_link(name) {
+                        profile.symlinks.push(Symlink {
+                            target,
+                            link: name.to_owned(),
+                        });
+                    }
+                }
+                Ok(_) => profile.binds.push(Bind {
+                    source: name.to_owned(),
+                    target: name.to_owned(),
+                }),
+                Err(_) => {}
+            }
+        }
+        profile
+    }
+
+    /// This profile and one more read-only bind.
+    #[must_use]
+    pub fn with_bind(mut self, source: impl Into<PathBuf>, target: impl Into<PathBuf>) -> Self {
+        self.binds.push(Bind {
+            source: source.into(),
+            target: target.into(),
+        });
+        self
+    }
+}

@@ -1,0 +1,144 @@
+//! A started sandbox, in parts that different threads can hold: its pipes, the
+//! means to end it, and the wait for its end.
+//!
+//! Must not say that it ended while anything of it is left, nor that it ended
+//! well when the two reports differ.
+
+mod end;
+
+pub(crate) use end::read_rest;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use airlock_init::frame::send_frame;
+use airlock_init::wire::ToInit;
+use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::launcher::Tie;
+
+/// A started sandbox.
+#[derive(Debug)]
+pub struct Running {
+    /// Its pipes.
+    pub streams: Streams,
+    /// The means to end it.
+    pub control: Control,
+    /// The wait for its end. Dropped without a wait, it kills the sandbox.
+    pub waiter: Waiter,
+    /// When the shell was known to run.
+    pub started_at: Instant,
+}
+
+/// The runner's ends of the pipes, all close-on-exec and blocking.
+#[derive(Debug)]
+pub struct Streams {
+    /// The write end of its input, where it has one.
+    pub stdin: Option<OwnedFd>,
+    /// Its output, with its errors in true order unless they are separate.
+    pub stdout: OwnedFd,
+    /// Its errors, where they are separate.
+    pub stderr: Option<OwnedFd>,
+}
+
+/// The means to end a sandbox. Clones refer to the same one.
+#[derive(Debug, Clone)]
+pub struct Control(pub(crate) Arc<Handles>);
+
+#[derive(Debug)]
+pub(crate) struct Handles {
+    /// To pid 1. Writers take turns.
+    pub(crate) socket: Mutex<UnixStream>,
+    /// Pid 1 of the sandbox.
+    pub(crate) init: OwnedFd,
+    /// bubblewrap, our child.
+    pub(crate) child: OwnedFd,
+    pub(crate) killed: AtomicBool,
+}
+
+impl Control {
+    /// Sends SIGTERM to every process inside but pid 1. Does nothing when the
+    /// sandbox has ended; what ignores the signal goes on.
+    pub fn terminate(&self) {
+        let socket = self.0.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        // A closed socket means that it has ended.
+        let _ = send_frame(socket.as_fd(), &ToInit::Terminate, &[]);
+    }
+
+    /// Kills every process inside, from outside. Does nothing when the sandbox
+    /// has ended. The end itself is what [`Waiter::wait`] waits for.
+    pub fn kill(&self) {
+        self.0.killed.store(true, Ordering::SeqCst);
+        // Both answers but success mean that it has ended.
+        let _ = pidfd_send_signal(&self.0.init, Signal::KILL);
+    }
+
+    /// A descriptor that polls readable once the sandbox has ended; then
+    /// [`Waiter::wait`] returns without delay.
+    #[must_use]
+    pub fn ended(&self) -> BorrowedFd<'_> {
+        self.0.child.as_fd()
+    }
+}
+
+/// The wait for a sandbox's end.
+#[derive(Debug)]
+pub struct Waiter {
+    pub(crate) handles: Arc<Handles>,
+    pub(crate) pid: i32,
+    pub(crate) status: OwnedFd,
+    pub(crate) diagnostics: OwnedFd,
+    pub(crate) started_at: Instant,
+    pub(crate) waited: bool,
+    /// Keeps the thread alive that forked the sandbox: with it, it would end.
+    #[expect(dead_code, reason = "held for its life")]
+    pub(crate) tie: Tie,
+}
+
+/// How a command ended. Nothing of its sandbox is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Why.
+    pub cause: Cause,
+    /// The shell's last directory inside, if it said one. It is the command's
+    /// claim: absolute, at most 4,096 bytes, and nothing more is known of it.
+    pub cwd: Option<PathBuf>,
+    /// A child outlived the shell and was killed.
+    pub leftovers: bool,
+    /// User CPU time, as the host saw it.
+    pub user: Duration,
+    /// System CPU time, as the host saw it, with that of making the sandbox.
+    pub system: Duration,
+    /// Largest resident set of any one process, in bytes; `None` if pid 1 did
+    /// not live to report it.
+    pub peak_rss: Option<u64>,
+    /// From the start of the shell to the end of everything.
+    pub elapsed: Duration,
+}
+
+/// Why a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// The shell exited with this code.
+    Exited(u8),
+    /// A signal ended the shell.
+    Signaled {
+        /// The signal's number.
+        signal: u8,
+        /// Whether a core was dumped.
+        core: bool,
+    },
+    /// [`Control::kill`] ended it before the shell's end was known.
+    Killed,
+    /// How it ended is not known: a report is missing, or two differ.
+    SandboxFailed {
+        /// The part that failed, as a stable lower-case name.
+        step: &'static str,
+        /// In one line, what was seen.
+        detail: String,
+    },
+}

@@ -1,0 +1,189 @@
+//! The end of a sandbox: everything gone first, then the two reports compared.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use airlock_init::frame::{FrameError, recv_frame};
+use airlock_init::sys::{Reaped, wait_for};
+use airlock_init::wire::{End, Report, Status};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::{Cause, Ended, Waiter};
+use crate::status::{MAX_STATUS, exit_code};
+
+impl Waiter {
+    /// Waits until nothing of the sandbox is left, and says how it ended.
+    /// Blocks; see [`super::Control::ended`] for a descriptor to poll.
+    #[must_use]
+    pub fn wait(mut self) -> Ended {
+        let reaped = self.reap();
+        let elapsed = self.started_at.elapsed();
+        let report = self.last_report();
+        let outside = exit_code(&read_rest(self.status.as_fd()));
+        let killed = self.handles.killed.load(Ordering::SeqCst);
+        let cause = match &reaped {
+            Some(_) => judge(report.as_ref(), outside, killed)
+                .unwrap_or_else(|detail| self.failed("report", &detail)),
+            None => self.failed(
+                "reap",
+                "bubblewrap was reaped by another part of the process",
+            ),
+        };
+        let (user, system) =
+            reaped.map_or((Duration::ZERO, Duration::ZERO), |r| (r.user, r.system));
+        let trusted = report.filter(|_| matches!(cause, Cause::Exited(_) | Cause::Signaled { .. }));
+        Ended {
+            leftovers: trusted.as_ref().is_some_and(|end| end.leftovers),
+            peak_rss: trusted.as_ref().map(|end| end.peak_rss),
+            cwd: trusted
+                .and_then(|end| end.cwd)
+                .map(|path| PathBuf::from(OsString::from_vec(path))),
+            cause,
+            user,
+            system,
+            elapsed,
+        }
+    }
+
+    /// Waits for bubblewrap and then for pid 1, which ends last inside: should
+    /// bubblewrap have been killed, pid 1 may still be going.
+    fn reap(&mut self) -> Option<Reaped> {
+        self.waited = true;
+        wait_readable(self.handles.child.as_fd());
+        let reaped = wait_for(self.pid).ok();
+        wait_readable(self.handles.init.as_fd());
+        reaped
+    }
+
+    /// The end that pid 1 reported, if it did.
+    fn last_report(&self) -> Option<End> {
+        let socket = self
+            .handles
+            .socket
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        socket.set_nonblocking(true).ok()?;
+        match recv_frame(socket.as_fd()) {
+            Ok((Report::Ended(end), _)) => Some(end),
+            Ok(_) | Err(FrameError::Closed | FrameError::TimedOut) => None,
+            Err(_) => None,
+        }
+    }
+
+    fn failed(&self, step: &'static str, detail: &str) -> Cause {
+        let said = read_rest(self.diagnostics.as_fd());
+        let said = String::from_utf8_lossy(&said);
+        let said = said.trim().replace('\n', "; ");
+        let separator = if said.is_empty() { "" } else { ": " };
+        Cause::SandboxFailed {
+            step,
+            detail: format!("{detail}{separator}{said}"),
+        }
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if !self.waited {
+            let _ = pidfd_send_signal(&self.handles.init, Signal::KILL);
+            self.reap();
+        }
+    }
+}
+
+/// Holds the two reports against each other. Without agreement there is no exit
+/// code, whatever one of them says.
+fn judge(inside: Option<&End>, outside: Option<i32>, killed: bool) -> Result<Cause, String> {
+    match (inside, outside) {
+        (Some(end), Some(code)) if i32::from(end.status.as_exit_code()) == code => {
+            Ok(match end.status {
+                Status::Exited(code) => Cause::Exited(code),
+                Status::Signaled { signal, core } => Cause::Signaled { signal, core },
+            })
+        }
+        _ if killed => Ok(Cause::Killed),
+        (Some(end), Some(code)) => Err(format!(
+            "pid 1 reported code {}, bubblewrap {code}",
+            end.status.as_exit_code()
+        )),
+        (None, Some(code)) => Err(format!("pid 1 reported nothing, bubblewrap code {code}")),
+        (_, None) => Err("bubblewrap reported nothing".to_owned()),
+    }
+}
+
+fn wait_readable(fd: BorrowedFd<'_>) {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    while poll(&mut fds, None) == Err(Errno::INTR) {}
+}
+
+/// What a pipe holds whose other end is closed, bounded.
+pub(crate) fn read_rest(fd: BorrowedFd<'_>) -> Vec<u8> {
+    let mut text = vec![0; MAX_STATUS];
+    let mut used = 0;
+    while let Some(free) = text.get_mut(used..).filter(|free| !free.is_empty()) {
+        match rustix::io::read(fd, free) {
+            Ok(0) => break,
+            Ok(got) => used += got,
+            Err(Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    text.truncate(used);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(status: Status) -> End {
+        End {
+            status,
+            leftovers: false,
+            cwd: None,
+            user_micros: 0,
+            system_micros: 0,
+            peak_rss: 0,
+        }
+    }
+
+    #[test]
+    fn agreement_is_the_cause() {
+        assert_eq!(
+            judge(Some(&end(Status::Exited(3))), Some(3), false),
+            Ok(Cause::Exited(3))
+        );
+        let signaled = end(Status::Signaled {
+            signal: 15,
+            core: false,
+        });
+        let cause = Cause::Signaled {
+            signal: 15,
+            core: false,
+        };
+        assert_eq!(judge(Some(&signaled), Some(143), false), Ok(cause.clone()));
+        assert_eq!(judge(Some(&signaled), Some(143), true), Ok(cause));
+    }
+
+    #[test]
+    fn disagreement_or_silence_is_never_success() {
+        let success = end(Status::Exited(0));
+        for outside in [Some(1), Some(137), Some(-1), None] {
+            assert!(
+                judge(Some(&success), outside, false).is_err(),
+                "{outside:?}"
+            );
+            assert_eq!(judge(Some(&success), outside, true), Ok(Cause::Killed));
+        }
+        assert!(judge(None, Some(0), false).is_err());
+        assert!(judge(None, None, false).is_err());
+        assert_eq!(judge(None, Some(0), true), Ok(Cause::Killed));
+    }
+}

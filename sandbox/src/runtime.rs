@@ -1,0 +1,190 @@
+//! The launcher's own files: `airlock-init` and what every sandbox gets of
+//! `/etc`. Made fresh at each start, under a random name.
+//!
+//! Must not be writable by any session: it is bound into all of them.
+
+mod git;
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use airlock_init::wire::REPORT_PIPE;
+
+use crate::args::account_files;
+use crate::error::LaunchError;
+
+pub(crate) use git::overrides as git_overrides;
+
+/// The program that is pid 1 of every sandbox, built by `build.rs`.
+static INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/airlock-init"));
+
+const PREFIX: &str = "runtime-";
+
+/// The folder with the launcher's files; removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    folder: PathBuf,
+}
+
+impl Runtime {
+    /// Writes the files into a new folder of `state`, and removes those that an
+    /// earlier process has left there.
+    pub(crate) fn create(state: &Path) -> Result<Self, LaunchError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| LaunchError::Runtime { path, source }
+        };
+        make_folder(state, 0o700, true).map_err(failed(state))?;
+        sweep(state).map_err(failed(state))?;
+        let name = random_name().map_err(failed(state))?;
+        let runtime = Self {
+            folder: state.join(format!("{PREFIX}{name}")),
+        };
+        make_folder(&runtime.folder, 0o755, false).map_err(failed(&runtime.folder))?;
+        let etc = runtime.folder.join("etc");
+        make_folder(&etc, 0o755, false).map_err(failed(&etc))?;
+
+        let write = |path: PathBuf, bytes: &[u8], mode| {
+            write_file(&path, bytes, mode).map_err(failed(&path))
+        };
+        write(runtime.init(), INIT, 0o555)?;
+        write(
+            runtime.folder.join("bash_env"),
+            bash_env().as_bytes(),
+            0o444,
+        )?;
+        for (name, text) in account_files() {
+            write(etc.join(name), text.as_bytes(), 0o444)?;
+        }
+        write(
+            etc.join("hosts"),
+            b"127.0.0.1 localhost airlock\n::1 localhost airlock\n",
+            0o444,
+        )?;
+        let nsswitch = b"passwd: files\ngroup: files\nhosts: files dns\n";
+        write(etc.join("nsswitch.conf"), nsswitch, 0o444)?;
+        write(
+            etc.join("gitconfig"),
+            git::config_file(false).as_bytes(),
+            0o444,
+        )?;
+        write(
+            etc.join("gitconfig-read-only"),
+            git::config_file(true).as_bytes(),
+            0o444,
+        )?;
+        Ok(runtime)
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn init(&self) -> PathBuf {
+        self.folder.join("init")
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        // What cannot be removed now, the next start removes.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// What bash reads before the command: it hides that it was read, switches
+/// extended globs off, and has the last directory written when the shell ends.
+/// The command itself is an argument word, so nothing here is joined with it.
+fn bash_env() -> String {
+    format!(
+        "unset BASH_ENV\n\
+         shopt -u extglob\n\
+         trap '{{ builtin cd -P . && builtin printf \"%s\\0\" \"$PWD\" >|{REPORT_PIPE}; }} \
+         2>/dev/null' EXIT\n"
+    )
+}
+
+/// 128 random bits in hex.
+pub(crate) fn random_name() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(u128::from_le_bytes(bytes)).map(|number| format!("{number:032x}"))
+}
+
+fn make_folder(path: &Path, mode: u32, parents: bool) -> io::Result<()> {
+    DirBuilder::new()
+        .recursive(parents)
+        .mode(mode)
+        .create(path)?;
+    // Whatever the umask says: session uids must be able to read the inner ones.
+    if parents {
+        Ok(())
+    } else {
+        fs::set_permissions(path, PermissionsExt::from_mode(mode))
+    }
+}
+
+fn write_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(bytes)?;
+    file.set_permissions(PermissionsExt::from_mode(mode))
+}
+
+fn sweep(state: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(state)? {
+        let entry = entry?;
+        if entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes())
+        {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn init_is_small_and_static() {
+        const PT_INTERP: u32 = 3;
+        assert!(
+            INIT.len() <= 3 << 19,
+            "airlock-init has {} bytes, the limit is 1.5 MiB",
+            INIT.len()
+        );
+        assert_eq!(&INIT[..5], b"\x7fELF\x02");
+        let half = |at: usize| u16::from_le_bytes(INIT[at..at + 2].try_into().unwrap());
+        let headers =
+            usize::try_from(u64::from_le_bytes(INIT[32..40].try_into().unwrap())).unwrap();
+        let (size, count) = (usize::from(half(54)), usize::from(half(56)));
+        for header in 0..count {
+            let at = headers + header * size;
+            let kind = u32::from_le_bytes(INIT[at..at + 4].try_into().unwrap());
+            assert_ne!(kind, PT_INTERP, "airlock-init needs a dynamic loader");
+        }
+    }
+
+    #[test]
+    fn a_new_start_removes_what_an_earlier_one_left_and_itself() {
+        let state = tempfile::tempdir().unwrap();
+        let stale = state.path().join("runtime-stale");
+        fs::create_dir(&stale).unwrap();
+        fs::write(state.path().join("other"), "").unwrap();
+        let runtime = Runtime::create(state.path()).unwrap();
+        assert!(!stale.exists());
+        assert!(runtime.init().exists());
+        drop(runtime);
+        let left: Vec<_> = fs::read_dir(state.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "only the file of others is left");
+    }
+}

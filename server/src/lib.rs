@@ -8,5 +8,6 @@
 
 pub mod api;
 pub mod changes;
+pub mod config;
 pub mod model;
 pub mod store;

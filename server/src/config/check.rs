@@ -1,0 +1,244 @@
+//! What must hold across the fields of a configuration. Everything that does not is reported at once.
+
+mod identities;
+
+use std::{fs::File, path::Path, time::Duration};
+
+use airlock_proto::limits;
+use tracing_subscriber::EnvFilter;
+
+use super::{ClientCertificates, Config, Problem};
+
+/// The longest time that any field may hold.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// The shortest interval between two of anything periodic.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+/// A command, its environment and everything else of a request fit into so many bytes.
+const MESSAGE_BYTES_MIN: usize = limits::COMMAND_BYTES + limits::ENV_BYTES + 64 * 1024;
+/// A ring holds at least so many of the largest chunks.
+const RING_CHUNKS_MIN: usize = 2;
+/// The largest ring, in bytes.
+const RING_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The longest name of a server, as of a runner.
+const SERVER_ID_BYTES: usize = 63;
+
+/// Collects problems.
+#[derive(Debug, Default)]
+struct Findings(Vec<Problem>);
+
+impl Findings {
+    fn require(&mut self, holds: bool, field: &str, what: impl Into<String>, cure: impl Into<String>) {
+        if !holds {
+            self.0.push(Problem { line: None, field: field.to_owned(), what: what.into(), cure: cure.into() });
+        }
+    }
+
+    fn between(&mut self, field: &str, value: Duration, least: Duration, most: Duration) {
+        self.require(
+            (least..=most).contains(&value),
+            field,
+            format!("{value:?} is not between {least:?} and {most:?}"),
+            "choose a time in that range",
+        );
+    }
+
+    fn positive(&mut self, field: &str, value: u64) {
+        self.require(value > 0, field, "it is 0, which would refuse everything", "choose at least 1");
+    }
+
+    fn readable(&mut self, field: &str, file: &Path) {
+        let opened = File::open(file).and_then(|file| file.metadata());
+        match opened {
+            Ok(data) => self.require(
+                data.is_file(),
+                field,
+                format!("`{}` is not a file", file.display()),
+                "name a PEM file",
+            ),
+            Err(error) => self.require(
+                false,
+                field,
+                format!("`{}` cannot be read: {error}", file.display()),
+                "put the file there, or name the one that is",
+            ),
+        }
+    }
+}
+
+impl Config {
+    /// Everything that is wrong, the files that it names left aside.
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        let mut found = Findings::default();
+        found.require(
+            is_name(&self.server_id, SERVER_ID_BYTES),
+            "server_id",
+            format!("`{}` is not a server id", self.server_id.escape_debug()),
+            "use 1 to 63 of a-z A-Z 0-9 . _ -",
+        );
+        self.listen_problems(&mut found);
+        identities::check(self, &mut found);
+        self.limit_problems(&mut found);
+        self.link_problems(&mut found);
+        self.telemetry_problems(&mut found);
+        found.0
+    }
+
+    /// What is wrong with the files that it names.
+    pub(super) fn file_problems(&self) -> Vec<Problem> {
+        let mut found = Findings::default();
+        if let Some(tls) = &self.listen.tls {
+            found.readable("listen.tls.certificate", &tls.certificate);
+            found.readable("listen.tls.key", &tls.key);
+            if let Some(ca) = &tls.client_ca {
+                found.readable("listen.tls.client_ca", ca);
+            }
+        }
+        if let Some(directory) = &self.profiles.directory {
+            found.require(
+                directory.is_dir(),
+                "profiles.directory",
+                format!("`{}` is not a folder", directory.display()),
+                "make it, or leave the field out to use the built-in profiles alone",
+            );
+        }
+        found.0
+    }
+
+    fn listen_problems(&self, found: &mut Findings) {
+        let listen = &self.listen;
+        let Some(tls) = &listen.tls else {
+            found.require(
+                listen.insecure_loopback,
+                "listen.tls",
+                "there is no certificate",
+                "set certificate and key, or insecure_loopback = true on a loopback address",
+            );
+            found.require(
+                !listen.insecure_loopback || listen.address.ip().is_loopback(),
+                "listen.insecure_loopback",
+                format!("`{}` can be reached from other hosts", listen.address),
+                "listen on 127.0.0.1, or use TLS",
+            );
+            return;
+        };
+        found.require(
+            !listen.insecure_loopback,
+            "listen.insecure_loopback",
+            "it is set together with listen.tls",
+            "leave out one of the two",
+        );
+        found.require(
+            tls.client_ca.is_some() || tls.client_certificates == ClientCertificates::Optional,
+            "listen.tls.client_certificates",
+            "certificates are required, but nobody may sign them",
+            "set client_ca",
+        );
+    }
+
+    fn limit_problems(&self, found: &mut Findings) {
+        let limits = &self.limits;
+        let most = limits::MESSAGE_BYTES;
+        found.require(
+            (MESSAGE_BYTES_MIN..=most).contains(&limits.message_bytes),
+            "limits.message_bytes",
+            format!("{} is not between {MESSAGE_BYTES_MIN} and {most}", limits.message_bytes),
+            "choose a size in that range",
+        );
+        for (field, value) in [
+            ("limits.connections", u64::from(limits.connections)),
+            ("limits.streams_per_connection", u64::from(limits.streams_per_connection)),
+            (
+                "limits.authentication_failures_per_minute",
+                u64::from(limits.authentication_failures_per_minute),
+            ),
+            ("limits.executions_per_tenant", limits.executions_per_tenant),
+            ("limits.sessions_per_tenant", limits.sessions_per_tenant),
+            ("limits.queue", limits.queue),
+            ("limits.readers_per_execution", limits.readers_per_execution as u64),
+        ] {
+            found.positive(field, value);
+        }
+        found.require(
+            limits.readers >= limits.readers_per_execution,
+            "limits.readers",
+            format!("{} is less than readers_per_execution", limits.readers),
+            "raise it, or lower readers_per_execution",
+        );
+        let least = RING_CHUNKS_MIN * limits::CHUNK_BYTES;
+        found.require(
+            (least..=RING_BYTES_MAX).contains(&limits.ring_bytes),
+            "limits.ring_bytes",
+            format!("{} is not between {least} and {RING_BYTES_MAX}", limits.ring_bytes),
+            "choose a size in that range",
+        );
+        for (field, value) in [
+            ("limits.handshake_timeout", limits.handshake_timeout),
+            ("limits.queue_wait", limits.queue_wait),
+            ("limits.approval_valid", limits.approval_valid),
+            ("limits.session_open_wait", limits.session_open_wait),
+            ("limits.shutdown_grace", limits.shutdown_grace),
+        ] {
+            found.between(field, value, SHORTEST_INTERVAL, DAY);
+        }
+    }
+
+    fn link_problems(&self, found: &mut Findings) {
+        let link = &self.link;
+        found.between("link.heartbeat", link.heartbeat, SHORTEST_INTERVAL, DAY);
+        found.between("link.start_wait", link.start_wait, SHORTEST_INTERVAL, DAY);
+        found.between("link.link_grace", link.link_grace, link.heartbeat.saturating_mul(3), DAY);
+        found.between("link.ending_grace", link.ending_grace, Duration::ZERO, DAY);
+        let least = link.link_grace.saturating_add(link.ending_grace);
+        found.require(
+            link.lost_after > least,
+            "link.lost_after",
+            format!(
+                "{:?} is not more than link_grace and ending_grace together ({least:?}), so that a command \
+                 could be called lost while it still runs",
+                link.lost_after
+            ),
+            "raise it, or lower one of the two",
+        );
+        found.between("link.lost_after", link.lost_after, Duration::ZERO, DAY);
+    }
+
+    fn telemetry_problems(&self, found: &mut Findings) {
+        let telemetry = &self.telemetry;
+        if let Some(endpoint) = &telemetry.otlp_endpoint {
+            let plain = endpoint.parse::<tonic::transport::Uri>().is_ok_and(|uri| {
+                uri.scheme_str() == Some("http") && uri.authority().is_some()
+            });
+            found.require(
+                plain,
+                "telemetry.otlp_endpoint",
+                "it is not an http:// address",
+                "name a collector near by, such as http://127.0.0.1:4317, and let that speak TLS",
+            );
+        }
+        found.require(
+            (0.0..=1.0).contains(&telemetry.sampling),
+            "telemetry.sampling",
+            format!("{} is not between 0 and 1", telemetry.sampling),
+            "choose the share of traces to keep",
+        );
+        found.require(
+            !telemetry.service_name.is_empty(),
+            "telemetry.service_name",
+            "it is empty",
+            "leave it out for `airlock-server`",
+        );
+        found.between("telemetry.metrics_interval", telemetry.metrics_interval, SHORTEST_INTERVAL, DAY);
+        found.require(
+            EnvFilter::try_new(&telemetry.log_level).is_ok(),
+            "telemetry.log_level",
+            format!("`{}` is not a level", telemetry.log_level.escape_debug()),
+            "use error, warn, info, debug or trace, or directives such as `info,airlock_server=debug`",
+        );
+    }
+}
+
+/// Whether it is 1 to `most` letters, digits, `.`, `_` and `-`.
+fn is_name(text: &str, most: usize) -> bool {
+    (1..=most).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+}

@@ -1,0 +1,177 @@
+//! What must hold of identities: each is recognised in one way, and no two in the same.
+
+use std::collections::HashMap;
+
+use airlock_proto::{domain::RunnerId, limits};
+
+use super::{Findings, is_name};
+use crate::config::{Config, Identity, Match, RoleName};
+
+/// SHA-256 in hexadecimal.
+const HASH_LENGTH: usize = 64;
+/// The hash of nothing: a sign that the token's variable was not set when it was hashed.
+const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+/// Of a principal's or tenant's name, a common name or a SPIFFE id, in bytes.
+const TEXT_BYTES: usize = 256;
+
+pub(super) fn check(config: &Config, found: &mut Findings) {
+    found.require(
+        !config.identities.is_empty(),
+        "identity",
+        "there is none, so that nobody could call",
+        "add an [[identity]] with name, tenant, roles and match",
+    );
+    found.require(
+        is_name(&config.profiles.default, limits::NAME_BYTES),
+        "profiles.default",
+        "it is not a profile's name",
+        "use 1 to 128 of a-z A-Z 0-9 . _ -",
+    );
+    let mut names = HashMap::new();
+    let mut matches = HashMap::new();
+    for (index, identity) in config.identities.iter().enumerate() {
+        let field = format!("identity[{index}]");
+        if let Some(other) = names.insert(&identity.name, index) {
+            found.require(
+                false,
+                &format!("{field}.name"),
+                format!("`{}` is also the name of identity {}", identity.name.escape_debug(), other + 1),
+                "give each identity a name of its own",
+            );
+        }
+        if let Some(other) = matches.insert(&identity.matches, index) {
+            found.require(
+                false,
+                &format!("{field}.match"),
+                format!("identity {} is recognised in the same way", other + 1),
+                "recognise each identity in a way of its own",
+            );
+        }
+        one(identity, &field, found);
+        matching(config, identity, &field, found);
+        runner(identity, &field, found);
+    }
+}
+
+fn one(identity: &Identity, field: &str, found: &mut Findings) {
+    for (name, value) in [("name", &identity.name), ("tenant", &identity.tenant)] {
+        found.require(
+            is_text(value),
+            &format!("{field}.{name}"),
+            "it is empty, too long, or holds control characters",
+            "use 1 to 256 printable bytes",
+        );
+    }
+    found.require(
+        !identity.roles.is_empty(),
+        &format!("{field}.roles"),
+        "there are none, so that it could do nothing",
+        "use some of executor, approver, auditor, admin, runner",
+    );
+    for (index, profile) in identity.profiles.iter().enumerate() {
+        found.require(
+            is_name(profile, limits::NAME_BYTES),
+            &format!("{field}.profiles[{index}]"),
+            format!("`{}` is not a profile's name", profile.escape_debug()),
+            "use 1 to 128 of a-z A-Z 0-9 . _ -",
+        );
+    }
+}
+
+fn matching(config: &Config, identity: &Identity, field: &str, found: &mut Findings) {
+    let field = format!("{field}.match");
+    match &identity.matches {
+        Match::CommonName(name) | Match::Dns(name) => {
+            found.require(is_text(name), &field, "the name is empty or too long", "use the certificate's name");
+            require_client_ca(config, &field, found);
+        }
+        Match::Spiffe(id) => {
+            let scheme = id.strip_prefix("spiffe://").is_some_and(|rest| rest.contains('/'));
+            found.require(
+                is_text(id) && scheme,
+                &field,
+                format!("`{}` is not a SPIFFE id", id.escape_debug()),
+                "write it as spiffe://TRUST-DOMAIN/PATH",
+            );
+            require_client_ca(config, &field, found);
+        }
+        Match::TokenSha256(hash) => token_hash(hash, &field, found),
+        Match::Loopback => found.require(
+            config.listen.insecure_loopback,
+            &field,
+            "everybody would be this identity",
+            "set listen.insecure_loopback on a loopback address, or recognise it in another way",
+        ),
+    }
+}
+
+fn token_hash(hash: &str, field: &str, found: &mut Findings) {
+    let hexadecimal = hash.len() == HASH_LENGTH
+        && hash.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'));
+    found.require(
+        hexadecimal,
+        field,
+        "token_sha256 is not a SHA-256 in lower-case hexadecimal",
+        "write what `printf %s TOKEN | sha256sum` says; the token itself does not belong here",
+    );
+    found.require(
+        hash != HASH_OF_NOTHING,
+        field,
+        "token_sha256 is the hash of an empty token",
+        "hash the token with `printf %s TOKEN | sha256sum`",
+    );
+}
+
+fn require_client_ca(config: &Config, field: &str, found: &mut Findings) {
+    let verified = config.listen.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+    found.require(
+        verified,
+        field,
+        "no client certificate would be accepted",
+        "set listen.tls.client_ca, or recognise it by a token",
+    );
+}
+
+fn runner(identity: &Identity, field: &str, found: &mut Findings) {
+    let is_runner = identity.roles.contains(&RoleName::Runner);
+    if !is_runner {
+        found.require(
+            identity.runner_ids.is_empty(),
+            &format!("{field}.runner_ids"),
+            "it has not the role runner",
+            "add the role, or leave the field out",
+        );
+        return;
+    }
+    let loopback = identity.matches == Match::Loopback;
+    found.require(
+        !matches!(identity.matches, Match::TokenSha256(_)),
+        &format!("{field}.roles"),
+        "a runner is recognised by certificate only",
+        "give the runner a certificate and match that",
+    );
+    found.require(
+        loopback || identity.roles.len() == 1,
+        &format!("{field}.roles"),
+        "a runner's certificate lies on the host that runs untrusted code, and may do nothing else",
+        "make an identity of its own for the other roles",
+    );
+    found.require(
+        !identity.runner_ids.is_empty() || identity.name.parse::<RunnerId>().is_ok(),
+        &format!("{field}.runner_ids"),
+        "it is empty, and the identity's name is not a runner id",
+        "list the runner ids that it may speak for",
+    );
+    for (index, id) in identity.runner_ids.iter().enumerate() {
+        found.require(
+            id == "*" || id.parse::<RunnerId>().is_ok(),
+            &format!("{field}.runner_ids[{index}]"),
+            format!("`{}` is not a runner id", id.escape_debug()),
+            "use 1 to 63 of a-z A-Z 0-9 . _ -, or `*` for any",
+        );
+    }
+}
+
+fn is_text(text: &str) -> bool {
+    (1..=TEXT_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
+}

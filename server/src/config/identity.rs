@@ -1,0 +1,82 @@
+//! Who may call, as the configuration says it.
+
+use airlock_proto::domain::RunnerId;
+use serde::Deserialize;
+
+use crate::model::Role;
+
+/// One principal: how it is recognised, and what it may do.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// Its name in executions, approvals and the audit.
+    pub name: String,
+    /// Whose executions it sees.
+    pub tenant: String,
+    /// What it may do.
+    pub roles: Vec<RoleName>,
+    /// The profiles it may use, its default first; empty: only the server's default profile.
+    #[serde(default)]
+    pub profiles: Vec<String>,
+    /// How it is recognised.
+    #[serde(rename = "match")]
+    pub matches: Match,
+    /// With the role `runner`: the runner ids it may speak for; empty: only its own name; `*`: any.
+    #[serde(default)]
+    pub runner_ids: Vec<String>,
+}
+
+/// How an identity is recognised: by exactly one of these.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Match {
+    /// The common name of a client certificate.
+    CommonName(String),
+    /// A DNS name of a client certificate.
+    Dns(String),
+    /// The SPIFFE id of a client certificate.
+    Spiffe(String),
+    /// SHA-256 of a bearer token, in hexadecimal.
+    TokenSha256(String),
+    /// Whoever calls, where `listen.insecure_loopback` is set.
+    Loopback,
+}
+
+/// A role, as the configuration writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoleName {
+    /// Runs commands.
+    Executor,
+    /// Answers approvals.
+    Approver,
+    /// Reads the audit.
+    Auditor,
+    /// Runs the service.
+    Admin,
+    /// Is a runner; by certificate only.
+    Runner,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Executor => Self::Executor,
+            RoleName::Approver => Self::Approver,
+            RoleName::Auditor => Self::Auditor,
+            RoleName::Admin => Self::Admin,
+            RoleName::Runner => Self::Runner,
+        }
+    }
+}
+
+impl Identity {
+    /// Whether it may speak for this runner. The role is checked elsewhere.
+    #[must_use]
+    pub fn speaks_for(&self, runner: &RunnerId) -> bool {
+        if self.runner_ids.is_empty() {
+            return self.name == runner.as_str();
+        }
+        self.runner_ids.iter().any(|id| id == "*" || id == runner.as_str())
+    }
+}

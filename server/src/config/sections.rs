@@ -1,0 +1,255 @@
+//! The sections of the configuration and their defaults. Plain data; `check.rs` checks it.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use airlock_proto::limits;
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+/// Where the server listens, and how it proves who it is.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listen {
+    /// IP address and port; port 0 lets the system choose.
+    pub address: SocketAddr,
+    /// Plain text and no certificates. Only on a loopback address.
+    #[serde(default)]
+    pub insecure_loopback: bool,
+    /// The server's certificate; required unless `insecure_loopback` is set.
+    pub tls: Option<Tls>,
+}
+
+impl Listen {
+    /// Plain text on a loopback port of the system's choice.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), insecure_loopback: true, tls: None }
+    }
+}
+
+/// TLS files, in PEM.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// The server's certificate and those that lead to its root, in this order.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// Those who sign client certificates; without it no client certificate is accepted.
+    pub client_ca: Option<PathBuf>,
+    /// Whether a client must have a certificate.
+    #[serde(default)]
+    pub client_certificates: ClientCertificates,
+}
+
+/// Whether clients must have a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientCertificates {
+    /// A certificate or a token.
+    #[default]
+    Optional,
+    /// Always, besides a token too.
+    Required,
+}
+
+/// What the server remembers, and how hard.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Store {
+    /// The SQLite file; made if it is not there.
+    pub path: PathBuf,
+    /// What a written step survives.
+    #[serde(default)]
+    pub durability: Durability,
+}
+
+impl Store {
+    /// A store in this file, with defaults.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        Self { path, durability: Durability::default() }
+    }
+}
+
+/// What a written step survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// The death of the process.
+    #[default]
+    Process,
+    /// The death of the host too; every step waits for the disk.
+    Disk,
+}
+
+/// Where finished output is kept.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outputs {
+    /// A folder; made if it is not there.
+    pub directory: PathBuf,
+}
+
+/// What policy decides by.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Profiles {
+    /// A folder of `NAME.toml` files, beside the profiles that are built in.
+    pub directory: Option<PathBuf>,
+    /// Of identities that name none.
+    pub default: String,
+}
+
+impl Default for Profiles {
+    fn default() -> Self {
+        Self { directory: None, default: "strict".to_owned() }
+    }
+}
+
+/// At most so much of everything.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Bytes of one message.
+    pub message_bytes: usize,
+    /// Connections at once.
+    pub connections: u32,
+    /// Streams at once on one connection.
+    pub streams_per_connection: u32,
+    /// From the first byte of a connection to the end of its TLS handshake.
+    #[serde(deserialize_with = "duration")]
+    pub handshake_timeout: Duration,
+    /// Failed authentications of one peer in a minute; more are refused unread.
+    pub authentication_failures_per_minute: u32,
+    /// Executions of one tenant that are not finished.
+    pub executions_per_tenant: u64,
+    /// Sessions of one tenant that are not closed.
+    pub sessions_per_tenant: u64,
+    /// Executions of all tenants that wait in the queue.
+    pub queue: u64,
+    /// Time in the queue, after which an execution ends as `QUEUE_EXPIRED`.
+    #[serde(deserialize_with = "duration")]
+    pub queue_wait: Duration,
+    /// How long an approval stays open.
+    #[serde(deserialize_with = "duration")]
+    pub approval_valid: Duration,
+    /// How long the creation of a session waits for its runner.
+    #[serde(deserialize_with = "duration")]
+    pub session_open_wait: Duration,
+    /// Readers at once of one execution.
+    pub readers_per_execution: usize,
+    /// Readers at once of all executions.
+    pub readers: usize,
+    /// Bytes of the ring that the live output of one execution passes through.
+    pub ring_bytes: usize,
+    /// From the first sign of shut-down to the end of the process, telemetry excepted.
+    #[serde(deserialize_with = "duration")]
+    pub shutdown_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_bytes: limits::MESSAGE_BYTES,
+            connections: 1024,
+            streams_per_connection: 256,
+            handshake_timeout: Duration::from_secs(10),
+            authentication_failures_per_minute: 60,
+            executions_per_tenant: 1024,
+            sessions_per_tenant: 1024,
+            queue: 4096,
+            queue_wait: Duration::from_secs(60),
+            approval_valid: Duration::from_secs(15 * 60),
+            session_open_wait: Duration::from_secs(30),
+            readers_per_execution: 1024,
+            readers: 4096,
+            ring_bytes: 1024 * 1024,
+            shutdown_grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The link to runners.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Link {
+    /// How often both sides speak; three missed ones end a link.
+    #[serde(deserialize_with = "duration")]
+    pub heartbeat: Duration,
+    /// How long commands go on while no server can be reached.
+    #[serde(deserialize_with = "duration")]
+    pub link_grace: Duration,
+    /// The longest time between SIGTERM and SIGKILL that any profile may set.
+    #[serde(deserialize_with = "duration")]
+    pub ending_grace: Duration,
+    /// After which silence a runner's commands are `RUNNER_LOST`; more than `link_grace` and
+    /// `ending_grace` together.
+    #[serde(deserialize_with = "duration")]
+    pub lost_after: Duration,
+    /// How long a runner may take to accept or refuse a job.
+    #[serde(deserialize_with = "duration")]
+    pub start_wait: Duration,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            heartbeat: Duration::from_secs(5),
+            link_grace: Duration::from_secs(4 * 60),
+            ending_grace: Duration::from_secs(30),
+            lost_after: Duration::from_secs(5 * 60),
+            start_wait: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Traces, metrics and logs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Telemetry {
+    /// An OTLP collector's gRPC address, such as `http://127.0.0.1:4317`; none: no traces or metrics
+    /// are sent.
+    pub otlp_endpoint: Option<String>,
+    /// What the collector knows this service as.
+    pub service_name: String,
+    /// The share of traces that is kept where the caller has not decided, from 0 to 1.
+    pub sampling: f64,
+    /// How often metrics are sent.
+    #[serde(deserialize_with = "duration")]
+    pub metrics_interval: Duration,
+    /// The form of log lines, which go to standard error.
+    pub log_format: LogFormat,
+    /// A level, or directives such as `info,airlock_server=debug`.
+    pub log_level: String,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self {
+            otlp_endpoint: None,
+            service_name: "airlock-server".to_owned(),
+            sampling: 1.0,
+            metrics_interval: Duration::from_secs(10),
+            log_format: LogFormat::default(),
+            log_level: "info".to_owned(),
+        }
+    }
+}
+
+/// The form of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For machines, one object a line.
+    Json,
+}
+
+/// A time with its unit, such as `500ms`, `30s` or `4m`.
+fn duration<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(input)?;
+    humantime::parse_duration(&text)
+        .map_err(|error| D::Error::custom(format!("`{text}` is not a time such as `30s` or `4m`: {error}")))
+}

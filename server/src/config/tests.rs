@@ -1,0 +1,132 @@
+//! A configuration is taken whole or refused with file, line, field and cure.
+
+use super::{Config, ConfigError, Problem};
+
+const GOOD: &str = r#"
+server_id = "server-1"
+
+[listen]
+address = "127.0.0.1:0"
+insecure_loopback = true
+
+[store]
+path = "/tmp/airlock/airlock.db"
+
+[outputs]
+directory = "/tmp/airlock/outputs"
+
+[[identity]]
+name = "ci"
+tenant = "default"
+roles = ["executor"]
+match = { token_sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" }
+
+[limits]
+queue = 10
+
+[link]
+link_grace = "4m"
+lost_after = "5m"
+
+[telemetry]
+log_level = "info"
+"#;
+
+fn problems(text: &str) -> Vec<Problem> {
+    match Config::parse(text, "server.toml") {
+        Err(ConfigError::Refused { problems, .. }) => problems,
+        other => panic!("{text} gave {other:?}"),
+    }
+}
+
+#[test]
+fn defaults_hold() {
+    let config = Config::parse(GOOD, "server.toml").unwrap();
+    assert_eq!(config.limits.queue, 10);
+    assert_eq!(config.profiles.default, "strict");
+    assert_eq!(config.limits.readers_per_execution, 1024);
+}
+
+#[test]
+fn every_problem_has_its_line_and_field() {
+    // What is replaced, by what, and where it must be found.
+    let table: &[(&str, &str, usize, &str, &str)] = &[
+        ("queue = 10", "queu = 10", 22, "limits", "unknown field"),
+        ("queue = 10", "queue = \"ten\"", 22, "limits.queue", "invalid type"),
+        ("queue = 10", "queue = 0", 22, "limits.queue", "0"),
+        ("queue = 10", "queue_wait = \"ten\"", 22, "limits.queue_wait", "is not a time"),
+        ("queue = 10", "queue_wait = \"0s\"", 22, "limits.queue_wait", "not between"),
+        ("queue = 10", "message_bytes = 10", 22, "limits.message_bytes", "not between"),
+        ("queue = 10", "message_bytes = 9999999", 22, "limits.message_bytes", "not between"),
+        ("queue = 10", "ring_bytes = 1", 22, "limits.ring_bytes", "not between"),
+        ("queue = 10", "readers = 3", 22, "limits.readers", "less than"),
+        ("server-1", "server 1", 2, "server_id", "not a server id"),
+        ("127.0.0.1:0", "127.0.0.1", 5, "listen.address", "invalid"),
+        ("127.0.0.1:0", "0.0.0.0:1", 6, "listen.insecure_loopback", "other hosts"),
+        ("insecure_loopback = true", "", 4, "listen.tls", "no certificate"),
+        ("roles = [\"executor\"]", "roles = []", 17, "identity[0].roles", "none"),
+        ("roles = [\"executor\"]", "roles = [\"root\"]", 17, "identity[0].roles[0]", "unknown variant"),
+        ("roles = [\"executor\"]", "roles = [\"runner\"]", 17, "identity[0].roles", "certificate only"),
+        ("token_sha256", "token", 18, "identity[0].match", "unknown variant"),
+        ("2cf24d", "2CF24D", 18, "identity[0].match", "not a SHA-256"),
+        ("{ token_sha256 = \"2c", "{ dns = \"2c", 18, "identity[0].match", "no client certificate"),
+        ("lost_after = \"5m\"", "lost_after = \"4m 30s\"", 26, "link.lost_after", "still runs"),
+        ("link_grace = \"4m\"", "link_grace = \"10s\"", 25, "link.link_grace", "not between"),
+        ("\"info\"", "\"x=y=z\"", 29, "telemetry.log_level", "not a level"),
+        ("log_level = \"info\"", "sampling = 2.0", 29, "telemetry.sampling", "not between"),
+        ("log_level = \"info\"", "otlp_endpoint = \"https://x\"", 29, "telemetry.otlp_endpoint", "http://"),
+    ];
+    for (from, to, line, field, what) in table {
+        let text = GOOD.replacen(from, to, 1);
+        let found = problems(&text);
+        let fits = |p: &Problem| p.line == Some(*line) && p.field.starts_with(field) && p.what.contains(what);
+        assert!(found.iter().any(fits), "`{to}` gave {found:#?}");
+        assert!(found.iter().all(|p| !p.cure.is_empty()), "{found:#?}");
+    }
+}
+
+#[test]
+fn all_problems_come_at_once_and_in_order() {
+    let text = GOOD.replacen("server-1", "", 1).replacen("queue = 10", "queue = 0", 1);
+    let error = Config::parse(&text, "server.toml").unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), 2, "{error}");
+    assert!(lines[0].starts_with("server.toml:2: `server_id`: "), "{error}");
+    assert!(lines[1].starts_with("server.toml:22: `limits.queue`: "), "{error}");
+}
+
+#[test]
+fn identities_must_not_be_ambiguous() {
+    let hash = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+    let second = |name: &str, matches: &str| {
+        format!("{GOOD}\n[[identity]]\nname = \"{name}\"\ntenant = \"t\"\nroles = [\"admin\"]\nmatch = {matches}\n")
+    };
+    let same_token = problems(&second("other", &format!("{{ token_sha256 = \"{hash}\" }}")));
+    assert_eq!(same_token[0].field, "identity[1].match");
+    assert_eq!(same_token[0].line, Some(35));
+    let same_name = problems(&second("ci", "\"loopback\""));
+    assert_eq!(same_name[0].field, "identity[1].name");
+    Config::parse(&second("other", "\"loopback\""), "server.toml").unwrap();
+}
+
+#[test]
+fn loopback_identities_need_a_loopback_server() {
+    let tls = "[listen.tls]\ncertificate = \"c\"\nkey = \"k\"\n";
+    let text = GOOD
+        .replacen("insecure_loopback = true\n", tls, 1)
+        .replacen("{ token_sha256 = \"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824\" }", "\"loopback\"", 1);
+    assert_eq!(problems(&text)[0].field, "identity[0].match");
+}
+
+#[test]
+fn missing_files_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("server.toml");
+    let tls = "[listen.tls]\ncertificate = \"/nowhere/cert.pem\"\nkey = \"/nowhere/key.pem\"\n";
+    std::fs::write(&file, GOOD.replacen("insecure_loopback = true\n", tls, 1)).unwrap();
+    let error = Config::load(&file).unwrap_err().to_string();
+    assert!(error.contains("server.toml:7: `listen.tls.certificate`: `/nowhere/cert.pem` cannot be read"), "{error}");
+    assert!(error.contains("server.toml:8: `listen.tls.key`"), "{error}");
+    let missing = Config::load(&folder.path().join("none.toml")).unwrap_err().to_string();
+    assert!(missing.contains("cannot be read"), "{missing}");
+}

@@ -8,6 +8,7 @@ mod enums;
 mod grant;
 mod link;
 mod push;
+mod stored;
 
 use std::{str::FromStr, time::Duration};
 

@@ -1,0 +1,32 @@
+# The commands that people and CI run. Each sets up what it needs; a second run is quick.
+
+.PHONY: run test lint fmt build setup-run setup-test setup-lint help
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+run: setup-run ## build, then show an agent's short day through gRPC, in the sandbox
+	@cargo build --quiet --locked --package airlock-cli --bin airlock
+	@scripts/demo.sh
+
+build: ## build every program
+	@cargo build --locked --workspace --bins
+
+test: setup-test ## run every test; the last line counts them
+	@scripts/test.sh
+
+lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
+	@scripts/lint.sh
+
+fmt: ## format the code
+	@cargo fmt --all
+
+setup-run:
+	@scripts/setup.sh run
+
+setup-test:
+	@scripts/setup.sh test
+
+setup-lint:
+	@scripts/setup.sh lint

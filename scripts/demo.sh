@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# An agent's short day, through gRPC, in the sandbox: what `make run` shows.
+#
+# It works on a copy of this repository. Every step says what must come of it, and the demo fails at
+# the first that comes out otherwise. Nothing is left behind.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+airlock="${CARGO_TARGET_DIR:-target}/debug/airlock"
+git rev-parse --git-dir >/dev/null 2>&1 ||
+    die "this folder is not a git repository, and the demo works on its history" \
+        "clone the repository instead of unpacking an archive of it"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/airlock-demo.XXXXXX")
+dev=
+clean_up() {
+    [ -n "$dev" ] && kill -TERM "$dev" 2>/dev/null && wait "$dev" 2>/dev/null
+    rm -rf "$work"
+}
+trap clean_up EXIT
+export AIRLOCK_STATE="$work/state"
+
+title() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+# Runs a command in the session and holds its exit code against what it must be.
+agent() { # EXPECTED-CODE COMMAND...
+    local want=$1 got=0
+    shift
+    printf '\033[36magent>\033[0m %s\n' "${*: -1}"
+    "$airlock" run --session "$session" "${@:1:$#-1}" -- "${*: -1}" || got=$?
+    printf '\033[2m(exit %d)\033[0m\n' "$got"
+    [ "$got" -eq "$want" ] || die "the demo went wrong: exit code $got instead of $want" "see above"
+}
+
+title "A server and a runner start in one process: airlock dev"
+git clone --quiet --no-hardlinks . "$work/repository"
+"$airlock" dev --profile demo --base "airlock=$work/repository" >"$work/dev.log" 2>&1 &
+dev=$!
+for _ in $(seq 300); do
+    "$airlock" runners >/dev/null 2>&1 && break
+    kill -0 "$dev" 2>/dev/null || { cat "$work/dev.log" >&2; die "airlock dev ended" "see its words above"; }
+    sleep 0.1
+done
+"$airlock" runners
+
+title "A session, whose workspace is a copy of this repository"
+session=$("$airlock" session create --base airlock --quiet)
+echo "$session"
+
+title "Looking around: proven read-only, so it runs on read-only mounts"
+agent 0 "git log --oneline | head -n 5"
+agent 0 "grep -rn 'fn decide' --include=*.rs . | head -n 5"
+
+title "A test run that passes, with live output"
+agent 0 "./scripts/summary_test.sh"
+
+title "An edit, and a test run that fails"
+agent 0 "sed -i 's/passed += number/passed = number/' scripts/summary.awk && git diff --stat"
+agent 1 "./scripts/summary_test.sh"
+
+title "The edit is taken back, and the tests pass again"
+agent 0 "git checkout --quiet scripts/summary.awk && ./scripts/summary_test.sh | tail -n 1"
+
+title "The current directory persists from command to command"
+agent 0 "cd policy/src"
+agent 0 "pwd && ls | head -n 3"
+agent 0 "cd /workspace"
+
+title "A long command is cancelled"
+printf '\033[36magent>\033[0m %s\n' "for i in \$(seq 600); do echo step \$i; sleep 1; done"
+"$airlock" run --session "$session" -- 'for i in $(seq 600); do echo step $i; sleep 1; done' >"$work/long.out" 2>"$work/long.err" &
+long=$!
+until grep -q 'step 2' "$work/long.out"; do sleep 0.1; done
+"$airlock" kill "$("$airlock" ps --quiet --session "$session" | head -n 1)"
+code=0
+wait "$long" || code=$?
+cat "$work/long.out" "$work/long.err"
+printf '\033[2m(exit %d)\033[0m\n' "$code"
+[ "$code" -ne 0 ] || die "the cancelled command claims success" "see above"
+
+title "A push is denied by a rule of the profile"
+agent 125 "git push origin main"
+
+title "A program that an ask rule names waits for a person, who approves it"
+printf '\033[36magent>\033[0m %s\n' "make help"
+"$airlock" run --session "$session" --on-ask wait --description "List the make targets" -- 'make help' >"$work/make.out" 2>&1 &
+asked=$!
+for _ in $(seq 100); do
+    approval=$("$airlock" approve --list --quiet | head -n 1)
+    [ -n "$approval" ] && break
+    sleep 0.1
+done
+printf '\033[36mperson>\033[0m airlock approve %s\n' "$approval"
+"$airlock" approve "$approval" --yes
+wait "$asked"
+cat "$work/make.out"
+
+title "What ran, and how it ended"
+"$airlock" ps --all --session "$session"
+
+title "The session is closed, and its workspace with it"
+"$airlock" session close "$session"
+
+title "That was the day. Next: README.md"

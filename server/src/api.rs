@@ -236,7 +236,14 @@ impl From<StoreError> for ApiError {
                 message: "the store cannot be reached just now".to_owned(),
                 retry_after: Duration::from_secs(1),
             },
-            StoreError::Corrupt(detail) => Self::Internal(detail),
+            StoreError::BadPageToken => Self::Invalid(vec![FieldViolation {
+                field: "page.page_token".to_owned(),
+                description: "not a token of this list; use the one of the page before, with the same filter"
+                    .to_owned(),
+            }]),
+            error @ (StoreError::Corrupt(_) | StoreError::Newer { .. } | StoreError::Refused(_)) => {
+                Self::Internal(error.to_string())
+            }
         }
     }
 }

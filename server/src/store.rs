@@ -23,6 +23,32 @@ pub enum StoreError {
     /// A row that this version of Airlock cannot read, or a migration that failed.
     #[error("the store holds something unreadable: {0}")]
     Corrupt(String),
+    /// A later version of Airlock wrote this store; only said when it is opened.
+    #[error("the store has schema {found}, and this version of airlock knows none later than {known}")]
+    Newer {
+        /// The store's.
+        found: i64,
+        /// The latest that is known here.
+        known: i64,
+    },
+    /// A page token that was not made by this store, or was made for another query.
+    #[error("not a page token of this list")]
+    BadPageToken,
+    /// A step that can never be taken: outside the closed table of states, or against a record's own
+    /// rules. The caller is at fault.
+    #[error("the store refuses the step: {0}")]
+    Refused(String),
+}
+
+/// What a committed step survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// The death of the process.
+    #[default]
+    Process,
+    /// The death of the host, too; each step waits for the disk.
+    Disk,
 }
 
 /// What became of a creation with a client's key.
@@ -59,7 +85,8 @@ pub struct Page<T> {
 /// Where in a list, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageQuery {
-    /// At least 1.
+    /// At least 1; more than [`airlock_proto::limits::PAGE_SIZE_MAX`] gives that many. A page of very
+    /// large entries may hold fewer, and then has a next one.
     pub size: u32,
     /// [`Page::next`] of the page before.
     pub token: Option<String>,
@@ -125,6 +152,13 @@ pub struct NewExecution {
 }
 
 /// A step in an execution's life. `None` leaves a field as it is.
+///
+/// The version grows by one, and the history by one entry, with a change of state or link, an offer, a
+/// new approval, and a change of owner. A renewed lease of the same owner, a decision, a request to
+/// end, and the place of the output alone leave the version as it is: each is set by itself, so that
+/// none can be lost to another. Outside `STARTING` and `RUNNING` there is no link. Whatever leaves
+/// `PENDING_APPROVAL` withdraws an approval that is still open. A `FINISHED` execution takes only
+/// `output`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transition {
     /// The new state; must be one that may follow, or equal for a change of link alone.
@@ -170,6 +204,9 @@ pub struct SessionChange {
     pub runner_id: Option<RunnerId>,
 }
 
+/// Of [`Store::state_changes`].
+pub const STATE_CHANGES_AT_ONCE: usize = 1024;
+
 /// What the server remembers. Every method is one transaction and cancel-safe: dropped midway, it has
 /// happened or it has not. All can fail with [`StoreError::Unavailable`].
 #[async_trait::async_trait]
@@ -185,7 +222,8 @@ pub trait Store: Send + Sync {
     async fn sessions(&self, query: &SessionQuery, page: &PageQuery) -> Result<Page<SessionRecord>, StoreError>;
     /// Sessions of one tenant that are `OPENING`, `OPEN` or `CLOSING`.
     async fn live_session_count(&self, tenant: &str) -> Result<u64, StoreError>;
-    /// Changes a session if its version is still `version`.
+    /// Changes a session if its version is still `version`. A use (`last_used`) leaves the version as
+    /// it is; a directory that a result moves raises it.
     async fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Result<Cas<SessionRecord>, StoreError>;
     /// `OPEN` sessions without a live execution whose idle time-out is over.
     async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError>;
@@ -200,20 +238,24 @@ pub trait Store: Send + Sync {
     async fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Result<Page<ExecutionRecord>, StoreError>;
     /// Executions of a tenant that are not `FINISHED`.
     async fn live_execution_count(&self, tenant: &str) -> Result<u64, StoreError>;
-    /// Takes a step if the version is still `version` and the step is one of the closed table.
+    /// Takes a step if the version is still `version`. [`StoreError::Refused`] if the version is right
+    /// and the step is not one of the closed table, or `FINISHED` and a result do not come together.
     async fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Result<Cas<ExecutionRecord>, StoreError>;
-    /// Changes only where the output is; not a change of state.
+    /// Changes only where the output is; not a change of state. Nothing happens without such a row.
     async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError>;
-    /// Renews the lease of everything that `server_id` drives.
+    /// Renews the lease of every execution that `server_id` drives and that is not `FINISHED`; how many.
     async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError>;
-    /// The steps of an execution's life after `version`, in order.
+    /// The steps of an execution's life after `version`, in order; at most
+    /// [`STATE_CHANGES_AT_ONCE`], so ask again after the last.
     async fn state_changes(&self, id: ExecutionId, after_version: u64) -> Result<Vec<StateChange>, StoreError>;
 
     /// One approval, of any tenant.
     async fn approval(&self, id: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError>;
     /// Approvals, oldest first.
     async fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Result<Page<ApprovalRecord>, StoreError>;
-    /// Answers an approval if it is still open ([`Cas::Stale`] if not); the execution is not touched.
+    /// Answers an approval; the execution is not touched. [`Cas::Stale`] if it is no longer open, if it
+    /// is allowed or denied after its time (it is `OPEN` then, until somebody answers `Expired`), or if
+    /// it is answered `Expired` before.
     async fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Result<Cas<ApprovalRecord>, StoreError>;
     /// Open approvals whose time is over.
     async fn expired_approvals(&self, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError>;

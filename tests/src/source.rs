@@ -1,0 +1,61 @@
+//! Reads the repository itself, for the tests that hold its structure.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The repository's root.
+#[must_use]
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// Every file that git tracks, or would track, below the root, relative to it.
+///
+/// # Errors
+/// If git cannot be run here.
+pub fn files() -> Result<Vec<PathBuf>, String> {
+    let output = Command::new("git")
+        .args([
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "-z",
+        ])
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("git cannot be run: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let mut files: Vec<PathBuf> = output
+        .stdout
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty())
+        .map(|name| PathBuf::from(String::from_utf8_lossy(name).into_owned()))
+        .filter(|path| root().join(path).is_file())
+        .collect();
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+/// The files with this ending and their text.
+///
+/// # Errors
+/// If one cannot be read.
+pub fn texts(ending: &str) -> Result<Vec<(PathBuf, String)>, String> {
+    files()?
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|found| found == ending))
+        .map(|path| {
+            let text = fs::read_to_string(root().join(&path))
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            Ok((path, text))
+        })
+        .collect()
+}

@@ -24,10 +24,7 @@ pub struct ConvertError {
 
 impl ConvertError {
     fn new(field: &'static str, problem: impl Into<String>) -> Self {
-        Self {
-            field,
-            problem: problem.into(),
-        }
+        Self { field, problem: problem.into() }
     }
 }
 
@@ -42,8 +39,7 @@ where
     T: FromStr,
     T::Err: std::fmt::Display,
 {
-    text.parse()
-        .map_err(|error: T::Err| ConvertError::new(field, error.to_string()))
+    text.parse().map_err(|error: T::Err| ConvertError::new(field, error.to_string()))
 }
 
 /// A duration that must be set, and not be negative.
@@ -51,25 +47,18 @@ pub(crate) fn duration(
     field: &'static str,
     value: Option<prost_types::Duration>,
 ) -> Result<Duration, ConvertError> {
-    required(field, value)?
-        .try_into()
-        .map_err(|_| ConvertError::new(field, "is negative or too large"))
+    required(field, value)?.try_into().map_err(|_| ConvertError::new(field, "is negative or too large"))
 }
 
 /// A duration for the wire. What does not fit is the largest that does, some 10,000 years.
 pub(crate) fn wire_duration(value: Duration) -> prost_types::Duration {
-    const MAX: prost_types::Duration = prost_types::Duration {
-        seconds: 315_576_000_000,
-        nanos: 0,
-    };
+    const MAX: prost_types::Duration = prost_types::Duration { seconds: 315_576_000_000, nanos: 0 };
     value.try_into().unwrap_or(MAX)
 }
 
 /// Exactly thirty-two bytes.
 pub(crate) fn digest(field: &'static str, bytes: &[u8]) -> Result<[u8; 32], ConvertError> {
-    bytes
-        .try_into()
-        .map_err(|_| ConvertError::new(field, format!("has {} bytes, not 32", bytes.len())))
+    bytes.try_into().map_err(|_| ConvertError::new(field, format!("has {} bytes, not 32", bytes.len())))
 }
 
 #[cfg(test)]

@@ -50,11 +50,7 @@ impl Cursor {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(BYTES);
         out.push(VERSION);
-        out.extend_from_slice(
-            self.epoch
-                .as_ref()
-                .map_or(&[0; 16][..], |epoch| &epoch.as_bytes()[..]),
-        );
+        out.extend_from_slice(self.epoch.as_ref().map_or(&[0; 16][..], |epoch| &epoch.as_bytes()[..]));
         for number in [self.version, self.stdout, self.stderr] {
             out.extend_from_slice(&number.to_be_bytes());
         }

@@ -8,15 +8,11 @@ mod grant;
 mod ids;
 mod link;
 
-pub use cause::{
-    CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind,
-};
+pub use cause::{CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind};
 pub use execution::{ExecutionState, JobPhase, JobReport, LinkState, OutputState, OutputStream};
-pub use grant::{
-    Bind, Grant, Mode, NetworkMode, Requirement, SandboxLimits, SandboxProfile, Shell,
-};
+pub use grant::{Bind, Grant, Mode, NetworkMode, Requirement, SandboxLimits, SandboxProfile, Shell};
 pub use ids::{ApprovalId, Epoch, ExecutionId, IdError, RunnerId, SessionId};
 pub use link::{
-    Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
-    StartJob, ToRunner,
+    Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport, StartJob,
+    ToRunner,
 };

@@ -19,13 +19,7 @@ pub fn root() -> PathBuf {
 /// If git cannot be run here.
 pub fn files() -> Result<Vec<PathBuf>, String> {
     let output = Command::new("git")
-        .args([
-            "ls-files",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-            "-z",
-        ])
+        .args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"])
         .current_dir(root())
         .output()
         .map_err(|error| format!("git cannot be run: {error}"))?;

@@ -13,10 +13,7 @@ const LINES_PER_FILE: usize = 500;
 fn rust() -> Vec<(String, String)> {
     let texts = source::texts("rs").unwrap();
     assert!(texts.len() > 50, "the code was found");
-    texts
-        .into_iter()
-        .map(|(path, text)| (path.to_string_lossy().into_owned(), text))
-        .collect()
+    texts.into_iter().map(|(path, text)| (path.to_string_lossy().into_owned(), text)).collect()
 }
 
 fn assert_none(found: &[String], rule: &str) {
@@ -51,32 +48,20 @@ fn functions_are_held_short_by_clippy() {
         .filter(|(_, _, line)| line.contains("clippy::too_many_lines") && !line.contains('"'))
         .map(|(path, number, _)| format!("{path}:{number}"))
         .collect();
-    assert_none(
-        &excused,
-        "no function is excused from the limit of 70 lines",
-    );
+    assert_none(&excused, "no function is excused from the limit of 70 lines");
 }
 
 #[test]
 fn every_module_says_what_it_is() {
-    let silent: Vec<String> = rust()
-        .iter()
-        .filter(|(_, text)| !text.starts_with("//!"))
-        .map(|(path, _)| path.clone())
-        .collect();
-    assert_none(
-        &silent,
-        "a module opens with `//!`: what it is, what it must not do",
-    );
+    let silent: Vec<String> =
+        rust().iter().filter(|(_, text)| !text.starts_with("//!")).map(|(path, _)| path.clone()).collect();
+    assert_none(&silent, "a module opens with `//!`: what it is, what it must not do");
 }
 
 #[test]
 fn there_is_no_mod_rs() {
-    let found: Vec<String> = rust()
-        .into_iter()
-        .map(|(path, _)| path)
-        .filter(|path| path.ends_with("/mod.rs"))
-        .collect();
+    let found: Vec<String> =
+        rust().into_iter().map(|(path, _)| path).filter(|path| path.ends_with("/mod.rs")).collect();
     assert_none(&found, "modules are `foo.rs` beside `foo/`");
 }
 
@@ -89,17 +74,9 @@ fn nothing_is_left_undone_or_switched_off() {
     let ignored = ["#[ig", "nore"].concat();
     let found: Vec<String> = rust()
         .iter()
-        .flat_map(|(path, text)| {
-            text.lines()
-                .enumerate()
-                .map(move |(index, line)| (path, index + 1, line))
-        })
+        .flat_map(|(path, text)| text.lines().enumerate().map(move |(index, line)| (path, index + 1, line)))
         .filter(|(_, _, line)| {
-            marks
-                .iter()
-                .chain(&words)
-                .any(|mark| line.contains(mark.as_str()))
-                || line.contains(&ignored)
+            marks.iter().chain(&words).any(|mark| line.contains(mark.as_str())) || line.contains(&ignored)
         })
         .map(|(path, number, line)| format!("{path}:{number}: {}", line.trim()))
         .collect();
@@ -113,19 +90,14 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         .iter()
         .filter(|(path, _)| path != "sandbox/src/sys.rs")
         .flat_map(|(path, text)| code(text).map(move |(number, line)| (path, number, line)))
-        .filter(|(_, _, line)| {
-            line.contains(&format!("{word} {{")) || line.contains(&format!("{word} fn"))
-        })
+        .filter(|(_, _, line)| line.contains(&format!("{word} {{")) || line.contains(&format!("{word} fn")))
         .map(|(path, number, _)| format!("{path}:{number}"))
         .collect();
     assert_none(&found, "unsafe code is in sandbox/src/sys.rs only");
     for library in ["proto", "policy", "server", "runner", "cli", "tests"] {
         let path = source::root().join(library).join("src/lib.rs");
         let text = std::fs::read_to_string(path).unwrap();
-        assert!(
-            text.contains("#![forbid(unsafe_code)]"),
-            "{library} forbids it"
-        );
+        assert!(text.contains("#![forbid(unsafe_code)]"), "{library} forbids it");
     }
 }
 
@@ -156,10 +128,7 @@ fn generated_types_stop_at_the_edge() {
         })
         .map(|(path, number, _)| format!("{path}:{number}"))
         .collect();
-    assert_none(
-        &found,
-        "generated protobuf types do not pass beyond the gRPC edge",
-    );
+    assert_none(&found, "generated protobuf types do not pass beyond the gRPC edge");
 }
 
 #[test]
@@ -229,11 +198,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
         .current_dir(source::root())
         .output()
         .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let names: BTreeMap<String, String> = metadata["packages"]
@@ -247,29 +212,18 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
         .unwrap()
         .iter()
         .map(|node| {
-            let normal = node["deps"].as_array().unwrap().iter().filter(|dep| {
-                dep["dep_kinds"]
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .any(|kind| kind["kind"].is_null())
-            });
-            (
-                text(&node["id"]),
-                normal.map(|dep| text(&dep["pkg"])).collect(),
-            )
+            let normal =
+                node["deps"].as_array().unwrap().iter().filter(|dep| {
+                    dep["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"].is_null())
+                });
+            (text(&node["id"]), normal.map(|dep| text(&dep["pkg"])).collect())
         })
         .collect();
     let mut all = BTreeMap::new();
     for member in metadata["workspace_members"].as_array().unwrap() {
         let (mut seen, mut open) = (BTreeSet::new(), vec![text(member)]);
         while let Some(id) = open.pop() {
-            open.extend(
-                direct[&id]
-                    .iter()
-                    .filter(|next| seen.insert((*next).clone()))
-                    .cloned(),
-            );
+            open.extend(direct[&id].iter().filter(|next| seen.insert((*next).clone())).cloned());
         }
         let seen = seen.iter().map(|id| names[id].clone()).collect();
         all.insert(names[&text(member)].clone(), seen);
@@ -280,55 +234,16 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn the_borders_between_the_crates_hold() {
     let all = dependencies();
-    let heavy = [
-        "tokio",
-        "tonic",
-        "hyper",
-        "prost",
-        "sqlx",
-        "rustls",
-        "opentelemetry",
-        "object_store",
-    ];
+    let heavy = ["tokio", "tonic", "hyper", "prost", "sqlx", "rustls", "opentelemetry", "object_store"];
     let forbidden: [(&str, &[&str]); 8] = [
         ("airlock-policy", &heavy),
-        (
-            "airlock-policy",
-            &[
-                "nix",
-                "rustix",
-                "cap-std",
-                "tempfile",
-                "airlock-proto",
-                "airlock-sandbox",
-            ],
-        ),
+        ("airlock-policy", &["nix", "rustix", "cap-std", "tempfile", "airlock-proto", "airlock-sandbox"]),
         ("airlock-sandbox", &heavy),
         ("airlock-sandbox", &["airlock-proto", "airlock-policy"]),
         ("airlock-init", &heavy),
-        (
-            "airlock-proto",
-            &[
-                "airlock-policy",
-                "airlock-sandbox",
-                "airlock-server",
-                "airlock-runner",
-            ],
-        ),
-        (
-            "airlock-server",
-            &["airlock-sandbox", "airlock-runner", "airlock-cli"],
-        ),
-        (
-            "airlock-runner",
-            &[
-                "airlock-policy",
-                "airlock-server",
-                "airlock-cli",
-                "sqlx",
-                "object_store",
-            ],
-        ),
+        ("airlock-proto", &["airlock-policy", "airlock-sandbox", "airlock-server", "airlock-runner"]),
+        ("airlock-server", &["airlock-sandbox", "airlock-runner", "airlock-cli"]),
+        ("airlock-runner", &["airlock-policy", "airlock-server", "airlock-cli", "sqlx", "object_store"]),
     ];
     let crossed: Vec<String> = forbidden
         .iter()
@@ -348,11 +263,7 @@ fn links_in_the_documentation_lead_somewhere() {
         for target in link_targets(&text) {
             links += 1;
             let (file, anchor) = target.split_once('#').unwrap_or((&target, ""));
-            let file = if file.is_empty() {
-                path.clone()
-            } else {
-                folder.join(file)
-            };
+            let file = if file.is_empty() { path.clone() } else { folder.join(file) };
             let full = source::root().join(&file);
             let holds = full.exists()
                 && (anchor.is_empty()
@@ -386,15 +297,13 @@ fn link_targets(text: &str) -> Vec<String> {
 }
 
 fn has_heading(text: &str, anchor: &str) -> bool {
-    text.lines()
-        .filter(|line| line.starts_with('#'))
-        .any(|line| {
-            let title = line.trim_start_matches('#').trim().to_lowercase();
-            let slug: String = title
-                .chars()
-                .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
-                .map(|c| if c == ' ' { '-' } else { c })
-                .collect();
-            slug == anchor
-        })
+    text.lines().filter(|line| line.starts_with('#')).any(|line| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        let slug: String = title
+            .chars()
+            .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+            .map(|c| if c == ' ' { '-' } else { c })
+            .collect();
+        slug == anchor
+    })
 }

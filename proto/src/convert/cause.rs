@@ -26,46 +26,29 @@ impl From<Cause> for v1::Cause {
             Cause::TimedOut(kind) => (
                 v1::CauseCode::TimedOut,
                 String::new(),
-                Some(Detail::TimedOut(wire::TimedOut {
-                    kind: v1::TimeoutKind::from(kind).into(),
-                })),
+                Some(Detail::TimedOut(wire::TimedOut { kind: v1::TimeoutKind::from(kind).into() })),
             ),
             Cause::Cancelled(by) => (
                 v1::CauseCode::Cancelled,
                 String::new(),
-                Some(Detail::Cancelled(wire::Cancelled {
-                    by: v1::CancelledBy::from(by).into(),
-                })),
+                Some(Detail::Cancelled(wire::Cancelled { by: v1::CancelledBy::from(by).into() })),
             ),
             Cause::Denied { by, reason } => (
                 v1::CauseCode::Denied,
                 String::new(),
-                Some(Detail::Denied(wire::Denied {
-                    by: v1::DeniedBy::from(by).into(),
-                    reason,
-                })),
+                Some(Detail::Denied(wire::Denied { by: v1::DeniedBy::from(by).into(), reason })),
             ),
-            Cause::Refused { reason, message } => (
-                v1::CauseCode::Refused,
-                message,
-                Some(Detail::Refused(wire::Refused { reason })),
-            ),
-            Cause::SandboxFailed {
-                step,
-                message,
-                hint,
-            } => (
+            Cause::Refused { reason, message } => {
+                (v1::CauseCode::Refused, message, Some(Detail::Refused(wire::Refused { reason })))
+            }
+            Cause::SandboxFailed { step, message, hint } => (
                 v1::CauseCode::SandboxFailed,
                 message,
                 Some(Detail::SandboxFailed(wire::SandboxFailed { step, hint })),
             ),
             plain => plain_cause(plain),
         };
-        Self {
-            code: code.into(),
-            message,
-            detail,
-        }
+        Self { code: code.into(), message, detail }
     }
 }
 
@@ -109,9 +92,9 @@ impl TryFrom<v1::Cause> for Cause {
             v1::CauseCode::ShellUnavailable => Self::ShellUnavailable { message },
             v1::CauseCode::RunnerLost => Self::RunnerLost,
             v1::CauseCode::Internal => Self::Internal { message },
-            v1::CauseCode::Unspecified => Self::Internal {
-                message: "a cause that this version does not know".to_owned(),
-            },
+            v1::CauseCode::Unspecified => {
+                Self::Internal { message: "a cause that this version does not know".to_owned() }
+            }
             other => {
                 let problem = format!("`{}` without its detail", other.as_str_name());
                 return Err(ConvertError::new("cause", problem));
@@ -120,39 +103,26 @@ impl TryFrom<v1::Cause> for Cause {
     }
 }
 
-fn from_detail(
-    code: v1::CauseCode,
-    message: String,
-    detail: Detail,
-) -> Result<Cause, ConvertError> {
+fn from_detail(code: v1::CauseCode, message: String, detail: Detail) -> Result<Cause, ConvertError> {
     Ok(match (code, detail) {
         (v1::CauseCode::Exited, Detail::Exited(exited)) => Cause::Exited {
             code: u8::try_from(exited.code)
                 .map_err(|_| ConvertError::new("cause.exited.code", "is not 0 to 255"))?,
         },
-        (v1::CauseCode::Signaled, Detail::Signaled(signaled)) => Cause::Signaled {
-            signal: signaled.signal,
-            core: signaled.core,
-        },
-        (v1::CauseCode::TimedOut, Detail::TimedOut(detail)) => {
-            Cause::TimedOut(detail.kind().try_into()?)
+        (v1::CauseCode::Signaled, Detail::Signaled(signaled)) => {
+            Cause::Signaled { signal: signaled.signal, core: signaled.core }
         }
-        (v1::CauseCode::Cancelled, Detail::Cancelled(detail)) => {
-            Cause::Cancelled(detail.by().try_into()?)
+        (v1::CauseCode::TimedOut, Detail::TimedOut(detail)) => Cause::TimedOut(detail.kind().try_into()?),
+        (v1::CauseCode::Cancelled, Detail::Cancelled(detail)) => Cause::Cancelled(detail.by().try_into()?),
+        (v1::CauseCode::Denied, Detail::Denied(detail)) => {
+            Cause::Denied { by: detail.by().try_into()?, reason: detail.reason }
         }
-        (v1::CauseCode::Denied, Detail::Denied(detail)) => Cause::Denied {
-            by: detail.by().try_into()?,
-            reason: detail.reason,
-        },
-        (v1::CauseCode::Refused, Detail::Refused(detail)) => Cause::Refused {
-            reason: detail.reason,
-            message,
-        },
-        (v1::CauseCode::SandboxFailed, Detail::SandboxFailed(detail)) => Cause::SandboxFailed {
-            step: detail.step,
-            message,
-            hint: detail.hint,
-        },
+        (v1::CauseCode::Refused, Detail::Refused(detail)) => {
+            Cause::Refused { reason: detail.reason, message }
+        }
+        (v1::CauseCode::SandboxFailed, Detail::SandboxFailed(detail)) => {
+            Cause::SandboxFailed { step: detail.step, message, hint: detail.hint }
+        }
         (code, _) => {
             let problem = format!("`{}` with the detail of another cause", code.as_str_name());
             return Err(ConvertError::new("cause", problem));

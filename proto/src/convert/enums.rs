@@ -56,9 +56,7 @@ same_enum!(domain::DeniedBy, v1::DeniedBy, "denied.by", {
 same_enum!(domain::DirectoryReport, v1::DirectoryReport, "directory_report", {
     Reported = Reported, Unchanged = Unchanged, SnappedBack = SnappedBack, NotKept = NotKept,
 });
-same_enum!(domain::NetworkMode, runner_v1::NetworkMode, "network", {
-    Loopback = Loopback
-});
+same_enum!(domain::NetworkMode, runner_v1::NetworkMode, "network", { Loopback = Loopback });
 same_enum!(domain::JobPhase, runner_v1::JobPhase, "phase", {
     Accepted = Accepted, Refused = Refused, Running = Running, Ended = Ended, Lost = Lost,
 });

@@ -36,15 +36,11 @@ fn requirement(name: &str) -> Result<Requirement, ConvertError> {
 }
 
 fn wire_env(env: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Bytes> {
-    env.into_iter()
-        .map(|(name, value)| (name, value.into()))
-        .collect()
+    env.into_iter().map(|(name, value)| (name, value.into())).collect()
 }
 
 fn domain_env(env: BTreeMap<String, Bytes>) -> BTreeMap<String, Vec<u8>> {
-    env.into_iter()
-        .map(|(name, value)| (name, value.into()))
-        .collect()
+    env.into_iter().map(|(name, value)| (name, value.into())).collect()
 }
 
 impl Grant {
@@ -85,11 +81,7 @@ impl Grant {
             env: domain_env(grant.env),
             profile: required("grant.profile", grant.profile)?.try_into()?,
             read_only: grant.read_only,
-            requires: grant
-                .requires
-                .iter()
-                .map(|name| requirement(name))
-                .collect::<Result<_, _>>()?,
+            requires: grant.requires.iter().map(|name| requirement(name)).collect::<Result<_, _>>()?,
             separate_stderr: grant.separate_stderr,
             timeout: duration("grant.timeout", grant.timeout)?,
             keep_directory: grant.keep_directory,
@@ -107,10 +99,7 @@ impl From<SandboxProfile> for wire::SandboxProfile {
             root_binds: profile
                 .root_binds
                 .into_iter()
-                .map(|bind| wire::Bind {
-                    source: bind.source,
-                    target: bind.target,
-                })
+                .map(|bind| wire::Bind { source: bind.source, target: bind.target })
                 .collect(),
             network: wire::NetworkMode::from(profile.network).into(),
             env: wire_env(profile.env),
@@ -131,10 +120,7 @@ impl TryFrom<wire::SandboxProfile> for SandboxProfile {
             root_binds: profile
                 .root_binds
                 .into_iter()
-                .map(|bind| Bind {
-                    source: bind.source,
-                    target: bind.target,
-                })
+                .map(|bind| Bind { source: bind.source, target: bind.target })
                 .collect(),
             network,
             env: domain_env(profile.env),

@@ -3,8 +3,8 @@
 use super::{ConvertError, duration, parsed, required, wire_duration};
 use crate::{
     domain::{
-        Capability, FromRunner, Grant, JobReport, RunnerHello, SessionPhase, SessionReport,
-        StartJob, ToRunner,
+        Capability, FromRunner, Grant, JobReport, RunnerHello, SessionPhase, SessionReport, StartJob,
+        ToRunner,
     },
     runner_v1 as wire,
     runner_v1::{connect_request::Message as Up, connect_response::Message as Down},
@@ -23,9 +23,7 @@ impl From<FromRunner> for wire::ConnectRequest {
             FromRunner::Session(report) => Up::Session(report.into()),
             FromRunner::Draining => Up::Draining(wire::Draining {}),
         };
-        Self {
-            message: Some(message),
-        }
+        Self { message: Some(message) }
     }
 }
 
@@ -35,9 +33,7 @@ impl TryFrom<wire::ConnectRequest> for FromRunner {
     fn try_from(request: wire::ConnectRequest) -> Result<Self, ConvertError> {
         Ok(match required("message", request.message)? {
             Up::Hello(hello) => Self::Hello(hello.try_into()?),
-            Up::Heartbeat(wire::Heartbeat { clock_ms, running }) => {
-                Self::Heartbeat { clock_ms, running }
-            }
+            Up::Heartbeat(wire::Heartbeat { clock_ms, running }) => Self::Heartbeat { clock_ms, running },
             Up::Job(report) => Self::Job(report.try_into()?),
             Up::Reconciled(_) => Self::Reconciled,
             Up::Session(report) => Self::Session(report.try_into()?),
@@ -82,21 +78,13 @@ impl TryFrom<wire::Hello> for RunnerHello {
 
 impl From<Capability> for v1::Capability {
     fn from(capability: Capability) -> Self {
-        Self {
-            name: capability.name,
-            enforced: capability.enforced,
-            detail: capability.detail,
-        }
+        Self { name: capability.name, enforced: capability.enforced, detail: capability.detail }
     }
 }
 
 impl From<v1::Capability> for Capability {
     fn from(capability: v1::Capability) -> Self {
-        Self {
-            name: capability.name,
-            enforced: capability.enforced,
-            detail: capability.detail,
-        }
+        Self { name: capability.name, enforced: capability.enforced, detail: capability.detail }
     }
 }
 
@@ -134,10 +122,7 @@ impl TryFrom<wire::JobReport> for JobReport {
 
 impl From<SessionReport> for wire::SessionReport {
     fn from(report: SessionReport) -> Self {
-        let mut out = Self {
-            session_id: report.session_id.to_string(),
-            ..Self::default()
-        };
+        let mut out = Self { session_id: report.session_id.to_string(), ..Self::default() };
         match report.phase {
             SessionPhase::Open { directory } => {
                 out.set_phase(wire::SessionPhase::Open);
@@ -160,13 +145,10 @@ impl TryFrom<wire::SessionReport> for SessionReport {
     fn try_from(report: wire::SessionReport) -> Result<Self, ConvertError> {
         let session_id = parsed("session.session_id", &report.session_id)?;
         let phase = match report.phase() {
-            wire::SessionPhase::Open => SessionPhase::Open {
-                directory: report.directory.into(),
-            },
-            wire::SessionPhase::Failed => SessionPhase::Failed {
-                reason: report.reason,
-                message: report.message,
-            },
+            wire::SessionPhase::Open => SessionPhase::Open { directory: report.directory.into() },
+            wire::SessionPhase::Failed => {
+                SessionPhase::Failed { reason: report.reason, message: report.message }
+            }
             wire::SessionPhase::Closed => SessionPhase::Closed,
             wire::SessionPhase::Unspecified => {
                 return Err(ConvertError::new("session.phase", "is missing or unknown"));
@@ -179,47 +161,34 @@ impl TryFrom<wire::SessionReport> for SessionReport {
 impl From<ToRunner> for wire::ConnectResponse {
     fn from(message: ToRunner) -> Self {
         let message = match message {
-            ToRunner::Welcome {
-                server_id,
-                protocol_version,
-                heartbeat_interval,
-                link_grace,
-            } => Down::Welcome(wire::Welcome {
-                server_id,
-                protocol_version,
-                heartbeat_interval: Some(wire_duration(heartbeat_interval)),
-                link_grace: Some(wire_duration(link_grace)),
-            }),
-            ToRunner::OpenSession { session_id, base } => Down::OpenSession(wire::OpenSession {
-                session_id: session_id.to_string(),
-                base,
-            }),
-            ToRunner::CloseSession { session_id } => Down::CloseSession(wire::CloseSession {
-                session_id: session_id.to_string(),
-            }),
+            ToRunner::Welcome { server_id, protocol_version, heartbeat_interval, link_grace } => {
+                Down::Welcome(wire::Welcome {
+                    server_id,
+                    protocol_version,
+                    heartbeat_interval: Some(wire_duration(heartbeat_interval)),
+                    link_grace: Some(wire_duration(link_grace)),
+                })
+            }
+            ToRunner::OpenSession { session_id, base } => {
+                Down::OpenSession(wire::OpenSession { session_id: session_id.to_string(), base })
+            }
+            ToRunner::CloseSession { session_id } => {
+                Down::CloseSession(wire::CloseSession { session_id: session_id.to_string() })
+            }
             ToRunner::StartJob(job) => Down::StartJob((*job).into()),
-            ToRunner::EndJob {
-                execution_id,
-                cause,
-            } => Down::EndJob(wire::EndJob {
+            ToRunner::EndJob { execution_id, cause } => Down::EndJob(wire::EndJob {
                 execution_id: execution_id.to_string(),
                 cause: Some(cause.into()),
             }),
-            ToRunner::OpenOutput {
-                execution_id,
-                ticket,
-            } => Down::OpenOutput(wire::OpenOutput {
-                execution_id: execution_id.to_string(),
-                ticket,
-            }),
-            ToRunner::ForgetJob { execution_id } => Down::ForgetJob(wire::ForgetJob {
-                execution_id: execution_id.to_string(),
-            }),
+            ToRunner::OpenOutput { execution_id, ticket } => {
+                Down::OpenOutput(wire::OpenOutput { execution_id: execution_id.to_string(), ticket })
+            }
+            ToRunner::ForgetJob { execution_id } => {
+                Down::ForgetJob(wire::ForgetJob { execution_id: execution_id.to_string() })
+            }
             ToRunner::Heartbeat => Down::Heartbeat(wire::ServerHeartbeat {}),
         };
-        Self {
-            message: Some(message),
-        }
+        Self { message: Some(message) }
     }
 }
 
@@ -231,19 +200,16 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
             Down::Welcome(welcome) => Self::Welcome {
                 server_id: welcome.server_id,
                 protocol_version: welcome.protocol_version,
-                heartbeat_interval: duration(
-                    "welcome.heartbeat_interval",
-                    welcome.heartbeat_interval,
-                )?,
+                heartbeat_interval: duration("welcome.heartbeat_interval", welcome.heartbeat_interval)?,
                 link_grace: duration("welcome.link_grace", welcome.link_grace)?,
             },
             Down::OpenSession(open) => Self::OpenSession {
                 session_id: parsed("open_session.session_id", &open.session_id)?,
                 base: open.base,
             },
-            Down::CloseSession(close) => Self::CloseSession {
-                session_id: parsed("close_session.session_id", &close.session_id)?,
-            },
+            Down::CloseSession(close) => {
+                Self::CloseSession { session_id: parsed("close_session.session_id", &close.session_id)? }
+            }
             Down::StartJob(job) => Self::StartJob(Box::new(job.try_into()?)),
             Down::EndJob(end) => Self::EndJob {
                 execution_id: parsed("end_job.execution_id", &end.execution_id)?,
@@ -253,9 +219,9 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
                 execution_id: parsed("open_output.execution_id", &open.execution_id)?,
                 ticket: open.ticket,
             },
-            Down::ForgetJob(forget) => Self::ForgetJob {
-                execution_id: parsed("forget_job.execution_id", &forget.execution_id)?,
-            },
+            Down::ForgetJob(forget) => {
+                Self::ForgetJob { execution_id: parsed("forget_job.execution_id", &forget.execution_id)? }
+            }
             Down::Heartbeat(_) => Self::Heartbeat,
         })
     }

@@ -12,42 +12,23 @@ use crate::{
 impl From<PushFromRunner> for wire::PushOutputRequest {
     fn from(message: PushFromRunner) -> Self {
         let message = match message {
-            PushFromRunner::Hello {
-                runner_id,
-                execution_id,
-                ticket,
-                missing,
-            } => Up::Hello(wire::OutputHello {
-                runner_id: runner_id.to_string(),
-                execution_id: execution_id.to_string(),
-                ticket,
-                missing,
-            }),
-            PushFromRunner::Chunk {
-                read_id,
-                offset,
-                data,
-            } => Up::Chunk(wire::OutputChunk {
-                read_id,
-                offset,
-                data,
-            }),
-            PushFromRunner::Gap { read_id, from, to } => {
-                Up::Gap(wire::OutputGap { read_id, from, to })
+            PushFromRunner::Hello { runner_id, execution_id, ticket, missing } => {
+                Up::Hello(wire::OutputHello {
+                    runner_id: runner_id.to_string(),
+                    execution_id: execution_id.to_string(),
+                    ticket,
+                    missing,
+                })
             }
-            PushFromRunner::Done {
-                read_id,
-                offset,
-                end,
-            } => Up::Done(wire::ReadDone {
-                read_id,
-                offset,
-                end,
-            }),
+            PushFromRunner::Chunk { read_id, offset, data } => {
+                Up::Chunk(wire::OutputChunk { read_id, offset, data })
+            }
+            PushFromRunner::Gap { read_id, from, to } => Up::Gap(wire::OutputGap { read_id, from, to }),
+            PushFromRunner::Done { read_id, offset, end } => {
+                Up::Done(wire::ReadDone { read_id, offset, end })
+            }
         };
-        Self {
-            message: Some(message),
-        }
+        Self { message: Some(message) }
     }
 }
 
@@ -66,28 +47,10 @@ impl TryFrom<wire::PushOutputRequest> for PushFromRunner {
                 let problem = format!("has {} bytes, at most {CHUNK_BYTES}", chunk.data.len());
                 return Err(ConvertError::new("chunk.data", problem));
             }
-            Up::Chunk(wire::OutputChunk {
-                read_id,
-                offset,
-                data,
-            }) => Self::Chunk {
-                read_id,
-                offset,
-                data,
-            },
-            Up::Gap(wire::OutputGap { read_id, from, to }) if from < to => {
-                Self::Gap { read_id, from, to }
-            }
+            Up::Chunk(wire::OutputChunk { read_id, offset, data }) => Self::Chunk { read_id, offset, data },
+            Up::Gap(wire::OutputGap { read_id, from, to }) if from < to => Self::Gap { read_id, from, to },
             Up::Gap(_) => return Err(ConvertError::new("gap.to", "is not after `from`")),
-            Up::Done(wire::ReadDone {
-                read_id,
-                offset,
-                end,
-            }) => Self::Done {
-                read_id,
-                offset,
-                end,
-            },
+            Up::Done(wire::ReadDone { read_id, offset, end }) => Self::Done { read_id, offset, end },
         })
     }
 }
@@ -95,13 +58,7 @@ impl TryFrom<wire::PushOutputRequest> for PushFromRunner {
 impl From<PushToRunner> for wire::PushOutputResponse {
     fn from(message: PushToRunner) -> Self {
         let message = match message {
-            PushToRunner::Read {
-                read_id,
-                stream,
-                offset,
-                max_bytes,
-                follow,
-            } => Down::Read(wire::Read {
+            PushToRunner::Read { read_id, stream, offset, max_bytes, follow } => Down::Read(wire::Read {
                 read_id,
                 stream: v1::OutputStream::from(stream).into(),
                 offset,
@@ -110,9 +67,7 @@ impl From<PushToRunner> for wire::PushOutputResponse {
             }),
             PushToRunner::Cancel { read_id } => Down::Cancel(wire::CancelRead { read_id }),
         };
-        Self {
-            message: Some(message),
-        }
+        Self { message: Some(message) }
     }
 }
 

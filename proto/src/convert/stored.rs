@@ -17,8 +17,6 @@ impl ExecutionResult {
     /// # Errors
     /// If the bytes are not a result of the contract.
     pub fn decode(bytes: &[u8]) -> Result<Self, ConvertError> {
-        v1::Result::decode(bytes)
-            .map_err(|error| ConvertError::new("result", error.to_string()))?
-            .try_into()
+        v1::Result::decode(bytes).map_err(|error| ConvertError::new("result", error.to_string()))?.try_into()
     }
 }

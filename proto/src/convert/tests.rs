@@ -16,10 +16,7 @@ fn causes() -> Vec<Cause> {
     vec![
         Cause::Exited { code: 0 },
         Cause::Exited { code: 255 },
-        Cause::Signaled {
-            signal: 9,
-            core: true,
-        },
+        Cause::Signaled { signal: 9, core: true },
         Cause::TimedOut(TimeoutKind::Wall),
         Cause::TimedOut(TimeoutKind::Idle),
         Cause::OomKilled,
@@ -27,21 +24,11 @@ fn causes() -> Vec<Cause> {
         Cause::DiskLimit,
         Cause::Cancelled(CancelledBy::Client),
         Cause::Cancelled(CancelledBy::Drain),
-        Cause::Denied {
-            by: DeniedBy::Person,
-            reason: text(),
-        },
+        Cause::Denied { by: DeniedBy::Person, reason: text() },
         Cause::ApprovalExpired,
         Cause::QueueExpired,
-        Cause::Refused {
-            reason: text(),
-            message: text(),
-        },
-        Cause::SandboxFailed {
-            step: text(),
-            message: text(),
-            hint: text(),
-        },
+        Cause::Refused { reason: text(), message: text() },
+        Cause::SandboxFailed { step: text(), message: text(), hint: text() },
         Cause::ShellUnavailable { message: text() },
         Cause::RunnerLost,
         Cause::Internal { message: text() },
@@ -74,10 +61,7 @@ fn grant() -> Grant {
         env: BTreeMap::from([("A".to_owned(), b"\xff=".to_vec())]),
         profile: SandboxProfile {
             name: "strict".to_owned(),
-            root_binds: vec![Bind {
-                source: "/opt".to_owned(),
-                target: "/o".to_owned(),
-            }],
+            root_binds: vec![Bind { source: "/opt".to_owned(), target: "/o".to_owned() }],
             network: NetworkMode::Loopback,
             env: BTreeMap::from([("LANG".to_owned(), b"C".to_vec())]),
             path: "/usr/bin".to_owned(),
@@ -105,19 +89,10 @@ fn every_cause_survives_the_wire() {
 
 #[test]
 fn a_cause_of_a_later_version_is_a_failure() {
-    let wire = v1::Cause {
-        code: 9999,
-        ..v1::Cause::default()
-    };
+    let wire = v1::Cause { code: 9999, ..v1::Cause::default() };
     assert!(matches!(Cause::try_from(wire), Ok(Cause::Internal { .. })));
-    let exited_without_code = v1::Cause {
-        code: v1::CauseCode::Exited.into(),
-        ..v1::Cause::default()
-    };
-    assert!(
-        Cause::try_from(exited_without_code).is_err(),
-        "never read as exit code 0"
-    );
+    let exited_without_code = v1::Cause { code: v1::CauseCode::Exited.into(), ..v1::Cause::default() };
+    assert!(Cause::try_from(exited_without_code).is_err(), "never read as exit code 0");
 }
 
 #[test]
@@ -131,46 +106,25 @@ fn messages_from_runners_survive_the_wire() {
         labels: BTreeMap::from([("zone".to_owned(), "a".to_owned())]),
         slots: 8,
         bases: vec!["airlock".to_owned()],
-        capabilities: vec![Capability {
-            name: "uid".to_owned(),
-            enforced: true,
-            detail: String::new(),
-        }],
+        capabilities: vec![Capability { name: "uid".to_owned(), enforced: true, detail: String::new() }],
         clock_ms: 12,
     };
     let mut messages = vec![
         FromRunner::Hello(hello),
-        FromRunner::Heartbeat {
-            clock_ms: 1,
-            running: 2,
-        },
+        FromRunner::Heartbeat { clock_ms: 1, running: 2 },
         FromRunner::Reconciled,
         FromRunner::Draining,
+        FromRunner::Session(SessionReport { session_id, phase: SessionPhase::Closed }),
         FromRunner::Session(SessionReport {
             session_id,
-            phase: SessionPhase::Closed,
+            phase: SessionPhase::Open { directory: b"/workspace".to_vec() },
         }),
         FromRunner::Session(SessionReport {
             session_id,
-            phase: SessionPhase::Open {
-                directory: b"/workspace".to_vec(),
-            },
-        }),
-        FromRunner::Session(SessionReport {
-            session_id,
-            phase: SessionPhase::Failed {
-                reason: "disk".to_owned(),
-                message: "full".to_owned(),
-            },
+            phase: SessionPhase::Failed { reason: "disk".to_owned(), message: "full".to_owned() },
         }),
     ];
-    for phase in [
-        JobPhase::Accepted,
-        JobPhase::Refused,
-        JobPhase::Running,
-        JobPhase::Ended,
-        JobPhase::Lost,
-    ] {
+    for phase in [JobPhase::Accepted, JobPhase::Refused, JobPhase::Running, JobPhase::Ended, JobPhase::Lost] {
         messages.push(FromRunner::Job(JobReport {
             execution_id: ExecutionId::new(),
             attempt: 3,
@@ -180,10 +134,7 @@ fn messages_from_runners_survive_the_wire() {
         }));
     }
     for message in messages {
-        assert_eq!(
-            FromRunner::try_from(ConnectRequest::from(message.clone())),
-            Ok(message)
-        );
+        assert_eq!(FromRunner::try_from(ConnectRequest::from(message.clone())), Ok(message));
     }
 }
 
@@ -198,10 +149,7 @@ fn messages_to_runners_survive_the_wire() {
             heartbeat_interval: Duration::from_secs(2),
             link_grace: Duration::from_secs(240),
         },
-        ToRunner::OpenSession {
-            session_id,
-            base: "b".to_owned(),
-        },
+        ToRunner::OpenSession { session_id, base: "b".to_owned() },
         ToRunner::CloseSession { session_id },
         ToRunner::StartJob(Box::new(StartJob {
             execution_id,
@@ -212,22 +160,13 @@ fn messages_to_runners_survive_the_wire() {
             grant,
             traceparent: "00-x".to_owned(),
         })),
-        ToRunner::EndJob {
-            execution_id,
-            cause: Cause::Cancelled(CancelledBy::Session),
-        },
-        ToRunner::OpenOutput {
-            execution_id,
-            ticket: "t".to_owned(),
-        },
+        ToRunner::EndJob { execution_id, cause: Cause::Cancelled(CancelledBy::Session) },
+        ToRunner::OpenOutput { execution_id, ticket: "t".to_owned() },
         ToRunner::ForgetJob { execution_id },
         ToRunner::Heartbeat,
     ];
     for message in messages {
-        assert_eq!(
-            ToRunner::try_from(ConnectResponse::from(message.clone())),
-            Ok(message)
-        );
+        assert_eq!(ToRunner::try_from(ConnectResponse::from(message.clone())), Ok(message));
     }
 }
 
@@ -240,27 +179,12 @@ fn output_messages_survive_the_wire() {
             ticket: "t".to_owned(),
             missing: true,
         },
-        PushFromRunner::Chunk {
-            read_id: 1,
-            offset: 9,
-            data: Bytes::from_static(b"\0\xff"),
-        },
-        PushFromRunner::Gap {
-            read_id: 1,
-            from: 3,
-            to: 4,
-        },
-        PushFromRunner::Done {
-            read_id: 1,
-            offset: 4,
-            end: true,
-        },
+        PushFromRunner::Chunk { read_id: 1, offset: 9, data: Bytes::from_static(b"\0\xff") },
+        PushFromRunner::Gap { read_id: 1, from: 3, to: 4 },
+        PushFromRunner::Done { read_id: 1, offset: 4, end: true },
     ];
     for message in up {
-        assert_eq!(
-            PushFromRunner::try_from(PushOutputRequest::from(message.clone())),
-            Ok(message)
-        );
+        assert_eq!(PushFromRunner::try_from(PushOutputRequest::from(message.clone())), Ok(message));
     }
     let down = vec![
         PushToRunner::Read {
@@ -273,10 +197,7 @@ fn output_messages_survive_the_wire() {
         PushToRunner::Cancel { read_id: 1 },
     ];
     for message in down {
-        assert_eq!(
-            PushToRunner::try_from(PushOutputResponse::from(message.clone())),
-            Ok(message)
-        );
+        assert_eq!(PushToRunner::try_from(PushOutputResponse::from(message.clone())), Ok(message));
     }
 }
 
@@ -291,10 +212,7 @@ fn malformed_messages_name_their_field() {
             ..Default::default()
         })),
     };
-    assert_eq!(
-        FromRunner::try_from(hello).unwrap_err().field,
-        "hello.runner_id"
-    );
+    assert_eq!(FromRunner::try_from(hello).unwrap_err().field, "hello.runner_id");
     let ended = ConnectRequest {
         message: Some(connect_request::Message::Job(crate::runner_v1::JobReport {
             execution_id: ExecutionId::new().to_string(),
@@ -304,25 +222,11 @@ fn malformed_messages_name_their_field() {
         })),
     };
     assert_eq!(FromRunner::try_from(ended).unwrap_err().field, "job.result");
-    let chunk = OutputChunk {
-        data: vec![0; 32 * 1024 + 1].into(),
-        ..Default::default()
-    };
-    let chunk = PushOutputRequest {
-        message: Some(push_output_request::Message::Chunk(chunk)),
-    };
-    assert_eq!(
-        PushFromRunner::try_from(chunk).unwrap_err().field,
-        "chunk.data"
-    );
-    let gap = OutputGap {
-        read_id: 1,
-        from: 4,
-        to: 4,
-    };
-    let gap = PushOutputRequest {
-        message: Some(push_output_request::Message::Gap(gap)),
-    };
+    let chunk = OutputChunk { data: vec![0; 32 * 1024 + 1].into(), ..Default::default() };
+    let chunk = PushOutputRequest { message: Some(push_output_request::Message::Chunk(chunk)) };
+    assert_eq!(PushFromRunner::try_from(chunk).unwrap_err().field, "chunk.data");
+    let gap = OutputGap { read_id: 1, from: 4, to: 4 };
+    let gap = PushOutputRequest { message: Some(push_output_request::Message::Gap(gap)) };
     assert_eq!(PushFromRunner::try_from(gap).unwrap_err().field, "gap.to");
     let mut wire = grant().into_wire([0; 32]);
     wire.binding = Bytes::from_static(b"short");
@@ -364,17 +268,9 @@ fn every_bound_field_changes_the_binding() {
 
 #[test]
 fn cursors_are_opaque_and_exact() {
-    let cursor = Cursor {
-        epoch: Some(Epoch::new()),
-        version: 4,
-        stdout: u64::MAX,
-        stderr: 1,
-    };
+    let cursor = Cursor { epoch: Some(Epoch::new()), version: 4, stdout: u64::MAX, stderr: 1 };
     assert_eq!(Cursor::decode(&cursor.encode()), Ok(cursor));
-    assert_eq!(
-        Cursor::decode(&Cursor::default().encode()),
-        Ok(Cursor::default())
-    );
+    assert_eq!(Cursor::decode(&Cursor::default().encode()), Ok(Cursor::default()));
     for length in 0..cursor.encode().len() {
         assert!(Cursor::decode(&cursor.encode()[..length]).is_err());
     }
@@ -394,8 +290,5 @@ fn states_follow_the_closed_table() {
         assert!(!state.may_become(state), "a state does not follow itself");
     }
     assert!(!PendingApproval.may_become(Running) && !Queued.may_become(Running));
-    assert!(
-        !Running.may_become(Queued),
-        "what ran is never queued again"
-    );
+    assert!(!Running.may_become(Queued), "what ran is never queued again");
 }

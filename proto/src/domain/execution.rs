@@ -20,13 +20,8 @@ pub enum ExecutionState {
 
 impl ExecutionState {
     /// Every state, in the order of a life.
-    pub const ALL: [Self; 5] = [
-        Self::PendingApproval,
-        Self::Queued,
-        Self::Starting,
-        Self::Running,
-        Self::Finished,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::PendingApproval, Self::Queued, Self::Starting, Self::Running, Self::Finished];
 
     /// Whether this state may be followed by `next`.
     #[must_use]

@@ -100,16 +100,11 @@ impl FromStr for RunnerId {
 
     fn from_str(text: &str) -> Result<Self, IdError> {
         let fits = (1..=63).contains(&text.len())
-            && text
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
         if fits {
             Ok(Self(text.to_owned()))
         } else {
-            Err(IdError::new(
-                text,
-                "a runner id (1 to 63 of a-z A-Z 0-9 . _ -)",
-            ))
+            Err(IdError::new(text, "a runner id (1 to 63 of a-z A-Z 0-9 . _ -)"))
         }
     }
 }
@@ -152,8 +147,6 @@ impl FromStr for Epoch {
         if text.len() != 36 {
             return Err(IdError::new(text, "a runner epoch (a hyphenated UUID)"));
         }
-        Uuid::parse_str(text)
-            .map(Self)
-            .map_err(|_| IdError::new(text, "a runner epoch (a hyphenated UUID)"))
+        Uuid::parse_str(text).map(Self).map_err(|_| IdError::new(text, "a runner epoch (a hyphenated UUID)"))
     }
 }

@@ -26,6 +26,7 @@ pub use launcher::{Config, Launcher};
 pub use net::SessionNet;
 pub use profile::{Bind, Profile, Symlink};
 
+pub use report::{CapabilityReport, Check};
 pub use running::{Cause, Control, Ended, Running, Streams, Waiter};
 pub use session::{FolderError, Folders, Session, give_tree};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};

@@ -1,0 +1,90 @@
+//! Reading and writing where one must not.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::Way;
+
+/// A host file, by its path and around it.
+pub(crate) fn read(path: &OsStr) -> Vec<Way> {
+    let path = Path::new(path);
+    let relative = path.strip_prefix("/").unwrap_or(path);
+    let around = [
+        ("path", path.to_owned()),
+        (
+            "/proc/self/root",
+            Path::new("/proc/self/root").join(relative),
+        ),
+        ("/proc/1/root", Path::new("/proc/1/root").join(relative)),
+        ("/proc/1/cwd", Path::new("/proc/1/cwd").join(relative)),
+        (
+            "above the root",
+            Path::new("../../../../../../../../..").join(relative),
+        ),
+    ];
+    let mut ways: Vec<_> = around
+        .into_iter()
+        .map(|(way, path)| Way::of(way, first_byte(&path)))
+        .collect();
+    let link = PathBuf::from(format!("/tmp/airlock-probe-link-{}", std::process::id()));
+    let through = symlink(path, &link).and_then(|()| first_byte(&link));
+    ways.push(Way::of("symbolic link", through));
+    let _ = fs::remove_file(&link);
+    ways
+}
+
+/// A file or folder: whether a folder accepts entries, or a file changes.
+pub(crate) fn write(path: &OsStr) -> Vec<Way> {
+    let path = Path::new(path);
+    let relative = path.strip_prefix("/").unwrap_or(path);
+    let root = Path::new("/proc/self/root").join(relative);
+    if path.is_dir() {
+        let mut ways = write_folder("", path);
+        ways.extend(write_folder(", through /proc/self/root", &root));
+        ways
+    } else {
+        vec![
+            Way::of("open", OpenOptions::new().append(true).open(path)),
+            Way::of(
+                "open through /proc/self/root",
+                OpenOptions::new().append(true).open(root),
+            ),
+            Way::of(
+                "times",
+                File::open(path).and_then(|file| file.set_modified(std::time::SystemTime::now())),
+            ),
+        ]
+    }
+}
+
+fn write_folder(how: &str, folder: &Path) -> Vec<Way> {
+    let new = folder.join("airlock-probe-new");
+    let other = folder.join("airlock-probe-other");
+    let mut ways = vec![
+        Way::of(format!("new file{how}"), File::create_new(&new)),
+        Way::of(format!("rename{how}"), fs::rename(&new, &other)),
+        Way::of(format!("new folder{how}"), fs::create_dir(&new)),
+        Way::of(
+            format!("mode{how}"),
+            fs::metadata(folder).and_then(|found| {
+                fs::set_permissions(folder, Permissions::from_mode(found.permissions().mode()))
+            }),
+        ),
+    ];
+    let _ = fs::remove_dir(&new);
+    let _ = fs::remove_file(&other);
+    ways.push(Way::of(format!("symbolic link{how}"), symlink("x", &new)));
+    let _ = fs::remove_file(&new);
+    ways
+}
+
+fn first_byte(path: &Path) -> std::io::Result<()> {
+    let mut byte = [0];
+    match File::open(path)?.read(&mut byte)? {
+        0 => Err(std::io::Error::other("empty")),
+        _ => Ok(()),
+    }
+}

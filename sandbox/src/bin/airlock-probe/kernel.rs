@@ -1,0 +1,99 @@
+//! Capabilities, namespaces, mounts, devices, kernel settings.
+
+use std::fs::{self, OpenOptions};
+
+use nix::mount::MsFlags;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use nix::unistd::{Gid, Uid, setgid, setuid};
+
+use crate::Way;
+
+/// The five capability sets of this process: reached if one holds a bit.
+pub(crate) fn capabilities() -> Vec<Way> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let sets = status.lines().filter_map(|line| line.split_once(":\t"));
+    let sets = sets.filter(|(name, _)| name.starts_with("Cap"));
+    // A set that cannot be read counts as reached: it was not seen to be empty.
+    sets.map(|(name, value)| {
+        Way::new(
+            name,
+            u64::from_str_radix(value.trim(), 16) != Ok(0),
+            value.trim(),
+        )
+    })
+    .collect()
+}
+
+/// Ways to become more than one was.
+pub(crate) fn gain_privileges() -> Vec<Way> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let held_down = status.lines().any(|line| line == "NoNewPrivs:\t1");
+    vec![
+        Way::new("programs with setuid count", !held_down, "no_new_privs"),
+        Way::of("become root", setuid(Uid::from_raw(0))),
+        Way::of("become root's group", setgid(Gid::from_raw(0))),
+    ]
+}
+
+/// Namespaces that a process could make to get rights in them.
+pub(crate) fn namespaces() -> Vec<Way> {
+    [
+        ("user", CloneFlags::CLONE_NEWUSER),
+        ("mount", CloneFlags::CLONE_NEWNS),
+        ("net", CloneFlags::CLONE_NEWNET),
+        ("pid", CloneFlags::CLONE_NEWPID),
+        (
+            "user and mount",
+            CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS,
+        ),
+    ]
+    .map(|(name, flags)| Way::of(format!("new namespace: {name}"), unshare(flags)))
+    .into()
+}
+
+/// Mounts: a new one, a bind, and the root made writable.
+pub(crate) fn mount() -> Vec<Way> {
+    let none = None::<&str>;
+    let remount = MsFlags::MS_REMOUNT | MsFlags::MS_BIND;
+    let plain = MsFlags::empty();
+    vec![
+        Way::of(
+            "tmpfs",
+            nix::mount::mount(none, "/var", Some("tmpfs"), plain, none),
+        ),
+        Way::of(
+            "bind",
+            nix::mount::mount(Some("/usr"), "/var", none, MsFlags::MS_BIND, none),
+        ),
+        Way::of(
+            "remount",
+            nix::mount::mount(none, "/usr", none, remount, none),
+        ),
+    ]
+}
+
+/// Device nodes, made in every folder that can be written.
+pub(crate) fn device() -> Vec<Way> {
+    ["/workspace", "/tmp", "/home/agent", "/dev/shm"]
+        .map(|folder| {
+            let path = format!("{folder}/airlock-probe-device");
+            let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+            let made = mknod(path.as_str(), SFlag::S_IFCHR, mode, makedev(1, 3));
+            let _ = fs::remove_file(&path);
+            Way::of(format!("null device in {folder}"), made)
+        })
+        .into()
+}
+
+/// Kernel settings and switches, opened for writing and not written.
+pub(crate) fn sysctl() -> Vec<Way> {
+    [
+        "/proc/sys/kernel/hostname",
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sys/vm/overcommit_memory",
+        "/proc/sysrq-trigger",
+    ]
+    .map(|path| Way::of(path, OpenOptions::new().write(true).open(path)))
+    .into()
+}

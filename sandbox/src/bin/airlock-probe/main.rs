@@ -1,0 +1,97 @@
+//! `airlock-probe TEST [WORD...]`: tries one thing that a sandbox promises is
+//! impossible, in several ways, and prints as JSON which of them worked.
+//!
+//! Attacks by design, harmlessly: what it can reach it only touches. It must
+//! not succeed inside, and must succeed where the layer it tests is absent, or
+//! it proves nothing.
+
+mod files;
+mod kernel;
+mod network;
+mod processes;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+/// One way that was tried.
+#[derive(Serialize)]
+struct Way {
+    /// What was tried.
+    way: String,
+    /// Whether it worked.
+    reached: bool,
+    /// What was seen or answered; never the content of a file.
+    detail: String,
+}
+
+impl Way {
+    fn new(way: impl Into<String>, reached: bool, detail: impl Into<String>) -> Self {
+        Self {
+            way: way.into(),
+            reached,
+            detail: detail.into(),
+        }
+    }
+
+    /// A way that worked if the call did.
+    fn of<T, E: std::fmt::Display>(way: impl Into<String>, result: Result<T, E>) -> Self {
+        match result {
+            Ok(_) => Self::new(way, true, "worked"),
+            Err(error) => Self::new(way, false, error.to_string()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Findings {
+    test: String,
+    /// Whether any way worked.
+    reached: bool,
+    ways: Vec<Way>,
+}
+
+fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    let test = words
+        .next()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let words: Vec<OsString> = words.collect();
+    let word = |index: usize| words.get(index).cloned().unwrap_or_default();
+    let ways = match test.as_str() {
+        "capabilities" => kernel::capabilities(),
+        "gain-privileges" => kernel::gain_privileges(),
+        "namespaces" => kernel::namespaces(),
+        "mount" => kernel::mount(),
+        "device" => kernel::device(),
+        "sysctl" => kernel::sysctl(),
+        "environment" => processes::environment(&word(0)),
+        "process" => processes::process(&word(0)),
+        "descriptors" => processes::descriptors(),
+        "interfaces" => network::interfaces(),
+        "connect" => network::connect(&word(0)),
+        "abstract-socket" => network::abstract_socket(&word(0)),
+        "read" => files::read(&word(0)),
+        "write" => files::write(&word(0)),
+        _ => {
+            eprintln!("airlock-probe: no test `{test}`");
+            return ExitCode::from(2);
+        }
+    };
+    let findings = Findings {
+        test,
+        reached: ways.iter().any(|way| way.reached),
+        ways,
+    };
+    match serde_json::to_string(&findings) {
+        Ok(text) => println!("{text}"),
+        Err(error) => {
+            eprintln!("airlock-probe: {error}");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}

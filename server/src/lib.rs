@@ -9,5 +9,11 @@
 pub mod api;
 pub mod changes;
 pub mod config;
+pub mod engine;
+pub mod faults;
+pub mod limits;
+pub mod links;
 pub mod model;
+pub mod profiles;
 pub mod store;
+pub mod stream_door;

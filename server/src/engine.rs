@@ -1,0 +1,256 @@
+//! The engine: what the gRPC edge calls, and the tasks that drive every execution to an outcome.
+//!
+//! The truth is in the store; what the engine holds in memory are hints, clocks and links, and it can
+//! lose them at any time. No generated protobuf type, no `tonic::Status`.
+
+mod observer;
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_proto::domain::{ApprovalId, CancelledBy, ExecutionId, SessionId};
+
+pub use self::observer::{Levels, NoObserver, Observer};
+use crate::{
+    api::{ApiError, CheckCommand, CreateSession, StartExecution},
+    changes::Changes,
+    limits::EngineLimits,
+    links::Links,
+    model::{ApprovalRecord, ExecutionRecord, Principal, RunnerRecord, SessionRecord},
+    profiles::Profiles,
+    store::{ApprovalQuery, ExecutionQuery, Page, PageQuery, SessionQuery, Store},
+    stream_door::OutputKeeper,
+};
+
+/// Encodes a decision, made by the profile of this name, as `airlock.v1.Decision`.
+pub type DecisionEncoder = fn(&airlock_policy::Decision, &str) -> Vec<u8>;
+
+/// How the engine takes part in traces without knowing how they are carried.
+#[derive(Debug, Clone, Copy)]
+pub struct TraceHooks {
+    /// Makes the span a child of the one that this W3C `traceparent` names; empty: of none.
+    pub adopt: fn(&tracing::Span, &str),
+    /// The W3C `traceparent` of the current span; empty without one.
+    pub current: fn() -> String,
+}
+
+impl Default for TraceHooks {
+    fn default() -> Self {
+        Self { adopt: |_, _| {}, current: String::new }
+    }
+}
+
+/// What the engine is made of.
+pub struct EngineParts {
+    /// The truth.
+    pub store: Arc<dyn Store>,
+    /// What policy decides by, and what sandboxes are built from.
+    pub profiles: Arc<Profiles>,
+    /// The runners; made first, because the streams need it too.
+    pub links: Links,
+    /// Takes the output of what has ended.
+    pub output: Arc<dyn OutputKeeper>,
+    /// Wakes those who wait for an execution.
+    pub changes: Changes,
+    /// Names this server in leases.
+    pub server_id: String,
+    /// At most so much of everything.
+    pub limits: EngineLimits,
+    /// The contract's encoding of decisions.
+    pub encode_decision: DecisionEncoder,
+    /// How traces are carried.
+    pub trace: TraceHooks,
+    /// Counts what happens.
+    pub observer: Arc<dyn Observer>,
+}
+
+/// Why the engine did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartUpError {
+    /// The limits contradict each other.
+    #[error(transparent)]
+    Limits(#[from] crate::limits::LimitError),
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
+}
+
+/// An approver's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApproverAnswer {
+    /// This command, this once.
+    AllowOnce,
+    /// No.
+    Deny {
+        /// Shown to the agent.
+        reason: String,
+    },
+}
+
+/// The state of a runner as people see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunnerState {
+    /// It has a link.
+    Connected,
+    /// It has none just now.
+    Unreachable,
+    /// It takes no new work.
+    Draining,
+    /// It was away for too long.
+    Lost,
+}
+
+/// A runner as people see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunnerView {
+    /// As it introduced itself.
+    pub record: RunnerRecord,
+    /// Whether it can be reached.
+    pub state: RunnerState,
+    /// Executions that it was given and that have not finished, as far as this server knows.
+    pub running: u32,
+}
+
+/// The engine. A cheap handle; all clones are one.
+#[derive(Clone)]
+pub struct Engine {
+    parts: Arc<EngineParts>,
+}
+
+impl Engine {
+    /// Takes over what has not finished, attaches to the links and begins to drive. Call it once.
+    ///
+    /// # Errors
+    /// The limits contradict each other, or the store cannot be read.
+    pub async fn start_up(parts: EngineParts) -> Result<Self, StartUpError> {
+        parts.store.now().await?;
+        Ok(Self { parts: Arc::new(parts) })
+    }
+
+    /// The links, for the edge.
+    #[must_use]
+    pub fn links(&self) -> &Links {
+        &self.parts.links
+    }
+
+    /// Makes a session and waits, at most `open_wait`, until it is usable.
+    ///
+    /// # Errors
+    /// `Forbidden` or `NotFound` for the profile, `Exhausted` over a limit, `AlreadyExists`,
+    /// `Unavailable` without a runner, `FailedPrecondition` if no runner could ever take it.
+    pub async fn create_session(&self, _who: &Principal, _request: CreateSession) -> Result<SessionRecord, ApiError> {
+        Err(not_ready())
+    }
+
+    /// One session of the caller's tenant.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn session(&self, _who: &Principal, _id: SessionId) -> Result<SessionRecord, ApiError> {
+        Err(not_ready())
+    }
+
+    /// Sessions of the caller's tenant, newest first. The query's tenant is set here.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn list_sessions(&self, _who: &Principal, _query: SessionQuery, _page: &PageQuery) -> Result<Page<SessionRecord>, ApiError> {
+        Err(not_ready())
+    }
+
+    /// Ends what runs in a session and has its runner remove it; waits for that at most `close_wait`,
+    /// and then returns it as it is.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn close_session(&self, _who: &Principal, _id: SessionId) -> Result<SessionRecord, ApiError> {
+        Err(not_ready())
+    }
+
+    /// Decides a command and, if it may run, queues it.
+    ///
+    /// # Errors
+    /// `Denied` with the finished execution, `AlreadyExists`, `NotFound`, `FailedPrecondition`,
+    /// `Invalid`, `Exhausted`, `Unavailable`.
+    pub async fn start(&self, _who: &Principal, _request: StartExecution) -> Result<ExecutionRecord, ApiError> {
+        Err(not_ready())
+    }
+
+    /// One execution of the caller's tenant.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn execution(&self, _who: &Principal, _id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
+        Err(not_ready())
+    }
+
+    /// Executions of the caller's tenant, newest first. The query's tenant is set here.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn list_executions(&self, _who: &Principal, _query: ExecutionQuery, _page: &PageQuery) -> Result<Page<ExecutionRecord>, ApiError> {
+        Err(not_ready())
+    }
+
+    /// Asks for the end of an execution, and returns it as it then is.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn cancel(&self, _who: &Principal, _id: ExecutionId, _by: CancelledBy) -> Result<ExecutionRecord, ApiError> {
+        Err(not_ready())
+    }
+
+    /// Waits until the execution has finished, at most `timeout`, and returns it as it then is.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn wait(&self, _who: &Principal, _id: ExecutionId, _timeout: Duration) -> Result<ExecutionRecord, ApiError> {
+        Err(not_ready())
+    }
+
+    /// Decides a command without running it; also the name of the profile that decided.
+    ///
+    /// # Errors
+    /// `NotFound` for a session or profile that the caller cannot use, `Invalid`.
+    pub async fn check(&self, _who: &Principal, _request: CheckCommand) -> Result<(airlock_policy::Decision, String), ApiError> {
+        Err(not_ready())
+    }
+
+    /// Approvals of the caller's tenant, oldest first. The query's tenant is set here.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn list_approvals(&self, _who: &Principal, _query: ApprovalQuery, _page: &PageQuery) -> Result<Page<ApprovalRecord>, ApiError> {
+        Err(not_ready())
+    }
+
+    /// Answers an approval that was shown with this binding.
+    ///
+    /// # Errors
+    /// `NotFound`, `Forbidden` for one's own request, `FailedPrecondition` if it is no longer open or
+    /// bound to something else.
+    pub async fn decide_approval(&self, _who: &Principal, _id: ApprovalId, _binding: &[u8], _answer: ApproverAnswer) -> Result<ApprovalRecord, ApiError> {
+        Err(not_ready())
+    }
+
+    /// Runners by id, in these states; empty: all but `Lost`. A page may hold fewer than asked for.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn list_runners(&self, _states: &[RunnerState], _page: &PageQuery) -> Result<Page<RunnerView>, ApiError> {
+        Err(not_ready())
+    }
+
+    /// Stops: no new starts, leases handed over, links closed, tasks ended; within `stop_wait`.
+    /// Commands go on on their runners.
+    pub async fn shut_down(&self) {
+        self.parts.links.close();
+    }
+}
+
+fn not_ready() -> ApiError {
+    ApiError::Unavailable {
+        reason: "STARTING",
+        message: "the server is starting".to_owned(),
+        retry_after: Duration::from_secs(1),
+    }
+}

@@ -1,0 +1,243 @@
+//! Who is connected.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    time::Duration,
+};
+
+use airlock_proto::{
+    LINK_PROTOCOL_VERSION,
+    domain::{Epoch, ExecutionId, FromRunner, RunnerHello, RunnerId, ToRunner},
+};
+use tokio::sync::mpsc;
+
+use super::{Link, LinkError, LinkHandle, LinkRefusal};
+use crate::{
+    limits::EngineLimits,
+    stream_door::{DoorError, OutputDoor},
+};
+
+/// Epochs of one runner that are remembered as fenced.
+const FENCED_EPOCHS: usize = 16;
+
+/// What the engine does with links; it outlives every call.
+#[async_trait::async_trait]
+pub(crate) trait LinkSink: Send + Sync {
+    /// A runner introduces itself. Nothing it says is taken in before this returned. The answer is the
+    /// epoch that it had before, if this is another.
+    async fn arrived(&self, hello: &RunnerHello) -> Result<Option<Epoch>, LinkRefusal>;
+    /// It said something.
+    async fn heard(&self, link: &Arc<Link>, message: FromRunner) -> Result<(), LinkError>;
+    /// Its link is gone, and no other has taken its place.
+    fn gone(&self, link: &Arc<Link>);
+}
+
+/// The links of this server. A cheap handle; all clones are one.
+#[derive(Clone)]
+pub struct Links {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    server_id: String,
+    limits: EngineLimits,
+    sink: OnceLock<Weak<dyn LinkSink>>,
+    body: Mutex<Body>,
+}
+
+#[derive(Default)]
+struct Body {
+    live: HashMap<RunnerId, Arc<Link>>,
+    fenced: HashMap<RunnerId, VecDeque<Epoch>>,
+    closed: bool,
+}
+
+impl Body {
+    fn fence(&mut self, runner: &RunnerId, epoch: Epoch, at_most: usize) {
+        if self.fenced.len() > 2 * at_most {
+            let live = &self.live;
+            self.fenced.retain(|runner, _| live.contains_key(runner));
+        }
+        let epochs = self.fenced.entry(runner.clone()).or_default();
+        if !epochs.contains(&epoch) {
+            epochs.push_back(epoch);
+        }
+        if epochs.len() > FENCED_EPOCHS {
+            epochs.pop_front();
+        }
+    }
+}
+
+impl std::fmt::Debug for Links {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Links").field("live", &self.body().live.len()).finish_non_exhaustive()
+    }
+}
+
+impl Links {
+    /// No links yet. The engine is attached by [`crate::engine::Engine::start_up`]; until then every
+    /// runner is told to come back.
+    #[must_use]
+    pub fn new(server_id: impl Into<String>, limits: EngineLimits) -> Self {
+        let inner = Inner {
+            server_id: server_id.into(),
+            limits,
+            sink: OnceLock::new(),
+            body: Mutex::new(Body::default()),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Takes in a runner that the edge has authenticated, by its Hello. `Welcome` is the first message
+    /// of the handle's outgoing ones.
+    ///
+    /// # Errors
+    /// The runner may not connect, or not now.
+    pub async fn connect(&self, hello: RunnerHello) -> Result<LinkHandle, LinkRefusal> {
+        let ours = LINK_PROTOCOL_VERSION;
+        let theirs = hello.protocol_version;
+        if theirs == 0 || theirs > ours || theirs + 1 < ours {
+            return Err(LinkRefusal::Version { theirs, ours });
+        }
+        self.check_room(&hello)?;
+        let sink = self.sink().ok_or_else(starting)?;
+        let before = sink.arrived(&hello).await?;
+
+        let (sender, receiver) = mpsc::channel(self.inner.limits.link_queue);
+        let welcome = ToRunner::Welcome {
+            server_id: self.inner.server_id.clone(),
+            protocol_version: theirs,
+            heartbeat_interval: self.inner.limits.heartbeat_interval,
+            link_grace: self.inner.limits.link_grace,
+        };
+        let link = Arc::new(Link::new(hello, sender));
+        link.send(welcome, Duration::ZERO).await.map_err(|_| starting())?;
+        self.enter(&link, before)?;
+        Ok(LinkHandle { links: self.clone(), link, outgoing: Some(receiver) })
+    }
+
+    /// The runners with a link, by id.
+    #[must_use]
+    pub fn connected(&self) -> Vec<RunnerId> {
+        let mut ids: Vec<_> = self.body().live.keys().cloned().collect();
+        ids.sort();
+        ids
+    }
+
+    /// Ends every link and takes no new one. Runners keep what they run, and connect elsewhere.
+    pub fn close(&self) {
+        let live = {
+            let mut body = self.body();
+            body.closed = true;
+            std::mem::take(&mut body.live)
+        };
+        for link in live.values() {
+            link.end("the server stops");
+        }
+    }
+
+    pub(crate) fn attach(&self, sink: Weak<dyn LinkSink>) {
+        // A second engine on the same links would be a fault of the wiring; the first one stays.
+        let _ = self.inner.sink.set(sink);
+    }
+
+    pub(crate) fn get(&self, runner: &RunnerId) -> Option<Arc<Link>> {
+        self.body().live.get(runner).filter(|link| !link.has_ended()).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Link>> {
+        self.body().live.values().cloned().collect()
+    }
+
+    pub(super) async fn received(&self, link: &Arc<Link>, message: FromRunner) -> Result<(), LinkError> {
+        if link.has_ended() {
+            return Err(link.ended().await);
+        }
+        let sink = self.sink().ok_or(LinkError::Ended("the server stops"))?;
+        link.heard();
+        let done = tokio::select! {
+            biased;
+            error = link.ended() => Err(error),
+            done = sink.heard(link, message) => done,
+        };
+        link.heard();
+        done
+    }
+
+    /// Takes a link out, unless another has taken its place.
+    pub(super) fn lost(&self, link: &Arc<Link>) {
+        link.end("the other side is gone");
+        let removed = {
+            let mut body = self.body();
+            let runner = &link.hello.runner_id;
+            let is_this = body.live.get(runner).is_some_and(|live| Arc::ptr_eq(live, link));
+            is_this && body.live.remove(runner).is_some()
+        };
+        if removed && let Some(sink) = self.sink() {
+            sink.gone(link);
+        }
+    }
+
+    fn check_room(&self, hello: &RunnerHello) -> Result<(), LinkRefusal> {
+        let body = self.body();
+        if body.closed {
+            return Err(LinkRefusal::Unavailable { reason: "the server stops".to_owned() });
+        }
+        let fenced = body.fenced.get(&hello.runner_id);
+        if fenced.is_some_and(|epochs| epochs.contains(&hello.epoch)) {
+            return Err(LinkRefusal::Fenced);
+        }
+        let limit = self.inner.limits.runners;
+        let is_new = !body.live.contains_key(&hello.runner_id);
+        if is_new && body.live.len() >= limit as usize {
+            return Err(LinkRefusal::TooMany { limit });
+        }
+        Ok(())
+    }
+
+    /// Puts a link in its place; again checked, because time has passed since the first check.
+    fn enter(&self, link: &Arc<Link>, before: Option<Epoch>) -> Result<(), LinkRefusal> {
+        self.check_room(&link.hello)?;
+        let mut body = self.body();
+        let hello = &link.hello;
+        let old = body.live.insert(hello.runner_id.clone(), link.clone());
+        for epoch in old.iter().map(|old| old.hello.epoch).chain(before) {
+            if epoch != hello.epoch {
+                body.fence(&hello.runner_id, epoch, self.inner.limits.runners as usize);
+            }
+        }
+        if let Some(old) = old {
+            let same = old.hello.epoch == hello.epoch;
+            old.end(if same { "the runner has made a new link" } else { "the runner was started anew" });
+        }
+        Ok(())
+    }
+
+    fn sink(&self) -> Option<Arc<dyn LinkSink>> {
+        self.inner.sink.get().and_then(Weak::upgrade)
+    }
+
+    fn body(&self) -> MutexGuard<'_, Body> {
+        self.inner.body.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn starting() -> LinkRefusal {
+    LinkRefusal::Unavailable { reason: "the server is not ready yet".to_owned() }
+}
+
+#[async_trait::async_trait]
+impl OutputDoor for Links {
+    async fn open_output(&self, runner: &RunnerId, execution: ExecutionId, ticket: &str) -> Result<(), DoorError> {
+        let link = self.get(runner).ok_or(DoorError::NotConnected)?;
+        let message = ToRunner::OpenOutput { execution_id: execution, ticket: ticket.to_owned() };
+        link.send(message, self.inner.limits.send_wait).await
+    }
+
+    async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), DoorError> {
+        let link = self.get(runner).ok_or(DoorError::NotConnected)?;
+        let message = ToRunner::ForgetJob { execution_id: execution };
+        link.send(message, self.inner.limits.send_wait).await
+    }
+}

@@ -1,0 +1,77 @@
+//! A profile with everything that it inherits filled in. Plain data.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use airlock_policy::Profile;
+use airlock_proto::{
+    domain::{Mode, NetworkMode, SandboxLimits, SandboxProfile},
+    limits::{TIMEOUT_DEFAULT, TIMEOUT_MAX},
+};
+
+use super::policy_mode;
+
+/// The PATH of commands where no profile says otherwise.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A profile with everything that it inherits filled in.
+#[derive(Debug, Clone)]
+pub struct ResolvedProfile {
+    /// What policy decides by.
+    pub policy: Profile,
+    /// What the sandbox is built from.
+    pub sandbox: SandboxProfile,
+    /// Wall time when a request says nothing.
+    pub timeout_default: Duration,
+    /// Wall time at most.
+    pub timeout_max: Duration,
+    /// Whether people may approve what they asked for themselves.
+    pub self_approval: bool,
+    /// How long an approval stays open; none: the server's limit.
+    pub approval_valid: Option<Duration>,
+}
+
+impl ResolvedProfile {
+    /// `policy` with a sandbox that has the smallest root and the default limits.
+    pub(super) fn builtin(policy: Profile) -> Self {
+        let sandbox = SandboxProfile {
+            name: policy.name().to_owned(),
+            root_binds: Vec::new(),
+            network: NetworkMode::Loopback,
+            env: BTreeMap::new(),
+            path: PATH.to_owned(),
+            allowed_env: Vec::new(),
+            limits: SandboxLimits::default(),
+        };
+        Self {
+            policy,
+            sandbox,
+            timeout_default: TIMEOUT_DEFAULT,
+            timeout_max: TIMEOUT_MAX,
+            self_approval: false,
+            approval_valid: None,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.policy.name()
+    }
+
+    /// The mode where neither session nor request names one.
+    #[must_use]
+    pub fn default_mode(&self) -> Mode {
+        match self.policy.default_mode() {
+            airlock_policy::Mode::Bypass => Mode::Bypass,
+            airlock_policy::Mode::AcceptEdits => Mode::AcceptEdits,
+            airlock_policy::Mode::Default => Mode::Default,
+            airlock_policy::Mode::Plan => Mode::Plan,
+        }
+    }
+
+    /// Whether sessions of this profile may have this mode.
+    #[must_use]
+    pub fn permits(&self, mode: Mode) -> bool {
+        self.policy.modes().contains(&policy_mode(mode))
+    }
+}

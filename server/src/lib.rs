@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod authn;
 pub mod changes;
 pub mod config;
 pub mod engine;
@@ -15,5 +16,9 @@ pub mod limits;
 pub mod links;
 pub mod model;
 pub mod profiles;
+pub mod status;
 pub mod store;
 pub mod stream_door;
+
+#[cfg(test)]
+mod testing;

@@ -153,7 +153,9 @@ impl Config {
             ),
             ("limits.executions_per_tenant", limits.executions_per_tenant),
             ("limits.sessions_per_tenant", limits.sessions_per_tenant),
+            ("limits.executions_per_session", u64::from(limits.executions_per_session)),
             ("limits.queue", limits.queue),
+            ("limits.runners", u64::from(limits.runners)),
             ("limits.readers_per_execution", limits.readers_per_execution as u64),
         ] {
             found.positive(field, value);
@@ -175,7 +177,7 @@ impl Config {
             ("limits.handshake_timeout", limits.handshake_timeout),
             ("limits.queue_wait", limits.queue_wait),
             ("limits.approval_valid", limits.approval_valid),
-            ("limits.session_open_wait", limits.session_open_wait),
+            ("limits.open_wait", limits.open_wait),
             ("limits.shutdown_grace", limits.shutdown_grace),
         ] {
             found.between(field, value, SHORTEST_INTERVAL, DAY);
@@ -184,20 +186,23 @@ impl Config {
 
     fn link_problems(&self, found: &mut Findings) {
         let link = &self.link;
-        found.between("link.heartbeat", link.heartbeat, SHORTEST_INTERVAL, DAY);
-        found.between("link.start_wait", link.start_wait, SHORTEST_INTERVAL, DAY);
-        found.between("link.link_grace", link.link_grace, link.heartbeat.saturating_mul(3), DAY);
+        let twice = link.heartbeat_interval.saturating_mul(2);
+        found.between("link.heartbeat_interval", link.heartbeat_interval, SHORTEST_INTERVAL, DAY);
+        found.between("link.heartbeat_timeout", link.heartbeat_timeout, twice, DAY);
+        found.between("link.start_window", link.start_window, SHORTEST_INTERVAL, DAY);
+        found.between("link.link_grace", link.link_grace, link.heartbeat_timeout, DAY);
         found.between("link.ending_grace", link.ending_grace, Duration::ZERO, DAY);
-        let least = link.link_grace.saturating_add(link.ending_grace);
+        let parts = [link.link_grace, link.ending_grace, link.heartbeat_timeout];
+        let least = parts.into_iter().fold(Duration::ZERO, Duration::saturating_add);
         found.require(
             link.lost_after > least,
             "link.lost_after",
             format!(
-                "{:?} is not more than link_grace and ending_grace together ({least:?}), so that a command \
-                 could be called lost while it still runs",
+                "{:?} is not more than link_grace, ending_grace and heartbeat_timeout together ({least:?}), \
+                 so that a command could be called lost while it still runs",
                 link.lost_after
             ),
-            "raise it, or lower one of the two",
+            "raise it, or lower one of them",
         );
         found.between("link.lost_after", link.lost_after, Duration::ZERO, DAY);
     }

@@ -125,8 +125,12 @@ pub struct Limits {
     pub executions_per_tenant: u64,
     /// Sessions of one tenant that are not closed.
     pub sessions_per_tenant: u64,
+    /// Executions of one session that are not finished.
+    pub executions_per_session: u32,
     /// Executions of all tenants that wait in the queue.
     pub queue: u64,
+    /// Runners with a link to this server.
+    pub runners: u32,
     /// Time in the queue, after which an execution ends as `QUEUE_EXPIRED`.
     #[serde(deserialize_with = "duration")]
     pub queue_wait: Duration,
@@ -135,7 +139,7 @@ pub struct Limits {
     pub approval_valid: Duration,
     /// How long the creation of a session waits for its runner.
     #[serde(deserialize_with = "duration")]
-    pub session_open_wait: Duration,
+    pub open_wait: Duration,
     /// Readers at once of one execution.
     pub readers_per_execution: usize,
     /// Readers at once of all executions.
@@ -157,10 +161,12 @@ impl Default for Limits {
             authentication_failures_per_minute: 60,
             executions_per_tenant: 1024,
             sessions_per_tenant: 1024,
+            executions_per_session: 256,
+            runners: 1000,
             queue: 4096,
             queue_wait: Duration::from_secs(60),
             approval_valid: Duration::from_secs(15 * 60),
-            session_open_wait: Duration::from_secs(30),
+            open_wait: Duration::from_secs(60),
             readers_per_execution: 1024,
             readers: 4096,
             ring_bytes: 1024 * 1024,
@@ -173,32 +179,36 @@ impl Default for Limits {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Link {
-    /// How often both sides speak; three missed ones end a link.
+    /// How often both sides speak.
     #[serde(deserialize_with = "duration")]
-    pub heartbeat: Duration,
+    pub heartbeat_interval: Duration,
+    /// A link that was silent for so long is ended.
+    #[serde(deserialize_with = "duration")]
+    pub heartbeat_timeout: Duration,
     /// How long commands go on while no server can be reached.
     #[serde(deserialize_with = "duration")]
     pub link_grace: Duration,
     /// The longest time between SIGTERM and SIGKILL that any profile may set.
     #[serde(deserialize_with = "duration")]
     pub ending_grace: Duration,
-    /// After which silence a runner's commands are `RUNNER_LOST`; more than `link_grace` and
-    /// `ending_grace` together.
+    /// After so long without its link a runner's commands are `RUNNER_LOST`; more than `link_grace`,
+    /// `ending_grace` and `heartbeat_timeout` together.
     #[serde(deserialize_with = "duration")]
     pub lost_after: Duration,
-    /// How long a runner may take to accept or refuse a job.
+    /// How long a runner may take to accept a job.
     #[serde(deserialize_with = "duration")]
-    pub start_wait: Duration,
+    pub start_window: Duration,
 }
 
 impl Default for Link {
     fn default() -> Self {
         Self {
-            heartbeat: Duration::from_secs(5),
+            heartbeat_interval: Duration::from_secs(5),
+            heartbeat_timeout: Duration::from_secs(20),
             link_grace: Duration::from_secs(4 * 60),
             ending_grace: Duration::from_secs(30),
             lost_after: Duration::from_secs(5 * 60),
-            start_wait: Duration::from_secs(30),
+            start_window: Duration::from_secs(30),
         }
     }
 }

@@ -51,15 +51,15 @@ fn defaults_hold() {
 fn every_problem_has_its_line_and_field() {
     // What is replaced, by what, and where it must be found.
     let table: &[(&str, &str, usize, &str, &str)] = &[
-        ("queue = 10", "queu = 10", 22, "limits", "unknown field"),
-        ("queue = 10", "queue = \"ten\"", 22, "limits.queue", "invalid type"),
-        ("queue = 10", "queue = 0", 22, "limits.queue", "0"),
-        ("queue = 10", "queue_wait = \"ten\"", 22, "limits.queue_wait", "is not a time"),
-        ("queue = 10", "queue_wait = \"0s\"", 22, "limits.queue_wait", "not between"),
-        ("queue = 10", "message_bytes = 10", 22, "limits.message_bytes", "not between"),
-        ("queue = 10", "message_bytes = 9999999", 22, "limits.message_bytes", "not between"),
-        ("queue = 10", "ring_bytes = 1", 22, "limits.ring_bytes", "not between"),
-        ("queue = 10", "readers = 3", 22, "limits.readers", "less than"),
+        ("queue = 10", "queu = 10", 21, "limits", "unknown field"),
+        ("queue = 10", "queue = \"ten\"", 21, "limits.queue", "invalid type"),
+        ("queue = 10", "queue = 0", 21, "limits.queue", "0"),
+        ("queue = 10", "queue_wait = \"ten\"", 21, "limits.queue_wait", "is not a time"),
+        ("queue = 10", "queue_wait = \"0s\"", 21, "limits.queue_wait", "not between"),
+        ("queue = 10", "message_bytes = 10", 21, "limits.message_bytes", "not between"),
+        ("queue = 10", "message_bytes = 9999999", 21, "limits.message_bytes", "not between"),
+        ("queue = 10", "ring_bytes = 1", 21, "limits.ring_bytes", "not between"),
+        ("queue = 10", "readers = 3", 21, "limits.readers", "less than"),
         ("server-1", "server 1", 2, "server_id", "not a server id"),
         ("127.0.0.1:0", "127.0.0.1", 5, "listen.address", "invalid"),
         ("127.0.0.1:0", "0.0.0.0:1", 6, "listen.insecure_loopback", "other hosts"),
@@ -70,11 +70,11 @@ fn every_problem_has_its_line_and_field() {
         ("token_sha256", "token", 18, "identity[0].match", "unknown variant"),
         ("2cf24d", "2CF24D", 18, "identity[0].match", "not a SHA-256"),
         ("{ token_sha256 = \"2c", "{ dns = \"2c", 18, "identity[0].match", "no client certificate"),
-        ("lost_after = \"5m\"", "lost_after = \"4m 30s\"", 26, "link.lost_after", "still runs"),
-        ("link_grace = \"4m\"", "link_grace = \"10s\"", 25, "link.link_grace", "not between"),
-        ("\"info\"", "\"x=y=z\"", 29, "telemetry.log_level", "not a level"),
-        ("log_level = \"info\"", "sampling = 2.0", 29, "telemetry.sampling", "not between"),
-        ("log_level = \"info\"", "otlp_endpoint = \"https://x\"", 29, "telemetry.otlp_endpoint", "http://"),
+        ("lost_after = \"5m\"", "lost_after = \"4m 50s\"", 25, "link.lost_after", "still runs"),
+        ("link_grace = \"4m\"", "link_grace = \"10s\"", 24, "link.link_grace", "not between"),
+        ("\"info\"", "\"x=y=z\"", 28, "telemetry.log_level", "not a level"),
+        ("log_level = \"info\"", "sampling = 2.0", 28, "telemetry.sampling", "not between"),
+        ("log_level = \"info\"", "otlp_endpoint = \"https://x\"", 28, "telemetry.otlp_endpoint", "http://"),
     ];
     for (from, to, line, field, what) in table {
         let text = GOOD.replacen(from, to, 1);
@@ -92,7 +92,7 @@ fn all_problems_come_at_once_and_in_order() {
     let lines: Vec<&str> = error.lines().collect();
     assert_eq!(lines.len(), 2, "{error}");
     assert!(lines[0].starts_with("server.toml:2: `server_id`: "), "{error}");
-    assert!(lines[1].starts_with("server.toml:22: `limits.queue`: "), "{error}");
+    assert!(lines[1].starts_with("server.toml:21: `limits.queue`: "), "{error}");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn identities_must_not_be_ambiguous() {
     };
     let same_token = problems(&second("other", &format!("{{ token_sha256 = \"{hash}\" }}")));
     assert_eq!(same_token[0].field, "identity[1].match");
-    assert_eq!(same_token[0].line, Some(35));
+    assert_eq!(same_token[0].line, Some(34));
     let same_name = problems(&second("ci", "\"loopback\""));
     assert_eq!(same_name[0].field, "identity[1].name");
     Config::parse(&second("other", "\"loopback\""), "server.toml").unwrap();

@@ -1,0 +1,104 @@
+//! How often a peer failed to authenticate. A table of fixed size, whoever calls.
+
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+/// Places in the table. Peers that share one share its limit; which do is not for them to choose.
+const PLACES: usize = 4096;
+/// Seconds in which a spent allowance comes back.
+const WINDOW_SECONDS: f64 = 60.0;
+/// Failures that are remembered, in allowances: so long a peer is shut out at most after its last one.
+const MOST_WINDOWS: f64 = 2.0;
+
+/// Counts failures for each peer.
+#[derive(Debug)]
+pub struct Failures {
+    per_minute: f64,
+    key: RandomState,
+    places: Mutex<Vec<Place>>,
+}
+
+#[derive(Debug, Clone)]
+struct Place {
+    spent: f64,
+    at: Instant,
+}
+
+impl Failures {
+    /// A peer may fail so often in a minute.
+    #[must_use]
+    pub fn new(per_minute: u32) -> Self {
+        let empty = Place { spent: 0.0, at: Instant::now() };
+        Self {
+            per_minute: per_minute.into(),
+            key: RandomState::new(),
+            places: Mutex::new(vec![empty; PLACES]),
+        }
+    }
+
+    /// Notes a failure.
+    pub fn count(&self, peer: IpAddr) {
+        self.at(peer, Instant::now(), |place| place.spent += 1.0);
+    }
+
+    /// Whether the peer has failed too often.
+    #[must_use]
+    pub fn is_over(&self, peer: IpAddr) -> bool {
+        self.at(peer, Instant::now(), |place| place.spent >= self.per_minute).unwrap_or(true)
+    }
+
+    fn at<T>(&self, peer: IpAddr, now: Instant, what: impl FnOnce(&mut Place) -> T) -> Option<T> {
+        let hash = self.key.hash_one(network(peer));
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = usize::try_from(hash % PLACES as u64).ok()?;
+        let place = places.get_mut(index)?;
+        let passed = now.saturating_duration_since(place.at).as_secs_f64();
+        let back = passed * self.per_minute / WINDOW_SECONDS;
+        place.spent = (place.spent - back).clamp(0.0, MOST_WINDOWS * self.per_minute);
+        place.at = now;
+        Some(what(place))
+    }
+}
+
+/// The part of an address that one host cannot choose: of IPv6 the first 64 bits.
+fn network(peer: IpAddr) -> u128 {
+    match peer.to_canonical() {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits() >> 64 << 64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn failures_run_out_and_come_back() {
+        let failures = Failures::new(3);
+        for _ in 0..4 {
+            assert!(!failures.is_over(PEER));
+            failures.count(PEER);
+        }
+        assert!(failures.is_over(PEER));
+        let later = Instant::now() + Duration::from_secs(30);
+        assert_eq!(failures.at(PEER, later, |place| place.spent < 3.0), Some(true));
+    }
+
+    #[test]
+    fn a_host_cannot_choose_its_way_out() {
+        let one: IpAddr = "2001:db8::1".parse().unwrap();
+        let two: IpAddr = "2001:db8::ffff:2".parse().unwrap();
+        let mapped: IpAddr = "::ffff:127.0.0.1".parse().unwrap();
+        assert_eq!(network(one), network(two));
+        assert_eq!(network(mapped), network(PEER));
+        assert_ne!(network(one), network("2001:db8:0:1::1".parse().unwrap()));
+    }
+}

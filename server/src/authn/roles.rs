@@ -1,0 +1,137 @@
+//! Which role may call which method: one table, and nothing is permitted that is not in it.
+
+use crate::{
+    api::ApiError,
+    model::{Principal, Role},
+};
+
+/// Who may call a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Without credentials.
+    Anyone,
+    /// Whoever has one of these roles.
+    AnyOf(&'static [Role]),
+}
+
+use Access::{AnyOf, Anyone};
+use Role::{Admin, Approver, Auditor, Executor, Runner};
+
+const READERS: Access = AnyOf(&[Executor, Approver, Auditor, Admin]);
+const EXECUTORS: Access = AnyOf(&[Executor]);
+
+/// Every method of every service.
+pub const TABLE: &[(&str, Access)] = &[
+    ("/airlock.v1.SessionService/Create", EXECUTORS),
+    ("/airlock.v1.SessionService/Get", READERS),
+    ("/airlock.v1.SessionService/List", READERS),
+    ("/airlock.v1.SessionService/Close", AnyOf(&[Executor, Admin])),
+    ("/airlock.v1.ExecutionService/Run", EXECUTORS),
+    ("/airlock.v1.ExecutionService/Start", EXECUTORS),
+    ("/airlock.v1.ExecutionService/Attach", AnyOf(&[Executor, Auditor, Admin])),
+    ("/airlock.v1.ExecutionService/Wait", READERS),
+    ("/airlock.v1.ExecutionService/Get", READERS),
+    ("/airlock.v1.ExecutionService/List", READERS),
+    ("/airlock.v1.ExecutionService/Cancel", AnyOf(&[Executor, Admin])),
+    ("/airlock.v1.PolicyService/Check", READERS),
+    ("/airlock.v1.ApprovalService/List", READERS),
+    ("/airlock.v1.ApprovalService/Decide", AnyOf(&[Approver])),
+    ("/airlock.v1.AdminService/ListRunners", AnyOf(&[Admin])),
+    ("/airlock.runner.v1.RunnerLink/Connect", AnyOf(&[Runner])),
+    ("/airlock.runner.v1.RunnerLink/PushOutput", AnyOf(&[Runner])),
+    ("/grpc.health.v1.Health/Check", Anyone),
+    ("/grpc.health.v1.Health/List", Anyone),
+    ("/grpc.health.v1.Health/Watch", Anyone),
+    ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Anyone),
+    ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Anyone),
+];
+
+/// The method of this path, with who may call it; none for a method that is not there.
+#[must_use]
+pub fn method(path: &str) -> Option<(&'static str, Access)> {
+    TABLE.iter().find(|(name, _)| *name == path).copied()
+}
+
+/// Whether the principal may call what needs `access`.
+///
+/// # Errors
+/// [`ApiError::Forbidden`], which names the roles that could.
+pub fn authorize(principal: &Principal, access: Access) -> Result<(), ApiError> {
+    let AnyOf(roles) = access else { return Ok(()) };
+    if roles.iter().any(|role| principal.roles.contains(role)) {
+        return Ok(());
+    }
+    let names: Vec<&str> = roles.iter().map(|role| name(*role)).collect();
+    let message = format!("`{}` has none of the roles: {}", principal.name, names.join(", "));
+    Err(ApiError::Forbidden { message })
+}
+
+fn name(role: Role) -> &'static str {
+    match role {
+        Executor => "executor",
+        Approver => "approver",
+        Auditor => "auditor",
+        Admin => "admin",
+        Runner => "runner",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use airlock_proto::FILE_DESCRIPTOR_SET;
+    use prost::Message as _;
+    use prost_types::FileDescriptorSet;
+
+    use super::*;
+
+    /// Every method of the contract, as paths.
+    fn contract() -> BTreeSet<String> {
+        let set = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap();
+        let mut paths = BTreeSet::new();
+        for file in &set.file {
+            for service in &file.service {
+                for method in &service.method {
+                    paths.insert(format!("/{}.{}/{}", file.package(), service.name(), method.name()));
+                }
+            }
+        }
+        paths
+    }
+
+    #[test]
+    fn every_method_of_the_contract_is_in_the_table_and_nothing_else() {
+        let table: BTreeSet<String> =
+            TABLE.iter().map(|(path, _)| (*path).to_owned()).filter(|path| !path.starts_with("/grpc.")).collect();
+        assert!(table.len() > 10);
+        assert_eq!(table, contract());
+    }
+
+    #[test]
+    fn no_method_of_the_contract_is_open_to_anyone() {
+        for (path, access) in TABLE {
+            let open = *access == Anyone;
+            assert_eq!(open, path.starts_with("/grpc."), "{path}");
+            assert_ne!(*access, AnyOf(&[]), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_runners_link_and_runners_do_nothing_else() {
+        let principal = |roles: &[Role]| Principal {
+            name: "p".to_owned(),
+            tenant: "t".to_owned(),
+            roles: roles.to_vec(),
+            profiles: vec![],
+            peer: String::new(),
+        };
+        for (path, access) in TABLE.iter().filter(|(_, access)| *access != Anyone) {
+            let link = path.contains("RunnerLink");
+            assert_eq!(authorize(&principal(&[Runner]), *access).is_ok(), link, "{path}");
+            let others = principal(&[Executor, Approver, Auditor, Admin]);
+            assert_eq!(authorize(&others, *access).is_ok(), !link, "{path}");
+            assert!(authorize(&principal(&[]), *access).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The one place of the server where a gRPC status is made.
+//!
+//! Every status carries `google.rpc.ErrorInfo`, and all details together fit into the contract's bound,
+//! because they travel in trailers. What went wrong inside is told to the operator's log, under a number
+//! that the client gets too, and not to the client.
+
+use std::{collections::HashMap, time::Duration};
+
+use airlock_proto::{LINK_PROTOCOL_VERSION, limits};
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
+use uuid::Uuid;
+
+use crate::{
+    api::{ApiError, FieldViolation},
+    links::{LinkError, LinkRefusal},
+};
+
+/// The domain of every reason.
+pub const DOMAIN: &str = "airlock";
+/// Of a status's message, in bytes.
+const MESSAGE_BYTES: usize = 1024;
+/// Of one field's path or description in a status, in bytes.
+const VIOLATION_BYTES: usize = 256;
+/// Of one value in a status's metadata, in bytes.
+const VALUE_BYTES: usize = 256;
+/// What is kept free of violations for the rest of the details and their frames, in bytes.
+const ROOM_BYTES: usize = 512;
+/// When to come back after too many failed authentications.
+const AUTHENTICATION_RETRY: Duration = Duration::from_secs(10);
+
+/// When a runner may try again.
+const LINK_RETRY: Duration = Duration::from_secs(1);
+
+/// Why a request was refused before it had a principal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AuthenticationError {
+    /// Neither a certificate nor a token.
+    #[error("no credentials: send a client certificate, or `authorization: Bearer TOKEN`")]
+    Missing,
+    /// An `authorization` that is not a bearer token.
+    #[error("the authorization is not `Bearer TOKEN`")]
+    Malformed,
+    /// A token that belongs to nobody.
+    #[error("the token is not known")]
+    UnknownToken,
+    /// A certificate that was verified, but belongs to nobody.
+    #[error("no identity is configured for the client certificate")]
+    UnknownCertificate,
+    /// A certificate that belongs to several.
+    #[error("the client certificate fits several identities")]
+    AmbiguousCertificate,
+    /// Too many failures of this peer.
+    #[error("too many failed authentications from this address")]
+    TooManyFailures,
+}
+
+impl AuthenticationError {
+    /// Its stable name.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Missing => "CREDENTIALS_MISSING",
+            Self::Malformed => "CREDENTIALS_MALFORMED",
+            Self::UnknownToken => "TOKEN_UNKNOWN",
+            Self::UnknownCertificate => "CERTIFICATE_UNKNOWN",
+            Self::AmbiguousCertificate => "CERTIFICATE_AMBIGUOUS",
+            Self::TooManyFailures => "AUTHENTICATION_RATE_LIMITED",
+        }
+    }
+}
+
+/// The status of a request without a principal.
+#[must_use]
+pub fn unauthenticated(error: AuthenticationError) -> Status {
+    let mut details = info(error.reason(), []);
+    if error == AuthenticationError::TooManyFailures {
+        details.set_retry_info(Some(AUTHENTICATION_RETRY));
+        return status(Code::ResourceExhausted, &error.to_string(), details);
+    }
+    status(Code::Unauthenticated, &error.to_string(), details)
+}
+
+/// The status of a request that the engine or the edge refused.
+#[must_use]
+pub fn from_api(error: &ApiError) -> Status {
+    let (code, reason, metadata, retry) = match error {
+        ApiError::Invalid(violations) => return invalid(violations),
+        ApiError::Internal(detail) => return internal(detail),
+        ApiError::NotFound { what, .. } => {
+            (Code::NotFound, "NOT_FOUND", vec![("what", (*what).to_owned())], None)
+        }
+        ApiError::AlreadyExists { .. } => (Code::AlreadyExists, "REQUEST_ID_REUSED", vec![], None),
+        ApiError::Denied { execution, approval_required } => {
+            let metadata = vec![
+                ("execution_id", execution.id.to_string()),
+                ("reason_code", execution.decision.reason_code.clone()),
+            ];
+            let reason = if *approval_required { "APPROVAL_REQUIRED" } else { "DENIED" };
+            (Code::PermissionDenied, reason, metadata, None)
+        }
+        ApiError::Forbidden { .. } => (Code::PermissionDenied, "FORBIDDEN", vec![], None),
+        ApiError::FailedPrecondition { reason, .. } => (Code::FailedPrecondition, *reason, vec![], None),
+        ApiError::Exhausted { limit, value, retry_after } => {
+            let metadata = vec![("limit", (*limit).to_owned()), ("value", value.to_string())];
+            (Code::ResourceExhausted, "LIMIT_REACHED", metadata, Some(*retry_after))
+        }
+        ApiError::Unavailable { reason, retry_after, .. } => {
+            (Code::Unavailable, *reason, vec![], Some(*retry_after))
+        }
+        ApiError::OutOfRange { end, .. } => {
+            (Code::OutOfRange, "OFFSET_PAST_END", vec![("end", end.to_string())], None)
+        }
+    };
+    let mut details = info(reason, metadata);
+    if retry.is_some() {
+        details.set_retry_info(retry);
+    }
+    status(code, &error.to_string(), details)
+}
+
+/// The status for a runner that may not connect.
+#[must_use]
+pub fn link_refused(refusal: &LinkRefusal) -> Status {
+    let (code, reason) = match refusal {
+        LinkRefusal::Version { theirs, .. } => return protocol_version(*theirs),
+        LinkRefusal::Fenced => (Code::FailedPrecondition, "EPOCH_FENCED"),
+        LinkRefusal::TooMany { .. } => (Code::ResourceExhausted, "LIMIT_REACHED"),
+        LinkRefusal::Unavailable { .. } => (Code::Unavailable, "STARTING_OR_STOPPING"),
+    };
+    let mut details = info(reason, []);
+    if code != Code::FailedPrecondition {
+        details.set_retry_info(Some(LINK_RETRY));
+    }
+    status(code, &refusal.to_string(), details)
+}
+
+/// The status that a link ends with.
+#[must_use]
+pub fn link_ended(error: &LinkError) -> Status {
+    let (code, reason) = match error {
+        LinkError::Protocol(_) => (Code::InvalidArgument, "PROTOCOL_BROKEN"),
+        LinkError::Ended(_) => (Code::Unavailable, "LINK_ENDED"),
+        LinkError::NotKept(_) => (Code::Unavailable, "NOT_KEPT"),
+    };
+    let mut details = info(reason, []);
+    if code == Code::Unavailable {
+        details.set_retry_info(Some(LINK_RETRY));
+    }
+    status(code, &error.to_string(), details)
+}
+
+/// The status for a message of the link that is not of the contract's form, or not in its place.
+#[must_use]
+pub fn link_message(field: &str, problem: &str) -> Status {
+    let mut details = info("MALFORMED_MESSAGE", []);
+    details.add_bad_request_violation(cut(field, VIOLATION_BYTES), cut(problem, VIOLATION_BYTES));
+    status(Code::InvalidArgument, &format!("`{field}`: {problem}"), details)
+}
+
+/// What becomes of a status that tonic made by itself, so that it too has its details: a message that
+/// cannot be read or is too large is the sender's fault, and says so.
+#[must_use]
+pub fn adopt(code: Code, message: &str) -> Status {
+    match code {
+        Code::Internal => status(
+            Code::InvalidArgument,
+            &format!("the message cannot be read: {message}"),
+            info("MALFORMED_MESSAGE", []),
+        ),
+        Code::OutOfRange => status(
+            Code::InvalidArgument,
+            &format!("the message is too large: {message}"),
+            info("MESSAGE_TOO_LARGE", []),
+        ),
+        Code::Unimplemented => status(
+            Code::Unimplemented,
+            "the service has no such method, or not in this form",
+            info("UNIMPLEMENTED", []),
+        ),
+        Code::ResourceExhausted | Code::Unavailable => {
+            let mut details = info("OVERLOADED", []);
+            details.set_retry_info(Some(Duration::from_secs(1)));
+            status(code, message, details)
+        }
+        other => status(other, message, info("TRANSPORT", [])),
+    }
+}
+
+fn protocol_version(yours: u32) -> Status {
+    let oldest = LINK_PROTOCOL_VERSION.saturating_sub(1).max(1);
+    let supported = if oldest == LINK_PROTOCOL_VERSION {
+        LINK_PROTOCOL_VERSION.to_string()
+    } else {
+        format!("{oldest}-{LINK_PROTOCOL_VERSION}")
+    };
+    let message = format!("the runner speaks version {yours} of the link, the server {supported}");
+    let metadata = [("supported", supported), ("yours", yours.to_string())];
+    status(Code::FailedPrecondition, &message, info("PROTOCOL_VERSION", metadata))
+}
+
+fn invalid(violations: &[FieldViolation]) -> Status {
+    let mut details = info("INVALID_REQUEST", []);
+    let mut room = limits::ERROR_DETAIL_BYTES - ROOM_BYTES;
+    for (index, violation) in violations.iter().enumerate() {
+        let field = cut(&violation.field, VIOLATION_BYTES);
+        let description = cut(&violation.description, VIOLATION_BYTES);
+        // Each of them has a frame of its own and of its two texts, with lengths of two bytes at most.
+        let Some(left) = room.checked_sub(field.len() + description.len() + 9) else {
+            let rest = violations.len() - index;
+            details.add_bad_request_violation("", format!("and {rest} more that do not fit here"));
+            break;
+        };
+        room = left;
+        details.add_bad_request_violation(field, description);
+    }
+    let message = match violations {
+        [only] => format!("`{}`: {}", only.field, only.description),
+        _ => format!("{} fields are not valid", violations.len()),
+    };
+    status(Code::InvalidArgument, &message, details)
+}
+
+fn internal(detail: &str) -> Status {
+    let incident = Uuid::new_v4().simple().to_string();
+    tracing::error!(%incident, detail, "internal error");
+    let message = format!("internal error; the operator's log has it as incident {incident}");
+    status(Code::Internal, &message, info("INTERNAL", [("incident", incident)]))
+}
+
+fn info<'a>(reason: &str, metadata: impl IntoIterator<Item = (&'a str, String)>) -> ErrorDetails {
+    let metadata: HashMap<String, String> = metadata
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), cut(&value, VALUE_BYTES).to_owned()))
+        .collect();
+    ErrorDetails::with_error_info(reason, DOMAIN, metadata)
+}
+
+fn status(code: Code, message: &str, details: ErrorDetails) -> Status {
+    Status::with_error_details(code, cut(message, MESSAGE_BYTES), details)
+}
+
+fn cut(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! Records for unit tests of the edge. Nothing outside tests uses them.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use airlock_proto::domain::{
+    Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, Mode, OutputState, SessionId, Shell,
+};
+
+use crate::model::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict};
+
+/// An execution that policy denied.
+pub(crate) fn execution() -> ExecutionRecord {
+    let cause = Cause::Denied { by: DeniedBy::Policy, reason: "a rule denies it".to_owned() };
+    ExecutionRecord {
+        id: ExecutionId::new(),
+        version: 1,
+        session_id: SessionId::new(),
+        tenant: "default".to_owned(),
+        principal: "ci".to_owned(),
+        request_id: None,
+        request_hash: [0; 32],
+        spec: spec(),
+        directory: b"/workspace".to_vec(),
+        state: ExecutionState::Finished,
+        link: None,
+        decision: decision(),
+        runner_id: None,
+        runner_epoch: None,
+        attempt: 0,
+        owner_server: None,
+        lease_until: Micros(0),
+        approval_id: None,
+        cancel_requested: false,
+        output: OutputState::None,
+        result: Some(ExecutionResult::not_started(cause)),
+        traceparent: String::new(),
+        created: Micros(1_000_001),
+        queued: Micros(1_000_001),
+        started: None,
+        ended: Some(Micros(1_000_001)),
+    }
+}
+
+fn spec() -> ExecutionSpec {
+    ExecutionSpec {
+        command: b"git push".to_vec(),
+        shell: Shell::Bash,
+        timeout: Duration::from_secs(120),
+        description: "push the branch".to_owned(),
+        wait_for_approval: false,
+        mode: Mode::Default,
+        env: BTreeMap::new(),
+        separate_stderr: false,
+        allow_concurrent: false,
+        labels: BTreeMap::from([("job".to_owned(), "7".to_owned())]),
+    }
+}
+
+fn decision() -> DecisionRecord {
+    DecisionRecord {
+        verdict: Verdict::Deny,
+        reason_code: "deny_rule".to_owned(),
+        reason_message: "a rule denies it".to_owned(),
+        read_only: false,
+        concurrency_safe: false,
+        policy_version: vec![7; 32],
+        encoded: Vec::new(),
+    }
+}

@@ -21,24 +21,16 @@ fn main() {
         println!("cargo::rerun-if-changed={}", watched.display());
     }
     build(&init, &out.join("init-target"), &target, lock.exists());
-    let built = out
-        .join("init-target")
-        .join(&target)
-        .join("init/airlock-init");
+    let built = out.join("init-target").join(&target).join("init/airlock-init");
     fs::copy(&built, out.join("airlock-init")).expect("the program that was just built");
 }
 
 fn build(init: &Path, target_dir: &Path, target: &str, locked: bool) {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command
-        .arg("build")
-        .args(["--bin", "airlock-init", "--profile", "init"]);
+    command.arg("build").args(["--bin", "airlock-init", "--profile", "init"]);
     command.arg("--manifest-path").arg(init.join("Cargo.toml"));
-    command
-        .args(["--target", target])
-        .arg("--target-dir")
-        .arg(target_dir);
+    command.args(["--target", target]).arg("--target-dir").arg(target_dir);
     if locked {
         command.arg("--locked");
     }
@@ -53,10 +45,7 @@ fn build(init: &Path, target_dir: &Path, target: &str, locked: bool) {
     ] {
         command.env_remove(name);
     }
-    command.env(
-        "RUSTFLAGS",
-        "-C target-feature=+crt-static -C relocation-model=static",
-    );
+    command.env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static");
     let status = command.status().expect("cargo can be started");
     if !status.success() {
         panic!("airlock-init was not built: {status}");

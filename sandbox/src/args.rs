@@ -47,24 +47,14 @@ impl Sources {
     #[must_use]
     pub fn staged() -> Self {
         let at = |name| Path::new(STAGE).join(name);
-        Self {
-            workspace: at("workspace"),
-            home: at("home"),
-            tmp: at("tmp"),
-            runtime: at("runtime"),
-        }
+        Self { workspace: at("workspace"), home: at("home"), tmp: at("tmp"), runtime: at("runtime") }
     }
 }
 
 /// All options of bubblewrap but the two descriptors, which have no fixed
 /// numbers, and the program, which is always `airlock-init`.
 #[must_use]
-pub fn bwrap_args(
-    profile: &Profile,
-    sources: &Sources,
-    limits: &Limits,
-    shape: Shape,
-) -> Vec<OsString> {
+pub fn bwrap_args(profile: &Profile, sources: &Sources, limits: &Limits, shape: Shape) -> Vec<OsString> {
     let mut args = Args::default();
     namespaces(&mut args, shape.network);
     root(&mut args, profile);
@@ -86,19 +76,11 @@ fn namespaces(args: &mut Args, network: Network) {
     args.add(&["--disable-userns"]);
     let id = INSIDE_ID.to_string();
     args.add(&["--uid", &id, "--gid", &id, "--hostname", "airlock"]);
-    args.add(&[
-        "--cap-drop",
-        "ALL",
-        "--new-session",
-        "--die-with-parent",
-        "--as-pid-1",
-    ]);
+    args.add(&["--cap-drop", "ALL", "--new-session", "--die-with-parent", "--as-pid-1"]);
 }
 
 fn root(args: &mut Args, profile: &Profile) {
-    args.add(&[
-        "--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/run",
-    ]);
+    args.add(&["--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/run"]);
     args.add(&["--perms", "0755", "--dir", "/var"]);
     for bind in &profile.binds {
         args.bind("--ro-bind", &bind.source, &bind.target);
@@ -113,23 +95,11 @@ fn own_files(args: &mut Args, runtime: &Path, read_only: bool) {
     for name in ["passwd", "group", "hosts", "nsswitch.conf"] {
         args.bind("--ro-bind", &etc.join(name), &Path::new("/etc").join(name));
     }
-    let gitconfig = if read_only {
-        "gitconfig-read-only"
-    } else {
-        "gitconfig"
-    };
-    args.bind(
-        "--ro-bind",
-        &etc.join(gitconfig),
-        Path::new("/etc/gitconfig"),
-    );
+    let gitconfig = if read_only { "gitconfig-read-only" } else { "gitconfig" };
+    args.bind("--ro-bind", &etc.join(gitconfig), Path::new("/etc/gitconfig"));
     args.add(&["--perms", "0755", "--dir", INSIDE]);
     for name in ["init", "bash_env"] {
-        args.bind(
-            "--ro-bind",
-            &runtime.join(name),
-            &Path::new(INSIDE).join(name),
-        );
+        args.bind("--ro-bind", &runtime.join(name), &Path::new(INSIDE).join(name));
     }
     let size = REPORT_SIZE.to_string();
     args.add(&["--size", &size, "--perms", "0700", "--tmpfs", REPORT_FOLDER]);
@@ -179,8 +149,7 @@ impl Args {
 
     fn bind(&mut self, option: &str, source: &Path, target: &Path) {
         self.0.push(option.into());
-        self.0
-            .extend([source, target].map(|path: &Path| AsRef::<OsStr>::as_ref(path).to_owned()));
+        self.0.extend([source, target].map(|path: &Path| AsRef::<OsStr>::as_ref(path).to_owned()));
     }
 }
 

@@ -69,10 +69,7 @@ pub fn build_env(from: &EnvRequest<'_>) -> Result<Vec<(OsString, OsString)>, Vec
         set(format!("GIT_CONFIG_VALUE_{index}"), value);
     }
     let os = |bytes| OsString::from_vec(bytes);
-    Ok(built
-        .into_iter()
-        .map(|(name, value)| (os(name), os(value)))
-        .collect())
+    Ok(built.into_iter().map(|(name, value)| (os(name), os(value))).collect())
 }
 
 /// What profile, session and request may replace.
@@ -103,12 +100,7 @@ fn own<'a>(from: &EnvRequest<'a>) -> Vec<(&'static str, &'a str)> {
         own.push(("TRACEPARENT", place));
     }
     if from.read_only {
-        own.extend([
-            ("GIT_PAGER", "cat"),
-            ("HOME", HOME),
-            ("PAGER", "cat"),
-            ("PATH", &from.profile.path),
-        ]);
+        own.extend([("GIT_PAGER", "cat"), ("HOME", HOME), ("PAGER", "cat"), ("PATH", &from.profile.path)]);
     }
     own
 }

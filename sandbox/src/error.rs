@@ -128,9 +128,9 @@ impl LaunchError {
         match self {
             Self::BubblewrapMissing { .. } => Some("apt-get install bubblewrap"),
             Self::BubblewrapTooOld { .. } => Some("install bubblewrap 0.8 or later"),
-            Self::Runtime { .. } => Some(
-                "give the runner a state folder that it can write and that is not mounted noexec",
-            ),
+            Self::Runtime { .. } => {
+                Some("give the runner a state folder that it can write and that is not mounted noexec")
+            }
             Self::Step { step, .. } => step_hint(*step),
             Self::Setup { .. } => Some(
                 "allow user namespaces: `sysctl user.max_user_namespaces`, and on Ubuntu `kernel.apparmor_restrict_unprivileged_userns`",
@@ -152,13 +152,7 @@ impl LaunchError {
     /// Whether the shell that was asked for is missing inside.
     #[must_use]
     pub fn is_shell_unavailable(&self) -> bool {
-        matches!(
-            self,
-            Self::Step {
-                step: Step::Shell,
-                ..
-            }
-        )
+        matches!(self, Self::Step { step: Step::Shell, .. })
     }
 }
 

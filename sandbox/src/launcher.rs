@@ -26,14 +26,8 @@ use forker::Forker;
 pub(crate) use forker::Tie;
 
 /// Options that the sandbox cannot do without.
-const OPTIONS: [&str; 6] = [
-    "--args",
-    "--as-pid-1",
-    "--disable-userns",
-    "--json-status-fd",
-    "--perms",
-    "--size",
-];
+const OPTIONS: [&str; 6] =
+    ["--args", "--as-pid-1", "--disable-userns", "--json-status-fd", "--perms", "--size"];
 /// How long the making of a session's network may take.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -72,13 +66,7 @@ impl Launcher {
         let bwrap_version = look_at(&config.bwrap)?;
         let runtime = Runtime::create(&config.state)?;
         let forker = Forker::start(runtime.init())?;
-        Ok(Self {
-            runtime,
-            forker,
-            bwrap: config.bwrap,
-            bwrap_version,
-            uid_isolation: config.uid_isolation,
-        })
+        Ok(Self { runtime, forker, bwrap: config.bwrap, bwrap_version, uid_isolation: config.uid_isolation })
     }
 
     /// Whose uid commands run under.
@@ -104,10 +92,7 @@ impl Launcher {
         self.check_ids(ids)?;
         let child = self.forker.fork(MODE_HOLD)?;
         start::set_timeouts(&child.socket, HOLD_TIMEOUT)?;
-        let plan = HoldPlan {
-            parent: std::process::id(),
-            ids,
-        };
+        let plan = HoldPlan { parent: std::process::id(), ids };
         send_frame(child.socket.as_fd(), &plan, &[]).map_err(start::before_start)?;
         match recv_frame(child.socket.as_fd()).map_err(start::before_start)? {
             (Report::Ready, _) => {}
@@ -119,10 +104,7 @@ impl Launcher {
         let open = |kind| {
             File::open(format!("/proc/{}/ns/{kind}", child.pid()))
                 .map(OwnedFd::from)
-                .map_err(|source| LaunchError::Descriptor {
-                    what: "session namespace",
-                    source,
-                })
+                .map_err(|source| LaunchError::Descriptor { what: "session namespace", source })
         };
         Ok(SessionNet::new(open("user")?, open("net")?))
     }
@@ -135,9 +117,7 @@ impl Launcher {
             (UidIsolation::PerSession, None) => "the session has no uid of its own",
             (UidIsolation::None, Some(_)) => "the runner cannot change to the session's uid",
         };
-        Err(LaunchError::Invalid {
-            cause: cause.to_owned(),
-        })
+        Err(LaunchError::Invalid { cause: cause.to_owned() })
     }
 }
 
@@ -150,18 +130,12 @@ fn look_at(bwrap: &Path) -> Result<String, LaunchError> {
             .stdin(Stdio::null())
             .output()
             .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-            .map_err(|source| LaunchError::BubblewrapMissing {
-                path: bwrap.to_owned(),
-                source,
-            })
+            .map_err(|source| LaunchError::BubblewrapMissing { path: bwrap.to_owned(), source })
     };
     let help = ask("--help")?;
     for option in OPTIONS {
         if !help.split_whitespace().any(|word| word == option) {
-            return Err(LaunchError::BubblewrapTooOld {
-                path: bwrap.to_owned(),
-                option,
-            });
+            return Err(LaunchError::BubblewrapTooOld { path: bwrap.to_owned(), option });
         }
     }
     Ok(ask("--version")?.trim().to_owned())

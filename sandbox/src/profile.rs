@@ -41,16 +41,7 @@ pub struct Profile {
 }
 
 /// Folders of the host's root that make up a system, where they exist.
-const SYSTEM: [&str; 8] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib64",
-    "/lib32",
-    "/libx32",
-    "/nix/store",
-];
+const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/nix/store"];
 /// Files and folders of the host's `/etc` that hold no secret and that programs
 /// need to start.
 const ETC: [&str; 8] = [
@@ -71,24 +62,15 @@ impl Profile {
     /// part of `/etc`. Looks at the host; what is absent there is left out.
     #[must_use]
     pub fn minimal() -> Self {
-        let mut profile = Self {
-            path: PATH.to_owned(),
-            ..Self::default()
-        };
+        let mut profile = Self { path: PATH.to_owned(), ..Self::default() };
         for name in SYSTEM.iter().chain(&ETC).map(Path::new) {
             match fs::symlink_metadata(name) {
                 Ok(found) if found.is_symlink() => {
                     if let Ok(target) = fs::read_link(name) {
-                        profile.symlinks.push(Symlink {
-                            target,
-                            link: name.to_owned(),
-                        });
+                        profile.symlinks.push(Symlink { target, link: name.to_owned() });
                     }
                 }
-                Ok(_) => profile.binds.push(Bind {
-                    source: name.to_owned(),
-                    target: name.to_owned(),
-                }),
+                Ok(_) => profile.binds.push(Bind { source: name.to_owned(), target: name.to_owned() }),
                 Err(_) => {}
             }
         }
@@ -98,10 +80,7 @@ impl Profile {
     /// This profile and one more read-only bind.
     #[must_use]
     pub fn with_bind(mut self, source: impl Into<PathBuf>, target: impl Into<PathBuf>) -> Self {
-        self.binds.push(Bind {
-            source: source.into(),
-            target: target.into(),
-        });
+        self.binds.push(Bind { source: source.into(), target: target.into() });
         self
     }
 }

@@ -63,18 +63,12 @@ pub struct CapabilityReport {
 impl CapabilityReport {
     /// The layers that hold.
     pub fn enforced(&self) -> impl Iterator<Item = &'static str> {
-        self.checks
-            .iter()
-            .filter(|check| check.enforced)
-            .map(|check| check.layer)
+        self.checks.iter().filter(|check| check.enforced).map(|check| check.layer)
     }
 
     /// The layers that do not.
     pub fn not_enforced(&self) -> impl Iterator<Item = &'static str> {
-        self.checks
-            .iter()
-            .filter(|check| !check.enforced)
-            .map(|check| check.layer)
+        self.checks.iter().filter(|check| !check.enforced).map(|check| check.layer)
     }
 }
 
@@ -83,12 +77,7 @@ impl Launcher {
     /// says what holds. Blocks for tens of milliseconds. `scratch` is a folder of
     /// the runner's own; nothing stays in it.
     #[must_use]
-    pub fn report(
-        &self,
-        profile: &Profile,
-        scratch: &Path,
-        ids: Option<HostIds>,
-    ) -> CapabilityReport {
+    pub fn report(&self, profile: &Profile, scratch: &Path, ids: Option<HostIds>) -> CapabilityReport {
         let mut checks = match Folders::create(scratch, ids) {
             Ok(folders) => {
                 let root = folders.root.clone();
@@ -100,13 +89,7 @@ impl Launcher {
             Err(error) => vec![missing("sandbox", &error.to_string())],
         };
         checks.push(uid_check(self.uid_isolation()));
-        for layer in [
-            "seccomp",
-            "landlock",
-            "cgroup",
-            "disk_quota",
-            "protected_names",
-        ] {
+        for layer in ["seccomp", "landlock", "cgroup", "disk_quota", "protected_names"] {
             checks.push(missing(layer, "this version does not have it"));
         }
         CapabilityReport {
@@ -125,19 +108,13 @@ impl Launcher {
         };
         let session = Session { folders, ids, net };
         if session.net.is_some() {
-            let shape = Shape {
-                read_only: false,
-                network: Network::SessionLoopback,
-            };
+            let shape = Shape { read_only: false, network: Network::SessionLoopback };
             match self.look_inside(profile, &session, shape) {
                 Ok(seen) => checks.push(only_loopback("session_net", &seen)),
                 Err(cause) => checks.push(missing("session_net", &cause)),
             }
         }
-        let shape = Shape {
-            read_only: true,
-            network: Network::Empty,
-        };
+        let shape = Shape { read_only: true, network: Network::Empty };
         match self.look_inside(profile, &session, shape) {
             Ok(seen) => checks.extend(inside_checks(&seen)),
             Err(cause) => checks.push(missing("sandbox", &cause)),
@@ -145,12 +122,7 @@ impl Launcher {
         checks
     }
 
-    fn look_inside(
-        &self,
-        profile: &Profile,
-        session: &Session,
-        shape: Shape,
-    ) -> Result<String, String> {
+    fn look_inside(&self, profile: &Profile, session: &Session, shape: Shape) -> Result<String, String> {
         let request = EnvRequest {
             profile,
             session_id: "probe",
@@ -169,13 +141,10 @@ impl Launcher {
             separate_stderr: false,
             stdin: Stdin::Null,
         };
-        let running = self
-            .start(profile, session, &Limits::default(), &spec)
-            .map_err(|error| describe(&error))?;
+        let running =
+            self.start(profile, session, &Limits::default(), &spec).map_err(|error| describe(&error))?;
         let mut seen = String::new();
-        let read = File::from(running.streams.stdout)
-            .take(MAX_OUTPUT)
-            .read_to_string(&mut seen);
+        let read = File::from(running.streams.stdout).take(MAX_OUTPUT).read_to_string(&mut seen);
         let ended = running.waiter.wait();
         match (read, ended.cause) {
             (Ok(_), Cause::Exited(_)) => Ok(seen),
@@ -188,14 +157,10 @@ impl Launcher {
 
 fn inside_checks(seen: &str) -> Vec<Check> {
     let lines = |start: &str| seen.lines().filter(|line| line.starts_with(start)).count();
-    let zero = |line: &&str| {
-        line.starts_with("Cap") && line.split_whitespace().nth(1) == Some("0000000000000000")
-    };
+    let zero =
+        |line: &&str| line.starts_with("Cap") && line.split_whitespace().nth(1) == Some("0000000000000000");
     let processes = lines("process ");
-    let written: Vec<_> = seen
-        .lines()
-        .filter_map(|line| line.strip_prefix("wrote "))
-        .collect();
+    let written: Vec<_> = seen.lines().filter_map(|line| line.strip_prefix("wrote ")).collect();
     vec![
         Check {
             layer: "capabilities",
@@ -223,16 +188,8 @@ fn inside_checks(seen: &str) -> Vec<Check> {
 
 fn only_loopback(layer: &'static str, seen: &str) -> Check {
     // The first two lines are the head of the table.
-    let names: Vec<_> = seen
-        .lines()
-        .filter_map(|line| line.strip_prefix("interface "))
-        .skip(2)
-        .collect();
-    Check {
-        layer,
-        enforced: names == ["lo:"],
-        detail: format!("interfaces: {}", names.join(" ")),
-    }
+    let names: Vec<_> = seen.lines().filter_map(|line| line.strip_prefix("interface ")).skip(2).collect();
+    Check { layer, enforced: names == ["lo:"], detail: format!("interfaces: {}", names.join(" ")) }
 }
 
 fn uid_check(isolation: UidIsolation) -> Check {
@@ -247,17 +204,10 @@ fn uid_check(isolation: UidIsolation) -> Check {
 }
 
 fn missing(layer: &'static str, cause: &str) -> Check {
-    Check {
-        layer,
-        enforced: false,
-        detail: cause.to_owned(),
-    }
+    Check { layer, enforced: false, detail: cause.to_owned() }
 }
 
 fn describe(error: &LaunchError) -> String {
-    let hint = error
-        .hint()
-        .map(|hint| format!(" (try: {hint})"))
-        .unwrap_or_default();
+    let hint = error.hint().map(|hint| format!(" (try: {hint})")).unwrap_or_default();
     format!("{}: {error}{hint}", error.step())
 }

@@ -39,42 +39,22 @@ impl Runtime {
         make_folder(state, 0o700, true).map_err(failed(state))?;
         sweep(state).map_err(failed(state))?;
         let name = random_name().map_err(failed(state))?;
-        let runtime = Self {
-            folder: state.join(format!("{PREFIX}{name}")),
-        };
+        let runtime = Self { folder: state.join(format!("{PREFIX}{name}")) };
         make_folder(&runtime.folder, 0o755, false).map_err(failed(&runtime.folder))?;
         let etc = runtime.folder.join("etc");
         make_folder(&etc, 0o755, false).map_err(failed(&etc))?;
 
-        let write = |path: PathBuf, bytes: &[u8], mode| {
-            write_file(&path, bytes, mode).map_err(failed(&path))
-        };
+        let write = |path: PathBuf, bytes: &[u8], mode| write_file(&path, bytes, mode).map_err(failed(&path));
         write(runtime.init(), INIT, 0o555)?;
-        write(
-            runtime.folder.join("bash_env"),
-            bash_env().as_bytes(),
-            0o444,
-        )?;
+        write(runtime.folder.join("bash_env"), bash_env().as_bytes(), 0o444)?;
         for (name, text) in account_files() {
             write(etc.join(name), text.as_bytes(), 0o444)?;
         }
-        write(
-            etc.join("hosts"),
-            b"127.0.0.1 localhost airlock\n::1 localhost airlock\n",
-            0o444,
-        )?;
+        write(etc.join("hosts"), b"127.0.0.1 localhost airlock\n::1 localhost airlock\n", 0o444)?;
         let nsswitch = b"passwd: files\ngroup: files\nhosts: files dns\n";
         write(etc.join("nsswitch.conf"), nsswitch, 0o444)?;
-        write(
-            etc.join("gitconfig"),
-            git::config_file(false).as_bytes(),
-            0o444,
-        )?;
-        write(
-            etc.join("gitconfig-read-only"),
-            git::config_file(true).as_bytes(),
-            0o444,
-        )?;
+        write(etc.join("gitconfig"), git::config_file(false).as_bytes(), 0o444)?;
+        write(etc.join("gitconfig-read-only"), git::config_file(true).as_bytes(), 0o444)?;
         Ok(runtime)
     }
 
@@ -114,24 +94,13 @@ pub(crate) fn random_name() -> io::Result<String> {
 }
 
 fn make_folder(path: &Path, mode: u32, parents: bool) -> io::Result<()> {
-    DirBuilder::new()
-        .recursive(parents)
-        .mode(mode)
-        .create(path)?;
+    DirBuilder::new().recursive(parents).mode(mode).create(path)?;
     // Whatever the umask says: session uids must be able to read the inner ones.
-    if parents {
-        Ok(())
-    } else {
-        fs::set_permissions(path, PermissionsExt::from_mode(mode))
-    }
+    if parents { Ok(()) } else { fs::set_permissions(path, PermissionsExt::from_mode(mode)) }
 }
 
 fn write_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.set_permissions(PermissionsExt::from_mode(mode))
 }
@@ -139,11 +108,7 @@ fn write_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 fn sweep(state: &Path) -> io::Result<()> {
     for entry in fs::read_dir(state)? {
         let entry = entry?;
-        if entry
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(PREFIX.as_bytes())
-        {
+        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
             fs::remove_dir_all(entry.path())?;
         }
     }
@@ -157,15 +122,10 @@ mod tests {
     #[test]
     fn init_is_small_and_static() {
         const PT_INTERP: u32 = 3;
-        assert!(
-            INIT.len() <= 3 << 19,
-            "airlock-init has {} bytes, the limit is 1.5 MiB",
-            INIT.len()
-        );
+        assert!(INIT.len() <= 3 << 19, "airlock-init has {} bytes, the limit is 1.5 MiB", INIT.len());
         assert_eq!(&INIT[..5], b"\x7fELF\x02");
         let half = |at: usize| u16::from_le_bytes(INIT[at..at + 2].try_into().unwrap());
-        let headers =
-            usize::try_from(u64::from_le_bytes(INIT[32..40].try_into().unwrap())).unwrap();
+        let headers = usize::try_from(u64::from_le_bytes(INIT[32..40].try_into().unwrap())).unwrap();
         let (size, count) = (usize::from(half(54)), usize::from(half(56)));
         for header in 0..count {
             let at = headers + header * size;

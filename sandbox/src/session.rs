@@ -9,9 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use airlock_init::wire::HostIds;
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchown, mkdirat, openat,
-};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchown, mkdirat, openat};
 use rustix::io::Errno;
 
 use crate::net::SessionNet;
@@ -55,10 +53,7 @@ pub struct FolderError {
 }
 
 fn step(action: &'static str) -> impl Fn(Errno) -> FolderError {
-    move |error| FolderError {
-        action,
-        source: error.into(),
-    }
+    move |error| FolderError { action, source: error.into() }
 }
 
 impl Folders {
@@ -70,18 +65,13 @@ impl Folders {
     /// [`FolderError`]; what was made until then stays.
     pub fn create(parent: &Path, ids: Option<HostIds>) -> Result<Self, FolderError> {
         let parent_handle = open_folder(CWD, parent).map_err(step("open the parent"))?;
-        let name = random_name().map_err(|source| FolderError {
-            action: "make a name",
-            source,
-        })?;
+        let name = random_name().map_err(|source| FolderError { action: "make a name", source })?;
         let private = Mode::RWXU;
         mkdirat(&parent_handle, &name, private).map_err(step("make a folder"))?;
-        let root =
-            openat(&parent_handle, &name, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
+        let root = openat(&parent_handle, &name, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
         for child in ["workspace", "home", "tmp"] {
             mkdirat(&root, child, private).map_err(step("make a folder"))?;
-            let handle =
-                openat(&root, child, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
+            let handle = openat(&root, child, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
             give(handle.as_fd(), ids).map_err(step("give a folder away"))?;
         }
         Ok(Self::at(&parent.join(name)))
@@ -99,18 +89,10 @@ impl Folders {
     }
 }
 
-const FOLDER: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 fn open_folder(parent: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
-    openat(
-        parent,
-        path,
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
+    openat(parent, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 fn owner(ids: HostIds) -> (Option<Uid>, Option<Gid>) {
@@ -146,11 +128,9 @@ pub fn give_tree(folder: BorrowedFd<'_>, ids: HostIds) -> Result<(), FolderError
             continue;
         }
         let handle = current.fd().map_err(step("read a folder"))?;
-        chownat(handle, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(step("give a file away"))?;
+        chownat(handle, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW).map_err(step("give a file away"))?;
         if entry.file_type() == FileType::Directory {
-            let below =
-                openat(handle, name, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
+            let below = openat(handle, name, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
             let below = Dir::read_from(&below).map_err(step("read a folder"))?;
             if open.len() >= MAX_DEPTH {
                 return Err(step("go deeper")(Errno::LOOP));

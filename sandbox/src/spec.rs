@@ -73,15 +73,9 @@ pub struct LaunchSpec {
 impl LaunchSpec {
     /// Refuses what could not be started as it is written.
     pub(crate) fn check(&self) -> Result<(), LaunchError> {
-        let refuse = |cause: &str| {
-            Err(LaunchError::Invalid {
-                cause: cause.to_owned(),
-            })
-        };
+        let refuse = |cause: &str| Err(LaunchError::Invalid { cause: cause.to_owned() });
         if self.command.len() > MAX_COMMAND {
-            return Err(LaunchError::CommandTooLong {
-                bytes: self.command.len(),
-            });
+            return Err(LaunchError::CommandTooLong { bytes: self.command.len() });
         }
         if self.command.contains(&0) {
             return refuse("the command contains a NUL byte");
@@ -134,10 +128,6 @@ impl Default for Limits {
 
 impl Limits {
     pub(crate) fn rlimits(&self) -> Rlimits {
-        Rlimits {
-            nofile: self.nofile,
-            nproc: self.nproc,
-            fsize: self.fsize,
-        }
+        Rlimits { nofile: self.nofile, nproc: self.nproc, fsize: self.fsize }
     }
 }

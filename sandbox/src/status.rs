@@ -34,12 +34,7 @@ mod tests {
 
     #[test]
     fn without_a_code_there_is_none() {
-        for text in [
-            &b""[..],
-            b"{ \"child-pid\": 7 }\n",
-            b"{ \"exit-",
-            b"nonsense",
-        ] {
+        for text in [&b""[..], b"{ \"child-pid\": 7 }\n", b"{ \"exit-", b"nonsense"] {
             assert_eq!(exit_code(text), None);
         }
     }

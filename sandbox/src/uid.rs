@@ -27,9 +27,7 @@ impl UidRange {
     /// one is.
     #[must_use]
     pub fn allocate(&self, used: &BTreeSet<u32>) -> Option<HostIds> {
-        (self.first..=self.last())
-            .find(|id| !used.contains(id))
-            .map(|id| HostIds { uid: id, gid: id })
+        (self.first..=self.last()).find(|id| !used.contains(id)).map(|id| HostIds { uid: id, gid: id })
     }
 
     /// Whether `ids` are both of this range.
@@ -57,11 +55,7 @@ impl UidIsolation {
     /// What this process can give: per session as root, none otherwise.
     #[must_use]
     pub fn detect() -> Self {
-        if nix::unistd::geteuid().is_root() {
-            Self::PerSession
-        } else {
-            Self::None
-        }
+        if nix::unistd::geteuid().is_root() { Self::PerSession } else { Self::None }
     }
 
     /// The name used in reports: `per_session` or `none`.
@@ -84,13 +78,7 @@ mod tests {
         let mut used = BTreeSet::new();
         for expected in [100, 101, 102] {
             let ids = range.allocate(&used).unwrap();
-            assert_eq!(
-                ids,
-                HostIds {
-                    uid: expected,
-                    gid: expected
-                }
-            );
+            assert_eq!(ids, HostIds { uid: expected, gid: expected });
             assert!(range.contains(ids));
             used.insert(ids.uid);
         }

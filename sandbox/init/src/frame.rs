@@ -9,8 +9,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recv, recvmsg, send, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recv, recvmsg, send, sendmsg,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -72,14 +72,7 @@ pub fn send_frame<T: Serialize>(
         return Err(FrameError::Socket(Errno::NOBUFS));
     }
     let header = length.to_le_bytes();
-    let sent = retry(|| {
-        sendmsg(
-            socket,
-            &[IoSlice::new(&header)],
-            &mut ancillary,
-            SendFlags::NOSIGNAL,
-        )
-    })?;
+    let sent = retry(|| sendmsg(socket, &[IoSlice::new(&header)], &mut ancillary, SendFlags::NOSIGNAL))?;
     send_all(socket, header.get(sent..).unwrap_or_default())?;
     send_all(socket, &body)
 }
@@ -90,9 +83,7 @@ pub fn send_frame<T: Serialize>(
 /// # Errors
 ///
 /// See [`FrameError`].
-pub fn recv_frame<T: DeserializeOwned>(
-    socket: BorrowedFd<'_>,
-) -> Result<(T, Vec<OwnedFd>), FrameError> {
+pub fn recv_frame<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<(T, Vec<OwnedFd>), FrameError> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut header = [0; 4];

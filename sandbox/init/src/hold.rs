@@ -14,9 +14,7 @@ use airlock_init::wire::{HoldPlan, INSIDE_ID, Report, Step};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::unistd::{getegid, geteuid};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
-};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 
 use crate::identity::{become_session, die_with_parent};
 use crate::{AtStep, Failure};
@@ -68,9 +66,7 @@ fn loopback_up() -> Result<(), String> {
     let mut answer = [0; 512];
     recv(&socket, &mut answer, RecvFlags::empty()).map_err(|error| format!("netlink: {error}"))?;
     // After the header of 16 bytes an answer begins with a negative errno, or 0.
-    let code = answer
-        .get(16..20)
-        .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+    let code = answer.get(16..20).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
     match code.map(i32::from_ne_bytes) {
         Some(0) => Ok(()),
         Some(code) => Err(std::io::Error::from_raw_os_error(code.saturating_neg()).to_string()),

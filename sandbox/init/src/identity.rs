@@ -25,10 +25,7 @@ pub(crate) fn die_with_parent(parent: u32) -> Result<(), Failure> {
 pub(crate) fn become_session(ids: Option<HostIds>) -> Result<(), Failure> {
     if let Some(HostIds { uid, gid }) = ids {
         if uid == 0 || gid == 0 {
-            return Err(Failure::new(
-                Step::Identity,
-                "a session's uid and gid must not be 0",
-            ));
+            return Err(Failure::new(Step::Identity, "a session's uid and gid must not be 0"));
         }
         let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
         setgroups(&[]).at(Step::Identity)?;
@@ -36,10 +33,7 @@ pub(crate) fn become_session(ids: Option<HostIds>) -> Result<(), Failure> {
         setresuid(uid, uid, uid).at(Step::Identity)?;
     }
     if Uid::effective().is_root() {
-        return Err(Failure::new(
-            Step::Identity,
-            "a sandbox must not run with host uid 0",
-        ));
+        return Err(Failure::new(Step::Identity, "a sandbox must not run with host uid 0"));
     }
     prctl::set_no_new_privs().at(Step::Identity)
 }

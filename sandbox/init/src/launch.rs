@@ -18,8 +18,8 @@ use nix::sched::{CloneFlags, setns, unshare};
 use rustix::fs::{CWD, Mode, mkdir};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change,
-    move_mount, open_tree,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
+    open_tree,
 };
 
 use crate::identity::{become_session, die_with_parent};
@@ -30,16 +30,9 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let (plan, fds): (LaunchPlan, _) = recv_frame(std::io::stdin().as_fd()).at(Step::Message)?;
     die_with_parent(plan.parent)?;
     let mut fds = fds.into_iter();
-    let mut next = || {
-        fds.next()
-            .ok_or_else(|| Failure::new(Step::Message, "missing descriptor"))
-    };
+    let mut next = || fds.next().ok_or_else(|| Failure::new(Step::Message, "missing descriptor"));
     let (arguments, status) = (next()?, next()?);
-    let namespaces = if plan.join {
-        Some((next()?, next()?))
-    } else {
-        None
-    };
+    let namespaces = if plan.join { Some((next()?, next()?)) } else { None };
 
     if !plan.stage.is_empty() {
         stage(&plan.stage).at(Step::Stage)?;
@@ -58,19 +51,16 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
 /// namespace is this process's own, so nothing is left when it ends.
 fn stage(folders: &[Staged]) -> Result<(), String> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(|error| format!("mount namespace: {error}"))?;
-    mount_change(
-        "/",
-        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
-    )
-    .map_err(|error| format!("mount propagation: {error}"))?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|error| format!("mount propagation: {error}"))?;
     let mut trees = Vec::new();
     for folder in folders {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
             | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
         let source = OsStr::from_bytes(&folder.source);
-        let tree = open_tree(CWD, source, flags)
-            .map_err(|error| format!("folder `{}`: {error}", folder.name))?;
+        let tree =
+            open_tree(CWD, source, flags).map_err(|error| format!("folder `{}`: {error}", folder.name))?;
         trees.push((tree, &folder.name));
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;

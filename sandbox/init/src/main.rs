@@ -27,10 +27,7 @@ struct Failure {
 
 impl Failure {
     fn new(step: Step, cause: impl std::fmt::Display) -> Self {
-        Self {
-            step,
-            cause: cause.to_string(),
-        }
+        Self { step, cause: cause.to_string() }
     }
 }
 
@@ -51,10 +48,7 @@ fn main() -> ExitCode {
         Some(MODE_LAUNCH) => launch::run(),
         Some(MODE_HOLD) => hold::run(),
         Some(MODE_PID1) => pid1::run(),
-        _ => Err(Failure::new(
-            Step::Message,
-            "airlock-init is started by Airlock only",
-        )),
+        _ => Err(Failure::new(Step::Message, "airlock-init is started by Airlock only")),
     };
     match result {
         Ok(code) => code,

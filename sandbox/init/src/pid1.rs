@@ -33,27 +33,18 @@ const EVERYTHING: Pid = Pid::from_raw(-1);
 pub(crate) fn run() -> Result<ExitCode, Failure> {
     setup::prepare()?;
     let control = io::stdin();
-    let own = pidfd_open(
-        rustix::process::getpid(),
-        rustix::process::PidfdFlags::empty(),
-    )
-    .at(Step::Prepare)?;
+    let own =
+        pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).at(Step::Prepare)?;
     send_frame(control.as_fd(), &Report::Ready, &[own.as_fd()]).at(Step::Message)?;
     drop(own);
 
     let (message, fds) = recv_frame(control.as_fd()).at(Step::Message)?;
     let ToInit::Start(spec) = message else {
-        return Err(Failure::new(
-            Step::Message,
-            "the first message is not a start",
-        ));
+        return Err(Failure::new(Step::Message, "the first message is not a start"));
     };
     let report_pipe = setup::open_report_pipe()?;
     let listener = control.as_fd().try_clone_to_owned().at(Step::Prepare)?;
-    thread::Builder::new()
-        .stack_size(64 << 10)
-        .spawn(move || listen(listener.as_fd()))
-        .at(Step::Prepare)?;
+    thread::Builder::new().stack_size(64 << 10).spawn(move || listen(listener.as_fd())).at(Step::Prepare)?;
     setup::apply_limits(&spec.limits)?;
     let shell = setup::start(&spec, fds)?;
     send_frame(control.as_fd(), &Report::Started, &[]).at(Step::Message)?;
@@ -103,10 +94,7 @@ fn translate(status: WaitStatus) -> Status {
     match status.terminating_signal() {
         Some(signal) => {
             let core = status.as_raw() & CORE_DUMPED != 0;
-            Status::Signaled {
-                signal: small(signal),
-                core,
-            }
+            Status::Signaled { signal: small(signal), core }
         }
         None => Status::Exited(small(status.exit_status().unwrap_or(i32::MAX))),
     }
@@ -136,8 +124,5 @@ fn last_directory(pipe: BorrowedFd<'_>) -> Option<Vec<u8>> {
     let got = rustix::io::read(pipe, &mut buffer).ok()?;
     let written = buffer.get(..got)?;
     let end = written.iter().position(|&byte| byte == 0)?;
-    written
-        .get(..end)
-        .filter(|path| path.first() == Some(&b'/'))
-        .map(<[u8]>::to_vec)
+    written.get(..end).filter(|path| path.first() == Some(&b'/')).map(<[u8]>::to_vec)
 }

@@ -2,10 +2,7 @@
 //! workspace in which `unsafe` is allowed.
 //!
 //! Must not grow: a call that `nix` or `rustix` offers belongs there.
-#![expect(
-    unsafe_code,
-    reason = "close_range, signal dispositions and wait4 have no safe wrapper"
-)]
+#![expect(unsafe_code, reason = "close_range, signal dispositions and wait4 have no safe wrapper")]
 
 use std::io;
 use std::time::Duration;
@@ -20,11 +17,7 @@ pub fn close_on_exec_from(first: u32) -> io::Result<()> {
     // SAFETY: close_range with CLOSE_RANGE_CLOEXEC reads no memory of ours and
     // closes nothing now, so no owned descriptor becomes invalid.
     let result = unsafe { libc::close_range(first, u32::MAX, flags) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Gives every signal its default disposition: ignored ones would be inherited
@@ -77,11 +70,7 @@ pub fn wait_for(pid: i32) -> io::Result<Reaped> {
     } else {
         libc::WTERMSIG(status).saturating_add(128)
     };
-    Ok(Reaped {
-        code,
-        user: duration(usage.ru_utime),
-        system: duration(usage.ru_stime),
-    })
+    Ok(Reaped { code, user: duration(usage.ru_utime), system: duration(usage.ru_stime) })
 }
 
 fn duration(time: libc::timeval) -> Duration {

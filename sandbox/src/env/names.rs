@@ -88,12 +88,7 @@ const RESERVED: [&str; 8] = [
     "TMPDIR",
     "TRACEPARENT",
 ];
-const RESERVED_PREFIXES: [&str; 4] = [
-    "AIRLOCK",
-    "BASH_FUNC_",
-    "GIT_CONFIG_KEY_",
-    "GIT_CONFIG_VALUE_",
-];
+const RESERVED_PREFIXES: [&str; 4] = ["AIRLOCK", "BASH_FUNC_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
 
 /// Names by which a program can be made to run something else, or the shell to
 /// read a command otherwise.
@@ -182,10 +177,7 @@ const EXECUTION_PREFIXES: [&str; 16] = [
 
 /// Checks every variable of session and request.
 pub(super) fn check(from: &EnvRequest<'_>) -> Result<(), Vec<EnvError>> {
-    let all = [
-        (Source::Session, from.session),
-        (Source::Request, from.request),
-    ];
+    let all = [(Source::Session, from.session), (Source::Request, from.request)];
     let mut errors = Vec::new();
     let (mut variables, mut bytes) = (0_usize, 0_usize);
     for (source, list) in all {
@@ -198,11 +190,7 @@ pub(super) fn check(from: &EnvRequest<'_>) -> Result<(), Vec<EnvError>> {
     if variables > MAX_VARIABLES || bytes > MAX_TOTAL {
         errors.push(EnvError::TooLarge { variables, bytes });
     }
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 fn problem(
@@ -220,45 +208,27 @@ fn problem(
     let name = match std::str::from_utf8(name) {
         Ok(name) if is_name(name) => name,
         _ => {
-            return Some(EnvError::Name {
-                name: shown,
-                source_of,
-                index,
-            });
+            return Some(EnvError::Name { name: shown, source_of, index });
         }
     };
     if value.len() > MAX_VALUE || value.contains(&0) {
-        return Some(EnvError::Value {
-            name: shown,
-            source_of,
-            index,
-        });
+        return Some(EnvError::Value { name: shown, source_of, index });
     }
     // Some programs do not look at the case of their variables.
     let upper = name.to_ascii_uppercase();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| upper.starts_with(prefix));
     if RESERVED.contains(&upper.as_str()) || starts(&RESERVED_PREFIXES) {
-        return Some(EnvError::Reserved {
-            name: shown,
-            source_of,
-            index,
-        });
+        return Some(EnvError::Reserved { name: shown, source_of, index });
     }
     let changes = EXECUTION.contains(&upper.as_str()) || starts(&EXECUTION_PREFIXES);
     if changes && !from.profile.allow_env.iter().any(|allowed| allowed == name) {
-        return Some(EnvError::ChangesExecution {
-            name: shown,
-            source_of,
-            index,
-        });
+        return Some(EnvError::ChangesExecution { name: shown, source_of, index });
     }
     None
 }
 
 fn is_name(name: &str) -> bool {
     let mut bytes = name.bytes();
-    let first = bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     first && name.len() <= MAX_NAME && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

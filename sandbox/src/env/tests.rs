@@ -1,1 +1,167 @@
+use super::*;
 
+fn request<'a>(profile: &'a Profile, list: &'a [Variable], read_only: bool) -> EnvRequest<'a> {
+    EnvRequest {
+        profile,
+        session_id: "0192",
+        session: &[],
+        request: list,
+        traceparent: Some("00-aa-bb-01"),
+        read_only,
+    }
+}
+
+fn profile() -> Profile {
+    Profile { path: "/usr/bin".to_owned(), ..Profile::default() }
+}
+
+fn variable(name: &str, value: &str) -> Variable {
+    (name.as_bytes().to_vec(), value.as_bytes().to_vec())
+}
+
+fn text(env: &[(OsString, OsString)]) -> String {
+    let line = |(name, value): &(OsString, OsString)| {
+        format!("{}={}\n", name.to_string_lossy(), value.to_string_lossy())
+    };
+    env.iter().map(line).collect()
+}
+
+/// What a request may not set, by the error it gets.
+fn refused(profile: &Profile, name: &str) -> Option<EnvError> {
+    let list = [variable(name, "x")];
+    build_env(&request(profile, &list, false)).err().and_then(|mut errors| errors.pop())
+}
+
+#[test]
+fn the_base_of_a_writable_command() {
+    insta::assert_snapshot!(text(&build_env(&request(&profile(), &[], false)).unwrap()));
+}
+
+#[test]
+fn the_base_of_a_read_only_command() {
+    insta::assert_snapshot!(text(&build_env(&request(&profile(), &[], true)).unwrap()));
+}
+
+#[test]
+fn the_request_wins_over_the_session_and_that_over_the_profile() {
+    let profile = Profile {
+        env: ["A", "B", "C"].map(|name| (name.to_owned(), "profile".to_owned())).into(),
+        ..profile()
+    };
+    let session = [variable("B", "session"), variable("C", "session")];
+    let list = [variable("C", "request"), variable("TERM", "xterm")];
+    let env = build_env(&EnvRequest { session: &session, ..request(&profile, &list, false) });
+    let env = text(&env.unwrap());
+    for line in ["A=profile\n", "B=session\n", "C=request\n", "TERM=xterm\n"] {
+        assert!(env.contains(line), "{env}");
+    }
+}
+
+#[test]
+fn execution_changing_names_need_the_profile() {
+    let names = [
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH",
+        "GIT_DIR",
+        "GIT_SSH_COMMAND",
+        "NODE_OPTIONS",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "PERL5LIB",
+        "RUBYOPT",
+        "ENV",
+        "IFS",
+        "PATH",
+        "HOME",
+        "PS4",
+        "PAGER",
+        "EDITOR",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "npm_config_script_shell",
+        "ld_preload",
+    ];
+    for name in names {
+        let error = refused(&profile(), name);
+        assert!(matches!(error, Some(EnvError::ChangesExecution { .. })), "{name}: {error:?}");
+        let allowing = Profile { allow_env: vec![name.to_owned()], ..profile() };
+        assert_eq!(refused(&allowing, name), None, "{name}");
+    }
+}
+
+#[test]
+fn airlocks_own_names_are_never_set_from_outside() {
+    let names = [
+        "BASH_ENV",
+        "BASH_FUNC_ls",
+        "AIRLOCK",
+        "AIRLOCK_SESSION_ID",
+        "AIRLOCK_X",
+        "TRACEPARENT",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_KEY_0",
+        "GIT_CONFIG_VALUE_7",
+        "GIT_EDITOR",
+        "TMPDIR",
+    ];
+    for name in names {
+        let allowing = Profile { allow_env: vec![name.to_owned()], ..profile() };
+        let error = refused(&allowing, name);
+        assert!(matches!(error, Some(EnvError::Reserved { .. })), "{name}: {error:?}");
+    }
+}
+
+#[test]
+fn a_profile_cannot_replace_airlocks_own_either() {
+    let own = ["AIRLOCK_SESSION_ID", "GIT_CONFIG_COUNT", "TMPDIR"];
+    let env = own.map(|name| (name.to_owned(), "forged".to_owned())).into();
+    let profile = Profile { env, ..profile() };
+    assert!(!text(&build_env(&request(&profile, &[], false)).unwrap()).contains("forged"));
+}
+
+#[test]
+fn a_read_only_command_has_a_fixed_path_and_home() {
+    let profile = Profile {
+        allow_env: vec!["PATH".to_owned(), "HOME".to_owned(), "PAGER".to_owned()],
+        env: vec![("PAGER".to_owned(), "/workspace/evil".to_owned())],
+        ..profile()
+    };
+    let list = [variable("PATH", "/workspace/evil"), variable("HOME", "/workspace/evil")];
+    assert!(text(&build_env(&request(&profile, &list, false)).unwrap()).contains("evil"));
+    assert!(!text(&build_env(&request(&profile, &list, true)).unwrap()).contains("evil"));
+}
+
+#[test]
+fn every_problem_is_named_at_once_and_no_value_is_repeated() {
+    let long = "x".repeat(MAX_VALUE + 1);
+    let list = [
+        variable("", "s3cret"),
+        variable("A B", "s3cret"),
+        variable("1A", "s3cret"),
+        variable("A\u{1b}", "s3cret"),
+        variable("BASH_FUNC_x%%", "() { s3cret; }"),
+        variable(&"N".repeat(MAX_NAME + 1), "s3cret"),
+        variable("FINE", "s3cret"),
+        variable("NUL", "s3cret\0"),
+        variable("LONG", &long),
+    ];
+    let errors = build_env(&request(&profile(), &list, false)).unwrap_err();
+    assert_eq!(errors.len(), 8, "{errors:?}");
+    for error in &errors {
+        let shown = error.to_string();
+        assert!(!shown.contains("s3cret") && !shown.contains('\u{1b}'), "{shown}");
+        assert!(shown.len() < 300, "{shown}");
+    }
+}
+
+#[test]
+fn the_limits_of_number_and_size() {
+    let many: Vec<_> = (0..MAX_VARIABLES).map(|i| variable(&format!("V{i}"), "")).collect();
+    assert!(build_env(&request(&profile(), &many, false)).is_ok());
+    let more: Vec<_> = (0..=MAX_VARIABLES).map(|i| variable(&format!("V{i}"), "")).collect();
+    assert!(build_env(&request(&profile(), &more, false)).is_err());
+    let big = "x".repeat(MAX_VALUE);
+    let large: Vec<_> = (0..9).map(|i| variable(&format!("V{i}"), &big)).collect();
+    let errors = build_env(&request(&profile(), &large, false)).unwrap_err();
+    assert!(matches!(errors.as_slice(), [EnvError::TooLarge { variables: 9, .. }]), "{errors:?}");
+}

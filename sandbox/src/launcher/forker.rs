@@ -32,10 +32,7 @@ struct Request {
 /// Keeps the thread alive.
 #[derive(Debug, Clone)]
 pub(crate) struct Tie {
-    #[expect(
-        dead_code,
-        reason = "held for its life: the thread ends with the last sender"
-    )]
+    #[expect(dead_code, reason = "held for its life: the thread ends with the last sender")]
     requests: SyncSender<Request>,
 }
 
@@ -50,50 +47,26 @@ impl Forker {
         thread::Builder::new()
             .name("airlock-launcher".to_owned())
             .spawn(move || serve(&init, &received))
-            .map_err(|source| LaunchError::Descriptor {
-                what: "launcher thread",
-                source,
-            })?;
+            .map_err(|source| LaunchError::Descriptor { what: "launcher thread", source })?;
         Ok(Self { requests })
     }
 
     pub(super) fn tie(&self) -> Tie {
-        Tie {
-            requests: self.requests.clone(),
-        }
+        Tie { requests: self.requests.clone() }
     }
 
     /// Executes `airlock-init` in a mode, as a child of the thread.
     pub(super) fn fork(&self, mode: &'static str) -> Result<Child, LaunchError> {
-        let (ours, theirs) = UnixStream::pair().map_err(|source| LaunchError::Descriptor {
-            what: "control socket",
-            source,
-        })?;
-        let (errors_read, errors_write) =
-            pipe_with(PipeFlags::CLOEXEC).map_err(|error| LaunchError::Descriptor {
-                what: "pipe",
-                source: error.into(),
-            })?;
+        let (ours, theirs) = UnixStream::pair()
+            .map_err(|source| LaunchError::Descriptor { what: "control socket", source })?;
+        let (errors_read, errors_write) = pipe_with(PipeFlags::CLOEXEC)
+            .map_err(|error| LaunchError::Descriptor { what: "pipe", source: error.into() })?;
         let (answer, answered) = sync_channel(1);
-        let request = Request {
-            mode,
-            socket: theirs,
-            errors: errors_write,
-            answer,
-        };
-        self.requests
-            .send(request)
-            .map_err(|_| LaunchError::Closed)?;
+        let request = Request { mode, socket: theirs, errors: errors_write, answer };
+        self.requests.send(request).map_err(|_| LaunchError::Closed)?;
         let (pid, pidfd) = answered.recv().map_err(|_| LaunchError::Closed)??;
-        let process = Process {
-            pid,
-            pidfd: Some(pidfd),
-        };
-        Ok(Child {
-            socket: ours,
-            diagnostics: errors_read,
-            process,
-        })
+        let process = Process { pid, pidfd: Some(pidfd) };
+        Ok(Child { socket: ours, diagnostics: errors_read, process })
     }
 }
 
@@ -123,11 +96,7 @@ impl Child {
 
     /// Takes it apart; from then on the caller reaps it.
     pub(super) fn into_parts(self) -> Result<Parts, LaunchError> {
-        let Self {
-            socket,
-            diagnostics,
-            mut process,
-        } = self;
+        let Self { socket, diagnostics, mut process } = self;
         let pidfd = process.pidfd.take().ok_or(LaunchError::Closed)?;
         Ok((socket, diagnostics, process.pid, pidfd))
     }
@@ -149,24 +118,14 @@ impl Drop for Process {
 
 fn serve(init: &Path, requests: &Receiver<Request>) {
     for request in requests {
-        let Request {
-            mode,
-            socket,
-            errors,
-            answer,
-        } = request;
+        let Request { mode, socket, errors, answer } = request;
         // The one who asked may have given up; then the child is dropped with
         // the answer, and ends because its socket is closed.
         let _ = answer.send(fork(init, mode, socket, errors));
     }
 }
 
-fn fork(
-    init: &Path,
-    mode: &str,
-    socket: UnixStream,
-    errors: OwnedFd,
-) -> Result<(i32, OwnedFd), LaunchError> {
+fn fork(init: &Path, mode: &str, socket: UnixStream, errors: OwnedFd) -> Result<(i32, OwnedFd), LaunchError> {
     let child = Command::new(init)
         .arg(mode)
         .env_clear()
@@ -180,9 +139,6 @@ fn fork(
     let pidfd = Pid::from_raw(number)
         .ok_or(Errno::SRCH)
         .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))
-        .map_err(|error| LaunchError::Descriptor {
-            what: "pidfd",
-            source: error.into(),
-        })?;
+        .map_err(|error| LaunchError::Descriptor { what: "pidfd", source: error.into() })?;
     Ok((number, pidfd))
 }

@@ -54,12 +54,7 @@ impl Launcher {
         order(&waiter, limits, spec, &ends)?;
         waiter.started_at = Instant::now();
         let control = Control(Arc::clone(&waiter.handles));
-        Ok(Running {
-            streams,
-            control,
-            started_at: waiter.started_at,
-            waiter,
-        })
+        Ok(Running { streams, control, started_at: waiter.started_at, waiter })
     }
 
     /// Brings a sandbox up to where pid 1 waits for its command.
@@ -106,12 +101,7 @@ impl Launcher {
         };
         let (socket, diagnostics, pid, child) = child.into_parts()?;
         let killed = AtomicBool::new(false);
-        let handles = Handles {
-            socket: Mutex::new(socket),
-            init,
-            child,
-            killed,
-        };
+        let handles = Handles { socket: Mutex::new(socket), init, child, killed };
         Ok(Waiter {
             handles: Arc::new(handles),
             pid,
@@ -126,23 +116,10 @@ impl Launcher {
 
 /// The folders that the launch step mounts for the session's uid.
 fn staged(direct: &Sources) -> Vec<Staged> {
-    let Sources {
-        workspace,
-        home,
-        tmp,
-        runtime,
-    } = direct;
-    [
-        ("workspace", workspace),
-        ("home", home),
-        ("tmp", tmp),
-        ("runtime", runtime),
-    ]
-    .map(|(name, path)| Staged {
-        source: path.as_os_str().as_bytes().to_vec(),
-        name: name.to_owned(),
-    })
-    .into()
+    let Sources { workspace, home, tmp, runtime } = direct;
+    [("workspace", workspace), ("home", home), ("tmp", tmp), ("runtime", runtime)]
+        .map(|(name, path)| Staged { source: path.as_os_str().as_bytes().to_vec(), name: name.to_owned() })
+        .into()
 }
 
 /// Waits for pid 1's word that it is ready, which comes with its pidfd.
@@ -161,11 +138,7 @@ fn order(
     spec: &LaunchSpec,
     ends: &[OwnedFd; 3],
 ) -> Result<(), LaunchError> {
-    let socket = waiter
-        .handles
-        .socket
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let socket = waiter.handles.socket.lock().unwrap_or_else(PoisonError::into_inner);
     let start = ToInit::Start(start_spec(spec, limits));
     let fds = ends.each_ref().map(AsFd::as_fd);
     // A message that did not arrive whole starts nothing.
@@ -173,9 +146,7 @@ fn order(
     match recv_frame(socket.as_fd()) {
         Ok((Report::Started, _)) => Ok(()),
         Ok((Report::Failed { step, cause }, _)) => Err(LaunchError::Step { step, cause }),
-        Ok(_) => Err(LaunchError::Lost {
-            source: FrameError::Closed,
-        }),
+        Ok(_) => Err(LaunchError::Lost { source: FrameError::Closed }),
         Err(source) => Err(LaunchError::Lost { source }),
     }
 }
@@ -183,15 +154,9 @@ fn order(
 fn start_spec(spec: &LaunchSpec, limits: &Limits) -> StartSpec {
     let Shell::Bash = spec.shell;
     let bytes = |text: &OsString| text.clone().into_vec();
-    let mut env: Vec<_> = spec
-        .env
-        .iter()
-        .map(|(name, value)| (bytes(name), bytes(value)))
-        .collect();
+    let mut env: Vec<_> = spec.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect();
     env.push((b"BASH_ENV".to_vec(), INSIDE_BASH_ENV.as_bytes().to_vec()));
-    let mut args: Vec<Vec<u8>> = ["--noprofile", "--norc", "-c"]
-        .map(|word| word.as_bytes().to_vec())
-        .into();
+    let mut args: Vec<Vec<u8>> = ["--noprofile", "--norc", "-c"].map(|word| word.as_bytes().to_vec()).into();
     args.push(spec.command.clone());
     StartSpec {
         program: b"/bin/bash".to_vec(),
@@ -223,19 +188,10 @@ fn pipes(spec: &LaunchSpec, ids: Option<HostIds>) -> Result<(Streams, [OwnedFd; 
         (Some(read), write)
     } else {
         // One pipe, so that the two are in true order.
-        let shared = stdout_inside
-            .try_clone()
-            .map_err(|source| failed("pipe", source))?;
+        let shared = stdout_inside.try_clone().map_err(|source| failed("pipe", source))?;
         (None, shared)
     };
-    Ok((
-        Streams {
-            stdin,
-            stdout,
-            stderr,
-        },
-        [stdin_inside, stdout_inside, stderr_inside],
-    ))
+    Ok((Streams { stdin, stdout, stderr }, [stdin_inside, stdout_inside, stderr_inside]))
 }
 
 fn command_pipe(ids: Option<HostIds>) -> Result<(OwnedFd, OwnedFd), LaunchError> {
@@ -264,9 +220,7 @@ fn argument_file(arguments: &[OsString]) -> Result<OwnedFd, LaunchError> {
     let file = memfd_create("airlock-arguments", MemfdFlags::CLOEXEC)
         .map_err(|error| failed("argument file", error.into()))?;
     let mut file = File::from(file);
-    file.write_all(&text)
-        .and_then(|()| file.rewind())
-        .map_err(|source| failed("argument file", source))?;
+    file.write_all(&text).and_then(|()| file.rewind()).map_err(|source| failed("argument file", source))?;
     Ok(file.into())
 }
 
@@ -281,16 +235,12 @@ pub(super) fn set_timeouts(socket: &UnixStream, limit: Duration) -> Result<(), L
 pub(super) fn before_start(error: FrameError) -> LaunchError {
     match error {
         FrameError::TimedOut => LaunchError::TimedOut,
-        other => LaunchError::Setup {
-            cause: other.to_string(),
-        },
+        other => LaunchError::Setup { cause: other.to_string() },
     }
 }
 
 pub(super) fn unexpected() -> LaunchError {
-    LaunchError::Setup {
-        cause: "an answer that does not belong here".to_owned(),
-    }
+    LaunchError::Setup { cause: "an answer that does not belong here".to_owned() }
 }
 
 /// The error of a child that ended early, in its own words where it had any.
@@ -301,9 +251,7 @@ fn said(child: Child) -> LaunchError {
         "" => "it ended without a word",
         words => words,
     };
-    LaunchError::Setup {
-        cause: cause.to_owned(),
-    }
+    LaunchError::Setup { cause: cause.to_owned() }
 }
 
 fn failed(what: &'static str, source: io::Error) -> LaunchError {

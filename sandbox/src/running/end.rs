@@ -31,20 +31,14 @@ impl Waiter {
         let cause = match &reaped {
             Some(_) => judge(report.as_ref(), outside, killed)
                 .unwrap_or_else(|detail| self.failed("report", &detail)),
-            None => self.failed(
-                "reap",
-                "bubblewrap was reaped by another part of the process",
-            ),
+            None => self.failed("reap", "bubblewrap was reaped by another part of the process"),
         };
-        let (user, system) =
-            reaped.map_or((Duration::ZERO, Duration::ZERO), |r| (r.user, r.system));
+        let (user, system) = reaped.map_or((Duration::ZERO, Duration::ZERO), |r| (r.user, r.system));
         let trusted = report.filter(|_| matches!(cause, Cause::Exited(_) | Cause::Signaled { .. }));
         Ended {
             leftovers: trusted.as_ref().is_some_and(|end| end.leftovers),
             peak_rss: trusted.as_ref().map(|end| end.peak_rss),
-            cwd: trusted
-                .and_then(|end| end.cwd)
-                .map(|path| PathBuf::from(OsString::from_vec(path))),
+            cwd: trusted.and_then(|end| end.cwd).map(|path| PathBuf::from(OsString::from_vec(path))),
             cause,
             user,
             system,
@@ -64,11 +58,7 @@ impl Waiter {
 
     /// The end that pid 1 reported, if it did.
     fn last_report(&self) -> Option<End> {
-        let socket = self
-            .handles
-            .socket
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let socket = self.handles.socket.lock().unwrap_or_else(PoisonError::into_inner);
         socket.set_nonblocking(true).ok()?;
         match recv_frame(socket.as_fd()) {
             Ok((Report::Ended(end), _)) => Some(end),
@@ -82,10 +72,7 @@ impl Waiter {
         let said = String::from_utf8_lossy(&said);
         let said = said.trim().replace('\n', "; ");
         let separator = if said.is_empty() { "" } else { ": " };
-        Cause::SandboxFailed {
-            step,
-            detail: format!("{detail}{separator}{said}"),
-        }
+        Cause::SandboxFailed { step, detail: format!("{detail}{separator}{said}") }
     }
 }
 
@@ -102,17 +89,14 @@ impl Drop for Waiter {
 /// code, whatever one of them says.
 fn judge(inside: Option<&End>, outside: Option<i32>, killed: bool) -> Result<Cause, String> {
     match (inside, outside) {
-        (Some(end), Some(code)) if i32::from(end.status.as_exit_code()) == code => {
-            Ok(match end.status {
-                Status::Exited(code) => Cause::Exited(code),
-                Status::Signaled { signal, core } => Cause::Signaled { signal, core },
-            })
-        }
+        (Some(end), Some(code)) if i32::from(end.status.as_exit_code()) == code => Ok(match end.status {
+            Status::Exited(code) => Cause::Exited(code),
+            Status::Signaled { signal, core } => Cause::Signaled { signal, core },
+        }),
         _ if killed => Ok(Cause::Killed),
-        (Some(end), Some(code)) => Err(format!(
-            "pid 1 reported code {}, bubblewrap {code}",
-            end.status.as_exit_code()
-        )),
+        (Some(end), Some(code)) => {
+            Err(format!("pid 1 reported code {}, bubblewrap {code}", end.status.as_exit_code()))
+        }
         (None, Some(code)) => Err(format!("pid 1 reported nothing, bubblewrap code {code}")),
         (_, None) => Err("bubblewrap reported nothing".to_owned()),
     }
@@ -144,30 +128,14 @@ mod tests {
     use super::*;
 
     fn end(status: Status) -> End {
-        End {
-            status,
-            leftovers: false,
-            cwd: None,
-            user_micros: 0,
-            system_micros: 0,
-            peak_rss: 0,
-        }
+        End { status, leftovers: false, cwd: None, user_micros: 0, system_micros: 0, peak_rss: 0 }
     }
 
     #[test]
     fn agreement_is_the_cause() {
-        assert_eq!(
-            judge(Some(&end(Status::Exited(3))), Some(3), false),
-            Ok(Cause::Exited(3))
-        );
-        let signaled = end(Status::Signaled {
-            signal: 15,
-            core: false,
-        });
-        let cause = Cause::Signaled {
-            signal: 15,
-            core: false,
-        };
+        assert_eq!(judge(Some(&end(Status::Exited(3))), Some(3), false), Ok(Cause::Exited(3)));
+        let signaled = end(Status::Signaled { signal: 15, core: false });
+        let cause = Cause::Signaled { signal: 15, core: false };
         assert_eq!(judge(Some(&signaled), Some(143), false), Ok(cause.clone()));
         assert_eq!(judge(Some(&signaled), Some(143), true), Ok(cause));
     }
@@ -176,10 +144,7 @@ mod tests {
     fn disagreement_or_silence_is_never_success() {
         let success = end(Status::Exited(0));
         for outside in [Some(1), Some(137), Some(-1), None] {
-            assert!(
-                judge(Some(&success), outside, false).is_err(),
-                "{outside:?}"
-            );
+            assert!(judge(Some(&success), outside, false).is_err(), "{outside:?}");
             assert_eq!(judge(Some(&success), outside, true), Ok(Cause::Killed));
         }
         assert!(judge(None, Some(0), false).is_err());

@@ -79,11 +79,7 @@ pub(super) fn start(spec: &StartSpec, fds: Vec<OwnedFd>) -> Result<Pid, Failure>
         .arg0(OsStr::from_bytes(&spec.arg0))
         .args(spec.args.iter().map(|word| OsStr::from_bytes(word)))
         .env_clear()
-        .envs(
-            spec.env
-                .iter()
-                .map(|(name, value)| (OsStr::from_bytes(name), OsStr::from_bytes(value))),
-        )
+        .envs(spec.env.iter().map(|(name, value)| (OsStr::from_bytes(name), OsStr::from_bytes(value))))
         .current_dir(directory)
         .process_group(0)
         .stdin(Stdio::from(stdin))

@@ -14,21 +14,12 @@ pub(crate) fn read(path: &OsStr) -> Vec<Way> {
     let relative = path.strip_prefix("/").unwrap_or(path);
     let around = [
         ("path", path.to_owned()),
-        (
-            "/proc/self/root",
-            Path::new("/proc/self/root").join(relative),
-        ),
+        ("/proc/self/root", Path::new("/proc/self/root").join(relative)),
         ("/proc/1/root", Path::new("/proc/1/root").join(relative)),
         ("/proc/1/cwd", Path::new("/proc/1/cwd").join(relative)),
-        (
-            "above the root",
-            Path::new("../../../../../../../../..").join(relative),
-        ),
+        ("above the root", Path::new("../../../../../../../../..").join(relative)),
     ];
-    let mut ways: Vec<_> = around
-        .into_iter()
-        .map(|(way, path)| Way::of(way, first_byte(&path)))
-        .collect();
+    let mut ways: Vec<_> = around.into_iter().map(|(way, path)| Way::of(way, first_byte(&path))).collect();
     let link = PathBuf::from(format!("/tmp/airlock-probe-link-{}", std::process::id()));
     let through = symlink(path, &link).and_then(|()| first_byte(&link));
     ways.push(Way::of("symbolic link", through));
@@ -48,10 +39,7 @@ pub(crate) fn write(path: &OsStr) -> Vec<Way> {
     } else {
         vec![
             Way::of("open", OpenOptions::new().append(true).open(path)),
-            Way::of(
-                "open through /proc/self/root",
-                OpenOptions::new().append(true).open(root),
-            ),
+            Way::of("open through /proc/self/root", OpenOptions::new().append(true).open(root)),
             Way::of(
                 "times",
                 File::open(path).and_then(|file| file.set_modified(std::time::SystemTime::now())),

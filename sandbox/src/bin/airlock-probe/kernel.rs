@@ -15,14 +15,8 @@ pub(crate) fn capabilities() -> Vec<Way> {
     let sets = status.lines().filter_map(|line| line.split_once(":\t"));
     let sets = sets.filter(|(name, _)| name.starts_with("Cap"));
     // A set that cannot be read counts as reached: it was not seen to be empty.
-    sets.map(|(name, value)| {
-        Way::new(
-            name,
-            u64::from_str_radix(value.trim(), 16) != Ok(0),
-            value.trim(),
-        )
-    })
-    .collect()
+    sets.map(|(name, value)| Way::new(name, u64::from_str_radix(value.trim(), 16) != Ok(0), value.trim()))
+        .collect()
 }
 
 /// Ways to become more than one was.
@@ -43,10 +37,7 @@ pub(crate) fn namespaces() -> Vec<Way> {
         ("mount", CloneFlags::CLONE_NEWNS),
         ("net", CloneFlags::CLONE_NEWNET),
         ("pid", CloneFlags::CLONE_NEWPID),
-        (
-            "user and mount",
-            CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS,
-        ),
+        ("user and mount", CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS),
     ]
     .map(|(name, flags)| Way::of(format!("new namespace: {name}"), unshare(flags)))
     .into()
@@ -58,18 +49,9 @@ pub(crate) fn mount() -> Vec<Way> {
     let remount = MsFlags::MS_REMOUNT | MsFlags::MS_BIND;
     let plain = MsFlags::empty();
     vec![
-        Way::of(
-            "tmpfs",
-            nix::mount::mount(none, "/var", Some("tmpfs"), plain, none),
-        ),
-        Way::of(
-            "bind",
-            nix::mount::mount(Some("/usr"), "/var", none, MsFlags::MS_BIND, none),
-        ),
-        Way::of(
-            "remount",
-            nix::mount::mount(none, "/usr", none, remount, none),
-        ),
+        Way::of("tmpfs", nix::mount::mount(none, "/var", Some("tmpfs"), plain, none)),
+        Way::of("bind", nix::mount::mount(Some("/usr"), "/var", none, MsFlags::MS_BIND, none)),
+        Way::of("remount", nix::mount::mount(none, "/usr", none, remount, none)),
     ]
 }
 

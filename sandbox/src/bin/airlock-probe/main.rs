@@ -28,11 +28,7 @@ struct Way {
 
 impl Way {
     fn new(way: impl Into<String>, reached: bool, detail: impl Into<String>) -> Self {
-        Self {
-            way: way.into(),
-            reached,
-            detail: detail.into(),
-        }
+        Self { way: way.into(), reached, detail: detail.into() }
     }
 
     /// A way that worked if the call did.
@@ -54,11 +50,7 @@ struct Findings {
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
-    let test = words
-        .next()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let test = words.next().unwrap_or_default().to_string_lossy().into_owned();
     let words: Vec<OsString> = words.collect();
     let word = |index: usize| words.get(index).cloned().unwrap_or_default();
     let ways = match test.as_str() {
@@ -74,6 +66,7 @@ fn main() -> ExitCode {
         "interfaces" => network::interfaces(),
         "connect" => network::connect(&word(0)),
         "abstract-socket" => network::abstract_socket(&word(0)),
+        "listen" => network::listen(),
         "read" => files::read(&word(0)),
         "write" => files::write(&word(0)),
         _ => {
@@ -81,11 +74,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let findings = Findings {
-        test,
-        reached: ways.iter().any(|way| way.reached),
-        ways,
-    };
+    let findings = Findings { test, reached: ways.iter().any(|way| way.reached), ways };
     match serde_json::to_string(&findings) {
         Ok(text) => println!("{text}"),
         Err(error) => {

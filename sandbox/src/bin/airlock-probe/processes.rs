@@ -24,11 +24,7 @@ pub(crate) fn environment(text: &OsStr) -> Vec<Way> {
                 found |= holds(&bytes, text);
             }
         }
-        ways.push(Way::new(
-            format!("/proc/*/{name}"),
-            found,
-            format!("{seen} files"),
-        ));
+        ways.push(Way::new(format!("/proc/*/{name}"), found, format!("{seen} files")));
     }
     let one = fs::read("/proc/1/environ").is_ok_and(|bytes| holds(&bytes, text));
     ways.push(Way::new("/proc/1/environ", one, "pid 1"));
@@ -41,13 +37,10 @@ pub(crate) fn process(mark: &OsStr) -> Vec<Way> {
     let seen = all("cmdline").into_iter().find(|path| {
         let own = path.starts_with("/proc/self") || path.starts_with(format!("/proc/{own}"));
         // The shell that runs this probe has the mark in its own command line.
-        !own && fs::read(path)
-            .is_ok_and(|bytes| bytes.starts_with(b"sleep\0") && holds(&bytes, mark))
+        !own && fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"sleep\0") && holds(&bytes, mark))
     });
     let number = mark.to_string_lossy().parse::<i32>().ok();
-    let by_number = number.map_or(Err(nix::Error::ESRCH), |number| {
-        kill(Pid::from_raw(number), None)
-    });
+    let by_number = number.map_or(Err(nix::Error::ESRCH), |number| kill(Pid::from_raw(number), None));
     vec![
         Way::new("command lines", seen.is_some(), format!("{seen:?}")),
         Way::of("signal 0 by number", by_number),
@@ -57,21 +50,11 @@ pub(crate) fn process(mark: &OsStr) -> Vec<Way> {
 /// Descriptors over the three: reached for each.
 pub(crate) fn descriptors() -> Vec<Way> {
     let Ok(entries) = fs::read_dir("/proc/self/fd") else {
-        return vec![Way::new(
-            "list",
-            true,
-            "cannot be read, so not seen to be empty",
-        )];
+        return vec![Way::new("list", true, "cannot be read, so not seen to be empty")];
     };
-    let names = entries
-        .flatten()
-        .map(|entry| (entry.file_name(), fs::read_link(entry.path())));
+    let names = entries.flatten().map(|entry| (entry.file_name(), fs::read_link(entry.path())));
     let found: Vec<_> = names
-        .filter(|(name, _)| {
-            name.to_string_lossy()
-                .parse::<u32>()
-                .is_ok_and(|number| number > 2)
-        })
+        .filter(|(name, _)| name.to_string_lossy().parse::<u32>().is_ok_and(|number| number > 2))
         .filter_map(|(name, target)| Some((name, target.ok()?)))
         // The handle of this very listing.
         .filter(|(_, target)| !target.ends_with(format!("{}/fd", std::process::id())))
@@ -91,10 +74,7 @@ fn all(name: &str) -> Vec<PathBuf> {
         match name.strip_prefix("task/*/") {
             None => paths.push(entry.path().join(name)),
             Some(file) => {
-                let tasks = fs::read_dir(entry.path().join("task"))
-                    .into_iter()
-                    .flatten()
-                    .flatten();
+                let tasks = fs::read_dir(entry.path().join("task")).into_iter().flatten().flatten();
                 paths.extend(tasks.map(|task| task.path().join(file)));
             }
         }

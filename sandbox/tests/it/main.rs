@@ -1,0 +1,16 @@
+//! The sandbox, tried for real: each test starts sandboxes with bubblewrap. One
+//! that cannot run fails; none is skipped.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails by panicking"
+)]
+
+mod end;
+mod failures;
+mod reach;
+mod session;
+mod shell;
+mod support;

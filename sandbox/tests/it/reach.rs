@@ -1,0 +1,344 @@
+//! What a command must not reach, each with a control in which it does.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::process::{Child, Command, Stdio};
+
+use airlock_sandbox::{Cause, LaunchSpec, Network, Session, Shape};
+
+use crate::support::{Host, PROBE, control, eventually, finish, host_processes};
+
+/// A process of the host that ends with the test.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn new(mark: &str) -> Self {
+        Self(Command::new("sleep").arg(mark).stdout(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn no_capability_in_any_set() {
+    let host = Host::new();
+    host.probe("capabilities").assert_out_of_reach(5);
+    let session = host.session();
+    let read_only = host.read_only_spec(format!("{PROBE} capabilities"));
+    host.probe_in(&session, &read_only).assert_out_of_reach(5);
+    host.control(&["capabilities"]).assert_reached();
+}
+
+#[test]
+fn no_way_to_gain_privileges() {
+    let host = Host::new();
+    host.probe("gain-privileges").assert_out_of_reach(3);
+    host.control(&["gain-privileges"]).assert_reached();
+}
+
+#[test]
+fn no_namespace_can_be_made() {
+    let host = Host::new();
+    host.probe("namespaces").assert_out_of_reach(5);
+    host.control(&["namespaces"]).assert_reached();
+}
+
+#[test]
+fn nothing_can_be_mounted() {
+    let host = Host::new();
+    host.probe("mount").assert_out_of_reach(3);
+    let mut own = Command::new("unshare");
+    control(own.args(["--map-root-user", "--mount"]).arg(&host.probe).arg("mount")).assert_reached();
+}
+
+#[test]
+fn no_device_can_be_made() {
+    let host = Host::new();
+    host.probe("device").assert_out_of_reach(4);
+    host.control(&["device"]).assert_reached();
+}
+
+#[test]
+fn no_kernel_setting_can_be_written() {
+    let host = Host::new();
+    host.probe("sysctl").assert_out_of_reach(4);
+    host.control(&["sysctl"]).assert_reached();
+}
+
+#[test]
+fn host_uid_is_the_sessions_own_and_not_root() {
+    let host = Host::new();
+    let session = host.session();
+    let ids = session.ids.expect("this suite runs as root");
+    let mark = format!("50000000.{}", std::process::id());
+    let running = host.start(&session, &host.spec(format!("touch seen; sleep {mark}; true")));
+    eventually("the command runs", || host_processes(&format!("sleep {mark}")).len() > 1);
+    for process in host_processes(&mark) {
+        let status = fs::read_to_string(process.join("status")).unwrap();
+        let line = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+            line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(line("Uid:"), vec![ids.uid.to_string(); 4], "{process:?}");
+        assert_eq!(line("Gid:"), vec![ids.gid.to_string(); 4], "{process:?}");
+        assert_eq!(line("Groups:").len(), 0, "{process:?}");
+    }
+    running.control.kill();
+    finish(running);
+    let made = fs::metadata(session.folders.workspace.join("seen")).unwrap();
+    assert_eq!((made.uid(), made.gid()), (ids.uid, ids.gid));
+}
+
+#[test]
+fn a_file_of_root_is_unreadable_even_where_a_profile_binds_it() {
+    let mut host = Host::new();
+    let secret = host.folder.path().join("secret");
+    fs::write(&secret, "of root").unwrap();
+    fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
+    host.profile = host.profile.clone().with_bind(&secret, "/etc/shadow");
+    host.probe("read /etc/shadow").assert_out_of_reach(6);
+    host.control(&["read", &secret.to_string_lossy()]).assert_reached();
+    fs::set_permissions(&secret, PermissionsExt::from_mode(0o644)).unwrap();
+    host.probe("read /etc/shadow").assert_reached();
+}
+
+#[test]
+fn the_hosts_files_are_not_there() {
+    let host = Host::new();
+    let state = host.folder.path().join("state/runner.key");
+    fs::write(&state, "of the runner").unwrap();
+    for path in ["/etc/shadow", &state.to_string_lossy(), &host.probe.to_string_lossy()] {
+        host.probe(&format!("read '{path}'")).assert_out_of_reach(6);
+        host.control(&["read", path]).assert_reached();
+    }
+}
+
+#[test]
+fn another_sessions_files_are_out_of_reach() {
+    let mut host = Host::new();
+    let (own, other) = (host.session(), host.session());
+    host.run(&other, &host.spec("echo secret > file; echo secret > /tmp/file; echo secret > ~/file"));
+    let probe = |host: &Host, session: &Session, path: &str| {
+        host.probe_in(session, &host.spec(format!("{PROBE} read '{path}'")))
+    };
+    for folder in [&other.folders.workspace, &other.folders.tmp, &other.folders.home] {
+        let path = folder.join("file").to_string_lossy().into_owned();
+        probe(&host, &own, &path).assert_out_of_reach(6);
+        host.control(&["read", &path]).assert_reached();
+    }
+    for path in ["/workspace/file", "/tmp/file", "/home/agent/file"] {
+        probe(&host, &own, path).assert_out_of_reach(6);
+        probe(&host, &other, path).assert_reached();
+    }
+    // Even a profile that binds the whole folder of all sessions shows nothing.
+    let all = host.folder.path().join("sessions");
+    fs::set_permissions(&all, PermissionsExt::from_mode(0o755)).unwrap();
+    host.profile = host.profile.clone().with_bind(&all, "/run/sessions");
+    let name = other.folders.root.file_name().unwrap().to_string_lossy().into_owned();
+    let path = format!("/run/sessions/{name}/workspace/file");
+    probe(&host, &own, &path).assert_out_of_reach(6);
+    fs::set_permissions(&other.folders.root, PermissionsExt::from_mode(0o755)).unwrap();
+    probe(&host, &own, &path).assert_out_of_reach(6);
+    probe(&host, &other, &path).assert_reached();
+}
+
+#[test]
+fn nothing_of_the_runners_environment_is_inside() {
+    const OURS: &str = "CARGO_MANIFEST_DIR";
+    assert!(std::env::var_os(OURS).is_some(), "the control needs a variable to look for");
+    let host = Host::new();
+    let session = host.session();
+    let spec = |command: &str| host.spec(command);
+    let probe = host.probe_in(&session, &spec(&format!("{PROBE} environment {OURS}")));
+    probe.assert_out_of_reach(4);
+    host.control(&["environment", OURS]).assert_reached();
+    let mut given = spec(&format!("{PROBE} environment {OURS}"));
+    given.env.push((OURS.into(), "x".into()));
+    host.probe_in(&session, &given).assert_reached();
+}
+
+#[test]
+fn the_environment_is_what_was_built_and_no_more() {
+    let host = Host::new();
+    let spec = host.spec("env -0 | cut -z -d= -f1 | tr '\\0' '\\n'");
+    let mut wanted: Vec<_> = spec.env.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+    // bash sets these three by itself.
+    wanted.extend(["PWD", "SHLVL", "_"].map(str::to_owned));
+    wanted.sort();
+    let output = host.run(&host.session(), &spec);
+    let mut names: Vec<_> = output.stdout.lines().collect();
+    names.sort_unstable();
+    assert_eq!(names, wanted);
+}
+
+#[test]
+fn no_process_of_the_host_is_in_sight() {
+    let host = Host::new();
+    let mark = format!("60000000.{}", std::process::id());
+    let sleeper = Sleeper::new(&mark);
+    host.probe(&format!("process {mark}")).assert_out_of_reach(2);
+    host.control(&["process", &mark]).assert_reached();
+    let number = sleeper.0.id().to_string();
+    host.probe(&format!("process {number}")).assert_out_of_reach(2);
+    host.control(&["process", &number]).assert_reached();
+    let output = host.sh("ls -d /proc/[0-9]* | wc -l; readlink /proc/1/exe; kill -9 1; echo alive");
+    let lines: Vec<_> = output.stdout.lines().collect();
+    assert!(lines[0].parse::<u32>().unwrap() <= 5, "{lines:?}");
+    assert_eq!(lines[1..], ["alive"], "pid 1 can be neither read nor killed");
+}
+
+#[test]
+fn two_commands_of_a_session_do_not_see_each_others_processes() {
+    let host = Host::new();
+    let session = host.session();
+    let mark = format!("61000000.{}", std::process::id());
+    let first = host.start(&session, &host.spec(format!("sleep {mark}")));
+    eventually("the command runs", || !host_processes(&format!("sleep {mark}")).is_empty());
+    let probe = host.spec(format!("{PROBE} process {mark}"));
+    host.probe_in(&session, &probe).assert_out_of_reach(2);
+    host.control(&["process", &mark]).assert_reached();
+    first.control.kill();
+    finish(first);
+}
+
+#[test]
+fn no_descriptor_is_inherited() {
+    let host = Host::new();
+    let leaked = File::open("/etc/passwd").unwrap();
+    rustix::io::fcntl_setfd(leaked.as_fd(), rustix::io::FdFlags::empty()).unwrap();
+    host.probe("descriptors").assert_out_of_reach(0);
+    let session = host.session();
+    let read_only = host.read_only_spec(format!("{PROBE} descriptors"));
+    host.probe_in(&session, &read_only).assert_out_of_reach(0);
+    // Descriptors of the test process, among them the leaked one.
+    host.control(&["descriptors"]).assert_reached();
+    host.probe("descriptors 9</dev/null").assert_reached();
+}
+
+#[test]
+fn no_interface_but_a_loopback_and_no_route() {
+    let host = Host::new();
+    let session = host.session();
+    let command = format!("{PROBE} interfaces");
+    host.probe_in(&session, &host.spec(&command)).assert_out_of_reach(3);
+    host.probe_in(&session, &host.read_only_spec(&command)).assert_out_of_reach(3);
+    let table = host.run(&session, &host.spec("tail -n +3 /proc/net/dev | cut -d: -f1"));
+    assert_eq!(table.stdout.trim(), "lo");
+}
+
+#[test]
+fn the_hosts_loopback_and_sockets_are_out_of_reach() {
+    let host = Host::new();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = tcp.local_addr().unwrap().to_string();
+    host.probe(&format!("connect {address}")).assert_out_of_reach(1);
+    host.control(&["connect", &address]).assert_reached();
+
+    let name = format!("airlock-test-{}", std::process::id());
+    let listener = SocketAddr::from_abstract_name(&name).unwrap();
+    let _listener = UnixListener::bind_addr(&listener).unwrap();
+    host.probe(&format!("abstract-socket {name}")).assert_out_of_reach(1);
+    host.control(&["abstract-socket", &name]).assert_reached();
+}
+
+#[test]
+fn a_session_reaches_its_own_loopback_and_no_other() {
+    let host = Host::new();
+    let (own, other) = (host.session(), host.session());
+    let server = host.start(&own, &host.spec(format!("{PROBE} listen")));
+    let mut line = [0; 64];
+    let length = rustix::io::read(&server.streams.stdout, &mut line).unwrap();
+    let address = String::from_utf8_lossy(&line[..length]).trim().to_owned();
+    let connect = format!("{PROBE} connect {address}");
+
+    host.probe_in(&own, &host.spec(&connect)).assert_reached();
+    host.probe_in(&other, &host.spec(&connect)).assert_out_of_reach(1);
+    host.control(&["connect", &address]).assert_out_of_reach(1);
+    host.probe_in(&own, &host.read_only_spec(&connect)).assert_out_of_reach(1);
+    let shape = Shape { read_only: false, network: Network::Empty };
+    let apart = LaunchSpec { shape, ..host.spec(&connect) };
+    host.probe_in(&own, &apart).assert_out_of_reach(1);
+
+    server.control.kill();
+    assert_eq!(finish(server).ended.cause, Cause::Killed);
+}
+
+#[test]
+fn a_read_only_command_cannot_write() {
+    let host = Host::new();
+    let session = host.session();
+    host.run(&session, &host.spec("echo x > file; mkdir folder; ln file hard; ln -s file soft"));
+    let list = || {
+        let output = Command::new("find")
+            .arg(&session.folders.root)
+            .args(["-printf", "%P %m %s %T@ %C@ %l\n"])
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let before = list();
+    let folders = ["/workspace", "/workspace/folder", "/home/agent", "/tmp"];
+    for path in folders {
+        let spec = host.read_only_spec(format!("{PROBE} write {path}"));
+        host.probe_in(&session, &spec).assert_out_of_reach(10);
+    }
+    for path in ["/workspace/file", "/workspace/hard", "/workspace/soft"] {
+        let spec = host.read_only_spec(format!("{PROBE} write {path}"));
+        host.probe_in(&session, &spec).assert_out_of_reach(3);
+    }
+    assert_eq!(list(), before, "not one entry, mode, size or time has changed");
+    for path in folders.iter().copied().chain(["/workspace/file"]) {
+        host.probe_in(&session, &host.spec(format!("{PROBE} write {path}"))).assert_reached();
+    }
+    let private =
+        host.read_only_spec("echo kept > $TMPDIR/x && cat $TMPDIR/x; pwd; df -P /var/tmp | tail -1");
+    let output = host.run(&session, &private).stdout;
+    assert!(output.starts_with("kept\n/workspace\ntmpfs "), "{output}");
+    let gone = host.run(&session, &host.read_only_spec("ls -A $TMPDIR"));
+    assert_eq!(gone.stdout, "", "the private folder is of one command only");
+}
+
+#[test]
+fn the_system_cannot_be_written() {
+    let host = Host::new();
+    let session = host.session();
+    for path in ["/", "/usr", "/usr/bin", "/etc", "/run", "/run/airlock", "/dev", "/home", "/var"] {
+        let spec = host.spec(format!("{PROBE} write {path}"));
+        host.probe_in(&session, &spec).assert_out_of_reach(10);
+    }
+    for path in
+        ["/etc/passwd", "/etc/gitconfig", "/usr/bin/env", "/run/airlock/init", "/run/airlock/bash_env"]
+    {
+        let spec = host.spec(format!("{PROBE} write {path}"));
+        host.probe_in(&session, &spec).assert_out_of_reach(3);
+    }
+    host.probe_in(&session, &host.spec(format!("{PROBE} write /dev/shm"))).assert_reached();
+}
+
+#[test]
+fn limits_hold_inside() {
+    let mut host = Host::new();
+    host.limits.nofile = 64;
+    host.limits.nproc = 40;
+    host.limits.fsize = Some(1 << 20);
+    host.limits.dev_shm = 1 << 20;
+    let session = host.session();
+    let output = host.run(&session, &host.spec("ulimit -Hc; ulimit -Hn; ulimit -Hu; ulimit -Hf"));
+    assert_eq!(output.stdout, "0\n64\n40\n1024\n");
+    let file = host.run(&session, &host.spec("head -c 2000000 /dev/zero > big; stat -c %s big"));
+    assert!(file.stdout.ends_with("1048576\n"), "{}", file.stdout);
+    let memory = host.run(&session, &host.spec("head -c 2000000 /dev/zero > /dev/shm/big; echo $?"));
+    assert!(memory.stdout.contains("No space left"), "{}", memory.stdout);
+    let many = "for i in {1..60}; do sleep 1 & done; wait; echo end";
+    let forks = host.run(&session, &host.spec(many));
+    assert!(forks.stdout.contains("Resource temporarily unavailable"), "{}", forks.stdout);
+}

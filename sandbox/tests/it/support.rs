@@ -1,0 +1,211 @@
+//! A host for tests: a launcher in a folder of its own, sessions, and runs.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use airlock_sandbox::env::{EnvRequest, build_env};
+use airlock_sandbox::{
+    Cause, Config, Ended, Folders, HostIds, LaunchSpec, Launcher, Limits, Network, Profile, Running, Session,
+    Shape, Shell, Stdin, UidIsolation, WORKSPACE,
+};
+use tempfile::TempDir;
+
+pub(crate) const BWRAP: &str = "/usr/bin/bwrap";
+/// Where the probe is inside.
+pub(crate) const PROBE: &str = "/run/probe";
+
+static NEXT_ID: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) struct Host {
+    pub(crate) folder: TempDir,
+    pub(crate) launcher: Launcher,
+    pub(crate) profile: Profile,
+    pub(crate) limits: Limits,
+    /// The probe on the host, for controls.
+    pub(crate) probe: PathBuf,
+}
+
+pub(crate) struct Output {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) ended: Ended,
+}
+
+impl Host {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // Nobody but the runner enters it: sessions reach their own by mounts.
+        fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
+        let probe = folder.path().join("probe");
+        fs::copy(env!("CARGO_BIN_EXE_airlock-probe"), &probe).unwrap();
+        let launcher = Launcher::new(Config {
+            bwrap: BWRAP.into(),
+            state: folder.path().join("state"),
+            uid_isolation: UidIsolation::detect(),
+        })
+        .unwrap();
+        let profile = Profile::minimal().with_bind(&probe, PROBE);
+        Self { folder, launcher, profile, limits: Limits::default(), probe }
+    }
+
+    pub(crate) fn ids(&self) -> Option<HostIds> {
+        let next = 300_000 + NEXT_ID.fetch_add(1, Ordering::SeqCst);
+        (self.launcher.uid_isolation() == UidIsolation::PerSession)
+            .then_some(HostIds { uid: next, gid: next })
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        let ids = self.ids();
+        let parent = self.folder.path().join("sessions");
+        fs::create_dir_all(&parent).unwrap();
+        fs::set_permissions(&parent, PermissionsExt::from_mode(0o700)).unwrap();
+        let folders = Folders::create(&parent, ids).unwrap();
+        Session { folders, ids, net: Some(self.launcher.session_net(ids).unwrap()) }
+    }
+
+    pub(crate) fn spec(&self, command: impl AsRef<[u8]>) -> LaunchSpec {
+        let shape = Shape { read_only: false, network: Network::SessionLoopback };
+        LaunchSpec {
+            command: command.as_ref().to_vec(),
+            shell: Shell::Bash,
+            cwd: WORKSPACE.into(),
+            env: self.env(false),
+            shape,
+            separate_stderr: false,
+            stdin: Stdin::Null,
+        }
+    }
+
+    pub(crate) fn read_only_spec(&self, command: impl AsRef<[u8]>) -> LaunchSpec {
+        LaunchSpec {
+            shape: Shape { read_only: true, network: Network::Empty },
+            env: self.env(true),
+            ..self.spec(command)
+        }
+    }
+
+    fn env(&self, read_only: bool) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+        build_env(&EnvRequest {
+            profile: &self.profile,
+            session_id: "test",
+            session: &[],
+            request: &[],
+            traceparent: None,
+            read_only,
+        })
+        .unwrap()
+    }
+
+    pub(crate) fn start(&self, session: &Session, spec: &LaunchSpec) -> Running {
+        match self.launcher.start(&self.profile, session, &self.limits, spec) {
+            Ok(running) => running,
+            Err(error) => panic!("{}: {error}", error.step()),
+        }
+    }
+
+    pub(crate) fn run(&self, session: &Session, spec: &LaunchSpec) -> Output {
+        finish(self.start(session, spec))
+    }
+
+    /// One command in a session of its own.
+    pub(crate) fn sh(&self, command: impl AsRef<[u8]>) -> Output {
+        self.run(&self.session(), &self.spec(command))
+    }
+
+    /// The probe, inside.
+    pub(crate) fn probe_in(&self, session: &Session, spec: &LaunchSpec) -> Findings {
+        let output = self.run(session, spec);
+        assert_eq!(output.ended.cause, Cause::Exited(0), "{}", output.stdout);
+        Findings::parse(&output.stdout)
+    }
+
+    /// The probe in a session of its own, writable and with the session's net.
+    pub(crate) fn probe(&self, words: &str) -> Findings {
+        self.probe_in(&self.session(), &self.spec(format!("{PROBE} {words}")))
+    }
+
+    /// The probe outside: the control.
+    pub(crate) fn control(&self, words: &[&str]) -> Findings {
+        control(Command::new(&self.probe).args(words))
+    }
+}
+
+pub(crate) fn control(command: &mut Command) -> Findings {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Findings::parse(&String::from_utf8(output.stdout).unwrap())
+}
+
+pub(crate) fn read_to_end(file: impl Into<std::os::fd::OwnedFd>) -> String {
+    let mut bytes = Vec::new();
+    File::from(file.into()).read_to_end(&mut bytes).unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+pub(crate) fn finish(running: Running) -> Output {
+    let stderr = running.streams.stderr;
+    let errors = std::thread::spawn(move || stderr.map(read_to_end).unwrap_or_default());
+    let stdout = read_to_end(running.streams.stdout);
+    Output { stdout, stderr: errors.join().unwrap(), ended: running.waiter.wait() }
+}
+
+/// What the probe found.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    pub(crate) reached: bool,
+    pub(crate) ways: Vec<(String, bool, String)>,
+}
+
+impl Findings {
+    fn parse(text: &str) -> Self {
+        let value: serde_json::Value =
+            serde_json::from_str(text.trim()).unwrap_or_else(|error| panic!("{error} in `{text}`"));
+        let ways = value["ways"].as_array().unwrap().iter().map(|way| {
+            let text = |name: &str| way[name].as_str().unwrap().to_owned();
+            (text("way"), way["reached"].as_bool().unwrap(), text("detail"))
+        });
+        Self { reached: value["reached"].as_bool().unwrap(), ways: ways.collect() }
+    }
+
+    /// Nothing worked, and at least `ways` ways were tried.
+    #[track_caller]
+    pub(crate) fn assert_out_of_reach(&self, ways: usize) {
+        assert!(!self.reached, "{:#?}", self.ways);
+        assert!(self.ways.len() >= ways, "too few ways were tried: {:#?}", self.ways);
+    }
+
+    /// Something worked: the layer is what makes the difference.
+    #[track_caller]
+    pub(crate) fn assert_reached(&self) {
+        assert!(self.reached, "the control failed, so the test proves nothing: {:#?}", self.ways);
+    }
+}
+
+/// The processes of the host whose command line holds `mark`.
+pub(crate) fn host_processes(mark: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let numbered = entries
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().parse::<u32>().is_ok()));
+    numbered.filter(|path| command_line(path).contains(mark)).collect()
+}
+
+fn command_line(process: &Path) -> String {
+    let bytes = fs::read(process.join("cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// Waits until `condition` holds; fails after ten seconds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    for _ in 0..1000 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("not within ten seconds: {what}");
+}

@@ -1,1 +1,6 @@
-//! placeholder
+//! Airlock's worker: it dials the servers, keeps sessions, runs jobs in sandboxes, keeps their output.
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod journal;

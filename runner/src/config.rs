@@ -1,0 +1,318 @@
+//! The runner's configuration: TOML, typed, every limit named, checked across its fields at the start.
+//!
+//! Looks at no file but its own; whether certificates and bases are there is found where they are used.
+
+mod check;
+mod defaults;
+mod duration;
+mod error;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use airlock_proto::domain::{NetworkMode, RunnerId};
+use serde::Deserialize;
+
+pub use error::{ConfigError, Problem};
+
+/// Everything that can be set.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunnerConfig {
+    /// The name under which servers know this runner: 1 to 63 of `a-z A-Z 0-9 . _ -`.
+    pub runner_id: String,
+    /// The runner's own folder: sessions, journal, kept output. One runner at a time uses it.
+    pub state_dir: PathBuf,
+    /// Commands at once.
+    #[serde(default = "defaults::slots")]
+    pub slots: u32,
+    /// bubblewrap, as an absolute path.
+    #[serde(default = "defaults::bwrap")]
+    pub bwrap: PathBuf,
+    /// The servers to dial, each of them.
+    #[serde(default, rename = "server")]
+    pub servers: Vec<ServerConfig>,
+    /// Folders that sessions can begin with a copy of, by name.
+    #[serde(default)]
+    pub bases: BTreeMap<String, PathBuf>,
+    /// What servers can place by.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// The host uids, and gids of the same numbers, from which each session gets one of its own. No
+    /// other runner or account of this host may use them. Only a runner with uid 0 can use it.
+    #[serde(default)]
+    pub uids: UidConfig,
+    /// What no server can widen.
+    #[serde(default)]
+    pub floor: FloorConfig,
+    /// The runner's named limits.
+    #[serde(default)]
+    pub limits: LimitsConfig,
+    /// The pace at which lost servers are dialled again.
+    #[serde(default)]
+    pub reconnect: ReconnectConfig,
+    /// Kept output.
+    #[serde(default)]
+    pub spool: SpoolConfig,
+    /// The orderly end of the process.
+    #[serde(default)]
+    pub drain: DrainConfig,
+    /// Traces, metrics and logs.
+    #[serde(default)]
+    pub telemetry: TelemetryConfig,
+}
+
+/// One server to dial.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerConfig {
+    /// `https://host:port`; `http://` only with `insecure_loopback`.
+    pub endpoint: String,
+    /// The name its certificate must carry; one of `floor.servers`.
+    pub server_name: Option<String>,
+    /// The certificates that may have signed the server's, PEM.
+    pub ca: Option<PathBuf>,
+    /// The runner's certificate, PEM.
+    pub cert: Option<PathBuf>,
+    /// The runner's key, PEM.
+    pub key: Option<PathBuf>,
+    /// Plain text and no identity, to an address of the loopback only.
+    #[serde(default)]
+    pub insecure_loopback: bool,
+}
+
+/// See [`RunnerConfig::uids`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UidConfig {
+    /// The first of them.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// What the runner accepts at most, whatever a server says.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FloorConfig {
+    /// Folders of the host of which a profile may show itself or a part read-only, besides the system's
+    /// minimal root. Links are resolved before they are compared.
+    pub bind_sources: Vec<PathBuf>,
+    /// Kinds of network that a profile may give.
+    pub networks: Vec<NetworkName>,
+    /// Whether a command may run outside the sandbox. This version cannot, and refuses `true`.
+    pub unsandboxed: bool,
+    /// The names of server certificates that are obeyed.
+    pub servers: Vec<String>,
+    /// Wall time of one command.
+    #[serde(with = "duration")]
+    pub max_timeout: Duration,
+    /// Between SIGTERM and SIGKILL.
+    #[serde(with = "duration")]
+    pub max_grace: Duration,
+    /// Descriptors per process.
+    pub max_open_files: u32,
+    /// Processes and threads of one sandbox.
+    pub max_processes: u32,
+    /// Bytes of one file.
+    pub max_file_bytes: u64,
+    /// Bytes of output kept per stream.
+    pub max_output_bytes: u64,
+    /// Bytes of a read-only command's private folder for temporary files.
+    pub max_private_tmp_bytes: u64,
+}
+
+/// A kind of network, by its name in the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkName {
+    /// The session's own loopback and nothing else.
+    Loopback,
+}
+
+impl NetworkName {
+    /// Whether this is the name of `mode`.
+    #[must_use]
+    pub fn names(self, mode: NetworkMode) -> bool {
+        match (self, mode) {
+            (Self::Loopback, NetworkMode::Loopback) => true,
+        }
+    }
+}
+
+/// The runner's named limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Sessions at once.
+    pub sessions: u32,
+    /// Bytes of all kept output together.
+    pub spool_total_bytes: u64,
+    /// Bytes that must be free under `state_dir` for a job to be accepted.
+    pub disk_reserve_bytes: u64,
+    /// Bytes copied from a base folder into one session.
+    pub base_bytes: u64,
+    /// Files and folders copied from a base folder into one session.
+    pub base_entries: u64,
+    /// Jobs that no server has told the runner to forget.
+    pub jobs_kept: u32,
+    /// Forgotten jobs whose ids are still refused. The oldest go first.
+    pub ids_remembered: u32,
+    /// Output streams at once, per server.
+    pub output_streams: u32,
+    /// Messages that wait to be sent on one link; over it the link is made anew.
+    pub link_queue: u32,
+    /// How long a sandbox may take to start.
+    #[serde(with = "duration")]
+    pub start_timeout: Duration,
+    /// How long a dial may take, the server's answer to it included.
+    #[serde(with = "duration")]
+    pub dial_timeout: Duration,
+    /// The shortest heartbeat interval taken from a server.
+    #[serde(with = "duration")]
+    pub heartbeat_min: Duration,
+    /// The longest heartbeat interval taken from a server.
+    #[serde(with = "duration")]
+    pub heartbeat_max: Duration,
+    /// The longest `link_grace` taken from a server.
+    #[serde(with = "duration")]
+    pub link_grace_max: Duration,
+}
+
+/// The pace at which lost servers are dialled again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReconnectConfig {
+    /// The first wait; each further one is twice as long, and each is shortened by up to a half at random.
+    #[serde(with = "duration")]
+    pub first: Duration,
+    /// The longest wait.
+    #[serde(with = "duration")]
+    pub max: Duration,
+    /// The wait after a server said no (another protocol version, not a runner of its).
+    #[serde(with = "duration")]
+    pub refused: Duration,
+}
+
+/// Kept output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpoolConfig {
+    /// How long an ended job and its output are kept for a server that has not taken them, counted from
+    /// the job's end or the runner's start, whichever is later.
+    #[serde(with = "duration")]
+    pub keep: Duration,
+}
+
+/// The orderly end of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DrainConfig {
+    /// How long running commands may go on.
+    #[serde(with = "duration")]
+    pub grace: Duration,
+    /// How long servers may take to fetch the output of what has ended.
+    #[serde(with = "duration")]
+    pub handover: Duration,
+}
+
+/// Traces, metrics and logs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TelemetryConfig {
+    /// An OTLP collector's gRPC endpoint; none: nothing is exported.
+    pub otlp_endpoint: Option<String>,
+    /// How long the last export may take when the process ends.
+    #[serde(with = "duration")]
+    pub flush_timeout: Duration,
+    /// What is logged, such as `info` or `airlock_runner=debug`.
+    pub log: String,
+    /// JSON lines instead of text.
+    pub log_json: bool,
+}
+
+impl RunnerConfig {
+    /// A configuration with every default, for one server.
+    #[must_use]
+    pub fn new(runner_id: impl Into<String>, state_dir: impl Into<PathBuf>, server: ServerConfig) -> Self {
+        let floor =
+            FloorConfig { servers: server.server_name.iter().cloned().collect(), ..FloorConfig::default() };
+        Self {
+            runner_id: runner_id.into(),
+            state_dir: state_dir.into(),
+            slots: defaults::slots(),
+            bwrap: defaults::bwrap(),
+            servers: vec![server],
+            bases: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            uids: UidConfig::default(),
+            floor,
+            limits: LimitsConfig::default(),
+            reconnect: ReconnectConfig::default(),
+            spool: SpoolConfig::default(),
+            drain: DrainConfig::default(),
+            telemetry: TelemetryConfig::default(),
+        }
+    }
+
+    /// Reads and checks the file.
+    ///
+    /// # Errors
+    /// Every problem found, each with file, line, what is wrong and what to do.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            ConfigError::one(
+                path,
+                None,
+                format!("cannot be read: {error}"),
+                "name a file that the runner may read",
+            )
+        })?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads and checks text that stands in `path`.
+    ///
+    /// # Errors
+    /// As [`RunnerConfig::load`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let config: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| error::line_of(text, span.start));
+            let what = error.message().replace('\n', " ");
+            ConfigError::one(path, line, what, "see deploy/runner.toml for every field and its form")
+        })?;
+        let problems = check::problems(&config);
+        if problems.is_empty() {
+            return Ok(config);
+        }
+        Err(ConfigError::located(path, text, problems))
+    }
+
+    /// Checks a configuration that was put together by a program.
+    ///
+    /// # Errors
+    /// As [`RunnerConfig::load`], without lines.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let problems = check::problems(self);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(ConfigError::located(Path::new("runner configuration"), "", problems))
+    }
+
+    /// The runner's name.
+    ///
+    /// # Errors
+    /// If it is not of the right form.
+    pub fn id(&self) -> Result<RunnerId, ConfigError> {
+        self.runner_id.parse().map_err(|error: airlock_proto::domain::IdError| {
+            ConfigError::one(Path::new("runner configuration"), None, error.to_string(), check::ID_CURE)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! What holds between the fields, and the bounds of each.
+
+use std::{
+    net::IpAddr,
+    path::{Component, Path, PathBuf},
+    time::Duration,
+};
+
+use airlock_proto::{domain::RunnerId, limits as contract};
+use airlock_sandbox::UidRange;
+
+use super::{RunnerConfig, ServerConfig, error::Found};
+
+pub(super) const ID_CURE: &str = "use 1 to 63 of a-z A-Z 0-9 . _ -";
+
+/// Three threads per command at most wait for it; the runtime has 512 for such work.
+const MAX_SLOTS: u32 = 128;
+
+struct Problems(Vec<Found>);
+
+impl Problems {
+    fn unless(&mut self, holds: bool, field: &str, what: &str, cure: &'static str) {
+        if !holds {
+            self.0.push(Found { field: field.to_owned(), what: what.to_owned(), cure });
+        }
+    }
+}
+
+pub(super) fn problems(config: &RunnerConfig) -> Vec<Found> {
+    let mut found = Problems(Vec::new());
+    identity(&mut found, config);
+    servers(&mut found, config);
+    folders(&mut found, config);
+    limits(&mut found, config);
+    floor(&mut found, config);
+    found.0
+}
+
+fn identity(found: &mut Problems, config: &RunnerConfig) {
+    let id = config.runner_id.parse::<RunnerId>();
+    found.unless(id.is_ok(), "runner_id", "is not a runner's name", ID_CURE);
+    let slots = (1..=MAX_SLOTS).contains(&config.slots);
+    found.unless(slots, "slots", "is not from 1 to 128", "use about two for each processor");
+    let uids = UidRange::new(config.uids.first, config.uids.count).is_some();
+    found.unless(
+        uids,
+        "uids",
+        "is empty, holds 0 or reaches the highest ids",
+        "use a range that no account has",
+    );
+    let labels_fit = config.labels.len() <= contract::LABELS
+        && config.labels.iter().all(|(key, value)| {
+            (1..=contract::LABEL_KEY_BYTES).contains(&key.len()) && value.len() <= contract::LABEL_VALUE_BYTES
+        });
+    found.unless(
+        labels_fit,
+        "labels",
+        "is more or longer than labels may be",
+        "use at most 32, keys of 1 to 63 bytes, values of 255",
+    );
+    let sessions = config.limits.sessions <= config.uids.count;
+    found.unless(
+        sessions,
+        "limits.sessions",
+        "is more than `uids.count`",
+        "give each session a uid of its own",
+    );
+}
+
+fn servers(found: &mut Problems, config: &RunnerConfig) {
+    found.unless(!config.servers.is_empty(), "server", "is missing", "name at least one [[server]]");
+    for (index, server) in config.servers.iter().enumerate() {
+        let field = |name: &str| format!("server.{index}.{name}");
+        if server.insecure_loopback {
+            let loopback = loopback(&server.endpoint);
+            found.unless(
+                loopback,
+                &field("endpoint"),
+                "is not http:// to an address of the loopback",
+                "use http://127.0.0.1:PORT, or TLS",
+            );
+            continue;
+        }
+        let https = server.endpoint.starts_with("https://")
+            && server.endpoint.parse::<tonic::transport::Uri>().is_ok();
+        found.unless(
+            https,
+            &field("endpoint"),
+            "is not https://host:port",
+            "use TLS, or insecure_loopback on the loopback",
+        );
+        for (name, given) in files(server) {
+            found.unless(given, &field(name), "is missing", "TLS needs ca, cert and key");
+        }
+        match &server.server_name {
+            None => found.unless(
+                false,
+                &field("server_name"),
+                "is missing",
+                "name what the server's certificate carries",
+            ),
+            Some(name) => {
+                let allowed = config.floor.servers.contains(name);
+                found.unless(
+                    allowed,
+                    &field("server_name"),
+                    "is not one of `floor.servers`",
+                    "add it there if this server may be obeyed",
+                );
+            }
+        }
+    }
+}
+
+fn files(server: &ServerConfig) -> [(&'static str, bool); 3] {
+    [("ca", server.ca.is_some()), ("cert", server.cert.is_some()), ("key", server.key.is_some())]
+}
+
+fn loopback(endpoint: &str) -> bool {
+    let Ok(uri) = endpoint.parse::<tonic::transport::Uri>() else { return false };
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    uri.scheme_str() == Some("http") && host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+fn plain_absolute(path: &Path) -> bool {
+    path.is_absolute()
+        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+}
+
+fn folders(found: &mut Problems, config: &RunnerConfig) {
+    const CURE: &str = "use an absolute path without `..`";
+    found.unless(plain_absolute(&config.state_dir), "state_dir", "is not an absolute path", CURE);
+    found.unless(plain_absolute(&config.bwrap), "bwrap", "is not an absolute path", CURE);
+    for (name, path) in &config.bases {
+        let field = format!("bases.{name}");
+        let fits = (1..=contract::NAME_BYTES).contains(&name.len());
+        found.unless(fits, &field, "has a name that is empty or too long", "use 1 to 128 bytes");
+        found.unless(plain_absolute(path), &field, "is not an absolute path", CURE);
+        let apart = !path.starts_with(&config.state_dir) && !config.state_dir.starts_with(path);
+        found.unless(apart, &field, "and `state_dir` hold each other", "keep the runner's state apart");
+    }
+}
+
+fn limits(found: &mut Problems, config: &RunnerConfig) {
+    let limits = &config.limits;
+    const ZERO: &str = "use at least 1";
+    for (name, value) in [
+        ("sessions", u64::from(limits.sessions)),
+        ("jobs_kept", u64::from(limits.jobs_kept)),
+        ("output_streams", u64::from(limits.output_streams)),
+        ("base_bytes", limits.base_bytes),
+        ("base_entries", limits.base_entries),
+    ] {
+        found.unless(value > 0, &format!("limits.{name}"), "is 0", ZERO);
+    }
+    let jobs = limits.jobs_kept >= config.slots;
+    found.unless(jobs, "limits.jobs_kept", "is less than `slots`", "keep at least what can run");
+    let queue = limits.link_queue >= 16;
+    found.unless(queue, "limits.link_queue", "is less than 16", "a link needs room for a burst of reports");
+    let room = limits.spool_total_bytes >= config.floor.max_output_bytes;
+    found.unless(
+        room,
+        "limits.spool_total_bytes",
+        "is less than `floor.max_output_bytes`",
+        "make room for the output of at least one command",
+    );
+    for (name, value) in [
+        ("limits.start_timeout", limits.start_timeout),
+        ("limits.dial_timeout", limits.dial_timeout),
+        ("limits.heartbeat_min", limits.heartbeat_min),
+        ("reconnect.first", config.reconnect.first),
+        ("reconnect.refused", config.reconnect.refused),
+        ("floor.max_timeout", config.floor.max_timeout),
+    ] {
+        let fits = value >= Duration::from_millis(1);
+        found.unless(fits, name, "is less than a millisecond", "use a duration such as `5s`");
+    }
+    let heartbeats = limits.heartbeat_min <= limits.heartbeat_max;
+    found.unless(heartbeats, "limits.heartbeat_max", "is less than `limits.heartbeat_min`", "exchange them");
+    let back_off = config.reconnect.first <= config.reconnect.max;
+    found.unless(back_off, "reconnect.max", "is less than `reconnect.first`", "exchange them");
+}
+
+fn floor(found: &mut Problems, config: &RunnerConfig) {
+    let floor = &config.floor;
+    found.unless(
+        !floor.unsandboxed,
+        "floor.unsandboxed",
+        "is true",
+        "this version runs nothing outside the sandbox",
+    );
+    found.unless(
+        floor.max_output_bytes >= 8 << 10,
+        "floor.max_output_bytes",
+        "is less than 8 KiB",
+        "keep at least that of an output",
+    );
+    let hides =
+        |source: &PathBuf| !config.state_dir.starts_with(source) && !source.starts_with(&config.state_dir);
+    for (index, source) in floor.bind_sources.iter().enumerate() {
+        let field = format!("floor.bind_sources.{index}");
+        found.unless(
+            plain_absolute(source),
+            &field,
+            "is not an absolute path",
+            "use an absolute path without `..`",
+        );
+        found.unless(hides(source), &field, "would show the runner's `state_dir`", "name narrower folders");
+    }
+}

@@ -1,0 +1,98 @@
+//! The defaults, in one place.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{
+    DrainConfig, FloorConfig, LimitsConfig, NetworkName, ReconnectConfig, SpoolConfig, TelemetryConfig,
+    UidConfig,
+};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = KIB << 10;
+const GIB: u64 = MIB << 10;
+
+pub(super) fn slots() -> u32 {
+    16
+}
+
+pub(super) fn bwrap() -> PathBuf {
+    PathBuf::from("/usr/bin/bwrap")
+}
+
+impl Default for UidConfig {
+    fn default() -> Self {
+        Self { first: 2_000_000, count: 4096 }
+    }
+}
+
+impl Default for FloorConfig {
+    fn default() -> Self {
+        Self {
+            bind_sources: Vec::new(),
+            networks: vec![NetworkName::Loopback],
+            unsandboxed: false,
+            servers: Vec::new(),
+            max_timeout: Duration::from_secs(30 * 60),
+            max_grace: Duration::from_secs(30),
+            max_open_files: 65_536,
+            max_processes: 4096,
+            max_file_bytes: 16 * GIB,
+            max_output_bytes: 64 * MIB,
+            max_private_tmp_bytes: 256 * MIB,
+        }
+    }
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self {
+            sessions: 256,
+            spool_total_bytes: 16 * GIB,
+            disk_reserve_bytes: 256 * MIB,
+            base_bytes: 4 * GIB,
+            base_entries: 500_000,
+            jobs_kept: 20_000,
+            ids_remembered: 200_000,
+            output_streams: 512,
+            link_queue: 4096,
+            start_timeout: Duration::from_secs(10),
+            dial_timeout: Duration::from_secs(10),
+            heartbeat_min: Duration::from_millis(100),
+            heartbeat_max: Duration::from_secs(30),
+            link_grace_max: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+impl Default for ReconnectConfig {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(100),
+            max: Duration::from_secs(5),
+            refused: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Default for SpoolConfig {
+    fn default() -> Self {
+        Self { keep: Duration::from_secs(24 * 3600) }
+    }
+}
+
+impl Default for DrainConfig {
+    fn default() -> Self {
+        Self { grace: Duration::from_secs(20), handover: Duration::from_secs(5) }
+    }
+}
+
+impl Default for TelemetryConfig {
+    fn default() -> Self {
+        Self {
+            otlp_endpoint: None,
+            flush_timeout: Duration::from_secs(5),
+            log: "info".to_owned(),
+            log_json: false,
+        }
+    }
+}

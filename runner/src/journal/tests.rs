@@ -1,0 +1,143 @@
+//! What the journal must remember, whatever cuts it short.
+
+use airlock_proto::domain::{Cause, Started};
+
+use super::*;
+
+const BOOT: &str = "boot-1";
+
+fn open(dir: &Path) -> Journal {
+    Journal::open(dir, BOOT, 100).unwrap()
+}
+
+fn refused(reason: &str) -> ExecutionResult {
+    ExecutionResult::not_started(Cause::Refused { reason: reason.to_owned(), message: String::new() })
+}
+
+fn ended() -> ExecutionResult {
+    let mut result = ExecutionResult::not_started(Cause::Exited { code: 7 });
+    result.started = Started::Yes;
+    result.stdout_bytes = 12;
+    result
+}
+
+/// A journal with one job of each phase, and their ids in order.
+fn one_of_each(dir: &Path) -> [ExecutionId; 5] {
+    let mut journal = open(dir);
+    let epoch = Epoch::new();
+    journal.begin(epoch).unwrap();
+    journal.told().unwrap();
+    let ids = [(); 5].map(|()| ExecutionId::new());
+    let session = SessionId::new();
+    for id in &ids[1..] {
+        journal.accept(*id, 1, epoch, session).unwrap();
+    }
+    journal.refuse(ids[0], 2, epoch, &refused("floor")).unwrap();
+    journal.running(ids[2]).unwrap();
+    journal.end(ids[3], false, &ended()).unwrap();
+    journal.forget(ids[4]).unwrap();
+    ids
+}
+
+#[test]
+fn everything_written_is_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let ids = one_of_each(dir.path());
+    let journal = open(dir.path());
+    assert!(journal.intact());
+    assert_eq!(journal.job(&ids[0]).unwrap().phase, Phase::Refused(refused("floor")));
+    assert_eq!(journal.job(&ids[0]).unwrap().attempt, 2);
+    assert_eq!(journal.job(&ids[1]).unwrap().phase, Phase::Accepted);
+    assert_eq!(journal.job(&ids[2]).unwrap().phase, Phase::Running);
+    assert_eq!(journal.job(&ids[3]).unwrap().phase, Phase::Ended(ended()));
+    assert!(journal.job(&ids[4]).is_none());
+    assert!(journal.was_forgotten(&ids[4]));
+    assert_eq!(journal.jobs().count(), 4);
+}
+
+#[test]
+fn a_journal_cut_at_any_byte_holds_a_prefix_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    one_of_each(dir.path());
+    let whole = std::fs::read(dir.path().join("journal")).unwrap();
+    let mut most = 0;
+    for cut in 0..=whole.len() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("journal"), &whole[..cut]).unwrap();
+        let jobs = {
+            let mut journal = open(dir.path());
+            let before = journal.jobs().count();
+            assert_eq!(journal.intact(), journal.state.boot.as_ref().is_some_and(|boot| boot.intact));
+            journal.accept(ExecutionId::new(), 1, Epoch::new(), SessionId::new()).unwrap();
+            before
+        };
+        assert_eq!(open(dir.path()).jobs().count(), jobs + 1, "cut at {cut}");
+        most = most.max(jobs);
+    }
+    // Before the last entry, which forgets one, there are five.
+    assert_eq!(most, 5);
+}
+
+#[test]
+fn a_changed_byte_is_damage_and_is_not_believed() {
+    let dir = tempfile::tempdir().unwrap();
+    one_of_each(dir.path());
+    let path = dir.path().join("journal");
+    let whole = std::fs::read(&path).unwrap();
+    for at in [0, 3, 5, 20, whole.len() / 2] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x40;
+        std::fs::write(&path, &bytes).unwrap();
+        let journal = open(dir.path());
+        assert!(!journal.intact(), "byte {at}");
+        assert!(journal.jobs().count() < 5);
+    }
+}
+
+#[test]
+fn another_boot_or_a_new_journal_cannot_vouch_until_all_were_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut new = open(dir.path());
+    assert!(!new.intact());
+    new.begin(Epoch::new()).unwrap();
+    drop(new);
+
+    let mut untold = open(dir.path());
+    assert!(!untold.intact(), "nobody was told yet");
+    untold.begin(Epoch::new()).unwrap();
+    untold.told().unwrap();
+    drop(untold);
+
+    assert!(open(dir.path()).intact());
+    let mut other = Journal::open(dir.path(), "boot-2", 100).unwrap();
+    assert!(!other.intact());
+    other.begin(Epoch::new()).unwrap();
+    drop(other);
+    assert!(!Journal::open(dir.path(), "boot-2", 100).unwrap().intact());
+}
+
+#[test]
+fn rewriting_keeps_the_state_and_bounds_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let ids = one_of_each(dir.path());
+    let mut journal = open(dir.path());
+    let epoch = Epoch::new();
+    let mut last = None;
+    for _ in 0..20_000 {
+        let id = ExecutionId::new();
+        journal.accept(id, 1, epoch, SessionId::new()).unwrap();
+        journal.running(id).unwrap();
+        journal.end(id, false, &ended()).unwrap();
+        journal.forget(id).unwrap();
+        last = Some(id);
+    }
+    assert!(journal.file.len() <= COMPACT_AFTER_BYTES + 4096);
+    let before: Vec<_> = journal.jobs().map(|(id, job)| (*id, job.clone())).collect();
+    drop(journal);
+    let journal = open(dir.path());
+    assert_eq!(journal.jobs().map(|(id, job)| (*id, job.clone())).collect::<Vec<_>>(), before);
+    assert!(journal.intact());
+    assert!(journal.was_forgotten(&last.unwrap()));
+    assert!(!journal.was_forgotten(&ids[4]), "only the latest hundred are remembered");
+    assert!(!dir.path().join("journal.new").exists());
+}

@@ -5,14 +5,18 @@
 //! store's.
 
 use airlock_proto::domain::{
-    ApprovalId, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, OutputState,
-    RunnerId, SessionId,
+    ApprovalId, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, OutputState, RunnerId,
+    SessionId,
 };
 
 use crate::model::{
-    ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, Micros,
-    RunnerRecord, SessionRecord, SessionState, StateChange,
+    ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, Micros, RunnerRecord,
+    SessionRecord, SessionState, StateChange,
 };
+
+mod page;
+pub mod sqlite;
+mod step;
 
 /// Why a step was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -157,8 +161,8 @@ pub struct NewExecution {
 /// new approval, and a change of owner. A renewed lease of the same owner, a decision, a request to
 /// end, and the place of the output alone leave the version as it is: each is set by itself, so that
 /// none can be lost to another. Outside `STARTING` and `RUNNING` there is no link. Whatever leaves
-/// `PENDING_APPROVAL` withdraws an approval that is still open. A `FINISHED` execution takes only
-/// `output`.
+/// `PENDING_APPROVAL` withdraws an approval that is still open. An offer and `STARTING` go together. A
+/// `FINISHED` execution takes only a lease and an output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transition {
     /// The new state; must be one that may follow, or equal for a change of link alone.
@@ -219,44 +223,79 @@ pub trait Store: Send + Sync {
     /// One session, of any tenant.
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError>;
     /// Sessions, newest first.
-    async fn sessions(&self, query: &SessionQuery, page: &PageQuery) -> Result<Page<SessionRecord>, StoreError>;
+    async fn sessions(
+        &self,
+        query: &SessionQuery,
+        page: &PageQuery,
+    ) -> Result<Page<SessionRecord>, StoreError>;
     /// Sessions of one tenant that are `OPENING`, `OPEN` or `CLOSING`.
     async fn live_session_count(&self, tenant: &str) -> Result<u64, StoreError>;
     /// Changes a session if its version is still `version`. A use (`last_used`) leaves the version as
     /// it is; a directory that a result moves raises it.
-    async fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Result<Cas<SessionRecord>, StoreError>;
+    async fn change_session(
+        &self,
+        id: SessionId,
+        version: u64,
+        change: &SessionChange,
+    ) -> Result<Cas<SessionRecord>, StoreError>;
     /// `OPEN` sessions without a live execution whose idle time-out is over.
     async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError>;
 
     /// Adds an execution with its audit entry, unless its key was used.
     async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError>;
     /// The execution made with this key, if any.
-    async fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Result<Option<ExecutionRecord>, StoreError>;
+    async fn execution_by_request(
+        &self,
+        tenant: &str,
+        principal: &str,
+        request_id: &str,
+    ) -> Result<Option<ExecutionRecord>, StoreError>;
     /// One execution, of any tenant.
     async fn execution(&self, id: ExecutionId) -> Result<Option<ExecutionRecord>, StoreError>;
     /// Executions, newest first.
-    async fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Result<Page<ExecutionRecord>, StoreError>;
+    async fn executions(
+        &self,
+        query: &ExecutionQuery,
+        page: &PageQuery,
+    ) -> Result<Page<ExecutionRecord>, StoreError>;
     /// Executions of a tenant that are not `FINISHED`.
     async fn live_execution_count(&self, tenant: &str) -> Result<u64, StoreError>;
     /// Takes a step if the version is still `version`. [`StoreError::Refused`] if the version is right
     /// and the step is not one of the closed table, or `FINISHED` and a result do not come together.
-    async fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Result<Cas<ExecutionRecord>, StoreError>;
+    async fn transition(
+        &self,
+        id: ExecutionId,
+        version: u64,
+        step: &Transition,
+    ) -> Result<Cas<ExecutionRecord>, StoreError>;
     /// Changes only where the output is; not a change of state. Nothing happens without such a row.
     async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError>;
     /// Renews the lease of every execution that `server_id` drives and that is not `FINISHED`; how many.
     async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError>;
     /// The steps of an execution's life after `version`, in order; at most
     /// [`STATE_CHANGES_AT_ONCE`], so ask again after the last.
-    async fn state_changes(&self, id: ExecutionId, after_version: u64) -> Result<Vec<StateChange>, StoreError>;
+    async fn state_changes(
+        &self,
+        id: ExecutionId,
+        after_version: u64,
+    ) -> Result<Vec<StateChange>, StoreError>;
 
     /// One approval, of any tenant.
     async fn approval(&self, id: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError>;
     /// Approvals, oldest first.
-    async fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Result<Page<ApprovalRecord>, StoreError>;
+    async fn approvals(
+        &self,
+        query: &ApprovalQuery,
+        page: &PageQuery,
+    ) -> Result<Page<ApprovalRecord>, StoreError>;
     /// Answers an approval; the execution is not touched. [`Cas::Stale`] if it is no longer open, if it
     /// is allowed or denied after its time (it is `OPEN` then, until somebody answers `Expired`), or if
     /// it is answered `Expired` before.
-    async fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Result<Cas<ApprovalRecord>, StoreError>;
+    async fn answer_approval(
+        &self,
+        id: ApprovalId,
+        answer: &ApprovalAnswer,
+    ) -> Result<Cas<ApprovalRecord>, StoreError>;
     /// Open approvals whose time is over.
     async fn expired_approvals(&self, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError>;
 
@@ -271,7 +310,8 @@ pub trait Store: Send + Sync {
     /// Notes that `server_id` no longer has the link of this runner's epoch.
     async fn unlink_runner(&self, id: &RunnerId, epoch: Epoch, server_id: &str) -> Result<(), StoreError>;
 
-    /// Audit entries in order, from `after_sequence` on.
+    /// Audit entries in order, those after `after_sequence`. Fewer than `at_most` where they are large;
+    /// none only at the end.
     async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError>;
     /// Ends with everything written.
     async fn close(&self);

@@ -1,0 +1,243 @@
+//! The store in a SQLite file: the embedded default, for one server.
+//!
+//! One connection writes, in `BEGIN IMMEDIATE` transactions; a few others read. Each method is one
+//! transaction or one statement; what is dropped midway is rolled back. Other processes that want to
+//! write are kept out by a lock file.
+
+mod approvals;
+mod audit;
+mod errors;
+mod executions;
+mod json;
+mod lists;
+mod names;
+mod open;
+mod rows;
+mod runners;
+mod sessions;
+mod transition;
+
+use std::{fs::File, path::Path, sync::Arc, time::Duration};
+
+use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RunnerId, SessionId};
+use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
+
+use super::{
+    ApprovalAnswer, ApprovalQuery, Cas, Created, Durability, ExecutionQuery, NewExecution, Page, PageQuery,
+    SessionChange, SessionQuery, Store, StoreError, Transition,
+};
+use crate::model::{
+    ApprovalRecord, AuditRecord, ExecutionRecord, Micros, RunnerRecord, SessionRecord, StateChange,
+};
+
+/// How a store file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// What a committed step survives.
+    pub durability: Durability,
+    /// Connections that read; one more writes. At least 1.
+    pub readers: u32,
+    /// How long SQLite waits for a lock on the file (a back-up may hold one).
+    pub busy_timeout: Duration,
+    /// How long a call waits for a free connection before it is [`StoreError::Unavailable`].
+    pub acquire_timeout: Duration,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Process,
+            readers: 4,
+            busy_timeout: Duration::from_secs(5),
+            acquire_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The store in a SQLite file.
+#[derive(Debug)]
+pub struct SqliteStore {
+    write: SqlitePool,
+    read: SqlitePool,
+    /// Held as long as the store is open.
+    _lock: File,
+}
+
+type Tx = Transaction<'static, Sqlite>;
+
+impl SqliteStore {
+    /// Opens the store in the file `path`, which is made (for its owner alone) if it is missing; its
+    /// folder must be there. Missing migrations are applied.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the file cannot be opened or another process has it open,
+    /// [`StoreError::Corrupt`] if it is no store, [`StoreError::Newer`] if it is a later version's.
+    pub async fn open(path: &Path, options: SqliteOptions) -> Result<Arc<Self>, StoreError> {
+        let lock = open::lock(path)?;
+        open::create_private(path)?;
+        let write = open::writer(path, options).await?;
+        open::migrate(&write).await?;
+        let read = open::readers(path, options);
+        Ok(Arc::new(Self { write, read, _lock: lock }))
+    }
+
+    async fn begin(&self) -> Result<Tx, StoreError> {
+        Ok(self.write.begin_with("BEGIN IMMEDIATE").await?)
+    }
+}
+
+/// SQLite's clock. It stands still within one statement only, so a transaction asks once.
+async fn clock(connection: &mut SqliteConnection) -> Result<Micros, StoreError> {
+    let micros = sqlx::query_scalar("SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)")
+        .fetch_one(connection)
+        .await?;
+    Ok(Micros(micros))
+}
+
+#[async_trait::async_trait]
+impl Store for SqliteStore {
+    async fn now(&self) -> Result<Micros, StoreError> {
+        clock(&mut *self.read.acquire().await?).await
+    }
+
+    async fn create_session(&self, session: SessionRecord) -> Result<Created<SessionRecord>, StoreError> {
+        sessions::create(self.begin().await?, session).await
+    }
+
+    async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
+        sessions::get(&mut *self.read.acquire().await?, id).await
+    }
+
+    async fn sessions(
+        &self,
+        query: &SessionQuery,
+        page: &PageQuery,
+    ) -> Result<Page<SessionRecord>, StoreError> {
+        sessions::list(&self.read, query, page).await
+    }
+
+    async fn live_session_count(&self, tenant: &str) -> Result<u64, StoreError> {
+        sessions::live_count(&self.read, tenant).await
+    }
+
+    async fn change_session(
+        &self,
+        id: SessionId,
+        version: u64,
+        change: &SessionChange,
+    ) -> Result<Cas<SessionRecord>, StoreError> {
+        sessions::change(self.begin().await?, id, version, change).await
+    }
+
+    async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError> {
+        sessions::idle(&self.read, at_most).await
+    }
+
+    async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
+        executions::create(self.begin().await?, new).await
+    }
+
+    async fn execution_by_request(
+        &self,
+        tenant: &str,
+        principal: &str,
+        request_id: &str,
+    ) -> Result<Option<ExecutionRecord>, StoreError> {
+        executions::by_request(&mut *self.read.acquire().await?, tenant, principal, request_id).await
+    }
+
+    async fn execution(&self, id: ExecutionId) -> Result<Option<ExecutionRecord>, StoreError> {
+        executions::get(&mut *self.read.acquire().await?, id).await
+    }
+
+    async fn executions(
+        &self,
+        query: &ExecutionQuery,
+        page: &PageQuery,
+    ) -> Result<Page<ExecutionRecord>, StoreError> {
+        executions::list(&self.read, query, page).await
+    }
+
+    async fn live_execution_count(&self, tenant: &str) -> Result<u64, StoreError> {
+        executions::live_count(&self.read, tenant).await
+    }
+
+    async fn transition(
+        &self,
+        id: ExecutionId,
+        version: u64,
+        step: &Transition,
+    ) -> Result<Cas<ExecutionRecord>, StoreError> {
+        transition::take(self.begin().await?, id, version, step).await
+    }
+
+    async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {
+        transition::set_output(self.begin().await?, id, output).await
+    }
+
+    async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError> {
+        transition::renew_leases(self.begin().await?, server_id, lease_micros).await
+    }
+
+    async fn state_changes(
+        &self,
+        id: ExecutionId,
+        after_version: u64,
+    ) -> Result<Vec<StateChange>, StoreError> {
+        executions::state_changes(&self.read, id, after_version).await
+    }
+
+    async fn approval(&self, id: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError> {
+        approvals::get(&mut *self.read.acquire().await?, id).await
+    }
+
+    async fn approvals(
+        &self,
+        query: &ApprovalQuery,
+        page: &PageQuery,
+    ) -> Result<Page<ApprovalRecord>, StoreError> {
+        approvals::list(&self.read, query, page).await
+    }
+
+    async fn answer_approval(
+        &self,
+        id: ApprovalId,
+        answer: &ApprovalAnswer,
+    ) -> Result<Cas<ApprovalRecord>, StoreError> {
+        approvals::answer(self.begin().await?, id, answer).await
+    }
+
+    async fn expired_approvals(&self, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
+        approvals::expired(&self.read, at_most).await
+    }
+
+    async fn put_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError> {
+        runners::put(self.begin().await?, runner).await
+    }
+
+    async fn runner(&self, id: &RunnerId) -> Result<Option<RunnerRecord>, StoreError> {
+        runners::get(&self.read, id).await
+    }
+
+    async fn runners(&self, page: &PageQuery) -> Result<Page<RunnerRecord>, StoreError> {
+        runners::list(&self.read, page).await
+    }
+
+    async fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> Result<(), StoreError> {
+        runners::touch(self.begin().await?, id, epoch).await
+    }
+
+    async fn unlink_runner(&self, id: &RunnerId, epoch: Epoch, server_id: &str) -> Result<(), StoreError> {
+        runners::unlink(self.begin().await?, id, epoch, server_id).await
+    }
+
+    async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError> {
+        audit::list(&self.read, after_sequence, at_most).await
+    }
+
+    async fn close(&self) {
+        self.read.close().await;
+        // The last connection writes the log back into the file.
+        self.write.close().await;
+    }
+}

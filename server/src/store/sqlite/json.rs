@@ -1,0 +1,268 @@
+//! The JSON of columns that nothing is looked up by: decisions, results, specs, maps.
+//!
+//! The domain types know no serde; each `*Form` mirrors one of them, and the compiler holds it to that.
+//! A field that is added later needs `#[serde(default)]` here, so that older rows stay readable.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use airlock_proto::domain::{
+    CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Mode, Shell, Started, TimeoutKind,
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::errors::unreadable;
+use crate::{
+    model::{DecisionRecord, ExecutionSpec, Verdict},
+    store::StoreError,
+};
+
+/// The JSON of `value`.
+pub(super) fn write(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Refused(error.to_string()))
+}
+
+/// Reads what [`write`] wrote to `column`.
+pub(super) fn read<T: DeserializeOwned>(column: &str, json: &str) -> Result<T, StoreError> {
+    serde_json::from_str(json).map_err(|_| unreadable(column))
+}
+
+/// An execution's result.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ResultJson(#[serde(with = "ResultForm")] pub(super) ExecutionResult);
+
+/// A decision.
+#[derive(Serialize, Deserialize)]
+pub(super) struct DecisionJson(#[serde(with = "DecisionForm")] pub(super) DecisionRecord);
+
+/// Environment variables.
+#[derive(Serialize, Deserialize)]
+pub(super) struct EnvJson(#[serde(with = "env")] pub(super) BTreeMap<String, Vec<u8>>);
+
+/// What an execution's spec says besides its command and its labels, which have columns.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SpecJson {
+    #[serde(with = "ShellForm")]
+    shell: Shell,
+    timeout: Duration,
+    description: String,
+    wait_for_approval: bool,
+    #[serde(with = "ModeForm")]
+    mode: Mode,
+    #[serde(with = "env")]
+    env: BTreeMap<String, Vec<u8>>,
+    separate_stderr: bool,
+    allow_concurrent: bool,
+}
+
+impl SpecJson {
+    /// All of `spec` but its command and labels.
+    pub(super) fn new(spec: &ExecutionSpec) -> Self {
+        Self {
+            shell: spec.shell,
+            timeout: spec.timeout,
+            description: spec.description.clone(),
+            wait_for_approval: spec.wait_for_approval,
+            mode: spec.mode,
+            env: spec.env.clone(),
+            separate_stderr: spec.separate_stderr,
+            allow_concurrent: spec.allow_concurrent,
+        }
+    }
+
+    /// The whole again.
+    pub(super) fn with(self, command: Vec<u8>, labels: BTreeMap<String, String>) -> ExecutionSpec {
+        ExecutionSpec {
+            command,
+            shell: self.shell,
+            timeout: self.timeout,
+            description: self.description,
+            wait_for_approval: self.wait_for_approval,
+            mode: self.mode,
+            env: self.env,
+            separate_stderr: self.separate_stderr,
+            allow_concurrent: self.allow_concurrent,
+            labels,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ExecutionResult")]
+struct ResultForm {
+    #[serde(with = "CauseForm")]
+    cause: Cause,
+    #[serde(with = "StartedForm")]
+    started: Started,
+    #[serde(with = "base64")]
+    directory: Vec<u8>,
+    #[serde(with = "DirectoryReportForm")]
+    directory_report: DirectoryReport,
+    leftovers_killed: bool,
+    cpu_time: Duration,
+    peak_memory: u64,
+    run_time: Duration,
+    stdout_bytes: u64,
+    stderr_bytes: u64,
+    stdout_cut_bytes: u64,
+    stderr_cut_bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Cause", rename_all = "SCREAMING_SNAKE_CASE")]
+enum CauseForm {
+    Exited {
+        code: u8,
+    },
+    Signaled {
+        signal: i32,
+        core: bool,
+    },
+    TimedOut(#[serde(with = "TimeoutKindForm")] TimeoutKind),
+    OomKilled,
+    OutputLimit,
+    DiskLimit,
+    Cancelled(#[serde(with = "CancelledByForm")] CancelledBy),
+    Denied {
+        #[serde(with = "DeniedByForm")]
+        by: DeniedBy,
+        reason: String,
+    },
+    ApprovalExpired,
+    QueueExpired,
+    Refused {
+        reason: String,
+        message: String,
+    },
+    SandboxFailed {
+        step: String,
+        message: String,
+        hint: String,
+    },
+    ShellUnavailable {
+        message: String,
+    },
+    RunnerLost,
+    Internal {
+        message: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "TimeoutKind", rename_all = "SCREAMING_SNAKE_CASE")]
+enum TimeoutKindForm {
+    Wall,
+    Idle,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "CancelledBy", rename_all = "SCREAMING_SNAKE_CASE")]
+enum CancelledByForm {
+    Client,
+    Admin,
+    Disconnect,
+    Session,
+    Drain,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "DeniedBy", rename_all = "SCREAMING_SNAKE_CASE")]
+enum DeniedByForm {
+    Policy,
+    Person,
+    NobodyToAsk,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Started", rename_all = "SCREAMING_SNAKE_CASE")]
+enum StartedForm {
+    No,
+    Yes,
+    Unknown,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "DirectoryReport", rename_all = "SCREAMING_SNAKE_CASE")]
+enum DirectoryReportForm {
+    Reported,
+    Unchanged,
+    SnappedBack,
+    NotKept,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "DecisionRecord")]
+struct DecisionForm {
+    #[serde(with = "VerdictForm")]
+    verdict: Verdict,
+    reason_code: String,
+    reason_message: String,
+    read_only: bool,
+    concurrency_safe: bool,
+    #[serde(with = "base64")]
+    policy_version: Vec<u8>,
+    #[serde(with = "base64")]
+    encoded: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Verdict", rename_all = "SCREAMING_SNAKE_CASE")]
+enum VerdictForm {
+    Allow,
+    Ask,
+    Deny,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Shell", rename_all = "snake_case")]
+enum ShellForm {
+    Bash,
+    Zsh,
+    Pwsh,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Mode", rename_all = "snake_case")]
+enum ModeForm {
+    Bypass,
+    AcceptEdits,
+    Default,
+    Plan,
+}
+
+/// Bytes as base64 text.
+mod base64 {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        STANDARD.decode(String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// Variables, their values as base64 text.
+mod env {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Value(#[serde(with = "super::base64")] Vec<u8>);
+
+    pub(super) fn serialize<S: Serializer>(
+        env: &BTreeMap<String, Vec<u8>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(env.iter().map(|(name, value)| (name, Value(value.clone()))))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<String, Vec<u8>>, D::Error> {
+        let env = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        Ok(env.into_iter().map(|(name, value)| (name, value.0)).collect())
+    }
+}

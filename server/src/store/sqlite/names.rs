@@ -1,0 +1,68 @@
+//! The names that closed enums have in columns. Fixed for ever: rows hold them.
+
+use airlock_proto::domain::{ExecutionState, LinkState, Mode, Shell, Started};
+
+use super::errors::unreadable;
+use crate::{
+    model::{ApprovalState, SessionState, Verdict},
+    store::StoreError,
+};
+
+/// An enum that is kept by name.
+pub(super) trait Named: Sized {
+    /// Its name in a column.
+    fn name(self) -> &'static str;
+    /// The value with this name; none for a name that no value has.
+    fn named(name: &str) -> Option<Self>;
+}
+
+/// Reads the value that `column` holds.
+pub(super) fn value<T: Named>(column: &str, name: &str) -> Result<T, StoreError> {
+    T::named(name).ok_or_else(|| unreadable(column))
+}
+
+macro_rules! named {
+    ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
+        impl Named for $type {
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+named!(ExecutionState {
+    PendingApproval = "PENDING_APPROVAL",
+    Queued = "QUEUED",
+    Starting = "STARTING",
+    Running = "RUNNING",
+    Finished = "FINISHED",
+});
+named!(LinkState { Connected = "CONNECTED", Unreachable = "UNREACHABLE" });
+named!(SessionState {
+    Opening = "OPENING",
+    Open = "OPEN",
+    Closing = "CLOSING",
+    Closed = "CLOSED",
+    Lost = "LOST",
+});
+named!(ApprovalState {
+    Open = "OPEN",
+    Allowed = "ALLOWED",
+    Denied = "DENIED",
+    Expired = "EXPIRED",
+    Withdrawn = "WITHDRAWN",
+});
+named!(Verdict { Allow = "ALLOW", Ask = "ASK", Deny = "DENY" });
+named!(Started { No = "NO", Yes = "YES", Unknown = "UNKNOWN" });
+named!(Shell { Bash = "bash", Zsh = "zsh", Pwsh = "pwsh" });
+named!(Mode { Bypass = "bypass", AcceptEdits = "accept_edits", Default = "default", Plan = "plan" });

@@ -1,0 +1,102 @@
+//! Opening a store file: who may, with which settings, and up to which schema.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use sqlx::{
+    SqlitePool,
+    migrate::{MigrateError, Migrator},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use super::SqliteOptions;
+use crate::store::{Durability, StoreError};
+
+static MIGRATIONS: Migrator = sqlx::migrate!("./migrations/sqlite");
+
+/// What a checkpoint leaves of the write-ahead log at most, in bytes.
+const LOG_BYTES: &str = "16777216";
+/// The store holds commands and environments.
+const OWNER_ONLY: u32 = 0o600;
+
+/// Keeps a second server out: two would each drive the same executions.
+pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
+    let path = with_suffix(path, ".lock");
+    let file = private().open(&path).map_err(|error| unavailable("open", &path, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(StoreError::Unavailable(format!("`{}` is locked by another server", path.display())))
+        }
+        Err(TryLockError::Error(error)) => Err(unavailable("lock", &path, &error)),
+    }
+}
+
+/// SQLite would make the file readable for everybody; its log takes over the file's mode.
+pub(super) fn create_private(path: &Path) -> Result<(), StoreError> {
+    private().open(path).map(drop).map_err(|error| unavailable("open", path, &error))
+}
+
+pub(super) async fn writer(path: &Path, options: SqliteOptions) -> Result<SqlitePool, StoreError> {
+    let synchronous = match options.durability {
+        Durability::Process => SqliteSynchronous::Normal,
+        Durability::Disk => SqliteSynchronous::Full,
+    };
+    let connect = connect(path, options)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(synchronous)
+        .pragma("journal_size_limit", LOG_BYTES);
+    Ok(pool(options).max_connections(1).connect_with(connect).await?)
+}
+
+pub(super) fn readers(path: &Path, options: SqliteOptions) -> SqlitePool {
+    let connect = connect(path, options).pragma("query_only", "ON");
+    pool(options).max_connections(options.readers.max(1)).connect_lazy_with(connect)
+}
+
+fn connect(path: &Path, options: SqliteOptions) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(false)
+        .foreign_keys(true)
+        .busy_timeout(options.busy_timeout)
+}
+
+/// Connections to a file neither age nor break, so nothing looks after them.
+fn pool(options: SqliteOptions) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .acquire_timeout(options.acquire_timeout)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+}
+
+pub(super) async fn migrate(pool: &SqlitePool) -> Result<(), StoreError> {
+    MIGRATIONS.run(pool).await.map_err(|error| match error {
+        MigrateError::VersionMissing(found) => StoreError::Newer {
+            found,
+            known: MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default(),
+        },
+        MigrateError::Execute(error) => error.into(),
+        other => StoreError::Corrupt(other.to_string()),
+    })
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(OWNER_ONLY);
+    options
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn unavailable(what: &str, path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::Unavailable(format!("cannot {what} `{}`: {error}", path.display()))
+}

@@ -1,0 +1,334 @@
+//! Rows and the records they hold. Reading checks everything: a row that this version cannot have
+//! written is [`StoreError::Corrupt`], never a guess.
+
+use std::{collections::BTreeMap, str::FromStr, time::Duration};
+
+use airlock_proto::domain::OutputState;
+use sqlx::FromRow;
+
+use super::{
+    errors::unreadable,
+    json::{self, DecisionJson, EnvJson, ResultJson, SpecJson},
+    names,
+};
+use crate::{
+    model::{ApprovalRecord, AuditRecord, ExecutionRecord, Micros, RunnerRecord, SessionRecord, StateChange},
+    store::StoreError,
+};
+
+/// A row of `sessions`.
+#[derive(FromRow)]
+pub(super) struct SessionRow {
+    id: String,
+    version: i64,
+    tenant: String,
+    principal: String,
+    request_id: Option<String>,
+    request_hash: Vec<u8>,
+    state: String,
+    state_message: String,
+    profile: String,
+    mode: String,
+    shell: String,
+    directory: Vec<u8>,
+    env: String,
+    runner_id: String,
+    base: String,
+    labels: String,
+    idle_timeout: i64,
+    throwaway: bool,
+    created: i64,
+    last_used: i64,
+}
+
+impl TryFrom<SessionRow> for SessionRecord {
+    type Error = StoreError;
+
+    fn try_from(row: SessionRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: id("id", &row.id)?,
+            version: count("version", row.version)?,
+            tenant: row.tenant,
+            principal: row.principal,
+            request_id: row.request_id,
+            request_hash: hash("request_hash", &row.request_hash)?,
+            state: names::value("state", &row.state)?,
+            state_message: row.state_message,
+            profile: row.profile,
+            mode: names::value("mode", &row.mode)?,
+            shell: names::value("shell", &row.shell)?,
+            directory: row.directory,
+            env: json::read::<EnvJson>("env", &row.env)?.0,
+            runner_id: id("runner_id", &row.runner_id)?,
+            base: row.base,
+            labels: json::read("labels", &row.labels)?,
+            idle_timeout: Duration::from_micros(count("idle_timeout", row.idle_timeout)?),
+            throwaway: row.throwaway,
+            created: Micros(row.created),
+            last_used: Micros(row.last_used),
+        })
+    }
+}
+
+/// A row of `executions`.
+#[derive(FromRow)]
+pub(super) struct ExecutionRow {
+    id: String,
+    version: i64,
+    session_id: String,
+    tenant: String,
+    principal: String,
+    request_id: Option<String>,
+    request_hash: Vec<u8>,
+    state: String,
+    link: Option<String>,
+    runner_id: Option<String>,
+    runner_epoch: Option<String>,
+    attempt: i64,
+    owner_server: Option<String>,
+    lease_until: i64,
+    approval_id: Option<String>,
+    cancel_requested: bool,
+    output: String,
+    output_from: i64,
+    traceparent: String,
+    created: i64,
+    queued: i64,
+    started: Option<i64>,
+    ended: Option<i64>,
+    labels: String,
+    directory: Vec<u8>,
+    decision: String,
+    result: Option<String>,
+    spec: String,
+    command: Vec<u8>,
+}
+
+impl TryFrom<ExecutionRow> for ExecutionRecord {
+    type Error = StoreError;
+
+    fn try_from(row: ExecutionRow) -> Result<Self, StoreError> {
+        let labels: BTreeMap<String, String> = json::read("labels", &row.labels)?;
+        let result: Option<ResultJson> =
+            row.result.as_deref().map(|result| json::read("result", result)).transpose()?;
+        Ok(Self {
+            id: id("id", &row.id)?,
+            version: count("version", row.version)?,
+            session_id: id("session_id", &row.session_id)?,
+            tenant: row.tenant,
+            principal: row.principal,
+            request_id: row.request_id,
+            request_hash: hash("request_hash", &row.request_hash)?,
+            spec: json::read::<SpecJson>("spec", &row.spec)?.with(row.command, labels),
+            directory: row.directory,
+            state: names::value("state", &row.state)?,
+            link: row.link.as_deref().map(|link| names::value("link", link)).transpose()?,
+            decision: json::read::<DecisionJson>("decision", &row.decision)?.0,
+            runner_id: optional_id("runner_id", row.runner_id.as_deref())?,
+            runner_epoch: optional_id("runner_epoch", row.runner_epoch.as_deref())?,
+            attempt: count("attempt", row.attempt)?,
+            owner_server: row.owner_server,
+            lease_until: Micros(row.lease_until),
+            approval_id: optional_id("approval_id", row.approval_id.as_deref())?,
+            cancel_requested: row.cancel_requested,
+            output: output_state(&row.output, row.output_from)?,
+            result: result.map(|result| result.0),
+            traceparent: row.traceparent,
+            created: Micros(row.created),
+            queued: Micros(row.queued),
+            started: row.started.map(Micros),
+            ended: row.ended.map(Micros),
+        })
+    }
+}
+
+/// A row of `state_changes`.
+#[derive(FromRow)]
+pub(super) struct ChangeRow {
+    version: i64,
+    state: String,
+    link: Option<String>,
+    at: i64,
+    approval_id: Option<String>,
+}
+
+impl TryFrom<ChangeRow> for StateChange {
+    type Error = StoreError;
+
+    fn try_from(row: ChangeRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            version: count("version", row.version)?,
+            state: names::value("state", &row.state)?,
+            link: row.link.as_deref().map(|link| names::value("link", link)).transpose()?,
+            at: Micros(row.at),
+            approval_id: optional_id("approval_id", row.approval_id.as_deref())?,
+        })
+    }
+}
+
+/// A row of `approvals`.
+#[derive(FromRow)]
+pub(super) struct ApprovalRow {
+    id: String,
+    execution_id: String,
+    session_id: String,
+    tenant: String,
+    principal: String,
+    state: String,
+    binding: Vec<u8>,
+    shell: String,
+    directory: Vec<u8>,
+    description: String,
+    decision: String,
+    created: i64,
+    expires: i64,
+    decided_by: String,
+    reason: String,
+    command: Vec<u8>,
+}
+
+impl TryFrom<ApprovalRow> for ApprovalRecord {
+    type Error = StoreError;
+
+    fn try_from(row: ApprovalRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: id("id", &row.id)?,
+            execution_id: id("execution_id", &row.execution_id)?,
+            session_id: id("session_id", &row.session_id)?,
+            tenant: row.tenant,
+            principal: row.principal,
+            state: names::value("state", &row.state)?,
+            binding: hash("binding", &row.binding)?,
+            command: row.command,
+            shell: names::value("shell", &row.shell)?,
+            directory: row.directory,
+            description: row.description,
+            decision: json::read::<DecisionJson>("decision", &row.decision)?.0,
+            created: Micros(row.created),
+            expires: Micros(row.expires),
+            decided_by: row.decided_by,
+            reason: row.reason,
+        })
+    }
+}
+
+/// A row of `runners`.
+#[derive(FromRow)]
+pub(super) struct RunnerRow {
+    id: String,
+    epoch: String,
+    server_id: Option<String>,
+    draining: bool,
+    version: String,
+    labels: String,
+    slots: i64,
+    bases: String,
+    capabilities: String,
+    last_seen: i64,
+}
+
+impl TryFrom<RunnerRow> for RunnerRecord {
+    type Error = StoreError;
+
+    fn try_from(row: RunnerRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: id("id", &row.id)?,
+            epoch: id("epoch", &row.epoch)?,
+            server_id: row.server_id,
+            draining: row.draining,
+            version: row.version,
+            labels: json::read("labels", &row.labels)?,
+            slots: count("slots", row.slots)?,
+            bases: json::read("bases", &row.bases)?,
+            capabilities: json::read("capabilities", &row.capabilities)?,
+            last_seen: Micros(row.last_seen),
+        })
+    }
+}
+
+/// An entry of the audit, joined from its two rows.
+#[derive(FromRow)]
+pub(super) struct AuditRow {
+    sequence: i64,
+    execution_id: String,
+    tenant: String,
+    principal: String,
+    peer: String,
+    command: Vec<u8>,
+    verdict: String,
+    reason_code: String,
+    decided_by: String,
+    runner_id: Option<String>,
+    opened: i64,
+    closed: Option<i64>,
+    cause: String,
+    started: String,
+}
+
+impl TryFrom<AuditRow> for AuditRecord {
+    type Error = StoreError;
+
+    fn try_from(row: AuditRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            sequence: row.sequence,
+            execution_id: id("execution_id", &row.execution_id)?,
+            tenant: row.tenant,
+            principal: row.principal,
+            peer: row.peer,
+            command: row.command,
+            verdict: names::value("verdict", &row.verdict)?,
+            reason_code: row.reason_code,
+            decided_by: row.decided_by,
+            runner_id: optional_id("runner_id", row.runner_id.as_deref())?,
+            opened: Micros(row.opened),
+            closed: row.closed.map(Micros),
+            cause: row.cause,
+            started: row.started,
+        })
+    }
+}
+
+/// The columns `output` and `output_from` of an output's state.
+pub(super) fn output_columns(output: OutputState) -> (&'static str, i64) {
+    match output {
+        OutputState::None => ("NONE", 0),
+        OutputState::Live => ("LIVE", 0),
+        OutputState::Storing => ("STORING", 0),
+        OutputState::Stored => ("STORED", 0),
+        OutputState::Partial { from } => ("PARTIAL", integer(from)),
+        OutputState::Lost => ("LOST", 0),
+    }
+}
+
+fn output_state(name: &str, from: i64) -> Result<OutputState, StoreError> {
+    Ok(match name {
+        "NONE" => OutputState::None,
+        "LIVE" => OutputState::Live,
+        "STORING" => OutputState::Storing,
+        "STORED" => OutputState::Stored,
+        "PARTIAL" => OutputState::Partial { from: count("output_from", from)? },
+        "LOST" => OutputState::Lost,
+        _ => return Err(unreadable("output")),
+    })
+}
+
+/// SQLite's integers have a sign. No count here comes near the half that is lost.
+pub(super) fn integer(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn count<T: TryFrom<i64>>(column: &str, value: i64) -> Result<T, StoreError> {
+    T::try_from(value).map_err(|_| unreadable(column))
+}
+
+fn id<T: FromStr>(column: &str, text: &str) -> Result<T, StoreError> {
+    text.parse().map_err(|_| unreadable(column))
+}
+
+fn optional_id<T: FromStr>(column: &str, text: Option<&str>) -> Result<Option<T>, StoreError> {
+    text.map(|text| id(column, text)).transpose()
+}
+
+fn hash(column: &str, bytes: &[u8]) -> Result<[u8; 32], StoreError> {
+    bytes.try_into().map_err(|_| unreadable(column))
+}

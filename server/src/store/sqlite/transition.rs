@@ -1,0 +1,69 @@
+//! Steps in the lives of executions: compare-and-set, and all that goes with one, in one transaction.
+
+use airlock_proto::domain::{ExecutionId, OutputState};
+
+use super::{Tx, approvals, audit, clock, executions, rows::output_columns, sessions};
+use crate::{
+    model::ExecutionRecord,
+    store::{Cas, StoreError, Transition, step},
+};
+
+pub(super) async fn take(
+    mut tx: Tx,
+    id: ExecutionId,
+    version: u64,
+    step: &Transition,
+) -> Result<Cas<ExecutionRecord>, StoreError> {
+    let Some(record) = executions::get(&mut tx, id).await? else {
+        return Ok(Cas::Missing);
+    };
+    if record.version != version {
+        return Ok(Cas::Stale(record));
+    }
+    let now = clock(&mut tx).await?;
+    let taken = step::taken(record, step, now)?;
+    let record = &taken.record;
+    executions::update(&mut tx, record).await?;
+    if let Some(change) = &taken.change {
+        executions::insert_change(&mut tx, id, change).await?;
+    }
+    if taken.withdraw {
+        approvals::withdraw(&mut tx, id).await?;
+    }
+    if let Some(approval) = &taken.approval {
+        approvals::insert(&mut tx, approval).await?;
+    }
+    if taken.finished {
+        audit::close(&mut tx, record, now).await?;
+        sessions::touch(&mut tx, record.session_id, now).await?;
+        if let Some(result) = &record.result {
+            sessions::follow(&mut tx, record.session_id, result).await?;
+        }
+    }
+    tx.commit().await?;
+    Ok(Cas::Done(taken.record))
+}
+
+pub(super) async fn set_output(mut tx: Tx, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {
+    let (output, from) = output_columns(output);
+    sqlx::query("UPDATE executions SET output = ?, output_from = ? WHERE id = ?")
+        .bind(output)
+        .bind(from)
+        .bind(id.to_string())
+        .execute(&mut *tx)
+        .await?;
+    Ok(tx.commit().await?)
+}
+
+pub(super) async fn renew_leases(mut tx: Tx, server_id: &str, lease_micros: i64) -> Result<u64, StoreError> {
+    let until = clock(&mut tx).await?.0.saturating_add(lease_micros);
+    let renewed =
+        sqlx::query("UPDATE executions SET lease_until = ? WHERE owner_server = ? AND ended IS NULL")
+            .bind(until)
+            .bind(server_id)
+            .execute(&mut *tx)
+            .await?
+            .rows_affected();
+    tx.commit().await?;
+    Ok(renewed)
+}

@@ -1,0 +1,196 @@
+//! What a step makes of a record: the closed table and the rules around it, for every implementation
+//! of the store alike. Pure; reads no clock and writes nothing.
+
+use airlock_proto::domain::{ExecutionState, LinkState};
+
+use super::{NewExecution, StoreError, Transition};
+use crate::model::{ApprovalRecord, ApprovalState, ExecutionRecord, Micros, StateChange};
+
+/// What is to be written after a step.
+#[derive(Debug)]
+pub(super) struct Taken {
+    /// The row as it is to be.
+    pub(super) record: ExecutionRecord,
+    /// The entry in its history, if it gets one.
+    pub(super) change: Option<StateChange>,
+    /// A new approval.
+    pub(super) approval: Option<ApprovalRecord>,
+    /// Approvals that are still open are to be withdrawn (before the new one is added).
+    pub(super) withdraw: bool,
+    /// It has just become `FINISHED`.
+    pub(super) finished: bool,
+}
+
+/// The first row of an execution, with what goes with it.
+///
+/// # Errors
+/// [`StoreError::Refused`] if its state is not one to begin with, or its parts do not go together.
+pub(super) fn created(new: NewExecution, now: Micros) -> Result<Taken, StoreError> {
+    let NewExecution { mut record, approval, approval_valid_micros, .. } = new;
+    let finished = record.state == ExecutionState::Finished;
+    if finished != record.result.is_some() {
+        return refused("an execution has a result exactly when it is FINISHED");
+    }
+    match record.state {
+        ExecutionState::PendingApproval if approval.is_none() => {
+            return refused("PENDING_APPROVAL needs an approval");
+        }
+        ExecutionState::Queued | ExecutionState::Finished if approval.is_some() => {
+            return refused("an approval needs PENDING_APPROVAL");
+        }
+        ExecutionState::Starting | ExecutionState::Running => {
+            return refused("no execution begins as STARTING or RUNNING");
+        }
+        ExecutionState::PendingApproval | ExecutionState::Queued | ExecutionState::Finished => {}
+    }
+    record.version = 1;
+    record.created = now;
+    record.queued = now;
+    record.started = None;
+    record.ended = finished.then_some(now);
+    record.link = None;
+    let approval = approval.map(|approval| opened(&mut record, approval, approval_valid_micros, now));
+    let change = Some(change(&record, now));
+    Ok(Taken { record, change, approval, withdraw: false, finished })
+}
+
+/// The row after `step`.
+///
+/// # Errors
+/// [`StoreError::Refused`] if the step can never be taken from here.
+pub(super) fn taken(
+    mut record: ExecutionRecord,
+    step: &Transition,
+    now: Micros,
+) -> Result<Taken, StoreError> {
+    let from = record.state;
+    let to = step.state.unwrap_or(from);
+    check(from, to, step)?;
+    let finished = to == ExecutionState::Finished && from != to;
+    let bumps = to != from
+        || step.offer.is_some()
+        || step.approval.is_some()
+        || owner_changes(&record, step)
+        || record.link != link(&record, to, step);
+
+    record.link = link(&record, to, step);
+    record.state = to;
+    if let Some((runner, epoch)) = &step.offer {
+        record.runner_id = Some(runner.clone());
+        record.runner_epoch = Some(*epoch);
+        record.attempt = record.attempt.saturating_add(1);
+    }
+    if let Some((server, micros)) = &step.lease {
+        record.owner_server = Some(server.clone());
+        record.lease_until = Micros(now.0.saturating_add(*micros));
+    }
+    if let Some((decision, directory)) = &step.decision {
+        record.decision = decision.clone();
+        record.directory.clone_from(directory);
+    }
+    if let Some(output) = step.output {
+        record.output = output;
+    }
+    record.cancel_requested = step.cancel_requested.unwrap_or(record.cancel_requested);
+    record.version = record.version.saturating_add(u64::from(bumps));
+    if from != to {
+        match to {
+            ExecutionState::Queued => record.queued = now,
+            ExecutionState::Running => record.started = Some(now),
+            ExecutionState::Finished => {
+                record.ended = Some(now);
+                record.result.clone_from(&step.result);
+            }
+            ExecutionState::PendingApproval | ExecutionState::Starting => {}
+        }
+    }
+    let leaves = from == ExecutionState::PendingApproval && to != from;
+    let withdraw = leaves || finished || step.approval.is_some();
+    let approval = step.approval.clone().map(|(approval, valid)| opened(&mut record, approval, valid, now));
+    let change = bumps.then(|| change(&record, now));
+    Ok(Taken { record, change, approval, withdraw, finished })
+}
+
+fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<(), StoreError> {
+    if from != to && !from.may_become(to) {
+        return Err(StoreError::Refused(format!("{from:?} is never followed by {to:?}")));
+    }
+    if from == ExecutionState::Finished {
+        let Transition {
+            state: _,
+            lease: _,
+            output: _,
+            link,
+            offer,
+            decision,
+            approval,
+            cancel_requested,
+            result,
+        } = step;
+        let touched = link.is_some()
+            || offer.is_some()
+            || decision.is_some()
+            || approval.is_some()
+            || cancel_requested.is_some()
+            || result.is_some();
+        return if touched { refused("a FINISHED execution does not change") } else { Ok(()) };
+    }
+    if (to == ExecutionState::Finished) != step.result.is_some() {
+        return refused("an execution has a result exactly when it is FINISHED");
+    }
+    if step.offer.is_some() && to != ExecutionState::Starting {
+        return refused("an offer needs STARTING");
+    }
+    if from != to && to == ExecutionState::Starting && step.offer.is_none() {
+        return refused("STARTING needs an offer");
+    }
+    if step.approval.is_some() && to != ExecutionState::PendingApproval {
+        return refused("an approval needs PENDING_APPROVAL");
+    }
+    if from != to && to == ExecutionState::PendingApproval && step.approval.is_none() {
+        return refused("PENDING_APPROVAL needs an approval");
+    }
+    Ok(())
+}
+
+fn link(record: &ExecutionRecord, to: ExecutionState, step: &Transition) -> Option<LinkState> {
+    match to {
+        ExecutionState::Starting | ExecutionState::Running => step.link.unwrap_or(record.link),
+        ExecutionState::PendingApproval | ExecutionState::Queued | ExecutionState::Finished => None,
+    }
+}
+
+fn owner_changes(record: &ExecutionRecord, step: &Transition) -> bool {
+    step.lease.as_ref().is_some_and(|(server, _)| record.owner_server.as_ref() != Some(server))
+}
+
+/// The approval as it is to be written; the execution waits for it from now on.
+fn opened(
+    record: &mut ExecutionRecord,
+    mut approval: ApprovalRecord,
+    valid: i64,
+    now: Micros,
+) -> ApprovalRecord {
+    record.approval_id = Some(approval.id);
+    approval.execution_id = record.id;
+    approval.state = ApprovalState::Open;
+    approval.created = now;
+    approval.expires = Micros(now.0.saturating_add(valid));
+    approval.decided_by.clear();
+    approval.reason.clear();
+    approval
+}
+
+fn change(record: &ExecutionRecord, at: Micros) -> StateChange {
+    StateChange {
+        version: record.version,
+        state: record.state,
+        link: record.link,
+        at,
+        approval_id: record.approval_id.filter(|_| record.state == ExecutionState::PendingApproval),
+    }
+}
+
+fn refused<T>(why: &str) -> Result<T, StoreError> {
+    Err(StoreError::Refused(why.to_owned()))
+}

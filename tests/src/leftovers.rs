@@ -1,0 +1,90 @@
+//! What a program could leave behind on this host: processes, mounts, namespaces, cgroups, sockets and
+//! files. Taken before and after, the two must be equal.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// What is there and could have been left by something that carries `mark` in a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftovers {
+    /// Processes with the mark in their command line, environment or current directory, but this one.
+    pub processes: BTreeSet<String>,
+    /// Mounts with the mark in any process's view.
+    pub mounts: BTreeSet<String>,
+    /// Network namespaces that processes or descriptors hold; by count, for they have no names.
+    pub sockets: BTreeSet<String>,
+    /// Control groups with `airlock` in their path.
+    pub cgroups: BTreeSet<PathBuf>,
+    /// Files in the folders for temporary files.
+    pub temporary: BTreeSet<PathBuf>,
+}
+
+impl Leftovers {
+    /// Looks around now.
+    #[must_use]
+    pub fn look(mark: &str) -> Self {
+        let mut found = Self {
+            processes: BTreeSet::new(),
+            mounts: BTreeSet::new(),
+            sockets: BTreeSet::new(),
+            cgroups: BTreeSet::new(),
+            temporary: BTreeSet::new(),
+        };
+        for folder in entries("/proc") {
+            let number = folder.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
+            if number.is_some_and(|pid| pid != std::process::id()) {
+                found.process(&folder, mark);
+            }
+        }
+        for line in read("/proc/net/unix").lines().filter(|line| line.contains(mark)) {
+            found.sockets.insert(line.split_whitespace().last().unwrap_or_default().to_owned());
+        }
+        cgroups(Path::new("/sys/fs/cgroup"), 0, &mut found.cgroups);
+        for folder in ["/tmp", "/var/tmp", "/dev/shm", "/run"] {
+            found.temporary.extend(entries(folder).into_iter().filter(|path| {
+                path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().contains("airlock"))
+            }));
+        }
+        found
+    }
+
+    fn process(&mut self, folder: &Path, mark: &str) {
+        let text = |name: &str| read(folder.join(name)).replace('\0', " ");
+        let line = text("cmdline");
+        let current = fs::read_link(folder.join("cwd")).unwrap_or_default();
+        if line.contains(mark) || text("environ").contains(mark) || current.to_string_lossy().contains(mark) {
+            self.processes.insert(format!("{}: {line}", folder.display()));
+        }
+        for mount in text("mountinfo").lines().filter(|mount| mount.contains(mark)) {
+            self.mounts.insert(mount.to_owned());
+        }
+    }
+}
+
+/// The network namespaces that any process is in.
+#[must_use]
+pub fn network_namespaces() -> BTreeSet<PathBuf> {
+    entries("/proc").iter().filter_map(|folder| fs::read_link(folder.join("ns/net")).ok()).collect()
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
+
+fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {
+    fs::read_dir(folder).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+}
+
+fn cgroups(folder: &Path, depth: u32, found: &mut BTreeSet<PathBuf>) {
+    for path in entries(folder).into_iter().filter(|path| path.is_dir() && !path.is_symlink()) {
+        if path.file_name().is_some_and(|name| name.to_string_lossy().contains("airlock")) {
+            found.insert(path.clone());
+        }
+        if depth < 4 {
+            cgroups(&path, depth + 1, found);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Certificates for one test: an authority and what it signs.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair, KeyUsagePurpose,
+};
+
+/// An authority of its own, and the folder where everything lies.
+#[derive(Debug)]
+pub struct Pki {
+    folder: PathBuf,
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A certificate and its key, PEM files.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    /// The certificate.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+}
+
+impl Pki {
+    /// A new authority; its files go to `folder`.
+    ///
+    /// # Panics
+    /// If a file cannot be written.
+    #[must_use]
+    pub fn new(folder: &Path) -> Self {
+        fs::create_dir_all(folder).unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.distinguished_name = named("airlock test authority");
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        fs::write(folder.join("ca.pem"), issuer.pem()).unwrap();
+        Self { folder: folder.to_owned(), issuer }
+    }
+
+    /// The authority's certificate.
+    #[must_use]
+    pub fn ca(&self) -> PathBuf {
+        self.folder.join("ca.pem")
+    }
+
+    /// A certificate with this common name, for these hosts.
+    ///
+    /// # Panics
+    /// If a file cannot be written.
+    #[must_use]
+    pub fn issue(&self, name: &str, hosts: &[&str]) -> Pair {
+        let key = KeyPair::generate().unwrap();
+        let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+        let mut params = CertificateParams::new(hosts).unwrap();
+        params.distinguished_name = named(name);
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let pair = Pair {
+            certificate: self.folder.join(format!("{name}.pem")),
+            key: self.folder.join(format!("{name}.key")),
+        };
+        fs::write(&pair.certificate, certificate.pem()).unwrap();
+        fs::write(&pair.key, key.serialize_pem()).unwrap();
+        pair
+    }
+}
+
+fn named(name: &str) -> DistinguishedName {
+    let mut distinguished = DistinguishedName::new();
+    distinguished.push(DnType::CommonName, name);
+    distinguished
+}

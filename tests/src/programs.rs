@@ -1,0 +1,16 @@
+//! Where the built programs are: beside the test that runs.
+
+use std::path::PathBuf;
+
+/// The path of a program of this workspace.
+///
+/// # Panics
+/// If it was not built. `make test` builds it; by hand: `cargo build --workspace --bins`.
+#[must_use]
+pub fn program(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the test knows where it is");
+    let folder = test.ancestors().nth(2).expect("tests are two folders below the target folder");
+    let path = folder.join(name);
+    assert!(path.is_file(), "{} is not built; run `cargo build --workspace --bins`", path.display());
+    path
+}

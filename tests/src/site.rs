@@ -1,0 +1,277 @@
+//! A server and a runner as processes of their own, with mutual TLS, as on two hosts.
+
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use airlock_cli::client::{Client, Credentials, Settings};
+use tempfile::TempDir;
+
+use crate::{
+    pki::{Pair, Pki},
+    process::Process,
+    programs::program,
+};
+
+/// How long anything may take to become ready on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+const TOKEN: &str = "a-token-of-the-test-that-is-long-enough";
+
+/// Where a server and a runner live during one test.
+#[derive(Debug)]
+pub struct Site {
+    folder: TempDir,
+    /// The authority that both trust.
+    pub pki: Pki,
+    /// Where the server listens, now and after a restart.
+    pub address: SocketAddr,
+    server_tables: String,
+    runner_tables: String,
+}
+
+impl Site {
+    /// A site with default limits.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_tables("", "")
+    }
+
+    /// A site whose configurations have these tables besides their own.
+    ///
+    /// # Panics
+    /// If files cannot be written.
+    #[must_use]
+    pub fn with_tables(server_tables: &str, runner_tables: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("airlock-site-").tempdir().unwrap();
+        let pki = Pki::new(&folder.path().join("pki"));
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let site = Self {
+            folder,
+            pki,
+            address,
+            server_tables: server_tables.to_owned(),
+            runner_tables: runner_tables.to_owned(),
+        };
+        site.write();
+        site
+    }
+
+    /// The folder where everything of this site is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A part of the path that nothing else on this host has.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        self.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    fn write(&self) {
+        let server = self.pki.issue("server", &["localhost"]);
+        let runner = self.pki.issue("runner-1", &[]);
+        let token = sha256(TOKEN.as_bytes());
+        let other = sha256(self.other_token().as_bytes());
+        let path = self.path().display();
+        fs::write(
+            self.path().join("server.toml"),
+            format!(
+                r#"server_id = "server-1"
+[listen]
+address = "{address}"
+[listen.tls]
+certificate = "{certificate}"
+key = "{key}"
+client_ca = "{ca}"
+[store]
+path = "{path}/airlock.db"
+[outputs]
+directory = "{path}/outputs"
+[profiles]
+directory = "{path}/profiles"
+default = "sandboxed"
+[[identity]]
+name = "agent"
+tenant = "acme"
+roles = ["executor", "approver", "admin"]
+profiles = ["sandboxed", "strict", "demo", "read_only"]
+match = {{ token_sha256 = "{token}" }}
+[[identity]]
+name = "stranger"
+tenant = "other"
+roles = ["executor"]
+profiles = ["strict"]
+match = {{ token_sha256 = "{other}" }}
+[[identity]]
+name = "runner-1"
+tenant = "system"
+roles = ["runner"]
+match = {{ common_name = "runner-1" }}
+{tables}"#,
+                address = self.address,
+                certificate = server.certificate.display(),
+                key = server.key.display(),
+                ca = self.pki.ca().display(),
+                tables = self.server_tables,
+            ),
+        )
+        .unwrap();
+        fs::create_dir_all(self.path().join("profiles")).unwrap();
+        self.write_runner("runner-1", &runner);
+    }
+
+    /// Writes `NAME.toml` for a runner of this name with this certificate.
+    ///
+    /// # Panics
+    /// If the file cannot be written.
+    pub fn write_runner(&self, name: &str, pair: &Pair) {
+        let path = self.path().display();
+        fs::write(
+            self.path().join(format!("{name}.toml")),
+            format!(
+                r#"runner_id = "{name}"
+state_dir = "{path}/{name}"
+[[server]]
+endpoint = "https://localhost:{port}"
+server_name = "localhost"
+ca = "{ca}"
+cert = "{cert}"
+key = "{key}"
+[floor]
+servers = ["localhost"]
+[bases]
+base = "{path}/base"
+{tables}"#,
+                tables = self.runner_tables,
+                port = self.address.port(),
+                ca = self.pki.ca().display(),
+                cert = pair.certificate.display(),
+                key = pair.key.display(),
+            ),
+        )
+        .unwrap();
+        fs::create_dir_all(self.path().join("base")).unwrap();
+    }
+
+    /// A folder that sessions can begin with a copy of, under the name `base`.
+    #[must_use]
+    pub fn base(&self) -> PathBuf {
+        self.path().join("base")
+    }
+
+    /// Starts the server with these variables besides the test's own.
+    #[must_use]
+    pub fn server(&self, env: &[(&str, &str)]) -> Process {
+        self.start("airlock-server", "server", env)
+    }
+
+    /// Starts the runner.
+    #[must_use]
+    pub fn runner(&self, env: &[(&str, &str)]) -> Process {
+        self.start("airlock-runner", "runner-1", env)
+    }
+
+    fn start(&self, name: &str, config: &str, env: &[(&str, &str)]) -> Process {
+        let mut command = Command::new(program(name));
+        command.arg("--config").arg(self.path().join(format!("{config}.toml")));
+        command.envs(env.iter().copied());
+        Process::start(&mut command, &self.path().join(format!("{config}.log")))
+    }
+
+    /// How to reach the server as the agent.
+    ///
+    /// # Panics
+    /// If the authority's certificate is gone.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.settings_with(TOKEN)
+    }
+
+    /// How to reach the server with another token.
+    ///
+    /// # Panics
+    /// If the authority's certificate is gone.
+    #[must_use]
+    pub fn settings_with(&self, token: &str) -> Settings {
+        let mut settings = Settings::new(format!("https://localhost:{}", self.address.port()));
+        settings.ca = Some(fs::read(self.pki.ca()).unwrap());
+        settings.credentials = Credentials::Token(token.to_owned());
+        settings
+    }
+
+    /// The token of an executor of another tenant.
+    #[must_use]
+    pub fn other_token(&self) -> &'static str {
+        "another-token-of-the-test-that-is-long-enough"
+    }
+
+    /// A client of the agent, once the server answers.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    pub async fn client(&self) -> Client {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            match Client::connect(self.settings()).await {
+                Ok(client) => return client,
+                Err(error) => assert!(tokio::time::Instant::now() < deadline, "no server: {error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// A client, once a runner is connected too.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    pub async fn ready(&self) -> Client {
+        let client = self.client().await;
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let page = client.runners(None, None).await;
+            if page.is_ok_and(|page| page.runners.iter().any(|runner| runner.state == 1)) {
+                return client;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "no runner; see {}", self.path().display());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Points the `airlock` command at this site's server, as the agent.
+    ///
+    /// # Panics
+    /// If the token's file cannot be written.
+    pub fn point(&self, command: &mut Command) {
+        let token = self.path().join("token");
+        fs::write(&token, TOKEN).unwrap();
+        command
+            .env("AIRLOCK_ADDRESS", format!("https://localhost:{}", self.address.port()))
+            .env("AIRLOCK_CA", self.pki.ca())
+            .env("AIRLOCK_TOKEN_FILE", token);
+    }
+
+    /// Keeps the folder, to look into it after a failure.
+    #[must_use]
+    pub fn keep(self) -> PathBuf {
+        self.folder.keep()
+    }
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// SHA-256 in hexadecimal.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    use sha2::Digest as _;
+    hex::encode(sha2::Sha256::digest(bytes))
+}

@@ -104,7 +104,11 @@ impl Authenticator {
     /// # Errors
     /// See [`AuthenticationError`]. Failures of one peer are counted; over the limit its tokens are
     /// refused unread, so that they cannot be guessed.
-    pub fn authenticate(&self, peer: &Peer, authorization: Option<&[u8]>) -> Result<Caller, AuthenticationError> {
+    pub fn authenticate(
+        &self,
+        peer: &Peer,
+        authorization: Option<&[u8]>,
+    ) -> Result<Caller, AuthenticationError> {
         let found = match (authorization, &peer.certificate) {
             (Some(value), _) => self.by_token(peer, value),
             (None, Some(names)) => self.by_certificate(names),

@@ -119,11 +119,7 @@ impl Config {
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
         let read = |source| ConfigError::Read { file: file.to_owned(), source };
         let mut text = String::new();
-        File::open(file)
-            .map_err(read)?
-            .take(FILE_BYTES + 1)
-            .read_to_string(&mut text)
-            .map_err(read)?;
+        File::open(file).map_err(read)?.take(FILE_BYTES + 1).read_to_string(&mut text).map_err(read)?;
         if text.len() as u64 > FILE_BYTES {
             return Err(ConfigError::TooLong { file: file.to_owned() });
         }

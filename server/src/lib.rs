@@ -19,6 +19,7 @@ pub mod profiles;
 pub mod status;
 pub mod store;
 pub mod stream_door;
+pub mod validate;
 
 #[cfg(test)]
 mod testing;

@@ -102,8 +102,11 @@ mod tests {
 
     #[test]
     fn every_method_of_the_contract_is_in_the_table_and_nothing_else() {
-        let table: BTreeSet<String> =
-            TABLE.iter().map(|(path, _)| (*path).to_owned()).filter(|path| !path.starts_with("/grpc.")).collect();
+        let table: BTreeSet<String> = TABLE
+            .iter()
+            .map(|(path, _)| (*path).to_owned())
+            .filter(|path| !path.starts_with("/grpc."))
+            .collect();
         assert!(table.len() > 10);
         assert_eq!(table, contract());
     }

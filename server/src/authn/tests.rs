@@ -135,7 +135,10 @@ fn a_runner_speaks_for_itself_alone() {
 #[test]
 fn on_insecure_loopback_everybody_is_the_configured_identity() {
     let text = CONFIG
-        .replace("[listen.tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_ca = \"ca\"\n", "insecure_loopback = true\n")
+        .replace(
+            "[listen.tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_ca = \"ca\"\n",
+            "insecure_loopback = true\n",
+        )
         .split("[[identity]]")
         .next()
         .unwrap()
@@ -143,7 +146,10 @@ fn on_insecure_loopback_everybody_is_the_configured_identity() {
         + "[[identity]]\nname = \"dev\"\ntenant = \"one\"\nroles = [\"executor\", \"runner\"]\nrunner_ids = [\"*\"]\nmatch = \"loopback\"\n";
     let known = Authenticator::new(&Config::parse(&text, "t").unwrap());
     let caller = known.authenticate(&peer(None), None).unwrap();
-    assert_eq!((caller.principal.name.as_str(), &caller.principal.profiles[..]), ("dev", &["strict".to_owned()][..]));
+    assert_eq!(
+        (caller.principal.name.as_str(), &caller.principal.profiles[..]),
+        ("dev", &["strict".to_owned()][..])
+    );
     assert!(caller.require_runner(&"any".parse().unwrap()).is_ok());
     assert!(known.authenticate(&peer(None), Some(b"Bearer hello")).is_err());
 }

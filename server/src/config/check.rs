@@ -29,7 +29,12 @@ struct Findings(Vec<Problem>);
 impl Findings {
     fn require(&mut self, holds: bool, field: &str, what: impl Into<String>, cure: impl Into<String>) {
         if !holds {
-            self.0.push(Problem { line: None, field: field.to_owned(), what: what.into(), cure: cure.into() });
+            self.0.push(Problem {
+                line: None,
+                field: field.to_owned(),
+                what: what.into(),
+                cure: cure.into(),
+            });
         }
     }
 
@@ -210,9 +215,9 @@ impl Config {
     fn telemetry_problems(&self, found: &mut Findings) {
         let telemetry = &self.telemetry;
         if let Some(endpoint) = &telemetry.otlp_endpoint {
-            let plain = endpoint.parse::<tonic::transport::Uri>().is_ok_and(|uri| {
-                uri.scheme_str() == Some("http") && uri.authority().is_some()
-            });
+            let plain = endpoint
+                .parse::<tonic::transport::Uri>()
+                .is_ok_and(|uri| uri.scheme_str() == Some("http") && uri.authority().is_some());
             found.require(
                 plain,
                 "telemetry.otlp_endpoint",

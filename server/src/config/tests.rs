@@ -99,7 +99,9 @@ fn all_problems_come_at_once_and_in_order() {
 fn identities_must_not_be_ambiguous() {
     let hash = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
     let second = |name: &str, matches: &str| {
-        format!("{GOOD}\n[[identity]]\nname = \"{name}\"\ntenant = \"t\"\nroles = [\"admin\"]\nmatch = {matches}\n")
+        format!(
+            "{GOOD}\n[[identity]]\nname = \"{name}\"\ntenant = \"t\"\nroles = [\"admin\"]\nmatch = {matches}\n"
+        )
     };
     let same_token = problems(&second("other", &format!("{{ token_sha256 = \"{hash}\" }}")));
     assert_eq!(same_token[0].field, "identity[1].match");
@@ -112,9 +114,11 @@ fn identities_must_not_be_ambiguous() {
 #[test]
 fn loopback_identities_need_a_loopback_server() {
     let tls = "[listen.tls]\ncertificate = \"c\"\nkey = \"k\"\n";
-    let text = GOOD
-        .replacen("insecure_loopback = true\n", tls, 1)
-        .replacen("{ token_sha256 = \"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824\" }", "\"loopback\"", 1);
+    let text = GOOD.replacen("insecure_loopback = true\n", tls, 1).replacen(
+        "{ token_sha256 = \"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824\" }",
+        "\"loopback\"",
+        1,
+    );
     assert_eq!(problems(&text)[0].field, "identity[0].match");
 }
 
@@ -125,7 +129,10 @@ fn missing_files_are_named() {
     let tls = "[listen.tls]\ncertificate = \"/nowhere/cert.pem\"\nkey = \"/nowhere/key.pem\"\n";
     std::fs::write(&file, GOOD.replacen("insecure_loopback = true\n", tls, 1)).unwrap();
     let error = Config::load(&file).unwrap_err().to_string();
-    assert!(error.contains("server.toml:7: `listen.tls.certificate`: `/nowhere/cert.pem` cannot be read"), "{error}");
+    assert!(
+        error.contains("server.toml:7: `listen.tls.certificate`: `/nowhere/cert.pem` cannot be read"),
+        "{error}"
+    );
     assert!(error.contains("server.toml:8: `listen.tls.key`"), "{error}");
     let missing = Config::load(&folder.path().join("none.toml")).unwrap_err().to_string();
     assert!(missing.contains("cannot be read"), "{missing}");

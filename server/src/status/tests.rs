@@ -22,7 +22,11 @@ fn every_api_error_has_its_code_and_reason() {
     let second = Duration::from_secs(1);
     let denied = |approval_required| ApiError::Denied { execution: Box::new(execution()), approval_required };
     let table = [
-        (ApiError::Invalid(vec![violation("spec.timeout", "too long")]), Code::InvalidArgument, "INVALID_REQUEST"),
+        (
+            ApiError::Invalid(vec![violation("spec.timeout", "too long")]),
+            Code::InvalidArgument,
+            "INVALID_REQUEST",
+        ),
         (ApiError::NotFound { what: "session", id: "x".into() }, Code::NotFound, "NOT_FOUND"),
         (ApiError::AlreadyExists { request_id: "x".into() }, Code::AlreadyExists, "REQUEST_ID_REUSED"),
         (denied(false), Code::PermissionDenied, "DENIED"),

@@ -82,7 +82,12 @@ fn matching(config: &Config, identity: &Identity, field: &str, found: &mut Findi
     let field = format!("{field}.match");
     match &identity.matches {
         Match::CommonName(name) | Match::Dns(name) => {
-            found.require(is_text(name), &field, "the name is empty or too long", "use the certificate's name");
+            found.require(
+                is_text(name),
+                &field,
+                "the name is empty or too long",
+                "use the certificate's name",
+            );
             require_client_ca(config, &field, found);
         }
         Match::Spiffe(id) => {

@@ -1,0 +1,190 @@
+//! Requests about executions, approvals and commands that are only checked.
+
+use std::time::Duration;
+
+use airlock_proto::{
+    cursor::Cursor,
+    domain::{ApprovalId, ExecutionId},
+    limits, v1,
+};
+use v1::{approval_service_decide_request::Answer, execution_service_attach_request::From as WireFrom};
+
+use super::{Checker, LONGEST};
+use crate::{
+    api::{ApiError, AttachFrom, CheckCommand, StartExecution},
+    engine::ApproverAnswer,
+};
+
+/// A command to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// What to run.
+    pub request: StartExecution,
+    /// End it when the stream that started it ends early.
+    pub kill_on_disconnect: bool,
+}
+
+/// An execution to watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attach {
+    /// Which.
+    pub execution: ExecutionId,
+    /// From where.
+    pub from: AttachFrom,
+}
+
+/// A command to decide.
+pub type Check = CheckCommand;
+
+/// The specification of Run and Start.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn start(spec: Option<v1::ExecutionSpec>) -> Result<Start, ApiError> {
+    let mut checker = Checker::default();
+    let start = checker.required("spec", spec).map(|spec| checker.spec(spec));
+    checker.finish(start)
+}
+
+impl Checker {
+    fn spec(&mut self, spec: v1::ExecutionSpec) -> Start {
+        let in_session = !spec.session_id.is_empty();
+        for (field, value) in [("spec.profile", &spec.profile), ("spec.base", &spec.base)] {
+            if in_session && !value.is_empty() {
+                self.bad(field, "only without a session");
+            }
+        }
+        let wait_for_approval = match v1::OnAsk::try_from(spec.on_ask) {
+            Ok(on_ask) => on_ask == v1::OnAsk::Wait,
+            Err(_) => {
+                self.bad("spec.on_ask", format!("{} is not a known value", spec.on_ask));
+                false
+            }
+        };
+        self.at_most("spec.description", spec.description.len(), limits::DESCRIPTION_BYTES);
+        self.no_nul("spec.description", spec.description.as_bytes());
+        let request = StartExecution {
+            command: self.command("spec.command", &spec.command),
+            shell: self.shell("spec.shell", spec.shell),
+            session_id: self.optional_id("spec.session_id", &spec.session_id),
+            request_id: self.text("spec.request_id", spec.request_id, limits::REQUEST_ID_BYTES),
+            timeout: self.duration("spec.timeout", spec.timeout, LONGEST),
+            description: spec.description,
+            wait_for_approval,
+            mode: self.mode("spec.mode", spec.mode),
+            env: self.env("spec.env", spec.env),
+            separate_stderr: spec.separate_stderr,
+            profile: self.name("spec.profile", spec.profile),
+            base: self.name("spec.base", spec.base),
+            allow_concurrent: spec.allow_concurrent,
+            labels: self.labels("spec.labels", spec.labels),
+            traceparent: String::new(),
+        };
+        Start { request, kill_on_disconnect: spec.kill_on_disconnect }
+    }
+}
+
+/// The id of an execution, alone in its request.
+///
+/// # Errors
+/// [`ApiError::Invalid`].
+pub fn execution_id(text: &str) -> Result<ExecutionId, ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("execution_id", text);
+    checker.finish(id)
+}
+
+/// Get: which execution, and whether in full.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn get_execution(request: &v1::ExecutionServiceGetRequest) -> Result<(ExecutionId, bool), ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("execution_id", &request.execution_id);
+    let full = checker.full_view(request.view);
+    checker.finish(id.map(|id| (id, full)))
+}
+
+/// Wait: for which execution, and how long.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn wait(request: &v1::ExecutionServiceWaitRequest) -> Result<(ExecutionId, Duration), ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("execution_id", &request.execution_id);
+    let timeout = checker.duration("timeout", request.timeout, limits::WAIT_MAX);
+    checker.finish(id.map(|id| (id, timeout.unwrap_or(limits::WAIT_DEFAULT))))
+}
+
+/// Attach.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn attach(request: v1::ExecutionServiceAttachRequest) -> Result<Attach, ApiError> {
+    let mut checker = Checker::default();
+    let execution = checker.id("execution_id", &request.execution_id);
+    let from = match request.from {
+        None => AttachFrom::Offsets { stdout: 0, stderr: 0 },
+        Some(WireFrom::Offsets(offsets)) => {
+            AttachFrom::Offsets { stdout: offsets.stdout, stderr: offsets.stderr }
+        }
+        Some(WireFrom::Cursor(bytes)) => {
+            checker.at_most("cursor", bytes.len(), limits::CURSOR_BYTES);
+            let cursor = Cursor::decode(&bytes).map_err(|error| checker.bad("cursor", error.to_string()));
+            AttachFrom::Cursor(cursor.unwrap_or_default())
+        }
+    };
+    checker.finish(execution.map(|execution| Attach { execution, from }))
+}
+
+/// Check.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn check(request: v1::PolicyServiceCheckRequest) -> Result<Check, ApiError> {
+    let mut checker = Checker::default();
+    if !request.session_id.is_empty() && !request.profile.is_empty() {
+        checker.bad("profile", "only without a session");
+    }
+    checker.at_most("directory", request.directory.len(), limits::DIRECTORY_BYTES);
+    checker.no_nul("directory", &request.directory);
+    if !request.directory.is_empty() && !request.directory.starts_with(b"/") {
+        checker.bad("directory", "is not absolute");
+    }
+    let command = Check {
+        command: checker.command("command", &request.command),
+        shell: checker.shell("shell", request.shell),
+        session_id: checker.optional_id("session_id", &request.session_id),
+        profile: checker.name("profile", request.profile),
+        directory: (!request.directory.is_empty()).then(|| request.directory.to_vec()),
+        mode: checker.mode("mode", request.mode),
+    };
+    checker.finish(Some(command))
+}
+
+/// Decide: which approval, bound to what, and the answer.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn decide(
+    request: v1::ApprovalServiceDecideRequest,
+) -> Result<(ApprovalId, [u8; 32], ApproverAnswer), ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("approval_id", &request.approval_id);
+    let binding = <[u8; 32]>::try_from(&request.binding[..])
+        .map_err(|_| checker.bad("binding", format!("has {} bytes, must be 32", request.binding.len())))
+        .ok();
+    let answer = checker.required("answer", request.answer).map(|answer| match answer {
+        Answer::AllowOnce(_) => ApproverAnswer::AllowOnce,
+        Answer::Deny(deny) => {
+            checker.at_most("deny.reason", deny.reason.len(), limits::REASON_BYTES);
+            checker.no_nul("deny.reason", deny.reason.as_bytes());
+            ApproverAnswer::Deny { reason: deny.reason }
+        }
+    });
+    let all = match (id, binding, answer) {
+        (Some(id), Some(binding), Some(answer)) => Some((id, binding, answer)),
+        _ => None,
+    };
+    checker.finish(all)
+}

@@ -1,0 +1,35 @@
+//! Requests about sessions.
+
+use airlock_proto::{domain::SessionId, limits, v1};
+
+use super::Checker;
+use crate::api::{ApiError, CreateSession};
+
+/// Create.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn create_session(request: v1::SessionServiceCreateRequest) -> Result<CreateSession, ApiError> {
+    let mut checker = Checker::default();
+    let session = CreateSession {
+        request_id: checker.text("request_id", request.request_id, limits::REQUEST_ID_BYTES),
+        profile: checker.name("profile", request.profile),
+        mode: checker.mode("mode", request.mode),
+        shell: checker.shell("shell", request.shell),
+        base: checker.name("base", request.base),
+        env: checker.env("env", request.env),
+        labels: checker.labels("labels", request.labels),
+        idle_timeout: checker.duration("idle_timeout", request.idle_timeout, limits::IDLE_TIMEOUT_MAX),
+    };
+    checker.finish(Some(session))
+}
+
+/// The id of a session, alone in its request.
+///
+/// # Errors
+/// [`ApiError::Invalid`].
+pub fn session_id(text: &str) -> Result<SessionId, ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("session_id", text);
+    checker.finish(id)
+}

@@ -1,1 +1,7 @@
-//! placeholder
+//! The Rust client library, and the parts of the `airlock` command.
+//!
+//! Only [`client`] is meant for other programs.
+
+#![forbid(unsafe_code)]
+
+pub mod client;

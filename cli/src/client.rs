@@ -1,0 +1,133 @@
+//! The Rust client of `airlock.v1`: typed calls, and executions as streams of events that survive
+//! broken connections.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), airlock_cli::client::ClientError> {
+//! use airlock_cli::client::{Client, Settings, v1};
+//!
+//! let client = Client::connect(Settings::new("https://airlock.example:7443")).await?;
+//! let spec = v1::ExecutionSpec { command: "pytest -q".into(), ..Default::default() };
+//! let mut events = client.run(spec);
+//! while let Some(event) = events.next().await? {
+//!     println!("{event:?}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Nothing here prints, reads files or looks at the environment.
+
+mod calls;
+mod error;
+mod events;
+mod retry;
+mod seen;
+mod settings;
+
+use std::{sync::Arc, time::Duration};
+
+use tonic::transport::Channel;
+
+pub use airlock_proto::v1;
+pub use error::{ClientError, Rejection, Violation};
+pub use events::{Events, From};
+pub use settings::{Credentials, Patience, Settings};
+
+use settings::{Headers, Wire};
+
+/// Of one answer. A page of full executions may be long, and is bounded by what the server sends.
+const ANSWER_BYTES: usize = 32 * 1024 * 1024;
+/// Of a call whose answer takes no waiting.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Of a call that waits for a runner.
+const SLOW_CALL_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// A connection to a server. Cheap to clone; clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    settings: Arc<Settings>,
+    headers: Headers,
+    calls: Channel,
+    // Views have a connection of their own, so that output nobody reads cannot hold up a Cancel.
+    views: Channel,
+}
+
+impl Client {
+    /// Connects to a server. The connection is made anew by itself when it breaks.
+    ///
+    /// # Errors
+    /// [`ClientError::Settings`] where the settings cannot be used, [`ClientError::Transport`] where
+    /// the server cannot be reached within a few seconds.
+    pub async fn connect(settings: Settings) -> Result<Self, ClientError> {
+        let endpoint = settings.endpoint()?;
+        let calls = endpoint.connect().await.map_err(|error| {
+            ClientError::from_status(&settings.address, &tonic::Status::from_error(error.into()))
+        })?;
+        Self::over(settings, calls)
+    }
+
+    /// A client that connects at its first call.
+    ///
+    /// # Errors
+    /// [`ClientError::Settings`] where the settings cannot be used. Must be called within a tokio
+    /// runtime.
+    pub fn connect_lazy(settings: Settings) -> Result<Self, ClientError> {
+        let calls = settings.endpoint()?.connect_lazy();
+        Self::over(settings, calls)
+    }
+
+    fn over(settings: Settings, calls: Channel) -> Result<Self, ClientError> {
+        Ok(Self {
+            views: settings.endpoint()?.connect_lazy(),
+            headers: settings.headers()?,
+            settings: Arc::new(settings),
+            calls,
+        })
+    }
+
+    /// Where the server is.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.settings.address
+    }
+
+    /// Runs a command and gives its events, from its beginning to its end. Nothing is sent before the
+    /// first [`Events::next`]. A spec without `request_id` gets one, so that the start can be repeated
+    /// after a broken connection and the command still runs at most once.
+    ///
+    /// Dropping the events ends the view, not the command (but see `kill_on_disconnect`).
+    #[must_use]
+    pub fn run(&self, spec: v1::ExecutionSpec) -> Events {
+        Events::run(self.clone(), with_request_id(spec))
+    }
+
+    /// The events of an execution from its beginning, or from where a reader was. Nothing is sent
+    /// before the first [`Events::next`].
+    #[must_use]
+    pub fn attach(&self, execution_id: impl Into<String>, from: From) -> Events {
+        Events::attach(self.clone(), execution_id.into(), from)
+    }
+
+    fn patience(&self) -> Patience {
+        self.settings.patience
+    }
+
+    fn calls(&self) -> Wire {
+        Wire::new(self.calls.clone(), self.headers.clone())
+    }
+
+    fn views(&self) -> Wire {
+        Wire::new(self.views.clone(), self.headers.clone())
+    }
+
+    fn error(&self, status: &tonic::Status) -> ClientError {
+        ClientError::from_status(&self.settings.address, status)
+    }
+}
+
+fn with_request_id(mut spec: v1::ExecutionSpec) -> v1::ExecutionSpec {
+    if spec.request_id.is_empty() {
+        spec.request_id = uuid::Uuid::new_v4().to_string();
+    }
+    spec
+}

@@ -1,0 +1,220 @@
+//! The calls that are not streams, one method each. Every one is safe to repeat, and is repeated while
+//! the server cannot be reached and patience lasts.
+
+use std::{future::Future, time::Duration};
+
+use tonic::{Request, Response, Status};
+
+use super::{
+    ANSWER_BYTES, CALL_TIMEOUT, Client, ClientError, SLOW_CALL_TIMEOUT,
+    retry::retrying,
+    settings::Wire,
+    v1::{
+        self, admin_service_client::AdminServiceClient, approval_service_client::ApprovalServiceClient,
+        execution_service_client::ExecutionServiceClient, policy_service_client::PolicyServiceClient,
+        session_service_client::SessionServiceClient,
+    },
+    with_request_id,
+};
+
+macro_rules! call {
+    ($self:ident, $client:ident :: $method:ident, $request:expr, $timeout:expr) => {{
+        let request = $request;
+        $self
+                            .call($timeout, |wire, timeout| {
+                                let request = with_timeout(request.clone(), timeout);
+                                async move {
+                                    $client::new(wire)
+                                        .max_decoding_message_size(ANSWER_BYTES)
+                                        .$method(request)
+                                        .await
+                                }
+                            })
+                            .await
+    }};
+}
+
+impl Client {
+    /// Starts a command without a view. A spec without `request_id` gets one, so that the start can be
+    /// repeated and the command still runs at most once.
+    ///
+    /// # Errors
+    /// [`ClientError::Rejected`] where the server refuses it; [`ClientError::StartUnknown`] where no
+    /// answer came.
+    pub async fn start(&self, spec: v1::ExecutionSpec) -> Result<v1::Execution, ClientError> {
+        let spec = with_request_id(spec);
+        let request_id = spec.request_id.clone();
+        let request = v1::ExecutionServiceStartRequest { spec: Some(spec) };
+        match call!(self, ExecutionServiceClient::start, request, SLOW_CALL_TIMEOUT) {
+            Ok(answer) => self.present(answer.execution, "execution"),
+            Err(last @ ClientError::Transport { .. }) => {
+                Err(ClientError::StartUnknown { request_id, last: Box::new(last) })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until the execution has finished or `timeout` is over; look at its state.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn wait(&self, execution_id: &str, timeout: Duration) -> Result<v1::Execution, ClientError> {
+        let request = v1::ExecutionServiceWaitRequest {
+            execution_id: execution_id.to_owned(),
+            timeout: prost_types::Duration::try_from(timeout).ok(),
+        };
+        let deadline = timeout.saturating_add(CALL_TIMEOUT);
+        let answer = call!(self, ExecutionServiceClient::wait, request, deadline)?;
+        self.present(answer.execution, "execution")
+    }
+
+    /// One execution, with its command and decision.
+    ///
+    /// # Errors
+    /// As for any call; `NOT_FOUND` for an unknown id.
+    pub async fn execution(&self, execution_id: &str) -> Result<v1::Execution, ClientError> {
+        let request = v1::ExecutionServiceGetRequest {
+            execution_id: execution_id.to_owned(),
+            view: v1::ExecutionView::Full.into(),
+        };
+        let answer = call!(self, ExecutionServiceClient::get, request, CALL_TIMEOUT)?;
+        self.present(answer.execution, "execution")
+    }
+
+    /// One page of executions, newest first.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn executions(
+        &self,
+        request: v1::ExecutionServiceListRequest,
+    ) -> Result<v1::ExecutionServiceListResponse, ClientError> {
+        call!(self, ExecutionServiceClient::list, request, CALL_TIMEOUT)
+    }
+
+    /// Asks for the end of an execution, and gives it as it then is.
+    ///
+    /// # Errors
+    /// As for any call; `NOT_FOUND` for an unknown id.
+    pub async fn cancel(&self, execution_id: &str) -> Result<v1::Execution, ClientError> {
+        let request = v1::ExecutionServiceCancelRequest { execution_id: execution_id.to_owned() };
+        let answer = call!(self, ExecutionServiceClient::cancel, request, CALL_TIMEOUT)?;
+        self.present(answer.execution, "execution")
+    }
+
+    /// Creates a session and waits until it is usable. A request without `request_id` gets one.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn create_session(
+        &self,
+        mut request: v1::SessionServiceCreateRequest,
+    ) -> Result<v1::Session, ClientError> {
+        if request.request_id.is_empty() {
+            request.request_id = uuid::Uuid::new_v4().to_string();
+        }
+        let answer = call!(self, SessionServiceClient::create, request, SLOW_CALL_TIMEOUT)?;
+        self.present(answer.session, "session")
+    }
+
+    /// One session.
+    ///
+    /// # Errors
+    /// As for any call; `NOT_FOUND` for an unknown id.
+    pub async fn session(&self, session_id: &str) -> Result<v1::Session, ClientError> {
+        let request = v1::SessionServiceGetRequest { session_id: session_id.to_owned() };
+        let answer = call!(self, SessionServiceClient::get, request, CALL_TIMEOUT)?;
+        self.present(answer.session, "session")
+    }
+
+    /// One page of sessions, newest first.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn sessions(
+        &self,
+        request: v1::SessionServiceListRequest,
+    ) -> Result<v1::SessionServiceListResponse, ClientError> {
+        call!(self, SessionServiceClient::list, request, CALL_TIMEOUT)
+    }
+
+    /// Ends what runs in a session and removes its workspace.
+    ///
+    /// # Errors
+    /// As for any call; `NOT_FOUND` for an unknown id.
+    pub async fn close_session(&self, session_id: &str) -> Result<v1::Session, ClientError> {
+        let request = v1::SessionServiceCloseRequest { session_id: session_id.to_owned() };
+        let answer = call!(self, SessionServiceClient::close, request, SLOW_CALL_TIMEOUT)?;
+        self.present(answer.session, "session")
+    }
+
+    /// What policy says of a command, without running it.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn check(&self, request: v1::PolicyServiceCheckRequest) -> Result<v1::Decision, ClientError> {
+        let answer = call!(self, PolicyServiceClient::check, request, CALL_TIMEOUT)?;
+        self.present(answer.decision, "decision")
+    }
+
+    /// One page of approvals, oldest first.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn approvals(
+        &self,
+        request: v1::ApprovalServiceListRequest,
+    ) -> Result<v1::ApprovalServiceListResponse, ClientError> {
+        call!(self, ApprovalServiceClient::list, request, CALL_TIMEOUT)
+    }
+
+    /// Answers an approval. `binding` must be that of the approval as it was shown.
+    ///
+    /// # Errors
+    /// As for any call; `FAILED_PRECONDITION` if it is no longer open, or has changed.
+    pub async fn decide(
+        &self,
+        request: v1::ApprovalServiceDecideRequest,
+    ) -> Result<v1::Approval, ClientError> {
+        let answer = call!(self, ApprovalServiceClient::decide, request, CALL_TIMEOUT)?;
+        self.present(answer.approval, "approval")
+    }
+
+    /// One page of runners, by id.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn runners(
+        &self,
+        request: v1::AdminServiceListRunnersRequest,
+    ) -> Result<v1::AdminServiceListRunnersResponse, ClientError> {
+        call!(self, AdminServiceClient::list_runners, request, CALL_TIMEOUT)
+    }
+
+    async fn call<T, F, Fut>(&self, timeout: Duration, send: F) -> Result<T, ClientError>
+    where
+        F: Fn(Wire, Duration) -> Fut,
+        Fut: Future<Output = Result<Response<T>, Status>>,
+    {
+        retrying(&self.patience(), || async {
+            match send(self.calls(), timeout).await {
+                Ok(answer) => Ok(answer.into_inner()),
+                Err(status) => Err(self.error(&status)),
+            }
+        })
+        .await
+    }
+
+    fn present<T>(&self, part: Option<T>, what: &str) -> Result<T, ClientError> {
+        part.ok_or_else(|| ClientError::Contract {
+            address: self.address().to_owned(),
+            message: format!("its answer holds no {what}"),
+        })
+    }
+}
+
+fn with_timeout<T>(message: T, timeout: Duration) -> Request<T> {
+    let mut request = Request::new(message);
+    request.set_timeout(timeout);
+    request
+}

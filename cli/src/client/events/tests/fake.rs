@@ -1,0 +1,229 @@
+//! A server that holds one scripted execution, and cuts every view of it short; and a relay that cuts
+//! connections at any byte.
+
+use std::{
+    collections::HashSet,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{Arc, Mutex},
+};
+
+use futures::{Stream, stream};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status};
+
+use crate::client::v1::{
+    self,
+    execution_service_attach_request::From as WireFrom,
+    execution_service_server::{ExecutionService, ExecutionServiceServer},
+};
+
+/// Small numbers that differ from each other and are the same in every run with the same seed.
+#[derive(Debug, Clone)]
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// Below `sides`.
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Fake {
+    pub(super) events: Vec<v1::Event>,
+    pub(super) dice: Mutex<Dice>,
+    /// Of all starts that were asked for.
+    pub(super) request_ids: Mutex<HashSet<String>>,
+    pub(super) views: Mutex<usize>,
+    /// Views never end well before this many.
+    pub(super) faults: usize,
+}
+
+type Views<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+impl Fake {
+    fn opened(&self, from: usize) -> v1::Event {
+        v1::Event {
+            cursor: cursor(from),
+            event: Some(v1::event::Event::Opened(v1::Opened {
+                execution: Some(v1::Execution { execution_id: "the-one".to_owned(), ..Default::default() }),
+            })),
+        }
+    }
+
+    /// The event after `next`, if it shows that `next` is missing.
+    fn after_hole(&self, next: usize) -> Option<&v1::Event> {
+        use v1::event::Event::Output;
+        let stream = |event: &v1::Event| match &event.event {
+            Some(Output(output)) => Some(output.stream),
+            _ => None,
+        };
+        let (skipped, shown) = (self.events.get(next)?, self.events.get(next + 1)?);
+        (stream(skipped).is_some() && stream(skipped) == stream(shown)).then_some(shown)
+    }
+
+    /// A view from event `from` on, in which something goes wrong somewhere.
+    fn view(&self, from: usize) -> Vec<Result<v1::Event, Status>> {
+        let mut dice = self.dice.lock().unwrap();
+        let mut views = self.views.lock().unwrap();
+        *views += 1;
+        let faulty = *views <= self.faults;
+        // Doubled events and bytes are a fault that a client must hide as well.
+        let begin = if faulty && dice.roll(3) == 0 { from.saturating_sub(dice.roll(3)) } else { from };
+        let mut out = vec![Ok(self.opened(from))];
+        out.extend(self.events.iter().skip(begin).cloned().map(Ok));
+        if !faulty {
+            return out;
+        }
+        // The closing event is never reached in a faulty view.
+        out.truncate(dice.roll(out.len().min(12)));
+        match dice.roll(5) {
+            0 => {}
+            1 => out.push(Err(Status::unavailable("going away"))),
+            2 => out.push(Err(Status::unknown("broken pipe"))),
+            3 => out.push(Err(Status::internal("h2 protocol error"))),
+            _ => {
+                let next = begin + out.len().max(1) - 1;
+                out.extend(self.after_hole(next).cloned().map(Ok));
+            }
+        }
+        out
+    }
+}
+
+pub(super) fn cursor(index: usize) -> bytes::Bytes {
+    (index as u64).to_be_bytes().to_vec().into()
+}
+
+#[tonic::async_trait]
+impl ExecutionService for Fake {
+    type RunStream = Views<v1::ExecutionServiceRunResponse>;
+    type AttachStream = Views<v1::ExecutionServiceAttachResponse>;
+
+    async fn run(
+        &self,
+        request: Request<v1::ExecutionServiceRunRequest>,
+    ) -> Result<Response<Self::RunStream>, Status> {
+        let spec = request.into_inner().spec.unwrap();
+        self.request_ids.lock().unwrap().insert(spec.request_id);
+        if self.dice.lock().unwrap().roll(3) == 0 && *self.views.lock().unwrap() < self.faults {
+            return Err(Status::unavailable("not yet"));
+        }
+        let view = self
+            .view(0)
+            .into_iter()
+            .map(|event| event.map(|event| v1::ExecutionServiceRunResponse { event: Some(event) }));
+        Ok(Response::new(Box::pin(stream::iter(view.collect::<Vec<_>>()))))
+    }
+
+    async fn attach(
+        &self,
+        request: Request<v1::ExecutionServiceAttachRequest>,
+    ) -> Result<Response<Self::AttachStream>, Status> {
+        let from = match request.into_inner().from {
+            Some(WireFrom::Cursor(cursor)) => {
+                u64::from_be_bytes(cursor.as_ref().try_into().unwrap()) as usize
+            }
+            _ => 0,
+        };
+        let view = self
+            .view(from)
+            .into_iter()
+            .map(|event| event.map(|event| v1::ExecutionServiceAttachResponse { event: Some(event) }));
+        Ok(Response::new(Box::pin(stream::iter(view.collect::<Vec<_>>()))))
+    }
+
+    async fn start(
+        &self,
+        _: Request<v1::ExecutionServiceStartRequest>,
+    ) -> Result<Response<v1::ExecutionServiceStartResponse>, Status> {
+        Err(Status::unavailable("always"))
+    }
+
+    async fn wait(
+        &self,
+        _: Request<v1::ExecutionServiceWaitRequest>,
+    ) -> Result<Response<v1::ExecutionServiceWaitResponse>, Status> {
+        Ok(Response::new(v1::ExecutionServiceWaitResponse::default()))
+    }
+
+    async fn get(
+        &self,
+        _: Request<v1::ExecutionServiceGetRequest>,
+    ) -> Result<Response<v1::ExecutionServiceGetResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn list(
+        &self,
+        _: Request<v1::ExecutionServiceListRequest>,
+    ) -> Result<Response<v1::ExecutionServiceListResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn cancel(
+        &self,
+        _: Request<v1::ExecutionServiceCancelRequest>,
+    ) -> Result<Response<v1::ExecutionServiceCancelResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+}
+
+/// Serves until the set is dropped.
+pub(super) async fn serve(fake: Arc<Fake>, tasks: &mut JoinSet<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tasks.spawn(async move {
+        tonic::transport::Server::builder()
+            .add_service(ExecutionServiceServer::from_arc(fake))
+            .serve_with_incoming(TcpListenerStream::new(listener))
+            .await
+            .unwrap();
+    });
+    address
+}
+
+/// Relays connections to `to`, and cuts the first `cuts` of them after a few bytes of answers.
+pub(super) async fn relay(
+    to: SocketAddr,
+    cuts: usize,
+    mut dice: Dice,
+    tasks: &mut JoinSet<()>,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tasks.spawn(async move {
+        let mut connections = JoinSet::new();
+        for number in 0.. {
+            let (client, _) = listener.accept().await.unwrap();
+            let budget = if number < cuts { 60 + dice.roll(6000) as u64 } else { u64::MAX };
+            connections.spawn(carry(client, to, budget));
+        }
+    });
+    address
+}
+
+async fn carry(client: TcpStream, to: SocketAddr, budget: u64) {
+    let server = TcpStream::connect(to).await.unwrap();
+    client.set_nodelay(true).unwrap();
+    server.set_nodelay(true).unwrap();
+    let (mut from_client, mut to_client) = client.into_split();
+    let (from_server, mut to_server) = server.into_split();
+    let mut from_server = tokio::io::AsyncReadExt::take(from_server, budget);
+    tokio::select! {
+        _ = tokio::io::copy(&mut from_client, &mut to_server) => {}
+        _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
+    }
+}

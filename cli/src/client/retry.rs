@@ -1,0 +1,113 @@
+//! When to try again: bounded, growing pauses with jitter, and an end to patience.
+
+use std::{future::Future, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{ClientError, Patience};
+
+/// The pauses between tries, since the last success.
+#[derive(Debug, Clone)]
+pub(super) struct Backoff {
+    first: Duration,
+    max: Duration,
+    next: Duration,
+    since: Option<Instant>,
+}
+
+impl Backoff {
+    pub(super) fn new(patience: &Patience) -> Self {
+        Self {
+            first: patience.backoff_first,
+            max: patience.backoff_max,
+            next: patience.backoff_first,
+            since: None,
+        }
+    }
+
+    /// Something came through: start from the shortest pause again.
+    pub(super) fn reset(&mut self) {
+        self.next = self.first;
+        self.since = None;
+    }
+
+    /// How long to pause after `error`, or none once nothing has worked for `patience`.
+    pub(super) fn pause(&mut self, error: &ClientError, patience: Duration) -> Option<Duration> {
+        let now = Instant::now();
+        let since = *self.since.get_or_insert(now);
+        let left = patience.checked_sub(now.duration_since(since))?;
+        let pause = jittered(self.next).max(error.retry_after().unwrap_or_default());
+        self.next = (self.next * 2).min(self.max);
+        Some(pause.min(self.max).min(left.max(self.first)))
+    }
+}
+
+/// Between half of the pause and all of it, so that many clients do not come back at once.
+fn jittered(pause: Duration) -> Duration {
+    let mut byte = [0_u8; 1];
+    if getrandom::fill(&mut byte).is_err() {
+        return pause;
+    }
+    let [byte] = byte;
+    pause.mul_f64(0.5 + f64::from(byte) / 510.0)
+}
+
+/// Repeats a call that is safe to repeat, until it succeeds, fails for good, or patience ends.
+///
+/// # Errors
+/// The last error of `call`.
+pub(super) async fn retrying<T, F, Fut>(patience: &Patience, mut call: F) -> Result<T, ClientError>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Result<T, ClientError>>,
+{
+    let mut backoff = Backoff::new(patience);
+    loop {
+        let error = match call().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) if !error.is_passing() => return Err(error),
+            Err(error) => error,
+        };
+        match backoff.pause(&error, patience.call) {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken() -> ClientError {
+        ClientError::Transport { address: "here".to_owned(), message: "cut".to_owned() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_ends_and_pauses_stay_bounded() {
+        let patience = Patience::default();
+        let began = Instant::now();
+        let mut tries = 0_u32;
+        let result: Result<(), _> = retrying(&patience, || {
+            tries += 1;
+            async { Err(broken()) }
+        })
+        .await;
+        assert!(result.is_err());
+        let took = began.elapsed();
+        assert!(took >= patience.call && took <= patience.call + patience.backoff_max);
+        assert!((8..40).contains(&tries), "{tries} tries");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stops_at_the_first_lasting_error() {
+        let mut tries = 0;
+        let result: Result<(), _> = retrying(&Patience::default(), || {
+            tries += 1;
+            async { Err(ClientError::Settings("no".to_owned())) }
+        })
+        .await;
+        assert!(matches!(result, Err(ClientError::Settings(_))));
+        assert_eq!(tries, 1);
+    }
+}

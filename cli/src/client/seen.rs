@@ -1,0 +1,148 @@
+//! What a reader has been given, so that no event and no byte is given twice, and none is skipped
+//! without a word.
+
+use super::v1::{Event, OutputStream, event::Event as Kind};
+
+/// The place of a reader in an execution's events.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    opened: bool,
+    state: Option<(u64, i32, i32)>,
+    stdout: Option<u64>,
+    stderr: Option<u64>,
+}
+
+/// What to do with an event.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Admission {
+    /// It is new; give it on.
+    New(Event),
+    /// The reader has all of it.
+    Old,
+    /// It cannot follow what the reader has.
+    Broken(&'static str),
+}
+
+impl Seen {
+    /// A reader that begins at these offsets.
+    pub(super) fn at(stdout: u64, stderr: u64) -> Self {
+        Self { stdout: Some(stdout), stderr: Some(stderr), ..Self::default() }
+    }
+
+    /// Takes an event in, less what the reader already has of it.
+    pub(super) fn admit(&mut self, mut event: Event) -> Admission {
+        let new = match &mut event.event {
+            // Of a later version of the contract, which only ever adds.
+            None => false,
+            // A header of the view: the reader wants it once.
+            Some(Kind::Opened(_)) => !std::mem::replace(&mut self.opened, true),
+            Some(Kind::StateChanged(change)) => {
+                let now = (change.version, change.state, change.link);
+                let new = self.state.is_none_or(|seen| now.0 > seen.0 || (now.0 == seen.0 && now != seen));
+                if new {
+                    self.state = Some(now);
+                }
+                new
+            }
+            Some(Kind::Output(output)) => {
+                let Some(at) = self.offset(output.stream) else {
+                    return Admission::Broken("it sent output of an unknown stream");
+                };
+                let start = at.unwrap_or(output.offset);
+                let end = output.offset.saturating_add(output.data.len() as u64);
+                if output.offset > start {
+                    return Admission::Broken("it skipped bytes without saying so");
+                }
+                let have = usize::try_from(start - output.offset).unwrap_or(usize::MAX);
+                output.data = output.data.slice(have.min(output.data.len())..);
+                output.offset = start;
+                *at = Some(end.max(start));
+                !output.data.is_empty()
+            }
+            Some(Kind::Gap(gap)) => {
+                let Some(at) = self.offset(gap.stream) else {
+                    return Admission::Broken("it sent a gap of an unknown stream");
+                };
+                let start = at.unwrap_or(gap.from);
+                if gap.from > start {
+                    return Admission::Broken("it skipped bytes without saying so");
+                }
+                gap.from = start;
+                *at = Some(gap.to.max(start));
+                gap.to > start
+            }
+            Some(Kind::Finished(_)) => true,
+        };
+        if new { Admission::New(event) } else { Admission::Old }
+    }
+
+    fn offset(&mut self, stream: i32) -> Option<&mut Option<u64>> {
+        match OutputStream::try_from(stream).ok()? {
+            OutputStream::Stdout => Some(&mut self.stdout),
+            OutputStream::Stderr => Some(&mut self.stderr),
+            OutputStream::Unspecified => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::v1, *};
+
+    fn output(offset: u64, data: &'static str) -> Event {
+        event(Kind::Output(v1::Output { stream: OutputStream::Stdout.into(), offset, data: data.into() }))
+    }
+
+    fn gap(from: u64, to: u64) -> Event {
+        event(Kind::Gap(v1::Gap { stream: OutputStream::Stdout.into(), from, to }))
+    }
+
+    fn state(version: u64, link: v1::LinkState) -> Event {
+        event(Kind::StateChanged(v1::StateChanged { version, link: link.into(), ..Default::default() }))
+    }
+
+    fn event(kind: Kind) -> Event {
+        Event { cursor: "c".into(), event: Some(kind) }
+    }
+
+    #[test]
+    fn trims_what_was_seen() {
+        let mut seen = Seen::default();
+        assert_eq!(seen.admit(output(0, "abc")), Admission::New(output(0, "abc")));
+        assert_eq!(seen.admit(output(0, "abc")), Admission::Old);
+        assert_eq!(seen.admit(output(1, "bcde")), Admission::New(output(3, "de")));
+        assert_eq!(seen.admit(gap(2, 9)), Admission::New(gap(5, 9)));
+        assert_eq!(seen.admit(gap(2, 9)), Admission::Old);
+        assert_eq!(seen.admit(output(9, "")), Admission::Old);
+        assert!(matches!(seen.admit(output(10, "x")), Admission::Broken(_)));
+        assert!(matches!(seen.admit(gap(11, 12)), Admission::Broken(_)));
+        assert_eq!(seen.admit(output(9, "x")), Admission::New(output(9, "x")));
+    }
+
+    #[test]
+    fn an_attach_by_cursor_begins_anywhere_and_one_by_offset_does_not() {
+        let ten = output(10, "x");
+        assert_eq!(Seen::default().admit(ten.clone()), Admission::New(ten.clone()));
+        assert_eq!(Seen::at(10, 0).admit(ten.clone()), Admission::New(ten.clone()));
+        assert!(matches!(Seen::at(9, 0).admit(ten), Admission::Broken(_)));
+    }
+
+    #[test]
+    fn states_come_once() {
+        let mut seen = Seen::default();
+        let connected = state(2, v1::LinkState::Connected);
+        assert!(matches!(seen.admit(connected.clone()), Admission::New(_)));
+        assert_eq!(seen.admit(connected.clone()), Admission::Old);
+        let away = state(2, v1::LinkState::Unreachable);
+        assert!(matches!(seen.admit(away), Admission::New(_)));
+        assert_eq!(seen.admit(state(1, v1::LinkState::Connected)), Admission::Old);
+    }
+
+    #[test]
+    fn the_header_comes_once() {
+        let mut seen = Seen::default();
+        let opened = event(Kind::Opened(v1::Opened { execution: None }));
+        assert!(matches!(seen.admit(opened.clone()), Admission::New(_)));
+        assert_eq!(seen.admit(opened), Admission::Old);
+    }
+}

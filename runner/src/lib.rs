@@ -4,3 +4,5 @@
 
 mod config;
 mod journal;
+mod push;
+mod spool;

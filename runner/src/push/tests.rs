@@ -1,0 +1,194 @@
+//! The pull protocol, with servers that are good, slow and hostile.
+
+use airlock_proto::domain::ExecutionId;
+use bytes::Bytes;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::*;
+use crate::spool::{Spools, Writers};
+
+struct Fixture {
+    _dir: tempfile::TempDir,
+    spools: Spools,
+    id: ExecutionId,
+    writers: Option<Writers>,
+    to_runner: Option<mpsc::Sender<PushToRunner>>,
+    from_runner: mpsc::Receiver<PushFromRunner>,
+    task: JoinHandle<PushEnd>,
+}
+
+impl Fixture {
+    fn new(separate_stderr: bool) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let spools = Spools::open(dir.path(), 1 << 30).unwrap();
+        let id = ExecutionId::new();
+        let (spool, writers) = spools.create(id, 256 << 10, separate_stderr).unwrap();
+        let (to_runner, incoming) = mpsc::channel(64);
+        let (outgoing, from_runner) = mpsc::channel(4);
+        let task = tokio::spawn(serve(spool, ReceiverStream::new(incoming), outgoing));
+        let (writers, to_runner) = (Some(writers), Some(to_runner));
+        Self { _dir: dir, spools, id, writers, to_runner, from_runner, task }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.writers.as_mut().unwrap().stdout.write(bytes).unwrap();
+    }
+
+    async fn read(&self, read_id: u32, offset: u64, max_bytes: u64, follow: bool) {
+        let stream = OutputStream::Stdout;
+        let read = PushToRunner::Read { read_id, stream, offset, max_bytes, follow };
+        self.to_runner.as_ref().unwrap().send(read).await.unwrap();
+    }
+
+    async fn next(&mut self) -> PushFromRunner {
+        tokio::time::timeout(Duration::from_secs(5), self.from_runner.recv()).await.unwrap().unwrap()
+    }
+
+    async fn end(self) -> PushEnd {
+        tokio::time::timeout(Duration::from_secs(5), self.task).await.unwrap().unwrap()
+    }
+}
+
+fn chunk(read_id: u32, offset: u64, data: &'static [u8]) -> PushFromRunner {
+    PushFromRunner::Chunk { read_id, offset, data: Bytes::from_static(data) }
+}
+
+fn done(read_id: u32, offset: u64, end: bool) -> PushFromRunner {
+    PushFromRunner::Done { read_id, offset, end }
+}
+
+#[tokio::test]
+async fn a_following_read_gets_bytes_as_they_come_and_then_the_end() {
+    let mut it = Fixture::new(false);
+    it.read(1, 0, 1000, true).await;
+    it.write(b"hello ");
+    assert_eq!(it.next().await, chunk(1, 0, b"hello "));
+    it.write(b"world");
+    assert_eq!(it.next().await, chunk(1, 6, b"world"));
+    it.writers = None;
+    assert_eq!(it.next().await, done(1, 11, true));
+    it.to_runner = None;
+    assert!(matches!(it.end().await, PushEnd::Closed));
+}
+
+#[tokio::test]
+async fn a_plain_read_ends_at_what_there_is_and_credit_is_kept_to() {
+    let mut it = Fixture::new(false);
+    it.write(b"0123456789");
+    it.read(1, 2, 100, false).await;
+    assert_eq!(it.next().await, chunk(1, 2, b"23456789"));
+    assert_eq!(it.next().await, done(1, 10, false));
+    it.read(2, 2, 3, true).await;
+    assert_eq!(it.next().await, chunk(2, 2, b"234"));
+    assert_eq!(it.next().await, done(2, 5, false));
+    it.read(3, 7, 0, true).await;
+    assert_eq!(it.next().await, done(3, 7, false));
+}
+
+#[tokio::test]
+async fn small_writes_are_put_together_and_the_first_is_not_held_back() {
+    let mut it = Fixture::new(false);
+    it.read(1, 0, 1 << 20, true).await;
+    it.write(b"x");
+    let begun = Instant::now();
+    assert_eq!(it.next().await, chunk(1, 0, b"x"));
+    assert!(begun.elapsed() < COALESCE);
+    for _ in 0..1000 {
+        it.write(b"y");
+    }
+    it.writers = None;
+    let mut chunks = 0;
+    while !matches!(it.next().await, PushFromRunner::Done { .. }) {
+        chunks += 1;
+    }
+    assert!(chunks < 100, "{chunks} chunks for 1000 bytes");
+}
+
+#[tokio::test]
+async fn the_cut_middle_is_a_gap_and_costs_no_credit() {
+    let mut it = Fixture::new(false);
+    let half = 128_u64 << 10;
+    it.write(&vec![7; 1 << 20]);
+    it.writers = None;
+    it.read(1, half - 10, 30, true).await;
+    assert!(matches!(it.next().await, PushFromRunner::Chunk { data, .. } if data.len() == 10));
+    let to = (1 << 20) - half;
+    assert_eq!(it.next().await, PushFromRunner::Gap { read_id: 1, from: half, to });
+    assert!(
+        matches!(it.next().await, PushFromRunner::Chunk { data, offset, .. } if data.len() == 20 && offset == to)
+    );
+    assert_eq!(it.next().await, done(1, to + 20, false));
+}
+
+#[tokio::test]
+async fn reads_take_turns() {
+    let mut it = Fixture::new(false);
+    it.write(&vec![1; 200 << 10]);
+    for id in 0..READS_AT_ONCE as u32 {
+        it.read(id, 0, 64 << 10, false).await;
+    }
+    let mut seen = [0_u32; READS_AT_ONCE];
+    for _ in 0..3 * READS_AT_ONCE {
+        match it.next().await {
+            PushFromRunner::Chunk { read_id, data, .. } => {
+                assert!(data.len() <= CHUNK_BYTES);
+                seen[read_id as usize] += 1;
+            }
+            PushFromRunner::Done { read_id, .. } => assert_eq!(seen[read_id as usize], 2),
+            other => panic!("{other:?}"),
+        }
+        let (most, least) = (seen.iter().max().unwrap(), seen.iter().min().unwrap());
+        assert!(most - least <= 2, "{seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stopped_server_does_not_hold_up_the_writer() {
+    let mut it = Fixture::new(false);
+    it.read(1, 0, u64::MAX, true).await;
+    let begun = Instant::now();
+    for _ in 0..100 {
+        it.write(&vec![3; 100_000]);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    it.to_runner = None;
+    assert!(matches!(it.end().await, PushEnd::Closed));
+}
+
+#[tokio::test]
+async fn absurd_offsets_wait_or_end_and_harm_nobody() {
+    let mut it = Fixture::new(false);
+    it.write(b"abc");
+    it.read(1, u64::MAX, u64::MAX, true).await;
+    it.read(2, u64::MAX - 1, 5, false).await;
+    assert_eq!(it.next().await, done(2, u64::MAX - 1, false));
+    it.to_runner.as_ref().unwrap().send(PushToRunner::Cancel { read_id: 77 }).await.unwrap();
+    it.writers = None;
+    assert_eq!(it.next().await, done(1, 3, true));
+}
+
+#[tokio::test]
+async fn too_many_reads_or_one_id_twice_close_the_stream() {
+    let it = Fixture::new(false);
+    for id in 0..=READS_AT_ONCE as u32 {
+        it.read(id, 0, 10, true).await;
+    }
+    assert!(matches!(it.end().await, PushEnd::Protocol(_)));
+    let it = Fixture::new(false);
+    it.read(4, 0, 10, true).await;
+    it.read(4, 0, 10, true).await;
+    assert!(matches!(it.end().await, PushEnd::Protocol(_)));
+}
+
+#[tokio::test]
+async fn stderr_that_is_not_apart_is_empty_and_a_deleted_spool_closes_the_stream() {
+    let mut it = Fixture::new(false);
+    let stream = OutputStream::Stderr;
+    let read = PushToRunner::Read { read_id: 9, stream, offset: 0, max_bytes: 10, follow: true };
+    it.to_runner.as_ref().unwrap().send(read).await.unwrap();
+    assert_eq!(it.next().await, done(9, 0, true));
+    it.read(1, 0, 10, true).await;
+    it.spools.remove(&it.id).unwrap();
+    assert!(matches!(it.end().await, PushEnd::Removed));
+}

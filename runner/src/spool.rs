@@ -1,0 +1,195 @@
+//! The spool: what commands wrote, kept under a cap for each stream, readable while it grows and after
+//! this process has died.
+//!
+//! A stream is a row of segment files; the first and the last bytes of it are kept, and segments are
+//! deleted from its middle. How long it is and what was cut follows from the files alone. A reader never
+//! holds up the writer, and must not be told bytes that were not written.
+
+mod budget;
+mod drain;
+mod layout;
+mod meta;
+mod stream;
+
+use std::{
+    collections::HashMap,
+    fs,
+    io::{self, ErrorKind},
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use airlock_proto::domain::{ExecutionId, OutputStream};
+
+use tokio_util::sync::CancellationToken;
+
+use budget::Budget;
+use layout::Layout;
+use meta::Meta;
+
+pub(crate) use drain::{Drain, Stop};
+pub(crate) use stream::{Piece, StreamSpool, StreamState, StreamWriter};
+
+/// A step of keeping or reading output that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// `limits.spool_total_bytes` is reached.
+    #[error("kept output has reached `limits.spool_total_bytes` of {limit}")]
+    Full {
+        /// Bytes.
+        limit: u64,
+    },
+    /// The disk has no room.
+    #[error("the disk that holds kept output is full")]
+    NoSpace,
+    /// The system said no.
+    #[error("cannot {action}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl SpoolError {
+    fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| match source.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::NoSpace,
+            _ => Self::Io { action, source },
+        }
+    }
+}
+
+/// The spools of all jobs.
+#[derive(Debug)]
+pub(crate) struct Spools {
+    folder: PathBuf,
+    budget: Arc<Budget>,
+    open: Mutex<HashMap<ExecutionId, Arc<JobSpool>>>,
+}
+
+/// The spool of one job.
+#[derive(Debug)]
+pub(crate) struct JobSpool {
+    pub(crate) stdout: Arc<StreamSpool>,
+    pub(crate) stderr: Option<Arc<StreamSpool>>,
+    /// Cancelled when it is deleted.
+    pub(crate) removed: CancellationToken,
+}
+
+impl JobSpool {
+    fn new(stdout: Arc<StreamSpool>, stderr: Option<Arc<StreamSpool>>) -> Self {
+        let removed = CancellationToken::new();
+        Self { stdout, stderr, removed }
+    }
+
+    /// The stream, if it is kept apart.
+    pub(crate) fn stream(&self, stream: OutputStream) -> Option<&Arc<StreamSpool>> {
+        match stream {
+            OutputStream::Stdout => Some(&self.stdout),
+            OutputStream::Stderr => self.stderr.as_ref(),
+        }
+    }
+}
+
+/// The writing ends of a new spool.
+#[derive(Debug)]
+pub(crate) struct Writers {
+    pub(crate) stdout: StreamWriter,
+    pub(crate) stderr: Option<StreamWriter>,
+}
+
+impl Spools {
+    /// Opens the folder `spool` in `state_dir`, with what earlier processes left in it.
+    pub(crate) fn open(state_dir: &Path, total_bytes: u64) -> Result<Self, SpoolError> {
+        let folder = state_dir.join("spool");
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(SpoolError::io("make the folder of kept output"))?;
+        let budget = Arc::new(Budget::new(total_bytes));
+        let spools = Self { folder, budget, open: Mutex::default() };
+        for id in spools.stored()? {
+            spools.find(&id);
+        }
+        Ok(spools)
+    }
+
+    /// The executions that have a spool.
+    pub(crate) fn stored(&self) -> Result<Vec<ExecutionId>, SpoolError> {
+        let failed = || SpoolError::io("read the folder of kept output");
+        let mut ids = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(failed())? {
+            let name = entry.map_err(failed())?.file_name();
+            ids.extend(name.to_str().and_then(|name| name.parse::<ExecutionId>().ok()));
+        }
+        Ok(ids)
+    }
+
+    /// A new spool that keeps `cap` bytes of each stream.
+    pub(crate) fn create(
+        &self,
+        id: ExecutionId,
+        cap: u64,
+        separate_stderr: bool,
+    ) -> Result<(Arc<JobSpool>, Writers), SpoolError> {
+        let folder = self.folder.join(id.to_string());
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&folder)
+            .map_err(SpoolError::io("make a folder for output"))?;
+        let layout = Layout::for_cap(cap);
+        Meta::new(layout, separate_stderr)
+            .write(&folder)
+            .map_err(SpoolError::io("write the description of a spool"))?;
+        let make = |name| StreamSpool::create(&folder, name, layout, Arc::clone(&self.budget));
+        let (out_spool, out_writer) = make("stdout");
+        let err = separate_stderr.then(|| make("stderr"));
+        let (err_spool, err_writer) = err.unzip();
+        let spool = Arc::new(JobSpool::new(out_spool, err_spool));
+        self.lock().insert(id, Arc::clone(&spool));
+        Ok((spool, Writers { stdout: out_writer, stderr: err_writer }))
+    }
+
+    /// The spool of a job, where one is kept.
+    pub(crate) fn find(&self, id: &ExecutionId) -> Option<Arc<JobSpool>> {
+        let mut open = self.lock();
+        if let Some(spool) = open.get(id) {
+            return Some(Arc::clone(spool));
+        }
+        let folder = self.folder.join(id.to_string());
+        let meta = Meta::read(&folder)?;
+        let layout = meta.layout();
+        let load = |name| StreamSpool::load(&folder, name, layout, Arc::clone(&self.budget));
+        let stdout = load("stdout")?;
+        let stderr = if meta.separate_stderr { Some(load("stderr")?) } else { None };
+        let spool = Arc::new(JobSpool::new(stdout, stderr));
+        open.insert(*id, Arc::clone(&spool));
+        Some(spool)
+    }
+
+    /// Deletes the spool of a job. Readers that are at it find nothing more.
+    pub(crate) fn remove(&self, id: &ExecutionId) -> Result<(), SpoolError> {
+        if let Some(spool) = self.lock().remove(id) {
+            spool.removed.cancel();
+            spool.stdout.release();
+            spool.stderr.iter().for_each(|stderr| stderr.release());
+        }
+        match fs::remove_dir_all(self.folder.join(id.to_string())) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(SpoolError::io("delete kept output")(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ExecutionId, Arc<JobSpool>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! From a command's pipe to its spool, at full speed, on a thread of its own.
+//!
+//! No reader, link or server can hold it up. It ends when every writer has closed the pipe, or when the
+//! sandbox is gone and what was in the pipe has been taken: a descriptor that the command passed on to
+//! another one must not keep its job alive.
+
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+};
+
+use rustix::{
+    event::{EventfdFlags, PollFd, PollFlags, eventfd, poll},
+    fs::{OFlags, fcntl_getfl, fcntl_setfl},
+    io::Errno,
+};
+
+use super::{SpoolError, StreamWriter};
+
+/// Taken from the pipe at once, in bytes.
+const BUFFER: usize = 128 << 10;
+/// Taken from the pipe at most once its sandbox is gone, in bytes: no pipe holds more.
+const REST: usize = 1 << 20;
+
+/// Tells drains that nobody has a right to write any more.
+#[derive(Debug, Clone)]
+pub(crate) struct Stop(Arc<OwnedFd>);
+
+impl Stop {
+    pub(crate) fn new() -> Result<Self, SpoolError> {
+        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|errno| SpoolError::io("make an event")(errno.into()))?;
+        Ok(Self(Arc::new(fd)))
+    }
+
+    pub(crate) fn signal(&self) {
+        // It can only fail when it has been signalled 2^64 times.
+        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+/// One stream on its way.
+#[derive(Debug)]
+pub(crate) struct Drain {
+    pub(crate) pipe: OwnedFd,
+    pub(crate) writer: StreamWriter,
+    pub(crate) stop: Stop,
+}
+
+impl Drain {
+    /// Runs to the end. `failed` is called once, at the first byte that cannot be kept; what comes after
+    /// it is taken and dropped, so that the command does not hang while it is ended.
+    pub(crate) fn run(mut self, failed: impl FnOnce(SpoolError)) {
+        let mut failed = Some(failed);
+        let mut buffer = vec![0; BUFFER];
+        let mut rest = None;
+        loop {
+            if rest.is_none() && self.wait() {
+                rest = Some(REST);
+                if set_nonblocking(&self.pipe).is_err() {
+                    return;
+                }
+            }
+            let got = match rustix::io::read(&self.pipe, &mut buffer) {
+                Ok(0) => return,
+                Ok(got) => got,
+                Err(Errno::INTR) => continue,
+                Err(_) => return,
+            };
+            let bytes = buffer.get(..got).unwrap_or_default();
+            if let Some(tell) = failed.take() {
+                match self.writer.write(bytes) {
+                    Ok(()) => failed = Some(tell),
+                    Err(error) => tell(error),
+                }
+            }
+            if let Some(left) = &mut rest {
+                *left = left.saturating_sub(got);
+                if *left == 0 {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Waits for bytes or the end of them. True if stopped.
+    fn wait(&self) -> bool {
+        let mut fds = [
+            PollFd::from_borrowed_fd(self.pipe.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.stop.0.as_fd(), PollFlags::IN),
+        ];
+        while poll(&mut fds, None) == Err(Errno::INTR) {}
+        let [_, stop] = &fds;
+        stop.revents().contains(PollFlags::IN)
+    }
+}
+
+fn set_nonblocking(pipe: &OwnedFd) -> Result<(), Errno> {
+    fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)
+}

@@ -1,0 +1,51 @@
+//! Which bytes of a stream are kept, and in which segment each is. Pure arithmetic.
+
+use std::ops::Range;
+
+/// The largest segment, in bytes.
+const SEGMENT_MAX: u64 = 1 << 20;
+/// The smallest segment, in bytes.
+const SEGMENT_MIN: u64 = 4 << 10;
+/// A cap is at least about so many segments, so that what is kept over it is little.
+const SEGMENTS: u64 = 64;
+
+/// How one stream is laid out. All in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Kept from the start.
+    pub(super) head: u64,
+    /// Kept from the end.
+    pub(super) tail: u64,
+    /// Of one file.
+    pub(super) segment: u64,
+}
+
+impl Layout {
+    /// Half of the cap for each end.
+    pub(super) fn for_cap(cap: u64) -> Self {
+        let head = cap / 2;
+        let segment = (cap / SEGMENTS).clamp(SEGMENT_MIN, SEGMENT_MAX);
+        Self { head, tail: cap - head, segment }
+    }
+
+    /// The bytes of a stream of this length that are not kept.
+    pub(super) fn cut(self, total: u64) -> Option<Range<u64>> {
+        let tail_start = total.saturating_sub(self.tail);
+        (tail_start > self.head).then_some(self.head..tail_start)
+    }
+
+    pub(super) fn segment_of(self, offset: u64) -> u64 {
+        offset / self.segment
+    }
+
+    pub(super) fn segment_end(self, index: u64) -> u64 {
+        index.saturating_add(1).saturating_mul(self.segment)
+    }
+
+    /// The segments, from first to last, that hold cut bytes only.
+    pub(super) fn dead_segments(self, total: u64) -> Range<u64> {
+        let Some(cut) = self.cut(total) else { return 0..0 };
+        let first = cut.start.div_ceil(self.segment);
+        first..(cut.end / self.segment).max(first)
+    }
+}

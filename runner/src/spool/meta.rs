@@ -1,0 +1,43 @@
+//! The description of a spool, written once before its first byte.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::Layout;
+
+const NAME: &str = "spool.json";
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Meta {
+    head: u64,
+    tail: u64,
+    segment: u64,
+    pub(super) separate_stderr: bool,
+}
+
+impl Meta {
+    pub(super) fn new(layout: Layout, separate_stderr: bool) -> Self {
+        let Layout { head, tail, segment } = layout;
+        Self { head, tail, segment, separate_stderr }
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        Layout { head: self.head, tail: self.tail, segment: self.segment.max(1) }
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(NAME))?;
+        file.write_all(&serde_json::to_vec(self)?)
+    }
+
+    /// None if it was never written in full: then nothing else was.
+    pub(super) fn read(folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(folder.join(NAME)).ok()?).ok()
+    }
+}

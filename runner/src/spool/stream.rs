@@ -1,0 +1,254 @@
+//! One stream: its writer, and reading it at any offset while it grows.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind, Write},
+    ops::Range,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::watch;
+
+use super::{SpoolError, budget::Budget, layout::Layout};
+
+/// How far a stream has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct StreamState {
+    /// Its length in bytes, whether kept or not.
+    pub(crate) total: u64,
+    /// It will not grow.
+    pub(crate) complete: bool,
+}
+
+/// What is at an offset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// These bytes, at least one.
+    Data(Vec<u8>),
+    /// Nothing that is kept, up to this offset.
+    Gap {
+        /// The first byte after it.
+        to: u64,
+    },
+    /// The end, as it is now.
+    End(StreamState),
+}
+
+/// One stream, for its readers.
+#[derive(Debug)]
+pub(crate) struct StreamSpool {
+    base: PathBuf,
+    layout: Layout,
+    state: watch::Sender<StreamState>,
+    budget: Arc<Budget>,
+    /// Segments that count in the budget.
+    segments: AtomicU64,
+    removed: AtomicBool,
+}
+
+impl StreamSpool {
+    pub(super) fn create(
+        folder: &Path,
+        name: &str,
+        layout: Layout,
+        budget: Arc<Budget>,
+    ) -> (Arc<Self>, StreamWriter) {
+        let spool = Arc::new(Self::new(folder, name, layout, budget, StreamState::default()));
+        let writer = StreamWriter { spool: Arc::clone(&spool), total: 0, current: None, deleted_to: 0 };
+        (spool, writer)
+    }
+
+    /// A stream that an earlier process wrote. None if its folder cannot be read.
+    pub(super) fn load(folder: &Path, name: &str, layout: Layout, budget: Arc<Budget>) -> Option<Arc<Self>> {
+        let prefix = format!("{name}.");
+        let mut last = None;
+        let mut count = 0;
+        for entry in fs::read_dir(folder).ok()? {
+            let entry = entry.ok()?;
+            let file_name = entry.file_name();
+            let index = file_name.to_str().and_then(|text| text.strip_prefix(&prefix)?.parse::<u64>().ok());
+            if let Some(index) = index {
+                count += 1;
+                let len = entry.metadata().ok()?.len().min(layout.segment);
+                last = last.max(Some((index, len)));
+            }
+        }
+        let total = last.map_or(0, |(index, len)| index.saturating_mul(layout.segment).saturating_add(len));
+        let spool = Self::new(folder, name, layout, budget, StreamState { total, complete: true });
+        spool.budget.count(count * layout.segment);
+        spool.segments.store(count, Ordering::Release);
+        Some(Arc::new(spool))
+    }
+
+    fn new(folder: &Path, name: &str, layout: Layout, budget: Arc<Budget>, state: StreamState) -> Self {
+        Self {
+            base: folder.join(name),
+            layout,
+            state: watch::Sender::new(state),
+            budget,
+            segments: AtomicU64::new(0),
+            removed: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn state(&self) -> StreamState {
+        *self.state.borrow()
+    }
+
+    /// Is told of every change.
+    pub(crate) fn watch(&self) -> watch::Receiver<StreamState> {
+        self.state.subscribe()
+    }
+
+    /// Bytes that are not kept of a stream as it is now.
+    pub(crate) fn cut_bytes(&self) -> u64 {
+        self.layout.cut(self.state().total).map_or(0, |cut| cut.end - cut.start)
+    }
+
+    /// What is at `offset`, at most `max` bytes of it. Blocks for a read of the disk.
+    pub(crate) fn read(&self, offset: u64, max: usize) -> Result<Piece, SpoolError> {
+        let state = self.state();
+        if offset >= state.total {
+            return Ok(Piece::End(state));
+        }
+        let cut = self.layout.cut(state.total);
+        if let Some(gap) = cut.as_ref().filter(|cut| cut.contains(&offset)) {
+            return Ok(Piece::Gap { to: gap.end });
+        }
+        let segment_end = self.layout.segment_end(self.layout.segment_of(offset));
+        let mut end = state.total.min(segment_end);
+        if let Some(cut) = cut.filter(|cut| offset < cut.start) {
+            end = end.min(cut.start);
+        }
+        let want = usize::try_from(end - offset).unwrap_or(usize::MAX).min(max);
+        let data = self.read_segment(offset, want)?;
+        if !data.is_empty() {
+            return Ok(Piece::Data(data));
+        }
+        // Cut meanwhile, or lost with the host: the rest of the segment is not there.
+        let now = self.state().total;
+        let to = match self.layout.cut(now).filter(|cut| cut.contains(&offset)) {
+            Some(cut) => cut.end,
+            None => segment_end.min(now),
+        };
+        Ok(Piece::Gap { to })
+    }
+
+    fn read_segment(&self, offset: u64, want: usize) -> Result<Vec<u8>, SpoolError> {
+        let index = self.layout.segment_of(offset);
+        let file = match File::open(self.segment_path(index)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(SpoolError::io("open kept output")(error)),
+        };
+        let mut data = vec![0; want];
+        let mut used = 0;
+        while let Some(free) = data.get_mut(used..).filter(|free| !free.is_empty()) {
+            let at = offset % self.layout.segment + used as u64;
+            match file.read_at(free, at) {
+                Ok(0) => break,
+                Ok(got) => used += got,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(SpoolError::io("read kept output")(error)),
+            }
+        }
+        data.truncate(used);
+        Ok(data)
+    }
+
+    fn segment_path(&self, index: u64) -> PathBuf {
+        self.base.with_extension(format!("{index:010}"))
+    }
+
+    /// Gives its bytes back to the budget; the files are deleted by the caller.
+    pub(super) fn release(&self) {
+        self.removed.store(true, Ordering::Release);
+        let segments = self.segments.swap(0, Ordering::AcqRel);
+        self.budget.give_back(segments * self.layout.segment);
+    }
+
+    fn take_segment(&self) -> Result<(), SpoolError> {
+        if self.removed.load(Ordering::Acquire) {
+            let gone = io::Error::from(ErrorKind::NotFound);
+            return Err(SpoolError::Io { action: "write to a deleted spool", source: gone });
+        }
+        self.budget.take(self.layout.segment)?;
+        self.segments.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn delete(&self, segments: Range<u64>) {
+        for index in segments {
+            // What stays by mistake costs disk, not truth: it is in the cut.
+            let _ = fs::remove_file(self.segment_path(index));
+            if self.segments.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1)).is_ok() {
+                self.budget.give_back(self.layout.segment);
+            }
+        }
+    }
+}
+
+/// The writing end of a stream. Dropped, it says that the stream is complete.
+#[derive(Debug)]
+pub(crate) struct StreamWriter {
+    spool: Arc<StreamSpool>,
+    total: u64,
+    current: Option<(u64, File)>,
+    deleted_to: u64,
+}
+
+impl StreamWriter {
+    /// Appends all of it. Blocks for a write to the disk. After an error, what was written before it is
+    /// kept and counted.
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<(), SpoolError> {
+        while !bytes.is_empty() {
+            let index = self.spool.layout.segment_of(self.total);
+            let room = self.spool.layout.segment_end(index) - self.total;
+            let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+            let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+            let written = self.segment(index)?.write(now).map_err(SpoolError::io("write output"))?;
+            self.total += written as u64;
+            let total = self.total;
+            self.spool.state.send_modify(|state| state.total = total);
+            self.cut();
+            bytes = if written == now.len() { later } else { bytes.get(written..).unwrap_or_default() };
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, index: u64) -> Result<&mut File, SpoolError> {
+        let file = match self.current.take().filter(|(current, _)| *current == index) {
+            Some((_, file)) => file,
+            None => {
+                self.spool.take_segment()?;
+                OpenOptions::new()
+                    .append(true)
+                    .create_new(true)
+                    .mode(0o600)
+                    .open(self.spool.segment_path(index))
+                    .map_err(SpoolError::io("make a file for output"))?
+            }
+        };
+        Ok(&mut self.current.insert((index, file)).1)
+    }
+
+    fn cut(&mut self) {
+        let dead = self.spool.layout.dead_segments(self.total);
+        let from = dead.start.max(self.deleted_to);
+        if from < dead.end {
+            self.spool.delete(from..dead.end);
+            self.deleted_to = dead.end;
+        }
+    }
+}
+
+impl Drop for StreamWriter {
+    fn drop(&mut self) {
+        self.spool.state.send_modify(|state| state.complete = true);
+    }
+}

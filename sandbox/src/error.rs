@@ -128,7 +128,7 @@ impl LaunchError {
         match self {
             Self::BubblewrapMissing { .. } => Some("apt-get install bubblewrap"),
             Self::BubblewrapTooOld { .. } => Some("install bubblewrap 0.8 or later"),
-            Self::Runtime { .. } => {
+            Self::Runtime { .. } | Self::Spawn { .. } => {
                 Some("give the runner a state folder that it can write and that is not mounted noexec")
             }
             Self::Step { step, .. } => step_hint(*step),

@@ -81,8 +81,8 @@ fn bash_env() -> String {
     format!(
         "unset BASH_ENV\n\
          shopt -u extglob\n\
-         trap '{{ builtin cd -P . && builtin printf \"%s\\0\" \"$PWD\" >|{REPORT_PIPE}; }} \
-         2>/dev/null' EXIT\n"
+         trap '{{ builtin cd -P . && [[ . -ef $PWD ]] && builtin printf \"%s\\0\" \"$PWD\"; }} \
+         2>/dev/null >|{REPORT_PIPE}' EXIT\n"
     )
 }
 

@@ -9,7 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use airlock_init::wire::HostIds;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchown, mkdirat, openat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchown, mkdirat, openat, statat,
+};
 use rustix::io::Errno;
 
 use crate::net::SessionNet;
@@ -129,7 +131,14 @@ pub fn give_tree(folder: BorrowedFd<'_>, ids: HostIds) -> Result<(), FolderError
         }
         let handle = current.fd().map_err(step("read a folder"))?;
         chownat(handle, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW).map_err(step("give a file away"))?;
-        if entry.file_type() == FileType::Directory {
+        let kind = match entry.file_type() {
+            // Not every file system says.
+            FileType::Unknown => statat(handle, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map(|found| FileType::from_raw_mode(found.st_mode))
+                .map_err(step("look at a file"))?,
+            known => known,
+        };
+        if kind == FileType::Directory {
             let below = openat(handle, name, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
             let below = Dir::read_from(&below).map_err(step("read a folder"))?;
             if open.len() >= MAX_DEPTH {

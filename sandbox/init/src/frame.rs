@@ -134,6 +134,9 @@ fn recv_exact(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(), FrameErro
     Ok(())
 }
 
+#[cfg(test)]
+mod tests;
+
 fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, FrameError> {
     loop {
         match call() {

@@ -3,6 +3,7 @@
 //! Must not keep a way back: after [`become_session`] nothing of the runner's
 //! uid is left.
 
+use airlock_init::sys::leave_session_keyring;
 use airlock_init::wire::{HostIds, Step};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
@@ -35,5 +36,6 @@ pub(crate) fn become_session(ids: Option<HostIds>) -> Result<(), Failure> {
     if Uid::effective().is_root() {
         return Err(Failure::new(Step::Identity, "a sandbox must not run with host uid 0"));
     }
+    leave_session_keyring().at(Step::Identity)?;
     prctl::set_no_new_privs().at(Step::Identity)
 }

@@ -2,7 +2,7 @@
 //! workspace in which `unsafe` is allowed.
 //!
 //! Must not grow: a call that `nix` or `rustix` offers belongs there.
-#![expect(unsafe_code, reason = "close_range, signal dispositions and wait4 have no safe wrapper")]
+#![expect(unsafe_code, reason = "close_range, signal dispositions, keyctl and wait4 have no safe wrapper")]
 
 use std::io;
 use std::time::Duration;
@@ -28,6 +28,29 @@ pub fn reset_signals() {
         // signal context. SIGKILL, SIGSTOP and the C library's own two are
         // refused with EINVAL, which leaves them as they are.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Leaves the session keyring of whoever started this process for a new, empty
+/// one: keys in it could be used by all who inherit it.
+///
+/// # Errors
+///
+/// The system call's error. Where keyrings are absent or forbidden there is
+/// nothing to leave, and that is not an error.
+pub fn leave_session_keyring() -> io::Result<()> {
+    const JOIN_SESSION_KEYRING: libc::c_long = 1;
+    let name = std::ptr::null::<libc::c_char>();
+    // SAFETY: the name is null, which asks for an anonymous keyring; no memory
+    // of ours is read or written.
+    let result = unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, name) };
+    if result >= 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ENOSYS | libc::EPERM | libc::EACCES) => Ok(()),
+        _ => Err(error),
     }
 }
 

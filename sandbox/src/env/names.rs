@@ -156,8 +156,11 @@ const EXECUTION: [&str; 62] = [
     "ZDOTDIR",
     "_JAVA_OPTIONS",
 ];
-const EXECUTION_PREFIXES: [&str; 16] = [
-    "CARGO_",
+const EXECUTION_PREFIXES: [&str; 19] = [
+    "CARGO_ALIAS_",
+    "CARGO_BUILD_",
+    "CARGO_HOST_",
+    "CARGO_TARGET_",
     "DYLD_",
     "GIT_",
     "GLIBC_TUNABLES",
@@ -173,6 +176,17 @@ const EXECUTION_PREFIXES: [&str; 16] = [
     "SSH_",
     "TAR_OPTIONS",
     "XDG_CONFIG",
+];
+
+/// Names under those prefixes that change nothing of the kind, and that tools
+/// are commonly given.
+const HARMLESS: [&str; 6] = [
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONFAULTHANDLER",
+    "PYTHONHASHSEED",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
 ];
 
 /// Checks every variable of session and request.
@@ -220,7 +234,8 @@ fn problem(
     if RESERVED.contains(&upper.as_str()) || starts(&RESERVED_PREFIXES) {
         return Some(EnvError::Reserved { name: shown, source_of, index });
     }
-    let changes = EXECUTION.contains(&upper.as_str()) || starts(&EXECUTION_PREFIXES);
+    let changes =
+        !HARMLESS.contains(&name) && (EXECUTION.contains(&upper.as_str()) || starts(&EXECUTION_PREFIXES));
     if changes && !from.profile.allow_env.iter().any(|allowed| allowed == name) {
         return Some(EnvError::ChangesExecution { name: shown, source_of, index });
     }

@@ -87,6 +87,7 @@ fn execution_changing_names_need_the_profile() {
         let allowing = Profile { allow_env: vec![name.to_owned()], ..profile() };
         assert_eq!(refused(&allowing, name), None, "{name}");
     }
+    assert_eq!(refused(&profile(), "PYTHONUNBUFFERED"), None, "the control: not every name");
 }
 
 #[test]

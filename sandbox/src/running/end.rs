@@ -52,6 +52,7 @@ impl Waiter {
         self.waited = true;
         wait_readable(self.handles.child.as_fd());
         let reaped = wait_for(self.pid).ok();
+        let _ = pidfd_send_signal(&self.handles.init, Signal::KILL);
         wait_readable(self.handles.init.as_fd());
         reaped
     }

@@ -84,7 +84,7 @@ fn daemons_end_with_the_command_and_the_result_says_so() {
         "nohup sleep MARK >/dev/null 2>&1 &",
         "(setsid sh -c 'trap \"\" TERM HUP; sleep MARK & sleep MARK' &)",
         "setsid setsid sh -c '(sleep MARK &)' & wait",
-        "bash -c 'trap \"\" TERM INT HUP QUIT; sleep MARK' & kill -TERM $!; sleep 0.05",
+        "bash -c 'trap \"\" TERM INT HUP QUIT; sleep MARK' & sleep 0.2; kill -TERM $!",
     ];
     for (number, way) in (10..).zip(ways) {
         let mark = mark(number);
@@ -121,10 +121,12 @@ fn a_dropped_waiter_leaves_nothing() {
 fn a_running_command_outlives_the_launcher_that_started_it() {
     let host = Host::new();
     let running = host.start(&host.session(), &host.spec("sleep 0.3; echo still here"));
-    drop(host);
+    let Host { launcher, folder, .. } = host;
+    drop(launcher);
     let output = finish(running);
     assert_eq!(output.stdout, "still here\n");
     assert_eq!(output.ended.cause, Cause::Exited(0));
+    drop(folder);
 }
 
 #[test]

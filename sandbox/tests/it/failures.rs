@@ -100,13 +100,13 @@ fn bubblewrap_that_hangs_is_given_up() {
 fn an_end_that_is_not_confirmed_from_outside_is_not_success() {
     let lies = [
         // No status at all.
-        "shift 2; exec BWRAP \"$@\"",
+        "eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",
         // Success, whatever the command did.
-        "echo '{\"exit-code\": 0}' >&$2; shift 2; exec BWRAP \"$@\"",
+        "echo '{\"exit-code\": 0}' >&$2; eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",
         // Failure, whatever the command did.
-        "echo '{\"exit-code\": 9}' >&$2; shift 2; exec BWRAP \"$@\"",
+        "echo '{\"exit-code\": 9}' >&$2; eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",
         // Half a status.
-        "echo '{\"exit-code\": ' >&$2; shift 2; exec BWRAP \"$@\"",
+        "echo '{\"exit-code\": ' >&$2; eval \"exec $2>&-\"; shift 2; exec BWRAP \"$@\"",
     ];
     for lie in lies {
         let host = Host::new().with_bwrap(&lie.replace("BWRAP", BWRAP));

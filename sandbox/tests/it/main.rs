@@ -2,7 +2,6 @@
 //! that cannot run fails; none is skipped.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test that cannot go on fails by panicking"

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use airlock_sandbox::{Cause, LaunchSpec, Network, Session, Shape};
@@ -26,6 +27,10 @@ impl Drop for Sleeper {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+fn is_sleep(process: &Path) -> bool {
+    fs::read(process.join("cmdline")).is_ok_and(|line| line.starts_with(b"sleep\0"))
 }
 
 #[test]
@@ -80,9 +85,12 @@ fn host_uid_is_the_sessions_own_and_not_root() {
     let session = host.session();
     let ids = session.ids.expect("this suite runs as root");
     let mark = format!("50000000.{}", std::process::id());
-    let running = host.start(&session, &host.spec(format!("touch seen; sleep {mark}; true")));
-    eventually("the command runs", || host_processes(&format!("sleep {mark}")).len() > 1);
-    for process in host_processes(&mark) {
+    let running = host.start(&session, &host.spec(format!("exec 3>seen; sleep {mark}; true")));
+    let sleeps = || host_processes(&mark).iter().filter(|path| is_sleep(path)).count();
+    eventually("the command runs", || sleeps() == 1);
+    let processes = host_processes(&mark);
+    assert_eq!(processes.len(), 2, "the shell and its child");
+    for process in processes {
         let status = fs::read_to_string(process.join("status")).unwrap();
         let line = |name: &str| {
             let line = status.lines().find(|line| line.starts_with(name)).unwrap();
@@ -194,6 +202,38 @@ fn no_process_of_the_host_is_in_sight() {
     let lines: Vec<_> = output.stdout.lines().collect();
     assert!(lines[0].parse::<u32>().unwrap() <= 5, "{lines:?}");
     assert_eq!(lines[1..], ["alive"], "pid 1 can be neither read nor killed");
+}
+
+#[test]
+fn pid_1_can_be_neither_read_nor_written() {
+    let host = Host::new();
+    let files = "environ maps mem auxv stack syscall fd/0 fd/2 fdinfo/0 cwd/. root/. exe task/1/environ";
+    let look = |process: &str| {
+        let command = format!(
+            "for name in {files}; do \
+             head -c1 /proc/{process}/$name >/dev/null 2>&1 && echo read $name; \
+             ls /proc/{process}/$name/ >/dev/null 2>&1 && echo listed $name; \
+             case $name in fd/*) echo x >/proc/{process}/$name && echo wrote $name;; esac; \
+             done 2>/dev/null"
+        );
+        host.sh(command).stdout
+    };
+    assert_eq!(look("1"), "");
+    let own = look("self");
+    for way in ["read environ", "read maps", "listed cwd/.", "read exe"] {
+        assert!(own.lines().any(|line| line == way), "the control: {own}");
+    }
+}
+
+#[test]
+fn a_sessions_keyring_is_not_the_runners() {
+    let host = Host::new();
+    let keys = |text: &str| text.lines().find_map(|line| line.split(' ').next().map(str::to_owned));
+    let look = "grep keyring /proc/keys | grep _ses; true";
+    let inside = host.sh(look).stdout;
+    let outside = Command::new("bash").args(["-c", look]).output().unwrap();
+    let outside = String::from_utf8(outside.stdout).unwrap();
+    assert!(keys(&inside).is_none() || keys(&inside) != keys(&outside), "{inside} {outside}");
 }
 
 #[test]
@@ -336,7 +376,8 @@ fn limits_hold_inside() {
     assert_eq!(output.stdout, "0\n64\n40\n1024\n");
     let file = host.run(&session, &host.spec("head -c 2000000 /dev/zero > big; stat -c %s big"));
     assert!(file.stdout.ends_with("1048576\n"), "{}", file.stdout);
-    let memory = host.run(&session, &host.spec("head -c 2000000 /dev/zero > /dev/shm/big; echo $?"));
+    let memory =
+        host.run(&session, &host.spec("for i in 1 2; do head -c 700000 /dev/zero > /dev/shm/$i; done"));
     assert!(memory.stdout.contains("No space left"), "{}", memory.stdout);
     let many = "for i in {1..60}; do sleep 1 & done; wait; echo end";
     let forks = host.run(&session, &host.spec(many));

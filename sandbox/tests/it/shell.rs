@@ -3,6 +3,8 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -10,9 +12,8 @@ use airlock_sandbox::{Cause, LaunchSpec, MAX_COMMAND, Stdin};
 
 use crate::support::{Host, finish};
 
-/// What plain bash makes of a command: output in one stream, and exit code.
-fn plain(command: &[u8]) -> (String, i32) {
-    use std::os::unix::ffi::OsStrExt;
+/// What plain bash makes of a command: output in one stream, and its end.
+fn plain(command: &[u8]) -> (String, Cause) {
     let output = Command::new("/bin/bash")
         .args(["-c", "exec bash --noprofile --norc -c \"$0\" 2>&1"])
         .arg(std::ffi::OsStr::from_bytes(command))
@@ -22,8 +23,12 @@ fn plain(command: &[u8]) -> (String, i32) {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let code = output.status.code().unwrap();
-    (String::from_utf8_lossy(&output.stdout).into_owned(), code)
+    let cause = match (output.status.code(), output.status.signal()) {
+        (Some(code), _) => Cause::Exited(code.try_into().unwrap()),
+        (None, Some(signal)) => Cause::Signaled { signal: signal.try_into().unwrap(), core: false },
+        other => panic!("{other:?}"),
+    };
+    (String::from_utf8_lossy(&output.stdout).into_owned(), cause)
 }
 
 /// Inputs that break a command that is spliced into a script.
@@ -86,15 +91,8 @@ fn awkward_commands_give_what_plain_bash_gives() {
     let spec = |command: &str| LaunchSpec { cwd: "/".into(), ..host.spec(command) };
     let mut wrong = Vec::new();
     for command in AWKWARD {
-        let (text, code) = plain(command.as_bytes());
+        let (text, cause) = plain(command.as_bytes());
         let output = host.run(&session, &spec(command));
-        let cause = match code {
-            // Plain bash is a child of a shell that has replaced itself.
-            code if code > 128 && command.starts_with("kill -TERM") => {
-                Cause::Signaled { signal: 15, core: false }
-            }
-            code => Cause::Exited(code.try_into().unwrap()),
-        };
         if (&output.stdout, &output.ended.cause) != (&text, &cause) {
             let got = (output.stdout, output.ended.cause);
             wrong.push(format!("`{command}`: wanted {:?}, got {got:?}", (text, cause)));
@@ -196,9 +194,22 @@ fn input_is_empty_unless_it_is_a_pipe() {
 }
 
 #[test]
-fn signals_that_the_runner_ignores_are_not_ignored_inside() {
-    let host = Host::new();
-    let output = host.sh("grep -E 'SigIgn|SigBlk' /proc/self/status; trap");
-    assert!(output.stdout.contains("SigIgn:\t0000000000000000"), "{}", output.stdout);
-    assert!(output.stdout.contains("SigBlk:\t0000000000000000"), "{}", output.stdout);
+fn ignored_signals_and_umask_of_the_runner_do_not_reach_inside() {
+    let folder = tempfile::tempdir().unwrap();
+    let example = std::env::current_exe().unwrap().with_file_name("../examples/run");
+    let look = "grep SigIgn /proc/self/status; umask";
+    let script = format!("trap '' INT HUP USR1; umask 077; {look}; exec \"$0\" \"$1\" '{look}'");
+    let mut bash = Command::new("bash");
+    let output = bash.args(["-c", &script]).arg(example).arg(folder.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    let [outside, outside_umask, inside, inside_umask] = lines[..] else {
+        panic!("{text} {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let three = |line: &str| {
+        let mask = line.split_whitespace().nth(1).unwrap();
+        u64::from_str_radix(mask, 16).unwrap() & (1 | 1 << 1 | 1 << 9)
+    };
+    assert_eq!((three(outside), outside_umask), (1 | 1 << 1 | 1 << 9, "0077"), "the control");
+    assert_eq!((three(inside), inside_umask), (0, "0022"));
 }

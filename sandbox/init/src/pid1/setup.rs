@@ -12,9 +12,9 @@ use std::process::{Command, Stdio};
 use airlock_init::sys::reset_signals;
 use airlock_init::wire::{REPORT_PIPE, Rlimits, StartSpec, Step};
 use nix::sys::prctl;
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::SigSet;
-use nix::sys::stat::Mode;
+use nix::sys::stat::{Mode, umask};
 use nix::unistd::mkfifo;
 use rustix::fs::OFlags;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -22,12 +22,13 @@ use rustix::process::Pid;
 
 use crate::{AtStep, Failure};
 
-/// Makes this process unreadable to the command, its signals plain, and makes
-/// sure that it inherited three descriptors and no more.
+/// Makes this process unreadable to the command, signals and file modes plain,
+/// and makes sure that it inherited three descriptors and no more.
 pub(super) fn prepare() -> Result<(), Failure> {
     prctl::set_dumpable(false).at(Step::Prepare)?;
     reset_signals();
     SigSet::empty().thread_set_mask().at(Step::Prepare)?;
+    umask(Mode::S_IWGRP | Mode::S_IWOTH);
     fcntl_setfd(std::io::stdin().as_fd(), FdFlags::CLOEXEC).at(Step::Prepare)?;
 
     let folder = fs::File::open("/proc/self/fd").at(Step::Descriptors)?;
@@ -56,7 +57,12 @@ pub(super) fn open_report_pipe() -> Result<OwnedFd, Failure> {
 }
 
 pub(super) fn apply_limits(limits: &Rlimits) -> Result<(), Failure> {
-    let set = |resource, value| setrlimit(resource, value, value).at(Step::Limits);
+    // A runner that has less itself cannot give more.
+    let set = |resource, value: u64| {
+        let (_, most) = getrlimit(resource).at(Step::Limits)?;
+        let value = value.min(most);
+        setrlimit(resource, value, value).at(Step::Limits)
+    };
     set(Resource::RLIMIT_CORE, 0)?;
     set(Resource::RLIMIT_NOFILE, limits.nofile)?;
     if let Some(bytes) = limits.fsize {

@@ -18,6 +18,7 @@ pub mod model;
 pub mod profiles;
 pub mod status;
 pub mod store;
+pub mod stream;
 pub mod stream_door;
 pub mod validate;
 

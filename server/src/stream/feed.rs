@@ -1,0 +1,41 @@
+//! The latest record of one execution, read from the store once for all who want it at the same time.
+
+use std::sync::Arc;
+
+use airlock_proto::domain::ExecutionId;
+use tokio::{sync::Mutex, time::Instant};
+
+use crate::{api::ApiError, model::ExecutionRecord, store::Store};
+
+/// The latest record, and since when it is known.
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    latest: Mutex<Option<(Instant, Arc<ExecutionRecord>)>>,
+}
+
+impl Feed {
+    /// The record as it was at `not_before` or later.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or no longer has the execution.
+    pub(super) async fn record(
+        &self,
+        store: &dyn Store,
+        id: ExecutionId,
+        not_before: Instant,
+    ) -> Result<Arc<ExecutionRecord>, ApiError> {
+        let mut latest = self.latest.lock().await;
+        if let Some((read, record)) = latest.as_ref()
+            && *read >= not_before
+        {
+            return Ok(Arc::clone(record));
+        }
+        let read = Instant::now();
+        let Some(record) = store.execution(id).await? else {
+            return Err(ApiError::NotFound { what: "execution", id: id.to_string() });
+        };
+        let record = Arc::new(record);
+        *latest = Some((read, Arc::clone(&record)));
+        Ok(record)
+    }
+}

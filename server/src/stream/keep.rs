@@ -1,0 +1,279 @@
+//! Copies the output of finished executions from the runner into the storage, says where it is, and lets
+//! the runner forget it.
+//!
+//! Views do not wait for this, and it does not wait for them. What a runner no longer has is said to be
+//! lost, never taken for the end of the output.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState, OutputStream};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, timeout_at},
+};
+
+use super::{
+    Inner, Streams,
+    facts::Facts,
+    hub::{Step, Way},
+    ring::Piece,
+    seat::Seat,
+    shelf::{ShelfError, ShelfWriter},
+    track::Place,
+};
+use crate::{
+    api::ApiError,
+    model::ExecutionRecord,
+    store::{ExecutionQuery, PageQuery, StoreError},
+    stream_door::OutputKeeper,
+};
+
+/// Executions looked at in one step of [`Inner::resume_storing`].
+const PAGE: u32 = 500;
+
+/// Why an output is not in the storage yet.
+#[derive(Debug, thiserror::Error)]
+enum KeepError {
+    #[error("its runner cannot be reached")]
+    Unreachable,
+    #[error("the server stops")]
+    Stopping,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Shelf(#[from] ShelfError),
+}
+
+/// What became of the bytes while they were copied.
+#[derive(Debug, Default)]
+struct Survey {
+    bytes: u64,
+    /// The runner had lost something before all was copied.
+    cut_short: bool,
+    /// Where stdout begins, if not at 0.
+    stdout_from: Option<u64>,
+}
+
+impl Survey {
+    fn output(&self) -> OutputState {
+        match self.stdout_from {
+            _ if self.cut_short && self.bytes == 0 => OutputState::Lost,
+            Some(from) => OutputState::Partial { from },
+            None if self.cut_short => OutputState::Partial { from: 0 },
+            None => OutputState::Stored,
+        }
+    }
+
+    fn note(&mut self, stream: OutputStream, piece: &Piece) {
+        match piece {
+            Piece::Data { data, .. } => self.bytes += data.len() as u64,
+            Piece::Gap { from: 0, to } if stream == OutputStream::Stdout => self.stdout_from = Some(*to),
+            Piece::Gap { .. } => {}
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl OutputKeeper for Streams {
+    async fn ended(&self, record: &ExecutionRecord) {
+        self.inner.keep(record.id);
+    }
+
+    /// Nothing can be copied now. Views of it end as unreachable; `ended` comes with the runner.
+    async fn lost(&self, record: &ExecutionRecord) {
+        tracing::debug!(execution_id = %record.id, "the output stays with a runner that cannot be reached");
+    }
+}
+
+/// The entry of an execution whose output is being copied; taken away when the task ends.
+struct Storing {
+    id: ExecutionId,
+    inner: Arc<Inner>,
+    again: Arc<Notify>,
+}
+
+impl Drop for Storing {
+    fn drop(&mut self) {
+        self.inner.storing().remove(&self.id);
+    }
+}
+
+impl Inner {
+    fn storing(&self) -> MutexGuard<'_, super::StoringMap> {
+        self.storing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the output of a finished execution copied, or tried again at once if it is under way.
+    fn keep(self: &Arc<Self>, id: ExecutionId) {
+        if self.cancel.is_cancelled() {
+            return;
+        }
+        let again = Arc::new(Notify::new());
+        {
+            let mut storing = self.storing();
+            if let Some(again) = storing.get(&id) {
+                again.notify_one();
+                return;
+            }
+            if storing.len() >= self.limits.storing_waiting {
+                tracing::warn!(execution_id = %id, "too many outputs wait to be stored; this one is taken up when its runner is back");
+                return;
+            }
+            storing.insert(id, Arc::clone(&again));
+        }
+        let task = Storing { id, inner: Arc::clone(self), again };
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = task.inner.cancel.cancelled() => {}
+                () = task.run() => {}
+            }
+        });
+    }
+
+    /// Takes up every finished execution whose output is not in the storage.
+    pub(super) async fn resume_storing(self: &Arc<Self>) -> Result<(), ApiError> {
+        let query = ExecutionQuery { states: vec![ExecutionState::Finished], ..ExecutionQuery::default() };
+        let mut page = PageQuery { size: PAGE, token: None };
+        loop {
+            let found = self.store.executions(&query, &page).await?;
+            for record in found.items {
+                if matches!(record.output, OutputState::Live | OutputState::Storing) {
+                    self.keep(record.id);
+                }
+            }
+            page.token = match found.next {
+                Some(token) => Some(token),
+                None => return Ok(()),
+            };
+        }
+    }
+}
+
+impl Storing {
+    async fn run(&self) {
+        let limits = &self.inner.limits;
+        let began = Instant::now();
+        let mut wait = limits.retry_first;
+        while let Err(error) = self.settle().await {
+            tracing::debug!(execution_id = %self.id, %error, "the output is not stored yet");
+            if began.elapsed() >= limits.store_retry_for {
+                tracing::warn!(execution_id = %self.id, %error, "storing the output is given up until its runner is back");
+                return;
+            }
+            tokio::select! {
+                () = sleep(wait) => {}
+                () = self.again.notified() => {}
+            }
+            wait = (wait * 2).min(limits.store_retry_most);
+        }
+    }
+
+    async fn settle(&self) -> Result<(), KeepError> {
+        let Some(record) = self.inner.store.execution(self.id).await? else { return Ok(()) };
+        if record.state != ExecutionState::Finished {
+            return Ok(());
+        }
+        if matches!(record.output, OutputState::Live | OutputState::Storing) {
+            let slot = self.inner.storing_slots.acquire().await;
+            let _slot = slot.map_err(|_| KeepError::Stopping)?;
+            self.copy(&record).await?;
+        }
+        if let Some(runner) = &record.runner_id
+            && let Err(error) = self.inner.door.forget_job(runner, self.id).await
+        {
+            // It reports the job when it is back, and then it is told again.
+            tracing::debug!(execution_id = %self.id, %error, "the runner was not told to forget");
+        }
+        Ok(())
+    }
+
+    async fn copy(&self, record: &ExecutionRecord) -> Result<(), KeepError> {
+        let seat = Seat::of_server(&self.inner, self.id);
+        seat.hub.learn(record.runner_id.as_ref(), true);
+        let mut writer = self.inner.shelf.begin(self.id).await?;
+        let mut survey = Survey::default();
+        let facts = Facts::of(record);
+        self.copy_stream(&seat, writer.as_mut(), OutputStream::Stdout, &facts, &mut survey).await?;
+        if record.spec.separate_stderr {
+            self.copy_stream(&seat, writer.as_mut(), OutputStream::Stderr, &facts, &mut survey).await?;
+        }
+        writer.finish().await?;
+        let output = survey.output();
+        self.say(output).await?;
+        if output == OutputState::Stored {
+            self.inner.observer.stored(survey.bytes);
+        } else {
+            tracing::warn!(execution_id = %self.id, ?output, "the runner no longer had all of the output");
+            self.inner.observer.lost();
+        }
+        // Only now: a view that is turned away here finds the new place in the store.
+        seat.hub.set_way(Way::Retired);
+        Ok(())
+    }
+
+    async fn say(&self, output: OutputState) -> Result<(), StoreError> {
+        self.inner.store.set_output(self.id, output).await?;
+        self.inner.changes.notify(self.id);
+        Ok(())
+    }
+
+    /// Copies one stream. `facts` say how long it is where the runner no longer can.
+    async fn copy_stream(
+        &self,
+        seat: &Seat,
+        writer: &mut dyn ShelfWriter,
+        stream: OutputStream,
+        facts: &Facts,
+        survey: &mut Survey,
+    ) -> Result<(), KeepError> {
+        let hub = &seat.hub;
+        let mut bell = hub.bell();
+        let mut reader = Reader { seat, place: Place::new(stream, 0) };
+        let failures = hub.failures();
+        let mut patience = Instant::now() + self.inner.limits.unreachable_wait;
+        loop {
+            bell.mark_unchanged();
+            let (step, _) = hub.step(&mut reader.place, Instant::now());
+            let piece = match step {
+                Step::Piece(piece) => piece,
+                Step::End | Step::PastEnd(_) => return Ok(()),
+                Step::Elsewhere(_) => {
+                    let from = reader.place.offset;
+                    let next = hub.next_held(&reader.place).unwrap_or(facts.length(stream));
+                    survey.cut_short |= next > from || facts.may_be_past_end;
+                    if next <= from {
+                        return Ok(());
+                    }
+                    reader.place.offset = next;
+                    Piece::Gap { from, to: next }
+                }
+                Step::Wait => {
+                    self.inner.drive(hub);
+                    let rung = timeout_at(patience, bell.changed()).await;
+                    if rung.is_err() || hub.failures() > failures {
+                        return Err(KeepError::Unreachable);
+                    }
+                    continue;
+                }
+            };
+            if survey.bytes == 0 {
+                self.say(OutputState::Storing).await?;
+            }
+            survey.note(stream, &piece);
+            writer.write(stream, piece).await?;
+            patience = Instant::now() + self.inner.limits.unreachable_wait;
+        }
+    }
+}
+
+/// Gives up the keeper's own read when it goes.
+struct Reader<'a> {
+    seat: &'a Seat,
+    place: Place,
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        self.seat.hub.release(&mut self.place);
+    }
+}

@@ -1,0 +1,189 @@
+//! The task that has an execution's output stream: it asks the runner for one while somebody wants
+//! something of it, turns what is wanted into credit, and takes what comes.
+//!
+//! There is at most one such task for each execution. It ends when nothing is wanted any more, so a
+//! reader that stopped keeps none busy. It never waits for a reader.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use airlock_proto::{
+    domain::{PushFromRunner, PushToRunner},
+    limits::READS_AT_ONCE,
+};
+use futures::{StreamExt, stream::BoxStream};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep, sleep_until, timeout},
+};
+
+use super::{
+    Inner,
+    hub::{Hub, Way},
+    reads::Violation,
+    tickets::Opened,
+};
+
+/// Messages to a runner that wait for the transport. Each read is one message, and one more if it is
+/// cancelled.
+pub(super) const OUTGOING: usize = 2 * READS_AT_ONCE;
+
+/// The messages of one output stream, as they come.
+pub(super) type Incoming = BoxStream<'static, Result<PushFromRunner, PushBroken>>;
+
+/// The transport of an output stream failed, or carried something unreadable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PushBroken(
+    /// For the operator.
+    pub String,
+);
+
+/// An open output stream.
+pub(super) struct Push {
+    pub(super) incoming: Incoming,
+    pub(super) outgoing: mpsc::Sender<PushToRunner>,
+}
+
+/// Why an output stream could not be had.
+#[derive(Debug, thiserror::Error)]
+enum OpenError {
+    #[error("it is not known which runner has the output")]
+    NoRunner,
+    #[error(transparent)]
+    Door(#[from] crate::stream_door::DoorError),
+    #[error("the runner opened no output stream in time")]
+    TooLate,
+    #[error("the runner holds nothing")]
+    Missing,
+}
+
+/// How an output stream ended.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// It is no longer wanted.
+    Unwanted,
+    /// The transport or the runner ended it.
+    Broken,
+    /// What came was not to be taken.
+    Misbehaved(Violation),
+}
+
+impl Inner {
+    /// Sees to it that what is wanted of the runner is asked for.
+    pub(super) fn drive(self: &Arc<Self>, hub: &Arc<Hub>) {
+        if self.cancel.is_cancelled() || !hub.begin_driving() {
+            return;
+        }
+        let (inner, hub) = (Arc::clone(self), Arc::clone(hub));
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = inner.cancel.cancelled() => {}
+                () = inner.keep_open(&hub) => {}
+            }
+            hub.cut();
+            hub.end_driving();
+        });
+    }
+
+    async fn keep_open(&self, hub: &Hub) {
+        let mut wait = self.limits.retry_first;
+        while hub.go_on_driving() {
+            match self.open(hub).await {
+                Ok(push) => {
+                    hub.set_way(Way::Usable);
+                    self.observer.push_opened();
+                    let (end, answered) = self.serve(hub, push).await;
+                    hub.cut();
+                    self.report(hub, &end);
+                    if answered {
+                        wait = self.limits.retry_first;
+                    }
+                    if end == End::Unwanted {
+                        continue;
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(execution_id = %hub.id, %error, "no output stream");
+                    match error {
+                        OpenError::Missing => hub.set_way(Way::Missing),
+                        OpenError::NoRunner | OpenError::Door(_) | OpenError::TooLate => hub.fail(),
+                    }
+                }
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(self.limits.retry_most);
+        }
+    }
+
+    fn report(&self, hub: &Hub, end: &End) {
+        match end {
+            End::Unwanted => {}
+            End::Broken => tracing::debug!(execution_id = %hub.id, "the output stream was cut"),
+            End::Misbehaved(violation) => {
+                self.observer.push_misbehaved();
+                tracing::warn!(execution_id = %hub.id, %violation, "a runner misbehaves on an output stream");
+            }
+        }
+    }
+
+    async fn open(&self, hub: &Hub) -> Result<Push, OpenError> {
+        let runner = hub.runner().ok_or(OpenError::NoRunner)?;
+        let (ticket, opened) = self.tickets.issue(hub.id, runner.clone());
+        self.door.open_output(&runner, hub.id, ticket.text()).await?;
+        match timeout(self.limits.open_wait, opened).await {
+            Ok(Ok(Opened::Push(push))) => Ok(push),
+            Ok(Ok(Opened::Missing)) => Err(OpenError::Missing),
+            Ok(Err(oneshot::error::RecvError { .. })) | Err(_) => Err(OpenError::TooLate),
+        }
+    }
+
+    /// Serves what is wanted until the stream ends. True beside it: the runner has answered something.
+    async fn serve(&self, hub: &Hub, push: Push) -> (End, bool) {
+        let Push { mut incoming, outgoing } = push;
+        let mut waiting = VecDeque::new();
+        let mut idle_since = None;
+        let mut answered = false;
+        loop {
+            let now = Instant::now();
+            // While the transport takes nothing, no more is asked for.
+            if waiting.len() < OUTGOING {
+                match hub.plan(now) {
+                    Ok(messages) => waiting.extend(messages),
+                    Err(violation) => return (End::Misbehaved(violation), answered),
+                }
+            }
+            idle_since = hub.is_idle().then(|| idle_since.unwrap_or(now));
+            let idle_until = idle_since.map(|since: Instant| since + self.limits.idle_close);
+            let silent_until = hub.silent_since().map(|since| since + self.limits.read_timeout);
+            if hub.is_retired() || idle_until.is_some_and(|until| until <= now) {
+                return (End::Unwanted, answered);
+            }
+            if silent_until.is_some_and(|until| until <= now) {
+                return (End::Misbehaved(Violation::Silent), answered);
+            }
+            let next = idle_until.into_iter().chain(silent_until).min();
+            tokio::select! {
+                permit = outgoing.reserve(), if !waiting.is_empty() => match (permit, waiting.pop_front()) {
+                    (Ok(permit), Some(message)) => permit.send(message),
+                    _ => return (End::Broken, answered),
+                },
+                message = incoming.next() => match message {
+                    Some(Ok(message)) => match hub.take(message, Instant::now()) {
+                        Ok(()) => answered = true,
+                        Err(violation) => return (End::Misbehaved(violation), answered),
+                    },
+                    Some(Err(error)) => {
+                        tracing::debug!(execution_id = %hub.id, %error, "an output stream broke");
+                        return (End::Broken, answered);
+                    }
+                    None => return (End::Broken, answered),
+                },
+                () = hub.wake.notified() => {}
+                () = sleep_until(next.unwrap_or(now + FAR)) => {}
+            }
+        }
+    }
+}
+
+/// Longer than any limit; the loop looks again then, and nothing comes of it.
+const FAR: Duration = Duration::from_secs(3600);

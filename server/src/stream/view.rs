@@ -1,0 +1,349 @@
+//! One reader's view of an execution: its header, what is new since its cursor, and the end.
+//!
+//! A view is a state machine without a task: it moves when it is polled. Where the output comes from
+//! (the runner, the storage, or nowhere any more) is decided anew for each piece by the latest record,
+//! so that a view goes on over the move from one to the other.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use airlock_proto::{
+    cursor::Cursor,
+    domain::{ExecutionState, OutputStream},
+};
+use futures::{FutureExt, StreamExt, stream};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    EventStream, Inner,
+    facts::{Facts, Source},
+    hub::Step,
+    ring::Piece,
+    seat::Seat,
+    shelf::Shelved,
+    stopping,
+    track::Place,
+};
+use crate::{
+    api::{ApiError, AttachFrom, Event, EventKind},
+    changes::ChangeWatch,
+    model::{ExecutionRecord, StateChange},
+    store::STATE_CHANGES_AT_ONCE,
+};
+
+/// A stream of the execution, and whether the reader has had all of it.
+struct Lane {
+    place: Place,
+    done: bool,
+}
+
+/// What one look at a lane gives.
+enum Look {
+    Piece(Piece),
+    Nothing,
+    Done,
+}
+
+struct View {
+    seat: Seat,
+    watch: ChangeWatch,
+    bell: watch::Receiver<()>,
+    cursor: Cursor,
+    /// Until it was given out.
+    header: Option<Box<ExecutionRecord>>,
+    facts: Facts,
+    /// Changes of state that are still to be given out.
+    pending: VecDeque<StateChange>,
+    /// The version up to which changes were taken from the store.
+    history: u64,
+    lanes: Vec<Lane>,
+    /// The lane to look at first.
+    turn: usize,
+    /// When the store was last looked at.
+    looked: Option<Instant>,
+    /// The store is to be looked at again at once.
+    hinted: bool,
+    failing_since: Option<Instant>,
+    closed: bool,
+}
+
+/// Opens a view. See [`super::Streams::attach`].
+pub(super) fn open(
+    inner: &Arc<Inner>,
+    record: ExecutionRecord,
+    from: AttachFrom,
+) -> Result<EventStream, ApiError> {
+    let cursor = match from {
+        AttachFrom::Cursor(cursor) => cursor,
+        AttachFrom::Offsets { stdout, stderr } => Cursor { epoch: None, version: 0, stdout, stderr },
+    };
+    let facts = Facts::of(&record);
+    for stream in [OutputStream::Stdout, OutputStream::Stderr] {
+        facts.check_range(stream, cursor.offset(stream))?;
+    }
+    let seat = Seat::take(inner, record.id)?;
+    let watch = inner.changes.watch(record.id);
+    let view = View::new(seat, watch, record, facts, cursor);
+    let events = stream::unfold(Some(view), |view| async move {
+        let mut view = view?;
+        match view.next().await {
+            Ok(event) => Some((Ok(event?), Some(view))),
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    Ok(events.boxed())
+}
+
+impl View {
+    fn new(seat: Seat, watch: ChangeWatch, record: ExecutionRecord, facts: Facts, cursor: Cursor) -> Self {
+        let lane = |stream| Lane { place: Place::new(stream, cursor.offset(stream)), done: false };
+        let mut lanes = vec![lane(OutputStream::Stdout)];
+        if record.spec.separate_stderr {
+            lanes.push(lane(OutputStream::Stderr));
+        }
+        Self {
+            bell: seat.hub.bell(),
+            seat,
+            watch,
+            cursor,
+            header: Some(Box::new(record)),
+            facts,
+            pending: VecDeque::new(),
+            history: cursor.version,
+            lanes,
+            turn: 0,
+            looked: None,
+            hinted: true,
+            failing_since: None,
+            closed: false,
+        }
+    }
+
+    /// The next event; none after the closing one. Dropped midway, nothing is lost.
+    async fn next(&mut self) -> Result<Option<Event>, ApiError> {
+        if self.closed {
+            return Ok(None);
+        }
+        if let Some(record) = self.header.take() {
+            return Ok(Some(Event { cursor: self.cursor, kind: EventKind::Opened(record) }));
+        }
+        let mut waits_since = None;
+        loop {
+            if self.seat.inner.cancel.is_cancelled() {
+                return Err(stopping());
+            }
+            self.look_at_store().await?;
+            if let Some(change) = self.pending.pop_front() {
+                self.cursor.version = change.version;
+                return Ok(Some(Event { cursor: self.cursor, kind: EventKind::StateChanged(change) }));
+            }
+            self.bell.mark_unchanged();
+            if let Some(event) = self.read_output().await? {
+                return Ok(Some(event));
+            }
+            if self.is_complete() {
+                return self.finish().await.map(Some);
+            }
+            if !self.hinted {
+                self.wait(&mut waits_since).await?;
+            }
+        }
+    }
+
+    /// Everything was given out, but for the end.
+    fn is_complete(&self) -> bool {
+        self.facts.finished
+            && !self.hinted
+            && self.history >= self.facts.version
+            && self.lanes.iter().all(|lane| lane.done)
+    }
+
+    async fn finish(&mut self) -> Result<Event, ApiError> {
+        let inner = &self.seat.inner;
+        let hub = &self.seat.hub;
+        let record = hub.feed.record(inner.store.as_ref(), hub.id, Instant::now()).await?;
+        self.closed = true;
+        self.cursor.version = record.version;
+        self.cursor.epoch = record.runner_epoch;
+        Ok(Event {
+            cursor: self.cursor,
+            kind: EventKind::Finished(Box::new(ExecutionRecord::clone(&record))),
+        })
+    }
+
+    /// Waits until there may be something new. A finished execution whose output does not come has
+    /// its view ended: the reader can attach again, and is not told an end that nobody knows.
+    async fn wait(&mut self, waits_since: &mut Option<Instant>) -> Result<(), ApiError> {
+        let now = Instant::now();
+        let limits = &self.seat.inner.limits;
+        if self.facts.finished
+            && now >= waits_since.get_or_insert(now).checked_add(limits.unreachable_wait).unwrap_or(now)
+        {
+            return Err(ApiError::Unavailable {
+                reason: "OUTPUT_UNREACHABLE",
+                message: "the runner that has the output cannot be reached just now".to_owned(),
+                retry_after: limits.poll,
+            });
+        }
+        let poll_at = self.looked.unwrap_or(now) + limits.poll;
+        tokio::select! {
+            () = self.seat.inner.cancel.cancelled() => {}
+            () = self.watch.changed() => self.hinted = true,
+            // The hub lives as long as the seat, so that this cannot fail.
+            _ = self.bell.changed() => {}
+            () = sleep_until(poll_at) => {}
+        }
+        Ok(())
+    }
+
+    /// Takes what the store has that is new, if there was a hint or it is time. A store that is away
+    /// does not end the view at once: what runs goes on, and so does its output.
+    async fn look_at_store(&mut self) -> Result<(), ApiError> {
+        let now = Instant::now();
+        let poll = self.seat.inner.limits.poll;
+        self.hinted |= self.watch.changed().now_or_never().is_some();
+        let due = self.looked.is_none_or(|looked| now >= looked + poll);
+        if !self.hinted && !due {
+            return Ok(());
+        }
+        let not_before = if self.hinted { now } else { now.checked_sub(poll).unwrap_or(now) };
+        self.hinted = false;
+        self.looked = Some(now);
+        match self.take_news(not_before).await {
+            Ok(()) => self.failing_since = None,
+            Err(error @ ApiError::Unavailable { .. }) => {
+                let since = *self.failing_since.get_or_insert(now);
+                if now >= since + self.seat.inner.limits.unreachable_wait {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    async fn take_news(&mut self, not_before: Instant) -> Result<(), ApiError> {
+        let (inner, hub) = (&self.seat.inner, &self.seat.hub);
+        let record = hub.feed.record(inner.store.as_ref(), hub.id, not_before).await?;
+        let mut more = false;
+        if record.version > self.history {
+            let changes = inner.store.state_changes(hub.id, self.history).await?;
+            more = changes.len() >= STATE_CHANGES_AT_ONCE;
+            for change in changes {
+                self.history = self.history.max(change.version);
+                // The end is the closing event, and only the record has it in full.
+                if change.state == ExecutionState::Finished {
+                    more |= record.state != ExecutionState::Finished;
+                } else {
+                    self.pending.push_back(change);
+                }
+            }
+            if !more {
+                self.history = self.history.max(record.version);
+            }
+        }
+        self.hinted |= more;
+        self.facts = Facts::of(&record);
+        self.cursor.epoch = record.runner_epoch;
+        hub.learn(record.runner_id.as_ref(), self.facts.finished);
+        Ok(())
+    }
+
+    async fn read_output(&mut self) -> Result<Option<Event>, ApiError> {
+        let lanes = self.lanes.len();
+        for turn in 0..lanes {
+            let index = (self.turn + turn) % lanes;
+            match self.look_at_lane(index).await? {
+                Look::Piece(piece) => {
+                    self.turn = index + 1;
+                    return Ok(self.give(index, piece));
+                }
+                Look::Done => {
+                    if let Some(lane) = self.lanes.get_mut(index) {
+                        lane.done = true;
+                    }
+                }
+                Look::Nothing => {}
+            }
+        }
+        Ok(None)
+    }
+
+    async fn look_at_lane(&mut self, index: usize) -> Result<Look, ApiError> {
+        let Some(lane) = self.lanes.get_mut(index).filter(|lane| !lane.done) else {
+            return Ok(Look::Nothing);
+        };
+        let (inner, hub) = (&self.seat.inner, &self.seat.hub);
+        let stream = lane.place.stream;
+        let source = self.facts.source(stream);
+        if source != Source::Live {
+            hub.release(&mut lane.place);
+        }
+        let offset = lane.place.offset;
+        let past_end = |end| {
+            if self.facts.may_be_past_end {
+                Ok(Look::Done)
+            } else {
+                Err(ApiError::OutOfRange { stream, asked: offset, end })
+            }
+        };
+        match source {
+            Source::NotYet => Ok(Look::Nothing),
+            Source::Gone { length } if offset < length => {
+                Ok(Look::Piece(Piece::Gap { from: offset, to: length }))
+            }
+            Source::Gone { .. } => Ok(Look::Done),
+            Source::Shelf => match inner.shelf.read(hub.id, stream, offset).await? {
+                Shelved::Piece(piece) => Ok(Look::Piece(piece)),
+                Shelved::End => Ok(Look::Done),
+                Shelved::PastEnd(end) => past_end(end),
+            },
+            Source::Live => {
+                let (step, fell_behind) = hub.step(&mut lane.place, Instant::now());
+                if fell_behind {
+                    inner.observer.caught_up();
+                }
+                match step {
+                    Step::Piece(piece) => Ok(Look::Piece(piece)),
+                    Step::End => Ok(Look::Done),
+                    Step::PastEnd(end) if self.facts.finished => past_end(end),
+                    Step::PastEnd(_) | Step::Elsewhere(_) => Ok(Look::Nothing),
+                    Step::Wait => {
+                        inner.drive(hub);
+                        Ok(Look::Nothing)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes the event, and moves the reader on.
+    fn give(&mut self, index: usize, piece: Piece) -> Option<Event> {
+        let place = &mut self.lanes.get_mut(index)?.place;
+        let stream = place.stream;
+        place.offset = piece.end();
+        self.cursor.set_offset(stream, place.offset);
+        let observer = &self.seat.inner.observer;
+        let kind = match piece {
+            Piece::Data { offset, data } => {
+                observer.bytes_out(data.len() as u64);
+                EventKind::Output { stream, offset, data }
+            }
+            Piece::Gap { from, to } => {
+                observer.bytes_missing(to - from);
+                EventKind::Gap { stream, from, to }
+            }
+        };
+        Some(Event { cursor: self.cursor, kind })
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        for lane in &mut self.lanes {
+            self.seat.hub.release(&mut lane.place);
+        }
+    }
+}

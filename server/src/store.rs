@@ -14,6 +14,8 @@ use crate::model::{
     SessionRecord, SessionState, StateChange,
 };
 
+#[cfg(test)]
+mod contract;
 mod page;
 pub mod sqlite;
 mod step;

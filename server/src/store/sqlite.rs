@@ -241,3 +241,6 @@ impl Store for SqliteStore {
         self.write.close().await;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! What every implementation of the store must do, as tests against `&dyn Store`. An implementation
+//! runs them all with [`contract_tests!`] and tests for itself only what is its own: files, locks,
+//! migrations.
+
+pub(super) mod approvals;
+pub(super) mod audit;
+pub(super) mod executions;
+pub(super) mod fixtures;
+pub(super) mod lists;
+pub(super) mod races;
+pub(super) mod runners;
+pub(super) mod sessions;
+pub(super) mod steps;
+
+/// Makes a test of each promise. `$fresh` is an async function that gives an empty store in something
+/// with a `store()`, which also keeps alive what the store needs.
+macro_rules! contract_tests {
+    ($fresh:path) => {
+        $crate::store::contract::contract_tests! { @each $fresh;
+            sessions::a_session_reads_back_as_it_was_written,
+            sessions::a_session_key_is_idempotent_and_bound_to_its_request,
+            sessions::a_session_changes_only_from_its_current_version,
+            sessions::only_open_unused_sessions_without_live_executions_are_idle,
+            sessions::live_sessions_are_counted_per_tenant,
+            executions::an_execution_reads_back_as_it_was_written,
+            executions::every_cause_and_output_state_reads_back,
+            executions::the_same_key_and_request_give_the_same_execution,
+            executions::a_key_belongs_to_one_tenant_and_principal,
+            executions::an_execution_needs_a_session,
+            executions::impossible_beginnings_are_refused,
+            executions::live_executions_are_counted_per_tenant,
+            executions::a_creation_uses_the_session,
+            steps::a_life_from_queue_to_end_leaves_its_history,
+            steps::a_stale_version_changes_nothing,
+            steps::a_missing_execution_is_missing,
+            steps::only_the_closed_table_is_taken,
+            steps::a_finished_execution_takes_output_and_lease_alone,
+            steps::what_is_no_state_leaves_the_version,
+            steps::an_offer_raises_the_attempt,
+            steps::the_link_is_only_there_on_a_runner,
+            steps::a_new_owner_is_a_compare_and_set,
+            steps::leases_are_renewed_for_what_lives,
+            steps::a_result_moves_the_session_only_where_it_says_so,
+            steps::history_is_read_from_any_version,
+            lists::pages_hold_each_execution_once_newest_first,
+            lists::pages_stay_stable_under_inserts,
+            lists::executions_are_filtered,
+            lists::sessions_are_filtered,
+            lists::a_tenant_sees_nothing_of_another,
+            lists::labels_are_compared_as_they_are,
+            lists::forged_tokens_are_refused,
+            lists::pages_of_large_rows_end_early,
+            lists::page_sizes_are_bounded,
+            approvals::an_approval_reads_back_as_it_was_written,
+            approvals::an_approval_is_answered_once,
+            approvals::an_answer_after_its_time_does_not_count,
+            approvals::leaving_the_wait_withdraws_what_is_open,
+            approvals::asking_again_withdraws_the_first_question,
+            approvals::open_approvals_are_listed_oldest_first,
+            approvals::an_answer_is_one_of_three,
+            audit::an_entry_is_opened_and_closed_with_the_execution,
+            audit::a_denial_has_a_closed_entry,
+            audit::the_entry_names_who_approved,
+            audit::entries_are_consecutive_whatever_fails,
+            audit::entries_are_read_from_any_sequence,
+            runners::a_runner_reads_back_as_it_was_put,
+            runners::only_the_current_epoch_is_touched_and_unlinked,
+            runners::runners_are_paged_by_id,
+            races::one_of_many_steps_from_a_version_wins,
+            races::one_of_many_equal_requests_creates,
+            races::no_step_is_lost_among_many,
+            races::a_dropped_call_happened_or_did_not,
+            races::an_answer_and_an_end_agree,
+        }
+    };
+    (@each $fresh:path; $($module:ident::$name:ident),+ $(,)?) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let fresh = $fresh().await;
+                $crate::store::contract::$module::$name(fresh.store()).await;
+                fresh.store().close().await;
+            }
+        )+
+    };
+}
+
+pub(in crate::store) use contract_tests;

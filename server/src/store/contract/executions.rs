@@ -1,0 +1,176 @@
+//! Executions as they are created and read.
+
+use airlock_proto::domain::{
+    CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionId, ExecutionState, OutputState, SessionId,
+    Started, TimeoutKind,
+};
+
+use super::{
+    fixtures::{
+        MINUTE, OTHER, TENANT, approval, create, denied, end, execution, finished, new, offer, opened,
+        queued, result, run, step, waiting,
+    },
+    sessions::later,
+};
+use crate::{
+    model::{ExecutionRecord, StateChange},
+    store::{Created, NewExecution, Store, StoreError},
+};
+
+pub(in crate::store) async fn an_execution_reads_back_as_it_was_written(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let before = store.now().await.unwrap();
+    let mut wanted = execution(&session);
+    wanted.request_id = Some("key \u{1f511}".to_owned());
+    let made = create(store, new(wanted.clone())).await;
+    assert!(made.created >= before);
+    wanted.version = 1;
+    wanted.created = made.created;
+    wanted.queued = made.created;
+    assert_eq!(made, wanted);
+    assert_eq!(store.execution(wanted.id).await.unwrap(), Some(wanted.clone()));
+    let by_key = store.execution_by_request(TENANT, "alice", "key \u{1f511}").await.unwrap();
+    assert_eq!(by_key, Some(wanted.clone()));
+    assert_eq!(store.execution(ExecutionId::new()).await.unwrap(), None);
+    let first = StateChange {
+        version: 1,
+        state: ExecutionState::Queued,
+        link: None,
+        at: made.created,
+        approval_id: None,
+    };
+    assert_eq!(store.state_changes(wanted.id, 0).await.unwrap(), vec![first]);
+}
+
+pub(in crate::store) async fn every_cause_and_output_state_reads_back(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let text = || "why \" \\ \u{0}".to_owned();
+    let mut causes = vec![
+        Cause::Exited { code: 255 },
+        Cause::Signaled { signal: 11, core: true },
+        Cause::OomKilled,
+        Cause::OutputLimit,
+        Cause::DiskLimit,
+        Cause::ApprovalExpired,
+        Cause::QueueExpired,
+        Cause::Refused { reason: text(), message: text() },
+        Cause::SandboxFailed { step: text(), message: text(), hint: text() },
+        Cause::ShellUnavailable { message: text() },
+        Cause::RunnerLost,
+        Cause::Internal { message: text() },
+    ];
+    causes.extend([TimeoutKind::Wall, TimeoutKind::Idle].map(Cause::TimedOut));
+    use CancelledBy::{Admin, Client, Disconnect, Drain, Session};
+    causes.extend([Client, Admin, Disconnect, Session, Drain].map(Cause::Cancelled));
+    let denials = [DeniedBy::Policy, DeniedBy::Person, DeniedBy::NobodyToAsk];
+    causes.extend(denials.map(|by| Cause::Denied { by, reason: text() }));
+    let outputs = [
+        OutputState::None,
+        OutputState::Live,
+        OutputState::Storing,
+        OutputState::Stored,
+        OutputState::Partial { from: 1 << 40 },
+        OutputState::Lost,
+    ];
+    let reports = [DirectoryReport::Unchanged, DirectoryReport::SnappedBack, DirectoryReport::NotKept];
+    let started = [Started::No, Started::Unknown];
+    for (number, cause) in causes.into_iter().enumerate() {
+        let record = queued(store, &session).await;
+        let mut wanted = result(cause);
+        wanted.directory_report = reports[number % reports.len()];
+        wanted.started = started[number % started.len()];
+        let ended = step(store, &record, end(wanted.clone())).await;
+        assert_eq!(ended.result, Some(wanted));
+        let output = outputs[number % outputs.len()];
+        store.set_output(record.id, output).await.unwrap();
+        let read = store.execution(record.id).await.unwrap().unwrap();
+        assert_eq!(read, ExecutionRecord { output, ..ended });
+    }
+}
+
+pub(in crate::store) async fn the_same_key_and_request_give_the_same_execution(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let with_key = || ExecutionRecord { request_id: Some("key".to_owned()), ..execution(&session) };
+    let made = create(store, new(with_key())).await;
+    let again = store.create_execution(new(with_key())).await.unwrap();
+    assert_eq!(again, Created::Existing(made.clone()));
+    let started = step(store, &made, offer()).await;
+    let again = store.create_execution(new(with_key())).await.unwrap();
+    assert_eq!(again, Created::Existing(started));
+    let other = ExecutionRecord { request_hash: [2; 32], ..with_key() };
+    assert_eq!(store.create_execution(new(other)).await.unwrap(), Created::Conflict);
+    assert_eq!(store.audit(0, 10).await.unwrap().len(), 1);
+    assert_eq!(store.live_execution_count(TENANT).await.unwrap(), 1);
+}
+
+pub(in crate::store) async fn a_key_belongs_to_one_tenant_and_principal(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let with_key = || ExecutionRecord { request_id: Some("key".to_owned()), ..execution(&session) };
+    let made = create(store, new(with_key())).await;
+    create(store, new(ExecutionRecord { principal: "bob".to_owned(), ..with_key() })).await;
+    create(store, new(ExecutionRecord { tenant: OTHER.to_owned(), ..with_key() })).await;
+    let found = store.execution_by_request(TENANT, "alice", "key").await.unwrap();
+    assert_eq!(found, Some(made));
+    assert_eq!(store.execution_by_request(TENANT, "carol", "key").await.unwrap(), None);
+    assert_eq!(store.execution_by_request(TENANT, "alice", "KEY").await.unwrap(), None);
+    // Without a key nothing is the same.
+    create(store, new(execution(&session))).await;
+    create(store, new(execution(&session))).await;
+}
+
+pub(in crate::store) async fn an_execution_needs_a_session(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let orphan = ExecutionRecord { session_id: SessionId::new(), ..execution(&session) };
+    let refused = store.create_execution(new(orphan.clone())).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Refused(_)), "{refused:?}");
+    assert_eq!(store.execution(orphan.id).await.unwrap(), None);
+    assert_eq!(store.audit(0, 10).await.unwrap(), vec![]);
+}
+
+pub(in crate::store) async fn impossible_beginnings_are_refused(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let base = || execution(&session);
+    let in_state = |state| new(ExecutionRecord { state, ..base() });
+    let queued_with_result = new(ExecutionRecord { result: Some(result(Cause::RunnerLost)), ..base() });
+    let queued_with_approval = NewExecution { approval: Some(approval(&base())), ..new(base()) };
+    for impossible in [
+        in_state(ExecutionState::Starting),
+        in_state(ExecutionState::Running),
+        in_state(ExecutionState::Finished),
+        in_state(ExecutionState::PendingApproval),
+        queued_with_result,
+        queued_with_approval,
+    ] {
+        let id = impossible.record.id;
+        let error = store.create_execution(impossible).await.unwrap_err();
+        assert!(matches!(error, StoreError::Refused(_)), "{error:?}");
+        assert_eq!(store.execution(id).await.unwrap(), None);
+    }
+    let twice = base();
+    create(store, new(twice.clone())).await;
+    let error = store.create_execution(new(twice)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Refused(_)), "{error:?}");
+}
+
+pub(in crate::store) async fn live_executions_are_counted_per_tenant(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let other = opened(store, OTHER).await;
+    queued(store, &other).await;
+    let record = queued(store, &session).await;
+    let record = step(store, &record, offer()).await;
+    step(store, &record, run()).await;
+    create(store, waiting(&session, MINUTE)).await;
+    create(store, denied(&session)).await;
+    finished(store, &session).await;
+    assert_eq!(store.live_execution_count(TENANT).await.unwrap(), 2);
+    assert_eq!(store.live_execution_count(OTHER).await.unwrap(), 1);
+}
+
+pub(in crate::store) async fn a_creation_uses_the_session(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    later(store, 3_000).await;
+    let record = queued(store, &session).await;
+    let used = store.session(session.id).await.unwrap().unwrap();
+    assert_eq!(used.last_used, record.created);
+    assert_eq!(used.version, session.version);
+}

@@ -1,0 +1,225 @@
+//! Records to test with, and the steps of an ordinary life.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use airlock_proto::domain::{
+    ApprovalId, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
+    OutputState, RunnerId, SessionId, Shell, Started,
+};
+
+use crate::{
+    model::{
+        ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, SessionRecord,
+        SessionState, Verdict,
+    },
+    store::{Cas, Created, NewExecution, PageQuery, Store, Transition},
+};
+
+pub(in crate::store) const TENANT: &str = "acme";
+pub(super) const OTHER: &str = "other";
+pub(super) const MINUTE: i64 = 60_000_000;
+
+pub(in crate::store) fn session(tenant: &str) -> SessionRecord {
+    SessionRecord {
+        id: SessionId::new(),
+        version: 0,
+        tenant: tenant.to_owned(),
+        principal: "alice".to_owned(),
+        request_id: None,
+        request_hash: [7; 32],
+        state: SessionState::Open,
+        state_message: String::new(),
+        profile: "default".to_owned(),
+        mode: Mode::AcceptEdits,
+        shell: Shell::Bash,
+        directory: b"/workspace".to_vec(),
+        env: BTreeMap::from([("BYTES".to_owned(), vec![0xff, 0x00, b'=', b'"'])]),
+        runner_id: runner("runner-1"),
+        base: "repo".to_owned(),
+        labels: labels(&[("team", "blue")]),
+        idle_timeout: Duration::from_secs(3600),
+        throwaway: false,
+        created: Micros(0),
+        last_used: Micros(0),
+    }
+}
+
+pub(in crate::store) async fn opened(store: &dyn Store, tenant: &str) -> SessionRecord {
+    match store.create_session(session(tenant)).await.unwrap() {
+        Created::New(session) => session,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(in crate::store) fn execution(session: &SessionRecord) -> ExecutionRecord {
+    ExecutionRecord {
+        id: ExecutionId::new(),
+        version: 0,
+        session_id: session.id,
+        tenant: session.tenant.clone(),
+        principal: session.principal.clone(),
+        request_id: None,
+        request_hash: [1; 32],
+        spec: ExecutionSpec {
+            command: b"printf '\xff' | wc -c".to_vec(),
+            shell: Shell::Bash,
+            timeout: Duration::new(120, 1),
+            description: "Count \u{202e}bytes".to_owned(),
+            wait_for_approval: true,
+            mode: Mode::Plan,
+            env: BTreeMap::from([("EMPTY".to_owned(), Vec::new()), ("A".to_owned(), vec![0x80])]),
+            separate_stderr: true,
+            allow_concurrent: false,
+            labels: labels(&[("job", "7"), ("team", "blue")]),
+        },
+        directory: b"/workspace/\xfe".to_vec(),
+        state: ExecutionState::Queued,
+        link: None,
+        decision: decision(Verdict::Allow),
+        runner_id: None,
+        runner_epoch: None,
+        attempt: 0,
+        owner_server: Some("server-1".to_owned()),
+        lease_until: Micros(5),
+        approval_id: None,
+        cancel_requested: false,
+        output: OutputState::None,
+        result: None,
+        traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned(),
+        created: Micros(0),
+        queued: Micros(0),
+        started: None,
+        ended: None,
+    }
+}
+
+pub(in crate::store) fn new(record: ExecutionRecord) -> NewExecution {
+    NewExecution { record, peer: "127.0.0.1:4444".to_owned(), approval: None, approval_valid_micros: 0 }
+}
+
+/// An execution that waits for a person, for `valid` microseconds.
+pub(super) fn waiting(session: &SessionRecord, valid: i64) -> NewExecution {
+    let mut record = execution(session);
+    record.state = ExecutionState::PendingApproval;
+    record.decision = decision(Verdict::Ask);
+    let approval = Some(approval(&record));
+    NewExecution { approval, approval_valid_micros: valid, ..new(record) }
+}
+
+/// One that policy denied.
+pub(super) fn denied(session: &SessionRecord) -> NewExecution {
+    let mut record = execution(session);
+    record.state = ExecutionState::Finished;
+    record.decision = decision(Verdict::Deny);
+    record.result = Some(ExecutionResult::not_started(Cause::Denied {
+        by: airlock_proto::domain::DeniedBy::Policy,
+        reason: "a rule".to_owned(),
+    }));
+    new(record)
+}
+
+pub(super) fn approval(record: &ExecutionRecord) -> ApprovalRecord {
+    ApprovalRecord {
+        id: ApprovalId::new(),
+        execution_id: record.id,
+        session_id: record.session_id,
+        tenant: record.tenant.clone(),
+        principal: record.principal.clone(),
+        state: ApprovalState::Open,
+        binding: [9; 32],
+        command: record.spec.command.clone(),
+        shell: record.spec.shell,
+        directory: record.directory.clone(),
+        description: record.spec.description.clone(),
+        decision: record.decision.clone(),
+        created: Micros(0),
+        expires: Micros(0),
+        decided_by: String::new(),
+        reason: String::new(),
+    }
+}
+
+pub(super) fn decision(verdict: Verdict) -> DecisionRecord {
+    DecisionRecord {
+        verdict,
+        reason_code: "RULE".to_owned(),
+        reason_message: "a rule says so".to_owned(),
+        read_only: true,
+        concurrency_safe: true,
+        policy_version: vec![0, 255],
+        encoded: vec![1, 2, 0x80],
+    }
+}
+
+pub(super) fn result(cause: Cause) -> ExecutionResult {
+    ExecutionResult {
+        cause,
+        started: Started::Yes,
+        directory: b"/workspace/src".to_vec(),
+        directory_report: DirectoryReport::Reported,
+        leftovers_killed: true,
+        cpu_time: Duration::from_nanos(1_234_567_891),
+        peak_memory: 1 << 40,
+        run_time: Duration::from_millis(17),
+        stdout_bytes: u64::MAX,
+        stderr_bytes: 3,
+        stdout_cut_bytes: 2,
+        stderr_cut_bytes: 1,
+    }
+}
+
+pub(in crate::store) async fn create(store: &dyn Store, new: NewExecution) -> ExecutionRecord {
+    match store.create_execution(new).await.unwrap() {
+        Created::New(record) => record,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(super) async fn queued(store: &dyn Store, session: &SessionRecord) -> ExecutionRecord {
+    create(store, new(execution(session))).await
+}
+
+pub(super) async fn step(store: &dyn Store, record: &ExecutionRecord, step: Transition) -> ExecutionRecord {
+    match store.transition(record.id, record.version, &step).await.unwrap() {
+        Cas::Done(record) => record,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(super) fn offer() -> Transition {
+    Transition {
+        state: Some(ExecutionState::Starting),
+        link: Some(Some(LinkState::Connected)),
+        offer: Some((runner("runner-1"), Epoch::from_bytes([3; 16]))),
+        ..Transition::default()
+    }
+}
+
+pub(super) fn run() -> Transition {
+    Transition {
+        state: Some(ExecutionState::Running),
+        output: Some(OutputState::Live),
+        ..Transition::default()
+    }
+}
+
+pub(super) fn end(result: ExecutionResult) -> Transition {
+    Transition { state: Some(ExecutionState::Finished), result: Some(result), ..Transition::default() }
+}
+
+pub(super) async fn finished(store: &dyn Store, session: &SessionRecord) -> ExecutionRecord {
+    let record = queued(store, session).await;
+    step(store, &record, end(ExecutionResult::not_started(Cause::QueueExpired))).await
+}
+
+pub(super) fn runner(name: &str) -> RunnerId {
+    name.parse().unwrap()
+}
+
+pub(super) fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+pub(super) fn first(size: u32) -> PageQuery {
+    PageQuery { size, token: None }
+}

@@ -1,0 +1,156 @@
+//! Many at once, and calls that are given up midway.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use airlock_proto::domain::{Cause, ExecutionResult, ExecutionState, LinkState};
+use futures::future::join_all;
+
+use super::{
+    approvals::answer,
+    fixtures::{
+        MINUTE, TENANT, create, end, execution, first, new, offer, opened, queued, result, run, step, waiting,
+    },
+};
+use crate::{
+    model::{ApprovalState, ExecutionRecord, SessionRecord},
+    store::{Cas, Created, ExecutionQuery, Store, Transition},
+};
+
+pub(in crate::store) async fn one_of_many_steps_from_a_version_wins(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let record = queued(store, &session).await;
+    let record = step(store, &record, offer()).await;
+    let record = step(store, &record, run()).await;
+    let ends = (0..20u8).map(|code| {
+        let id = record.id;
+        async move { store.transition(id, 3, &end(result(Cause::Exited { code }))).await.unwrap() }
+    });
+    let mut won = Vec::new();
+    let mut seen = Vec::new();
+    for outcome in join_all(ends).await {
+        match outcome {
+            Cas::Done(record) => won.push(record),
+            Cas::Stale(record) => seen.push(record),
+            Cas::Missing => panic!("missing"),
+        }
+    }
+    assert_eq!((won.len(), seen.len()), (1, 19));
+    assert!(seen.iter().all(|record| *record == won[0]));
+    assert_eq!(store.execution(record.id).await.unwrap(), won.pop());
+    assert_eq!(store.state_changes(record.id, 0).await.unwrap().len(), 4);
+}
+
+pub(in crate::store) async fn one_of_many_equal_requests_creates(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let with_key = || ExecutionRecord { request_id: Some("key".to_owned()), ..execution(&session) };
+    let mut new_ones = 0;
+    let mut ids = BTreeSet::new();
+    for outcome in join_all((0..20).map(|_| store.create_execution(new(with_key())))).await {
+        match outcome.unwrap() {
+            Created::New(record) => {
+                new_ones += 1;
+                ids.insert(record.id);
+            }
+            Created::Existing(record) => {
+                ids.insert(record.id);
+            }
+            Created::Conflict => panic!("a conflict of equals"),
+        }
+    }
+    assert_eq!((new_ones, ids.len()), (1, 1));
+    assert_eq!(store.audit(0, 100).await.unwrap().len(), 1);
+}
+
+pub(in crate::store) async fn no_step_is_lost_among_many(store: &dyn Store) {
+    const WRITERS: u64 = 8;
+    const STEPS: u64 = 10;
+    let session = opened(store, TENANT).await;
+    let record = queued(store, &session).await;
+    let record = step(store, &record, offer()).await;
+    // Each writer flips the link so often that it has taken its steps, whoever comes between.
+    let writers = (0..WRITERS).map(|_| {
+        let mut seen = record.clone();
+        async move {
+            let mut taken = 0;
+            while taken < STEPS {
+                let link = match seen.link {
+                    Some(LinkState::Connected) => LinkState::Unreachable,
+                    _ => LinkState::Connected,
+                };
+                let flip = Transition { link: Some(Some(link)), ..Transition::default() };
+                match store.transition(seen.id, seen.version, &flip).await.unwrap() {
+                    Cas::Done(now) => {
+                        taken += 1;
+                        seen = now;
+                    }
+                    Cas::Stale(now) => seen = now,
+                    Cas::Missing => panic!("missing"),
+                }
+            }
+        }
+    });
+    join_all(writers).await;
+    let after = store.execution(record.id).await.unwrap().unwrap();
+    assert_eq!(after.version, record.version + WRITERS * STEPS);
+    let versions: Vec<_> =
+        store.state_changes(record.id, 0).await.unwrap().iter().map(|change| change.version).collect();
+    assert_eq!(versions, (1..=after.version).collect::<Vec<_>>());
+}
+
+pub(in crate::store) async fn a_dropped_call_happened_or_did_not(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    for round in 0..120u64 {
+        let record = execution(&session);
+        let patience = Duration::from_micros(round * 17 % 1_500);
+        let _ = tokio::time::timeout(patience, store.create_execution(new(record.clone()))).await;
+        whole(store, &session, &record).await;
+        if store.execution(record.id).await.unwrap().is_some() {
+            let over = end(ExecutionResult::not_started(Cause::QueueExpired));
+            let _ = tokio::time::timeout(patience, store.transition(record.id, 1, &over)).await;
+            whole(store, &session, &record).await;
+        }
+    }
+    // The store is as usable as before.
+    let record = queued(store, &session).await;
+    step(store, &record, end(result(Cause::RunnerLost))).await;
+}
+
+/// An execution that is there has its history and its audit entry; one that is not has neither. Asked
+/// behind a write, which is behind whatever was given up.
+async fn whole(store: &dyn Store, session: &SessionRecord, record: &ExecutionRecord) {
+    store.renew_leases("nobody", 0).await.unwrap();
+    let now = store.execution(record.id).await.unwrap();
+    let history = store.state_changes(record.id, 0).await.unwrap();
+    let entries = store.audit(0, 1_000).await.unwrap();
+    let entry = entries.iter().find(|entry| entry.execution_id == record.id);
+    match now {
+        None => assert!(history.is_empty() && entry.is_none()),
+        Some(now) => {
+            assert_eq!(history.len() as u64, now.version);
+            let closed = entry.unwrap().closed;
+            assert_eq!(closed, now.ended);
+            assert_eq!(now.state == ExecutionState::Finished, closed.is_some());
+        }
+    }
+    let all = ExecutionQuery { session_id: Some(session.id), ..ExecutionQuery::default() };
+    assert_eq!(store.executions(&all, &first(1_000)).await.unwrap().items.len(), entries.len());
+}
+
+pub(in crate::store) async fn an_answer_and_an_end_agree(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    for _ in 0..20 {
+        let record = create(store, waiting(&session, MINUTE)).await;
+        let id = record.approval_id.unwrap();
+        let allow = answer(ApprovalState::Allowed);
+        let over = end(ExecutionResult::not_started(Cause::QueueExpired));
+        let (answered, ended) =
+            tokio::join!(store.answer_approval(id, &allow), store.transition(record.id, 1, &over));
+        assert!(matches!(ended.unwrap(), Cas::Done(_)));
+        let state = store.approval(id).await.unwrap().unwrap().state;
+        match answered.unwrap() {
+            Cas::Done(_) => assert_eq!(state, ApprovalState::Allowed),
+            Cas::Stale(_) => assert_eq!(state, ApprovalState::Withdrawn),
+            Cas::Missing => panic!("missing"),
+        }
+    }
+}

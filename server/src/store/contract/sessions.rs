@@ -1,0 +1,108 @@
+//! Sessions.
+
+use std::time::Duration;
+
+use super::fixtures::{
+    OTHER, TENANT, create, end, execution, new, opened, queued, result, runner, session, step,
+};
+use crate::{
+    model::{Micros, SessionRecord, SessionState},
+    store::{Cas, Created, SessionChange, Store},
+};
+use airlock_proto::domain::{Cause, SessionId};
+
+pub(in crate::store) async fn a_session_reads_back_as_it_was_written(store: &dyn Store) {
+    let before = store.now().await.unwrap();
+    let mut wanted = session(TENANT);
+    wanted.request_id = Some("key".to_owned());
+    wanted.state = SessionState::Opening;
+    wanted.throwaway = true;
+    let Created::New(made) = store.create_session(wanted.clone()).await.unwrap() else { panic!("not new") };
+    assert_eq!(made.version, 1);
+    assert!(made.created >= before && made.created == made.last_used);
+    wanted.version = 1;
+    wanted.created = made.created;
+    wanted.last_used = made.last_used;
+    assert_eq!(made, wanted);
+    assert_eq!(store.session(wanted.id).await.unwrap(), Some(wanted));
+    assert_eq!(store.session(SessionId::new()).await.unwrap(), None);
+}
+
+pub(in crate::store) async fn a_session_key_is_idempotent_and_bound_to_its_request(store: &dyn Store) {
+    let with_key = || SessionRecord { request_id: Some("key".to_owned()), ..session(TENANT) };
+    let Created::New(made) = store.create_session(with_key()).await.unwrap() else { panic!("not new") };
+    assert_eq!(store.create_session(with_key()).await.unwrap(), Created::Existing(made));
+    let other_request = SessionRecord { request_hash: [8; 32], ..with_key() };
+    assert_eq!(store.create_session(other_request).await.unwrap(), Created::Conflict);
+    let other_tenant = SessionRecord { tenant: OTHER.to_owned(), ..with_key() };
+    assert!(matches!(store.create_session(other_tenant).await.unwrap(), Created::New(_)));
+}
+
+pub(in crate::store) async fn a_session_changes_only_from_its_current_version(store: &dyn Store) {
+    let made = opened(store, TENANT).await;
+    let close = SessionChange {
+        state: Some((SessionState::Closing, "asked".to_owned())),
+        directory: Some(b"/workspace/\xff".to_vec()),
+        runner_id: Some(runner("runner-2")),
+    };
+    let Cas::Done(changed) = store.change_session(made.id, 1, &close).await.unwrap() else {
+        panic!("not done")
+    };
+    let wanted = SessionRecord {
+        version: 2,
+        state: SessionState::Closing,
+        state_message: "asked".to_owned(),
+        directory: b"/workspace/\xff".to_vec(),
+        runner_id: runner("runner-2"),
+        ..made.clone()
+    };
+    assert_eq!(changed, wanted);
+    assert_eq!(store.session(made.id).await.unwrap(), Some(wanted.clone()));
+    assert_eq!(store.change_session(made.id, 1, &close).await.unwrap(), Cas::Stale(wanted));
+    assert_eq!(store.change_session(SessionId::new(), 1, &close).await.unwrap(), Cas::Missing);
+}
+
+pub(in crate::store) async fn only_open_unused_sessions_without_live_executions_are_idle(store: &dyn Store) {
+    let short = |state| SessionRecord { state, idle_timeout: Duration::from_millis(1), ..session(TENANT) };
+    let add = async |session| match store.create_session(session).await.unwrap() {
+        Created::New(session) => session,
+        other => panic!("{other:?}"),
+    };
+    let idle = add(short(SessionState::Open)).await;
+    let busy = add(short(SessionState::Open)).await;
+    add(short(SessionState::Closing)).await;
+    opened(store, TENANT).await;
+    let live = queued(store, &busy).await;
+    later(store, 5_000).await;
+    assert_eq!(store.idle_sessions(10).await.unwrap(), vec![idle]);
+
+    step(store, &live, end(result(Cause::RunnerLost))).await;
+    later(store, 5_000).await;
+    assert_eq!(store.idle_sessions(10).await.unwrap().len(), 2);
+    assert_eq!(store.idle_sessions(1).await.unwrap().len(), 1);
+}
+
+pub(in crate::store) async fn live_sessions_are_counted_per_tenant(store: &dyn Store) {
+    for state in [
+        SessionState::Opening,
+        SessionState::Open,
+        SessionState::Closing,
+        SessionState::Closed,
+        SessionState::Lost,
+    ] {
+        store.create_session(SessionRecord { state, ..session(TENANT) }).await.unwrap();
+    }
+    let other = opened(store, OTHER).await;
+    create(store, new(execution(&other))).await;
+    assert_eq!(store.live_session_count(TENANT).await.unwrap(), 3);
+    assert_eq!(store.live_session_count(OTHER).await.unwrap(), 1);
+    assert_eq!(store.live_session_count("nobody").await.unwrap(), 0);
+}
+
+/// Until the store's clock has gone on by so many microseconds.
+pub(super) async fn later(store: &dyn Store, micros: i64) {
+    let until = Micros(store.now().await.unwrap().0 + micros);
+    while store.now().await.unwrap() < until {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}

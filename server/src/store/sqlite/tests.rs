@@ -1,0 +1,271 @@
+//! The contract on SQLite, and what is SQLite's own: files, locks, schema, a killed process.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
+use tempfile::TempDir;
+
+use super::*;
+use crate::store::contract::{
+    contract_tests,
+    fixtures::{TENANT, create, execution, new, opened, session},
+};
+
+struct Fresh {
+    store: Arc<SqliteStore>,
+    folder: TempDir,
+}
+
+impl Fresh {
+    fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("airlock.db")
+    }
+}
+
+async fn fresh() -> Fresh {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("airlock.db")).await.unwrap();
+    Fresh { store, folder }
+}
+
+async fn open(path: &Path) -> Result<Arc<SqliteStore>, StoreError> {
+    SqliteStore::open(path, SqliteOptions::default()).await
+}
+
+contract_tests!(fresh);
+
+/// Changes a store's file behind its back.
+async fn tamper(path: &Path, sql: &'static str) -> Result<(), sqlx::Error> {
+    let mut connection = SqliteConnectOptions::new().filename(path).connect().await?;
+    sqlx::raw_sql(sql).execute(&mut connection).await?;
+    connection.close().await
+}
+
+#[tokio::test]
+async fn a_store_that_is_opened_again_has_everything() {
+    let Fresh { store, folder } = fresh().await;
+    let path = folder.path().join("airlock.db");
+    let session = opened(&*store, TENANT).await;
+    let record = create(&*store, new(execution(&session))).await;
+    store.close().await;
+    drop(store);
+    for durability in [Durability::Disk, Durability::Process] {
+        let options = SqliteOptions { durability, ..SqliteOptions::default() };
+        let store = SqliteStore::open(&path, options).await.unwrap();
+        assert_eq!(store.execution(record.id).await.unwrap(), Some(record.clone()));
+        assert_eq!(store.session(session.id).await.unwrap().unwrap().id, session.id);
+        store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn durability_sets_what_sqlite_waits_for() {
+    for (durability, wanted) in [(Durability::Process, 1), (Durability::Disk, 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SqliteOptions { durability, ..SqliteOptions::default() };
+        let store = SqliteStore::open(&folder.path().join("airlock.db"), options).await.unwrap();
+        let ask = async |sql: &'static str| -> i64 {
+            sqlx::query_scalar(sql).fetch_one(&store.write).await.unwrap()
+        };
+        assert_eq!(ask("PRAGMA synchronous").await, wanted);
+        assert_eq!(ask("PRAGMA foreign_keys").await, 1);
+        let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&store.write).await.unwrap();
+        assert_eq!(mode, "wal");
+        store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_store_is_its_owners_alone_and_open_once() {
+    let fresh = fresh().await;
+    opened(fresh.store(), TENANT).await;
+    for entry in std::fs::read_dir(fresh.folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o077, 0, "{:?}", entry.path());
+    }
+    let second = open(&fresh.path()).await.unwrap_err();
+    assert!(matches!(&second, StoreError::Unavailable(why) if why.contains("locked")), "{second}");
+}
+
+#[tokio::test]
+async fn readers_cannot_write() {
+    let fresh = fresh().await;
+    sqlx::query("DELETE FROM sessions").execute(&fresh.store.read).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn the_audit_can_only_be_added_to() {
+    let fresh = fresh().await;
+    let session = opened(fresh.store(), TENANT).await;
+    create(fresh.store(), new(execution(&session))).await;
+    for sql in ["UPDATE audit_opened SET command = x'00'", "DELETE FROM audit_opened"] {
+        let error = StoreError::from(sqlx::query(sql).execute(&fresh.store.write).await.unwrap_err());
+        assert!(error.to_string().contains("append-only"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_later_schema_is_refused() {
+    let fresh = fresh().await;
+    let path = fresh.path();
+    fresh.store.close().await;
+    tamper(
+        &path,
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+         VALUES (9999, 'later', TRUE, x'00', 0)",
+    )
+    .await
+    .unwrap();
+    let Fresh { store, folder } = fresh;
+    drop(store);
+    let error = open(&folder.path().join("airlock.db")).await.unwrap_err();
+    assert!(matches!(error, StoreError::Newer { found: 9999, known: 1 }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "the store has schema 9999, and this version of airlock knows none later than 1"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_store_is_said_to_be_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("airlock.db");
+    std::fs::write(&path, "this is no database, and long enough to be read as one".repeat(100)).unwrap();
+    let error = open(&path).await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
+    let error = open(&folder.path().join("missing/airlock.db")).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_corrupt_and_named_by_column_only() {
+    let fresh = fresh().await;
+    let secret = session(TENANT);
+    fresh.store.create_session(secret.clone()).await.unwrap();
+    for sql in [
+        "UPDATE sessions SET state = 'secret'",
+        "UPDATE sessions SET state = 'OPEN', env = '{\"A\": secret'",
+        "UPDATE sessions SET env = '{}', runner_id = 'secret secret'",
+    ] {
+        sqlx::raw_sql(sql).execute(&fresh.store.write).await.unwrap();
+        let error = fresh.store.session(secret.id).await.unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_busy_store_is_unavailable_after_a_while() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = SqliteOptions { acquire_timeout: Duration::from_millis(20), ..SqliteOptions::default() };
+    let store = SqliteStore::open(&folder.path().join("airlock.db"), options).await.unwrap();
+    let held = store.begin().await.unwrap();
+    let error = store.renew_leases("server", 1).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+    drop(held);
+    store.renew_leases("server", 1).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_asked_often_uses_an_index_of_what_lives() {
+    let fresh = fresh().await;
+    for (sql, index) in [
+        (
+            "SELECT * FROM executions WHERE session_id = 'x' AND state IN ('QUEUED') AND ended IS NULL \
+          ORDER BY id DESC",
+            "live_by_session",
+        ),
+        (
+            "SELECT * FROM executions WHERE runner_id = 'x' AND state IN ('STARTING', 'RUNNING') AND ended IS NULL \
+          ORDER BY id DESC",
+            "live_by_runner",
+        ),
+        (
+            "SELECT * FROM executions WHERE state IN ('QUEUED') AND ended IS NULL ORDER BY id DESC",
+            "live_by_id",
+        ),
+        ("SELECT count(*) FROM executions WHERE tenant = 'x' AND ended IS NULL", "live_by_tenant"),
+        ("UPDATE executions SET lease_until = 1 WHERE owner_server = 'x' AND ended IS NULL", "live_by_owner"),
+        ("SELECT * FROM executions WHERE tenant = 'x' ORDER BY id DESC", "executions_by_tenant"),
+        (
+            "SELECT * FROM sessions WHERE state = 'OPEN' AND last_used + idle_timeout <= 1 \
+          ORDER BY last_used + idle_timeout",
+            "sessions_idle",
+        ),
+        ("SELECT * FROM approvals WHERE state = 'OPEN' AND expires <= 1 ORDER BY expires", "approvals_open"),
+    ] {
+        let plan: Vec<(i64, i64, i64, String)> =
+            sqlx::query_as(sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}")))
+                .fetch_all(&fresh.store.write)
+                .await
+                .unwrap();
+        let plan: Vec<_> = plan.into_iter().map(|step| step.3).collect();
+        assert!(plan[0].contains(index) && plan.len() == 1, "{sql}: {plan:?}");
+    }
+}
+
+const CHILD: &str = "AIRLOCK_TEST_STORE";
+
+/// The process that is killed: says the id of each execution after it was committed.
+#[tokio::test]
+#[ignore = "run by the next test, in a process of its own"]
+async fn killed_writer() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let store = open(Path::new(&path)).await.unwrap();
+    let session = opened(&*store, TENANT).await;
+    loop {
+        let record = create(&*store, new(execution(&session))).await;
+        println!("committed {}", record.id);
+    }
+}
+
+#[tokio::test]
+async fn a_killed_process_loses_nothing_that_was_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("airlock.db");
+    let mut committed = Vec::new();
+    for round in 1..=3 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "store::sqlite::tests::killed_writer", "--ignored", "--nocapture"])
+            .env(CHILD, &path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let ids =
+            lines.map_while(Result::ok).filter_map(|line| Some(line.strip_prefix("committed ")?.to_owned()));
+        committed.extend(ids.take(40 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let store = open(&path).await.unwrap();
+        for id in &committed {
+            let id = id.parse().unwrap();
+            assert!(store.execution(id).await.unwrap().is_some());
+            assert_eq!(store.state_changes(id, 0).await.unwrap().len(), 1);
+        }
+        let mut entries = 0;
+        let mut last = 0;
+        loop {
+            let some = store.audit(last, 1_000).await.unwrap();
+            let Some(entry) = some.last() else { break };
+            last = entry.sequence;
+            entries += some.len();
+        }
+        assert!(entries >= committed.len());
+        let verdict: String =
+            sqlx::query_scalar("PRAGMA integrity_check").fetch_one(&store.write).await.unwrap();
+        assert_eq!(verdict, "ok");
+        store.close().await;
+    }
+    assert_eq!(committed.len(), 240);
+}

@@ -45,6 +45,7 @@ macro_rules! contract_tests {
             lists::pages_hold_each_execution_once_newest_first,
             lists::pages_stay_stable_under_inserts,
             lists::executions_are_filtered,
+            lists::executions_are_filtered_by_state,
             lists::sessions_are_filtered,
             lists::a_tenant_sees_nothing_of_another,
             lists::labels_are_compared_as_they_are,

@@ -1,6 +1,6 @@
 //! Lists: pages, filters, and who sees what.
 
-use airlock_proto::domain::ExecutionState;
+use airlock_proto::domain::{ExecutionId, ExecutionState};
 
 use super::fixtures::{
     MINUTE, OTHER, TENANT, create, denied, execution, finished, first, labels, new, offer, opened, queued,
@@ -64,34 +64,51 @@ pub(in crate::store) async fn pages_stay_stable_under_inserts(store: &dyn Store)
     assert_eq!(seen, made);
 }
 
+async fn ids(store: &dyn Store, query: ExecutionQuery) -> Vec<ExecutionId> {
+    let page = store.executions(&query, &first(10)).await.unwrap();
+    page.items.into_iter().map(|record| record.id).collect()
+}
+
+fn of(states: &[ExecutionState]) -> ExecutionQuery {
+    ExecutionQuery { states: states.to_vec(), ..ExecutionQuery::default() }
+}
+
 pub(in crate::store) async fn executions_are_filtered(store: &dyn Store) {
     let session = opened(store, TENANT).await;
     let second = opened(store, TENANT).await;
-    let waits = queued(store, &session).await;
-    let starts = step(store, &queued(store, &session).await, offer()).await;
-    let ended = finished(store, &session).await;
-    let elsewhere = queued(store, &second).await;
-    let bobs = new(ExecutionRecord { principal: "bob".to_owned(), ..execution(&session) });
-    let bobs = create(store, bobs).await;
+    let waits = queued(store, &session).await.id;
+    let elsewhere = queued(store, &second).await.id;
+    let bobs = ExecutionRecord { principal: "bob".to_owned(), ..execution(&session) };
+    let bobs = create(store, new(bobs)).await.id;
 
-    let ids = async |query: ExecutionQuery| -> Vec<_> {
-        let page = store.executions(&query, &first(10)).await.unwrap();
-        page.items.into_iter().map(|record| record.id).collect()
-    };
     let all = ExecutionQuery::default;
-    let of = |states: &[ExecutionState]| ExecutionQuery { states: states.to_vec(), ..all() };
-    assert_eq!(ids(all()).await, [bobs.id, elsewhere.id, ended.id, starts.id, waits.id]);
-    assert_eq!(ids(ExecutionQuery { session_id: Some(second.id), ..all() }).await, [elsewhere.id]);
-    assert_eq!(ids(ExecutionQuery { principal: Some("bob".to_owned()), ..all() }).await, [bobs.id]);
-    assert_eq!(ids(of(&[ExecutionState::Finished])).await, [ended.id]);
-    let live = [ExecutionState::Starting, ExecutionState::Running];
-    assert_eq!(ids(of(&live)).await, [starts.id]);
-    assert_eq!(ids(of(&[ExecutionState::Finished, ExecutionState::Starting])).await, [ended.id, starts.id]);
-    let on_runner = ExecutionQuery { runner_id: Some(runner("runner-1")), ..of(&live) };
-    assert_eq!(ids(on_runner.clone()).await, [starts.id]);
-    assert!(ids(ExecutionQuery { runner_id: Some(runner("runner-2")), ..on_runner }).await.is_empty());
-    let queue = ExecutionQuery { session_id: Some(session.id), ..of(&[ExecutionState::Queued]) };
-    assert_eq!(ids(queue).await, [bobs.id, waits.id]);
+    assert_eq!(ids(store, all()).await, [bobs, elsewhere, waits]);
+    let of_session = ExecutionQuery { session_id: Some(second.id), ..all() };
+    assert_eq!(ids(store, of_session).await, [elsewhere]);
+    let of_bob = ExecutionQuery { principal: Some("bob".to_owned()), ..all() };
+    assert_eq!(ids(store, of_bob).await, [bobs]);
+    let of_bob_elsewhere =
+        ExecutionQuery { principal: Some("bob".to_owned()), session_id: Some(second.id), ..all() };
+    assert_eq!(ids(store, of_bob_elsewhere).await, []);
+}
+
+pub(in crate::store) async fn executions_are_filtered_by_state(store: &dyn Store) {
+    use ExecutionState::{Finished, Queued, Running, Starting};
+    let session = opened(store, TENANT).await;
+    let second = opened(store, TENANT).await;
+    let waits = queued(store, &session).await.id;
+    let starts = step(store, &queued(store, &session).await, offer()).await.id;
+    let ended = finished(store, &session).await.id;
+    queued(store, &second).await;
+
+    assert_eq!(ids(store, of(&[Finished])).await, [ended]);
+    assert_eq!(ids(store, of(&[Starting, Running])).await, [starts]);
+    assert_eq!(ids(store, of(&[Finished, Starting])).await, [ended, starts]);
+    let on_runner = |name| ExecutionQuery { runner_id: Some(runner(name)), ..of(&[Starting, Running]) };
+    assert_eq!(ids(store, on_runner("runner-1")).await, [starts]);
+    assert_eq!(ids(store, on_runner("runner-2")).await, []);
+    let queue = ExecutionQuery { session_id: Some(session.id), ..of(&[Queued]) };
+    assert_eq!(ids(store, queue).await, [waits]);
 }
 
 pub(in crate::store) async fn sessions_are_filtered(store: &dyn Store) {

@@ -5,3 +5,4 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod render;

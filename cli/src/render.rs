@@ -1,0 +1,11 @@
+//! What the command line shows: text for people and JSON for programs. Pure: nothing here prints or
+//! asks a server.
+
+pub mod cause;
+pub mod decision;
+pub mod escape;
+pub mod execution;
+pub mod json;
+pub mod names;
+pub mod table;
+pub mod time;

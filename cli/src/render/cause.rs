@@ -1,0 +1,145 @@
+//! How an execution ended: as an exit code for scripts, and in a sentence for people.
+
+use super::{escape, names, time};
+use crate::client::v1::{
+    CancelledBy, Cause, CauseCode, DeniedBy, Result as Outcome, Started, TimeoutKind, cause::Detail,
+};
+
+/// The command did not run.
+pub const NOT_RUN: u8 = 125;
+/// The wall time was up.
+pub const TIMED_OUT: u8 = 124;
+/// Airlock failed, or nobody knows how the command ended.
+pub const FAILED: u8 = 1;
+/// What a signal's number is added to.
+pub const SIGNAL_BASE: u8 = 128;
+
+const SIGINT: u8 = 2;
+const SIGKILL: u8 = 9;
+
+/// The exit code of `airlock run` for a result. Only a shell that is known to have exited with 0 is 0.
+#[must_use]
+pub fn exit_code(outcome: Option<&Outcome>) -> u8 {
+    let Some(outcome) = outcome else {
+        return FAILED;
+    };
+    if outcome.started() == Started::No {
+        return NOT_RUN;
+    }
+    let Some(cause) = &outcome.cause else {
+        return FAILED;
+    };
+    match (cause.code(), &cause.detail) {
+        (CauseCode::Exited, Some(Detail::Exited(exited))) => u8::try_from(exited.code).unwrap_or(FAILED),
+        (CauseCode::Signaled, Some(Detail::Signaled(signaled))) => {
+            u8::try_from(signaled.signal).ok().and_then(|n| n.checked_add(SIGNAL_BASE)).unwrap_or(FAILED)
+        }
+        (CauseCode::TimedOut, _) => TIMED_OUT,
+        (CauseCode::Cancelled, _) => SIGNAL_BASE + SIGINT,
+        (CauseCode::OomKilled, _) => SIGNAL_BASE + SIGKILL,
+        _ => FAILED,
+    }
+}
+
+/// How it ended, in one line without a stop.
+#[must_use]
+pub fn sentence(outcome: Option<&Outcome>) -> String {
+    let Some((outcome, cause)) = outcome.and_then(|outcome| Some((outcome, outcome.cause.as_ref()?))) else {
+        return "it is not known how the command ended".to_owned();
+    };
+    let what = what_happened(cause);
+    let said = escape::line(cause.message.as_bytes());
+    let mut line = if said.is_empty() || what.contains(&said) { what } else { format!("{what}: {said}") };
+    line.push_str(match (cause.code(), outcome.started()) {
+        (_, Started::No) => "; it did not run",
+        (_, Started::Unknown | Started::Unspecified) => "; it is not known whether it ran",
+        (CauseCode::RunnerLost, Started::Yes) => "; it had started, and how it ended is not known",
+        (_, Started::Yes) => "",
+    });
+    line
+}
+
+fn what_happened(cause: &Cause) -> String {
+    let shown = |text: &str| escape::line(text.as_bytes());
+    match (cause.code(), &cause.detail) {
+        (CauseCode::Exited, Some(Detail::Exited(exited))) => format!("exited with code {}", exited.code),
+        (CauseCode::Signaled, Some(Detail::Signaled(signaled))) => {
+            let core = if signaled.core { ", core dumped" } else { "" };
+            format!("ended by signal {}{core}", signaled.signal)
+        }
+        (CauseCode::TimedOut, Some(Detail::TimedOut(timed_out))) => match timed_out.kind() {
+            TimeoutKind::Idle => "ended because it wrote nothing for too long".to_owned(),
+            TimeoutKind::Wall | TimeoutKind::Unspecified => "ended because its time was up".to_owned(),
+        },
+        (CauseCode::Cancelled, Some(Detail::Cancelled(cancelled))) => by_whom(cancelled.by()).to_owned(),
+        (CauseCode::Denied, Some(Detail::Denied(denied))) => {
+            let who = match denied.by() {
+                DeniedBy::Person => "denied by a person",
+                DeniedBy::NobodyToAsk => "policy asks for a person, and the request did not wait for one",
+                DeniedBy::Policy | DeniedBy::Unspecified => "denied by policy",
+            };
+            if denied.reason.is_empty() {
+                who.to_owned()
+            } else {
+                format!("{who}: {}", shown(&denied.reason))
+            }
+        }
+        (CauseCode::Refused, Some(Detail::Refused(refused))) => {
+            format!("refused by the runner ({})", shown(&refused.reason))
+        }
+        (CauseCode::SandboxFailed, Some(Detail::SandboxFailed(failed))) => {
+            let hint =
+                if failed.hint.is_empty() { String::new() } else { format!("; {}", shown(&failed.hint)) };
+            format!("the sandbox failed at the step `{}`{hint}", shown(&failed.step))
+        }
+        (CauseCode::OomKilled, _) => "ended by the kernel for want of memory".to_owned(),
+        (CauseCode::OutputLimit, _) => "ended because it wrote more than it may".to_owned(),
+        (CauseCode::DiskLimit, _) => "ended because it used more disk than it may".to_owned(),
+        (CauseCode::ApprovalExpired, _) => "nobody answered its approval in time".to_owned(),
+        (CauseCode::QueueExpired, _) => "it waited in the queue for too long".to_owned(),
+        (CauseCode::ShellUnavailable, _) => "the shell is not there".to_owned(),
+        (CauseCode::RunnerLost, _) => "its runner is gone".to_owned(),
+        (CauseCode::Internal, _) => "a fault of Airlock's own".to_owned(),
+        _ => format!(
+            "ended for a reason that this client does not know ({})",
+            names::upper::<CauseCode>(cause.code)
+        ),
+    }
+}
+
+fn by_whom(by: CancelledBy) -> &'static str {
+    match by {
+        CancelledBy::Client => "cancelled",
+        CancelledBy::Admin => "cancelled by an administrator",
+        CancelledBy::Disconnect => "cancelled because the client that started it went away",
+        CancelledBy::Session => "cancelled because its session was closed",
+        CancelledBy::Drain => "cancelled because its runner was drained",
+        CancelledBy::Unspecified => "cancelled, it is not known by whom",
+    }
+}
+
+/// The run time and the rest of what a result counts, for `airlock show`.
+#[must_use]
+pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    for (name, span) in [("run time", &outcome.run_time), ("cpu time", &outcome.cpu_time)] {
+        if let Some(span) = time::duration(span.as_ref()) {
+            rows.push((name, time::seconds(span)));
+        }
+    }
+    for (name, bytes, cut) in [
+        ("stdout", outcome.stdout_bytes, outcome.stdout_cut_bytes),
+        ("stderr", outcome.stderr_bytes, outcome.stderr_cut_bytes),
+    ] {
+        let cut = if cut > 0 { format!(", {cut} cut from the middle") } else { String::new() };
+        rows.push((name, format!("{bytes} bytes{cut}")));
+    }
+    rows.push(("peak memory", format!("{} bytes", outcome.peak_memory)));
+    if outcome.leftovers_killed {
+        rows.push(("leftovers", "processes that outlived the shell were ended".to_owned()));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests;

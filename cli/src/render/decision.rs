@@ -1,0 +1,105 @@
+//! A decision of the server's policy, for people: what was decided by what, with the span underlined.
+
+use std::fmt::Write as _;
+
+use super::escape;
+use crate::client::v1::{Decision, Reason, Verdict};
+
+/// The verdict and its first reason's code, such as `deny (deny_rule)`.
+#[must_use]
+pub fn headline(decision: &Decision) -> String {
+    let verdict = verdict(decision.verdict());
+    let mut line = match decision.reasons.first() {
+        Some(reason) => format!("{verdict} ({})", shown(&reason.code)),
+        None => verdict.to_owned(),
+    };
+    if decision.read_only {
+        line.push_str(", read-only");
+    }
+    if !decision.profile.is_empty() {
+        let _ = write!(line, ", by the profile `{}`", shown(&decision.profile));
+    }
+    line
+}
+
+/// What a verdict is called; one that this client does not know is a denial.
+#[must_use]
+pub fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allow",
+        Verdict::Ask => "ask",
+        Verdict::Deny | Verdict::Unspecified => "deny",
+    }
+}
+
+/// Every reason with the text it is about, then warnings and rewrites; each line ends with a line feed.
+#[must_use]
+pub fn reasons(command: &[u8], decision: &Decision) -> String {
+    let mut out = String::new();
+    for reason in &decision.reasons {
+        push_reason(&mut out, command, reason);
+    }
+    for warning in &decision.warnings {
+        let _ = writeln!(out, "  warning: {}", shown(warning));
+    }
+    for rewrite in &decision.rewrites {
+        let _ = writeln!(out, "  read differently: {}", shown(rewrite));
+    }
+    out
+}
+
+/// The rules that would allow it, one a line; empty where there are none.
+#[must_use]
+pub fn suggestions(decision: &Decision) -> String {
+    decision.suggested_rules.iter().fold(String::new(), |mut out, rule| {
+        let _ = writeln!(out, "    {}", shown(rule));
+        out
+    })
+}
+
+fn push_reason(out: &mut String, command: &[u8], reason: &Reason) {
+    let _ = writeln!(out, "  {}: {}", shown(&reason.code), shown(&reason.message));
+    if !reason.rule.is_empty() {
+        let _ = writeln!(out, "  by the rule `{}`", shown(&reason.rule));
+    }
+    if let Some(span) = &reason.span {
+        let (line, marks) = escape::underlined(command, offset(span.start), offset(span.end));
+        let _ = writeln!(out, "    {line}\n    {marks}");
+    }
+}
+
+fn offset(wire: u32) -> usize {
+    usize::try_from(wire).unwrap_or(usize::MAX)
+}
+
+fn shown(text: &str) -> String {
+    escape::line(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::v1::Span;
+
+    #[test]
+    fn shows_the_reason_under_the_text() {
+        let decision = Decision {
+            verdict: Verdict::Deny.into(),
+            reasons: vec![Reason {
+                code: "deny_rule".to_owned(),
+                message: "a rule denies this".to_owned(),
+                span: Some(Span { start: 5, end: 13 }),
+                rule: "Bash(git push:*)".to_owned(),
+                command_index: None,
+            }],
+            warnings: vec!["pushes\nby force".to_owned()],
+            profile: "demo".to_owned(),
+            ..Default::default()
+        };
+        assert_eq!(headline(&decision), "deny (deny_rule), by the profile `demo`");
+        let text = reasons(b"ls ; git push -f", &decision);
+        let expected = "  deny_rule: a rule denies this\n  by the rule `Bash(git push:*)`\n    ls ; git push -f\n         ^^^^^^^^\n  warning: pushes\\u{a}by force\n";
+        assert_eq!(text, expected);
+        assert_eq!(verdict(Verdict::Unspecified), "deny");
+    }
+}

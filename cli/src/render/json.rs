@@ -1,0 +1,323 @@
+//! Everything as JSON, for programs. Bytes are `text` with `lossy`, and where that is true also
+//! `base64`; times are RFC 3339; spans of time are seconds.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value, json};
+
+use super::{names, time};
+use crate::client::{
+    ClientError,
+    v1::{
+        Approval, ApprovalState, Cause, CauseCode, Decision, DirectoryReport, Event, Execution,
+        ExecutionState, LinkState, Mode, OutputState, OutputStream, Result as Outcome, Runner, RunnerState,
+        Session, SessionState, Shell, Started, Verdict, cause::Detail, event::Event as Kind,
+    },
+};
+
+/// One event as an object with `event`, `execution_id` and `cursor`.
+#[must_use]
+pub fn event(execution_id: &str, event: &Event) -> Value {
+    let (name, rest) = match &event.event {
+        Some(Kind::Opened(opened)) => ("opened", opened.execution.as_ref().map_or(Value::Null, execution)),
+        Some(Kind::StateChanged(change)) => (
+            "state",
+            json!({
+                "version": change.version,
+                "state": names::upper::<ExecutionState>(change.state),
+                "link": known(change.link != 0, || names::upper::<LinkState>(change.link)),
+                "at": time::rfc3339(change.at.as_ref()),
+                "approval_id": known(!change.approval_id.is_empty(), || change.approval_id.clone()),
+            }),
+        ),
+        Some(Kind::Output(output)) => {
+            let mut rest = bytes(&output.data);
+            insert(&mut rest, "stream", json!(names::lower::<OutputStream>(output.stream)));
+            insert(&mut rest, "offset", json!(output.offset));
+            ("output", rest)
+        }
+        Some(Kind::Gap(gap)) => (
+            "gap",
+            json!({"stream": names::lower::<OutputStream>(gap.stream), "from": gap.from, "to": gap.to}),
+        ),
+        Some(Kind::Finished(finished)) => {
+            ("finished", finished.execution.as_ref().map_or(Value::Null, execution))
+        }
+        None => ("unknown", Value::Null),
+    };
+    let mut out = Map::new();
+    out.insert("event".to_owned(), json!(name));
+    out.insert("execution_id".to_owned(), json!(execution_id));
+    out.insert("cursor".to_owned(), json!(STANDARD.encode(&event.cursor)));
+    if let Value::Object(rest) = rest {
+        out.extend(rest);
+    }
+    Value::Object(out)
+}
+
+/// An error as an object with `event: "error"`.
+#[must_use]
+pub fn error(error: &ClientError) -> Value {
+    let rejection = error.rejection();
+    json!({
+        "event": "error",
+        "message": error.to_string(),
+        "code": rejection.map(|r| format!("{:?}", r.code)),
+        "reason": rejection.map(|r| r.reason.clone()),
+        "execution_id": rejection.and_then(|r| r.execution_id.clone()),
+        "retry_after": rejection.and_then(|r| r.retry_after).map(|after| after.as_secs_f64()),
+        "violations": rejection.map(|r| {
+            r.violations.iter().map(|v| json!({"field": v.field, "description": v.description})).collect::<Vec<_>>()
+        }),
+    })
+}
+
+/// An execution.
+#[must_use]
+pub fn execution(one: &Execution) -> Value {
+    let times = one.times.unwrap_or_default();
+    json!({
+        "execution_id": one.execution_id,
+        "session_id": one.session_id,
+        "request_id": one.request_id,
+        "tenant": one.tenant,
+        "principal": one.principal,
+        "state": names::upper::<ExecutionState>(one.state),
+        "link": known(one.link != 0, || names::upper::<LinkState>(one.link)),
+        "version": one.version,
+        "runner_id": one.runner_id,
+        "attempt": one.attempt,
+        "shell": names::lower::<Shell>(one.shell),
+        "directory": bytes(&one.directory),
+        "created": time::rfc3339(times.created.as_ref()),
+        "started_at": time::rfc3339(times.started.as_ref()),
+        "ended": time::rfc3339(times.ended.as_ref()),
+        "verdict": names::lower::<Verdict>(one.verdict),
+        "output_state": names::upper::<OutputState>(one.output_state),
+        "partial_from": one.partial_from,
+        "result": one.result.as_ref().map(outcome),
+        "approval_id": known(!one.approval_id.is_empty(), || one.approval_id.clone()),
+        "labels": one.labels,
+        "command": known(one.decision.is_some() || !one.command.is_empty(), || bytes(&one.command)),
+        "description": one.description,
+        "decision": one.decision.as_ref().map(decision),
+    })
+}
+
+fn outcome(one: &Outcome) -> Value {
+    let seconds = |span: Option<&prost_types::Duration>| time::duration(span).map(|span| span.as_secs_f64());
+    json!({
+        "cause": one.cause.as_ref().map(cause),
+        "started": names::upper::<Started>(one.started),
+        "exit_code": super::cause::exit_code(Some(one)),
+        "directory": bytes(&one.directory),
+        "directory_report": names::upper::<DirectoryReport>(one.directory_report),
+        "leftovers_killed": one.leftovers_killed,
+        "cpu_time": seconds(one.cpu_time.as_ref()),
+        "run_time": seconds(one.run_time.as_ref()),
+        "peak_memory": one.peak_memory,
+        "stdout_bytes": one.stdout_bytes,
+        "stderr_bytes": one.stderr_bytes,
+        "stdout_cut_bytes": one.stdout_cut_bytes,
+        "stderr_cut_bytes": one.stderr_cut_bytes,
+    })
+}
+
+fn cause(one: &Cause) -> Value {
+    let mut out = json!({"code": names::upper::<CauseCode>(one.code), "message": one.message});
+    let mut put = |name: &str, value: Value| insert(&mut out, name, value);
+    match &one.detail {
+        Some(Detail::Exited(exited)) => put("exit_code", json!(exited.code)),
+        Some(Detail::Signaled(signaled)) => {
+            put("signal", json!(signaled.signal));
+            put("core", json!(signaled.core));
+        }
+        Some(Detail::TimedOut(timed_out)) => {
+            put("kind", json!(timed_out.kind().as_str_name().trim_start_matches("TIMEOUT_KIND_")));
+        }
+        Some(Detail::Cancelled(cancelled)) => {
+            put("by", json!(cancelled.by().as_str_name().trim_start_matches("CANCELLED_BY_")));
+        }
+        Some(Detail::Denied(denied)) => {
+            put("by", json!(denied.by().as_str_name().trim_start_matches("DENIED_BY_")));
+            put("reason", json!(denied.reason));
+        }
+        Some(Detail::Refused(refused)) => put("reason", json!(refused.reason)),
+        Some(Detail::SandboxFailed(failed)) => {
+            put("step", json!(failed.step));
+            put("hint", json!(failed.hint));
+        }
+        None => {}
+    }
+    out
+}
+
+fn decision(one: &Decision) -> Value {
+    let reasons = one.reasons.iter().map(|reason| {
+        json!({
+            "code": reason.code,
+            "message": reason.message,
+            "span": reason.span.map(|span| [span.start, span.end]),
+            "rule": known(!reason.rule.is_empty(), || reason.rule.clone()),
+            "command_index": reason.command_index,
+        })
+    });
+    let commands = one.commands.iter().map(|command| {
+        json!({
+            "argv": command.argv.iter().map(|word| word.text.as_ref().map(|text| bytes(text))).collect::<Vec<_>>(),
+            "span": command.span.map(|span| [span.start, span.end]),
+            "nesting": command.nesting,
+            "read_only": command.read_only,
+            "category": command.category,
+        })
+    });
+    let paths = one.paths.iter().map(
+        |path| json!({"path": bytes(&path.path), "access": path.access, "command_index": path.command_index}),
+    );
+    json!({
+        "verdict": names::lower::<Verdict>(one.verdict),
+        "reasons": reasons.collect::<Vec<_>>(),
+        "commands": commands.collect::<Vec<_>>(),
+        "read_only": one.read_only,
+        "concurrency_safe": one.concurrency_safe,
+        "requires": one.requires,
+        "category": one.category,
+        "no_output_expected": one.no_output_expected,
+        "paths": paths.collect::<Vec<_>>(),
+        "rewrites": one.rewrites,
+        "warnings": one.warnings,
+        "suggested_rules": one.suggested_rules,
+        "parse_complete": one.parse_complete,
+        "policy_version": hex::encode(&one.policy_version),
+        "profile": one.profile,
+    })
+}
+
+/// A session.
+#[must_use]
+pub fn session(one: &Session) -> Value {
+    json!({
+        "session_id": one.session_id,
+        "tenant": one.tenant,
+        "principal": one.principal,
+        "state": names::upper::<SessionState>(one.state),
+        "state_message": one.state_message,
+        "profile": one.profile,
+        "mode": names::lower::<Mode>(one.mode),
+        "shell": names::lower::<Shell>(one.shell),
+        "directory": bytes(&one.directory),
+        "runner_id": one.runner_id,
+        "base": one.base,
+        "labels": one.labels,
+        "created": time::rfc3339(one.created.as_ref()),
+        "idle_timeout": time::duration(one.idle_timeout.as_ref()).map(|span| span.as_secs_f64()),
+        "throwaway": one.throwaway,
+    })
+}
+
+/// A runner.
+#[must_use]
+pub fn runner(one: &Runner) -> Value {
+    let capabilities =
+        one.capabilities.iter().map(|c| json!({"name": c.name, "enforced": c.enforced, "detail": c.detail}));
+    json!({
+        "runner_id": one.runner_id,
+        "epoch": one.epoch,
+        "state": names::upper::<RunnerState>(one.state),
+        "version": one.version,
+        "labels": one.labels,
+        "slots": one.slots,
+        "running": one.running,
+        "bases": one.bases,
+        "capabilities": capabilities.collect::<Vec<_>>(),
+        "last_seen": time::rfc3339(one.last_seen.as_ref()),
+    })
+}
+
+/// An approval.
+#[must_use]
+pub fn approval(one: &Approval) -> Value {
+    json!({
+        "approval_id": one.approval_id,
+        "execution_id": one.execution_id,
+        "session_id": one.session_id,
+        "principal": one.principal,
+        "state": names::upper::<ApprovalState>(one.state),
+        "command": bytes(&one.command),
+        "shell": names::lower::<Shell>(one.shell),
+        "directory": bytes(&one.directory),
+        "description": one.description,
+        "decision": one.decision.as_ref().map(decision),
+        "created": time::rfc3339(one.created.as_ref()),
+        "expires": time::rfc3339(one.expires.as_ref()),
+        "binding": hex::encode(&one.binding),
+        "decided_by": one.decided_by,
+        "reason": one.reason,
+    })
+}
+
+/// Bytes as text, and where that is not exact in base64 as well.
+fn bytes(data: &[u8]) -> Value {
+    match std::str::from_utf8(data) {
+        Ok(text) => json!({"text": text, "lossy": false}),
+        Err(_) => json!({
+            "text": String::from_utf8_lossy(data),
+            "lossy": true,
+            "base64": STANDARD.encode(data),
+        }),
+    }
+}
+
+fn known<T: Into<Value>>(is: bool, value: impl FnOnce() -> T) -> Value {
+    if is { value().into() } else { Value::Null }
+}
+
+fn insert(object: &mut Value, name: &str, value: Value) {
+    if let Value::Object(fields) = object {
+        fields.insert(name.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::v1::{Finished, Output, cause::Exited};
+
+    #[test]
+    fn output_is_exact() {
+        for (data, expected) in [
+            (&b"ok\n"[..], json!({"text": "ok\n", "lossy": false})),
+            (b"\xff", json!({"text": "\u{fffd}", "lossy": true, "base64": "/w=="})),
+        ] {
+            let kind = Kind::Output(Output { stream: 1, offset: 7, data: data.to_vec().into() });
+            let value = event("e", &Event { cursor: "c".into(), event: Some(kind) });
+            assert_eq!(value["event"], "output");
+            assert_eq!(value["cursor"], "Yw==");
+            assert_eq!(value["stream"], "stdout");
+            assert_eq!(value["offset"], 7);
+            for (name, field) in expected.as_object().unwrap() {
+                assert_eq!(&value[name], field);
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_names_its_cause() {
+        let result = Outcome {
+            cause: Some(Cause {
+                code: 1,
+                message: String::new(),
+                detail: Some(Detail::Exited(Exited { code: 3 })),
+            }),
+            started: 2,
+            ..Default::default()
+        };
+        let execution =
+            Execution { execution_id: "e".to_owned(), result: Some(result), ..Default::default() };
+        let kind = Kind::Finished(Finished { execution: Some(execution) });
+        let value = event("e", &Event { cursor: "".into(), event: Some(kind) });
+        assert_eq!(value["result"]["cause"]["code"], "EXITED");
+        assert_eq!(value["result"]["cause"]["exit_code"], 3);
+        assert_eq!(value["result"]["exit_code"], 3);
+        assert_eq!(value["result"]["started"], "YES");
+    }
+}

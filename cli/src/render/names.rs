@@ -1,0 +1,59 @@
+//! The wire's enums by the names that people read and type.
+
+use crate::client::v1::{
+    ApprovalState, CauseCode, DirectoryReport, ExecutionState, LinkState, Mode, OutputState, OutputStream,
+    RunnerState, SessionState, Shell, Started, Verdict,
+};
+
+/// A wire enum with names.
+pub trait Named: TryFrom<i32> + Copy {
+    /// What the names on the wire begin with.
+    const PREFIX: &'static str;
+
+    /// The name on the wire.
+    fn wire_name(self) -> &'static str;
+}
+
+macro_rules! named {
+    ($($name:ident $prefix:literal),* $(,)?) => {$(
+        impl Named for $name {
+            const PREFIX: &'static str = $prefix;
+
+            fn wire_name(self) -> &'static str {
+                self.as_str_name()
+            }
+        }
+    )*};
+}
+
+named! {
+    ApprovalState "APPROVAL_STATE_",
+    CauseCode "CAUSE_CODE_",
+    DirectoryReport "DIRECTORY_REPORT_",
+    ExecutionState "EXECUTION_STATE_",
+    LinkState "LINK_STATE_",
+    Mode "MODE_",
+    OutputState "OUTPUT_STATE_",
+    OutputStream "OUTPUT_STREAM_",
+    RunnerState "RUNNER_STATE_",
+    SessionState "SESSION_STATE_",
+    Shell "SHELL_",
+    Started "STARTED_",
+    Verdict "VERDICT_",
+}
+
+/// The short name of a value, such as `RUNNING`; one that this client does not know is `UNKNOWN_` and
+/// its number.
+#[must_use]
+pub fn upper<T: Named>(value: i32) -> String {
+    T::try_from(value).map_or_else(
+        |_| format!("UNKNOWN_{value}"),
+        |known| known.wire_name().trim_start_matches(T::PREFIX).to_owned(),
+    )
+}
+
+/// The short name of a value in lower case, such as `running`.
+#[must_use]
+pub fn lower<T: Named>(value: i32) -> String {
+    upper::<T>(value).to_lowercase()
+}

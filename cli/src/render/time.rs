@@ -1,0 +1,72 @@
+//! Points and spans of time, as people and programs read them.
+
+use std::time::{Duration, SystemTime};
+
+/// In UTC to the millisecond, as RFC 3339 writes it; none for a time that cannot be.
+#[must_use]
+pub fn rfc3339(at: Option<&prost_types::Timestamp>) -> Option<String> {
+    system_time(at).map(|time| humantime::format_rfc3339_millis(time).to_string())
+}
+
+/// How long ago, in one unit: `5 seconds ago`. A time that is ahead counts as now.
+#[must_use]
+pub fn ago(at: Option<&prost_types::Timestamp>, now: SystemTime) -> String {
+    let Some(at) = system_time(at) else {
+        return "-".to_owned();
+    };
+    let seconds = now.duration_since(at).unwrap_or_default().as_secs();
+    let (count, unit) = match seconds {
+        0..60 => (seconds, "second"),
+        60..3600 => (seconds / 60, "minute"),
+        3600..86400 => (seconds / 3600, "hour"),
+        _ => (seconds / 86400, "day"),
+    };
+    format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
+}
+
+/// A wire duration; none for a negative one.
+#[must_use]
+pub fn duration(wire: Option<&prost_types::Duration>) -> Option<Duration> {
+    Duration::try_from(*wire?).ok()
+}
+
+/// A span in seconds with three digits after the point, such as `0.042 s`.
+#[must_use]
+pub fn seconds(span: Duration) -> String {
+    format!("{:.3} s", span.as_secs_f64())
+}
+
+fn system_time(at: Option<&prost_types::Timestamp>) -> Option<SystemTime> {
+    SystemTime::try_from(*at?).ok().filter(|time| {
+        // Later ones have no four-digit year, which the format needs.
+        time.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since.as_secs() < 253_402_300_800)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> prost_types::Timestamp {
+        prost_types::Timestamp { seconds, nanos: 0 }
+    }
+
+    #[test]
+    fn any_time_can_be_shown() {
+        assert_eq!(rfc3339(Some(&at(0))).unwrap(), "1970-01-01T00:00:00.000Z");
+        for seconds in [i64::MIN, -1, 253_402_300_800, i64::MAX] {
+            assert_eq!(rfc3339(Some(&at(seconds))), None);
+        }
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(100_000);
+        for (then, shown) in [
+            (99_999, "1 second ago"),
+            (99_000, "16 minutes ago"),
+            (96_400, "1 hour ago"),
+            (0, "1 day ago"),
+            (200_000, "0 seconds ago"),
+            (-5, "-"),
+        ] {
+            assert_eq!(ago(Some(&at(then)), now), shown);
+        }
+    }
+}

@@ -94,6 +94,12 @@ pub enum LaunchError {
         /// What it said.
         cause: String,
     },
+    /// The conversation with `airlock-init` failed before the order to start.
+    #[error("lost contact before the start: {source}")]
+    Conversation {
+        /// How.
+        source: FrameError,
+    },
     /// The sandbox was not ready in time, and was killed.
     #[error("the sandbox was not ready in time")]
     TimedOut,
@@ -118,7 +124,7 @@ impl LaunchError {
             Self::Step { step, .. } => step_name(*step),
             Self::Setup { .. } => "setup",
             Self::TimedOut => "start_timeout",
-            Self::Lost { .. } => "contact",
+            Self::Conversation { .. } | Self::Lost { .. } => "contact",
         }
     }
 
@@ -171,6 +177,8 @@ fn step_name(step: Step) -> &'static str {
         Step::Limits => "limits",
         Step::Directory => "directory",
         Step::Shell => "shell",
+        Step::Fork => "fork",
+        Step::Wait => "wait",
     }
 }
 

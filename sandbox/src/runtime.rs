@@ -76,7 +76,8 @@ impl Drop for Runtime {
 
 /// What bash reads before the command: it hides that it was read, switches
 /// extended globs off, and has the last directory written when the shell ends.
-/// The command itself is an argument word, so nothing here is joined with it.
+/// The command itself is an argument word, so nothing here is joined with it. A
+/// command that sets an EXIT trap of its own replaces the report.
 fn bash_env() -> String {
     format!(
         "unset BASH_ENV\n\

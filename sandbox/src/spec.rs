@@ -14,6 +14,9 @@ use crate::error::LaunchError;
 /// The longest command, in bytes: one argument word of Linux, less its end.
 pub const MAX_COMMAND: usize = 128 * 1024 - 1;
 
+/// The most bytes of names and values that can be passed.
+const MAX_ENVIRONMENT: usize = 512 << 10;
+
 /// The part of a launch that decides bubblewrap's arguments, beside profile,
 /// session and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,6 +94,10 @@ impl LaunchSpec {
         };
         if self.env.iter().any(bad) {
             return refuse("the environment holds a name or value that cannot be passed");
+        }
+        let sizes = self.env.iter().map(|(name, value)| name.len() + value.len());
+        if sizes.clone().any(|size| size >= MAX_COMMAND) || sizes.sum::<usize>() > MAX_ENVIRONMENT {
+            return refuse("the environment is too large");
         }
         Ok(())
     }

@@ -30,6 +30,9 @@ pub enum FrameError {
     /// The message is longer than [`MAX_FRAME`].
     #[error("the message has {0} bytes, the limit is {MAX_FRAME}")]
     TooLong(usize),
+    /// A message of another kind was due.
+    #[error("a message that does not belong here")]
+    Unexpected,
     /// Nothing came within the socket's time-out.
     #[error("no answer in time")]
     TimedOut,

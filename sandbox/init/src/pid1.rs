@@ -49,10 +49,10 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let shell = setup::start(&spec, fds)?;
     send_frame(control.as_fd(), &Report::Started, &[]).at(Step::Message)?;
 
-    let status = wait_for_shell(shell).at(Step::Shell)?;
+    let status = wait_for_shell(shell).at(Step::Wait)?;
     let leftovers = !everything_ended();
     let cwd = last_directory(report_pipe.as_fd());
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).at(Step::Shell)?;
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).at(Step::Wait)?;
     let micros = |value: i64| u64::try_from(value).unwrap_or(0);
     let end = End {
         status,

@@ -202,6 +202,10 @@ pub enum Step {
     Limits,
     /// The directory to start in.
     Directory,
-    /// Starting the shell.
+    /// Executing the shell: it is not there, or not executable.
     Shell,
+    /// Forking the shell, for any other reason.
+    Fork,
+    /// Waiting for the shell.
+    Wait,
 }

@@ -96,7 +96,7 @@ impl Launcher {
         drop(status_write);
         let init = wait_until_ready(&child);
         let init = match init {
-            Err(LaunchError::Setup { .. }) => return Err(said(child)),
+            Err(LaunchError::Conversation { source: FrameError::Closed }) => return Err(said(child)),
             other => other?,
         };
         let (socket, diagnostics, pid, child) = child.into_parts()?;
@@ -146,7 +146,7 @@ fn order(
     match recv_frame(socket.as_fd()) {
         Ok((Report::Started, _)) => Ok(()),
         Ok((Report::Failed { step, cause }, _)) => Err(LaunchError::Step { step, cause }),
-        Ok(_) => Err(LaunchError::Lost { source: FrameError::Closed }),
+        Ok(_) => Err(LaunchError::Lost { source: FrameError::Unexpected }),
         Err(source) => Err(LaunchError::Lost { source }),
     }
 }
@@ -235,12 +235,12 @@ pub(super) fn set_timeouts(socket: &UnixStream, limit: Duration) -> Result<(), L
 pub(super) fn before_start(error: FrameError) -> LaunchError {
     match error {
         FrameError::TimedOut => LaunchError::TimedOut,
-        other => LaunchError::Setup { cause: other.to_string() },
+        source => LaunchError::Conversation { source },
     }
 }
 
 pub(super) fn unexpected() -> LaunchError {
-    LaunchError::Setup { cause: "an answer that does not belong here".to_owned() }
+    LaunchError::Conversation { source: FrameError::Unexpected }
 }
 
 /// The error of a child that ended early, in its own words where it had any.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use airlock_sandbox::Cause;
 
-use crate::support::{Host, eventually, finish, host_processes, read_to_end};
+use crate::support::{Host, eventually, finish, host_processes};
 
 /// A number that no other test's processes have in their command lines.
 fn mark(test: u32) -> String {
@@ -112,7 +112,7 @@ fn a_dropped_waiter_leaves_nothing() {
     let host = Host::new();
     let mark = mark(20);
     let running = host.start(&host.session(), &host.spec(format!("sleep {mark}; true")));
-    assert!(!host_processes(&mark).is_empty());
+    eventually("the command runs", || !host_processes(&mark).is_empty());
     drop(running);
     assert_eq!(host_processes(&mark), Vec::<PathBuf>::new());
 }
@@ -209,9 +209,9 @@ fn descriptors_and_children_are_the_same_before_and_after_many_launches() {
     }
     drop(host.session());
     assert_eq!(count(), before);
-    let children = fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id()));
-    assert_eq!(children.unwrap_or_default(), "");
-    drop(read_to_end(fs::File::open("/dev/null").unwrap()));
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let children = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).unwrap();
+    assert_eq!(tasks.map(children).collect::<String>(), "");
 }
 
 #[test]

@@ -147,7 +147,8 @@ fn a_shell_that_is_not_in_the_root() {
 fn a_directory_that_does_not_exist_or_is_none() {
     let host = Host::new();
     let session = host.session();
-    for cwd in ["/nowhere", "/etc/passwd"] {
+    host.run(&session, &host.spec("mkdir closed; chmod 0 closed"));
+    for cwd in ["/nowhere", "/etc/passwd", "/workspace/closed"] {
         let error = host.refused(&session, &LaunchSpec { cwd: cwd.into(), ..host.spec("true") });
         assert_eq!(error.step(), "directory");
         assert_eq!(error.started(), Started::No);
@@ -180,6 +181,12 @@ fn what_cannot_be_passed_is_refused_before_anything_starts() {
         let mut spec = host.spec("true");
         spec.env.push((name.into(), value.into()));
         assert!(refused(&spec).starts_with("the environment"));
+    }
+    for count in [1, 20] {
+        let mut spec = host.spec("true");
+        let value = "x".repeat(if count == 1 { 131_072 } else { 30_000 });
+        spec.env.extend((0..count).map(|i| (format!("V{i}").into(), value.clone().into())));
+        assert_eq!(refused(&spec), "the environment is too large");
     }
 }
 

@@ -53,7 +53,9 @@ impl Host {
     }
 
     pub(crate) fn ids(&self) -> Option<HostIds> {
-        let next = 300_000 + NEXT_ID.fetch_add(1, Ordering::SeqCst);
+        // Tests run as processes beside each other: each has ids of its own.
+        let first = 300_000 + std::process::id() % 100_000 * 16;
+        let next = first + NEXT_ID.fetch_add(1, Ordering::SeqCst);
         (self.launcher.uid_isolation() == UidIsolation::PerSession)
             .then_some(HostIds { uid: next, gid: next })
     }

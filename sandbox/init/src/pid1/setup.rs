@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -75,24 +76,21 @@ pub(super) fn apply_limits(limits: &Rlimits) -> Result<(), Failure> {
 pub(super) fn start(spec: &StartSpec, fds: Vec<OwnedFd>) -> Result<Pid, Failure> {
     let [stdin, stdout, stderr] = <[OwnedFd; 3]>::try_from(fds)
         .map_err(|_| Failure::new(Step::Message, "a start needs three descriptors"))?;
-    let directory = OsStr::from_bytes(&spec.cwd);
-    match fs::metadata(directory) {
-        Ok(found) if found.is_dir() => {}
-        Ok(_) => return Err(Failure::new(Step::Directory, "not a directory")),
-        Err(error) => return Err(Failure::new(Step::Directory, error)),
-    }
+    std::env::set_current_dir(OsStr::from_bytes(&spec.cwd)).at(Step::Directory)?;
     let child = Command::new(OsStr::from_bytes(&spec.program))
         .arg0(OsStr::from_bytes(&spec.arg0))
         .args(spec.args.iter().map(|word| OsStr::from_bytes(word)))
         .env_clear()
         .envs(spec.env.iter().map(|(name, value)| (OsStr::from_bytes(name), OsStr::from_bytes(value))))
-        .current_dir(directory)
         .process_group(0)
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::from(stderr))
         .spawn()
-        .at(Step::Shell)?;
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::PermissionDenied => Failure::new(Step::Shell, error),
+            _ => Failure::new(Step::Fork, error),
+        })?;
     let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    id.ok_or_else(|| Failure::new(Step::Shell, "no process id"))
+    id.ok_or_else(|| Failure::new(Step::Fork, "no process id"))
 }

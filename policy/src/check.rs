@@ -44,13 +44,12 @@ pub fn answer_line(line: &str, profile: &Profile) -> String {
 }
 
 fn answer(line: &str, profile: &Profile) -> Result<String, String> {
-    let input: Line = serde_json::from_str(line)
-        .map_err(|error| format!("the line is not a request: {error}"))?;
+    let input: Line =
+        serde_json::from_str(line).map_err(|error| format!("the line is not a request: {error}"))?;
     let rules = match &input.rules {
-        Some(rules) => Some(
-            Rules::parse(&rules.allow, &rules.ask, &rules.deny)
-                .map_err(|error| error.to_string())?,
-        ),
+        Some(rules) => {
+            Some(Rules::parse(&rules.allow, &rules.ask, &rules.deny).map_err(|error| error.to_string())?)
+        }
         None => None,
     };
     let decision = crate::decide(

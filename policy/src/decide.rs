@@ -1,41 +1,155 @@
-//! The pipeline: from a request and a profile to a decision, deny first.
+//! The pipeline: from a request and a profile to a decision. The steps stand in the
+//! order in which they answer; deny is first, always.
 
-use crate::decision::{Category, Decision, Reason, Verdict};
+mod allow;
+mod facts;
+mod match_rules;
+mod outcome;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::advice;
+use crate::decision::{Decision, Reason, Requirement, Verdict};
 use crate::limits;
 use crate::profile::Profile;
-use crate::request::Request;
+use crate::request::{Mode, Request, Shell};
+use crate::rules::raw::RawViews;
+
+pub(crate) use facts::Facts;
+use match_rules::RuleSet;
+use outcome::{Outcome, reason};
 
 /// Decides. Total: any bytes get an answer, in bounded time.
 #[must_use]
 pub fn decide(request: &Request<'_>, profile: &Profile) -> Decision {
-    let too_long = request.command.len() > limits::MAX_COMMAND_BYTES;
-    let (verdict, code) = if too_long {
-        (Verdict::Deny, "too_long")
-    } else {
-        (Verdict::Ask, "not_understood")
-    };
-    Decision {
-        verdict,
-        reasons: vec![Reason {
-            code,
-            message: "not yet understood".to_owned(),
-            span: None,
-            rule: None,
-            command_index: None,
-        }],
-        commands: Vec::new(),
-        read_only: false,
-        concurrency_safe: false,
-        requires: Vec::new(),
-        category: Category::Other,
-        no_output_expected: false,
-        paths: Vec::new(),
-        rewrites: Vec::new(),
-        warnings: Vec::new(),
-        suggested_rules: Vec::new(),
-        edit: None,
-        shadow: Vec::new(),
-        parse_complete: false,
-        policy_version: profile.policy_version(),
-    }
+    catch_unwind(AssertUnwindSafe(|| decide_inner(request, profile))).unwrap_or_else(|_| {
+        let fault = reason("internal_fault", "the policy failed on this text", None);
+        let outcome = Outcome::new(Verdict::Ask, fault);
+        Facts::none().report(outcome, profile)
+    })
 }
+
+fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
+    if request.command.len() > limits::MAX_COMMAND_BYTES {
+        let message = format!("the command is longer than {} bytes", limits::MAX_COMMAND_BYTES);
+        let outcome = Outcome::new(Verdict::Deny, reason("too_long", message, None));
+        return Facts::none().report(outcome, profile);
+    }
+    let rules = RuleSet::new(request, profile);
+    let mode = effective_mode(request, profile);
+    let facts = if request.shell == Shell::Bash { Facts::of(request, profile) } else { Facts::none() };
+    let mut outcome = steps(request, profile, &rules, &facts, mode);
+    if mode == Mode::Plan && !outcome.by_proof && outcome.verdict != Verdict::Deny {
+        outcome.verdict = Verdict::Deny;
+        let message = "in the mode plan only what is proven read-only runs";
+        outcome.reasons.insert(0, reason("plan_mode", message, None));
+    }
+    outcome.shadow = rules.shadow_hits(&facts);
+    let mut decision = facts.report(outcome, profile);
+    if request.unsandboxed.is_some() {
+        decision.read_only = false;
+        decision.concurrency_safe = false;
+    }
+    if decision.read_only {
+        decision.requires = vec![Requirement::ReadOnlyMount, Requirement::TrustedPath];
+    }
+    advice::fill(&mut decision, &facts, profile);
+    decision
+}
+
+/// The mode, tightened to one the profile permits.
+fn effective_mode(request: &Request<'_>, profile: &Profile) -> Mode {
+    let wished = request.mode.unwrap_or(profile.default_mode());
+    let permitted = profile.modes().iter().copied();
+    permitted.filter(|mode| *mode >= wished).min().unwrap_or(Mode::Plan)
+}
+
+fn steps(
+    request: &Request<'_>,
+    profile: &Profile,
+    rules: &RuleSet<'_>,
+    facts: &Facts<'_>,
+    mode: Mode,
+) -> Outcome {
+    let unseen = request.shell != Shell::Bash || !facts.analysis.complete || facts.has_opaque();
+    let raw = unseen.then(|| RawViews::new(request.command));
+    if let Some(reason) = rules.denied(facts, raw.as_ref()) {
+        return Outcome::new(Verdict::Deny, reason);
+    }
+    if let Some(reason) = rules.asked(facts, raw.as_ref()) {
+        return Outcome::new(Verdict::Ask, reason);
+    }
+    if let Some(reason) = facts.hidden_program() {
+        return Outcome::new(Verdict::Ask, reason);
+    }
+    if let Some(outcome) = unsandboxed(request, profile, facts) {
+        return outcome;
+    }
+    if mode == Mode::Bypass && request.unsandboxed.is_none() {
+        let message = "the mode bypass allows what no rule denies or asks about";
+        return Outcome::new(Verdict::Allow, reason("mode_bypass", message, None));
+    }
+    if request.shell != Shell::Bash {
+        let message = "only bash is understood so far";
+        return Outcome::new(Verdict::Ask, reason("shell_not_supported", message, None));
+    }
+    if let Some(outcome) = misparsed(facts) {
+        return outcome;
+    }
+    by_what_it_does(profile, rules, facts, mode)
+}
+
+/// Steps 8 to 13: the text is understood.
+fn by_what_it_does(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Outcome {
+    let outside = rules.paths_not_permitted(facts);
+    if !outside.is_empty() {
+        return Outcome::with(Verdict::Ask, outside);
+    }
+    if facts.all_proven() {
+        return Outcome::proven(facts);
+    }
+    if mode == Mode::AcceptEdits && allow::edits_only(facts) {
+        let message = "it only reads, and edits inside the workspace";
+        let reason = reason("mode_accept_edits", message, None);
+        return Outcome::new(Verdict::Allow, reason).requiring(Requirement::TrustedPath);
+    }
+    if let Some(reasons) = allow::by_rules(rules, facts, mode) {
+        return Outcome::with(Verdict::Allow, reasons).requiring(Requirement::TrustedPath);
+    }
+    if profile.auto_allow() {
+        let message = "the profile allows what runs in the sandbox";
+        return Outcome::new(Verdict::Allow, reason("sandbox_auto_allow", message, None));
+    }
+    Outcome::with(Verdict::Ask, facts.refusals())
+}
+
+/// Step 5: running outside the sandbox takes three keys; the request is the first.
+fn unsandboxed(request: &Request<'_>, profile: &Profile, facts: &Facts<'_>) -> Option<Outcome> {
+    let wish = request.unsandboxed?;
+    let deny = |code, message| Some(Outcome::new(Verdict::Deny, reason(code, message, None)));
+    if !profile.allow_unsandboxed() {
+        return deny("unsandboxed_profile", "the profile does not permit runs outside the sandbox");
+    }
+    if !wish.floor_permits {
+        return deny("unsandboxed_floor", "the runner does not permit runs outside the sandbox");
+    }
+    if profile.unsandboxed_without_asking() && facts.analysis.complete && facts.is_free_of_git_and_outside() {
+        let message = "the profile allows runs outside the sandbox without asking";
+        return Some(Outcome::new(Verdict::Allow, reason("unsandboxed_allowed", message, None)));
+    }
+    let message = "it asks to run outside the sandbox";
+    Some(Outcome::new(Verdict::Ask, reason("unsandboxed", message, None)))
+}
+
+/// Step 7: where the tree cannot be trusted.
+fn misparsed(facts: &Facts<'_>) -> Option<Outcome> {
+    let mut reasons: Vec<Reason> = facts.problem_reasons();
+    if facts.analysis.commands.len() > limits::MAX_SUBCOMMANDS {
+        let message = format!("it has more than {} subcommands", limits::MAX_SUBCOMMANDS);
+        reasons.push(reason("too_many_commands", message, None));
+    }
+    (!reasons.is_empty()).then(|| Outcome::with(Verdict::Ask, reasons))
+}
+
+#[cfg(test)]
+mod tests;

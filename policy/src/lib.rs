@@ -4,25 +4,34 @@
 //! environment, and answers for any bytes whatever within a bound on time and
 //! memory. What it does not fully understand it never allows by itself.
 //!
-//! The way of a request: [`decide`] measures the text ([`Limit`s](limits)), parses it
-//! into a closed tree, lists every command found at any depth, and asks rules,
-//! mode, validators, tables and paths in that order. Deny is always first.
+//! The way of a request: [`decide`] measures the text (see [`limits`]), parses it
+//! into a closed tree (`parse`), lists every command found at any depth
+//! (`analysis`, `launch`), proves what it can (`readonly`, by the data in `tables`),
+//! locates paths (`paths`), and then asks the steps in `decide` one after the
+//! other. Deny is always first.
 #![forbid(unsafe_code)]
 
+mod advice;
+mod analysis;
 pub mod check;
 mod decide;
 mod decision;
+mod getopt;
+mod launch;
 pub mod limits;
 mod parse;
+mod paths;
 mod permit;
 mod profile;
+mod readonly;
 mod request;
 mod rules;
+mod tables;
 
 pub use decide::decide;
 pub use decision::{
-    Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, PathUse, PolicyVersion,
-    Reason, Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
+    Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, PathUse, PolicyVersion, Reason,
+    Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
 };
 pub use permit::{Answer, Binding, Permit, PermitError};
 pub use profile::{Profile, ProfileError};

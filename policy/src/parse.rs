@@ -1,6 +1,59 @@
-//! From bytes to a closed tree of commands. The grammar's tree is a hint; what this
-//! module cannot account for byte by byte makes the parse incomplete.
+//! From bytes to a closed tree of commands. The grammar's tree is a hint, bash is
+//! the truth: every byte must be accounted for by a node this module knows, every
+//! word is read again from its bytes, and what does not add up is a [`Problem`].
+//! It does not judge what a command does.
 
+mod arithmetic;
+mod braces;
+mod build;
+mod compound;
+mod expansion;
+mod heredoc;
+mod prescan;
 mod quoting;
+mod simple;
+mod source;
+mod tree;
+mod word;
 
 pub(crate) use quoting::ansi_c;
+pub(crate) use source::SpanMap;
+pub(crate) use tree::{
+    Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, Statement, SubKind, Substitution, Word,
+};
+pub(crate) use word::assignment_name;
+
+use tree_sitter::Parser;
+
+/// What words need from outside to be read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    /// HOME inside the sandbox, for `~` and `$HOME`.
+    pub(crate) home: &'a str,
+}
+
+/// Parses bash text. `map` says where the text stands in the command as given.
+pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -> Script {
+    let scanned = prescan::scan(text);
+    if let Some(code) = scanned.refusal {
+        return Script::refused(code, map.whole(text.len()));
+    }
+    let source = source::Source::new(text, &scanned.continuations, map);
+    let Some(tree) = grammar_tree(source.text()) else {
+        return Script::refused("parser_failed", source.span(0, source.text().len()));
+    };
+    let mut builder = build::Builder::new(&source, surroundings);
+    for (code, at) in &scanned.problems {
+        builder.problem_at_original(code, *at);
+    }
+    builder.script(tree.root_node())
+}
+
+fn grammar_tree(text: &[u8]) -> Option<tree_sitter::Tree> {
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    parser.parse(text, None)
+}
+
+#[cfg(test)]
+mod tests;

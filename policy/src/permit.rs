@@ -100,11 +100,7 @@ impl Decision {
     /// # Errors
     ///
     /// A DENY, an answer of no, and an answer to anything but `binding`.
-    pub fn permit_with_answer(
-        &self,
-        binding: Binding,
-        answer: &Answer,
-    ) -> Result<Permit, PermitError> {
+    pub fn permit_with_answer(&self, binding: Binding, answer: &Answer) -> Result<Permit, PermitError> {
         match self.verdict {
             Verdict::Deny => Err(PermitError::Denied),
             _ if answer.binding != binding => Err(PermitError::OtherBinding),
@@ -114,10 +110,6 @@ impl Decision {
     }
 
     fn make_permit(&self, binding: Binding) -> Permit {
-        Permit {
-            binding,
-            requires: self.requires.clone(),
-            read_only: self.read_only,
-        }
+        Permit { binding, requires: self.requires.clone(), read_only: self.read_only }
     }
 }

@@ -2,7 +2,7 @@
 //! This module holds them and makes the built-in ones; [`load`] reads TOML. It
 //! opens no file: who has one passes its text.
 
-mod builtin;
+pub(crate) mod builtin;
 mod load;
 mod selftest;
 
@@ -164,24 +164,15 @@ impl Profile {
         field(ENGINE_VERSION);
         field(&self.name);
         for (label, rules) in [("rules", &self.rules), ("shadow", &self.shadow)] {
-            for (kind, list) in [
-                ("allow", &rules.allow),
-                ("ask", &rules.ask),
-                ("deny", &rules.deny),
-            ] {
+            for (kind, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
                 field(label);
                 field(kind);
                 list.iter().map(Rule::text).for_each(&mut field);
             }
         }
         field(&format!("{:?} {:?}", self.modes, self.default_mode));
-        field(&format!(
-            "{} {} {}",
-            self.auto_allow, self.allow_unsandboxed, self.unsandboxed_without_asking
-        ));
-        self.additional_directories
-            .iter()
-            .for_each(|dir| field(dir));
+        field(&format!("{} {} {}", self.auto_allow, self.allow_unsandboxed, self.unsandboxed_without_asking));
+        self.additional_directories.iter().for_each(|dir| field(dir));
         PolicyVersion(hash.finalize().into())
     }
 }

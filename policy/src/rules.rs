@@ -135,11 +135,7 @@ impl Rules {
     ///
     /// The first rule that is wrong, or more rules than the limit.
     pub fn parse<S: AsRef<str>>(allow: &[S], ask: &[S], deny: &[S]) -> Result<Self, RuleError> {
-        Ok(Self {
-            allow: parse_list(allow)?,
-            ask: parse_list(ask)?,
-            deny: parse_list(deny)?,
-        })
+        Ok(Self { allow: parse_list(allow)?, ask: parse_list(ask)?, deny: parse_list(deny)? })
     }
 
     /// Adds the rules of `other` behind these.
@@ -160,10 +156,7 @@ impl Rules {
     }
 
     fn denied_paths(&self, tool: Tool) -> impl Iterator<Item = &str> {
-        self.deny
-            .iter()
-            .filter(move |rule| rule.tool() == tool)
-            .filter_map(Rule::path_glob)
+        self.deny.iter().filter(move |rule| rule.tool() == tool).filter_map(Rule::path_glob)
     }
 }
 
@@ -171,10 +164,7 @@ fn parse_list<S: AsRef<str>>(texts: &[S]) -> Result<Vec<Rule>, RuleError> {
     if texts.len() > limits::MAX_RULES {
         return Err(RuleError::TooMany(texts.len()));
     }
-    texts
-        .iter()
-        .map(|text| Rule::parse(text.as_ref()))
-        .collect()
+    texts.iter().map(|text| Rule::parse(text.as_ref())).collect()
 }
 
 #[cfg(test)]

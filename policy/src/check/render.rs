@@ -60,22 +60,13 @@ fn headline(decision: &Decision) -> String {
 /// The line of the command that holds the span's start, and a line of marks.
 fn underline(out: &mut String, command: &[u8], span: Span) {
     let before = command.get(..span.start).unwrap_or(command);
-    let start = before
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let rest = command.get(start..).unwrap_or_default();
-    let length = rest
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .unwrap_or(rest.len());
+    let length = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
     let line = rest.get(..length).unwrap_or_default();
     let lead = printable(line.get(..span.start.saturating_sub(start)).unwrap_or(line));
     let end = span.end.saturating_sub(start).min(line.len());
-    let marked = printable(
-        line.get(span.start.saturating_sub(start)..end)
-            .unwrap_or_default(),
-    );
+    let marked = printable(line.get(span.start.saturating_sub(start)..end).unwrap_or_default());
     let _ = writeln!(out, "    {}", printable(line));
     let marks = "^".repeat(marked.chars().count().max(1));
     let _ = writeln!(out, "    {}{marks}", " ".repeat(lead.chars().count()));

@@ -82,11 +82,7 @@ fn escape(rest: &[u8], out: &mut Vec<u8>) -> (usize, bool) {
 fn digits(rest: &[u8], most: usize, radix: u32) -> (u32, usize) {
     let mut value = 0_u32;
     let mut used = 0;
-    for digit in rest
-        .iter()
-        .take(most)
-        .map_while(|b| (*b as char).to_digit(radix))
-    {
+    for digit in rest.iter().take(most).map_while(|b| (*b as char).to_digit(radix)) {
         value = value.wrapping_mul(radix).wrapping_add(digit);
         used += 1;
     }

@@ -9,16 +9,12 @@ pub(super) const NAMES: &[&str] = &["strict", "sandboxed", "demo", "read_only"];
 
 /// Programs that run whatever they are told: a prefix rule for one allows everything.
 const RUN_ANYTHING: &[&str] = &[
-    "sh", "bash", "zsh", "fish", "env", "sudo", "doas", "xargs", "eval", "exec", "python",
-    "python3", "node", "deno", "tsx", "ruby", "perl", "php", "lua", "npx", "bunx", "ssh", "find",
-    "awk", "sed",
+    "sh", "bash", "zsh", "fish", "env", "sudo", "doas", "xargs", "eval", "exec", "python", "python3", "node",
+    "deno", "tsx", "ruby", "perl", "php", "lua", "npx", "bunx", "ssh", "find", "awk", "sed",
 ];
 
 pub(super) fn profile(name: &str) -> Option<Profile> {
-    let strict = blank(
-        "strict",
-        "what is proven read-only or allowed by a rule runs, the rest asks",
-    );
+    let strict = blank("strict", "what is proven read-only or allowed by a rule runs, the rest asks");
     let profile = match name {
         "strict" => strict,
         "sandboxed" => sandboxed(strict),
@@ -83,12 +79,7 @@ pub(super) fn over_broad(rules: &Rules) -> Vec<String> {
         .allow
         .iter()
         .filter(|rule| rule.tool() == Tool::Bash && is_over_broad(rule))
-        .map(|rule| {
-            format!(
-                "the allow rule `{}` lets the program run anything",
-                rule.text()
-            )
-        })
+        .map(|rule| format!("the allow rule `{}` lets the program run anything", rule.text()))
         .collect()
 }
 

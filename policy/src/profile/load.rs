@@ -69,11 +69,7 @@ impl Source<'_> {
         list.iter()
             .map(|item| {
                 Rule::parse(item.get_ref()).map_err(|error| {
-                    self.error(
-                        item.span().start,
-                        error.to_string(),
-                        "correct or remove the rule",
-                    )
+                    self.error(item.span().start, error.to_string(), "correct or remove the rule")
                 })
             })
             .collect()
@@ -89,11 +85,7 @@ pub(super) fn from_toml(
     let parsed: File = toml::from_str(text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);
         let what = error.message().replace('\n', " ");
-        source.error(
-            offset,
-            what,
-            "see the profile's reference for the keys and their values",
-        )
+        source.error(offset, what, "see the profile's reference for the keys and their values")
     })?;
     let mut profile = parent(&source, &parsed, lookup_parent)?;
     profile.name = parsed.name.get_ref().clone();
@@ -124,20 +116,14 @@ fn parent(
         let what = format!("the profile `{}` extends itself", name.get_ref());
         return Err(source.error(name.span().start, what, "name another profile or none"));
     }
-    lookup_parent(name.get_ref())
-        .or_else(|| Profile::builtin(name.get_ref()))
-        .ok_or_else(|| {
-            let what = format!("`extends` names `{}`, which is not loaded", name.get_ref());
-            let cure = "name a loaded profile or one of strict, sandboxed, demo, read_only";
-            source.error(name.span().start, what, cure)
-        })
+    lookup_parent(name.get_ref()).or_else(|| Profile::builtin(name.get_ref())).ok_or_else(|| {
+        let what = format!("`extends` names `{}`, which is not loaded", name.get_ref());
+        let cure = "name a loaded profile or one of strict, sandboxed, demo, read_only";
+        source.error(name.span().start, what, cure)
+    })
 }
 
-fn apply(
-    source: &Source<'_>,
-    profile: &mut Profile,
-    section: &Section,
-) -> Result<(), ProfileError> {
+fn apply(source: &Source<'_>, profile: &mut Profile, section: &Section) -> Result<(), ProfileError> {
     profile.rules.extend(&Rules {
         allow: source.rules(&section.allow)?,
         ask: source.rules(&section.ask)?,
@@ -156,25 +142,16 @@ fn apply(
             let cure = "write it as the sandbox sees it, from `/`";
             return Err(source.error(directory.span().start, what, cure));
         }
-        profile
-            .additional_directories
-            .push(directory.get_ref().clone());
+        profile.additional_directories.push(directory.get_ref().clone());
     }
     let set = |target: &mut bool, value: Option<bool>| *target = value.unwrap_or(*target);
     set(&mut profile.auto_allow, section.auto_allow_if_sandboxed);
     set(&mut profile.allow_unsandboxed, section.allow_unsandboxed);
-    set(
-        &mut profile.unsandboxed_without_asking,
-        section.unsandboxed_without_asking,
-    );
+    set(&mut profile.unsandboxed_without_asking, section.unsandboxed_without_asking);
     apply_modes(source, profile, section)
 }
 
-fn apply_modes(
-    source: &Source<'_>,
-    profile: &mut Profile,
-    section: &Section,
-) -> Result<(), ProfileError> {
+fn apply_modes(source: &Source<'_>, profile: &mut Profile, section: &Section) -> Result<(), ProfileError> {
     let mut offset = 0;
     if let Some(modes) = &section.modes {
         offset = modes.first().map_or(0, |mode| mode.span().start);
@@ -190,9 +167,5 @@ fn apply_modes(
         return Ok(());
     }
     let what = "the default mode is not among the modes the profile permits".to_owned();
-    Err(source.error(
-        offset,
-        what,
-        "add it to `modes` or set `default_mode` to one of them",
-    ))
+    Err(source.error(offset, what, "add it to `modes` or set `default_mode` to one of them"))
 }

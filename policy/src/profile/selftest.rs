@@ -37,21 +37,14 @@ impl Expect {
 /// What is wrong, where the profile decides otherwise than the case says.
 pub(super) fn fails(profile: &Profile, case: &Case) -> Option<String> {
     let decision = crate::decide(
-        &Request {
-            mode: case.mode,
-            cwd: case.cwd.as_deref(),
-            ..Request::bash(case.command.as_bytes())
-        },
+        &Request { mode: case.mode, cwd: case.cwd.as_deref(), ..Request::bash(case.command.as_bytes()) },
         profile,
     );
     let wanted = case.expect.verdict();
     if decision.verdict == wanted {
         return None;
     }
-    let code = decision
-        .reasons
-        .first()
-        .map_or("none", |reason| reason.code);
+    let code = decision.reasons.first().map_or("none", |reason| reason.code);
     Some(format!(
         "the profile's own test fails: `{}` is {} (`{code}`), not {}",
         case.command.replace('\n', "\\n"),

@@ -21,16 +21,12 @@ fn a_profile_extends_another_and_adds_to_it() {
     assert_eq!(profile.rules().allow.len(), 1);
     assert_eq!(profile.rules().deny.len(), 1);
     assert!(profile.auto_allow());
-    assert_ne!(
-        profile.policy_version(),
-        Profile::builtin("demo").unwrap().policy_version()
-    );
+    assert_ne!(profile.policy_version(), Profile::builtin("demo").unwrap().policy_version());
 }
 
 #[test]
 fn a_broken_profile_names_file_line_and_cure() {
-    let error = load("name = \"t\"\n[policy]\nallow = [\n  \"Bash(ls)\",\n  \"Bosh(ls)\",\n]\n")
-        .unwrap_err();
+    let error = load("name = \"t\"\n[policy]\nallow = [\n  \"Bash(ls)\",\n  \"Bosh(ls)\",\n]\n").unwrap_err();
     assert_eq!((error.file.as_str(), error.line), ("team.toml", 5));
     assert!(error.to_string().contains("`Bosh`"));
     let error = load("name = \"t\"\n[policy]\nalow = []\n").unwrap_err();
@@ -53,7 +49,6 @@ fn a_profile_that_fails_its_own_test_does_not_load() {
 #[test]
 fn rules_that_allow_anything_are_warned_about() {
     let profile =
-        load("name = \"t\"\n[policy]\nallow = [\"Bash(python3:*)\", \"Bash(npm run:*)\"]\n")
-            .unwrap();
+        load("name = \"t\"\n[policy]\nallow = [\"Bash(python3:*)\", \"Bash(npm run:*)\"]\n").unwrap();
     assert_eq!(profile.warnings().len(), 1);
 }

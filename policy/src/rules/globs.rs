@@ -37,11 +37,7 @@ impl PathPattern {
             .build()
             .map_err(|error| error.kind().to_string())?
             .compile_matcher();
-        Ok(Self {
-            text: text.to_owned(),
-            root,
-            matcher,
-        })
+        Ok(Self { text: text.to_owned(), root, matcher })
     }
 
     pub(crate) fn text(&self) -> &str {

@@ -14,21 +14,14 @@ pub(super) fn rule(text: &str) -> Result<Rule, RuleError> {
         "Read" => Tool::Read,
         "Edit" | "Write" => Tool::Edit,
         other => {
-            return Err(RuleError::Tool {
-                rule: text.to_owned(),
-                tool: other.to_owned(),
-            });
+            return Err(RuleError::Tool { rule: text.to_owned(), tool: other.to_owned() });
         }
     };
     let pattern = match tool {
         Tool::Bash | Tool::PowerShell => Pattern::Words(words(text, body)?),
         Tool::Read | Tool::Edit => Pattern::Path(path(text, body)?),
     };
-    Ok(Rule {
-        tool,
-        text: text.to_owned(),
-        pattern,
-    })
+    Ok(Rule { tool, text: text.to_owned(), pattern })
 }
 
 fn split_tool(text: &str) -> Result<(&str, Option<&str>), RuleError> {
@@ -49,10 +42,7 @@ fn path(text: &str, body: Option<&str>) -> Result<PathPattern, RuleError> {
     if glob.trim().is_empty() {
         return Err(RuleError::Empty(text.to_owned()));
     }
-    PathPattern::new(glob).map_err(|reason| RuleError::Glob {
-        rule: text.to_owned(),
-        reason,
-    })
+    PathPattern::new(glob).map_err(|reason| RuleError::Glob { rule: text.to_owned(), reason })
 }
 
 fn words(text: &str, body: Option<&str>) -> Result<WordPattern, RuleError> {
@@ -107,9 +97,5 @@ fn split(rule: &str, body: &str) -> Result<Vec<Piece>, RuleError> {
 }
 
 fn piece(word: Vec<Option<u8>>) -> Piece {
-    if word.as_slice() == [None] {
-        Piece::AnyWords
-    } else {
-        Piece::Word(word)
-    }
+    if word.as_slice() == [None] { Piece::AnyWords } else { Piece::Word(word) }
 }

@@ -12,9 +12,7 @@ pub(crate) struct RawViews {
 impl RawViews {
     pub(crate) fn new(text: &[u8]) -> Self {
         let unquoted = unquote(text);
-        Self {
-            views: vec![tokens(text), tokens(&unquoted)],
-        }
+        Self { views: vec![tokens(text), tokens(&unquoted)] }
     }
 
     /// Whether every literal word of the pattern is found, in order.
@@ -51,10 +49,7 @@ fn tokens(text: &[u8]) -> Vec<Vec<u8>> {
     text.split(|byte| {
         byte.is_ascii_whitespace()
             || matches!(byte, 0x0b | b';' | b'|' | b'&' | b'<' | b'>')
-            || matches!(
-                byte,
-                b'(' | b')' | b'{' | b'}' | b'`' | b'"' | b'\'' | b',' | b'=' | b'$'
-            )
+            || matches!(byte, b'(' | b')' | b'{' | b'}' | b'`' | b'"' | b'\'' | b',' | b'=' | b'$')
     })
     .filter(|word| !word.is_empty())
     .map(<[u8]>::to_vec)

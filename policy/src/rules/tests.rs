@@ -73,9 +73,7 @@ fn errors_name_the_rule_and_the_cure() {
 fn path_rules_follow_gitignore() {
     let hit = |rule: &str, path: &str| {
         let rule = Rule::parse(rule).unwrap();
-        rule.path()
-            .unwrap()
-            .matches(path, "/workspace", "/home/agent")
+        rule.path().unwrap().matches(path, "/workspace", "/home/agent")
     };
     assert!(hit("Read(.env)", "/workspace/.env"));
     assert!(hit("Read(.env)", "/workspace/a/b/.env"));

@@ -1,0 +1,89 @@
+//! What a decision says beside its verdict: categories, warnings, suggestions. None
+//! of it ever changes the verdict.
+
+mod suggest;
+mod warn;
+
+use crate::analysis::Found;
+use crate::decide::Facts;
+use crate::decision::{Category, Decision, Edit, Verdict};
+use crate::profile::Profile;
+use crate::tables;
+
+/// Fills the parts of the decision that inform.
+pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>, _profile: &Profile) {
+    decision.category = compound_category(facts);
+    let commands = &facts.analysis.commands;
+    decision.no_output_expected =
+        !commands.is_empty() && commands.iter().all(|found| category(found) == Category::Silent);
+    decision.warnings = warn::warnings(&facts.analysis);
+    decision.edit = edit(facts);
+    if decision.verdict == Verdict::Ask {
+        decision.suggested_rules = suggest::rules(facts);
+    }
+}
+
+/// How one command may be folded.
+pub(crate) fn category(found: &Found) -> Category {
+    if found.words.is_empty() {
+        return Category::Neutral;
+    }
+    match found.trusted_name().unwrap_or_default() {
+        b"find" | b"grep" | b"egrep" | b"fgrep" | b"rg" | b"ag" | b"ack" | b"locate" | b"which"
+        | b"whereis" | b"fd" => Category::Search,
+        b"cat" | b"head" | b"tail" | b"wc" | b"stat" | b"file" | b"strings" | b"jq" | b"awk" | b"cut"
+        | b"sort" | b"uniq" | b"tr" => Category::Read,
+        b"ls" | b"tree" | b"du" => Category::List,
+        b"echo" | b"printf" | b"true" | b"false" | b":" => Category::Neutral,
+        b"mv" | b"cp" | b"rm" | b"rmdir" | b"mkdir" | b"chmod" | b"chown" | b"touch" | b"ln" | b"cd"
+        | b"export" | b"unset" | b"wait" => Category::Silent,
+        _ => Category::Other,
+    }
+}
+
+/// A compound has a category when every part that is not neutral has one; where they
+/// differ, the first's.
+fn compound_category(facts: &Facts<'_>) -> Category {
+    if edit(facts).is_some() {
+        return Category::Edit;
+    }
+    let parts = facts.analysis.commands.iter().map(category);
+    let telling: Vec<Category> = parts.filter(|part| *part != Category::Neutral).collect();
+    match telling.first() {
+        None if facts.analysis.commands.is_empty() => Category::Other,
+        None => Category::Neutral,
+        Some(_) if telling.contains(&Category::Other) => Category::Other,
+        Some(first) => *first,
+    }
+}
+
+/// Whether the paths of the program are made out by a table.
+pub(crate) fn knows_paths(found: &Found) -> bool {
+    let Some(name) = found.trusted_name() else {
+        return false;
+    };
+    found.safe_launcher
+        || tables::program(&String::from_utf8_lossy(name)).is_some()
+        || tables::writers::writer_named(name).is_some()
+        || name == b"git"
+}
+
+/// `sed -i 's/a/b/' FILE`, alone.
+fn edit(facts: &Facts<'_>) -> Option<Edit> {
+    let [found] = facts.analysis.commands.as_slice() else {
+        return None;
+    };
+    let [command] = facts.commands.as_slice() else {
+        return None;
+    };
+    let words: Option<Vec<&[u8]>> = found.words.iter().map(|word| word.text.as_deref()).collect();
+    let words = words?;
+    let [b"sed", b"-i", expression, file] = words.as_slice() else {
+        return None;
+    };
+    let harmless = command.writes.as_ref().is_some_and(|writes| writes.is_edit);
+    (harmless && expression.starts_with(b"s") && found.redirects.is_empty()).then(|| Edit {
+        file: String::from_utf8_lossy(file).into_owned(),
+        expression: String::from_utf8_lossy(expression).into_owned(),
+    })
+}

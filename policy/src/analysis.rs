@@ -1,0 +1,84 @@
+//! Every command that a text starts, found at any depth, with what surrounds it.
+//! This module finds; it judges nothing.
+
+mod directory;
+mod walk;
+
+use std::collections::HashSet;
+
+pub(crate) use directory::{Directory, join};
+
+use crate::decision::{Nesting, Span};
+use crate::launch::base_name;
+use crate::parse::{Assign, Problem, Redir, SpanMap, Surroundings, Word};
+
+/// One command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found {
+    pub(crate) words: Vec<Word>,
+    pub(crate) span: Span,
+    pub(crate) redirects: Vec<Redir>,
+    pub(crate) assignments: Vec<Assign>,
+    pub(crate) nesting: Vec<Nesting>,
+    /// Index of the command that launches it.
+    pub(crate) launcher: Option<usize>,
+    /// Whether it is a launcher as harmless as what it runs.
+    pub(crate) safe_launcher: bool,
+    /// Whether it may launch what could not be made out.
+    pub(crate) opaque: bool,
+    /// Paths it reads as a launcher.
+    pub(crate) reads: Vec<Word>,
+    /// Where it may run.
+    pub(crate) directory: Directory,
+    /// Whether its output becomes arguments of another command.
+    pub(crate) feeds_arguments: bool,
+}
+
+impl Found {
+    /// The program as it was written.
+    pub(crate) fn program(&self) -> Option<&[u8]> {
+        self.words.first().and_then(|word| word.text.as_deref())
+    }
+
+    /// The program's name, where it is certain what it names: no directory, or one
+    /// that nobody but the administrator writes.
+    pub(crate) fn trusted_name(&self) -> Option<&[u8]> {
+        let program = self.program()?;
+        if !program.contains(&b'/') {
+            return Some(program);
+        }
+        let name = base_name(program);
+        let trusted = crate::tables::names::TRUSTED_DIRECTORIES
+            .iter()
+            .any(|directory| program.strip_prefix(*directory) == Some(name));
+        trusted.then_some(name)
+    }
+}
+
+/// Everything found in a text.
+#[derive(Debug, Default)]
+pub(crate) struct Analysis {
+    pub(crate) commands: Vec<Found>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) complete: bool,
+    /// Names that the text makes functions or aliases.
+    pub(crate) defined: HashSet<Vec<u8>>,
+}
+
+impl Analysis {
+    /// Finds the commands of a bash text.
+    pub(crate) fn of(text: &[u8], start: &Directory, surroundings: Surroundings<'_>) -> Self {
+        let script = crate::parse::parse(text, SpanMap::Whole, surroundings);
+        walk::walk(script, start.clone(), surroundings)
+    }
+
+    /// Whether the command is itself, or is launched by, one that `test` accepts.
+    pub(crate) fn launcher_chain(&self, index: usize) -> impl Iterator<Item = usize> {
+        let mut next = self.commands.get(index).and_then(|found| found.launcher);
+        std::iter::from_fn(move || {
+            let here = next?;
+            next = self.commands.get(here).and_then(|found| found.launcher).filter(|above| *above < here);
+            Some(here)
+        })
+    }
+}

@@ -1,0 +1,331 @@
+//! The walk over the tree: one entry for each command, in the order of the text,
+//! launched ones right behind their launcher.
+
+use std::rc::Rc;
+
+use super::{Analysis, Directory, Found};
+use crate::decision::Nesting;
+use crate::launch::{self, Launch};
+use crate::limits;
+use crate::parse::{
+    Assign, Join, Nested, Problem, Redir, Script, Simple, SpanMap, Statement, SubKind, Substitution,
+    Surroundings, Word,
+};
+
+struct Walker<'a> {
+    out: Analysis,
+    nesting: Vec<Nesting>,
+    /// Where the shell may be, and where it is if the last statement succeeded.
+    directory: Directory,
+    on_success: Directory,
+    feeding: bool,
+    launcher: Option<usize>,
+    shells: usize,
+    surroundings: Surroundings<'a>,
+}
+
+pub(super) fn walk(script: Script, start: Directory, surroundings: Surroundings<'_>) -> Analysis {
+    let mut walker = Walker {
+        out: Analysis { complete: true, ..Analysis::default() },
+        nesting: Vec::new(),
+        on_success: start.clone(),
+        directory: start,
+        feeding: false,
+        launcher: None,
+        shells: 0,
+        surroundings,
+    };
+    walker.script(script);
+    walker.out
+}
+
+impl Walker<'_> {
+    fn script(&mut self, script: Script) {
+        self.out.complete &= script.complete;
+        self.out.problems.extend(script.problems);
+        for statement in &script.statements {
+            self.statement(statement);
+        }
+    }
+
+    fn within(&mut self, kind: Nesting, inner: impl FnOnce(&mut Self)) {
+        self.nesting.push(kind);
+        inner(self);
+        self.nesting.pop();
+    }
+
+    /// What a subshell does to its directory ends with it.
+    fn apart(&mut self, inner: impl FnOnce(&mut Self)) {
+        let (before, success) = (self.directory.clone(), self.on_success.clone());
+        inner(self);
+        self.directory = before;
+        self.on_success = success;
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Simple(simple) => self.simple(simple),
+            Statement::Pipeline(parts) => self.pipeline(parts),
+            Statement::List(items) => self.list(items),
+            Statement::Nested(nested) => self.nested(nested),
+            Statement::Function { name, body, span } => {
+                self.out.defined.insert(name.clone());
+                self.push(Found {
+                    span: *span,
+                    words: vec![Word::known(b"function", *span)],
+                    ..Found::default()
+                });
+                self.apart(|walker| {
+                    walker.directory = Directory::unknown();
+                    walker.within(Nesting::Function, |w| body.iter().for_each(|s| w.statement(s)));
+                });
+                if body.iter().any(changes_directory) {
+                    self.directory = Directory::unknown();
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, items: &[(Join, Statement)]) {
+        let mut any = self.directory.clone();
+        self.on_success = any.clone();
+        for (join, statement) in items {
+            if *join == Join::And {
+                self.directory = self.on_success.clone();
+                self.statement(statement);
+                any = any.or(&self.directory);
+            } else {
+                self.directory = any;
+                self.statement(statement);
+                any = self.directory.clone();
+            }
+        }
+        self.directory = any;
+    }
+
+    fn pipeline(&mut self, parts: &[Statement]) {
+        let feeding = self.feeding;
+        for (index, part) in parts.iter().enumerate() {
+            let feeds = parts.iter().skip(index + 1).any(reads_arguments);
+            self.feeding = feeding || feeds;
+            self.apart(|walker| walker.within(Nesting::Pipeline, |w| w.statement(part)));
+        }
+        self.feeding = feeding;
+        if parts.iter().any(changes_directory) {
+            // `lastpipe`, and a list that the grammar put inside a pipeline.
+            self.directory = Directory::unknown();
+        }
+        self.on_success = self.directory.clone();
+    }
+
+    fn nested(&mut self, nested: &Nested) {
+        if nested.kind == Nesting::Compound && nested.body.iter().any(changes_directory) {
+            // The order in which a loop or a branch runs is not known.
+            self.directory = Directory::unknown();
+        }
+        if !nested.redirects.is_empty() || !nested.words.is_empty() {
+            let mut assignments = Vec::new();
+            if let Some(name) = &nested.binds {
+                assignments.push(Assign {
+                    name: name.clone(),
+                    values: nested.words.clone(),
+                    span: nested.span,
+                });
+            }
+            self.entry(&[], &assignments, &nested.redirects, &nested.words, nested.span);
+        }
+        let inner = |walker: &mut Self| {
+            walker.within(nested.kind, |w| nested.body.iter().for_each(|s| w.statement(s)));
+        };
+        if nested.kind == Nesting::Subshell {
+            self.apart(inner);
+        } else {
+            inner(self);
+        }
+        self.on_success = self.directory.clone();
+    }
+
+    fn simple(&mut self, simple: &Simple) {
+        self.entry(&simple.words, &simple.assignments, &simple.redirects, &[], simple.span);
+        self.change_directory(&simple.words);
+    }
+
+    /// A command, what its words run, and what it launches.
+    fn entry(
+        &mut self,
+        words: &[Word],
+        assignments: &[Assign],
+        redirects: &[Redir],
+        loose: &[Word],
+        span: crate::Span,
+    ) {
+        let launched = launch::launches(words);
+        let index = self.push(Found {
+            words: words.to_vec(),
+            span,
+            redirects: redirects.to_vec(),
+            assignments: assignments.to_vec(),
+            safe_launcher: launched.safe,
+            opaque: launched.opaque,
+            reads: launched.reads,
+            ..Found::default()
+        });
+        for word in loose.iter().chain(words) {
+            self.hazards_of_loose(index, word, words.is_empty());
+            self.substitutions(&word.substitutions);
+        }
+        let values = assignments.iter().flat_map(|assign| &assign.values);
+        let targets = redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+        for word in values.chain(targets) {
+            if !loose.iter().any(|seen| seen.span == word.span) {
+                self.substitutions(&word.substitutions);
+            }
+        }
+        for launch in launched.launches {
+            self.launched(index, launch);
+        }
+    }
+
+    /// The words of `for`, `case` and `[[` have no command to belong to.
+    fn hazards_of_loose(&mut self, index: usize, word: &Word, loose: bool) {
+        if !loose || word.hazards.is_empty() {
+            return;
+        }
+        if let Some(found) = self.out.commands.get_mut(index) {
+            found.assignments.push(Assign { name: Vec::new(), values: vec![word.clone()], span: word.span });
+        }
+    }
+
+    fn push(&mut self, mut found: Found) -> usize {
+        let index = self.out.commands.len();
+        if index >= limits::MAX_LISTED_COMMANDS {
+            self.fail("too_many_commands", found.span);
+            return index;
+        }
+        found.nesting = self.nesting.clone();
+        found.launcher = self.launcher;
+        found.directory = self.directory.clone();
+        found.feeds_arguments = self.feeding;
+        self.out.commands.push(found);
+        index
+    }
+
+    fn fail(&mut self, code: &'static str, span: crate::Span) {
+        self.out.complete = false;
+        if self.out.problems.len() < limits::MAX_REASONS {
+            self.out.problems.push(Problem { code, span });
+        }
+    }
+
+    fn substitutions(&mut self, substitutions: &[Rc<Substitution>]) {
+        for substitution in substitutions {
+            let kind = match substitution.kind {
+                SubKind::Command => Nesting::Substitution,
+                SubKind::ProcessIn | SubKind::ProcessOut => Nesting::ProcessSubstitution,
+            };
+            let feeding = std::mem::replace(&mut self.feeding, kind == Nesting::Substitution);
+            let launcher = self.launcher.take();
+            self.apart(|walker| {
+                walker.within(kind, |w| substitution.body.iter().for_each(|s| w.statement(s)));
+            });
+            self.launcher = launcher;
+            self.feeding = feeding;
+        }
+    }
+
+    fn launched(&mut self, by: usize, launch: Launch) {
+        let above = self.launcher.replace(by);
+        match launch {
+            Launch::Command { mut words, assignments } => {
+                // Their substitutions were listed with the launcher.
+                words.iter_mut().for_each(|word| word.substitutions.clear());
+                let span = words.first().map_or(crate::Span::default(), |first| {
+                    let last = words.last().unwrap_or(first);
+                    crate::Span::new(first.span.start, last.span.end.max(first.span.end))
+                });
+                self.within(Nesting::Launched, |walker| {
+                    walker.entry(&words, &assignments, &[], &[], span);
+                });
+            }
+            Launch::Text(Some(text), span) if self.shells < limits::MAX_SHELL_DEPTH => {
+                let script = crate::parse::parse(&text, SpanMap::Word(span), self.surroundings);
+                self.shells += 1;
+                self.apart(|walker| walker.within(Nesting::ShellText, |w| w.script(script)));
+                self.shells -= 1;
+            }
+            Launch::Text(_, span) => {
+                if let Some(found) = self.out.commands.get_mut(by) {
+                    found.opaque = true;
+                }
+                self.fail("launched_text_unknown", span);
+            }
+        }
+        self.launcher = above;
+    }
+
+    fn change_directory(&mut self, words: &[Word]) {
+        let before = self.directory.clone();
+        let program = words.first().and_then(|word| word.text.as_deref());
+        let entered = match program {
+            Some(b"cd" | b"pushd") => self.entered(words),
+            Some(b"popd" | b"eval" | b"source" | b"." | b"builtin" | b"command") => Directory::unknown(),
+            Some(name) if self.out.defined.contains(name) => Directory::unknown(),
+            None if !words.is_empty() => Directory::unknown(),
+            _ => before.clone(),
+        };
+        self.directory = before.or(&entered);
+        self.on_success = entered;
+    }
+
+    fn entered(&self, words: &[Word]) -> Directory {
+        let mut operands = words
+            .iter()
+            .skip(1)
+            .filter(|word| !matches!(word.text.as_deref(), Some(b"-P" | b"-L" | b"-e" | b"-n" | b"--")));
+        match (operands.next(), operands.next()) {
+            (None, _) => Directory::at(self.surroundings.home),
+            (Some(word), None) => match word.text.as_deref().map(std::str::from_utf8) {
+                Some(Ok(text)) if text != "-" && !text.starts_with('+') => self.directory.enter(text),
+                _ => Directory::unknown(),
+            },
+            _ => Directory::unknown(),
+        }
+    }
+}
+
+/// Whether the statement may change the shell's directory.
+fn changes_directory(statement: &Statement) -> bool {
+    match statement {
+        Statement::Simple(simple) => {
+            let program = simple.words.first().map(|word| word.text.as_deref());
+            matches!(
+                program,
+                Some(
+                    None | Some(
+                        b"cd" | b"pushd" | b"popd" | b"eval" | b"source" | b"." | b"builtin" | b"command"
+                    )
+                )
+            )
+        }
+        Statement::Pipeline(parts) => parts.iter().any(changes_directory),
+        Statement::List(items) => items.iter().any(|(_, item)| changes_directory(item)),
+        Statement::Nested(nested) => {
+            nested.kind != Nesting::Subshell && nested.body.iter().any(changes_directory)
+        }
+        Statement::Function { .. } => false,
+    }
+}
+
+/// Whether the statement makes arguments of what it reads.
+fn reads_arguments(statement: &Statement) -> bool {
+    match statement {
+        Statement::Simple(simple) => simple
+            .words
+            .iter()
+            .any(|word| matches!(word.text.as_deref(), Some(b"xargs" | b"parallel" | b"read"))),
+        Statement::Pipeline(parts) => parts.iter().any(reads_arguments),
+        Statement::List(items) => items.iter().any(|(_, item)| reads_arguments(item)),
+        Statement::Nested(nested) => nested.body.iter().any(reads_arguments),
+        Statement::Function { .. } => false,
+    }
+}

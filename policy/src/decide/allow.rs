@@ -1,0 +1,134 @@
+//! Steps 10 and 11: what the mode that accepts edits covers, and what allow rules do.
+
+use super::facts::{CommandFacts, Facts};
+use super::match_rules::{RuleSet, must_match};
+use super::outcome::reason;
+use crate::analysis::Found;
+use crate::decision::{Access, Reason};
+use crate::profile::builtin::runs_anything;
+use crate::readonly;
+use crate::request::Mode;
+use crate::rules::Rule;
+use crate::rules::matching::{Piece, WordPattern};
+use crate::tables::names::is_safe_variable;
+
+/// Whether every command reads, or edits inside the workspace.
+pub(super) fn edits_only(facts: &Facts<'_>) -> bool {
+    let both = facts.analysis.commands.iter().zip(&facts.commands);
+    facts.analysis.complete && both.into_iter().all(|(found, command)| is_edit(found, command, facts))
+}
+
+fn is_edit(found: &Found, command: &CommandFacts, facts: &Facts<'_>) -> bool {
+    if command.refusal.is_none() {
+        return true;
+    }
+    if !writes_known_paths(command) {
+        return false;
+    }
+    let rest = without_redirects(found);
+    let editor = command.writes.as_ref().is_some_and(|writes| writes.is_edit)
+        && found.trusted_name().is_some_and(|name| !facts.analysis.defined.contains(name))
+        && safe_assignments(found);
+    editor || readonly::prove(&rest, &facts.analysis).is_ok()
+}
+
+/// Every path it writes is known, and none is outside or protected.
+fn writes_known_paths(command: &CommandFacts) -> bool {
+    command
+        .paths
+        .iter()
+        .filter(|path| path.access != Access::Read)
+        .all(|path| path.exact && !path.outside && !path.protected)
+}
+
+fn without_redirects(found: &Found) -> Found {
+    let mut rest = found.clone();
+    rest.redirects.retain(readonly::redirect_is_harmless);
+    rest
+}
+
+fn safe_assignments(found: &Found) -> bool {
+    found.assignments.iter().all(|assign| is_safe_variable(&assign.name))
+}
+
+/// The rules that allow it, where every command is proven or matched.
+pub(super) fn by_rules(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Option<Vec<Reason>> {
+    if !facts.analysis.complete {
+        return None;
+    }
+    let mut reasons = Vec::new();
+    for (index, command) in facts.commands.iter().enumerate() {
+        if command.refusal.is_none() {
+            continue;
+        }
+        let rule = covering_rule(index, rules, facts, mode)?;
+        let span = facts.analysis.commands.get(index).map(|found| found.span);
+        reasons.push(Reason {
+            rule: Some(rule),
+            command_index: Some(index),
+            ..reason("allow_rule", "a rule allows it", span)
+        });
+    }
+    Some(reasons)
+}
+
+/// The rule that covers the command itself, or word for word the one that launches it.
+fn covering_rule(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Option<String> {
+    let found = facts.analysis.commands.get(index)?;
+    let command = facts.commands.get(index)?;
+    if found.safe_launcher
+        && safe_assignments(found)
+        && redirects_permitted(found, command, rules, facts, mode)
+    {
+        // What it runs is listed, and covered, as a command of its own.
+        return Some("(launcher)".to_owned());
+    }
+    for rule in rules.allow().filter(|rule| must_match(rule, found)) {
+        let exact = rule.words().is_some_and(WordPattern::is_exact);
+        let shadowed = found.trusted_name().is_some_and(|name| facts.analysis.defined.contains(name));
+        let redirects = exact || redirects_permitted(found, command, rules, facts, mode);
+        if !shadowed
+            && !found.opaque
+            && !is_too_broad(rule, found, command)
+            && safe_assignments(found)
+            && redirects
+        {
+            return Some(rule.text().to_owned());
+        }
+    }
+    facts.analysis.launcher_chain(index).find_map(|above| {
+        let launcher = facts.analysis.commands.get(above)?;
+        rules
+            .allow()
+            .filter(|rule| rule.words().is_some_and(WordPattern::is_exact))
+            .find(|rule| must_match(rule, launcher))
+            .map(|rule| rule.text().to_owned())
+    })
+}
+
+/// A prefix rule for a program that runs anything (find, sed, awk) covers what the
+/// program reads, not the flags and scripts with which it writes or runs.
+fn is_too_broad(rule: &Rule, found: &Found, command: &CommandFacts) -> bool {
+    let name = found.trusted_name().unwrap_or_default();
+    let words = rule.words().map_or(&[][..], |pattern| pattern.pieces());
+    let names_program_only = words.iter().filter(|piece| matches!(piece, Piece::Word(_))).count() < 2;
+    let code = command.refusal.as_ref().map_or("", |refusal| refusal.code);
+    let harmful = matches!(code, "dangerous_flag" | "sed_script" | "awk_program");
+    runs_anything(name) && names_program_only && harmful
+}
+
+/// A write redirect needs the mode that accepts edits, or a rule that names the file.
+fn redirects_permitted(
+    found: &Found,
+    command: &CommandFacts,
+    rules: &RuleSet<'_>,
+    facts: &Facts<'_>,
+    mode: Mode,
+) -> bool {
+    if found.redirects.iter().all(readonly::redirect_is_harmless) {
+        return true;
+    }
+    let writes: Vec<_> = command.paths.iter().filter(|path| path.access != Access::Read).collect();
+    let inside = mode == Mode::AcceptEdits && writes_known_paths(command);
+    !writes.is_empty() && (inside || writes.iter().all(|path| rules.permits(path, facts)))
+}

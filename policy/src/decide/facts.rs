@@ -1,0 +1,253 @@
+//! What is true of the commands found, whatever the rules say: proofs, paths,
+//! problems. Computed once; every step reads it.
+
+use super::outcome::{Outcome, reason};
+use crate::advice;
+use crate::analysis::{Analysis, Directory, Found};
+use crate::decision::{
+    Access, Assignment, Category, Decision, FoundCommand, PathUse, Reason, Redirect, Word,
+};
+use crate::parse::{Problem, Surroundings};
+use crate::paths::{self, Located, Places, WriterPaths};
+use crate::profile::Profile;
+use crate::readonly::{self, PathWord, Refusal};
+use crate::request::Request;
+use crate::tables;
+
+pub(crate) struct Facts<'a> {
+    pub(crate) analysis: Analysis,
+    pub(crate) commands: Vec<CommandFacts>,
+    pub(super) places: Places<'a>,
+}
+
+/// What is true of one command.
+pub(crate) struct CommandFacts {
+    /// Why it is not proven read-only.
+    pub(crate) refusal: Option<Refusal>,
+    /// The paths it names.
+    pub(crate) paths: Vec<Located>,
+    /// What it writes, where it is a known writer.
+    pub(crate) writes: Option<WriterPaths>,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn none() -> Self {
+        Self {
+            analysis: Analysis::default(),
+            commands: Vec::new(),
+            places: Places { workspace: "/workspace", home: "/home/agent", additional: &[] },
+        }
+    }
+
+    pub(super) fn of(request: &Request<'a>, profile: &'a Profile) -> Self {
+        let start = Directory::at(request.cwd.unwrap_or(request.workspace));
+        let surroundings = Surroundings { home: request.home };
+        let analysis = Analysis::of(request.command, &start, surroundings);
+        let places = Places {
+            workspace: request.workspace,
+            home: request.home,
+            additional: profile.additional_directories(),
+        };
+        let commands =
+            analysis.commands.iter().map(|found| command_facts(found, &analysis, &places)).collect();
+        Self { analysis, commands, places }
+    }
+
+    pub(super) fn all_proven(&self) -> bool {
+        self.analysis.complete && self.commands.iter().all(|facts| facts.refusal.is_none())
+    }
+
+    pub(super) fn has_opaque(&self) -> bool {
+        self.analysis.commands.iter().any(|found| found.opaque)
+    }
+
+    pub(super) fn is_free_of_git_and_outside(&self) -> bool {
+        let git = self
+            .analysis
+            .commands
+            .iter()
+            .any(|found| found.program().is_none_or(|name| name.ends_with(b"git")));
+        let outside = self.commands.iter().flat_map(|facts| &facts.paths).any(|path| path.outside);
+        !git && !outside
+    }
+
+    /// A program whose name is not known, or a launcher that hides one.
+    pub(super) fn hidden_program(&self) -> Option<Reason> {
+        self.analysis.commands.iter().enumerate().find_map(|(index, found)| {
+            let program = found.words.first()?;
+            let (code, message) = if program.text.is_none() {
+                ("unknown_program", "which program runs is not known")
+            } else if found.opaque {
+                ("launcher_not_understood", "what this program launches could not be made out")
+            } else {
+                return None;
+            };
+            Some(Reason { command_index: Some(index), ..reason(code, message, Some(program.span)) })
+        })
+    }
+
+    pub(super) fn problem_reasons(&self) -> Vec<Reason> {
+        self.analysis.problems.iter().map(problem_reason).collect()
+    }
+
+    /// Why each command that is not proven is not.
+    pub(super) fn refusals(&self) -> Vec<Reason> {
+        let mut reasons = Vec::new();
+        for (index, facts) in self.commands.iter().enumerate() {
+            if let Some(refusal) = &facts.refusal {
+                reasons.push(Reason {
+                    command_index: Some(index),
+                    ..reason(refusal.code, refusal.message.clone(), Some(refusal.span))
+                });
+            }
+        }
+        if reasons.is_empty() {
+            reasons.push(reason("parse_incomplete", "the text is not fully understood", None));
+        }
+        reasons
+    }
+
+    /// The decision, but for what `advice` adds.
+    pub(super) fn report(&self, outcome: Outcome, profile: &Profile) -> Decision {
+        let read_only = self.all_proven() && !self.has_problems();
+        let moves = self.analysis.commands.iter().any(|found| {
+            let shell_itself = found.launcher.is_none();
+            shell_itself && matches!(found.program(), Some(b"cd" | b"pushd" | b"popd"))
+        });
+        Decision {
+            verdict: outcome.verdict,
+            reasons: outcome.reasons,
+            commands: self.reported_commands(),
+            read_only,
+            concurrency_safe: read_only && !moves,
+            requires: outcome.requires,
+            category: Category::Other,
+            no_output_expected: false,
+            paths: self.reported_paths(),
+            rewrites: Vec::new(),
+            warnings: Vec::new(),
+            suggested_rules: Vec::new(),
+            edit: None,
+            shadow: outcome.shadow,
+            parse_complete: self.analysis.complete,
+            policy_version: profile.policy_version(),
+        }
+    }
+
+    fn has_problems(&self) -> bool {
+        !self.analysis.problems.is_empty()
+    }
+
+    fn reported_commands(&self) -> Vec<FoundCommand> {
+        let both = self.analysis.commands.iter().zip(&self.commands);
+        both.map(|(found, facts)| reported(found, facts.refusal.is_none())).collect()
+    }
+
+    fn reported_paths(&self) -> Vec<PathUse> {
+        let mut uses = Vec::new();
+        for (index, facts) in self.commands.iter().enumerate() {
+            for located in facts.paths.iter().filter(|located| located.exact) {
+                let path =
+                    PathUse { path: located.path.clone(), access: located.access, command_index: index };
+                if !uses.contains(&path) {
+                    uses.push(path);
+                }
+            }
+        }
+        uses
+    }
+}
+
+fn problem_reason(problem: &Problem) -> Reason {
+    let message = match problem.code {
+        "incomplete_command" => "a quote, a heredoc or the command is not complete",
+        "arithmetic_evaluation" => "arithmetic here evaluates text that is not known to be a number",
+        "brace_expansion" => "braces here decide what runs",
+        "obfuscated_flags" => "quotes or escapes hide the name of a flag",
+        "carriage_return" => "a carriage return looks like a line end and is none",
+        "control_characters" => "a control character hides what is written",
+        "unicode_whitespace" => "a character that looks like a blank is none",
+        "comment_quote_desync" => "a quote inside a comment misleads a reader",
+        "too_long_to_parse" => "the command is too long to be parsed",
+        "too_deep" => "the command is nested too deeply",
+        "ifs_injection" => "an unquoted IFS splits the words elsewhere than it seems",
+        "proc_environ_access" => "it names the environment or the root of a process",
+        "launched_text_unknown" => "the text given to a shell is not known",
+        _ => "this part of the text is not understood",
+    };
+    reason(problem.code, message, Some(problem.span))
+}
+
+fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> CommandFacts {
+    let writes = paths::writer_paths(found);
+    let proof = readonly::prove(found, analysis);
+    let mut words: Vec<PathWord> = paths::redirect_writes(found).collect();
+    let refusal = match proof {
+        Ok(reads) => {
+            words.extend(reads);
+            None
+        }
+        Err(refusal) => {
+            words.extend(suspected_paths(found, writes.is_some()));
+            Some(refusal)
+        }
+    };
+    if let Some(writes) = &writes {
+        words.extend(writes.paths.iter().cloned());
+    }
+    let located = words.iter().flat_map(|word| paths::locate(word, &found.directory, places));
+    CommandFacts { refusal, paths: located.filter(|located| located.path != "/dev/null").collect(), writes }
+}
+
+/// Of a known program with unknown flags: every word that looks like a path, taken
+/// for written.
+fn suspected_paths(found: &Found, is_writer: bool) -> Vec<PathWord> {
+    let name = found.trusted_name().unwrap_or_default();
+    let known = tables::program(&String::from_utf8_lossy(name)).is_some();
+    if !known || is_writer {
+        return Vec::new();
+    }
+    let words = found.words.iter().skip(1);
+    words
+        .filter(|word| word.foreign_home || word.lead.starts_with(b"/") || word.lead.starts_with(b".."))
+        .map(|word| PathWord { word: word.clone(), access: Access::Write })
+        .collect()
+}
+
+fn reported(found: &Found, read_only: bool) -> FoundCommand {
+    let lossy = |word: &crate::parse::Word| {
+        word.text.as_deref().map(|text| String::from_utf8_lossy(text).into_owned())
+    };
+    FoundCommand {
+        argv: found
+            .words
+            .iter()
+            .map(|word| Word { text: word.text.clone(), exactly_one: word.exactly_one, span: word.span })
+            .collect(),
+        span: found.span,
+        redirects: found
+            .redirects
+            .iter()
+            .map(|redirect| Redirect {
+                operator: redirect.text.to_owned(),
+                descriptor: redirect.descriptor,
+                target: redirect.target.as_ref().and_then(lossy),
+                harmless: readonly::redirect_is_harmless(redirect),
+                span: redirect.span,
+            })
+            .collect(),
+        assignments: found
+            .assignments
+            .iter()
+            .filter(|assign| !assign.name.is_empty())
+            .map(|assign| Assignment {
+                name: String::from_utf8_lossy(&assign.name).into_owned(),
+                value: assign.values.first().and_then(lossy),
+                span: assign.span,
+            })
+            .collect(),
+        nesting: found.nesting.clone(),
+        read_only,
+        category: advice::category(found),
+    }
+}

@@ -1,0 +1,238 @@
+//! Rules against the commands found: which deny, which ask, which paths they permit.
+
+use super::facts::Facts;
+use super::outcome::reason;
+use crate::analysis::Found;
+use crate::decision::{Access, Reason, ShadowHit, Verdict};
+use crate::launch::base_name;
+use crate::paths::Located;
+use crate::profile::Profile;
+use crate::readonly::PathWord;
+use crate::request::{Request, Shell};
+use crate::rules::matching::Seen;
+use crate::rules::raw::RawViews;
+use crate::rules::{Rule, Rules, Tool};
+use crate::tables::names::GLOBAL_OPTIONS;
+
+/// The rules of profile and request together.
+pub(super) struct RuleSet<'a> {
+    sets: Vec<&'a Rules>,
+    shadow: &'a Rules,
+    tool: Tool,
+}
+
+impl<'a> RuleSet<'a> {
+    pub(super) fn new(request: &Request<'a>, profile: &'a Profile) -> Self {
+        let mut sets = vec![profile.rules()];
+        sets.extend(request.extra_rules);
+        Self {
+            sets,
+            shadow: profile.shadow(),
+            tool: if request.shell == Shell::Pwsh { Tool::PowerShell } else { Tool::Bash },
+        }
+    }
+
+    pub(super) fn allow(&self) -> impl Iterator<Item = &'a Rule> {
+        self.sets.iter().flat_map(|rules| &rules.allow)
+    }
+
+    pub(super) fn denied(&self, facts: &Facts<'_>, raw: Option<&RawViews>) -> Option<Reason> {
+        let rules = self.sets.iter().flat_map(|rules| &rules.deny);
+        self.hit(rules, facts, raw, "deny_rule", "a rule denies it")
+    }
+
+    pub(super) fn asked(&self, facts: &Facts<'_>, raw: Option<&RawViews>) -> Option<Reason> {
+        let rules = self.sets.iter().flat_map(|rules| &rules.ask);
+        self.hit(rules, facts, raw, "ask_rule", "a rule asks about it")
+    }
+
+    fn hit<'r>(
+        &self,
+        rules: impl Iterator<Item = &'r Rule>,
+        facts: &Facts<'_>,
+        raw: Option<&RawViews>,
+        code: &'static str,
+        message: &str,
+    ) -> Option<Reason> {
+        for rule in rules {
+            let place = self.place(rule, facts);
+            let in_text = || {
+                let pattern = rule.words().filter(|_| rule.tool() == self.tool)?;
+                raw.filter(|raw| raw.may_hold(pattern)).map(|_| (None, None))
+            };
+            if let Some((index, span)) = place.or_else(in_text) {
+                return Some(Reason {
+                    rule: Some(rule.text().to_owned()),
+                    command_index: index,
+                    ..reason(code, message, span)
+                });
+            }
+        }
+        None
+    }
+
+    /// The command, and the part of it, that the rule may speak about.
+    fn place(&self, rule: &Rule, facts: &Facts<'_>) -> Option<(Option<usize>, Option<crate::Span>)> {
+        let commands = facts.analysis.commands.iter().zip(&facts.commands).enumerate();
+        for (index, (found, command)) in commands {
+            let span = match rule.tool() {
+                Tool::Bash if self.tool == Tool::Bash => may_match(rule, found).then_some(found.span),
+                Tool::Read | Tool::Edit => path_hit(rule, facts, found, &command.paths),
+                _ => None,
+            };
+            if span.is_some() {
+                return Some((Some(index), span));
+            }
+        }
+        None
+    }
+
+    pub(super) fn shadow_hits(&self, facts: &Facts<'_>) -> Vec<ShadowHit> {
+        let lists = [
+            (&self.shadow.deny, Verdict::Deny),
+            (&self.shadow.ask, Verdict::Ask),
+            (&self.shadow.allow, Verdict::Allow),
+        ];
+        let mut hits = Vec::new();
+        for (rules, verdict) in lists {
+            for rule in rules {
+                if let Some((command_index, _)) = self.place(rule, facts) {
+                    hits.push(ShadowHit { rule: rule.text().to_owned(), verdict, command_index });
+                }
+            }
+        }
+        hits
+    }
+
+    /// Paths outside and protected names that no allow rule names.
+    pub(super) fn paths_not_permitted(&self, facts: &Facts<'_>) -> Vec<Reason> {
+        let mut reasons: Vec<Reason> = Vec::new();
+        for (index, command) in facts.commands.iter().enumerate() {
+            for path in command.paths.iter().filter(|path| path.outside || path.protected) {
+                if self.permits(path, facts) {
+                    continue;
+                }
+                let (code, message) = if path.outside {
+                    ("path_outside", format!("`{}` is outside the workspace", path.path))
+                } else {
+                    ("protected_path", format!("`{}` is a protected name", path.path))
+                };
+                let found = Reason { command_index: Some(index), ..reason(code, message, Some(path.span)) };
+                if !reasons.contains(&found) {
+                    reasons.push(found);
+                }
+            }
+        }
+        reasons
+    }
+
+    /// Whether an allow rule names the path for what is done to it.
+    pub(super) fn permits(&self, path: &Located, facts: &Facts<'_>) -> bool {
+        path.exact && self.allow().any(|rule| names_path(rule, path, facts))
+    }
+}
+
+fn names_path(rule: &Rule, path: &Located, facts: &Facts<'_>) -> bool {
+    let fits = match rule.tool() {
+        Tool::Read => path.access == Access::Read,
+        Tool::Edit => path.access != Access::Read,
+        Tool::Bash | Tool::PowerShell => false,
+    };
+    let places = &facts.places;
+    fits && rule.path().is_some_and(|pattern| pattern.matches(&path.path, places.workspace, places.home))
+}
+
+/// A path rule that denies or asks: on the paths known, and on every word of a
+/// program whose paths are not known.
+fn path_hit(rule: &Rule, facts: &Facts<'_>, found: &Found, paths: &[Located]) -> Option<crate::Span> {
+    if let Some(path) = paths.iter().find(|path| path.exact && names_path(rule, path, facts)) {
+        return Some(path.span);
+    }
+    if !paths.is_empty() || crate::advice::knows_paths(found) {
+        return None;
+    }
+    let pattern = rule.path()?;
+    found.words.iter().skip(1).filter(|word| word.text.is_some()).find_map(|word| {
+        let located = crate::paths::locate(&PathWord::read(word), &found.directory, &facts.places);
+        let places = &facts.places;
+        located
+            .iter()
+            .any(|path| pattern.matches(&path.path, places.workspace, places.home))
+            .then_some(word.span)
+    })
+}
+
+fn seen(words: &[crate::parse::Word]) -> Vec<Seen<'_>> {
+    words
+        .iter()
+        .map(|word| match &word.text {
+            Some(text) => Seen::Known(text),
+            None if word.exactly_one => Seen::One,
+            None => Seen::Many,
+        })
+        .collect()
+}
+
+/// Whether the command as written, by its base name, or without its global options,
+/// may be one that the rule names. An unknown program is asked about elsewhere.
+fn may_match(rule: &Rule, found: &Found) -> bool {
+    let Some(pattern) = rule.words() else {
+        return false;
+    };
+    let words = seen(&found.words);
+    let Some((Seen::Known(program), rest)) = words.split_first() else {
+        return false;
+    };
+    let name = base_name(program);
+    let by_name: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(rest.iter().copied()).collect();
+    let suffixes = (1..words.len()).filter(|_| found.opaque);
+    pattern.may_match(&words)
+        || pattern.may_match(&by_name)
+        || pattern.may_match(&without_global_options(name, &by_name, false))
+        || suffixes.filter_map(|from| words.get(from..)).any(|rest| {
+            let named = rest.first().map(|first| match first {
+                Seen::Known(text) => Seen::Known(base_name(text)),
+                other => *other,
+            });
+            let known = matches!(named, Some(Seen::Known(_)));
+            let rest: Vec<Seen<'_>> = named.into_iter().chain(rest.iter().skip(1).copied()).collect();
+            known && pattern.may_match(&rest)
+        })
+}
+
+/// Whether the rule allows whatever the command's words could become.
+pub(super) fn must_match(rule: &Rule, found: &Found) -> bool {
+    let Some(pattern) = rule.words().filter(|_| rule.tool() == Tool::Bash) else {
+        return false;
+    };
+    let (Some(name), Some(_)) = (found.trusted_name(), found.words.first()) else {
+        return false;
+    };
+    let rest = found.words.get(1..).unwrap_or_default();
+    let words: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(seen(rest)).collect();
+    pattern.must_match(&words) || pattern.must_match(&without_global_options(name, &words, true))
+}
+
+/// The words without the options before the subcommand.
+fn without_global_options<'w>(name: &[u8], words: &[Seen<'w>], harmless_only: bool) -> Vec<Seen<'w>> {
+    let mut out: Vec<Seen<'w>> = words.iter().take(1).copied().collect();
+    let mut rest = words.get(1..).unwrap_or_default();
+    while let Some((Seen::Known(text), tail)) = rest.split_first() {
+        let option = GLOBAL_OPTIONS.iter().find(|option| {
+            option.program.as_bytes() == name
+                && (option.flag.as_bytes() == *text || attached(text, option.flag.as_bytes()))
+        });
+        let Some(option) = option.filter(|option| option.harmless || !harmless_only) else {
+            break;
+        };
+        let separate = option.takes_value && option.flag.as_bytes() == *text;
+        rest = if separate { tail.get(1..).unwrap_or_default() } else { tail };
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// `--git-dir=x`.
+fn attached(text: &[u8], flag: &[u8]) -> bool {
+    flag.starts_with(b"--") && text.strip_prefix(flag).is_some_and(|rest| rest.starts_with(b"="))
+}

@@ -1,0 +1,43 @@
+//! The answer of a step, before it is made a decision.
+
+use super::facts::Facts;
+use crate::decision::{Reason, Requirement, ShadowHit, Span, Verdict};
+use crate::limits;
+
+pub(super) struct Outcome {
+    pub(super) verdict: Verdict,
+    pub(super) reasons: Vec<Reason>,
+    pub(super) requires: Vec<Requirement>,
+    pub(super) shadow: Vec<ShadowHit>,
+    /// Whether the read-only proof answered: what the mode plan lets pass.
+    pub(super) by_proof: bool,
+}
+
+pub(super) fn reason(code: &'static str, message: impl Into<String>, span: Option<Span>) -> Reason {
+    Reason { code, message: message.into(), span, rule: None, command_index: None }
+}
+
+impl Outcome {
+    pub(super) fn new(verdict: Verdict, reason: Reason) -> Self {
+        Self::with(verdict, vec![reason])
+    }
+
+    pub(super) fn with(verdict: Verdict, mut reasons: Vec<Reason>) -> Self {
+        reasons.truncate(limits::MAX_REASONS);
+        Self { verdict, reasons, requires: Vec::new(), shadow: Vec::new(), by_proof: false }
+    }
+
+    pub(super) fn proven(facts: &Facts<'_>) -> Self {
+        let reason = if facts.analysis.commands.is_empty() {
+            reason("empty_command", "there is nothing to run", None)
+        } else {
+            reason("read_only", "every command is proven read-only", None)
+        };
+        Self { by_proof: true, ..Self::new(Verdict::Allow, reason) }
+    }
+
+    pub(super) fn requiring(mut self, requirement: Requirement) -> Self {
+        self.requires.push(requirement);
+        self
+    }
+}

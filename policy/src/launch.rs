@@ -1,0 +1,262 @@
+//! What a command launches: the words or the text that another program runs. It
+//! decides nothing; it only makes hidden commands visible.
+
+use crate::decision::Span;
+use crate::getopt::{self, Options, Sorted};
+use crate::parse::{Assign, Word};
+use crate::tables::launchers::{Inner, Launcher, launcher_named};
+
+/// One thing that is launched.
+#[derive(Debug)]
+pub(crate) enum Launch {
+    /// A command, with the assignments before it.
+    Command { words: Vec<Word>, assignments: Vec<Assign> },
+    /// Text for a shell; `None` where it is not known.
+    Text(Option<Vec<u8>>, Span),
+}
+
+/// What a command launches.
+#[derive(Debug, Default)]
+pub(crate) struct Launches {
+    pub(crate) launches: Vec<Launch>,
+    /// Whether the program is a launcher that is as harmless as what it runs.
+    pub(crate) safe: bool,
+    /// Whether the program may launch something that could not be made out.
+    pub(crate) opaque: bool,
+    /// A path that the launcher itself reads.
+    pub(crate) reads: Vec<Word>,
+}
+
+/// The program's name without its directory.
+pub(crate) fn base_name(program: &[u8]) -> &[u8] {
+    program.rsplit(|byte| *byte == b'/').next().unwrap_or(program)
+}
+
+/// Finds what the words launch.
+pub(crate) fn launches(words: &[Word]) -> Launches {
+    let Some((program, rest)) = words.split_first() else {
+        return Launches::default();
+    };
+    let Some(text) = program.text.as_deref() else {
+        return Launches::default();
+    };
+    match base_name(text) {
+        b"find" | b"fd" | b"fdfind" => find_exec(rest),
+        b"trap" => text_operand(rest, 0),
+        b"alias" => alias(rest),
+        b"git" => git_run(rest),
+        b"command" if looks_up(rest) => Launches::default(),
+        name => match launcher_named(name) {
+            Some(launcher) => from_launcher(launcher, rest),
+            None => Launches::default(),
+        },
+    }
+}
+
+/// `command -v` and `-V` run nothing.
+fn looks_up(rest: &[Word]) -> bool {
+    let flag = rest.first().and_then(|word| word.text.as_deref());
+    matches!(flag, Some(b"-v" | b"-V" | b"-pv" | b"-pV"))
+}
+
+fn opaque() -> Launches {
+    Launches { opaque: true, ..Launches::default() }
+}
+
+fn one(launch: Launch) -> Launches {
+    Launches { launches: vec![launch], ..Launches::default() }
+}
+
+fn from_launcher(launcher: &'static Launcher, rest: &[Word]) -> Launches {
+    let sorted = getopt::sort(
+        rest,
+        &Options {
+            short: launcher.short,
+            long: launcher.long,
+            refused: &[],
+            stop_at_operand: true,
+            digits: launcher.digits,
+        },
+    );
+    if !sorted.troubles.is_empty() {
+        return opaque();
+    }
+    let operands: Vec<Word> = sorted.operands.iter().filter_map(|index| rest.get(*index).cloned()).collect();
+    let mut found = match launcher.inner {
+        Inner::Operands => command(launcher, &operands),
+        Inner::JoinedText if launcher.name == "watch" && sorted.has("x") => command(launcher, &operands),
+        Inner::JoinedText => joined(launcher, &operands),
+        Inner::ShellText => shell_text(launcher, &sorted, &operands),
+        Inner::Xargs => xargs(&sorted, operands),
+    };
+    found.safe = launcher.safe && !found.opaque;
+    found.reads.extend(sorted.flags.into_iter().filter(|flag| flag.is_path).filter_map(|flag| flag.value));
+    found
+}
+
+/// The operands are the command, after those that the launcher keeps.
+fn command(launcher: &Launcher, operands: &[Word]) -> Launches {
+    let kept = operands.get(..launcher.skip).unwrap_or(operands);
+    if kept.iter().any(|word| !word.exactly_one) {
+        return opaque();
+    }
+    let mut rest = operands.get(launcher.skip..).unwrap_or_default();
+    let mut assignments = Vec::new();
+    while let Some((word, tail)) = rest.split_first() {
+        let text = word.text.as_deref().unwrap_or(&word.lead);
+        let Some(name) = crate::parse::assignment_name(text).filter(|_| launcher.assignments) else {
+            break;
+        };
+        assignments.push(Assign { name: name.to_vec(), values: vec![word.clone()], span: word.span });
+        rest = tail;
+    }
+    if rest.is_empty() {
+        return Launches::default();
+    }
+    one(Launch::Command { words: rest.to_vec(), assignments })
+}
+
+/// `eval a b`, `watch a b`: the words joined are parsed again.
+fn joined(launcher: &Launcher, operands: &[Word]) -> Launches {
+    let Some(first) = operands.first() else {
+        return if launcher.name == "parallel" { opaque() } else { Launches::default() };
+    };
+    let last = operands.last().unwrap_or(first);
+    let span = Span::new(first.span.start, last.span.end);
+    let mut text = Vec::new();
+    for word in operands {
+        let Some(bytes) = &word.text else {
+            return one(Launch::Text(None, span));
+        };
+        if launcher.name == "parallel" && bytes.starts_with(b":::") {
+            break;
+        }
+        text.extend_from_slice(bytes);
+        text.push(b' ');
+    }
+    let mut found = one(Launch::Text(Some(text), span));
+    found.opaque = launcher.name == "parallel";
+    found
+}
+
+fn shell_text(launcher: &Launcher, sorted: &Sorted, operands: &[Word]) -> Launches {
+    let by_flag = sorted
+        .flags
+        .iter()
+        .find(|flag| matches!(flag.name.as_str(), "c" | "command" | "run") && flag.value.is_some());
+    if let Some(value) = by_flag.and_then(|flag| flag.value.as_ref()) {
+        return one(Launch::Text(value.text.clone(), value.span));
+    }
+    if launcher.name == "su" || launcher.name == "runuser" {
+        // `su user -c text`: GNU getopt permutes.
+        return if operands.len() > 1 { opaque() } else { Launches::default() };
+    }
+    if operands.iter().any(|word| word.lead.starts_with(b"+")) {
+        return opaque();
+    }
+    match operands.first() {
+        Some(word) if sorted.has("c") => one(Launch::Text(word.text.clone(), word.span)),
+        _ => Launches::default(),
+    }
+}
+
+fn xargs(sorted: &Sorted, operands: Vec<Word>) -> Launches {
+    let replace = sorted.flags.iter().rev().find_map(|flag| match flag.name.as_str() {
+        "I" | "i" | "replace" => Some(match &flag.value {
+            Some(value) => value.text.clone().unwrap_or_default(),
+            None => b"{}".to_vec(),
+        }),
+        _ => None,
+    });
+    let mut words = operands;
+    let span = words.first().map(|word| word.span).unwrap_or_default();
+    if words.is_empty() {
+        words.push(Word::known(b"echo", span));
+    }
+    match replace {
+        Some(mark) => words.iter_mut().for_each(|word| blank(word, &mark)),
+        None => words.push(Word::unknown(false, span)),
+    }
+    one(Launch::Command { words, assignments: Vec::new() })
+}
+
+/// A word with the mark in it becomes one that is known only up to the mark.
+fn blank(word: &mut Word, mark: &[u8]) {
+    let Some(text) = &word.text else {
+        return;
+    };
+    let found = (0..text.len()).find(|at| text.get(*at..).is_some_and(|t| t.starts_with(mark)));
+    if let Some(at) = found.filter(|_| !mark.is_empty()) {
+        word.lead = text.get(..at).unwrap_or_default().to_vec();
+        word.text = None;
+    }
+}
+
+/// `find -exec ... ;`, `fd -x ...`.
+fn find_exec(rest: &[Word]) -> Launches {
+    let mut found = Launches::default();
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let text = word.text.as_deref().unwrap_or_default();
+        let runs = matches!(
+            text,
+            b"-exec" | b"-execdir" | b"-ok" | b"-okdir" | b"-x" | b"-X" | b"--exec" | b"--exec-batch"
+        );
+        if !runs {
+            continue;
+        }
+        let mut inner: Vec<Word> = Vec::new();
+        for word in words.by_ref() {
+            let plus =
+                word.text.as_deref() == Some(b"+") && inner.last().is_some_and(|last| last.text.is_none());
+            if word.text.as_deref() == Some(b";") || plus {
+                break;
+            }
+            let mut word = word.clone();
+            blank(&mut word, b"{}");
+            inner.push(word);
+        }
+        found.launches.push(Launch::Command { words: inner, assignments: Vec::new() });
+    }
+    found
+}
+
+fn text_operand(rest: &[Word], index: usize) -> Launches {
+    let mut operands = rest.iter().filter(|word| !word.lead.starts_with(b"-"));
+    match operands.nth(index) {
+        Some(word) => one(Launch::Text(word.text.clone(), word.span)),
+        None => Launches::default(),
+    }
+}
+
+fn alias(rest: &[Word]) -> Launches {
+    let mut found = Launches::default();
+    for word in rest {
+        let Some(text) = &word.text else {
+            found.opaque = true;
+            continue;
+        };
+        if let Some(at) = text.iter().position(|byte| *byte == b'=') {
+            let value = text.get(at + 1..).unwrap_or_default();
+            found.launches.push(Launch::Text(Some(value.to_vec()), word.span));
+        }
+    }
+    found
+}
+
+/// `git bisect run`, `git submodule foreach`, `git rebase --exec`.
+fn git_run(rest: &[Word]) -> Launches {
+    let texts: Vec<&[u8]> = rest.iter().map(|word| word.text.as_deref().unwrap_or_default()).collect();
+    let Some(at) =
+        texts.windows(2).position(|pair| matches!(pair, [b"bisect", b"run"] | [b"submodule", b"foreach"]))
+    else {
+        return Launches::default();
+    };
+    let inner = rest.get(at + 2..).unwrap_or_default();
+    let inner: Vec<Word> = inner.iter().skip_while(|word| word.lead.starts_with(b"-")).cloned().collect();
+    match inner.as_slice() {
+        [] => Launches::default(),
+        [single] => one(Launch::Text(single.text.clone(), single.span)),
+        _ => one(Launch::Command { words: inner, assignments: Vec::new() }),
+    }
+}

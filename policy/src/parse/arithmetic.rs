@@ -1,0 +1,139 @@
+//! Arithmetic and subscripts: bash evaluates the *values* of the names in them, and
+//! a value may hold a substitution. Only numbers, and names that the text itself
+//! sets to nothing but numbers, are understood.
+
+use tree_sitter::Node;
+
+use super::build::Builder;
+use super::tree::Word;
+
+/// Operators of `[[ ]]` that evaluate their operands as arithmetic or as a name.
+const EVALUATING: &[&[u8]] = &[b"-eq", b"-ne", b"-lt", b"-le", b"-gt", b"-ge", b"-v", b"-R"];
+
+/// Whether the word is a plain decimal number.
+pub(super) fn is_number(word: &Word) -> bool {
+    word.text.as_deref().is_some_and(is_number_text)
+}
+
+pub(super) fn is_number_text(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+impl Builder<'_> {
+    /// The text between `start` and `end` as arithmetic; a word that is one number.
+    pub(super) fn arithmetic_region(&mut self, start: usize, end: usize, node: Node<'_>) -> Word {
+        let mut word = self.loose_region_in(start, end, node);
+        let text = self.bytes(start, end);
+        let span = self.span(start, end);
+        let mut rest = text;
+        while let Some((byte, tail)) = rest.split_first() {
+            rest = tail;
+            match byte {
+                b'0'..=b'9'
+                | b' '
+                | b'\t'
+                | b'\n'
+                | b'+'
+                | b'-'
+                | b'*'
+                | b'/'
+                | b'%'
+                | b'<'
+                | b'>'
+                | b'='
+                | b'!'
+                | b'&'
+                | b'|'
+                | b'^'
+                | b'~'
+                | b'?'
+                | b':'
+                | b','
+                | b'('
+                | b')'
+                | b';' => {}
+                b'$' if tail.first().copied().is_some_and(is_name_byte) => {}
+                name if name.is_ascii_alphabetic() || *name == b'_' => {
+                    rest = self.arithmetic_name(*name, tail, span);
+                }
+                _ => {
+                    self.problem("arithmetic_evaluation", span);
+                    break;
+                }
+            }
+        }
+        word.text = None;
+        word.exactly_one = true;
+        word.lead = Vec::new();
+        word
+    }
+
+    /// A name in arithmetic: set by `=` or the like, or read.
+    fn arithmetic_name<'t>(&mut self, first: u8, tail: &'t [u8], span: crate::Span) -> &'t [u8] {
+        let length = tail.iter().take_while(|byte| is_name_byte(**byte)).count();
+        let mut name = vec![first];
+        name.extend_from_slice(tail.get(..length).unwrap_or_default());
+        let rest = tail.get(length..).unwrap_or_default();
+        let after: Vec<u8> =
+            rest.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(2).collect();
+        if after.first() == Some(&b'=') && after.get(1) != Some(&b'=') {
+            self.note_assignment(name, true);
+        } else {
+            self.arithmetic_reads.push((name, span));
+        }
+        rest
+    }
+
+    pub(super) fn note_assignment(&mut self, name: Vec<u8>, numeric: bool) {
+        let entry = self.numeric.entry(name).or_insert(true);
+        *entry &= numeric;
+    }
+
+    /// Every name read must have been set, and only ever to numbers.
+    pub(super) fn check_arithmetic_reads(&mut self) {
+        for (name, span) in std::mem::take(&mut self.arithmetic_reads) {
+            if self.numeric.get(&name) != Some(&true) {
+                self.problem("arithmetic_evaluation", span);
+            }
+        }
+    }
+
+    /// A subscript: a number, `@` or `*`.
+    pub(super) fn check_subscript(&mut self, text: &[u8], span: crate::Span) {
+        if !(is_number_text(text) || text == b"@" || text == b"*") {
+            self.problem("arithmetic_evaluation", span);
+        }
+    }
+
+    /// An operator of `[[ ]]` with the words beside it.
+    pub(super) fn test_operator(
+        &mut self,
+        operator: Node<'_>,
+        before: Option<Node<'_>>,
+        after: Option<Node<'_>>,
+    ) {
+        let text = self.slice(operator);
+        if !EVALUATING.contains(&text) {
+            return;
+        }
+        let unary = matches!(text, b"-v" | b"-R");
+        let operands = [before.filter(|_| !unary), after];
+        for operand in operands.into_iter().flatten() {
+            let value = self.slice(operand);
+            let name = value.strip_prefix(b"$").unwrap_or(value);
+            let plain_name = !name.is_empty() && name.iter().all(|byte| is_name_byte(*byte));
+            let span = self.span_of(operand);
+            if is_number_text(value) || matches!(value, b"$#" | b"$?") || (unary && plain_name) {
+            } else if plain_name {
+                self.arithmetic_reads.push((name.to_vec(), span));
+            } else {
+                self.problem("arithmetic_evaluation", span);
+            }
+        }
+    }
+}

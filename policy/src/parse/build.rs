@@ -1,0 +1,246 @@
+//! The builder: walks the grammar's tree with every node kind listed, and checks
+//! that the bytes between nodes are blanks. An unlisted kind is a problem, but what
+//! is below it is still searched, so that deny rules see it.
+
+use std::collections::HashMap;
+
+use tree_sitter::Node;
+
+use super::Surroundings;
+use super::source::Source;
+use super::tree::{Join, Problem, Script, Statement};
+use crate::decision::Span;
+use crate::limits;
+
+pub(super) struct Builder<'a> {
+    source: &'a Source,
+    pub(super) surroundings: Surroundings<'a>,
+    problems: Vec<Problem>,
+    depth: usize,
+    /// Variables assigned in the text, and whether always to a plain number.
+    pub(super) numeric: HashMap<Vec<u8>, bool>,
+    /// Variables that arithmetic reads, and where.
+    pub(super) arithmetic_reads: Vec<(Vec<u8>, Span)>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(source: &'a Source, surroundings: Surroundings<'a>) -> Self {
+        Self {
+            source,
+            surroundings,
+            problems: Vec::new(),
+            depth: 0,
+            numeric: HashMap::new(),
+            arithmetic_reads: Vec::new(),
+        }
+    }
+
+    pub(super) fn script(mut self, root: Node<'_>) -> Script {
+        let children = self.children(root);
+        self.check_gaps(0, self.source.text().len(), &children);
+        let statements = self.statements(&children);
+        self.check_arithmetic_reads();
+        let complete = self.problems.is_empty();
+        Script { statements, complete, problems: self.problems }
+    }
+
+    pub(super) fn children<'t>(&self, node: Node<'t>) -> Vec<Node<'t>> {
+        let mut cursor = node.walk();
+        node.children(&mut cursor).collect()
+    }
+
+    pub(super) fn slice(&self, node: Node<'_>) -> &'a [u8] {
+        self.source.slice(node.start_byte(), node.end_byte())
+    }
+
+    pub(super) fn bytes(&self, start: usize, end: usize) -> &'a [u8] {
+        self.source.slice(start, end)
+    }
+
+    pub(super) fn text_from(&self, start: usize) -> &'a [u8] {
+        self.source.text().get(start..).unwrap_or_default()
+    }
+
+    /// Offset of the line after the one that holds `at`.
+    pub(super) fn line_after(&self, at: usize) -> usize {
+        let rest = self.text_from(at);
+        let length = rest.iter().position(|byte| *byte == b'\n');
+        at + length.map_or(rest.len(), |length| length + 1)
+    }
+
+    pub(super) fn span(&self, start: usize, end: usize) -> Span {
+        self.source.span(start, end)
+    }
+
+    pub(super) fn span_of(&self, node: Node<'_>) -> Span {
+        self.source.span(node.start_byte(), node.end_byte())
+    }
+
+    pub(super) fn problem(&mut self, code: &'static str, span: Span) {
+        if self.problems.len() < limits::MAX_REASONS {
+            self.problems.push(Problem { code, span });
+        }
+    }
+
+    pub(super) fn problem_at_original(&mut self, code: &'static str, at: usize) {
+        self.problem(code, self.source.original(at));
+    }
+
+    pub(super) fn incomplete(&mut self, node: Node<'_>) {
+        self.problem("parse_incomplete", self.span_of(node));
+    }
+
+    pub(super) fn number(&self, node: Node<'_>) -> Option<u32> {
+        std::str::from_utf8(self.slice(node)).ok()?.parse().ok()
+    }
+
+    /// Between `start`, the children and `end` only blanks may stand.
+    pub(super) fn check_gaps(&mut self, start: usize, end: usize, children: &[Node<'_>]) {
+        let mut at = start;
+        for child in children {
+            self.check_gap(at, child.start_byte());
+            at = at.max(child.end_byte());
+        }
+        self.check_gap(at, end);
+    }
+
+    fn check_gap(&mut self, start: usize, end: usize) {
+        let gap = self.bytes(start, end);
+        let Some(at) = gap.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\n')) else {
+            return;
+        };
+        let code = match gap.get(at) {
+            Some(b'\r') => "carriage_return",
+            Some(byte) if byte.is_ascii_control() => "control_characters",
+            Some(byte) if *byte >= 0x80 => "unicode_whitespace",
+            _ => "parse_incomplete",
+        };
+        self.problem(code, self.span(start + at, end));
+    }
+
+    /// Statements with the separators between them.
+    pub(super) fn statements(&mut self, children: &[Node<'_>]) -> Vec<Statement> {
+        let mut out = Vec::new();
+        for child in children {
+            match child.kind() {
+                ";" | "&" | "\n" | ";;" | ";&" | ";;&" if !child.is_missing() => {}
+                _ => out.extend(self.statement(*child)),
+            }
+        }
+        out
+    }
+
+    /// One statement; `None` for a comment or something that is none.
+    pub(super) fn statement(&mut self, node: Node<'_>) -> Option<Statement> {
+        if self.depth >= limits::MAX_TREE_DEPTH {
+            self.problem("too_deep", self.span_of(node));
+            return None;
+        }
+        self.depth += 1;
+        let statement = self.statement_inner(node);
+        self.depth -= 1;
+        statement
+    }
+
+    fn statement_inner(&mut self, node: Node<'_>) -> Option<Statement> {
+        if node.is_missing() {
+            self.incomplete(node);
+            return None;
+        }
+        let statement = match node.kind() {
+            "command" | "variable_assignment" | "variable_assignments" => self.simple(node),
+            "declaration_command" | "unset_command" => self.declaration(node),
+            "test_command" => self.test_command(node),
+            "redirected_statement" => self.redirected(node),
+            "list" => self.list(node),
+            "pipeline" => self.pipeline(node),
+            "negated_command" => self.negated(node),
+            "subshell"
+            | "compound_statement"
+            | "if_statement"
+            | "while_statement"
+            | "for_statement"
+            | "c_style_for_statement"
+            | "case_statement" => self.compound(node),
+            "function_definition" => self.function(node),
+            "comment" => {
+                self.comment(node);
+                return None;
+            }
+            _ => self.unlisted(node),
+        };
+        Some(statement)
+    }
+
+    /// A node that is not on the list: a problem, and a place to search.
+    pub(super) fn unlisted(&mut self, node: Node<'_>) -> Statement {
+        self.incomplete(node);
+        let mut found = Vec::new();
+        for child in self.children(node).into_iter().filter(Node::is_named) {
+            if !self.is_word(child) || child.kind().ends_with("_substitution") {
+                found.extend(self.statement(child));
+            }
+        }
+        Statement::List(found.into_iter().map(|s| (Join::Any, s)).collect())
+    }
+
+    fn comment(&mut self, node: Node<'_>) {
+        let text = self.slice(node);
+        let before = self.bytes(node.start_byte().saturating_sub(1), node.start_byte());
+        let glued = before
+            .first()
+            .is_some_and(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')'));
+        if !text.starts_with(b"#") || text.contains(&b'\n') || glued {
+            self.incomplete(node);
+        }
+        if text.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'`')) {
+            self.problem("comment_quote_desync", self.span_of(node));
+        }
+    }
+
+    fn list(&mut self, node: Node<'_>) -> Statement {
+        let mut items = Vec::new();
+        self.list_items(node, Join::Any, &mut items);
+        Statement::List(items)
+    }
+
+    /// Lists nest to the left in the grammar: they are made flat.
+    fn list_items(&mut self, node: Node<'_>, first: Join, items: &mut Vec<(Join, Statement)>) {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let mut join = first;
+        for child in children {
+            match child.kind() {
+                "&&" => join = Join::And,
+                "||" | ";" | "&" | "\n" => join = Join::Any,
+                "list" if self.depth < limits::MAX_TREE_DEPTH => {
+                    self.depth += 1;
+                    self.list_items(child, join, items);
+                    self.depth -= 1;
+                }
+                _ => items.extend(self.statement(child).map(|s| (join, s))),
+            }
+        }
+    }
+
+    fn pipeline(&mut self, node: Node<'_>) -> Statement {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let mut parts = Vec::new();
+        for child in children {
+            match child.kind() {
+                "|" | "|&" => {}
+                _ => parts.extend(self.statement(child)),
+            }
+        }
+        Statement::Pipeline(parts)
+    }
+
+    fn negated(&mut self, node: Node<'_>) -> Statement {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let inner: Vec<_> = children.into_iter().filter(|c| c.kind() != "!").collect();
+        let statements = self.statements(&inner);
+        Statement::List(statements.into_iter().map(|s| (Join::Any, s)).collect())
+    }
+}

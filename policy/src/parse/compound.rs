@@ -1,0 +1,229 @@
+//! Statements with keywords and brackets: groups, subshells, conditions, loops,
+//! functions, `[[ ]]`, and redirects of all of these.
+
+use tree_sitter::Node;
+
+use super::build::Builder;
+use super::heredoc::HeredocParts;
+use super::tree::{Join, Nested, Redir, Statement, Word};
+use crate::decision::Nesting;
+
+/// Keywords and signs that hold a compound together.
+const FRAME: &[&str] = &[
+    "(", ")", "{", "}", "if", "then", "fi", "elif", "else", "while", "until", "for", "select", "in", "do",
+    "done", "case", "esac", ";", "&", ";;", ";&", ";;&", "\n", "|",
+];
+
+impl Builder<'_> {
+    pub(super) fn compound(&mut self, node: Node<'_>) -> Statement {
+        let kind = match node.kind() {
+            "subshell" => Nesting::Subshell,
+            "compound_statement" => Nesting::Group,
+            _ => Nesting::Compound,
+        };
+        let mut nested = Nested {
+            kind,
+            body: Vec::new(),
+            words: Vec::new(),
+            redirects: Vec::new(),
+            binds: None,
+            span: self.span_of(node),
+        };
+        self.compound_parts(node, &mut nested);
+        if let Some(name) = nested.binds.clone() {
+            self.bind(name, &nested.words);
+        }
+        Statement::Nested(nested)
+    }
+
+    fn compound_parts(&mut self, node: Node<'_>, nested: &mut Nested) {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        if children.iter().any(|child| child.kind() == "((") {
+            self.arithmetic_frame(node, &children, nested);
+            return;
+        }
+        let mut words: Vec<Node<'_>> = Vec::new();
+        for child in children {
+            match child.kind() {
+                _ if child.is_missing() => self.incomplete(child),
+                "variable_name" if node.kind() == "for_statement" => {
+                    nested.binds = Some(self.slice(child).to_vec());
+                }
+                "do_group" | "elif_clause" | "else_clause" | "case_item" => {
+                    self.compound_parts(child, nested);
+                }
+                kind if FRAME.contains(&kind) => {}
+                _ if self.is_word(child) => words.push(child),
+                _ => nested.body.extend(self.statement(child)),
+            }
+        }
+        self.words_of(&words, &mut nested.words);
+    }
+
+    /// `(( ... ))` and `for (( ... ))`.
+    fn arithmetic_frame(&mut self, node: Node<'_>, children: &[Node<'_>], nested: &mut Nested) {
+        let open = children.iter().find(|child| child.kind() == "((");
+        let close = children.iter().find(|child| child.kind() == "))");
+        let (Some(open), Some(close)) = (open, close) else {
+            self.incomplete(node);
+            return;
+        };
+        let word = self.arithmetic_region(open.end_byte(), close.start_byte(), node);
+        nested.words.push(word);
+        for child in children {
+            match child.kind() {
+                "do_group" | "compound_statement" => self.compound_parts(*child, nested),
+                _ => {}
+            }
+        }
+    }
+
+    /// A loop's variable is a number where every word is one.
+    fn bind(&mut self, name: Vec<u8>, words: &[Word]) {
+        let numeric = !words.is_empty() && words.iter().all(super::arithmetic::is_number);
+        self.note_assignment(name, numeric);
+    }
+
+    pub(super) fn function(&mut self, node: Node<'_>) -> Statement {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let mut name = Vec::new();
+        let mut body = Vec::new();
+        let mut redirects = Vec::new();
+        let mut words = Vec::new();
+        for child in children {
+            match child.kind() {
+                "function" | "(" | ")" => {}
+                "word" if name.is_empty() => name = self.slice(child).to_vec(),
+                "file_redirect" | "herestring_redirect" => {
+                    self.redirect(child, &mut redirects, &mut words);
+                }
+                _ => body.extend(self.statement(child)),
+            }
+        }
+        if !words.is_empty() || name.is_empty() {
+            self.incomplete(node);
+        }
+        if let Some(Statement::Nested(last)) = body.last_mut() {
+            last.redirects.append(&mut redirects);
+        } else if !redirects.is_empty() {
+            self.incomplete(node);
+        }
+        Statement::Function { name, body, span: self.span_of(node) }
+    }
+
+    pub(super) fn redirected(&mut self, node: Node<'_>) -> Statement {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let mut body = None;
+        let mut parts = HeredocParts::default();
+        for child in children {
+            match child.kind() {
+                "file_redirect" | "herestring_redirect" => {
+                    self.redirect(child, &mut parts.redirects, &mut parts.words);
+                }
+                "heredoc_redirect" => self.heredoc(child, &mut parts),
+                _ if body.is_none() => body = self.statement(child),
+                _ => self.incomplete(child),
+            }
+        }
+        let mut body = body.unwrap_or_else(|| {
+            Statement::Simple(super::Simple { span: self.span_of(node), ..super::Simple::default() })
+        });
+        if !attach(&mut body, parts.redirects, parts.words) {
+            self.incomplete(node);
+        }
+        if !parts.piped.is_empty() {
+            parts.piped.insert(0, body);
+            body = Statement::Pipeline(parts.piped);
+        }
+        if parts.then.is_empty() {
+            return body;
+        }
+        // Whether `&&` or `||` joins them does not matter: the looser is assumed.
+        let rest = parts.then.into_iter().map(|s| (Join::Any, s));
+        Statement::List(std::iter::once((Join::Any, body)).chain(rest).collect())
+    }
+
+    /// `[ ... ]` is a command with words; `[[ ... ]]` is a keyword that runs nothing
+    /// but the substitutions in its words.
+    pub(super) fn test_command(&mut self, node: Node<'_>) -> Statement {
+        let mut leaves = Vec::new();
+        self.leaves(node, &mut leaves);
+        self.check_gaps(node.start_byte(), node.end_byte(), &leaves);
+        let double = leaves.first().is_some_and(|leaf| leaf.kind() == "[[");
+        if double {
+            return self.double_brackets(node, &leaves);
+        }
+        if leaves.first().is_none_or(|leaf| leaf.kind() != "[") {
+            self.incomplete(node);
+        }
+        let mut words = Vec::new();
+        self.words_of(&leaves, &mut words);
+        Statement::Simple(super::Simple { words, span: self.span_of(node), ..super::Simple::default() })
+    }
+
+    fn leaves<'t>(&self, node: Node<'t>, out: &mut Vec<Node<'t>>) {
+        for child in self.children(node) {
+            if self.is_word(child) || child.child_count() == 0 {
+                out.push(child);
+            } else {
+                self.leaves(child, out);
+            }
+        }
+    }
+
+    fn double_brackets(&mut self, node: Node<'_>, leaves: &[Node<'_>]) -> Statement {
+        let mut words = Vec::new();
+        for (index, leaf) in leaves.iter().enumerate() {
+            if leaf.is_missing() || leaf.is_error() {
+                self.incomplete(*leaf);
+            }
+            match leaf.kind() {
+                "[[" | "]]" | "(" | ")" | "&&" | "||" | "!" | "<" | ">" | "=~" | "==" | "=" | "!=" => {}
+                "test_operator" => {
+                    let before = index.checked_sub(1).and_then(|i| leaves.get(i));
+                    self.test_operator(*leaf, before.copied(), leaves.get(index + 1).copied());
+                }
+                "regex" | "extglob_pattern" => words.push(self.loose_region(*leaf)),
+                _ if self.is_word(*leaf) => self.words_of(&[*leaf], &mut words),
+                _ => self.incomplete(*leaf),
+            }
+        }
+        Statement::Nested(Nested {
+            kind: Nesting::Compound,
+            body: Vec::new(),
+            words,
+            redirects: Vec::new(),
+            binds: None,
+            span: self.span_of(node),
+        })
+    }
+}
+
+/// Gives redirects, and words that the grammar took for their targets, to the last
+/// command of the statement: that is what they stand behind.
+fn attach(statement: &mut Statement, mut redirects: Vec<Redir>, mut words: Vec<Word>) -> bool {
+    match statement {
+        Statement::Simple(simple) => {
+            simple.redirects.append(&mut redirects);
+            simple.words.append(&mut words);
+            simple.words.sort_by_key(|word| word.span);
+            true
+        }
+        Statement::List(items) => match items.last_mut() {
+            Some((_, last)) => attach(last, redirects, words),
+            None => false,
+        },
+        Statement::Pipeline(parts) => match parts.last_mut() {
+            Some(last) => attach(last, redirects, words),
+            None => false,
+        },
+        Statement::Nested(nested) => {
+            nested.redirects.append(&mut redirects);
+            words.is_empty()
+        }
+        Statement::Function { .. } => false,
+    }
+}

@@ -1,0 +1,105 @@
+//! `${...}`: what it reads, what it runs, and which forms are not understood.
+
+use tree_sitter::Node;
+
+use super::build::Builder;
+use super::tree::Word;
+use super::word::Mode;
+
+impl Builder<'_> {
+    /// Reads an expansion node: what it brings, and whether it may be several words
+    /// even inside quotes. The word's text is set where it is HOME.
+    pub(super) fn expansion(&mut self, node: Node<'_>, quoted: bool) -> (Word, bool) {
+        let text = self.slice(node);
+        let span = self.span_of(node);
+        let mut word = Word { span, ..Word::default() };
+        let inner = text.strip_prefix(b"${").and_then(|rest| rest.strip_suffix(b"}"));
+        let Some(inner) = inner.filter(|inner| !inner.is_empty()) else {
+            self.incomplete(node);
+            return (word, true);
+        };
+        if inner.starts_with(b"!") {
+            // The value names the variable, and may hold a subscript.
+            self.problem("arithmetic_evaluation", span);
+            return (word, true);
+        }
+        let (length, body) = match inner.strip_prefix(b"#") {
+            Some(rest) if !rest.is_empty() => (true, rest),
+            _ => (false, inner),
+        };
+        let name_length = name_length(body);
+        let (name, mut rest) = body.split_at(name_length.min(body.len()));
+        word.variables.push(name.to_vec());
+        let mut many = matches!(name, b"@" | b"*");
+        if name.is_empty() {
+            self.incomplete(node);
+            return (word, true);
+        }
+        if let Some(after) = rest.strip_prefix(b"[") {
+            let end = after.iter().position(|byte| *byte == b']').unwrap_or(after.len());
+            let (subscript, tail) = after.split_at(end);
+            self.check_subscript(subscript, span);
+            many |= matches!(subscript, b"@" | b"*");
+            rest = tail.strip_prefix(b"]").unwrap_or(tail);
+        }
+        if rest.is_empty() {
+            if name == b"HOME" && !length && !self.numeric.contains_key(name) {
+                word.text = Some(Vec::new());
+            }
+            return (word, many && !length);
+        }
+        if length {
+            self.incomplete(node);
+        }
+        let from = node.end_byte() - 1 - rest.len();
+        self.operator(node, &mut word, rest, from, quoted);
+        (word, many)
+    }
+
+    fn operator(&mut self, node: Node<'_>, word: &mut Word, rest: &[u8], from: usize, quoted: bool) {
+        let span = self.span_of(node);
+        match rest {
+            [b'@', b'P'] => self.problem("prompt_expansion", span),
+            [b'@', b'Q' | b'E' | b'A' | b'a' | b'U' | b'u' | b'L' | b'K' | b'k'] => {}
+            [b':', b'=', ..] | [b'=', ..] => {
+                let name = word.variables.first().cloned().unwrap_or_default();
+                self.note_assignment(name, false);
+                word.hazards.push(self.hazard("command_substitution", node.start_byte(), node.end_byte()));
+                self.operand(node, word, from, quoted);
+            }
+            [b':', b'-' | b'+' | b'?', ..] | [b'-' | b'+' | b'?', ..] => {
+                self.operand(node, word, from, quoted);
+            }
+            [b'#' | b'%' | b'/' | b'^' | b',', ..] => self.operand(node, word, from, quoted),
+            [b':', offsets @ ..] => {
+                let plain = |b: &u8| b.is_ascii_digit() || matches!(b, b':' | b' ' | b'-');
+                if !offsets.iter().all(plain) {
+                    self.problem("arithmetic_evaluation", span);
+                    self.operand(node, word, from, quoted);
+                }
+            }
+            _ => self.incomplete(node),
+        }
+    }
+
+    /// What stands behind the operator: searched for substitutions.
+    fn operand(&mut self, node: Node<'_>, word: &mut Word, from: usize, quoted: bool) {
+        let mode = if quoted { Mode::Quoted } else { Mode::Loose };
+        let children = self.children(node);
+        let mut words = Vec::new();
+        self.region(from, node.end_byte() - 1, &children, mode, &mut words);
+        for found in words {
+            word.variables.extend(found.variables);
+            word.hazards.extend(found.hazards);
+            word.substitutions.extend(found.substitutions);
+        }
+    }
+}
+
+fn name_length(body: &[u8]) -> usize {
+    match body.first() {
+        Some(b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!') => 1,
+        Some(byte) if byte.is_ascii_digit() => body.iter().take_while(|b| b.is_ascii_digit()).count(),
+        _ => body.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count(),
+    }
+}

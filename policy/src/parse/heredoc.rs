@@ -1,0 +1,132 @@
+//! Heredocs: delimiters and where bodies end, read from the bytes, because the
+//! grammar loses what follows on their line and some of what is in them.
+
+use tree_sitter::Node;
+
+use super::build::Builder;
+use super::tree::{Redir, RedirOp, Statement, Word};
+
+/// Reads the delimiter word after `<<`: its text, whether it was quoted, and how
+/// many bytes it took with the blanks before it.
+pub(super) fn delimiter(text: &[u8]) -> (Vec<u8>, bool, usize) {
+    let blanks = text.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let mut out = Vec::new();
+    let mut quoted = false;
+    let mut at = blanks;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')' => break,
+            b'\\' => {
+                quoted = true;
+                out.extend(text.get(at + 1));
+                at += 1;
+            }
+            b'\'' | b'"' => {
+                quoted = true;
+                let body = text.get(at + 1..).unwrap_or_default();
+                let length = body.iter().position(|b| *b == byte).unwrap_or(body.len());
+                out.extend_from_slice(body.get(..length).unwrap_or_default());
+                at += length + 1;
+            }
+            other => out.push(other),
+        }
+        at += 1;
+    }
+    (out, quoted, at.min(text.len()))
+}
+
+/// Where the body ends: its length, and the length of the line that ends it.
+pub(super) fn find_end(body: &[u8], delimiter: &[u8], strip_tabs: bool) -> Option<(usize, usize)> {
+    let mut at = 0;
+    for line in body.split(|byte| *byte == b'\n') {
+        let tabs = if strip_tabs { line.iter().take_while(|b| **b == b'\t').count() } else { 0 };
+        if line.get(tabs..) == Some(delimiter) {
+            return Some((at, line.len()));
+        }
+        at += line.len() + 1;
+    }
+    None
+}
+
+/// What a heredoc brought: its redirects, words of its command, what follows it.
+#[derive(Default)]
+pub(super) struct HeredocParts {
+    pub(super) redirects: Vec<Redir>,
+    pub(super) words: Vec<Word>,
+    pub(super) piped: Vec<Statement>,
+    pub(super) then: Vec<Statement>,
+}
+
+impl Builder<'_> {
+    /// A `heredoc_redirect` node.
+    pub(super) fn heredoc(&mut self, node: Node<'_>, parts: &mut HeredocParts) {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let mut descriptor = None;
+        let mut strip_tabs = false;
+        let mut start = None;
+        for child in children {
+            match child.kind() {
+                "<<" => {}
+                "<<-" => strip_tabs = true,
+                "file_descriptor" => descriptor = self.number(child),
+                "heredoc_start" => start = Some(child),
+                "file_redirect" | "herestring_redirect" => {
+                    self.redirect(child, &mut parts.redirects, &mut parts.words);
+                }
+                "pipeline" => self.piped_parts(child, &mut parts.piped),
+                "&&" | "||" => {}
+                "heredoc_body" => {
+                    let word = self.heredoc_body(start, child, strip_tabs);
+                    let span = self.span_of(child);
+                    parts.redirects.push(Redir {
+                        op: RedirOp::Heredoc,
+                        text: "<<",
+                        descriptor,
+                        target: Some(word),
+                        span,
+                    });
+                }
+                "heredoc_end" => {}
+                _ if self.is_word(child) => self.words_of(&[child], &mut parts.words),
+                _ if child.is_named() => parts.then.extend(self.statement(child)),
+                _ => self.incomplete(child),
+            }
+        }
+    }
+
+    /// In a heredoc's line the pipeline node holds only what is behind the bar.
+    fn piped_parts(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        for child in children {
+            match child.kind() {
+                "|" | "|&" => {}
+                _ => out.extend(self.statement(child)),
+            }
+        }
+    }
+
+    fn heredoc_body(&mut self, start: Option<Node<'_>>, body: Node<'_>, strip_tabs: bool) -> Word {
+        let Some(start) = start else {
+            self.incomplete(body);
+            return Word::unknown(true, self.span_of(body));
+        };
+        let (name, quoted, _) = delimiter(self.slice(start));
+        let from = self.line_after(start.end_byte());
+        let rest = self.text_from(from);
+        let Some((length, _)) = find_end(rest, &name, strip_tabs) else {
+            self.incomplete(body);
+            return Word::unknown(true, self.span_of(body));
+        };
+        let agrees = body.start_byte() >= from && body.end_byte() <= from + length;
+        let parent_end = body.parent().map_or(0, |parent| parent.end_byte());
+        if !agrees || parent_end < from + length {
+            self.incomplete(body);
+        }
+        if quoted {
+            return Word::known(rest.get(..length).unwrap_or_default(), self.span_of(body));
+        }
+        self.quoted_region(from, from + length, body)
+    }
+}

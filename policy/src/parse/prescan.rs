@@ -1,0 +1,238 @@
+//! One pass over the bytes before anything is parsed, in linear time: sizes and
+//! nesting that the grammar cannot take, open quotes, line continuations. It only
+//! guards and cleans; it finds no commands.
+
+use crate::limits;
+
+/// What the pass found.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Set where the text must not be parsed.
+    pub(super) refusal: Option<&'static str>,
+    /// Offsets of the backslashes of line continuations.
+    pub(super) continuations: Vec<usize>,
+    /// Problems and where they are.
+    pub(super) problems: Vec<(&'static str, usize)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Context {
+    Parenthesis,
+    Arithmetic,
+    Brace { in_quotes: bool },
+    Quotes,
+    Backtick,
+}
+
+#[derive(Default)]
+struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+    stack: Vec<Context>,
+    deepest: usize,
+    /// Depth of `{` and `[` outside quotes, which the grammar nests too.
+    brackets: usize,
+    old_arithmetic: usize,
+    heredocs: usize,
+    pending: Vec<Heredoc>,
+    word_start: bool,
+    scan: Scan,
+}
+
+struct Heredoc {
+    delimiter: Vec<u8>,
+    strip_tabs: bool,
+}
+
+pub(super) fn scan(text: &[u8]) -> Scan {
+    if text.len() > limits::MAX_PARSED_BYTES {
+        return Scan { refusal: Some("too_long_to_parse"), ..Scan::default() };
+    }
+    let mut scanner = Scanner { text, word_start: true, ..Scanner::default() };
+    while scanner.at < text.len() && scanner.scan.refusal.is_none() {
+        scanner.step();
+    }
+    scanner.finish()
+}
+
+impl Scanner<'_> {
+    fn peek(&self, ahead: usize) -> u8 {
+        self.text.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn push(&mut self, context: Context, length: usize) {
+        self.stack.push(context);
+        self.at += length;
+        self.deepest = self.deepest.max(self.stack.len() + self.brackets);
+        if self.deepest > limits::MAX_NESTING {
+            self.scan.refusal = Some("too_deep");
+        }
+    }
+
+    fn pop(&mut self) {
+        self.stack.pop();
+        self.at += 1;
+    }
+
+    fn step(&mut self) {
+        let byte = self.peek(0);
+        let starts_word = std::mem::replace(
+            &mut self.word_start,
+            matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'<' | b'>'),
+        );
+        let quoted = self.stack.last() == Some(&Context::Quotes);
+        match byte {
+            b'\\' => self.backslash(),
+            b'$' => self.dollar(quoted),
+            b'`' if self.stack.last() == Some(&Context::Backtick) => self.pop(),
+            b'`' => {
+                self.word_start = true;
+                self.push(Context::Backtick, 1);
+            }
+            b'"' if quoted => self.pop(),
+            b'"' => self.push(Context::Quotes, 1),
+            _ if quoted => self.at += 1,
+            b'\'' if self.quotes_are_literal() => self.at += 1,
+            b'\'' => self.single_quotes(),
+            b'#' if starts_word && self.comments_allowed() => self.comment(),
+            b'<' if self.peek(1) == b'<' => self.double_less(),
+            b'\n' => self.line_end(),
+            _ => self.bracket(byte),
+        }
+    }
+
+    fn bracket(&mut self, byte: u8) {
+        let top = self.stack.last().copied();
+        match byte {
+            b'(' if self.peek(1) == b'(' => self.push(Context::Arithmetic, 2),
+            b'(' => self.push(Context::Parenthesis, 1),
+            b')' if top == Some(Context::Arithmetic) => {
+                let length = if self.peek(1) == b')' { 2 } else { 1 };
+                self.stack.pop();
+                self.at += length;
+            }
+            b')' if top == Some(Context::Parenthesis) => self.pop(),
+            b'}' if matches!(top, Some(Context::Brace { .. })) => self.pop(),
+            b'{' | b'[' => {
+                self.brackets += 1;
+                self.at += 1;
+                if self.stack.len() + self.brackets > limits::MAX_NESTING {
+                    self.scan.refusal = Some("too_deep");
+                }
+            }
+            b'}' | b']' => {
+                self.brackets = self.brackets.saturating_sub(1);
+                self.at += 1;
+            }
+            _ => self.at += 1,
+        }
+    }
+
+    fn backslash(&mut self) {
+        if self.peek(1) == b'\n' {
+            self.scan.continuations.push(self.at);
+            self.word_start = true;
+        }
+        self.at += 2;
+    }
+
+    fn dollar(&mut self, quoted: bool) {
+        match (self.peek(1), self.peek(2)) {
+            (b'(', b'(') => self.push(Context::Arithmetic, 3),
+            (b'(', _) => {
+                self.word_start = true;
+                self.push(Context::Parenthesis, 2);
+            }
+            (b'{', _) => self.push(Context::Brace { in_quotes: quoted }, 2),
+            (b'[', _) => {
+                self.old_arithmetic += 1;
+                if self.old_arithmetic > limits::MAX_OLD_ARITHMETIC {
+                    self.scan.refusal = Some("too_much_arithmetic");
+                }
+                self.at += 2;
+            }
+            (b'\'', _) if !quoted && !self.quotes_are_literal() => {
+                let body = self.text.get(self.at + 2..).unwrap_or_default();
+                let (_, used) = super::ansi_c(body);
+                if body.get(used.wrapping_sub(1)) != Some(&b'\'') {
+                    self.scan.problems.push(("incomplete_command", self.at));
+                }
+                self.at += 2 + used;
+            }
+            _ => self.at += 1,
+        }
+    }
+
+    /// Inside `"${x:-'...'}"` a single quote is an ordinary character.
+    fn quotes_are_literal(&self) -> bool {
+        self.stack.last() == Some(&Context::Brace { in_quotes: true })
+    }
+
+    fn comments_allowed(&self) -> bool {
+        matches!(self.stack.last(), None | Some(Context::Parenthesis | Context::Backtick))
+    }
+
+    fn single_quotes(&mut self) {
+        let body = self.text.get(self.at + 1..).unwrap_or_default();
+        match body.iter().position(|byte| *byte == b'\'') {
+            Some(length) => self.at += length + 2,
+            None => {
+                self.scan.problems.push(("incomplete_command", self.at));
+                self.at = self.text.len();
+            }
+        }
+    }
+
+    fn comment(&mut self) {
+        while self.at < self.text.len() && self.peek(0) != b'\n' {
+            self.at += 1;
+        }
+    }
+
+    fn double_less(&mut self) {
+        if self.peek(2) == b'<' {
+            self.at += 3;
+            return;
+        }
+        self.at += 2;
+        if self.stack.contains(&Context::Arithmetic) {
+            return;
+        }
+        self.heredocs += 1;
+        if self.heredocs > limits::MAX_HEREDOCS {
+            self.scan.refusal = Some("too_many_heredocs");
+        }
+        let strip_tabs = self.peek(0) == b'-';
+        let from = self.at + usize::from(strip_tabs);
+        let (delimiter, _, used) = super::heredoc::delimiter(self.text.get(from..).unwrap_or_default());
+        self.pending.push(Heredoc { delimiter, strip_tabs });
+        self.at = from + used;
+    }
+
+    fn line_end(&mut self) {
+        self.at += 1;
+        for heredoc in std::mem::take(&mut self.pending) {
+            let body = self.text.get(self.at..).unwrap_or_default();
+            match super::heredoc::find_end(body, &heredoc.delimiter, heredoc.strip_tabs) {
+                Some((length, line)) => {
+                    if body.get(..length).unwrap_or_default().windows(2).any(|w| w == b"\\\n") {
+                        self.scan.problems.push(("parse_incomplete", self.at));
+                    }
+                    self.at += length + line;
+                }
+                None => {
+                    self.scan.problems.push(("incomplete_command", self.at.saturating_sub(1)));
+                    self.at = self.text.len();
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> Scan {
+        if !self.pending.is_empty() || self.stack.contains(&Context::Quotes) {
+            let end = self.text.len().saturating_sub(1);
+            self.scan.problems.push(("incomplete_command", end));
+        }
+        self.scan
+    }
+}

@@ -1,0 +1,283 @@
+//! Simple commands: words, assignments and redirects, in the order bash sees them.
+
+use tree_sitter::Node;
+
+use super::build::Builder;
+use super::tree::{Assign, Redir, RedirOp, Simple, Statement, Word};
+use super::word::Mode;
+
+/// Words that are not commands where a command stands, which the grammar takes for
+/// one when something before them confused it.
+const RESERVED: &[&[u8]] = &[
+    b"{",
+    b"}",
+    b"!",
+    b"if",
+    b"then",
+    b"else",
+    b"elif",
+    b"fi",
+    b"do",
+    b"done",
+    b"case",
+    b"esac",
+    b"for",
+    b"select",
+    b"while",
+    b"until",
+    b"function",
+    b"in",
+    b"[[",
+    b"]]",
+    b"((",
+    b"coproc",
+];
+
+/// Builtins that set the variables they are given.
+const SETTERS: &[&[u8]] = &[
+    b"read",
+    b"mapfile",
+    b"readarray",
+    b"printf",
+    b"getopts",
+    b"let",
+    b"wait",
+    b"eval",
+    b"builtin",
+    b"command",
+    b"local",
+    b"declare",
+    b"typeset",
+    b"export",
+    b"readonly",
+];
+
+impl Builder<'_> {
+    pub(super) fn simple(&mut self, node: Node<'_>) -> Statement {
+        let mut simple = Simple { span: self.span_of(node), ..Simple::default() };
+        if node.kind() == "variable_assignment" {
+            let assign = self.assignment(node);
+            simple.assignments.push(assign);
+            return Statement::Simple(simple);
+        }
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let mut words = Vec::new();
+        for child in children {
+            match child.kind() {
+                _ if child.is_missing() => self.incomplete(child),
+                "variable_assignment" if words.is_empty() => {
+                    let assign = self.assignment(child);
+                    simple.assignments.push(assign);
+                }
+                "file_redirect" | "herestring_redirect" => {
+                    self.check_named_descriptor(child);
+                    self.redirect(child, &mut simple.redirects, &mut simple.words);
+                }
+                _ if self.is_word(child) => words.push(child),
+                _ => {
+                    let found = self.unlisted(child);
+                    drop(found);
+                }
+            }
+        }
+        self.words_of(&words, &mut simple.words);
+        simple.words.sort_by_key(|word| word.span);
+        self.check_program(&simple);
+        self.note_setters(&simple.words);
+        Statement::Simple(simple)
+    }
+
+    /// Builtins that set variables to what the text does not show.
+    fn note_setters(&mut self, words: &[Word]) {
+        let program = words.first().and_then(|word| word.text.as_deref());
+        if !program.is_some_and(|name| SETTERS.contains(&name)) {
+            return;
+        }
+        for word in words.iter().skip(1) {
+            match &word.text {
+                Some(text) => self.note_assignment(text.clone(), false),
+                None => self.numeric.values_mut().for_each(|numeric| *numeric = false),
+            }
+        }
+    }
+
+    /// The program's place must hold what can be a program.
+    fn check_program(&mut self, simple: &Simple) {
+        let Some(program) = simple.words.first() else {
+            return;
+        };
+        let text = program.text.as_deref().unwrap_or_default();
+        let reserved = program.bare && RESERVED.contains(&text);
+        let assignment = super::word::assignment_name(&program.lead).is_some() && program.bare;
+        if (reserved && text != b"coproc") || assignment {
+            self.problem("parse_incomplete", program.span);
+        }
+        if matches!(text, b"time" | b"coproc") {
+            self.check_prefixed(simple);
+        }
+    }
+
+    /// `time` and `coproc` take a whole statement, which the grammar does not see.
+    fn check_prefixed(&mut self, simple: &Simple) {
+        for word in simple.words.iter().skip(1) {
+            let text = word.text.as_deref().unwrap_or_default();
+            if word.bare && RESERVED.contains(&text) {
+                self.problem("parse_incomplete", word.span);
+            }
+            if !text.starts_with(b"-") {
+                break;
+            }
+        }
+    }
+
+    /// `{name}>file` opens a descriptor; the grammar takes `{name}` for a word.
+    fn check_named_descriptor(&mut self, redirect: Node<'_>) {
+        let at = redirect.start_byte();
+        if self.bytes(at.saturating_sub(1), at) == b"}" {
+            self.problem("parse_incomplete", self.span_of(redirect));
+        }
+    }
+
+    /// `export`, `declare`, `local`, `readonly`, `typeset`, `unset`.
+    pub(super) fn declaration(&mut self, node: Node<'_>) -> Statement {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let mut simple = Simple { span: self.span_of(node), ..Simple::default() };
+        let mut words = Vec::new();
+        for child in children {
+            if child.is_missing() || child.is_error() {
+                self.incomplete(child);
+            }
+            if child.kind() == "variable_assignment" {
+                let assign = self.assignment(child);
+                self.note_assignment(assign.name.clone(), false);
+                simple.assignments.push(assign);
+            }
+            words.push(child);
+        }
+        self.words_of(&words, &mut simple.words);
+        Statement::Simple(simple)
+    }
+
+    fn assignment(&mut self, node: Node<'_>) -> Assign {
+        let children = self.children(node);
+        let operator = children.iter().find(|child| matches!(child.kind(), "=" | "+="));
+        let Some(operator) = operator.copied() else {
+            self.incomplete(node);
+            return Assign { name: self.slice(node).to_vec(), values: Vec::new(), span: self.span_of(node) };
+        };
+        let name = self.assigned_name(node, operator);
+        let array = children.iter().find(|child| child.kind() == "array");
+        let values = match array {
+            Some(array) => self.array(*array),
+            None => vec![self.value(operator.end_byte(), node)],
+        };
+        let numeric = matches!(values.as_slice(), [value] if super::arithmetic::is_number(value) || self.is_arithmetic(node));
+        self.note_assignment(name.clone(), numeric);
+        Assign { name, values, span: self.span_of(node) }
+    }
+
+    fn is_arithmetic(&self, node: Node<'_>) -> bool {
+        let children = self.children(node);
+        matches!(children.as_slice(), [_, _, value] if value.kind() == "arithmetic_expansion")
+    }
+
+    fn assigned_name(&mut self, node: Node<'_>, operator: Node<'_>) -> Vec<u8> {
+        let target = self.bytes(node.start_byte(), operator.start_byte());
+        let length = target.iter().position(|byte| *byte == b'[');
+        let (name, rest) = target.split_at(length.unwrap_or(target.len()).min(target.len()));
+        if let Some(subscript) = rest.strip_prefix(b"[") {
+            let subscript = subscript.strip_suffix(b"]").unwrap_or(subscript);
+            self.check_subscript(subscript, self.span_of(node));
+        }
+        if !name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_') {
+            self.incomplete(node);
+        }
+        name.to_vec()
+    }
+
+    fn value(&mut self, start: usize, node: Node<'_>) -> Word {
+        let mut words = Vec::new();
+        self.region(start, node.end_byte(), &[node], Mode::Value, &mut words);
+        words.pop().unwrap_or_default()
+    }
+
+    fn array(&mut self, node: Node<'_>) -> Vec<Word> {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let inner: Vec<_> = children.into_iter().filter(|child| !matches!(child.kind(), "(" | ")")).collect();
+        let mut words = Vec::new();
+        self.words_of(&inner, &mut words);
+        for word in &words {
+            if word.lead.starts_with(b"[") {
+                self.problem("arithmetic_evaluation", word.span);
+            }
+        }
+        words
+    }
+
+    /// A redirect; the words behind its target are words of the command.
+    pub(super) fn redirect(&mut self, node: Node<'_>, redirects: &mut Vec<Redir>, words: &mut Vec<Word>) {
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let mut descriptor = None;
+        let mut operator = None;
+        let mut operands = Vec::new();
+        for child in children {
+            match child.kind() {
+                _ if child.is_missing() || child.is_error() => self.incomplete(child),
+                "file_descriptor" => descriptor = self.number(child),
+                kind if operator.is_none() && sign(kind).is_some() => operator = sign(kind),
+                _ => operands.push(child),
+            }
+        }
+        let mut targets = Vec::new();
+        self.words_of(&operands, &mut targets);
+        let Some((text, op)) = operator else {
+            self.incomplete(node);
+            words.append(&mut targets);
+            return;
+        };
+        let closing = matches!(text, ">&-" | "<&-");
+        let target = (!closing && !targets.is_empty()).then(|| targets.remove(0));
+        if !closing && target.is_none() {
+            self.incomplete(node);
+        }
+        let span = target
+            .as_ref()
+            .map_or(self.span_of(node), |target| crate::Span::new(self.span_of(node).start, target.span.end));
+        redirects.push(Redir { op: resolve(op, target.as_ref()), text, descriptor, target, span });
+        words.append(&mut targets);
+    }
+}
+
+fn sign(kind: &str) -> Option<(&'static str, RedirOp)> {
+    let found = match kind {
+        "<" => ("<", RedirOp::Read),
+        ">" => (">", RedirOp::Write),
+        ">>" => (">>", RedirOp::Write),
+        ">|" => (">|", RedirOp::Write),
+        "&>" => ("&>", RedirOp::Write),
+        "&>>" => ("&>>", RedirOp::Write),
+        "<>" => ("<>", RedirOp::Write),
+        ">&" => (">&", RedirOp::Duplicate),
+        "<&" => ("<&", RedirOp::Duplicate),
+        ">&-" => (">&-", RedirOp::Duplicate),
+        "<&-" => ("<&-", RedirOp::Duplicate),
+        "<<<" => ("<<<", RedirOp::HereString),
+        _ => return None,
+    };
+    Some(found)
+}
+
+/// `>&WORD` is a write unless the word is a descriptor.
+fn resolve(op: RedirOp, target: Option<&Word>) -> RedirOp {
+    let (RedirOp::Duplicate, Some(target)) = (op, target) else {
+        return op;
+    };
+    let text = target.text.as_deref().unwrap_or_default();
+    let digits = text.strip_suffix(b"-").unwrap_or(text);
+    let descriptor = text == b"-" || (!digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
+    if descriptor { op } else { RedirOp::Write }
+}

@@ -1,0 +1,164 @@
+//! The closed command tree. Nothing of the grammar's own tree passes beyond it.
+
+use crate::decision::{Nesting, Span};
+
+/// A text as it was understood.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    pub(crate) statements: Vec<Statement>,
+    pub(crate) problems: Vec<Problem>,
+    /// Whether every part was understood.
+    pub(crate) complete: bool,
+}
+
+impl Script {
+    /// A text that was not parsed at all.
+    pub(crate) fn refused(code: &'static str, span: Span) -> Self {
+        Self { statements: Vec::new(), problems: vec![Problem { code, span }], complete: false }
+    }
+}
+
+/// Something that makes the tree unfit to allow by: step 7 of the pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) code: &'static str,
+    pub(crate) span: Span,
+}
+
+/// Something that keeps a command from being proven read-only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hazard {
+    pub(crate) code: &'static str,
+    pub(crate) span: Span,
+}
+
+/// How a statement follows the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Join {
+    /// First, or behind `;`, `&`, `||` or a line end.
+    Any,
+    /// Behind `&&`.
+    And,
+}
+
+#[derive(Debug)]
+pub(crate) enum Statement {
+    Simple(Simple),
+    Pipeline(Vec<Statement>),
+    List(Vec<(Join, Statement)>),
+    Nested(Nested),
+    Function { name: Vec<u8>, body: Vec<Statement>, span: Span },
+}
+
+/// Statements inside brackets or keywords, with the words and redirects of the whole.
+#[derive(Debug)]
+pub(crate) struct Nested {
+    pub(crate) kind: Nesting,
+    pub(crate) body: Vec<Statement>,
+    pub(crate) words: Vec<Word>,
+    pub(crate) redirects: Vec<Redir>,
+    /// The variable of a `for`.
+    pub(crate) binds: Option<Vec<u8>>,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Simple {
+    pub(crate) words: Vec<Word>,
+    pub(crate) assignments: Vec<Assign>,
+    pub(crate) redirects: Vec<Redir>,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Assign {
+    pub(crate) name: Vec<u8>,
+    /// One word, or the elements of an array.
+    pub(crate) values: Vec<Word>,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RedirOp {
+    /// `<`
+    Read,
+    /// `>`, `>>`, `>|`, `&>`, `&>>`, `>&FILE`, `<>`
+    Write,
+    /// `2>&1`, `<&3`, `>&-`
+    Duplicate,
+    /// `<<`, `<<-`
+    Heredoc,
+    /// `<<<`
+    HereString,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Redir {
+    pub(crate) op: RedirOp,
+    pub(crate) text: &'static str,
+    pub(crate) descriptor: Option<u32>,
+    pub(crate) target: Option<Word>,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SubKind {
+    Command,
+    ProcessIn,
+    ProcessOut,
+}
+
+/// Statements whose output, or a path to it, becomes part of a word.
+#[derive(Debug)]
+pub(crate) struct Substitution {
+    pub(crate) kind: SubKind,
+    pub(crate) body: Vec<Statement>,
+}
+
+/// One word as the program gets it, or what is known of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Word {
+    pub(crate) span: Span,
+    /// The bytes after quote removal, where they are known.
+    pub(crate) text: Option<Vec<u8>>,
+    /// Whether it is exactly one word.
+    pub(crate) exactly_one: bool,
+    /// The bytes before the first that is not known; of a glob, the glob.
+    pub(crate) lead: Vec<u8>,
+    /// Whether it is a glob, with `lead` holding it.
+    pub(crate) glob: bool,
+    /// Whether neither quote nor escape nor expansion is in it.
+    pub(crate) bare: bool,
+    /// `~user`, `~+`, `~-`: a directory that is not known.
+    pub(crate) foreign_home: bool,
+    /// The variables it reads.
+    pub(crate) variables: Vec<Vec<u8>>,
+    pub(crate) hazards: Vec<Hazard>,
+    /// Statements that run to make the word.
+    pub(crate) substitutions: Vec<std::rc::Rc<Substitution>>,
+}
+
+impl Word {
+    /// A known word that was not written as such, as in a launched command.
+    pub(crate) fn known(text: &[u8], span: Span) -> Self {
+        Self { span, text: Some(text.to_vec()), exactly_one: true, lead: text.to_vec(), ..Self::default() }
+    }
+
+    /// Any number of words that are not known.
+    pub(crate) fn unknown(exactly_one: bool, span: Span) -> Self {
+        Self { span, exactly_one, ..Self::default() }
+    }
+}
+
+impl Word {
+    /// Whether it is the path of a pipe that `<(...)` makes.
+    pub(crate) fn is_process_input(&self) -> bool {
+        let kinds = self.substitutions.iter().map(|substitution| substitution.kind);
+        self.lead.is_empty() && self.exactly_one && kinds.eq([SubKind::ProcessIn])
+    }
+
+    /// Whether a `>(...)` is in it.
+    pub(crate) fn writes_to_process(&self) -> bool {
+        self.substitutions.iter().any(|substitution| substitution.kind == SubKind::ProcessOut)
+    }
+}

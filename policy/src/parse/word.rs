@@ -1,0 +1,188 @@
+//! Words, read again from their bytes as bash reads them. The grammar only says
+//! where substitutions lie; a substitution in the bytes without a node, or any byte
+//! that cannot stand in a word, is a problem.
+
+mod finish;
+mod lex;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tree_sitter::Node;
+
+use super::build::Builder;
+use super::tree::{Hazard, SubKind, Substitution, Word};
+
+/// What a region of text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// A word of a command: braces, globs, splitting.
+    Argument,
+    /// The value of an assignment: none of these.
+    Value,
+    /// Text in which separators are ordinary: a pattern, arithmetic.
+    Loose,
+    /// As inside double quotes: a heredoc's body.
+    Quoted,
+}
+
+/// One byte or one expansion of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece {
+    Byte {
+        byte: u8,
+        quoted: bool,
+    },
+    /// An expansion; `one` where it cannot become none or several words.
+    Unknown {
+        one: bool,
+    },
+    /// An empty pair of quotes: nothing, but a word all the same.
+    Empty,
+}
+
+const WORD_KINDS: &[&str] = &[
+    "word",
+    "string",
+    "raw_string",
+    "ansi_c_string",
+    "translated_string",
+    "concatenation",
+    "simple_expansion",
+    "expansion",
+    "command_substitution",
+    "process_substitution",
+    "arithmetic_expansion",
+    "brace_expression",
+    "number",
+    "variable_name",
+    "special_variable_name",
+    "extglob_pattern",
+    "regex",
+    "command_name",
+    "test_operator",
+];
+
+/// The name that `NAME=value` or `NAME+=value` sets, if the text is one.
+pub(crate) fn assignment_name(text: &[u8]) -> Option<&[u8]> {
+    let end = text.iter().position(|byte| *byte == b'=')?;
+    let (name, _) = text.split_at_checked(end)?;
+    let name = name.strip_suffix(b"+").unwrap_or(name);
+    let first = name.first()?;
+    let valid = !first.is_ascii_digit() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    valid.then_some(name)
+}
+
+impl Builder<'_> {
+    pub(super) fn is_word(&self, node: Node<'_>) -> bool {
+        WORD_KINDS.contains(&node.kind())
+    }
+
+    /// The words of these nodes; nodes that touch are one word.
+    pub(super) fn words_of(&mut self, nodes: &[Node<'_>], out: &mut Vec<Word>) {
+        let mut group: Vec<Node<'_>> = Vec::new();
+        for node in nodes {
+            let touches = group.last().is_some_and(|last| last.end_byte() == node.start_byte());
+            if !touches {
+                self.flush(&mut group, out);
+            }
+            group.push(*node);
+        }
+        self.flush(&mut group, out);
+    }
+
+    fn flush(&mut self, group: &mut Vec<Node<'_>>, out: &mut Vec<Word>) {
+        if let (Some(first), Some(last)) = (group.first(), group.last()) {
+            let (start, end) = (first.start_byte(), last.end_byte());
+            self.region(start, end, group, Mode::Argument, out);
+        }
+        group.clear();
+    }
+
+    /// Lexes the bytes from `start` to `end`; `nodes` hold the grammar's view of them.
+    pub(super) fn region(
+        &mut self,
+        start: usize,
+        end: usize,
+        nodes: &[Node<'_>],
+        mode: Mode,
+        out: &mut Vec<Word>,
+    ) {
+        let mut expansions = HashMap::new();
+        for node in nodes {
+            self.collect_expansions(*node, start, &mut expansions);
+        }
+        let mut lexer = lex::Lexer::new(start, end, mode, &expansions);
+        lexer.run(self);
+        let made = lexer.into_parts();
+        self.finish_word(&made, start, end, mode, out);
+    }
+
+    fn collect_expansions<'t>(&self, node: Node<'t>, from: usize, out: &mut HashMap<usize, Node<'t>>) {
+        let opens = matches!(
+            node.kind(),
+            "command_substitution" | "process_substitution" | "expansion" | "arithmetic_expansion"
+        );
+        if opens && node.start_byte() >= from {
+            out.insert(node.start_byte(), node);
+            return;
+        }
+        for child in self.children(node) {
+            self.collect_expansions(child, from, out);
+        }
+    }
+
+    pub(super) fn loose_region(&mut self, node: Node<'_>) -> Word {
+        self.loose_region_in(node.start_byte(), node.end_byte(), node)
+    }
+
+    pub(super) fn loose_region_in(&mut self, start: usize, end: usize, node: Node<'_>) -> Word {
+        let mut words = Vec::new();
+        let children = self.children(node);
+        let inner = if children.is_empty() { vec![node] } else { children };
+        self.region(start, end, &inner, Mode::Loose, &mut words);
+        words.pop().unwrap_or_default()
+    }
+
+    pub(super) fn quoted_region(&mut self, start: usize, end: usize, node: Node<'_>) -> Word {
+        let mut words = Vec::new();
+        self.region(start, end, &[node], Mode::Quoted, &mut words);
+        words.pop().unwrap_or_default()
+    }
+
+    /// The statements of a substitution node.
+    pub(super) fn substitution(&mut self, node: Node<'_>) -> Rc<Substitution> {
+        let text = self.slice(node);
+        let kind = match text.first() {
+            Some(b'<') => SubKind::ProcessIn,
+            Some(b'>') => SubKind::ProcessOut,
+            _ => SubKind::Command,
+        };
+        if text.starts_with(b"`") && text.contains(&b'\\') {
+            self.incomplete(node);
+        }
+        let children = self.children(node);
+        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let mut simple = super::Simple { span: self.span_of(node), ..super::Simple::default() };
+        let mut inner = Vec::new();
+        for child in children {
+            match child.kind() {
+                "$(" | "`" | ")" | "<(" | ">(" if !child.is_missing() => {}
+                // `$(<file)`
+                "file_redirect" => {
+                    self.redirect(child, &mut simple.redirects, &mut simple.words);
+                }
+                _ => inner.push(child),
+            }
+        }
+        let mut body = self.statements(&inner);
+        if !simple.redirects.is_empty() {
+            body.push(super::Statement::Simple(simple));
+        }
+        Rc::new(Substitution { kind, body })
+    }
+
+    pub(super) fn hazard(&self, code: &'static str, start: usize, end: usize) -> Hazard {
+        Hazard { code, span: self.span(start, end) }
+    }
+}

@@ -1,0 +1,166 @@
+//! From pieces to words: braces expanded, globs recognised, what is known kept.
+
+use super::lex::Made;
+use super::{Mode, Piece};
+use crate::decision::Span;
+use crate::parse::braces;
+use crate::parse::build::Builder;
+use crate::parse::tree::Word;
+
+/// Characters that look like a blank, or like nothing, to a reader.
+fn misleads(c: char) -> bool {
+    matches!(c,
+        '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{180e}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}'
+        | '\u{205f}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{3000}' | '\u{feff}' | '\u{ad}')
+}
+
+impl Builder<'_> {
+    pub(super) fn finish_word(
+        &mut self,
+        made: &Made,
+        start: usize,
+        end: usize,
+        mode: Mode,
+        out: &mut Vec<Word>,
+    ) {
+        let span = self.span(start, end);
+        if mode != Mode::Quoted {
+            self.check_unquoted(&made.pieces, span);
+        }
+        if mode != Mode::Argument {
+            out.push(make_word(made, &made.pieces, span, false));
+            return;
+        }
+        self.check_shape(&made.pieces, span);
+        let Some(words) = braces::expand(&made.pieces) else {
+            self.problem("brace_expansion", span);
+            let mut word = make_word(made, &made.pieces, span, true);
+            word.text = None;
+            word.exactly_one = false;
+            out.push(word);
+            return;
+        };
+        if words.len() > 1 && out.is_empty() {
+            self.problem("brace_expansion", span);
+        }
+        for pieces in &words {
+            out.push(make_word(made, pieces, span, true));
+        }
+    }
+
+    fn check_unquoted(&mut self, pieces: &[Piece], span: Span) {
+        let unquoted: Vec<u8> = pieces
+            .iter()
+            .filter_map(|piece| match piece {
+                Piece::Byte { byte, quoted: false } => Some(*byte),
+                _ => None,
+            })
+            .collect();
+        if unquoted.is_ascii() {
+            return;
+        }
+        if String::from_utf8_lossy(&unquoted).chars().any(misleads) {
+            self.problem("unicode_whitespace", span);
+        }
+    }
+
+    fn check_shape(&mut self, pieces: &[Piece], span: Span) {
+        if mixes_quotes_in_flag(pieces) {
+            self.problem("obfuscated_flags", span);
+        }
+        let mut depth = 0_i32;
+        let mut lowest = 0;
+        for piece in pieces {
+            match piece {
+                Piece::Byte { byte: b'{', quoted: false } => depth += 1,
+                Piece::Byte { byte: b'}', quoted: false } => depth -= 1,
+                _ => {}
+            }
+            lowest = lowest.min(depth);
+        }
+        let bytes = pieces.iter().filter(|p| matches!(p, Piece::Byte { .. })).count();
+        if (depth != 0 || lowest < 0) && bytes > 1 {
+            self.problem("malformed_token_injection", span);
+        }
+    }
+}
+
+/// Whether a flag's name is written partly inside quotes. A flag wholly in quotes,
+/// or with a quoted value, is plain.
+fn mixes_quotes_in_flag(pieces: &[Piece]) -> bool {
+    let text: Vec<u8> = pieces
+        .iter()
+        .filter_map(|piece| match piece {
+            Piece::Byte { byte, .. } => Some(*byte),
+            _ => None,
+        })
+        .take(3)
+        .collect();
+    if text.first() != Some(&b'-') || text.len() < 2 {
+        return false;
+    }
+    let long = text.get(1) == Some(&b'-');
+    let mut seen = (false, false);
+    let mut letters = 0;
+    for (index, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Byte { byte: b'=', .. } if long => break,
+            Piece::Byte { quoted: true, .. } => seen.0 = true,
+            Piece::Byte { quoted: false, .. } => seen.1 = true,
+            // Quotes that open or close at the border of the word are plain.
+            Piece::Empty => {
+                let inside = letters > 0 && !long && letters < 2;
+                let empty = matches!(pieces.get(index + 1), Some(Piece::Empty));
+                seen.0 |= inside || (empty && letters > 0);
+                continue;
+            }
+            Piece::Unknown { .. } => break,
+        }
+        letters += 1;
+        if !long && letters == 2 {
+            break;
+        }
+    }
+    let wholly = matches!(pieces.first(), Some(Piece::Empty)) && !seen.1;
+    seen.0 && !wholly
+}
+
+fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
+    let known = !pieces.iter().any(|p| matches!(p, Piece::Unknown { .. }));
+    let glob = globs && is_glob(pieces);
+    let lead: Vec<u8> = pieces
+        .iter()
+        .take_while(|piece| !matches!(piece, Piece::Unknown { .. }))
+        .filter_map(|piece| match piece {
+            Piece::Byte { byte, .. } => Some(*byte),
+            _ => None,
+        })
+        .collect();
+    let one = pieces.iter().all(|p| !matches!(p, Piece::Unknown { one: false }));
+    Word {
+        span,
+        text: (known && !glob).then(|| lead.clone()),
+        exactly_one: one && !glob,
+        lead,
+        glob,
+        bare: made.bare,
+        foreign_home: made.foreign_home,
+        variables: made.variables.clone(),
+        hazards: made.hazards.clone(),
+        substitutions: made.substitutions.clone(),
+    }
+}
+
+/// Whether an unquoted `*`, `?` or `[...]` is in it.
+fn is_glob(pieces: &[Piece]) -> bool {
+    let mut open = false;
+    pieces.iter().any(|piece| match piece {
+        Piece::Byte { byte: b'*' | b'?', quoted: false } => true,
+        Piece::Byte { byte: b'[', quoted: false } => {
+            open = true;
+            false
+        }
+        Piece::Byte { byte: b']', quoted: false } => open,
+        _ => false,
+    })
+}

@@ -1,0 +1,351 @@
+//! The lexer of one word: bytes to pieces, quotes removed on the way.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tree_sitter::Node;
+
+use super::{Mode, Piece};
+use crate::parse::build::Builder;
+use crate::parse::tree::{Hazard, Substitution};
+
+/// What a word is made of.
+#[derive(Default)]
+pub(in crate::parse) struct Made {
+    pub(in crate::parse) pieces: Vec<Piece>,
+    pub(in crate::parse) variables: Vec<Vec<u8>>,
+    pub(in crate::parse) hazards: Vec<Hazard>,
+    pub(in crate::parse) substitutions: Vec<Rc<Substitution>>,
+    pub(in crate::parse) bare: bool,
+    pub(in crate::parse) foreign_home: bool,
+}
+
+pub(super) struct Lexer<'n, 't> {
+    at: usize,
+    end: usize,
+    start: usize,
+    mode: Mode,
+    quoted: bool,
+    expansions: &'n HashMap<usize, Node<'t>>,
+    made: Made,
+}
+
+impl<'n, 't> Lexer<'n, 't> {
+    pub(super) fn new(
+        start: usize,
+        end: usize,
+        mode: Mode,
+        expansions: &'n HashMap<usize, Node<'t>>,
+    ) -> Self {
+        Self {
+            at: start,
+            end,
+            start,
+            mode,
+            quoted: mode == Mode::Quoted,
+            expansions,
+            made: Made { bare: true, ..Made::default() },
+        }
+    }
+
+    pub(super) fn into_parts(self) -> Made {
+        self.made
+    }
+
+    pub(super) fn run(&mut self, builder: &mut Builder<'_>) {
+        if matches!(self.mode, Mode::Argument | Mode::Value) {
+            self.tilde(builder);
+        }
+        while self.at < self.end {
+            self.step(builder);
+        }
+        if self.quoted && self.mode != Mode::Quoted {
+            builder.problem("incomplete_command", builder.span(self.start, self.end));
+        }
+    }
+
+    fn peek(&self, builder: &Builder<'_>, ahead: usize) -> u8 {
+        let at = self.at + ahead;
+        if at >= self.end {
+            return 0;
+        }
+        builder.bytes(at, at + 1).first().copied().unwrap_or(0)
+    }
+
+    fn byte(&mut self, byte: u8, quoted: bool) {
+        self.made.pieces.push(Piece::Byte { byte, quoted });
+    }
+
+    fn problem(&self, builder: &mut Builder<'_>, code: &'static str) {
+        builder.problem(code, builder.span(self.at, (self.at + 1).min(self.end)));
+    }
+
+    fn step(&mut self, builder: &mut Builder<'_>) {
+        let byte = self.peek(builder, 0);
+        match byte {
+            b'$' => self.dollar(builder),
+            b'`' => self.at_node(builder, "command_substitution"),
+            b'\\' => self.backslash(builder),
+            b'"' if self.mode == Mode::Quoted => self.literal(byte),
+            b'"' => {
+                self.made.bare = false;
+                self.quoted = !self.quoted;
+                self.made.pieces.push(Piece::Empty);
+                self.at += 1;
+            }
+            b'\n' if self.quoted => {
+                self.quoted_newline(builder);
+                self.literal(byte);
+            }
+            _ if self.quoted => self.literal(byte),
+            b'\'' => self.single_quotes(builder),
+            b'<' | b'>' if self.peek(builder, 1) == b'(' && self.mode != Mode::Loose => {
+                self.at_node(builder, "process_substitution");
+            }
+            _ => self.unquoted(builder, byte),
+        }
+    }
+
+    fn literal(&mut self, byte: u8) {
+        self.byte(byte, self.quoted);
+        self.at += 1;
+    }
+
+    /// A byte outside quotes that opens nothing.
+    fn unquoted(&mut self, builder: &mut Builder<'_>, byte: u8) {
+        let separator = matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')');
+        if separator && self.mode != Mode::Loose {
+            self.problem(builder, "parse_incomplete");
+        }
+        match byte {
+            b'\r' => self.problem(builder, "carriage_return"),
+            b'#' if self.at == self.start && self.mode == Mode::Argument => {
+                self.problem(builder, "parse_incomplete");
+            }
+            b'#' if self.at > self.start && self.mode == Mode::Argument => {
+                let before = builder.bytes(self.at - 1, self.at);
+                if matches!(before, b"'" | b"\"") {
+                    self.problem(builder, "mid_word_hash");
+                }
+            }
+            _ => {}
+        }
+        self.literal(byte);
+    }
+
+    fn backslash(&mut self, builder: &mut Builder<'_>) {
+        let next = self.peek(builder, 1);
+        if self.at + 1 >= self.end {
+            self.problem(builder, "incomplete_command");
+            self.at += 1;
+            return;
+        }
+        let special =
+            matches!(next, b'$' | b'`' | b'\\' | b'\n') || (next == b'"' && self.mode != Mode::Quoted);
+        if self.quoted && !special {
+            self.byte(b'\\', true);
+            self.at += 1;
+            return;
+        }
+        self.made.bare = false;
+        self.byte(next, true);
+        self.at += 2;
+        if next == b'"' && self.mode == Mode::Argument && self.separator_follows(builder) {
+            // To a reader who takes the quote for a real one, a command begins here.
+            self.problem(builder, "malformed_token_injection");
+        }
+    }
+
+    fn separator_follows(&self, builder: &Builder<'_>) -> bool {
+        let rest = builder.bytes(self.at, self.end);
+        let next = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+        matches!(next, Some(b';' | b'|' | b'&'))
+    }
+
+    /// A newline inside quotes with `#` behind it fools a reader who goes by lines.
+    fn quoted_newline(&self, builder: &mut Builder<'_>) {
+        let rest = builder.bytes(self.at + 1, self.end);
+        let next = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+        if next == Some(&b'#') && self.mode != Mode::Quoted {
+            self.problem(builder, "quoted_newline");
+        }
+    }
+
+    fn single_quotes(&mut self, builder: &mut Builder<'_>) {
+        self.made.bare = false;
+        self.made.pieces.push(Piece::Empty);
+        self.at += 1;
+        loop {
+            if self.at >= self.end {
+                self.at = self.end;
+                self.problem(builder, "incomplete_command");
+                return;
+            }
+            let byte = self.peek(builder, 0);
+            if byte == b'\n' {
+                self.quoted_newline(builder);
+            }
+            if byte == b'\'' {
+                self.at += 1;
+                return;
+            }
+            self.byte(byte, true);
+            self.at += 1;
+        }
+    }
+
+    fn dollar(&mut self, builder: &mut Builder<'_>) {
+        let next = self.peek(builder, 1);
+        match next {
+            b'\'' if !self.quoted => {
+                let body = builder.bytes(self.at + 2, self.end);
+                let (decoded, used) = crate::parse::ansi_c(body);
+                self.made.bare = false;
+                self.made.pieces.push(Piece::Empty);
+                for byte in decoded {
+                    self.byte(byte, true);
+                }
+                self.at += 2 + used;
+            }
+            b'"' if !self.quoted => {
+                self.made.bare = false;
+                self.at += 1;
+            }
+            b'(' if self.peek(builder, 2) == b'(' && !self.has("command_substitution") => {
+                self.at_node(builder, "arithmetic_expansion");
+            }
+            b'(' => self.at_node(builder, "command_substitution"),
+            b'[' => self.at_node(builder, "arithmetic_expansion"),
+            b'{' => self.at_node(builder, "expansion"),
+            b'_' | b'a'..=b'z' | b'A'..=b'Z' => self.variable(builder),
+            b'@' | b'*' => self.parameter(next, false),
+            b'#' | b'?' | b'$' | b'!' | b'-' | b'0'..=b'9' => self.parameter(next, true),
+            _ => self.literal(b'$'),
+        }
+    }
+
+    fn parameter(&mut self, name: u8, one: bool) {
+        self.made.bare = false;
+        self.made.variables.push(vec![name]);
+        let one = one && (self.quoted || !name.is_ascii_digit());
+        self.unknown(one);
+        self.at += 2;
+    }
+
+    fn variable(&mut self, builder: &mut Builder<'_>) {
+        let rest = builder.bytes(self.at + 1, self.end);
+        let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        let name = rest.get(..length).unwrap_or_default().to_vec();
+        self.at += 1 + length;
+        self.made.bare = false;
+        self.expand_name(builder, name);
+    }
+
+    /// The value of a name: HOME is known unless the text sets it.
+    fn expand_name(&mut self, builder: &Builder<'_>, name: Vec<u8>) {
+        let home = builder.surroundings.home;
+        if name == b"HOME" && !builder.numeric.contains_key(&name) && is_plain(home) {
+            self.bytes_of(home);
+        } else {
+            self.unknown(self.quoted || self.mode == Mode::Value);
+        }
+        self.made.variables.push(name);
+    }
+
+    fn bytes_of(&mut self, text: &str) {
+        for byte in text.bytes() {
+            self.byte(byte, true);
+        }
+    }
+
+    fn unknown(&mut self, one: bool) {
+        let one = one || self.quoted;
+        self.made.pieces.push(Piece::Unknown { one });
+    }
+
+    fn has(&self, kind: &str) -> bool {
+        self.expansions.get(&self.at).is_some_and(|node| node.kind() == kind)
+    }
+
+    /// An expansion: the grammar must have seen the same one here.
+    fn at_node(&mut self, builder: &mut Builder<'_>, kind: &str) {
+        self.made.bare = false;
+        let node = self.expansions.get(&self.at).copied();
+        let Some(node) = node.filter(|node| node.kind() == kind && node.end_byte() <= self.end) else {
+            self.problem(builder, "parse_incomplete");
+            self.unknown(false);
+            self.at += 1;
+            return;
+        };
+        match kind {
+            "expansion" => self.expansion(builder, node),
+            "arithmetic_expansion" => self.arithmetic(builder, node),
+            _ => {
+                let substitution = builder.substitution(node);
+                self.made.substitutions.push(substitution);
+                self.unknown(kind == "process_substitution" || self.mode == Mode::Value);
+            }
+        }
+        self.at = node.end_byte();
+    }
+
+    fn arithmetic(&mut self, builder: &mut Builder<'_>, node: Node<'_>) {
+        let open = if builder.slice(node).starts_with(b"$((") { 3 } else { 2 };
+        if open == 2 {
+            self.made.hazards.push(builder.hazard(
+                "command_substitution",
+                node.start_byte(),
+                node.end_byte(),
+            ));
+        }
+        let close = if open == 3 { 2 } else { 1 };
+        let end = node.end_byte().saturating_sub(close);
+        let word = builder.arithmetic_region(node.start_byte() + open, end, node);
+        self.take(word);
+        self.unknown(true);
+    }
+
+    fn expansion(&mut self, builder: &mut Builder<'_>, node: Node<'_>) {
+        let (word, many) = builder.expansion(node, self.quoted);
+        if word.text.is_some() && self.made.pieces.is_empty() {
+            self.bytes_of(builder.surroundings.home);
+        } else {
+            let one = !many && (self.quoted || self.mode == Mode::Value);
+            self.made.pieces.push(Piece::Unknown { one });
+        }
+        self.take(word);
+    }
+
+    /// What a part of a word brings with it.
+    fn take(&mut self, word: crate::parse::Word) {
+        self.made.variables.extend(word.variables);
+        self.made.hazards.extend(word.hazards);
+        self.made.substitutions.extend(word.substitutions);
+    }
+
+    fn tilde(&mut self, builder: &Builder<'_>) {
+        if self.peek(builder, 0) != b'~' {
+            return;
+        }
+        let rest = builder.bytes(self.at + 1, self.end);
+        let length = rest.iter().take_while(|b| !matches!(b, b'/' | b':')).count();
+        let user = rest.get(..length).unwrap_or_default();
+        if user.iter().any(|b| matches!(b, b'\\' | b'\'' | b'"' | b'$' | b'`')) {
+            return;
+        }
+        self.made.bare = false;
+        if user.is_empty() {
+            self.at += 1;
+            self.bytes_of(builder.surroundings.home);
+        } else {
+            self.at += 1 + length;
+            self.made.foreign_home = true;
+            self.unknown(true);
+        }
+    }
+}
+
+/// Whether splitting and globbing leave the text as it is.
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"/._-".contains(&b))
+}

@@ -1,0 +1,216 @@
+//! sed scripts: read command by command; any that writes, reads a file or runs
+//! something is refused, and so is what is not understood.
+
+use super::{PathWord, Proof, Refusal};
+use crate::decision::Span;
+use crate::getopt::Sorted;
+use crate::parse::Word;
+
+pub(super) fn check(sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
+    let mut scripts: Vec<&Word> = sorted
+        .flags
+        .iter()
+        .filter(|flag| matches!(flag.name.as_str(), "e" | "expression"))
+        .filter_map(|flag| flag.value.as_ref())
+        .collect();
+    let mut files = operands.iter();
+    if scripts.is_empty() {
+        scripts.extend(files.next());
+    }
+    let mut text = Vec::new();
+    for script in &scripts {
+        let Some(part) = &script.text else {
+            return Err(Refusal::new("sed_script", "the sed script is not known", script.span));
+        };
+        text.extend_from_slice(part);
+        text.push(b'\n');
+    }
+    let at = scripts.first().map_or(span, |word| word.span);
+    if scripts.is_empty() || !is_harmless(&text) {
+        let message = "the sed script writes, reads a file, runs something or is not understood";
+        return Err(Refusal::new("sed_script", message, at));
+    }
+    Ok(files.map(|word| PathWord::read(word)).collect())
+}
+
+/// Whether the script only filters.
+pub(crate) fn is_harmless(text: &[u8]) -> bool {
+    let mut script = Script { rest: text };
+    script.run().is_some()
+}
+
+/// A reader over the script; `None` anywhere is a refusal.
+struct Script<'a> {
+    rest: &'a [u8],
+}
+
+impl Script<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    fn skip(&mut self, wanted: impl Fn(u8) -> bool) {
+        while self.peek().is_some_and(&wanted) {
+            self.next();
+        }
+    }
+
+    fn run(&mut self) -> Option<()> {
+        loop {
+            self.skip(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';'));
+            if self.rest.is_empty() {
+                return Some(());
+            }
+            self.addresses()?;
+            self.command()?;
+        }
+    }
+
+    fn addresses(&mut self) -> Option<()> {
+        if self.address()? {
+            self.skip(|byte| byte == b' ');
+            if self.peek() == Some(b',') {
+                self.next();
+                self.skip(|byte| byte == b' ');
+                if matches!(self.peek(), Some(b'+' | b'~')) {
+                    self.next();
+                }
+                self.address()?.then_some(())?;
+            }
+        }
+        self.skip(|byte| matches!(byte, b' ' | b'\t' | b'!'));
+        Some(())
+    }
+
+    /// One address; false where there is none.
+    fn address(&mut self) -> Option<bool> {
+        match self.peek()? {
+            b'0'..=b'9' => {
+                self.skip(|byte| byte.is_ascii_digit() || byte == b'~');
+                Some(true)
+            }
+            b'$' => {
+                self.next();
+                Some(true)
+            }
+            b'/' => {
+                self.next();
+                self.delimited(b'/')?;
+                self.skip(|byte| matches!(byte, b'I' | b'M'));
+                Some(true)
+            }
+            b'\\' => {
+                self.next();
+                let delimiter = self.next()?;
+                self.delimited(delimiter)?;
+                self.skip(|byte| matches!(byte, b'I' | b'M'));
+                Some(true)
+            }
+            _ => Some(false),
+        }
+    }
+
+    /// Up to the delimiter. Where a bracket expression holds the delimiter, seds
+    /// differ, and the script is refused.
+    fn delimited(&mut self, delimiter: u8) -> Option<()> {
+        if matches!(delimiter, b'\n' | b'\\') {
+            return None;
+        }
+        let mut bracket = false;
+        loop {
+            let byte = self.next()?;
+            match byte {
+                b'\\' => {
+                    self.next()?;
+                }
+                b'\n' => return None,
+                _ if byte == delimiter => return (!bracket).then_some(()),
+                b'[' => bracket = true,
+                b']' => bracket = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// The replacement of `s`, and `y`: brackets mean nothing there.
+    fn plain_delimited(&mut self, delimiter: u8) -> Option<()> {
+        loop {
+            let byte = self.next()?;
+            if byte == b'\\' {
+                self.next()?;
+            } else if byte == delimiter {
+                return Some(());
+            }
+        }
+    }
+
+    fn command(&mut self) -> Option<()> {
+        match self.next()? {
+            b'{' | b'}' => Some(()),
+            b'#' | b':' | b'b' | b't' | b'T' => {
+                // A label may hold `;` in GNU sed and not in others.
+                let line = self.rest.iter().take_while(|byte| **byte != b'\n');
+                let label: Vec<u8> = line.copied().collect();
+                let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_');
+                let simple = label.iter().take_while(|b| !matches!(b, b';' | b'}')).all(plain);
+                let length = label.iter().position(|b| matches!(b, b';' | b'}'));
+                let skip = length.unwrap_or(label.len());
+                self.rest = self.rest.get(skip..)?;
+                simple.then_some(())
+            }
+            b'a' | b'i' | b'c' => {
+                self.text();
+                Some(())
+            }
+            b's' => self.substitute(),
+            b'y' => {
+                let delimiter = self.next()?;
+                self.plain_delimited(delimiter)?;
+                self.plain_delimited(delimiter)?;
+                self.end()
+            }
+            b'q' | b'Q' | b'l' | b'L' => {
+                self.skip(|byte| byte == b' ' || byte.is_ascii_digit());
+                self.end()
+            }
+            b'p' | b'P' | b'd' | b'D' | b'n' | b'N' | b'g' | b'G' | b'h' | b'H' | b'x' | b'=' | b'z'
+            | b'F' => self.end(),
+            _ => None,
+        }
+    }
+
+    fn substitute(&mut self) -> Option<()> {
+        let delimiter = self.next()?;
+        self.delimited(delimiter)?;
+        self.plain_delimited(delimiter)?;
+        self.skip(|byte| matches!(byte, b'g' | b'p' | b'i' | b'I' | b'm' | b'M') || byte.is_ascii_digit());
+        self.end()
+    }
+
+    /// The text of `a`, `i`, `c`: up to a line end without a backslash before it.
+    fn text(&mut self) {
+        while let Some(byte) = self.next() {
+            match byte {
+                b'\\' => {
+                    self.next();
+                }
+                b'\n' => return,
+                _ => {}
+            }
+        }
+    }
+
+    fn end(&mut self) -> Option<()> {
+        self.skip(|byte| matches!(byte, b' ' | b'\t'));
+        match self.peek() {
+            None | Some(b'\n' | b';' | b'}' | b'#') => Some(()),
+            Some(_) => None,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What the shell itself does for a command before any program runs: assignments,
+//! redirects, expansions.
+
+use super::{PathWord, Proof, Refusal, looks_like_path};
+use crate::analysis::Found;
+use crate::parse::{Assign, Redir, RedirOp, Word};
+use crate::tables::names;
+
+/// Variables whose reading is refused: what they hold changes how text is taken.
+const TELLING: &[&[u8]] = &[b"IFS", b"PATH", b"BASH_ENV", b"ENV", b"CDPATH", b"PS4", b"PROMPT_COMMAND"];
+
+pub(super) fn check(found: &Found) -> Proof {
+    let mut paths = Vec::new();
+    for word in &found.words {
+        check_word(word)?;
+    }
+    for assign in &found.assignments {
+        check_assignment(assign, found)?;
+        paths.extend(assign.values.iter().filter(|word| looks_like_path(word)).map(PathWord::read));
+    }
+    for redirect in &found.redirects {
+        paths.extend(check_redirect(redirect)?);
+    }
+    Ok(paths)
+}
+
+fn check_word(word: &Word) -> Result<(), Refusal> {
+    if let Some(hazard) = word.hazards.first() {
+        let message = "an expansion here has an effect of its own";
+        return Err(Refusal::new(hazard.code, message, hazard.span));
+    }
+    if word.writes_to_process() {
+        let message = "what is written to `>(...)` is not followed";
+        return Err(Refusal::new("command_substitution", message, word.span));
+    }
+    for name in &word.variables {
+        let telling = TELLING.contains(&name.as_slice())
+            || [&b"LD_"[..], b"GIT_", b"BASH_FUNC_"].iter().any(|prefix| name.starts_with(prefix));
+        if telling {
+            let message = format!("it reads `{}`", String::from_utf8_lossy(name));
+            return Err(Refusal::new("dangerous_variables", message, word.span));
+        }
+    }
+    Ok(())
+}
+
+fn check_assignment(assign: &Assign, found: &Found) -> Result<(), Refusal> {
+    for value in &assign.values {
+        check_word(value)?;
+    }
+    let reads_line = found.program() == Some(b"read") && assign.name == b"IFS";
+    if names::is_dangerous_variable(&assign.name) && !reads_line {
+        let message = format!(
+            "setting `{}` changes what runs or how text is read",
+            String::from_utf8_lossy(&assign.name)
+        );
+        return Err(Refusal::new("dangerous_variables", message, assign.span));
+    }
+    if !found.words.is_empty() && !reads_line && !names::is_safe_variable(&assign.name) {
+        let message =
+            format!("`{}` is not on the list of harmless variables", String::from_utf8_lossy(&assign.name));
+        return Err(Refusal::new("unknown_variable", message, assign.span));
+    }
+    Ok(())
+}
+
+/// Whether the redirect changes nothing but the command's own streams.
+pub(crate) fn is_harmless(redirect: &Redir) -> bool {
+    check_redirect(redirect).is_ok()
+}
+
+fn check_redirect(redirect: &Redir) -> Proof {
+    if let Some(target) = &redirect.target {
+        check_word(target)?;
+    }
+    let text = redirect.target.as_ref().and_then(|word| word.text.as_deref());
+    match redirect.op {
+        RedirOp::Heredoc | RedirOp::HereString | RedirOp::Duplicate => Ok(Vec::new()),
+        RedirOp::Write if text == Some(b"/dev/null") => Ok(Vec::new()),
+        RedirOp::Write => Err(Refusal::new("output_redirection", "it writes to a file", redirect.span)),
+        RedirOp::Read => match (&redirect.target, text) {
+            (Some(word), Some(path)) if !is_network(path) => Ok(vec![PathWord::read(word)]),
+            _ => Err(Refusal::new(
+                "input_redirection",
+                "what it reads from is not a known file",
+                redirect.span,
+            )),
+        },
+    }
+}
+
+fn is_network(path: &[u8]) -> bool {
+    path.starts_with(b"/dev/tcp") || path.starts_with(b"/dev/udp")
+}

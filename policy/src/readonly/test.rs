@@ -1,0 +1,31 @@
+//! `test` and `[`: harmless, but for the operators that evaluate a name's subscript.
+
+use super::{Proof, Refusal};
+use crate::decision::Span;
+use crate::parse::Word;
+
+pub(super) fn check(rest: &[Word], span: Span) -> Proof {
+    let refuse = |at: Span| {
+        let message = "an operand could be a name whose subscript is evaluated";
+        Err(Refusal::new("arithmetic_evaluation", message, at))
+    };
+    let mut unknown_before = false;
+    for (index, word) in rest.iter().enumerate() {
+        let unknown = word.text.is_none() && word.lead.is_empty();
+        if unknown && (unknown_before || !word.exactly_one) {
+            return refuse(word.span);
+        }
+        unknown_before = unknown;
+        if !matches!(word.text.as_deref(), Some(b"-v" | b"-R")) {
+            continue;
+        }
+        let operand = rest.get(index + 1).and_then(|word| word.text.as_deref());
+        let plain = operand.is_some_and(|name| {
+            !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        });
+        if !plain {
+            return refuse(rest.get(index + 1).map_or(span, |word| word.span));
+        }
+    }
+    Ok(Vec::new())
+}

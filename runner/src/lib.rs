@@ -2,7 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+mod clock;
 mod config;
+mod floor;
 mod journal;
 mod push;
+mod reports;
+mod session;
 mod spool;

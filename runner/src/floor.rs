@@ -1,0 +1,185 @@
+//! The floor: what this runner accepts at most, whatever a server says, and the sandbox profile that a
+//! grant gets within it.
+//!
+//! Everything is checked against the runner's own configuration; nothing a server sends widens it.
+
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use airlock_proto::{
+    domain::{Bind, Grant, NetworkMode, Requirement, SandboxProfile},
+    limits as contract,
+};
+use airlock_sandbox as sandbox;
+
+use crate::config::FloorConfig;
+
+/// A start that the runner will not make: a stable name, and words for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
+fn floor(message: impl Into<String>) -> Refusal {
+    Refusal::new("floor", message)
+}
+
+/// Inside, these belong to the sandbox or the session.
+const RESERVED_TARGETS: [&str; 9] =
+    ["/proc", "/dev", "/sys", "/run", "/workspace", "/home", "/tmp", "/var", "/root"];
+/// A search path's folders are never at or below these: a command can write there.
+const WRITABLE: [&str; 8] = ["/workspace", "/home", "/tmp", "/var/tmp", "/dev", "/proc", "/run", "/root"];
+
+/// Holds a grant against the floor.
+pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal> {
+    form(grant)?;
+    if grant.unsandboxed && !allowed.unsandboxed {
+        return Err(floor("this runner runs nothing outside the sandbox"));
+    }
+    let network = grant.profile.network;
+    if !allowed.networks.iter().any(|name| name.names(network)) {
+        return Err(floor("this runner does not give that network"));
+    }
+    limits(grant, allowed)?;
+    for bind in &grant.profile.root_binds {
+        source(bind, allowed)?;
+        target(bind)?;
+    }
+    requirements(grant)
+}
+
+fn form(grant: &Grant) -> Result<(), Refusal> {
+    let bytes: usize = grant.env.iter().map(|(name, value)| name.len() + value.len()).sum();
+    let fits = grant.command.len() <= contract::COMMAND_BYTES
+        && !grant.command.contains(&0)
+        && grant.directory.len() <= contract::DIRECTORY_BYTES
+        && !grant.directory.contains(&0)
+        && grant.env.len() <= contract::ENV_ENTRIES
+        && bytes <= contract::ENV_BYTES;
+    if !fits {
+        return Err(Refusal::new(
+            "malformed_grant",
+            "the command, its directory or its environment is too large or holds a NUL",
+        ));
+    }
+    if !grant.snapshot_digest.is_empty() {
+        return Err(Refusal::new("no_snapshot", "the session has no shell snapshot"));
+    }
+    Ok(())
+}
+
+fn limits(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal> {
+    let asked = &grant.profile.limits;
+    let over = [
+        ("max_timeout", grant.timeout > allowed.max_timeout),
+        ("max_grace", asked.grace > allowed.max_grace),
+        ("max_open_files", asked.open_files > allowed.max_open_files),
+        ("max_processes", asked.processes > allowed.max_processes),
+        ("max_file_bytes", asked.file_size > allowed.max_file_bytes),
+        ("max_output_bytes", asked.output_bytes > allowed.max_output_bytes),
+        ("max_private_tmp_bytes", asked.private_tmp_bytes > allowed.max_private_tmp_bytes),
+    ];
+    match over.iter().find(|(_, over)| *over) {
+        Some((name, _)) => Err(floor(format!("the grant asks for more than `floor.{name}`"))),
+        None => Ok(()),
+    }
+}
+
+fn plain(path: &Path) -> bool {
+    path.is_absolute()
+        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+}
+
+fn source(bind: &Bind, allowed: &FloorConfig) -> Result<(), Refusal> {
+    let refuse = || floor("a bind's source is not below `floor.bind_sources`");
+    let path = Path::new(&bind.source);
+    let below = |path: &Path| {
+        let real = |prefix: &PathBuf| fs::canonicalize(prefix).is_ok_and(|prefix| path.starts_with(prefix));
+        allowed.bind_sources.iter().any(real)
+    };
+    let real = fs::canonicalize(path).map_err(|_| refuse())?;
+    if plain(path) && below(&real) { Ok(()) } else { Err(refuse()) }
+}
+
+fn target(bind: &Bind) -> Result<(), Refusal> {
+    let path = Path::new(&bind.target);
+    let reserved = path == Path::new("/")
+        || path == Path::new("/etc")
+        || RESERVED_TARGETS.iter().any(|reserved| path.starts_with(reserved));
+    if plain(path) && !reserved {
+        return Ok(());
+    }
+    Err(floor("a bind's target is the sandbox's own"))
+}
+
+fn requirements(grant: &Grant) -> Result<(), Refusal> {
+    for requirement in &grant.requires {
+        match requirement {
+            Requirement::ReadOnlyMount if !grant.read_only => {
+                return Err(Refusal::new(
+                    "read_only_mount",
+                    "the grant requires read-only mounts and is not read-only",
+                ));
+            }
+            Requirement::ReadOnlyMount => {}
+            Requirement::TrustedPath => trusted_path(grant)?,
+        }
+    }
+    Ok(())
+}
+
+/// Programs are found only in folders that no command can write: the search path has nothing but
+/// absolute folders of the read-only root, and neither session nor request can set it.
+fn trusted_path(grant: &Grant) -> Result<(), Refusal> {
+    let refuse = |message: &str| Refusal::new("untrusted_path", message);
+    if grant.env.contains_key("PATH") && !grant.read_only {
+        return Err(refuse("the environment sets the search path"));
+    }
+    let trusted = |folder: &str| {
+        let path = Path::new(folder);
+        plain(path) && !WRITABLE.iter().any(|writable| path.starts_with(writable))
+    };
+    if search_path(&grant.profile).split(':').all(trusted) {
+        return Ok(());
+    }
+    Err(refuse("the search path leads outside the read-only root"))
+}
+
+fn search_path(profile: &SandboxProfile) -> &str {
+    if profile.path.is_empty() { sandbox_path() } else { &profile.path }
+}
+
+/// The search path of a profile that names none.
+fn sandbox_path() -> &'static str {
+    "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+}
+
+/// The sandbox profile of a grant that passed [`check`]: the system's minimal root, and what it adds.
+pub(crate) fn profile(root: &sandbox::Profile, asked: &SandboxProfile) -> Result<sandbox::Profile, Refusal> {
+    let NetworkMode::Loopback = asked.network;
+    let mut profile = root.clone();
+    for bind in &asked.root_binds {
+        profile = profile.with_bind(&bind.source, &bind.target);
+    }
+    search_path(asked).clone_into(&mut profile.path);
+    for (name, value) in &asked.env {
+        let value = String::from_utf8(value.clone()).map_err(|_| {
+            Refusal::new("malformed_grant", format!("the profile's variable `{name}` is not text"))
+        })?;
+        profile.env.push((name.clone(), value));
+    }
+    profile.allow_env.clone_from(&asked.allowed_env);
+    Ok(profile)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Sessions: a workspace, HOME and /tmp of their own, a host uid of their own, a current directory that
+//! persists, a loopback. They outlive the runner's process; only `close` removes them.
+//!
+//! What is in the folders was shaped by hostile commands: it is touched through directory handles only.
+
+mod copy;
+mod directory;
+mod make;
+mod remove;
+mod saved;
+mod strays;
+mod table;
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use airlock_proto::domain::{DirectoryReport, SessionId};
+use airlock_sandbox::{Folders, HostIds, LaunchError, Launcher, Session, SessionNet, WORKSPACE};
+
+use saved::Saved;
+
+pub(crate) use copy::CopyLimits;
+pub(crate) use make::SessionError;
+pub(crate) use table::{Closing, Opening, Reserved, Sessions};
+
+/// An open session.
+#[derive(Debug)]
+pub(crate) struct OpenSession {
+    pub(crate) id: SessionId,
+    folders: Folders,
+    ids: Option<HostIds>,
+    directory: Mutex<Vec<u8>>,
+    net: Mutex<Option<SessionNet>>,
+}
+
+impl OpenSession {
+    fn new(id: SessionId, root: PathBuf, ids: Option<HostIds>, directory: Vec<u8>) -> Self {
+        Self { id, folders: Folders::at(&root), ids, directory: Mutex::new(directory), net: Mutex::new(None) }
+    }
+
+    /// The current directory, inside the sandbox.
+    pub(crate) fn directory(&self) -> Vec<u8> {
+        self.directory.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a command can start there. Blocks for a moment.
+    pub(crate) fn has_directory(&self, inside: &[u8]) -> bool {
+        directory::is_beneath(&self.folders.workspace, inside)
+    }
+
+    /// Makes what a command said to be its last directory the session's, if it is one; else the
+    /// workspace's root. Blocks for a moment.
+    pub(crate) fn keep_directory(&self, claimed: &[u8]) -> DirectoryReport {
+        let (directory, report) = if self.has_directory(claimed) {
+            (claimed, DirectoryReport::Reported)
+        } else {
+            (WORKSPACE.as_bytes(), DirectoryReport::SnappedBack)
+        };
+        let mut current = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        if *current != directory {
+            directory.clone_into(&mut current);
+            if let Err(error) = self.saved(&current).write(&self.folders.root) {
+                tracing::warn!(session = %self.id, %error, "a session's directory was not saved");
+            }
+        }
+        report
+    }
+
+    /// The session for one launch. The loopback is made with the first command that wants it. Blocks
+    /// for some milliseconds then.
+    ///
+    /// # Errors
+    /// If the loopback cannot be made.
+    pub(crate) fn for_launch(&self, launcher: &Launcher, with_net: bool) -> Result<Session, LaunchError> {
+        let mut net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
+        if with_net && net.is_none() {
+            *net = Some(launcher.session_net(self.ids)?);
+        }
+        let net = if with_net { net.clone() } else { None };
+        Ok(Session { folders: self.folders.clone(), ids: self.ids, net })
+    }
+
+    fn saved(&self, directory: &[u8]) -> Saved {
+        Saved { id: self.id.to_string(), uid: self.ids.map(|ids| ids.uid), directory: hex::encode(directory) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! A copy of a base folder into a new workspace, through directory handles only.
+//!
+//! Folders, regular files and links (as links) are copied, with their times and their modes without
+//! setuid, setgid and sticky; anything else is left out. Bounded in bytes, entries and depth.
+
+use std::{
+    ffi::CStr,
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use rustix::{
+    fs::{
+        AtFlags, Dir, FileType, Mode, OFlags, Stat, Timespec, Timestamps, copy_file_range, fchmod, fstat,
+        futimens, ioctl_ficlone, mkdirat, openat, readlinkat, statat, symlinkat,
+    },
+    io::Errno,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Folders nested deeper than this are an error.
+const MAX_DEPTH: usize = 200;
+/// Copied at once, in bytes, so that a cancellation is soon seen.
+const STEP: usize = 8 << 20;
+
+/// What one copy may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CopyLimits {
+    pub(crate) bytes: u64,
+    pub(crate) entries: u64,
+}
+
+/// Why a base was not copied. What was copied until then stays.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CopyError {
+    #[error("the base has more than `limits.base_bytes` of {0}")]
+    Bytes(u64),
+    #[error("the base has more than `limits.base_entries` of {0}")]
+    Entries(u64),
+    #[error("the base is nested deeper than {MAX_DEPTH} folders")]
+    Depth,
+    #[error("the copy was cancelled")]
+    Cancelled,
+    #[error("cannot {action}: {source}")]
+    Io { action: &'static str, source: io::Error },
+}
+
+fn failed(action: &'static str) -> impl FnOnce(Errno) -> CopyError {
+    move |errno| CopyError::Io { action, source: errno.into() }
+}
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+struct Level {
+    source: Dir,
+    target: OwnedFd,
+    /// What the target gets when it is full.
+    stat: Stat,
+}
+
+struct Copier<'a> {
+    limits: CopyLimits,
+    left: CopyLimits,
+    cancelled: &'a CancellationToken,
+}
+
+/// Copies what is in `source` into `target`. Blocks; looks at `cancelled` often.
+pub(crate) fn copy_tree(
+    source: BorrowedFd<'_>,
+    target: OwnedFd,
+    limits: CopyLimits,
+    cancelled: &CancellationToken,
+) -> Result<(), CopyError> {
+    let mut copier = Copier { limits, left: limits, cancelled };
+    let stat = fstat(&target).map_err(failed("look at the workspace"))?;
+    let source = Dir::read_from(source).map_err(failed("read the base"))?;
+    let mut levels = vec![Level { source, target, stat }];
+    while let Some(level) = levels.last_mut() {
+        let Some(entry) = level.source.next() else {
+            if let Some(done) = levels.pop().filter(|_| !levels.is_empty()) {
+                dress(done.target.as_fd(), &done.stat)?;
+            }
+            continue;
+        };
+        let entry = entry.map_err(failed("read the base"))?;
+        if matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let below = copier.entry(level, entry.file_name())?;
+        if levels.len() >= MAX_DEPTH && below.is_some() {
+            return Err(CopyError::Depth);
+        }
+        levels.extend(below);
+    }
+    Ok(())
+}
+
+impl Copier<'_> {
+    fn entry(&mut self, level: &Level, name: &CStr) -> Result<Option<Level>, CopyError> {
+        if self.cancelled.is_cancelled() {
+            return Err(CopyError::Cancelled);
+        }
+        self.left.entries =
+            self.left.entries.checked_sub(1).ok_or(CopyError::Entries(self.limits.entries))?;
+        let from = level.source.fd().map_err(failed("read the base"))?;
+        let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed("look at a base's file"))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => {
+                mkdirat(&level.target, name, Mode::RWXU).map_err(failed("make a folder"))?;
+                let target = openat(&level.target, name, FOLDER, Mode::empty())
+                    .map_err(failed("open a new folder"))?;
+                let source =
+                    openat(from, name, FOLDER, Mode::empty()).map_err(failed("open a base's folder"))?;
+                let source = Dir::new(source).map_err(failed("read the base"))?;
+                return Ok(Some(Level { source, target, stat }));
+            }
+            FileType::Symlink => {
+                let text = readlinkat(from, name, Vec::new()).map_err(failed("read a link"))?;
+                symlinkat(text.as_c_str(), &level.target, name).map_err(failed("make a link"))?;
+            }
+            FileType::RegularFile => self.file(from, level.target.as_fd(), name)?,
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn file(&mut self, from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &CStr) -> Result<(), CopyError> {
+        let read = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let source = openat(from, name, read, Mode::empty()).map_err(failed("open a base's file"))?;
+        let stat = fstat(&source).map_err(failed("look at a base's file"))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Ok(());
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        let over = || CopyError::Bytes(self.limits.bytes);
+        self.left.bytes = self.left.bytes.checked_sub(size).ok_or_else(over)?;
+        let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let target = openat(to, name, create, Mode::RUSR | Mode::WUSR).map_err(failed("make a file"))?;
+        self.content(&source, &target, size)?;
+        dress(target.as_fd(), &stat)
+    }
+
+    /// At most `size` bytes, even of a file that grows meanwhile.
+    fn content(&self, source: &OwnedFd, target: &OwnedFd, size: u64) -> Result<(), CopyError> {
+        if size == 0 || ioctl_ficlone(target, source).is_ok() {
+            return Ok(());
+        }
+        let mut left = size;
+        while left > 0 {
+            if self.cancelled.is_cancelled() {
+                return Err(CopyError::Cancelled);
+            }
+            let step = usize::try_from(left).unwrap_or(STEP).min(STEP);
+            let copied = match copy_file_range(source, None, target, None, step) {
+                Ok(copied) => copied,
+                Err(Errno::INTR) => continue,
+                Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    plain_copy(source, target, step)?
+                }
+                Err(errno) => return Err(failed("copy a file")(errno)),
+            };
+            if copied == 0 {
+                break;
+            }
+            left = left.saturating_sub(copied as u64);
+        }
+        Ok(())
+    }
+}
+
+fn plain_copy(source: &OwnedFd, target: &OwnedFd, step: usize) -> Result<usize, CopyError> {
+    let mut buffer = vec![0; step.min(128 << 10)];
+    let got = rustix::io::read(source, &mut buffer).map_err(failed("read a base's file"))?;
+    let mut rest = buffer.get(..got).unwrap_or_default();
+    while !rest.is_empty() {
+        let written = rustix::io::write(target, rest).map_err(failed("write a file"))?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    Ok(got)
+}
+
+/// Mode and times as in the base.
+fn dress(target: BorrowedFd<'_>, stat: &Stat) -> Result<(), CopyError> {
+    let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
+    fchmod(target, mode).map_err(failed("set a mode"))?;
+    let time = |seconds: i64, nanos: i64| Timespec { tv_sec: seconds, tv_nsec: nanos };
+    let nanos = |nanos: u64| i64::try_from(nanos).unwrap_or(0);
+    let times = Timestamps {
+        last_access: time(stat.st_atime, nanos(stat.st_atime_nsec)),
+        last_modification: time(stat.st_mtime, nanos(stat.st_mtime_nsec)),
+    };
+    futimens(target, &times).map_err(failed("set a file's times"))
+}

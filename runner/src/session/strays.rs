@@ -1,0 +1,52 @@
+//! Processes that an earlier process of this runner has left. The kernel kills them with it; this makes
+//! sure of it before their sessions are used again.
+
+use std::{
+    collections::BTreeSet,
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// How long the kernel may take for what it was told to kill.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Waits until no process runs under these uids, which are this runner's alone, and kills what stays.
+/// Returns how many it had to kill. Blocks.
+pub(crate) fn end_strays(uids: &BTreeSet<u32>) -> usize {
+    let until = Instant::now() + PATIENCE;
+    while !uids.is_empty() && Instant::now() < until {
+        if running_as(uids).is_empty() {
+            return 0;
+        }
+        thread::sleep(PAUSE);
+    }
+    let strays = running_as(uids);
+    for pid in &strays {
+        // A pid that ended meanwhile needs nothing more.
+        if let Ok(process) = pidfd_open(*pid, PidfdFlags::empty())
+            && owner(*pid).is_some_and(|uid| uids.contains(&uid))
+        {
+            let _ = pidfd_send_signal(&process, Signal::KILL);
+        }
+    }
+    strays.len()
+}
+
+fn running_as(uids: &BTreeSet<u32>) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok().and_then(Pid::from_raw))
+        .filter(|pid| owner(*pid).is_some_and(|uid| uids.contains(&uid)))
+        .collect()
+}
+
+/// The effective uid, from the process's status: the folder of one that is not dumpable is root's.
+fn owner(pid: Pid) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    let zombie = status.lines().any(|line| line.starts_with("State:\tZ"));
+    if zombie { None } else { line.split_whitespace().nth(1)?.parse().ok() }
+}

@@ -1,0 +1,233 @@
+//! The table of sessions: which there are, which are being made or closed, and whose uid is whose.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use airlock_proto::domain::SessionId;
+use airlock_sandbox::{HostIds, UidIsolation, UidRange};
+use tokio_util::sync::CancellationToken;
+
+use super::{CopyLimits, OpenSession, SessionError, make::Places, saved::Saved, strays::end_strays};
+
+/// What a session is just now.
+#[derive(Debug)]
+enum Slot {
+    Opening { cancel: CancellationToken, ids: Option<HostIds> },
+    Open(Arc<OpenSession>),
+    Closing { ids: Option<HostIds> },
+}
+
+impl Slot {
+    fn uid(&self) -> Option<u32> {
+        let ids = match self {
+            Self::Opening { ids, .. } | Self::Closing { ids } => *ids,
+            Self::Open(session) => session.ids,
+        };
+        ids.map(|ids| ids.uid)
+    }
+}
+
+/// The answer to a wish to open a session.
+#[derive(Debug)]
+pub(crate) enum Opening {
+    /// It is open already.
+    Open(Arc<OpenSession>),
+    /// It is being made or closed; its report comes.
+    Underway,
+    /// It cannot be made: a stable name, and words for people.
+    Refused(&'static str, String),
+    /// It has its place; [`Sessions::make`] makes it.
+    Reserved(Reserved),
+}
+
+/// A place in the table for a session that is to be made.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    pub(crate) id: SessionId,
+    ids: Option<HostIds>,
+    cancel: CancellationToken,
+}
+
+/// All sessions of the runner.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    places: Places,
+    uids: Option<UidRange>,
+    limit: usize,
+    copy: CopyLimits,
+    slots: Mutex<HashMap<SessionId, Slot>>,
+}
+
+impl Sessions {
+    /// Opens the folder of sessions and finds those that earlier processes have left open; ends what
+    /// still runs in them. Blocks.
+    ///
+    /// # Errors
+    /// If the folders cannot be made or read.
+    pub(crate) fn restore(
+        state_dir: &Path,
+        isolation: UidIsolation,
+        range: Option<UidRange>,
+        limit: usize,
+        copy: CopyLimits,
+    ) -> Result<Self, SessionError> {
+        let places = Places::make(state_dir)?;
+        let uids = range.filter(|_| isolation == UidIsolation::PerSession);
+        let failed = |source| SessionError::Io { action: "read the sessions' folder", source };
+        let mut slots = HashMap::new();
+        let mut stale = Vec::new();
+        let mut used = BTreeSet::new();
+        for entry in fs::read_dir(&places.sessions).map_err(failed)? {
+            let root = entry.map_err(failed)?.path();
+            match restored(&root, uids) {
+                Some(session) => {
+                    used.extend(session.ids.map(|ids| ids.uid));
+                    slots.insert(session.id, Slot::Open(Arc::new(session)));
+                }
+                None => stale.push(root),
+            }
+        }
+        let strays = end_strays(&used);
+        if strays > 0 {
+            tracing::warn!(strays, "ended processes that an earlier process of this runner had left");
+        }
+        for root in stale {
+            places.remove(&root)?;
+        }
+        places.empty_trash()?;
+        Ok(Self { places, uids, limit, copy, slots: Mutex::new(slots) })
+    }
+
+    /// An open session.
+    pub(crate) fn get(&self, id: &SessionId) -> Option<Arc<OpenSession>> {
+        match self.lock().get(id) {
+            Some(Slot::Open(session)) => Some(Arc::clone(session)),
+            _ => None,
+        }
+    }
+
+    /// All open sessions.
+    pub(crate) fn all(&self) -> Vec<Arc<OpenSession>> {
+        let open = |slot: &Slot| match slot {
+            Slot::Open(session) => Some(Arc::clone(session)),
+            _ => None,
+        };
+        self.lock().values().filter_map(open).collect()
+    }
+
+    /// Takes a place for a new session, unless it is there.
+    pub(crate) fn reserve(&self, id: SessionId) -> Opening {
+        let mut slots = self.lock();
+        match slots.get(&id) {
+            Some(Slot::Open(session)) => return Opening::Open(Arc::clone(session)),
+            Some(Slot::Opening { .. } | Slot::Closing { .. }) => return Opening::Underway,
+            None => {}
+        }
+        if slots.len() >= self.limit {
+            let message = format!("this runner has its `limits.sessions` of {}", self.limit);
+            return Opening::Refused("too_many_sessions", message);
+        }
+        let ids = match self.uids {
+            None => None,
+            Some(range) => {
+                let used = slots.values().filter_map(Slot::uid).collect();
+                let Some(ids) = range.allocate(&used) else {
+                    return Opening::Refused("too_many_sessions", "every uid of `uids` is taken".to_owned());
+                };
+                Some(ids)
+            }
+        };
+        let cancel = CancellationToken::new();
+        slots.insert(id, Slot::Opening { cancel: cancel.clone(), ids });
+        Opening::Reserved(Reserved { id, ids, cancel })
+    }
+
+    /// Makes a session that has its place. Blocks for as long as the copy of its base takes.
+    ///
+    /// # Errors
+    /// [`SessionError::Cancelled`] if it was closed meanwhile; the place is free after any error.
+    pub(crate) fn make(
+        &self,
+        reserved: &Reserved,
+        base: Option<&PathBuf>,
+    ) -> Result<Arc<OpenSession>, SessionError> {
+        let Reserved { id, ids, cancel } = reserved;
+        let made = self.places.create(*id, *ids, base.map(PathBuf::as_path), self.copy, cancel);
+        let made = match made {
+            Ok(session) if cancel.is_cancelled() => {
+                let removed = self.places.remove(&session.folders.root);
+                removed.and(Err(SessionError::Cancelled))
+            }
+            other => other.map(Arc::new),
+        };
+        let mut slots = self.lock();
+        match &made {
+            // Closed in this very moment: the closer finds it open.
+            Ok(session) => slots.insert(*id, Slot::Open(Arc::clone(session))),
+            Err(_) => slots.remove(id),
+        };
+        made
+    }
+
+    /// Takes an open session out of use, for [`Sessions::remove`]; cancels one that is being made. None
+    /// if there is nothing to remove.
+    pub(crate) fn begin_close(&self, id: &SessionId) -> Closing {
+        let mut slots = self.lock();
+        match slots.get_mut(id) {
+            None => Closing::Gone,
+            Some(Slot::Closing { .. }) => Closing::Underway,
+            Some(Slot::Opening { cancel, .. }) => {
+                cancel.cancel();
+                Closing::Underway
+            }
+            Some(slot @ Slot::Open(_)) => {
+                let ids = slot.uid().map(|uid| HostIds { uid, gid: uid });
+                match std::mem::replace(slot, Slot::Closing { ids }) {
+                    Slot::Open(session) => Closing::Begun(session),
+                    Slot::Opening { .. } | Slot::Closing { .. } => Closing::Underway,
+                }
+            }
+        }
+    }
+
+    /// Removes the folders of a session in which nothing runs any more, and frees its uid. Blocks.
+    ///
+    /// # Errors
+    /// If the folders cannot be removed: then the uid stays taken until the next start.
+    pub(crate) fn remove(&self, session: &OpenSession) -> Result<(), SessionError> {
+        self.places.remove(&session.folders.root)?;
+        self.lock().remove(&session.id);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The answer to a wish to close a session.
+#[derive(Debug)]
+pub(crate) enum Closing {
+    /// There is none.
+    Gone,
+    /// It is being closed, or its making was cancelled; the report comes.
+    Underway,
+    /// It is out of use.
+    Begun(Arc<OpenSession>),
+}
+
+fn restored(root: &Path, uids: Option<UidRange>) -> Option<OpenSession> {
+    let saved = Saved::read(root)?;
+    let ids = saved.uid.map(|uid| HostIds { uid, gid: uid });
+    let fits = match (uids, ids) {
+        (Some(range), Some(ids)) => range.contains(ids),
+        (None, None) => true,
+        _ => false,
+    };
+    let directory = hex::decode(&saved.directory).ok()?;
+    fits.then_some(OpenSession::new(saved.id.parse().ok()?, root.to_owned(), ids, directory))
+}

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 /// A host path that is mounted read-only inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
-    /// Absolute path on the host. The session's uid must be able to reach it.
+    /// Absolute path on the host, not below `/sys`. The session's uid must be
+    /// able to reach it.
     pub source: PathBuf,
     /// Absolute path inside.
     pub target: PathBuf,

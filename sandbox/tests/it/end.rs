@@ -150,6 +150,30 @@ fn nothing_is_left_when_the_owner_of_the_launcher_is_killed() {
 }
 
 #[test]
+fn nothing_is_left_when_the_owner_is_killed_in_the_middle_of_a_start() {
+    let example = std::env::current_exe().unwrap().with_file_name("../examples/run");
+    let folder = tempfile::tempdir().unwrap();
+    let mark = mark(45);
+    for delay in 0..30 {
+        let mut owner = Command::new(&example)
+            .arg(folder.path())
+            .arg(format!("sleep {mark}; true"))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_micros(700 * delay));
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+    }
+    // The launch step and bubblewrap show the folder or the mark as well: the
+    // one by the program it was started from, the other by its command.
+    let runtime = folder.path().to_string_lossy().into_owned();
+    eventually("everything has ended", || {
+        host_processes(&mark).is_empty() && host_processes(&runtime).is_empty()
+    });
+}
+
+#[test]
 fn bubblewrap_killed_from_outside_is_a_failure_and_leaves_nothing() {
     let host = Host::new();
     let mark = mark(40);
@@ -192,6 +216,8 @@ fn descriptors_and_children_are_the_same_before_and_after_many_launches() {
     let session = host.session();
     let mut refused = host.spec("true");
     refused.cwd = "/nowhere".into();
+    let mounts = || fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mounts_before = mounts();
     let count = || fs::read_dir("/proc/self/fd").unwrap().count();
     host.run(&session, &host.spec("true"));
     let before = count();
@@ -209,6 +235,7 @@ fn descriptors_and_children_are_the_same_before_and_after_many_launches() {
     }
     drop(host.session());
     assert_eq!(count(), before);
+    assert_eq!(mounts(), mounts_before);
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
     let children = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).unwrap();
     assert_eq!(tasks.map(children).collect::<String>(), "");

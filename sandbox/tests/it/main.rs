@@ -9,7 +9,9 @@
 
 mod end;
 mod failures;
+mod network;
 mod reach;
 mod session;
 mod shell;
 mod support;
+mod writes;

@@ -1,15 +1,12 @@
 //! What a command must not reach, each with a control in which it does.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::os::fd::AsFd;
-use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use airlock_sandbox::{Cause, LaunchSpec, Network, Session, Shape};
+use airlock_sandbox::Session;
 
 use crate::support::{Host, PROBE, control, eventually, finish, host_processes};
 
@@ -175,6 +172,36 @@ fn nothing_of_the_runners_environment_is_inside() {
 }
 
 #[test]
+fn bubblewrap_and_pid_1_have_an_empty_environment() {
+    let host = Host::new();
+    let running = host.start(&host.session(), &host.spec("sleep 60"));
+    let own = |process: &std::path::PathBuf| {
+        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+        let of = running_uid(&status);
+        (!of.is_empty()).then_some((process.clone(), of))
+    };
+    let found: Vec<_> = host_processes("/run/airlock/init pid1").iter().filter_map(own).collect();
+    let uid = fs::metadata("/proc/self").unwrap().uid().to_string();
+    let sandboxed: Vec<_> = found.iter().filter(|(_, of)| *of != uid).collect();
+    assert!(sandboxed.len() >= 2, "bubblewrap and pid 1: {found:?}");
+    for (process, _) in sandboxed {
+        // One that belongs to another test may have ended meanwhile.
+        let environ = fs::read(process.join("environ")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&environ).replace('\0', "\n");
+        // bubblewrap gives the program it starts this one.
+        let lines: Vec<_> = text.lines().filter(|line| *line != "PWD=/").collect();
+        assert!(lines.is_empty(), "{process:?}: {lines:?}");
+    }
+    running.control.kill();
+    finish(running);
+}
+
+fn running_uid(status: &str) -> String {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:\t"));
+    line.and_then(|line| line.split('\t').next()).unwrap_or_default().to_owned()
+}
+
+#[test]
 fn the_environment_is_what_was_built_and_no_more() {
     let host = Host::new();
     let spec = host.spec("env -0 | cut -z -d= -f1 | tr '\\0' '\\n'");
@@ -262,124 +289,4 @@ fn no_descriptor_is_inherited() {
     // Descriptors of the test process, among them the leaked one.
     host.control(&["descriptors"]).assert_reached();
     host.probe("descriptors 9</dev/null").assert_reached();
-}
-
-#[test]
-fn no_interface_but_a_loopback_and_no_route() {
-    let host = Host::new();
-    let session = host.session();
-    let command = format!("{PROBE} interfaces");
-    host.probe_in(&session, &host.spec(&command)).assert_out_of_reach(3);
-    host.probe_in(&session, &host.read_only_spec(&command)).assert_out_of_reach(3);
-    let table = host.run(&session, &host.spec("tail -n +3 /proc/net/dev | cut -d: -f1"));
-    assert_eq!(table.stdout.trim(), "lo");
-}
-
-#[test]
-fn the_hosts_loopback_and_sockets_are_out_of_reach() {
-    let host = Host::new();
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = tcp.local_addr().unwrap().to_string();
-    host.probe(&format!("connect {address}")).assert_out_of_reach(1);
-    host.control(&["connect", &address]).assert_reached();
-
-    let name = format!("airlock-test-{}", std::process::id());
-    let listener = SocketAddr::from_abstract_name(&name).unwrap();
-    let _listener = UnixListener::bind_addr(&listener).unwrap();
-    host.probe(&format!("abstract-socket {name}")).assert_out_of_reach(1);
-    host.control(&["abstract-socket", &name]).assert_reached();
-}
-
-#[test]
-fn a_session_reaches_its_own_loopback_and_no_other() {
-    let host = Host::new();
-    let (own, other) = (host.session(), host.session());
-    let server = host.start(&own, &host.spec(format!("{PROBE} listen")));
-    let mut line = [0; 64];
-    let length = rustix::io::read(&server.streams.stdout, &mut line).unwrap();
-    let address = String::from_utf8_lossy(&line[..length]).trim().to_owned();
-    let connect = format!("{PROBE} connect {address}");
-
-    host.probe_in(&own, &host.spec(&connect)).assert_reached();
-    host.probe_in(&other, &host.spec(&connect)).assert_out_of_reach(1);
-    host.control(&["connect", &address]).assert_out_of_reach(1);
-    host.probe_in(&own, &host.read_only_spec(&connect)).assert_out_of_reach(1);
-    let shape = Shape { read_only: false, network: Network::Empty };
-    let apart = LaunchSpec { shape, ..host.spec(&connect) };
-    host.probe_in(&own, &apart).assert_out_of_reach(1);
-
-    server.control.kill();
-    assert_eq!(finish(server).ended.cause, Cause::Killed);
-}
-
-#[test]
-fn a_read_only_command_cannot_write() {
-    let host = Host::new();
-    let session = host.session();
-    host.run(&session, &host.spec("echo x > file; mkdir folder; ln file hard; ln -s file soft"));
-    let list = || {
-        let output = Command::new("find")
-            .arg(&session.folders.root)
-            .args(["-printf", "%P %m %s %T@ %C@ %l\n"])
-            .output()
-            .unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let before = list();
-    let folders = ["/workspace", "/workspace/folder", "/home/agent", "/tmp"];
-    for path in folders {
-        let spec = host.read_only_spec(format!("{PROBE} write {path}"));
-        host.probe_in(&session, &spec).assert_out_of_reach(10);
-    }
-    for path in ["/workspace/file", "/workspace/hard", "/workspace/soft"] {
-        let spec = host.read_only_spec(format!("{PROBE} write {path}"));
-        host.probe_in(&session, &spec).assert_out_of_reach(3);
-    }
-    assert_eq!(list(), before, "not one entry, mode, size or time has changed");
-    for path in folders.iter().copied().chain(["/workspace/file"]) {
-        host.probe_in(&session, &host.spec(format!("{PROBE} write {path}"))).assert_reached();
-    }
-    let private =
-        host.read_only_spec("echo kept > $TMPDIR/x && cat $TMPDIR/x; pwd; df -P /var/tmp | tail -1");
-    let output = host.run(&session, &private).stdout;
-    assert!(output.starts_with("kept\n/workspace\ntmpfs "), "{output}");
-    let gone = host.run(&session, &host.read_only_spec("ls -A $TMPDIR"));
-    assert_eq!(gone.stdout, "", "the private folder is of one command only");
-}
-
-#[test]
-fn the_system_cannot_be_written() {
-    let host = Host::new();
-    let session = host.session();
-    for path in ["/", "/usr", "/usr/bin", "/etc", "/run", "/run/airlock", "/dev", "/home", "/var"] {
-        let spec = host.spec(format!("{PROBE} write {path}"));
-        host.probe_in(&session, &spec).assert_out_of_reach(10);
-    }
-    for path in
-        ["/etc/passwd", "/etc/gitconfig", "/usr/bin/env", "/run/airlock/init", "/run/airlock/bash_env"]
-    {
-        let spec = host.spec(format!("{PROBE} write {path}"));
-        host.probe_in(&session, &spec).assert_out_of_reach(3);
-    }
-    host.probe_in(&session, &host.spec(format!("{PROBE} write /dev/shm"))).assert_reached();
-}
-
-#[test]
-fn limits_hold_inside() {
-    let mut host = Host::new();
-    host.limits.nofile = 64;
-    host.limits.nproc = 40;
-    host.limits.fsize = Some(1 << 20);
-    host.limits.dev_shm = 1 << 20;
-    let session = host.session();
-    let output = host.run(&session, &host.spec("ulimit -Hc; ulimit -Hn; ulimit -Hu; ulimit -Hf"));
-    assert_eq!(output.stdout, "0\n64\n40\n1024\n");
-    let file = host.run(&session, &host.spec("head -c 2000000 /dev/zero > big; stat -c %s big"));
-    assert!(file.stdout.ends_with("1048576\n"), "{}", file.stdout);
-    let memory =
-        host.run(&session, &host.spec("for i in 1 2; do head -c 700000 /dev/zero > /dev/shm/$i; done"));
-    assert!(memory.stdout.contains("No space left"), "{}", memory.stdout);
-    let many = "for i in {1..60}; do sleep 1 & done; wait; echo end";
-    let forks = host.run(&session, &host.spec(many));
-    assert!(forks.stdout.contains("Resource temporarily unavailable"), "{}", forks.stdout);
 }

@@ -3,10 +3,11 @@
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::process::Command;
 
 use airlock_sandbox::{Cause, LaunchSpec, Network, Shape};
 
-use crate::support::{Host, PROBE, finish};
+use crate::support::{Host, PROBE, control, finish};
 
 #[test]
 fn no_interface_but_a_loopback_and_no_route() {
@@ -17,6 +18,10 @@ fn no_interface_but_a_loopback_and_no_route() {
     host.probe_in(&session, &host.read_only_spec(&command)).assert_out_of_reach(3);
     let table = host.run(&session, &host.spec("tail -n +3 /proc/net/dev | cut -d: -f1"));
     assert_eq!(table.stdout.trim(), "lo");
+    let script = "ip link add one type veth peer two && exec \"$0\" interfaces";
+    let mut own = Command::new("unshare");
+    let own = own.args(["--map-root-user", "--net", "sh", "-c", script]).arg(&host.probe);
+    control(own).assert_reached();
 }
 
 #[test]

@@ -228,6 +228,18 @@ pub enum ApiError {
     Internal(String),
 }
 
+impl ApiError {
+    /// The answer of a server that stops: to be asked again, there or elsewhere.
+    #[must_use]
+    pub fn shutting_down() -> Self {
+        Self::Unavailable {
+            reason: "SHUTTING_DOWN",
+            message: "the server is shutting down; try again".to_owned(),
+            retry_after: Duration::from_secs(1),
+        }
+    }
+}
+
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {

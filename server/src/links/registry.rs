@@ -89,17 +89,26 @@ impl Links {
         Self { inner: Arc::new(inner) }
     }
 
+    /// Whether a runner of this version of the link's protocol may connect.
+    ///
+    /// # Errors
+    /// [`LinkRefusal::Version`].
+    pub fn check_version(theirs: u32) -> Result<(), LinkRefusal> {
+        let ours = LINK_PROTOCOL_VERSION;
+        if theirs == 0 || theirs > ours || theirs + 1 < ours {
+            return Err(LinkRefusal::Version { theirs, ours });
+        }
+        Ok(())
+    }
+
     /// Takes in a runner that the edge has authenticated, by its Hello. `Welcome` is the first message
     /// of the handle's outgoing ones.
     ///
     /// # Errors
     /// The runner may not connect, or not now.
     pub async fn connect(&self, hello: RunnerHello) -> Result<LinkHandle, LinkRefusal> {
-        let ours = LINK_PROTOCOL_VERSION;
         let theirs = hello.protocol_version;
-        if theirs == 0 || theirs > ours || theirs + 1 < ours {
-            return Err(LinkRefusal::Version { theirs, ours });
-        }
+        Self::check_version(theirs)?;
         self.check_room(&hello)?;
         let sink = self.sink().ok_or_else(starting)?;
         let before = sink.arrived(&hello).await?;

@@ -7,19 +7,27 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod approval;
 pub mod authn;
 pub mod changes;
 pub mod config;
+pub mod decision;
 pub mod engine;
+pub mod execution;
 pub mod faults;
+pub mod grpc;
 pub mod limits;
 pub mod links;
 pub mod model;
+pub mod placement;
 pub mod profiles;
+pub mod session;
 pub mod status;
 pub mod store;
 pub mod stream;
 pub mod stream_door;
+pub mod telemetry;
+pub mod tls;
 pub mod validate;
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::{
     api::{ApiError, FieldViolation},
     links::{LinkError, LinkRefusal},
+    stream::PushRefused,
 };
 
 /// The domain of every reason.
@@ -148,6 +149,16 @@ pub fn link_ended(error: &LinkError) -> Status {
         details.set_retry_info(Some(LINK_RETRY));
     }
     status(code, &error.to_string(), details)
+}
+
+/// The status for an output stream that nobody waits for.
+#[must_use]
+pub fn push_refused(refusal: &PushRefused) -> Status {
+    let (code, reason) = match refusal {
+        PushRefused::UnknownTicket => (Code::FailedPrecondition, "TICKET_UNKNOWN"),
+        PushRefused::OtherRunner | PushRefused::OtherExecution => (Code::PermissionDenied, "TICKET_OF_ANOTHER"),
+    };
+    status(code, &refusal.to_string(), info(reason, []))
 }
 
 /// The status for a message of the link that is not of the contract's form, or not in its place.

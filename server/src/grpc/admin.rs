@@ -1,0 +1,33 @@
+//! AdminService.
+
+use std::sync::Arc;
+
+use airlock_proto::v1::{
+    AdminServiceListRunnersRequest, AdminServiceListRunnersResponse, admin_service_server::AdminService,
+};
+use tonic::{Request, Response, Status};
+
+use super::{Edge, pages, records, refused};
+use crate::validate;
+
+pub(super) struct Admin(pub(super) Arc<Edge>);
+
+#[tonic::async_trait]
+impl AdminService for Admin {
+    async fn list_runners(
+        &self,
+        request: Request<AdminServiceListRunnersRequest>,
+    ) -> Result<Response<AdminServiceListRunnersResponse>, Status> {
+        let (states, mut page) = validate::list_runners(request.into_inner()).map_err(refused)?;
+        loop {
+            let found = self.0.engine.list_runners(&states, &page).await.map_err(refused)?;
+            let answer = AdminServiceListRunnersResponse {
+                runners: found.items.into_iter().map(records::runner).collect(),
+                next_page_token: found.next.unwrap_or_default(),
+            };
+            if pages::fits(&answer, &mut page) {
+                return Ok(Response::new(answer));
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! ApprovalService.
+
+use std::sync::Arc;
+
+use airlock_proto::v1::{
+    ApprovalServiceDecideRequest, ApprovalServiceDecideResponse, ApprovalServiceListRequest,
+    ApprovalServiceListResponse, approval_service_server::ApprovalService,
+};
+use tonic::{Request, Response, Status};
+
+use super::{Edge, caller, pages, records, refused};
+use crate::validate;
+
+pub(super) struct Approvals(pub(super) Arc<Edge>);
+
+#[tonic::async_trait]
+impl ApprovalService for Approvals {
+    async fn list(
+        &self,
+        request: Request<ApprovalServiceListRequest>,
+    ) -> Result<Response<ApprovalServiceListResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let (query, mut page) = validate::list_approvals(request.into_inner()).map_err(refused)?;
+        loop {
+            let found = self.0.engine.list_approvals(&who, query.clone(), &page).await.map_err(refused)?;
+            let answer = ApprovalServiceListResponse {
+                approvals: found.items.into_iter().map(records::approval).collect(),
+                next_page_token: found.next.unwrap_or_default(),
+            };
+            if pages::fits(&answer, &mut page) {
+                return Ok(Response::new(answer));
+            }
+        }
+    }
+
+    async fn decide(
+        &self,
+        request: Request<ApprovalServiceDecideRequest>,
+    ) -> Result<Response<ApprovalServiceDecideResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let (id, binding, answer) = validate::decide(request.into_inner()).map_err(refused)?;
+        let approval = self.0.engine.decide_approval(&who, id, &binding, answer).await.map_err(refused)?;
+        Ok(Response::new(ApprovalServiceDecideResponse { approval: Some(records::approval(approval)) }))
+    }
+}

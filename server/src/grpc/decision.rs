@@ -1,0 +1,110 @@
+//! Decisions of the policy as messages of the contract.
+
+use airlock_policy::{
+    Access, Category, Decision, FoundCommand, PathUse, Reason, Requirement, Rewrite, Span, Verdict, Word,
+};
+use airlock_proto::v1;
+use prost::Message as _;
+
+/// A decision in the contract's encoding, as the engine stores it.
+pub(crate) fn encode(decision: &Decision, profile: &str) -> Vec<u8> {
+    to_wire(decision, profile).encode_to_vec()
+}
+
+/// A decision that the profile of this name has made.
+pub(super) fn to_wire(decision: &Decision, profile: &str) -> v1::Decision {
+    let verdict = match decision.verdict {
+        Verdict::Allow => v1::Verdict::Allow,
+        Verdict::Ask => v1::Verdict::Ask,
+        Verdict::Deny => v1::Verdict::Deny,
+    };
+    v1::Decision {
+        verdict: verdict.into(),
+        reasons: decision.reasons.iter().map(reason).collect(),
+        commands: decision.commands.iter().map(command).collect(),
+        read_only: decision.read_only,
+        concurrency_safe: decision.concurrency_safe,
+        requires: decision.requires.iter().map(|requirement| self::requirement(*requirement)).collect(),
+        category: category(decision.category),
+        no_output_expected: decision.no_output_expected,
+        paths: decision.paths.iter().map(path).collect(),
+        rewrites: decision.rewrites.iter().map(rewrite).collect(),
+        warnings: decision.warnings.iter().map(|warning| warning.message.clone()).collect(),
+        suggested_rules: decision.suggested_rules.clone(),
+        parse_complete: decision.parse_complete,
+        policy_version: decision.policy_version.0.to_vec().into(),
+        profile: profile.to_owned(),
+    }
+}
+
+fn reason(reason: &Reason) -> v1::Reason {
+    v1::Reason {
+        code: reason.code.to_owned(),
+        message: reason.message.clone(),
+        span: reason.span.map(span),
+        rule: reason.rule.clone().unwrap_or_default(),
+        command_index: reason.command_index.map(number),
+    }
+}
+
+fn command(command: &FoundCommand) -> v1::FoundCommand {
+    v1::FoundCommand {
+        argv: command.argv.iter().map(word).collect(),
+        span: Some(span(command.span)),
+        nesting: number(command.nesting.len()),
+        read_only: command.read_only,
+        category: category(command.category),
+    }
+}
+
+fn word(word: &Word) -> v1::Word {
+    v1::Word { text: word.text.clone().map(Into::into) }
+}
+
+fn path(path: &PathUse) -> v1::PathUse {
+    let access = match path.access {
+        Access::Read => "READ",
+        Access::Write => "WRITE",
+        Access::Create => "CREATE",
+        Access::Delete => "DELETE",
+    };
+    v1::PathUse {
+        path: path.path.clone().into_bytes().into(),
+        access: access.to_owned(),
+        command_index: number(path.command_index),
+    }
+}
+
+fn rewrite(rewrite: &Rewrite) -> String {
+    format!("bytes {} to {} as `{}`", rewrite.span.start, rewrite.span.end, rewrite.text)
+}
+
+fn requirement(requirement: Requirement) -> String {
+    match requirement {
+        Requirement::ReadOnlyMount => "READ_ONLY_MOUNT",
+        Requirement::TrustedPath => "TRUSTED_PATH",
+    }
+    .to_owned()
+}
+
+fn category(category: Category) -> String {
+    match category {
+        Category::Search => "SEARCH",
+        Category::Read => "READ",
+        Category::List => "LIST",
+        Category::Neutral => "NEUTRAL",
+        Category::Silent => "SILENT",
+        Category::Edit => "EDIT",
+        Category::Other => "OTHER",
+    }
+    .to_owned()
+}
+
+fn span(span: Span) -> v1::Span {
+    v1::Span { start: number(span.start), end: number(span.end) }
+}
+
+/// Commands are shorter than this by far.
+fn number(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

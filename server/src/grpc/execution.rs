@@ -1,0 +1,163 @@
+//! ExecutionService.
+
+use std::{sync::Arc, time::Instant};
+
+use airlock_proto::{
+    domain::CancelledBy,
+    v1::{
+        ExecutionServiceAttachRequest, ExecutionServiceAttachResponse, ExecutionServiceCancelRequest,
+        ExecutionServiceCancelResponse, ExecutionServiceGetRequest, ExecutionServiceGetResponse,
+        ExecutionServiceListRequest, ExecutionServiceListResponse, ExecutionServiceRunRequest,
+        ExecutionServiceRunResponse, ExecutionServiceStartRequest, ExecutionServiceStartResponse,
+        ExecutionServiceWaitRequest, ExecutionServiceWaitResponse,
+        execution_service_server::ExecutionService,
+    },
+};
+use tokio::sync::oneshot;
+use tonic::{Request, Response, Status};
+use tracing::Instrument as _;
+
+use super::{
+    Edge, caller, pages, records, refused,
+    view::{self, EndOnDisconnect, Responses},
+};
+use crate::{
+    api::{ApiError, AttachFrom},
+    model::{ExecutionRecord, Principal, Role},
+    telemetry,
+    validate::{self, Start},
+};
+
+pub(super) struct Executions(pub(super) Arc<Edge>);
+
+impl Executions {
+    /// Starts a command for a stream that is to end it, whatever becomes of the call meanwhile.
+    async fn start_for_stream(
+        &self,
+        who: &Principal,
+        start: Start,
+    ) -> Result<(ExecutionRecord, Option<EndOnDisconnect>), ApiError> {
+        let edge = &self.0;
+        if !start.kill_on_disconnect {
+            return Ok((edge.engine.start(who, start.request).await?, None));
+        }
+        let (done, started) = oneshot::channel();
+        let task = {
+            let (edge, who) = (edge.clone(), who.clone());
+            async move {
+                let result = edge.engine.start(&who, start.request).await.map(|record| {
+                    let guard = EndOnDisconnect::new(edge, who, record.id);
+                    (record, Some(guard))
+                });
+                // Where the call has gone meanwhile, the guard goes with the answer and ends the command.
+                drop(done.send(result));
+            }
+        };
+        edge.tasks.spawn(task.in_current_span());
+        started.await.unwrap_or_else(|_| Err(ApiError::Internal("a start was given up".to_owned())))
+    }
+}
+
+#[tonic::async_trait]
+impl ExecutionService for Executions {
+    type RunStream = Responses<ExecutionServiceRunResponse>;
+    type AttachStream = Responses<ExecutionServiceAttachResponse>;
+
+    async fn run(
+        &self,
+        request: Request<ExecutionServiceRunRequest>,
+    ) -> Result<Response<Self::RunStream>, Status> {
+        let began = Instant::now();
+        let who = caller(&request)?.principal;
+        let traceparent = telemetry::traceparent_of(request.metadata().as_ref());
+        let mut start = validate::start(request.into_inner().spec).map_err(refused)?;
+        start.request.traceparent = traceparent;
+        let (record, guard) = self.start_for_stream(&who, start).await.map_err(refused)?;
+        let from = AttachFrom::Offsets { stdout: 0, stderr: 0 };
+        let events = self.0.streams.attach(record, from).await.map_err(refused)?;
+        let wrap = |event| ExecutionServiceRunResponse { event: Some(event) };
+        Ok(Response::new(view::responses(events, began, self.0.metrics.clone(), guard, wrap)))
+    }
+
+    async fn start(
+        &self,
+        request: Request<ExecutionServiceStartRequest>,
+    ) -> Result<Response<ExecutionServiceStartResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let traceparent = telemetry::traceparent_of(request.metadata().as_ref());
+        let mut start = validate::start(request.into_inner().spec).map_err(refused)?;
+        start.request.traceparent = traceparent;
+        let record = self.0.engine.start(&who, start.request).await.map_err(refused)?;
+        Ok(Response::new(ExecutionServiceStartResponse { execution: Some(records::full_execution(record)) }))
+    }
+
+    async fn attach(
+        &self,
+        request: Request<ExecutionServiceAttachRequest>,
+    ) -> Result<Response<Self::AttachStream>, Status> {
+        let began = Instant::now();
+        let who = caller(&request)?.principal;
+        let attach = validate::attach(request.into_inner()).map_err(refused)?;
+        let record = self.0.engine.execution(&who, attach.execution).await.map_err(refused)?;
+        let events = self.0.streams.attach(record, attach.from).await.map_err(refused)?;
+        let wrap = |event| ExecutionServiceAttachResponse { event: Some(event) };
+        Ok(Response::new(view::responses(events, began, self.0.metrics.clone(), None, wrap)))
+    }
+
+    async fn wait(
+        &self,
+        request: Request<ExecutionServiceWaitRequest>,
+    ) -> Result<Response<ExecutionServiceWaitResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let (id, timeout) = validate::wait(request.get_ref()).map_err(refused)?;
+        let wait = self.0.engine.wait(&who, id, timeout);
+        let record = tokio::select! {
+            record = wait => record,
+            () = self.0.stopping.cancelled() => Err(ApiError::shutting_down()),
+        };
+        let execution = Some(records::full_execution(record.map_err(refused)?));
+        Ok(Response::new(ExecutionServiceWaitResponse { execution }))
+    }
+
+    async fn get(
+        &self,
+        request: Request<ExecutionServiceGetRequest>,
+    ) -> Result<Response<ExecutionServiceGetResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let (id, full) = validate::get_execution(request.get_ref()).map_err(refused)?;
+        let record = self.0.engine.execution(&who, id).await.map_err(refused)?;
+        let execution = if full { records::full_execution(record) } else { records::execution(record) };
+        Ok(Response::new(ExecutionServiceGetResponse { execution: Some(execution) }))
+    }
+
+    async fn list(
+        &self,
+        request: Request<ExecutionServiceListRequest>,
+    ) -> Result<Response<ExecutionServiceListResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let (query, mut page, full) = validate::list_executions(request.into_inner()).map_err(refused)?;
+        let wire = if full { records::full_execution } else { records::execution };
+        loop {
+            let found = self.0.engine.list_executions(&who, query.clone(), &page).await.map_err(refused)?;
+            let answer = ExecutionServiceListResponse {
+                executions: found.items.into_iter().map(wire).collect(),
+                next_page_token: found.next.unwrap_or_default(),
+            };
+            if pages::fits(&answer, &mut page) {
+                return Ok(Response::new(answer));
+            }
+        }
+    }
+
+    async fn cancel(
+        &self,
+        request: Request<ExecutionServiceCancelRequest>,
+    ) -> Result<Response<ExecutionServiceCancelResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let id = validate::execution_id(&request.get_ref().execution_id).map_err(refused)?;
+        let runs = who.roles.contains(&Role::Executor);
+        let by = if runs { CancelledBy::Client } else { CancelledBy::Admin };
+        let record = self.0.engine.cancel(&who, id, by).await.map_err(refused)?;
+        Ok(Response::new(ExecutionServiceCancelResponse { execution: Some(records::full_execution(record)) }))
+    }
+}

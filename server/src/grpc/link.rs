@@ -1,0 +1,118 @@
+//! RunnerLink: the control stream of a runner, between the wire and the links.
+
+use std::sync::Arc;
+
+use airlock_proto::{
+    domain::{FromRunner, RunnerHello, ToRunner},
+    runner_v1::{
+        ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse, connect_request::Message,
+        runner_link_server::RunnerLink,
+    },
+};
+use futures::stream;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+use tonic::{Request, Response, Status, Streaming};
+use tracing::Instrument as _;
+
+use super::{Edge, caller, push, refused, view::Responses};
+use crate::{
+    links::{LinkError, LinkHandle, LinkRefusal, Links},
+    status,
+};
+
+pub(super) struct RunnerLinks(pub(super) Arc<Edge>);
+
+#[tonic::async_trait]
+impl RunnerLink for RunnerLinks {
+    type ConnectStream = Responses<ConnectResponse>;
+    type PushOutputStream = Responses<PushOutputResponse>;
+
+    async fn connect(
+        &self,
+        request: Request<Streaming<ConnectRequest>>,
+    ) -> Result<Response<Self::ConnectStream>, Status> {
+        let caller = caller(&request)?;
+        let mut incoming = request.into_inner();
+        let hello = timeout(self.0.hello_wait, incoming.message())
+            .await
+            .map_err(|_| status::link_message("hello", "did not come in time"))?;
+        let hello = hello_of(hello.map_err(|error| status::adopt(error.code(), error.message()))?)?;
+        caller.require_runner(&hello.runner_id).map_err(refused)?;
+
+        let runner = hello.runner_id.clone();
+        let mut handle =
+            self.0.engine.links().connect(hello).await.map_err(|refusal| status::link_refused(&refusal))?;
+        let outgoing = handle.outgoing().ok_or_else(|| {
+            status::link_refused(&LinkRefusal::Unavailable { reason: "the link was taken".to_owned() })
+        })?;
+        let (end, ended) = oneshot::channel();
+        let listen = async move {
+            let error = listen(&handle, incoming).await;
+            tracing::info!(%runner, error = error.message(), "a link has ended");
+            // It fails where the runner has gone, and then nobody wants to know.
+            drop(end.send(error));
+        };
+        self.0.tasks.spawn(listen.in_current_span());
+        Ok(Response::new(speak(outgoing, ended)))
+    }
+
+    async fn push_output(
+        &self,
+        request: Request<Streaming<PushOutputRequest>>,
+    ) -> Result<Response<Self::PushOutputStream>, Status> {
+        let caller = caller(&request)?;
+        push::open(&self.0, &caller, request.into_inner()).await.map(Response::new)
+    }
+}
+
+/// The runner's Hello. Its version is looked at first, because another version may not be readable.
+#[expect(clippy::result_large_err, reason = "tonic's status is what handlers return")]
+fn hello_of(first: Option<ConnectRequest>) -> Result<RunnerHello, Status> {
+    let first = first.ok_or_else(|| status::link_message("hello", "the stream ended before it"))?;
+    if let Some(Message::Hello(hello)) = &first.message {
+        Links::check_version(hello.protocol_version).map_err(|refusal| status::link_refused(&refusal))?;
+    }
+    match FromRunner::try_from(first) {
+        Ok(FromRunner::Hello(hello)) => Ok(hello),
+        Ok(_) => Err(status::link_message("message", "the first must be hello")),
+        Err(error) => Err(status::link_message(error.field, &error.problem)),
+    }
+}
+
+/// Takes in what the runner says, until the link ends; says why.
+async fn listen(handle: &LinkHandle, mut incoming: Streaming<ConnectRequest>) -> Status {
+    loop {
+        let message = tokio::select! {
+            error = handle.ended() => return status::link_ended(&error),
+            message = incoming.message() => message,
+        };
+        let message = match message {
+            Ok(Some(message)) => message,
+            Ok(None) => return status::link_ended(&LinkError::Ended("the runner has closed it")),
+            Err(error) => return status::adopt(error.code(), error.message()),
+        };
+        let message = match FromRunner::try_from(message) {
+            Ok(FromRunner::Hello(_)) => return status::link_message("hello", "came a second time"),
+            Ok(message) => message,
+            Err(error) => return status::link_message(error.field, &error.problem),
+        };
+        if let Err(error) = handle.received(message).await {
+            return status::link_ended(&error);
+        }
+    }
+}
+
+/// What is said to the runner: all that waits, then why the link has ended.
+fn speak(outgoing: mpsc::Receiver<ToRunner>, ended: oneshot::Receiver<Status>) -> Responses<ConnectResponse> {
+    Box::pin(stream::unfold(Some((outgoing, ended)), |state| async {
+        let (mut outgoing, mut ended) = state?;
+        tokio::select! {
+            biased;
+            Some(message) = outgoing.recv() => Some((Ok(message.into()), Some((outgoing, ended)))),
+            status = &mut ended => Some((Err(status.ok()?), None)),
+        }
+    }))
+}

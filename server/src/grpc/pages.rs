@@ -1,0 +1,37 @@
+//! Pages of lists that fit into a message, whatever their entries hold.
+
+use airlock_proto::limits::MESSAGE_BYTES;
+use prost::Message;
+
+use crate::store::PageQuery;
+
+/// Whether `answer`, which `page` gave, fits into a message; if not, `page` is halved for another try.
+/// A single entry fits by its own limits.
+pub(super) fn fits(answer: &impl Message, page: &mut PageQuery) -> bool {
+    if page.size <= 1 || answer.encoded_len() <= MESSAGE_BYTES {
+        return true;
+    }
+    page.size /= 2;
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use airlock_proto::v1::{Execution, ExecutionServiceListResponse};
+
+    use super::*;
+
+    #[test]
+    fn a_page_is_halved_until_it_fits() {
+        let mut page = PageQuery { size: 100, token: None };
+        let answer = loop {
+            let entry = Execution { command: vec![0; 100_000].into(), ..Default::default() };
+            let executions = vec![entry; page.size as usize];
+            let answer = ExecutionServiceListResponse { executions, next_page_token: String::new() };
+            if fits(&answer, &mut page) {
+                break answer;
+            }
+        };
+        assert_eq!(answer.executions.len(), 6);
+    }
+}

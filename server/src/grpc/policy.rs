@@ -1,0 +1,27 @@
+//! PolicyService.
+
+use std::sync::Arc;
+
+use airlock_proto::v1::{
+    PolicyServiceCheckRequest, PolicyServiceCheckResponse, policy_service_server::PolicyService,
+};
+use tonic::{Request, Response, Status};
+
+use super::{Edge, caller, decision, refused};
+use crate::validate;
+
+pub(super) struct Policy(pub(super) Arc<Edge>);
+
+#[tonic::async_trait]
+impl PolicyService for Policy {
+    async fn check(
+        &self,
+        request: Request<PolicyServiceCheckRequest>,
+    ) -> Result<Response<PolicyServiceCheckResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let request = validate::check(request.into_inner()).map_err(refused)?;
+        let (made, profile) = self.0.engine.check(&who, request).await.map_err(refused)?;
+        let decision = Some(decision::to_wire(&made, &profile));
+        Ok(Response::new(PolicyServiceCheckResponse { decision }))
+    }
+}

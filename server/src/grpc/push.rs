@@ -1,0 +1,71 @@
+//! PushOutput: an output stream of a runner, between the wire and the streams.
+
+use std::sync::{Arc, OnceLock};
+
+use airlock_proto::{
+    domain::PushFromRunner,
+    runner_v1::{PushOutputRequest, PushOutputResponse},
+};
+use futures::{Stream, StreamExt as _, stream};
+use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use super::{Edge, refused, view::Responses};
+use crate::{
+    authn::Caller,
+    status,
+    stream::{PushBroken, PushHello},
+};
+
+/// Why a stream was broken, for its runner; set at most once.
+type Fault = Arc<OnceLock<Status>>;
+
+/// Opens an output stream for the one who waits for its ticket.
+pub(super) async fn open(
+    edge: &Edge,
+    caller: &Caller,
+    mut incoming: Streaming<PushOutputRequest>,
+) -> Result<Responses<PushOutputResponse>, Status> {
+    let first = timeout(edge.hello_wait, incoming.message())
+        .await
+        .map_err(|_| status::link_message("hello", "did not come in time"))?
+        .map_err(|error| status::adopt(error.code(), error.message()))?
+        .ok_or_else(|| status::link_message("hello", "the stream ended before it"))?;
+    let hello = match PushFromRunner::try_from(first) {
+        Ok(PushFromRunner::Hello { runner_id, execution_id, ticket, missing }) => {
+            PushHello { runner_id, execution_id, ticket, missing }
+        }
+        Ok(_) => return Err(status::link_message("message", "the first must be hello")),
+        Err(error) => return Err(status::link_message(error.field, &error.problem)),
+    };
+    caller.require_runner(&hello.runner_id).map_err(refused)?;
+
+    let fault = Fault::default();
+    let outgoing = edge
+        .streams
+        .accept_push(&hello, messages(incoming, fault.clone()))
+        .map_err(|refusal| status::push_refused(&refusal))?;
+    let end = stream::once(async move { fault.get().cloned().map(Err) }).filter_map(std::future::ready);
+    Ok(Box::pin(ReceiverStream::new(outgoing).map(|message| Ok(message.into())).chain(end)))
+}
+
+/// What the runner says, up to the first thing that cannot be read.
+fn messages(
+    incoming: Streaming<PushOutputRequest>,
+    fault: Fault,
+) -> impl Stream<Item = Result<PushFromRunner, PushBroken>> + Send + 'static {
+    incoming.map(move |message| {
+        let read = match message {
+            Ok(message) => PushFromRunner::try_from(message)
+                .map_err(|error| status::link_message(error.field, &error.problem)),
+            Err(error) => Err(status::adopt(error.code(), error.message())),
+        };
+        read.map_err(|status| {
+            let broken = PushBroken(status.message().to_owned());
+            // The first fault is the one that counts.
+            drop(fault.set(status));
+            broken
+        })
+    })
+}

@@ -1,0 +1,217 @@
+//! Records of the server as messages of the contract. Nothing here can fail.
+
+use airlock_proto::{
+    domain::{ExecutionState, OutputState},
+    v1,
+};
+use prost::Message as _;
+use prost_types::{Duration as WireDuration, Timestamp};
+
+use crate::{
+    engine::{RunnerState, RunnerView},
+    model::{
+        ApprovalRecord, ApprovalState, CapabilityRecord, DecisionRecord, ExecutionRecord, Micros,
+        SessionRecord, SessionState, StateChange, Verdict,
+    },
+};
+
+/// A session.
+pub(super) fn session(record: SessionRecord) -> v1::Session {
+    let state = match record.state {
+        SessionState::Opening => v1::SessionState::Opening,
+        SessionState::Open => v1::SessionState::Open,
+        SessionState::Closing => v1::SessionState::Closing,
+        SessionState::Closed => v1::SessionState::Closed,
+        SessionState::Lost => v1::SessionState::Lost,
+    };
+    v1::Session {
+        session_id: record.id.to_string(),
+        tenant: record.tenant,
+        principal: record.principal,
+        state: state.into(),
+        profile: record.profile,
+        mode: v1::Mode::from(record.mode).into(),
+        shell: v1::Shell::from(record.shell).into(),
+        directory: record.directory.into(),
+        runner_id: record.runner_id.to_string(),
+        labels: record.labels,
+        created: Some(timestamp(record.created)),
+        idle_timeout: Some(duration(record.idle_timeout)),
+        base: record.base,
+        state_message: record.state_message,
+        throwaway: record.throwaway,
+    }
+}
+
+/// An execution, without command, description and decision.
+pub(super) fn execution(record: ExecutionRecord) -> v1::Execution {
+    let waits = record.state == ExecutionState::PendingApproval;
+    let partial_from = if let OutputState::Partial { from } = record.output { from } else { 0 };
+    v1::Execution {
+        execution_id: record.id.to_string(),
+        session_id: record.session_id.to_string(),
+        request_id: record.request_id.unwrap_or_default(),
+        tenant: record.tenant,
+        principal: record.principal,
+        state: v1::ExecutionState::from(record.state).into(),
+        link: record.link.map_or(v1::LinkState::Unspecified, Into::into).into(),
+        version: record.version,
+        runner_id: record.runner_id.map(|id| id.to_string()).unwrap_or_default(),
+        attempt: record.attempt,
+        shell: v1::Shell::from(record.spec.shell).into(),
+        directory: record.directory.into(),
+        times: Some(v1::Times {
+            created: Some(timestamp(record.created)),
+            started: record.started.map(timestamp),
+            ended: record.ended.map(timestamp),
+        }),
+        verdict: verdict(record.decision.verdict).into(),
+        output_state: v1::OutputState::from(record.output).into(),
+        partial_from,
+        result: record.result.map(Into::into),
+        approval_id: record.approval_id.filter(|_| waits).map(|id| id.to_string()).unwrap_or_default(),
+        labels: record.spec.labels,
+        ..Default::default()
+    }
+}
+
+/// An execution with everything.
+pub(super) fn full_execution(mut record: ExecutionRecord) -> v1::Execution {
+    let command = std::mem::take(&mut record.spec.command);
+    let description = std::mem::take(&mut record.spec.description);
+    let decision = decision(&record.decision);
+    v1::Execution { command: command.into(), description, decision, ..execution(record) }
+}
+
+/// One step in an execution's life.
+pub(super) fn state_changed(change: StateChange) -> v1::StateChanged {
+    v1::StateChanged {
+        version: change.version,
+        state: v1::ExecutionState::from(change.state).into(),
+        link: change.link.map_or(v1::LinkState::Unspecified, Into::into).into(),
+        at: Some(timestamp(change.at)),
+        approval_id: change.approval_id.map(|id| id.to_string()).unwrap_or_default(),
+    }
+}
+
+/// An approval.
+pub(super) fn approval(record: ApprovalRecord) -> v1::Approval {
+    let state = match record.state {
+        ApprovalState::Open => v1::ApprovalState::Open,
+        ApprovalState::Allowed => v1::ApprovalState::Allowed,
+        ApprovalState::Denied => v1::ApprovalState::Denied,
+        ApprovalState::Expired => v1::ApprovalState::Expired,
+        ApprovalState::Withdrawn => v1::ApprovalState::Withdrawn,
+    };
+    v1::Approval {
+        approval_id: record.id.to_string(),
+        execution_id: record.execution_id.to_string(),
+        session_id: record.session_id.to_string(),
+        principal: record.principal,
+        state: state.into(),
+        command: record.command.into(),
+        shell: v1::Shell::from(record.shell).into(),
+        directory: record.directory.into(),
+        description: record.description,
+        decision: decision(&record.decision),
+        created: Some(timestamp(record.created)),
+        expires: Some(timestamp(record.expires)),
+        binding: record.binding.to_vec().into(),
+        decided_by: record.decided_by,
+        reason: record.reason,
+    }
+}
+
+/// A runner.
+pub(super) fn runner(view: RunnerView) -> v1::Runner {
+    let state = match view.state {
+        RunnerState::Connected => v1::RunnerState::Connected,
+        RunnerState::Unreachable => v1::RunnerState::Unreachable,
+        RunnerState::Draining => v1::RunnerState::Draining,
+        RunnerState::Lost => v1::RunnerState::Lost,
+    };
+    let record = view.record;
+    v1::Runner {
+        runner_id: record.id.to_string(),
+        epoch: record.epoch.to_string(),
+        state: state.into(),
+        version: record.version,
+        labels: record.labels,
+        slots: record.slots,
+        running: view.running,
+        bases: record.bases,
+        capabilities: record.capabilities.into_iter().map(capability).collect(),
+        last_seen: Some(timestamp(record.last_seen)),
+    }
+}
+
+fn capability(record: CapabilityRecord) -> v1::Capability {
+    v1::Capability { name: record.name, enforced: record.enforced, detail: record.detail }
+}
+
+/// The decision as it was stored. One that a later version wrote is shown as far as it can be read.
+fn decision(record: &DecisionRecord) -> Option<v1::Decision> {
+    v1::Decision::decode(&record.encoded[..])
+        .inspect_err(|error| tracing::warn!(%error, "a stored decision cannot be read"))
+        .ok()
+}
+
+fn verdict(verdict: Verdict) -> v1::Verdict {
+    match verdict {
+        Verdict::Allow => v1::Verdict::Allow,
+        Verdict::Ask => v1::Verdict::Ask,
+        Verdict::Deny => v1::Verdict::Deny,
+    }
+}
+
+fn timestamp(micros: Micros) -> Timestamp {
+    let seconds = micros.0.div_euclid(1_000_000);
+    let nanos = micros.0.rem_euclid(1_000_000) * 1000;
+    Timestamp { seconds, nanos: i32::try_from(nanos).unwrap_or(0) }
+}
+
+fn duration(duration: std::time::Duration) -> WireDuration {
+    WireDuration {
+        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        nanos: i32::try_from(duration.subsec_nanos()).unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn only_the_full_view_shows_what_was_asked_for() {
+        let record = testing::execution();
+        let basic = execution(record.clone());
+        assert!(basic.command.is_empty() && basic.description.is_empty() && basic.decision.is_none());
+        assert_eq!(basic.labels["job"], "7");
+        let full = full_execution(record.clone());
+        assert_eq!((&full.command[..], &full.description[..]), (&b"git push"[..], "push the branch"));
+        let same = v1::Execution {
+            command: full.command.clone(),
+            description: full.description.clone(),
+            decision: full.decision.clone(),
+            ..basic
+        };
+        assert_eq!(full, same);
+    }
+
+    #[test]
+    fn a_denied_execution_says_how_it_ended() {
+        let wire = execution(testing::execution());
+        assert_eq!(wire.state(), v1::ExecutionState::Finished);
+        assert_eq!(wire.verdict(), v1::Verdict::Deny);
+        let result = wire.result.unwrap();
+        assert_eq!(result.started(), v1::Started::No);
+        assert_eq!(result.cause.unwrap().code(), v1::CauseCode::Denied);
+        assert_eq!(wire.times.unwrap().created, Some(Timestamp { seconds: 1, nanos: 1000 }));
+    }
+
+    #[test]
+    fn times_before_1970_keep_their_order() {
+        assert_eq!(timestamp(Micros(-1)), Timestamp { seconds: -1, nanos: 999_999_000 });
+    }
+}

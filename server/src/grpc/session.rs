@@ -1,0 +1,66 @@
+//! SessionService.
+
+use std::sync::Arc;
+
+use airlock_proto::v1::{
+    SessionServiceCloseRequest, SessionServiceCloseResponse, SessionServiceCreateRequest,
+    SessionServiceCreateResponse, SessionServiceGetRequest, SessionServiceGetResponse,
+    SessionServiceListRequest, SessionServiceListResponse, session_service_server::SessionService,
+};
+use tonic::{Request, Response, Status};
+
+use super::{Edge, caller, pages, records, refused};
+use crate::validate;
+
+pub(super) struct Sessions(pub(super) Arc<Edge>);
+
+#[tonic::async_trait]
+impl SessionService for Sessions {
+    async fn create(
+        &self,
+        request: Request<SessionServiceCreateRequest>,
+    ) -> Result<Response<SessionServiceCreateResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let request = validate::create_session(request.into_inner()).map_err(refused)?;
+        let session = self.0.engine.create_session(&who, request).await.map_err(refused)?;
+        Ok(Response::new(SessionServiceCreateResponse { session: Some(records::session(session)) }))
+    }
+
+    async fn get(
+        &self,
+        request: Request<SessionServiceGetRequest>,
+    ) -> Result<Response<SessionServiceGetResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let id = validate::session_id(&request.get_ref().session_id).map_err(refused)?;
+        let session = self.0.engine.session(&who, id).await.map_err(refused)?;
+        Ok(Response::new(SessionServiceGetResponse { session: Some(records::session(session)) }))
+    }
+
+    async fn list(
+        &self,
+        request: Request<SessionServiceListRequest>,
+    ) -> Result<Response<SessionServiceListResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let (query, mut page) = validate::list_sessions(request.into_inner()).map_err(refused)?;
+        loop {
+            let found = self.0.engine.list_sessions(&who, query.clone(), &page).await.map_err(refused)?;
+            let answer = SessionServiceListResponse {
+                sessions: found.items.into_iter().map(records::session).collect(),
+                next_page_token: found.next.unwrap_or_default(),
+            };
+            if pages::fits(&answer, &mut page) {
+                return Ok(Response::new(answer));
+            }
+        }
+    }
+
+    async fn close(
+        &self,
+        request: Request<SessionServiceCloseRequest>,
+    ) -> Result<Response<SessionServiceCloseResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let id = validate::session_id(&request.get_ref().session_id).map_err(refused)?;
+        let session = self.0.engine.close_session(&who, id).await.map_err(refused)?;
+        Ok(Response::new(SessionServiceCloseResponse { session: Some(records::session(session)) }))
+    }
+}

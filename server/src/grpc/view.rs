@@ -1,0 +1,94 @@
+//! Views of executions on their way to a client, and what is done when the client goes away.
+
+use std::{pin::Pin, sync::Arc, time::Instant};
+
+use airlock_proto::{
+    domain::{CancelledBy, ExecutionId},
+    v1,
+};
+use futures::{Stream, StreamExt as _};
+use tonic::Status;
+use tracing::Instrument as _;
+
+use super::{Edge, records, refused};
+use crate::{
+    api::{Event, EventKind},
+    model::Principal,
+    stream::EventStream,
+    telemetry::Metrics,
+};
+
+/// What a client gets.
+pub(super) type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// Ends a command when it is dropped, unless its stream came to an end of its own or the server stops.
+pub(super) struct EndOnDisconnect {
+    edge: Arc<Edge>,
+    who: Principal,
+    execution: ExecutionId,
+    armed: bool,
+}
+
+impl EndOnDisconnect {
+    pub(super) fn new(edge: Arc<Edge>, who: Principal, execution: ExecutionId) -> Self {
+        Self { edge, who, execution, armed: true }
+    }
+}
+
+impl Drop for EndOnDisconnect {
+    fn drop(&mut self) {
+        if !self.armed || self.edge.stopping.is_cancelled() {
+            return;
+        }
+        let (edge, who, execution) = (self.edge.clone(), self.who.clone(), self.execution);
+        let cancel = async move {
+            if let Err(error) = edge.engine.cancel(&who, execution, CancelledBy::Disconnect).await {
+                tracing::warn!(%execution, %error, "a command whose client is gone could not be ended");
+            }
+        };
+        self.edge.tasks.spawn(cancel.in_current_span());
+    }
+}
+
+/// The events of a view as responses. `began` is when the view was asked for.
+pub(super) fn responses<T: 'static>(
+    events: EventStream,
+    began: Instant,
+    metrics: Metrics,
+    mut guard: Option<EndOnDisconnect>,
+    wrap: fn(v1::Event) -> T,
+) -> Responses<T> {
+    let mut first = Some(metrics);
+    Box::pin(events.map(move |event| {
+        let is_output = matches!(&event, Ok(Event { kind: EventKind::Output { .. }, .. }));
+        if let Some(metrics) = first.take_if(|_| is_output) {
+            metrics.first_byte(began.elapsed());
+        }
+        let closes = matches!(&event, Err(_) | Ok(Event { kind: EventKind::Finished(_), .. }));
+        if let Some(guard) = guard.as_mut().filter(|_| closes) {
+            guard.armed = false;
+        }
+        event.map(|event| wrap(to_wire(event))).map_err(refused)
+    }))
+}
+
+fn to_wire(event: Event) -> v1::Event {
+    use v1::event::Event as Wire;
+    let cursor = event.cursor.encode().into();
+    let event = match event.kind {
+        EventKind::Opened(record) => {
+            Wire::Opened(v1::Opened { execution: Some(records::execution(*record)) })
+        }
+        EventKind::StateChanged(change) => Wire::StateChanged(records::state_changed(change)),
+        EventKind::Output { stream, offset, data } => {
+            Wire::Output(v1::Output { stream: v1::OutputStream::from(stream).into(), offset, data })
+        }
+        EventKind::Gap { stream, from, to } => {
+            Wire::Gap(v1::Gap { stream: v1::OutputStream::from(stream).into(), from, to })
+        }
+        EventKind::Finished(record) => {
+            Wire::Finished(v1::Finished { execution: Some(records::execution(*record)) })
+        }
+    };
+    v1::Event { cursor, event: Some(event) }
+}

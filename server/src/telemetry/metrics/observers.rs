@@ -1,0 +1,84 @@
+//! What the engine and the streams tell, as metrics.
+
+use std::time::Duration;
+
+use airlock_proto::domain::Cause;
+use opentelemetry::KeyValue;
+
+use super::Metrics;
+use crate::{
+    engine::{Levels, Observer},
+    stream::StreamObserver,
+};
+
+impl Observer for Metrics {
+    fn decided(&self, verdict: &'static str, reason_code: &str) {
+        let attributes = [KeyValue::new("verdict", verdict), KeyValue::new("reason", reason_code.to_owned())];
+        self.verdicts.add(1, &attributes);
+    }
+
+    fn placed(&self, queued: Duration) {
+        self.queue_time.record(queued.as_secs_f64(), &[]);
+    }
+
+    fn started(&self, starting: Duration) {
+        self.start_time.record(starting.as_secs_f64(), &[]);
+    }
+
+    fn finished(&self, cause: &Cause, run: Duration) {
+        self.executions.add(1, &[KeyValue::new("cause", cause.name())]);
+        if !run.is_zero() {
+            self.run_time.record(run.as_secs_f64(), &[]);
+        }
+    }
+
+    fn approval_answered(&self, answer: &'static str, open: Duration) {
+        self.approval_time.record(open.as_secs_f64(), &[KeyValue::new("answer", answer)]);
+    }
+
+    fn levels(&self, levels: &Levels) {
+        self.active.record(levels.active, &[]);
+        self.queued.record(levels.queued, &[]);
+        self.approvals_open.record(levels.pending_approval, &[]);
+        self.runners.record(levels.runners, &[]);
+        self.slots.record(levels.slots, &[]);
+    }
+}
+
+impl StreamObserver for Metrics {
+    fn reader_opened(&self) {
+        self.readers.add(1, &[]);
+    }
+
+    fn reader_closed(&self) {
+        self.readers.add(-1, &[]);
+    }
+
+    fn bytes_out(&self, bytes: u64) {
+        self.output_bytes.add(bytes, &[]);
+    }
+
+    fn bytes_missing(&self, bytes: u64) {
+        self.output_missing.add(bytes, &[]);
+    }
+
+    fn caught_up(&self) {
+        self.catch_ups.add(1, &[]);
+    }
+
+    fn push_opened(&self) {
+        self.pushes.add(1, &[KeyValue::new("outcome", "opened")]);
+    }
+
+    fn push_misbehaved(&self) {
+        self.pushes.add(1, &[KeyValue::new("outcome", "misbehaved")]);
+    }
+
+    fn stored(&self, bytes: u64) {
+        self.output_stored.add(bytes, &[]);
+    }
+
+    fn lost(&self) {
+        self.output_lost.add(1, &[]);
+    }
+}

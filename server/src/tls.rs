@@ -1,0 +1,128 @@
+//! The listening socket: TCP and TLS up to the first byte of HTTP/2, within bounds of number and time.
+//!
+//! A connection that is handed on has finished its handshake; its client certificate, if any, was
+//! verified. Who that is, is not decided here.
+
+mod accept;
+mod connection;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustls::{
+    RootCertStore, ServerConfig,
+    crypto::ring,
+    server::{VerifierBuilderError, WebPkiClientVerifier},
+};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem, pem::PemObject as _};
+
+pub(crate) use accept::{Accept, AcceptLimits};
+pub(crate) use connection::Connection;
+
+use crate::config::{ClientCertificates, Tls};
+
+/// The one protocol that is spoken here.
+const ALPN: &[u8] = b"h2";
+
+/// Why TLS could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file is not the PEM that it should be.
+    #[error("`{}` holds no {what}: {source}", file.display())]
+    Pem {
+        /// The file.
+        file: PathBuf,
+        /// `certificate` or `private key`.
+        what: &'static str,
+        /// Why.
+        source: pem::Error,
+    },
+    /// A file without any certificate.
+    #[error("`{}` holds no certificate", file.display())]
+    Empty {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A certificate of an authority that is none.
+    #[error("`{}` holds a certificate that cannot sign others: {source}", file.display())]
+    Authority {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: rustls::Error,
+    },
+    /// The client certificates cannot be verified.
+    #[error("client certificates cannot be verified by `{}`: {source}", file.display())]
+    Verifier {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: VerifierBuilderError,
+    },
+    /// The protocol versions do not fit the provider.
+    #[error("the protocol versions cannot be set: {0}")]
+    Versions(#[source] rustls::Error),
+    /// Key and certificate do not belong together.
+    #[error("certificate `{}` and key `{}` cannot be used: {source}", certificate.display(), key.display())]
+    Pair {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+        /// Why.
+        source: rustls::Error,
+    },
+}
+
+/// What TLS handshakes go by.
+///
+/// # Errors
+/// See [`TlsError`]; each names its file.
+pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Versions)?;
+    let builder = match &tls.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(file) => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(authorities(file)?.into(), provider);
+            let verifier = match tls.client_certificates {
+                ClientCertificates::Optional => verifier.allow_unauthenticated(),
+                ClientCertificates::Required => verifier,
+            };
+            let refuse = |source| TlsError::Verifier { file: file.clone(), source };
+            builder.with_client_cert_verifier(verifier.build().map_err(refuse)?)
+        }
+    };
+    let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|source| TlsError::Pem {
+        file: tls.key.clone(),
+        what: "private key",
+        source,
+    })?;
+    let mut config = builder.with_single_cert(certificates(&tls.certificate)?, key).map_err(|source| {
+        TlsError::Pair { certificate: tls.certificate.clone(), key: tls.key.clone(), source }
+    })?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn authorities(file: &Path) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(file)? {
+        roots.add(certificate).map_err(|source| TlsError::Authority { file: file.to_owned(), source })?;
+    }
+    Ok(roots)
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let refuse = |source| TlsError::Pem { file: file.to_owned(), what: "certificate", source };
+    let certificates: Vec<_> =
+        CertificateDer::pem_file_iter(file).map_err(refuse)?.collect::<Result<_, _>>().map_err(refuse)?;
+    if certificates.is_empty() {
+        return Err(TlsError::Empty { file: file.to_owned() });
+    }
+    Ok(certificates)
+}

@@ -1,0 +1,169 @@
+//! One connection, as the HTTP/2 server reads and writes it.
+
+use std::{
+    future::Future as _,
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    sync::OwnedSemaphorePermit,
+    time::{Instant, Sleep, sleep_until},
+};
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tonic::transport::server::Connected;
+
+use crate::{authn::Peer, telemetry::Metrics};
+
+/// Of the first thing that a client of HTTP/2 says.
+const GREETING_BYTES: usize = 24;
+
+/// Where the bytes come from.
+pub(super) enum Io {
+    /// Plain text, on loopback only.
+    Plain(TcpStream),
+    /// TLS, after its handshake.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// What a connection is made of.
+pub(super) struct Parts {
+    pub(super) io: Io,
+    pub(super) peer: Peer,
+    pub(super) permit: OwnedSemaphorePermit,
+    pub(super) deadline: Instant,
+    pub(super) metrics: Metrics,
+    pub(super) cut: CancellationToken,
+}
+
+/// A connection. It counts against the limit until it is dropped, ends if its client does not begin to
+/// speak HTTP/2 in time, and can be cut.
+pub(crate) struct Connection {
+    io: Io,
+    peer: Peer,
+    _permit: OwnedSemaphorePermit,
+    metrics: Metrics,
+    cut: Pin<Box<WaitForCancellationFutureOwned>>,
+    greeting: Option<Greeting>,
+}
+
+struct Greeting {
+    missing: usize,
+    deadline: Pin<Box<Sleep>>,
+}
+
+impl Connection {
+    pub(super) fn new(parts: Parts) -> Self {
+        parts.metrics.connection_opened();
+        Self {
+            io: parts.io,
+            peer: parts.peer,
+            _permit: parts.permit,
+            metrics: parts.metrics,
+            cut: Box::pin(parts.cut.cancelled_owned()),
+            greeting: Some(Greeting {
+                missing: GREETING_BYTES,
+                deadline: Box::pin(sleep_until(parts.deadline)),
+            }),
+        }
+    }
+
+    /// Whether the connection was cut. Asked on every way, because a blocked one is not polled.
+    fn is_cut(&mut self, cx: &mut Context<'_>) -> bool {
+        self.cut.as_mut().poll(cx).is_ready()
+    }
+
+    fn io(&mut self) -> Pin<&mut dyn Both> {
+        match &mut self.io {
+            Io::Plain(stream) => Pin::new(stream),
+            Io::Tls(stream) => Pin::new(stream.as_mut()),
+        }
+    }
+}
+
+/// Something that is read and written.
+trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Both for T {}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.metrics.connection_closed();
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = Peer;
+
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.is_cut(cx) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        if let Some(greeting) = &mut self.greeting
+            && greeting.deadline.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        let before = buf.filled().len();
+        let read = self.io().poll_read(cx, buf);
+        if let Some(greeting) = &mut self.greeting {
+            greeting.missing = greeting.missing.saturating_sub(buf.filled().len() - before);
+            if greeting.missing == 0 {
+                self.greeting = None;
+            }
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.is_cut(cx) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        self.io().poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_cut(cx) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        self.io().poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io().poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.is_cut(cx) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        self.io().poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.io {
+            Io::Plain(stream) => stream.is_write_vectored(),
+            Io::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+}

@@ -65,7 +65,7 @@ impl Piece {
     }
 
     /// The part from `offset` on, which lies inside. Shares the bytes.
-    fn cut(&self, offset: u64) -> Self {
+    pub(super) fn cut(&self, offset: u64) -> Self {
         match self {
             Self::Data { offset: start, data } => {
                 let skip = usize::try_from(offset.saturating_sub(*start)).unwrap_or(usize::MAX);

@@ -1,1 +1,12 @@
-//! Tests.
+//! What a reader of an execution can rely on, against a runner, a store and a storage in memory. Time is
+//! virtual: it moves when nothing else does.
+
+mod cuts;
+mod ends;
+mod misbehaving;
+mod readers;
+mod runner;
+mod shelf;
+mod store;
+mod storing;
+mod world;

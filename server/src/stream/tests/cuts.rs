@@ -1,0 +1,143 @@
+//! Whatever is cut, and whenever: a reader that goes on by its cursor has every state and byte once.
+
+use std::time::Duration;
+
+use airlock_proto::domain::OutputState;
+use proptest::prelude::*;
+use tokio::time::sleep;
+
+use super::world::{Heard, Stderr, Stdout, World, pattern};
+use crate::{api::ApiError, stream::StreamLimits};
+
+/// What happens between two lives of the reader.
+#[derive(Debug, Clone, Copy)]
+enum Blow {
+    Nothing,
+    CutOutputStream,
+    RestartServer,
+    RunnerAway,
+}
+
+#[derive(Debug, Clone)]
+struct Story {
+    /// Bytes that are written at once, and milliseconds before the next.
+    writes: Vec<(usize, u64)>,
+    /// Events in each life of the reader, and what happens after it.
+    lives: Vec<(usize, Blow)>,
+    separate_stderr: bool,
+    store_it: bool,
+}
+
+fn stories() -> impl Strategy<Value = Story> {
+    let blow = prop_oneof![
+        3 => Just(Blow::Nothing),
+        2 => Just(Blow::CutOutputStream),
+        1 => Just(Blow::RestartServer),
+        1 => Just(Blow::RunnerAway),
+    ];
+    let writes = prop::collection::vec((1..150_000_usize, 0..20_u64), 1..25);
+    let lives = prop::collection::vec((0..15_usize, blow), 0..25);
+    (writes, lives, any::<bool>(), any::<bool>()).prop_map(|(writes, lives, separate_stderr, store_it)| {
+        Story { writes, lives, separate_stderr, store_it }
+    })
+}
+
+/// Small, so that a story is full of laps of the ring and of catching up.
+fn small() -> StreamLimits {
+    StreamLimits {
+        ring_bytes: 160 * 1024,
+        ahead_bytes: 70 * 1024,
+        catch_up_bytes: 40 * 1024,
+        ..StreamLimits::default()
+    }
+}
+
+async fn live(story: &Story) {
+    let mut world = World::with(small());
+    let id = world.run(story.separate_stderr);
+    let total: usize = story.writes.iter().map(|(bytes, _)| bytes).sum();
+    let (out, err) = (pattern(total), pattern(total / 3));
+    let mut stopped = world.reader(id).await;
+    stopped.next().await.unwrap().unwrap();
+
+    let runner = world.runner.clone();
+    let (writes, separate, all, errors) =
+        (story.writes.clone(), story.separate_stderr, out.clone(), err.clone());
+    let writer = tokio::spawn(async move {
+        let mut rest = all.as_slice();
+        for (bytes, pause) in writes {
+            let (now, later) = rest.split_at(bytes);
+            runner.spool(id, Stdout, |spool| spool.bytes.extend_from_slice(now));
+            rest = later;
+            sleep(Duration::from_millis(pause)).await;
+        }
+        if separate {
+            runner.spool(id, Stderr, |spool| spool.bytes.extend_from_slice(&errors));
+        }
+    });
+    let mut heard = Heard::default();
+    for (events, blow) in &story.lives {
+        heard = one_life(&world, id, heard, Some(*events)).await;
+        match blow {
+            Blow::Nothing => {}
+            Blow::CutOutputStream => world.runner.cut_streams(),
+            Blow::RestartServer => world.restart().await,
+            Blow::RunnerAway => {
+                world.runner.go_away();
+                sleep(Duration::from_millis(300)).await;
+                world.runner.come_back();
+            }
+        }
+    }
+    writer.await.unwrap();
+    world.finish(id);
+    if story.store_it {
+        world.keep(id).await;
+    }
+    while !heard.finished {
+        heard = one_life(&world, id, heard, None).await;
+    }
+    assert_eq!(heard.versions, [1, 2, 3]);
+    assert!(heard.stdout == out, "{} of {} bytes", heard.stdout.len(), out.len());
+    assert!(!story.separate_stderr || heard.stderr == err);
+    assert_eq!(heard.gaps, []);
+    if story.store_it {
+        world.until_output(id, OutputState::Stored).await;
+        assert!(stored(&world, id).await == out);
+    }
+}
+
+async fn stored(world: &World, id: airlock_proto::domain::ExecutionId) -> Vec<u8> {
+    let mut reader = world.reader(id).await;
+    reader.read_all().await.unwrap();
+    reader.heard.stdout
+}
+
+/// Reads so many events, or all, from where the last life ended.
+async fn one_life(
+    world: &World,
+    id: airlock_proto::domain::ExecutionId,
+    heard: Heard,
+    events: Option<usize>,
+) -> Heard {
+    let mut reader = world.go_on(id, heard).await;
+    for _ in 0..events.unwrap_or(usize::MAX) {
+        // A reader of a command that writes nothing for long is cut too.
+        match tokio::time::timeout(Duration::from_secs(20), reader.next()).await {
+            Ok(Some(Ok(()))) => {}
+            Ok(Some(Err(ApiError::Unavailable { .. }))) | Ok(None) | Err(_) => break,
+            Ok(Some(Err(error))) => panic!("{error:?}"),
+        }
+    }
+    reader.heard
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_reader_that_is_cut_at_any_event_goes_on_by_its_cursor(story in stories()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(live(&story));
+    }
+}

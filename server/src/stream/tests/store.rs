@@ -1,0 +1,192 @@
+//! A store in memory, as much of one as the streams use.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use airlock_proto::domain::{
+    ApprovalId, Epoch, ExecutionId, ExecutionResult, ExecutionState, OutputState, RunnerId, SessionId,
+};
+
+use crate::{
+    model::{ApprovalRecord, AuditRecord, ExecutionRecord, Micros, RunnerRecord, SessionRecord, StateChange},
+    store::{
+        ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, NewExecution, Page, PageQuery,
+        SessionChange, SessionQuery, Store, StoreError, Transition,
+    },
+};
+
+type Row = (ExecutionRecord, Vec<StateChange>);
+
+/// Executions and their history.
+#[derive(Default)]
+pub(super) struct MemoryStore {
+    rows: Mutex<HashMap<ExecutionId, Row>>,
+    /// Refuses everything.
+    pub(super) away: AtomicBool,
+    /// How often it was asked.
+    pub(super) questions: AtomicUsize,
+}
+
+impl MemoryStore {
+    /// Adds an execution that has been through these states.
+    pub(super) fn add(&self, record: ExecutionRecord, states: &[ExecutionState]) {
+        let id = record.id;
+        self.rows.lock().unwrap().insert(id, (record, Vec::new()));
+        states.iter().for_each(|state| self.step(id, *state, None));
+    }
+
+    /// Takes a step.
+    pub(super) fn step(&self, id: ExecutionId, state: ExecutionState, result: Option<ExecutionResult>) {
+        let mut rows = self.rows.lock().unwrap();
+        let (record, changes) = rows.get_mut(&id).unwrap();
+        record.version += 1;
+        record.state = state;
+        if state == ExecutionState::Running {
+            record.output = OutputState::Live;
+        }
+        record.result = result;
+        let version = record.version;
+        changes.push(StateChange { version, state, link: None, at: Micros(0), approval_id: None });
+    }
+
+    pub(super) fn record(&self, id: ExecutionId) -> ExecutionRecord {
+        self.rows.lock().unwrap()[&id].0.clone()
+    }
+
+    fn ask(&self) -> Result<(), StoreError> {
+        self.questions.fetch_add(1, Ordering::Relaxed);
+        if self.away.load(Ordering::Relaxed) { not_here() } else { Ok(()) }
+    }
+}
+
+fn not_here<T>() -> Result<T, StoreError> {
+    Err(StoreError::Unavailable("not here".to_owned()))
+}
+
+#[async_trait::async_trait]
+impl Store for MemoryStore {
+    async fn execution(&self, id: ExecutionId) -> Result<Option<ExecutionRecord>, StoreError> {
+        self.ask()?;
+        Ok(self.rows.lock().unwrap().get(&id).map(|(record, _)| record.clone()))
+    }
+
+    async fn executions(
+        &self,
+        query: &ExecutionQuery,
+        _: &PageQuery,
+    ) -> Result<Page<ExecutionRecord>, StoreError> {
+        self.ask()?;
+        let rows = self.rows.lock().unwrap();
+        let records = rows.values().map(|(record, _)| record);
+        let items = records.filter(|record| query.states.contains(&record.state)).cloned().collect();
+        Ok(Page { items, next: None })
+    }
+
+    async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {
+        self.ask()?;
+        if let Some((record, _)) = self.rows.lock().unwrap().get_mut(&id) {
+            record.output = output;
+        }
+        Ok(())
+    }
+
+    async fn state_changes(&self, id: ExecutionId, after: u64) -> Result<Vec<StateChange>, StoreError> {
+        self.ask()?;
+        let rows = self.rows.lock().unwrap();
+        let changes = rows.get(&id).map(|(_, changes)| changes.clone()).unwrap_or_default();
+        Ok(changes.into_iter().filter(|change| change.version > after).collect())
+    }
+
+    async fn now(&self) -> Result<Micros, StoreError> {
+        Ok(Micros(0))
+    }
+
+    async fn create_session(&self, _: SessionRecord) -> Result<Created<SessionRecord>, StoreError> {
+        not_here()
+    }
+    async fn session(&self, _: SessionId) -> Result<Option<SessionRecord>, StoreError> {
+        not_here()
+    }
+    async fn sessions(&self, _: &SessionQuery, _: &PageQuery) -> Result<Page<SessionRecord>, StoreError> {
+        not_here()
+    }
+    async fn live_session_count(&self, _: &str) -> Result<u64, StoreError> {
+        not_here()
+    }
+    async fn change_session(
+        &self,
+        _: SessionId,
+        _: u64,
+        _: &SessionChange,
+    ) -> Result<Cas<SessionRecord>, StoreError> {
+        not_here()
+    }
+    async fn idle_sessions(&self, _: u32) -> Result<Vec<SessionRecord>, StoreError> {
+        not_here()
+    }
+    async fn create_execution(&self, _: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
+        not_here()
+    }
+    async fn execution_by_request(
+        &self,
+        _: &str,
+        _: &str,
+        _: &str,
+    ) -> Result<Option<ExecutionRecord>, StoreError> {
+        not_here()
+    }
+    async fn live_execution_count(&self, _: &str) -> Result<u64, StoreError> {
+        not_here()
+    }
+    async fn transition(
+        &self,
+        _: ExecutionId,
+        _: u64,
+        _: &Transition,
+    ) -> Result<Cas<ExecutionRecord>, StoreError> {
+        not_here()
+    }
+    async fn renew_leases(&self, _: &str, _: i64) -> Result<u64, StoreError> {
+        not_here()
+    }
+    async fn approval(&self, _: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError> {
+        not_here()
+    }
+    async fn approvals(&self, _: &ApprovalQuery, _: &PageQuery) -> Result<Page<ApprovalRecord>, StoreError> {
+        not_here()
+    }
+    async fn answer_approval(
+        &self,
+        _: ApprovalId,
+        _: &ApprovalAnswer,
+    ) -> Result<Cas<ApprovalRecord>, StoreError> {
+        not_here()
+    }
+    async fn expired_approvals(&self, _: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
+        not_here()
+    }
+    async fn put_runner(&self, _: &RunnerRecord) -> Result<(), StoreError> {
+        not_here()
+    }
+    async fn runner(&self, _: &RunnerId) -> Result<Option<RunnerRecord>, StoreError> {
+        not_here()
+    }
+    async fn runners(&self, _: &PageQuery) -> Result<Page<RunnerRecord>, StoreError> {
+        not_here()
+    }
+    async fn touch_runner(&self, _: &RunnerId, _: Epoch) -> Result<(), StoreError> {
+        not_here()
+    }
+    async fn unlink_runner(&self, _: &RunnerId, _: Epoch, _: &str) -> Result<(), StoreError> {
+        not_here()
+    }
+    async fn audit(&self, _: i64, _: u32) -> Result<Vec<AuditRecord>, StoreError> {
+        not_here()
+    }
+    async fn close(&self) {}
+}

@@ -1,0 +1,174 @@
+//! The move of finished output from the runner into the storage.
+
+use std::time::Duration;
+
+use airlock_proto::domain::{Cause, OutputState};
+use tokio::time::sleep;
+
+use super::world::{Stderr, Stdout, World, pattern};
+
+#[tokio::test(start_paused = true)]
+async fn readers_go_on_over_the_move_into_the_storage() {
+    let world = World::new();
+    let id = world.run(true);
+    let (out, err) = (pattern(5_000_000), pattern(1_000_000));
+    world.write(id, Stdout, &out);
+    world.write(id, Stderr, &err);
+    let mut readers = Vec::new();
+    for place in [1, 100_000, 1_500_000, 4_999_999] {
+        let mut reader = world.reader(id).await;
+        reader.read_to(place).await;
+        readers.push(reader);
+    }
+    world.finish(id);
+    world.keep(id).await;
+    world.until_output(id, OutputState::Stored).await;
+    assert_eq!(world.runner.forgotten(), [id]);
+    for reader in &mut readers {
+        reader.read_all().await.unwrap();
+        assert!(reader.heard.stdout == out && reader.heard.stderr == err);
+    }
+    assert_eq!(world.streams.retained_bytes(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reading_and_storing_at_once_give_the_same() {
+    let world = World::new();
+    let id = world.run(false);
+    let bytes = pattern(5_000_000);
+    world.write(id, Stdout, &bytes);
+    let mut reading = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        let mut reader = world.reader(id).await;
+        reading.spawn(async move {
+            reader.read_all().await.unwrap();
+            reader.heard.stdout
+        });
+    }
+    world.finish(id);
+    world.keep(id).await;
+    world.until_output(id, OutputState::Stored).await;
+    assert!(reading.join_all().await.into_iter().all(|read| read == bytes));
+}
+
+#[tokio::test(start_paused = true)]
+async fn storing_waits_for_a_runner_that_is_away() {
+    let world = World::new();
+    let id = world.run(false);
+    world.write(id, Stdout, b"kept");
+    world.finish(id);
+    world.runner.go_away();
+    world.keep(id).await;
+    sleep(Duration::from_secs(100)).await;
+    assert_eq!(world.store.record(id).output, OutputState::Live);
+    world.runner.come_back();
+    world.keep(id).await;
+    world.until_output(id, OutputState::Stored).await;
+    let mut reader = world.reader(id).await;
+    reader.read_all().await.unwrap();
+    assert_eq!(reader.heard.stdout, b"kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_absent_runner_does_not_hold_up_the_storing_of_others() {
+    let world = World::new();
+    world.runner.go_away();
+    for _ in 0..100 {
+        let id = world.run(false);
+        world.finish(id);
+        world.keep(id).await;
+    }
+    world.runner.come_back();
+    let id = world.run(false);
+    world.write(id, Stdout, b"here");
+    world.finish(id);
+    world.keep(id).await;
+    let soon = world.until_output(id, OutputState::Stored);
+    assert!(tokio::time::timeout(Duration::from_secs(5), soon).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restarted_server_takes_up_what_was_not_stored() {
+    let mut world = World::new();
+    let ids = [world.run(false), world.run(false), world.run(false)];
+    let bytes = pattern(3_000_000);
+    for id in ids {
+        world.write(id, Stdout, &bytes);
+        world.finish(id);
+        world.keep(id).await;
+    }
+    sleep(Duration::from_millis(1)).await;
+    world.restart().await;
+    world.streams.resume_storing().await.unwrap();
+    for id in ids {
+        world.until_output(id, OutputState::Stored).await;
+        let mut reader = world.reader(id).await;
+        reader.read_all().await.unwrap();
+        assert!(reader.heard.stdout == bytes);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_runner_no_longer_has_is_said_to_be_lost() {
+    let world = World::new();
+    let id = world.run(false);
+    world.write(id, Stdout, &pattern(50_000));
+    world.finish(id);
+    world.runner.lose(id);
+    world.keep(id).await;
+    world.until_output(id, OutputState::Lost).await;
+    let mut reader = world.reader(id).await;
+    reader.read_all().await.unwrap();
+    assert_eq!(reader.heard.gaps, [(Stdout, 0, 50_000)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_still_holds_is_saved_when_the_runner_loses_it() {
+    let world = World::new();
+    let id = world.run(false);
+    let bytes = pattern(3_000_000);
+    world.write(id, Stdout, &bytes);
+    let mut reader = world.reader(id).await;
+    reader.read_to(bytes.len()).await;
+    world.finish(id);
+    world.runner.lose(id);
+    world.keep(id).await;
+    sleep(Duration::from_secs(1)).await;
+    let OutputState::Partial { from } = world.store.record(id).output else { panic!("a part was saved") };
+    let mut late = world.reader(id).await;
+    late.read_all().await.unwrap();
+    assert_eq!(late.heard.gaps, [(Stdout, 0, from)]);
+    assert!(late.heard.stdout[from as usize..] == bytes[from as usize..]);
+    assert!(bytes.len() - from as usize > 900_000, "the ring was full");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_output_before_a_runners_death_is_stored_when_it_is_back() {
+    let world = World::new();
+    let id = world.run(false);
+    world.write(id, Stdout, b"until then");
+    world.runner.go_away();
+    world.runner.end(id);
+    world.finish_as(id, &Cause::RunnerLost);
+    world.runner.come_back();
+    world.keep(id).await;
+    world.until_output(id, OutputState::Stored).await;
+    let mut reader = world.reader(id).await;
+    reader.read_all().await.unwrap();
+    assert_eq!(reader.heard.stdout, b"until then");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_output_is_stored_is_only_forgotten() {
+    let world = World::new();
+    let id = world.run(false);
+    world.write(id, Stdout, b"once");
+    world.finish(id);
+    world.keep(id).await;
+    world.until_output(id, OutputState::Stored).await;
+    let opened = world.runner.opened();
+    sleep(Duration::from_secs(1)).await;
+    world.keep(id).await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!((world.runner.forgotten(), world.runner.opened()), (vec![id, id], opened));
+}

@@ -1,0 +1,245 @@
+//! A server's streams with all that is around them, and a reader that checks what it is given.
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_proto::{
+    cursor::Cursor,
+    domain::{Cause, ExecutionId, ExecutionResult, ExecutionState, OutputState, OutputStream, Started},
+};
+use futures::StreamExt;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    runner::{MemoryRunner, runner_id},
+    shelf::MemoryShelf,
+    store::MemoryStore,
+};
+use crate::{
+    api::{ApiError, AttachFrom, Event, EventKind},
+    changes::Changes,
+    stream::{EventStream, StreamLimits, StreamParts, Streams, Unobserved},
+    stream_door::OutputKeeper,
+    testing,
+};
+
+pub(super) const START: AttachFrom = AttachFrom::Offsets { stdout: 0, stderr: 0 };
+pub(super) use OutputStream::{Stderr, Stdout};
+
+/// Long beyond every limit; a test that waits so long hangs.
+const FOREVER: Duration = Duration::from_secs(3600);
+
+/// Everything there is.
+pub(super) struct World {
+    pub(super) store: Arc<MemoryStore>,
+    pub(super) shelf: Arc<MemoryShelf>,
+    pub(super) runner: MemoryRunner,
+    pub(super) changes: Changes,
+    pub(super) limits: StreamLimits,
+    pub(super) streams: Streams,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        Self::with(StreamLimits::default())
+    }
+
+    pub(super) fn with(limits: StreamLimits) -> Self {
+        assert_eq!(limits.check(), Ok(()));
+        let store = Arc::new(MemoryStore::default());
+        let shelf = Arc::new(MemoryShelf::default());
+        let (runner, changes) = (MemoryRunner::default(), Changes::default());
+        let streams = streams(&store, &shelf, &runner, &changes, &limits);
+        Self { store, shelf, runner, changes, limits, streams }
+    }
+
+    /// Another life of the server, over what the last one left.
+    pub(super) async fn restart(&mut self) {
+        self.streams.shut_down().await;
+        self.changes = Changes::default();
+        self.streams = streams(&self.store, &self.shelf, &self.runner, &self.changes, &self.limits);
+    }
+
+    /// An execution that runs.
+    pub(super) fn run(&self, separate_stderr: bool) -> ExecutionId {
+        let mut record = testing::execution();
+        record.version = 0;
+        record.result = None;
+        record.runner_id = Some(runner_id());
+        record.spec.separate_stderr = separate_stderr;
+        let id = record.id;
+        let states = [ExecutionState::Queued, ExecutionState::Starting, ExecutionState::Running];
+        self.store.add(record, &states);
+        self.runner.hold(id);
+        id
+    }
+
+    pub(super) fn write(&self, id: ExecutionId, stream: OutputStream, bytes: &[u8]) {
+        self.runner.spool(id, stream, |spool| spool.bytes.extend_from_slice(bytes));
+    }
+
+    /// The command ends, the server hears of it.
+    pub(super) fn finish(&self, id: ExecutionId) {
+        self.runner.end(id);
+        self.finish_as(id, &Cause::Exited { code: 0 });
+    }
+
+    /// The server says that it ended so.
+    pub(super) fn finish_as(&self, id: ExecutionId, cause: &Cause) {
+        let mut result = ExecutionResult::not_started(cause.clone());
+        result.started = Started::Yes;
+        if *cause != Cause::RunnerLost {
+            self.runner.spool(id, Stdout, |spool| result.stdout_bytes = spool.bytes.len() as u64);
+            self.runner.spool(id, Stderr, |spool| result.stderr_bytes = spool.bytes.len() as u64);
+        }
+        self.store.step(id, ExecutionState::Finished, Some(result));
+        self.changes.notify(id);
+    }
+
+    /// The engine has the output kept.
+    pub(super) async fn keep(&self, id: ExecutionId) {
+        self.streams.ended(&self.store.record(id)).await;
+    }
+
+    /// Waits until the output is there.
+    pub(super) async fn until_output(&self, id: ExecutionId, output: OutputState) {
+        let reached = async {
+            while self.store.record(id).output != output {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let found = timeout(FOREVER, reached).await;
+        assert!(found.is_ok(), "the output is {:?}", self.store.record(id).output);
+    }
+
+    pub(super) async fn attach(&self, id: ExecutionId, from: AttachFrom) -> Result<EventStream, ApiError> {
+        self.streams.attach(self.store.record(id), from).await
+    }
+
+    /// A reader from the beginning.
+    pub(super) async fn reader(&self, id: ExecutionId) -> Reader {
+        Reader { events: self.attach(id, START).await.unwrap(), heard: Heard::default() }
+    }
+
+    /// A reader that goes on where another was.
+    pub(super) async fn go_on(&self, id: ExecutionId, heard: Heard) -> Reader {
+        let events = self.attach(id, AttachFrom::Cursor(heard.cursor)).await.unwrap();
+        Reader { events, heard: Heard { opened: false, ..heard } }
+    }
+}
+
+fn streams(
+    store: &Arc<MemoryStore>,
+    shelf: &Arc<MemoryShelf>,
+    runner: &MemoryRunner,
+    changes: &Changes,
+    limits: &StreamLimits,
+) -> Streams {
+    let streams = Streams::new(StreamParts {
+        store: Arc::clone(store) as _,
+        outputs: Arc::clone(shelf) as _,
+        door: Arc::new(runner.clone()),
+        changes: changes.clone(),
+        limits: limits.clone(),
+        observer: Arc::new(Unobserved),
+        cancel: CancellationToken::new(),
+    });
+    runner.dial(streams.clone());
+    streams
+}
+
+/// What was heard, over any number of views.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Heard {
+    pub(super) cursor: Cursor,
+    pub(super) opened: bool,
+    pub(super) versions: Vec<u64>,
+    /// With zeros where there was a gap.
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    pub(super) gaps: Vec<(OutputStream, u64, u64)>,
+    pub(super) finished: bool,
+}
+
+impl Heard {
+    /// Takes an event, and checks that it is the next one.
+    pub(super) fn take(&mut self, event: Event) {
+        assert!(!self.finished, "nothing comes after the end");
+        assert_eq!(self.opened, !matches!(event.kind, EventKind::Opened(_)), "the header is first, once");
+        match event.kind {
+            EventKind::Opened(_) => {
+                assert_eq!(event.cursor.version, self.cursor.version);
+                self.opened = true;
+            }
+            EventKind::StateChanged(change) => {
+                assert_ne!(change.state, ExecutionState::Finished);
+                assert!(self.versions.last().is_none_or(|last| *last < change.version), "each change once");
+                self.versions.push(change.version);
+            }
+            EventKind::Output { stream, offset, data } => {
+                assert!(self.versions.contains(&3), "no output before it runs");
+                let bytes = self.bytes(stream);
+                assert_eq!(offset, bytes.len() as u64, "each byte once");
+                bytes.extend_from_slice(&data);
+            }
+            EventKind::Gap { stream, from, to } => {
+                let bytes = self.bytes(stream);
+                assert_eq!(from, bytes.len() as u64, "each byte once");
+                bytes.resize(to as usize, 0);
+                self.gaps.push((stream, from, to));
+            }
+            EventKind::Finished(record) => {
+                assert!(record.result.is_some());
+                assert_eq!(self.versions.len() as u64 + 1, record.version, "every change was told");
+                self.finished = true;
+            }
+        }
+        self.cursor = event.cursor;
+        assert_eq!(
+            (self.cursor.stdout, self.cursor.stderr),
+            (self.stdout.len() as u64, self.stderr.len() as u64)
+        );
+    }
+
+    fn bytes(&mut self, stream: OutputStream) -> &mut Vec<u8> {
+        match stream {
+            Stdout => &mut self.stdout,
+            Stderr => &mut self.stderr,
+        }
+    }
+}
+
+/// A view, and what it has given.
+pub(super) struct Reader {
+    pub(super) events: EventStream,
+    pub(super) heard: Heard,
+}
+
+impl Reader {
+    /// Takes one event; none at the end of the view.
+    pub(super) async fn next(&mut self) -> Option<Result<(), ApiError>> {
+        let event = timeout(FOREVER, self.events.next()).await.expect("no view waits for ever")?;
+        Some(event.map(|event| self.heard.take(event)))
+    }
+
+    /// Reads until so many bytes of stdout have come.
+    pub(super) async fn read_to(&mut self, stdout: usize) {
+        while self.heard.stdout.len() < stdout {
+            self.next().await.expect("the view goes on").expect("without an error");
+        }
+    }
+
+    /// Reads until the view ends.
+    pub(super) async fn read_all(&mut self) -> Result<(), ApiError> {
+        while let Some(event) = self.next().await {
+            event?;
+        }
+        assert!(self.heard.finished, "no view ends without its closing event");
+        Ok(())
+    }
+}
+
+/// Bytes that are told apart wherever they are.
+pub(super) fn pattern(length: usize) -> Vec<u8> {
+    (0..length as u64).map(|index| (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
+}

@@ -1,0 +1,223 @@
+//! The storage of finished output: one folder per execution in an object store.
+//!
+//! A folder holds the kept bytes of each stream and a manifest, which is written last: without it
+//! nothing is there, so that what a dying process leaves is never taken for a whole. Offsets are those
+//! of the stream for ever; what was cut from its middle is a gap. Nothing here knows runners, readers
+//! or states.
+
+mod manifest;
+mod reader;
+mod shelf;
+mod writer;
+
+use std::{os::unix::fs::DirBuilderExt as _, path::PathBuf, sync::Arc};
+
+use airlock_proto::{
+    domain::{ExecutionId, OutputStream},
+    limits::CHUNK_BYTES,
+};
+use futures::{TryStreamExt as _, stream::BoxStream};
+use object_store::{ObjectStore, ObjectStoreExt as _, local::LocalFileSystem, path::Path};
+
+pub use manifest::{Stored, StoredStream};
+pub use writer::OutputWriter;
+
+use crate::stream::Piece;
+
+/// Of one write to a local folder; a writer holds at most so much of each stream in memory.
+const LOCAL_PART_BYTES: usize = 1 << 20;
+/// Outputs hold what commands wrote.
+const OWNER_ONLY: u32 = 0o700;
+
+/// Why an output could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// Nothing is stored for this execution.
+    #[error("no output of execution `{0}` is stored")]
+    Missing(ExecutionId),
+    /// A read that begins past the end.
+    #[error("offset {asked} is past the end, which is {end}")]
+    PastEnd {
+        /// As given.
+        asked: u64,
+        /// The stream's length in bytes.
+        end: u64,
+    },
+    /// A stretch that does not begin where the stream has come to, or an empty gap.
+    #[error("what goes from {from} to {to} does not follow {position} bytes")]
+    Misplaced {
+        /// As given.
+        from: u64,
+        /// As given.
+        to: u64,
+        /// Where the stream has come to.
+        position: u64,
+    },
+    /// More gaps in one stream than a manifest may name.
+    #[error("a stored stream has at most {} gaps", manifest::GAPS)]
+    TooManyGaps,
+    /// An earlier call failed or was dropped midway, so that it is not known what was written.
+    #[error("an earlier write of this output failed")]
+    Broken,
+    /// The storage cannot be reached, or is full.
+    #[error("the output storage failed to {step}: {cause}")]
+    Unavailable {
+        /// What was tried.
+        step: &'static str,
+        /// What it said.
+        cause: String,
+    },
+    /// What is stored is not what was written.
+    #[error("the output of execution `{id}` is damaged: {problem}")]
+    Corrupt {
+        /// Whose.
+        id: ExecutionId,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+}
+
+/// The storage of finished output. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Outputs {
+    objects: Arc<dyn ObjectStore>,
+    /// Where the objects are, if they are files: a dying process leaves some that no listing shows.
+    files: Option<PathBuf>,
+    part_bytes: usize,
+    read_bytes: usize,
+}
+
+impl Outputs {
+    /// Outputs in the local folder `folder`, which is made (for its owner alone) if it is missing. What
+    /// is stored there survives the host: everything is flushed to the disk before it counts.
+    ///
+    /// # Errors
+    /// [`OutputError::Unavailable`] if the folder cannot be made or used.
+    pub fn local(folder: &std::path::Path) -> Result<Self, OutputError> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(OWNER_ONLY)
+            .create(folder)
+            .map_err(|error| unavailable("make its folder", &error))?;
+        let files = LocalFileSystem::new_with_prefix(folder)
+            .map_err(|error| unavailable("open its folder", &error))?
+            .with_automatic_cleanup(true)
+            .with_fsync(true);
+        Ok(Self {
+            objects: Arc::new(files),
+            files: Some(folder.to_owned()),
+            part_bytes: LOCAL_PART_BYTES,
+            read_bytes: CHUNK_BYTES,
+        })
+    }
+
+    /// Begins to store the output of `id`, in the place of what was begun and not finished. At most one
+    /// writer of an execution is used at a time.
+    ///
+    /// # Errors
+    /// [`OutputError::Unavailable`] if leftovers of an earlier writer cannot be removed.
+    pub async fn writer(&self, id: ExecutionId) -> Result<OutputWriter, OutputError> {
+        self.sweep(id).await?;
+        Ok(OutputWriter::new(self.clone(), id))
+    }
+
+    /// What is stored of `id`; none if nothing is, or not yet all.
+    ///
+    /// # Errors
+    /// [`OutputError::Unavailable`], and [`OutputError::Corrupt`] for a manifest that cannot be read.
+    pub async fn stored(&self, id: ExecutionId) -> Result<Option<Stored>, OutputError> {
+        manifest::get(&*self.objects, id).await
+    }
+
+    /// The pieces of `stream` from offset `from` on: at most `max` bytes of data, each piece at most
+    /// [`CHUNK_BYTES`] long, and the gaps between and before them (not counted; one that `from` is
+    /// within begins there). Holds one piece at a time in memory. Dropping the stream ends the read.
+    ///
+    /// # Errors
+    /// [`OutputError::Missing`], [`OutputError::PastEnd`] (the end itself gives no pieces), and those
+    /// of [`Outputs::stored`]; pieces can fail with [`OutputError::Unavailable`] or
+    /// [`OutputError::Corrupt`].
+    pub async fn read(
+        &self,
+        id: ExecutionId,
+        stream: OutputStream,
+        from: u64,
+        max: u64,
+    ) -> Result<BoxStream<'static, Result<Piece, OutputError>>, OutputError> {
+        let stored = self.stored(id).await?.ok_or(OutputError::Missing(id))?;
+        let stored = stored.into_stream(stream);
+        if from > stored.length {
+            return Err(OutputError::PastEnd { asked: from, end: stored.length });
+        }
+        Ok(reader::pieces(self.clone(), id, &stored, from, max))
+    }
+
+    /// Removes all output of `id`, finished or not. Succeeds if there is none.
+    ///
+    /// # Errors
+    /// [`OutputError::Unavailable`]; what is left then is removed by another try.
+    pub async fn delete(&self, id: ExecutionId) -> Result<(), OutputError> {
+        self.sweep(id).await?;
+        // The manifest first, so that what goes midway is gone as a whole.
+        self.remove(&manifest::path(id)).await?;
+        for object in self.data_objects(id).await? {
+            self.remove(&object).await?;
+        }
+        Ok(())
+    }
+
+    /// Every data object of `id`, whether a manifest names it or not.
+    async fn data_objects(&self, id: ExecutionId) -> Result<Vec<Path>, OutputError> {
+        let listed = self.objects.list(Some(&folder(id)));
+        let mut found: Vec<Path> = listed
+            .map_ok(|object| object.location)
+            .try_collect()
+            .await
+            .map_err(|error| unavailable("list a folder", &error))?;
+        found.retain(|object| *object != manifest::path(id));
+        Ok(found)
+    }
+
+    async fn remove(&self, object: &Path) -> Result<(), OutputError> {
+        match self.objects.delete(object).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(unavailable("remove an object", &error)),
+        }
+    }
+
+    /// Removes files that were being written when an earlier process died; listings leave them out.
+    async fn sweep(&self, id: ExecutionId) -> Result<(), OutputError> {
+        let Some(files) = &self.files else { return Ok(()) };
+        let failed = |error: std::io::Error| unavailable("sweep a folder", &error);
+        let mut entries = match tokio::fs::read_dir(files.join(id.to_string())).await {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        while let Some(entry) = entries.next_entry().await.map_err(failed)? {
+            if entry.file_name().to_string_lossy().contains('#') {
+                tokio::fs::remove_file(entry.path()).await.map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn folder(id: ExecutionId) -> Path {
+    Path::from(id.to_string())
+}
+
+/// The stable name of a stream, with which its data objects begin.
+fn stream_name(stream: OutputStream) -> &'static str {
+    match stream {
+        OutputStream::Stdout => "stdout",
+        OutputStream::Stderr => "stderr",
+    }
+}
+
+fn unavailable(step: &'static str, cause: &dyn std::error::Error) -> OutputError {
+    OutputError::Unavailable { step, cause: cause.to_string() }
+}
+
+#[cfg(test)]
+mod tests;

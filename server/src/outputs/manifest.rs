@@ -1,0 +1,166 @@
+//! The manifest of a stored output: what there is, and where its bytes are. Its being there is what
+//! makes an output stored.
+
+use std::ops::Range;
+
+use airlock_proto::domain::{ExecutionId, OutputStream};
+use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, path::Path};
+use serde::{Deserialize, Serialize};
+
+use super::{OutputError, folder, stream_name, unavailable};
+
+/// Of one stream. A spool has one gap, and one more if its beginning was lost.
+pub(super) const GAPS: usize = 64;
+
+const VERSION: u32 = 1;
+const BYTES: u64 = 64 * 1024;
+
+/// A stored output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stored {
+    version: u32,
+    /// Standard output.
+    pub stdout: StoredStream,
+    /// Standard error; empty where it was not asked for apart.
+    pub stderr: StoredStream,
+}
+
+/// A stored stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredStream {
+    /// Of the stream in bytes, gaps included.
+    pub length: u64,
+    /// The stretches of it that are not kept, in order.
+    pub gaps: Vec<Range<u64>>,
+    /// The object in the execution's folder that holds the kept bytes, one stretch after the other.
+    pub(super) data: Option<String>,
+}
+
+/// A part of a read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Kept bytes of the stream from `offset` on, which are those of the data object `at`.
+    Kept {
+        offset: u64,
+        at: Range<u64>,
+    },
+    Gap(Range<u64>),
+}
+
+impl Stored {
+    pub(super) fn new(stdout: StoredStream, stderr: StoredStream) -> Self {
+        Self { version: VERSION, stdout, stderr }
+    }
+
+    /// What is stored of `stream`.
+    #[must_use]
+    pub fn stream(&self, stream: OutputStream) -> &StoredStream {
+        match stream {
+            OutputStream::Stdout => &self.stdout,
+            OutputStream::Stderr => &self.stderr,
+        }
+    }
+
+    pub(super) fn into_stream(self, stream: OutputStream) -> StoredStream {
+        match stream {
+            OutputStream::Stdout => self.stdout,
+            OutputStream::Stderr => self.stderr,
+        }
+    }
+
+    fn is_sound(&self) -> bool {
+        self.version == VERSION
+            && self.stdout.is_sound(stream_name(OutputStream::Stdout))
+            && self.stderr.is_sound(stream_name(OutputStream::Stderr))
+    }
+}
+
+impl StoredStream {
+    /// Bytes that are not kept.
+    #[must_use]
+    pub fn cut(&self) -> u64 {
+        self.gaps.iter().map(|gap| gap.end - gap.start).sum()
+    }
+
+    /// Bytes that are kept.
+    #[must_use]
+    pub fn kept(&self) -> u64 {
+        self.length - self.cut()
+    }
+
+    fn is_sound(&self, name: &str) -> bool {
+        let mut end = 0;
+        let ordered = self.gaps.iter().all(|gap| {
+            let follows = gap.start >= end && gap.start < gap.end && gap.end <= self.length;
+            end = gap.end;
+            follows
+        });
+        let named = match &self.data {
+            Some(data) => data.starts_with(name) && !data.contains('/'),
+            None => true,
+        };
+        ordered && named && self.data.is_some() == (self.kept() > 0)
+    }
+
+    /// The parts of a read from `from` on, with at most `max` kept bytes.
+    pub(super) fn plan(&self, from: u64, max: u64) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut left = max;
+        let mut offset = 0;
+        let mut at = 0;
+        for gap in self.gaps.iter().cloned().chain(std::iter::once(self.length..self.length)) {
+            let start = from.clamp(offset, gap.start);
+            let kept = (gap.start - start).min(left);
+            if kept > 0 {
+                let begin = at + (start - offset);
+                parts.push(Part::Kept { offset: start, at: begin..begin + kept });
+                left -= kept;
+            }
+            if left == 0 {
+                break;
+            }
+            if from < gap.end && !gap.is_empty() {
+                parts.push(Part::Gap(gap.start.max(from)..gap.end));
+            }
+            at += gap.start - offset;
+            offset = gap.end;
+        }
+        parts
+    }
+}
+
+pub(super) fn path(id: ExecutionId) -> Path {
+    folder(id).join("manifest.json")
+}
+
+/// Reads the manifest of `id`, if there is one.
+pub(super) async fn get(objects: &dyn ObjectStore, id: ExecutionId) -> Result<Option<Stored>, OutputError> {
+    let damaged = |problem| OutputError::Corrupt { id, problem };
+    let found = match objects.get(&path(id)).await {
+        Ok(found) => found,
+        Err(object_store::Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(unavailable("read a manifest", &error)),
+    };
+    if found.meta.size > BYTES {
+        return Err(damaged("its manifest is too large"));
+    }
+    let json = found.bytes().await.map_err(|error| unavailable("read a manifest", &error))?;
+    let stored: Stored = serde_json::from_slice(&json).map_err(|_| damaged("its manifest cannot be read"))?;
+    if stored.is_sound() { Ok(Some(stored)) } else { Err(damaged("its manifest contradicts itself")) }
+}
+
+/// Writes the manifest of `id`; false if another writer was first.
+pub(super) async fn put(
+    objects: &dyn ObjectStore,
+    id: ExecutionId,
+    stored: &Stored,
+) -> Result<bool, OutputError> {
+    let json = serde_json::to_vec(stored).map_err(|error| unavailable("write a manifest", &error))?;
+    match objects.put_opts(&path(id), PutPayload::from(json), PutMode::Create.into()).await {
+        Ok(_) => Ok(true),
+        Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+        Err(error) => Err(unavailable("write a manifest", &error)),
+    }
+}

@@ -1,0 +1,210 @@
+//! Writing an output: both streams at once, in parts of bounded size, the manifest last.
+
+use airlock_proto::domain::{ExecutionId, OutputStream};
+use bytes::{Bytes, BytesMut};
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt as _, PutPayload};
+use uuid::Uuid;
+
+use super::{
+    OutputError, Outputs, folder,
+    manifest::{self, GAPS, Stored, StoredStream},
+    stream_name, unavailable,
+};
+
+/// An output that is being stored. Dropped before [`OutputWriter::finish`] has returned, it is not
+/// there (unless that had just written the manifest), and another writer can begin anew.
+#[derive(Debug)]
+pub struct OutputWriter {
+    outputs: Outputs,
+    id: ExecutionId,
+    stdout: Track,
+    stderr: Track,
+    /// A call is under way, or did not come to its end.
+    broken: bool,
+}
+
+#[derive(Debug)]
+struct Track {
+    stored: StoredStream,
+    /// The object that its bytes go to, in no other writer's way.
+    name: String,
+    buffer: BytesMut,
+    upload: Option<Box<dyn MultipartUpload>>,
+}
+
+impl OutputWriter {
+    pub(super) fn new(outputs: Outputs, id: ExecutionId) -> Self {
+        let [stdout, stderr] = [OutputStream::Stdout, OutputStream::Stderr].map(Track::new);
+        Self { outputs, id, stdout, stderr, broken: false }
+    }
+
+    /// Adds the bytes of `stream` from `offset` on. Once this has failed or was dropped midway, the
+    /// writer can only be aborted.
+    ///
+    /// # Errors
+    /// [`OutputError::Misplaced`] if `offset` is not where the stream has come to,
+    /// [`OutputError::Unavailable`], [`OutputError::Broken`].
+    pub async fn append(
+        &mut self,
+        stream: OutputStream,
+        offset: u64,
+        data: Bytes,
+    ) -> Result<(), OutputError> {
+        self.begin()?;
+        let Self { outputs, id, stdout, stderr, .. } = self;
+        let track = match stream {
+            OutputStream::Stdout => stdout,
+            OutputStream::Stderr => stderr,
+        };
+        track.append(outputs, *id, offset, data).await?;
+        self.broken = false;
+        Ok(())
+    }
+
+    /// Notes that the bytes of `stream` from `from` to `to` (not included) are not kept.
+    ///
+    /// # Errors
+    /// [`OutputError::Misplaced`] if `from` is not where the stream has come to,
+    /// [`OutputError::TooManyGaps`], [`OutputError::Broken`]; the writer is as before then.
+    pub fn gap(&mut self, stream: OutputStream, from: u64, to: u64) -> Result<(), OutputError> {
+        if self.broken {
+            return Err(OutputError::Broken);
+        }
+        match stream {
+            OutputStream::Stdout => self.stdout.gap(from, to),
+            OutputStream::Stderr => self.stderr.gap(from, to),
+        }
+    }
+
+    /// Makes the output stored, as one step, and says what is stored now: if another writer was first,
+    /// what that one wrote stays.
+    ///
+    /// # Errors
+    /// [`OutputError::Unavailable`], [`OutputError::Broken`].
+    pub async fn finish(mut self) -> Result<Stored, OutputError> {
+        self.begin()?;
+        let Self { outputs, id, stdout, stderr, .. } = self;
+        let stored = Stored::new(
+            stdout.finish(&*outputs.objects, id).await?,
+            stderr.finish(&*outputs.objects, id).await?,
+        );
+        let stored = if manifest::put(&*outputs.objects, id, &stored).await? {
+            stored
+        } else {
+            outputs.stored(id).await?.ok_or(OutputError::Missing(id))?
+        };
+        // Left by writers that came to no end. If it fails, deleting the output takes them along.
+        for object in outputs.data_objects(id).await.unwrap_or_default() {
+            let named = [&stored.stdout, &stored.stderr].into_iter().any(|stream| {
+                stream.data.as_ref().is_some_and(|data| folder(id).join(data.as_str()) == object)
+            });
+            if !named {
+                let _ = outputs.remove(&object).await;
+            }
+        }
+        Ok(stored)
+    }
+
+    /// Removes what was written so far.
+    ///
+    /// # Errors
+    /// [`OutputError::Unavailable`]; the next writer removes what is left.
+    pub async fn abort(self) -> Result<(), OutputError> {
+        for track in [self.stdout, self.stderr] {
+            if let Some(mut upload) = track.upload {
+                upload.abort().await.map_err(|error| unavailable("give up an upload", &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), OutputError> {
+        if std::mem::replace(&mut self.broken, true) { Err(OutputError::Broken) } else { Ok(()) }
+    }
+}
+
+impl Track {
+    fn new(stream: OutputStream) -> Self {
+        Self {
+            stored: StoredStream::default(),
+            name: format!("{}-{}.data", stream_name(stream), Uuid::new_v4()),
+            buffer: BytesMut::new(),
+            upload: None,
+        }
+    }
+
+    async fn append(
+        &mut self,
+        outputs: &Outputs,
+        id: ExecutionId,
+        offset: u64,
+        mut data: Bytes,
+    ) -> Result<(), OutputError> {
+        let position = self.stored.length;
+        let to = offset.saturating_add(data.len() as u64);
+        if offset != position {
+            return Err(OutputError::Misplaced { from: offset, to, position });
+        }
+        self.stored.length = to;
+        while !data.is_empty() {
+            let room = outputs.part_bytes.saturating_sub(self.buffer.len());
+            let piece = data.split_to(room.min(data.len()));
+            self.buffer.extend_from_slice(&piece);
+            if self.buffer.len() >= outputs.part_bytes {
+                self.put_part(&*outputs.objects, id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn put_part(&mut self, objects: &dyn ObjectStore, id: ExecutionId) -> Result<(), OutputError> {
+        let upload = match &mut self.upload {
+            Some(upload) => upload,
+            none => {
+                let begun = objects.put_multipart(&folder(id).join(self.name.as_str())).await;
+                none.insert(begun.map_err(|error| unavailable("begin an upload", &error))?)
+            }
+        };
+        let part = PutPayload::from(std::mem::take(&mut self.buffer).freeze());
+        upload.put_part(part).await.map_err(|error| unavailable("write", &error))
+    }
+
+    fn gap(&mut self, from: u64, to: u64) -> Result<(), OutputError> {
+        let position = self.stored.length;
+        if from != position || to <= from {
+            return Err(OutputError::Misplaced { from, to, position });
+        }
+        let gaps = &mut self.stored.gaps;
+        let count = gaps.len();
+        match gaps.last_mut() {
+            Some(last) if last.end == from => last.end = to,
+            _ if count >= GAPS => return Err(OutputError::TooManyGaps),
+            _ => gaps.push(from..to),
+        }
+        self.stored.length = to;
+        Ok(())
+    }
+
+    async fn finish(
+        mut self,
+        objects: &dyn ObjectStore,
+        id: ExecutionId,
+    ) -> Result<StoredStream, OutputError> {
+        if self.stored.kept() == 0 {
+            return Ok(self.stored);
+        }
+        if self.upload.is_none() {
+            let whole = PutPayload::from(self.buffer.freeze());
+            let put = objects.put(&folder(id).join(self.name.as_str()), whole).await;
+            put.map_err(|error| unavailable("write", &error))?;
+        } else {
+            if !self.buffer.is_empty() {
+                self.put_part(objects, id).await?;
+            }
+            if let Some(upload) = &mut self.upload {
+                upload.complete().await.map_err(|error| unavailable("finish an upload", &error))?;
+            }
+        }
+        Ok(StoredStream { data: Some(self.name), ..self.stored })
+    }
+}

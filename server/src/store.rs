@@ -128,6 +128,8 @@ pub struct ExecutionQuery {
     pub labels: Vec<(String, String)>,
     /// Only offered to this runner.
     pub runner_id: Option<RunnerId>,
+    /// Only `FINISHED` ones whose output is still `LIVE` or `STORING`.
+    pub unstored: bool,
 }
 
 /// Which approvals, oldest first.

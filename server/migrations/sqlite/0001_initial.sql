@@ -74,6 +74,7 @@ CREATE INDEX live_by_session ON executions (session_id, id) WHERE ended IS NULL;
 CREATE INDEX live_by_runner ON executions (runner_id, id) WHERE ended IS NULL;
 CREATE INDEX live_by_owner ON executions (owner_server) WHERE ended IS NULL;
 CREATE INDEX live_by_id ON executions (id) WHERE ended IS NULL;
+CREATE INDEX unstored_by_id ON executions (id) WHERE ended IS NOT NULL AND output IN ('LIVE', 'STORING');
 
 CREATE TABLE state_changes (
   execution_id TEXT    NOT NULL REFERENCES executions (id),

@@ -46,6 +46,7 @@ macro_rules! contract_tests {
             lists::pages_stay_stable_under_inserts,
             lists::executions_are_filtered,
             lists::executions_are_filtered_by_state,
+            lists::ended_executions_with_output_to_store_are_found,
             lists::sessions_are_filtered,
             lists::a_tenant_sees_nothing_of_another,
             lists::labels_are_compared_as_they_are,

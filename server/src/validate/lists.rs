@@ -51,6 +51,7 @@ pub fn list_executions(
         principal: checker.text("filter.principal", filter.principal, WORD_BYTES),
         labels: checker.label_pairs(filter.labels),
         runner_id: None,
+        unstored: false,
     };
     checker.finish(Some((query, page, full)))
 }

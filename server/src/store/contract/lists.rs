@@ -1,6 +1,6 @@
 //! Lists: pages, filters, and who sees what.
 
-use airlock_proto::domain::{ExecutionId, ExecutionState};
+use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState};
 
 use super::fixtures::{
     MINUTE, OTHER, TENANT, create, denied, execution, finished, first, labels, new, offer, opened, queued,
@@ -109,6 +109,29 @@ pub(in crate::store) async fn executions_are_filtered_by_state(store: &dyn Store
     assert_eq!(ids(store, on_runner("runner-2")).await, []);
     let queue = ExecutionQuery { session_id: Some(session.id), ..of(&[Queued]) };
     assert_eq!(ids(store, queue).await, [waits]);
+}
+
+pub(in crate::store) async fn ended_executions_with_output_to_store_are_found(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let live = step(store, &queued(store, &session).await, offer()).await;
+    store.set_output(live.id, OutputState::Live).await.unwrap();
+    let mut wanted = Vec::new();
+    for (output, unstored) in [
+        (OutputState::None, false),
+        (OutputState::Live, true),
+        (OutputState::Storing, true),
+        (OutputState::Stored, false),
+        (OutputState::Partial { from: 1 }, false),
+        (OutputState::Lost, false),
+    ] {
+        let ended = finished(store, &session).await;
+        store.set_output(ended.id, output).await.unwrap();
+        if unstored {
+            wanted.insert(0, ended.id);
+        }
+    }
+    let query = ExecutionQuery { unstored: true, ..ExecutionQuery::default() };
+    assert_eq!(ids(store, query).await, wanted);
 }
 
 pub(in crate::store) async fn sessions_are_filtered(store: &dyn Store) {

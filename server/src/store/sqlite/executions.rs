@@ -210,6 +210,9 @@ fn select(query: &ExecutionQuery, page: &PageQuery) -> Result<QueryBuilder<Sqlit
             sql.push(" AND ended IS NULL");
         }
     }
+    if query.unstored {
+        sql.push(" AND ended IS NOT NULL AND output IN ('LIVE', 'STORING')");
+    }
     lists::labels(&mut sql, &query.labels);
     if let Some(last) = page::after::<ExecutionId>(query, page)? {
         sql.push(" AND id < ").push_bind(last.to_string());

@@ -193,6 +193,11 @@ async fn what_is_asked_often_uses_an_index_of_what_lives() {
             "SELECT * FROM executions WHERE state IN ('QUEUED') AND ended IS NULL ORDER BY id DESC",
             "live_by_id",
         ),
+        (
+            "SELECT * FROM executions WHERE ended IS NOT NULL AND output IN ('LIVE', 'STORING') AND id < 'x' \
+          ORDER BY id DESC",
+            "unstored_by_id",
+        ),
         ("SELECT count(*) FROM executions WHERE tenant = 'x' AND ended IS NULL", "live_by_tenant"),
         ("UPDATE executions SET lease_until = 1 WHERE owner_server = 'x' AND ended IS NULL", "live_by_owner"),
         ("SELECT * FROM executions WHERE tenant = 'x' ORDER BY id DESC", "executions_by_tenant"),

@@ -63,6 +63,8 @@ pub(crate) struct Analysis {
     pub(crate) complete: bool,
     /// Names that the text makes functions or aliases.
     pub(crate) defined: HashSet<Vec<u8>>,
+    /// Variables that the text only ever sets to numbers.
+    pub(crate) numeric: HashSet<Vec<u8>>,
 }
 
 impl Analysis {

@@ -150,6 +150,3 @@ fn misparsed(facts: &Facts<'_>) -> Option<Outcome> {
     }
     (!reasons.is_empty()).then(|| Outcome::with(Verdict::Ask, reasons))
 }
-
-#[cfg(test)]
-mod tests;

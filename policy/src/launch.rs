@@ -44,6 +44,7 @@ pub(crate) fn launches(words: &[Word]) -> Launches {
         b"find" | b"fd" | b"fdfind" => find_exec(rest),
         b"trap" => text_operand(rest, 0),
         b"alias" => alias(rest),
+        b"mapfile" | b"readarray" | b"compgen" | b"complete" => callback(rest),
         b"git" => git_run(rest),
         b"command" if looks_up(rest) => Launches::default(),
         name => match launcher_named(name) {
@@ -110,8 +111,13 @@ fn command(launcher: &Launcher, operands: &[Word]) -> Launches {
         assignments.push(Assign { name: name.to_vec(), values: vec![word.clone()], span: word.span });
         rest = tail;
     }
-    if rest.is_empty() {
-        return Launches::default();
+    match rest {
+        [] => return Launches::default(),
+        // `flock FILE -c text`
+        [flag, text, ..] if flag.text.as_deref() == Some(b"-c") => {
+            return one(Launch::Text(text.text.clone(), text.span));
+        }
+        _ => {}
     }
     one(Launch::Command { words: rest.to_vec(), assignments })
 }
@@ -227,6 +233,21 @@ fn text_operand(rest: &[Word], index: usize) -> Launches {
         Some(word) => one(Launch::Text(word.text.clone(), word.span)),
         None => Launches::default(),
     }
+}
+
+/// `mapfile -C text`, `compgen -C text`.
+fn callback(rest: &[Word]) -> Launches {
+    let after = rest.iter().skip_while(|word| word.text.as_deref() != Some(b"-C")).nth(1);
+    after.map_or_else(Launches::default, |word| one(Launch::Text(word.text.clone(), word.span)))
+}
+
+/// Whether the program is a shell, which runs what it reads where nothing else is said.
+pub(crate) fn is_shell(words: &[Word]) -> bool {
+    let Some(program) = words.first().and_then(|word| word.text.as_deref()) else {
+        return false;
+    };
+    let entry = launcher_named(base_name(program));
+    words.len() == 1 && entry.is_some_and(|entry| entry.inner == Inner::ShellText)
 }
 
 fn alias(rest: &[Word]) -> Launches {

@@ -54,6 +54,3 @@ fn grammar_tree(text: &[u8]) -> Option<tree_sitter::Tree> {
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
     parser.parse(text, None)
 }
-
-#[cfg(test)]
-mod tests;

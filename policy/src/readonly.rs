@@ -70,17 +70,31 @@ pub(crate) fn prove(found: &Found, analysis: &Analysis) -> Proof {
         let message = "what this program launches could not be made out";
         return Err(Refusal::new("launcher_not_understood", message, program.span));
     }
+    if prints_version(name, &found.words) {
+        return Ok(paths);
+    }
     if found.safe_launcher {
         paths.extend(found.reads.iter().map(PathWord::read));
         return Ok(paths);
     }
     let (entry, rest, more) = entry(name, &found.words)?;
     paths.extend(more);
-    paths.extend(check_program(entry, rest, program.span)?);
+    paths.extend(check_program(entry, rest, analysis, program.span)?);
     if found.feeds_arguments && matches!(entry.name, "echo" | "printf" | "seq") {
         paths.extend(rest.iter().filter(|word| looks_like_path(word)).map(PathWord::read));
     }
     Ok(paths)
+}
+
+/// `PROGRAM --version` and nothing else.
+fn prints_version(name: &[u8], words: &[Word]) -> bool {
+    let [_, flag] = words else {
+        return false;
+    };
+    let flags = names::VERSION_FLAGS.iter().find(|(program, _)| program.as_bytes() == name);
+    flags.is_some_and(|(_, flags)| {
+        flag.text.as_deref().is_some_and(|text| flags.split(' ').any(|known| known.as_bytes() == text))
+    })
 }
 
 /// Whether a text that is not in a path's place could become a path elsewhere.
@@ -160,10 +174,10 @@ fn skip_global_options<'w>(name: &str, words: &'w [Word]) -> Result<(&'w [Word],
     Ok((rest, paths))
 }
 
-fn check_program(entry: &'static Program, rest: &[Word], span: Span) -> Proof {
+fn check_program(entry: &'static Program, rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
     match entry.check {
         Check::Find => return find::check(rest, span),
-        Check::Test => return test::check(rest, span),
+        Check::Test => return test::check(rest, analysis, span),
         _ => {}
     }
     let raw = matches!(entry.name, "echo" | "true" | "false" | ":" | "yes");
@@ -279,6 +293,7 @@ fn language(entry: &Program, sorted: &Sorted, operands: &[&Word], span: Span) ->
         }
         Check::ListingOnly(flags) => listing(entry, sorted, operands, flags),
         Check::GitConfig => git_config(sorted, operands, span),
+        Check::Names => plain_names(operands),
         Check::Getent => getent(operands, span),
         Check::Directory => directory(operands, span),
         _ => Ok(Vec::new()),
@@ -325,6 +340,21 @@ fn getent(operands: &[&Word], span: Span) -> Proof {
     }
 }
 
+/// What `read` sets: names without a subscript, which would be evaluated.
+fn plain_names(operands: &[&Word]) -> Proof {
+    let plain = |word: &&Word| {
+        let text = word.text.as_deref().unwrap_or_default();
+        !text.is_empty() && text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+    };
+    match operands.iter().find(|word| !plain(word) || names::is_dangerous_variable(&word.lead)) {
+        None => Ok(Vec::new()),
+        Some(word) => {
+            let message = "what is set here is not a plain, harmless name";
+            Err(Refusal::new("dangerous_variables", message, word.span))
+        }
+    }
+}
+
 fn directory(operands: &[&Word], span: Span) -> Proof {
     match operands.first() {
         None => Ok(Vec::new()),
@@ -334,6 +364,3 @@ fn directory(operands: &[&Word], span: Span) -> Proof {
         Some(_) => Err(Refusal::new("unknown_directory", "where this leads is not known", span)),
     }
 }
-
-#[cfg(test)]
-mod tests;

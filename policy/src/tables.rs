@@ -55,6 +55,8 @@ pub(crate) enum Check {
     ListingOnly(&'static str),
     /// git config: one of the reading flags, or nothing else.
     GitConfig,
+    /// Names of variables that are set.
+    Names,
     /// A database that must not be asked over the network.
     Getent,
     /// `cd`, `pushd`: the directory is read.
@@ -139,6 +141,3 @@ static PROGRAMS: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::n
 pub(crate) fn program(name: &str) -> Option<&'static Program> {
     PROGRAMS.get(name).copied()
 }
-
-#[cfg(test)]
-mod tests;

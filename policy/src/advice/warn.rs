@@ -98,8 +98,8 @@ fn applies(entry: &Entry, found: &Found) -> bool {
     let texts: Vec<&[u8]> = found.words.iter().filter_map(|word| word.text.as_deref()).collect();
     let holds = |wanted: &&str| texts.iter().skip(1).any(|text| *text == wanted.as_bytes());
     texts.first().is_some_and(|program| base_name(program) == entry.program.as_bytes())
-        && entry.words.iter().all(|wanted| holds(wanted))
-        && (entry.flags.is_empty() || entry.flags.iter().any(|wanted| holds(wanted)))
+        && entry.words.iter().all(&holds)
+        && (entry.flags.is_empty() || entry.flags.iter().any(holds))
 }
 
 fn statement(found: &Found) -> Option<Warning> {

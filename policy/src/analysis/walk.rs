@@ -8,7 +8,7 @@ use crate::decision::Nesting;
 use crate::launch::{self, Launch};
 use crate::limits;
 use crate::parse::{
-    Assign, Join, Nested, Problem, Redir, Script, Simple, SpanMap, Statement, SubKind, Substitution,
+    Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, SpanMap, Statement, SubKind, Substitution,
     Surroundings, Word,
 };
 
@@ -43,6 +43,9 @@ impl Walker<'_> {
     fn script(&mut self, script: Script) {
         self.out.complete &= script.complete;
         self.out.problems.extend(script.problems);
+        if self.shells == 0 {
+            self.out.numeric.extend(script.numeric);
+        }
         for statement in &script.statements {
             self.statement(statement);
         }
@@ -105,9 +108,9 @@ impl Walker<'_> {
 
     fn pipeline(&mut self, parts: &[Statement]) {
         let feeding = self.feeding;
+        let last_reader = parts.iter().rposition(reads_arguments).unwrap_or(0);
         for (index, part) in parts.iter().enumerate() {
-            let feeds = parts.iter().skip(index + 1).any(reads_arguments);
-            self.feeding = feeding || feeds;
+            self.feeding = feeding || index < last_reader;
             self.apart(|walker| walker.within(Nesting::Pipeline, |w| w.statement(part)));
         }
         self.feeding = feeding;
@@ -184,6 +187,12 @@ impl Walker<'_> {
         for launch in launched.launches {
             self.launched(index, launch);
         }
+        if launch::is_shell(words) {
+            let given = |redirect: &&Redir| matches!(redirect.op, RedirOp::Heredoc | RedirOp::HereString);
+            for target in redirects.iter().filter(given).filter_map(|redirect| redirect.target.as_ref()) {
+                self.launched(index, Launch::Text(target.text.clone(), target.span));
+            }
+        }
     }
 
     /// The words of `for`, `case` and `[[` have no command to belong to.
@@ -236,6 +245,9 @@ impl Walker<'_> {
     fn launched(&mut self, by: usize, launch: Launch) {
         let above = self.launcher.replace(by);
         match launch {
+            Launch::Command { .. } if self.nesting.len() >= limits::MAX_NESTING => {
+                self.fail("too_deep", self.out.commands.get(by).map(|found| found.span).unwrap_or_default());
+            }
             Launch::Command { mut words, assignments } => {
                 // Their substitutions were listed with the launcher.
                 words.iter_mut().for_each(|word| word.substitutions.clear());

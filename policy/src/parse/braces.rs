@@ -6,8 +6,15 @@ use crate::limits::MAX_BRACE_WORDS;
 
 type Pieces = Vec<Piece>;
 
+/// Most pairs of braces behind or inside one another.
+const MOST_BRACES: usize = 16;
+
 /// The words that these pieces become.
 pub(super) fn expand(pieces: &[Piece]) -> Option<Vec<Pieces>> {
+    expand_within(pieces, MOST_BRACES)
+}
+
+fn expand_within(pieces: &[Piece], budget: usize) -> Option<Vec<Pieces>> {
     let Some(brace) = find(pieces) else {
         return Some(vec![pieces.to_vec()]);
     };
@@ -15,10 +22,11 @@ pub(super) fn expand(pieces: &[Piece]) -> Option<Vec<Pieces>> {
         return None;
     }
     let (head, tail) = (pieces.get(..brace.open)?, pieces.get(brace.close + 1..)?);
-    let tails = expand(tail)?;
+    let budget = budget.checked_sub(1)?;
+    let tails = expand_within(tail, budget)?;
     let mut middles = Vec::new();
     for part in &brace.inner {
-        middles.extend(if brace.is_range { vec![part.clone()] } else { expand(part)? });
+        middles.extend(if brace.is_range { vec![part.clone()] } else { expand_within(part, budget)? });
         if middles.len() > MAX_BRACE_WORDS {
             return None;
         }

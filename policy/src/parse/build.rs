@@ -41,7 +41,8 @@ impl<'a> Builder<'a> {
         let statements = self.statements(&children);
         self.check_arithmetic_reads();
         let complete = self.problems.is_empty();
-        Script { statements, complete, problems: self.problems }
+        let numeric = self.numeric.into_iter().filter(|(_, always)| *always).map(|(name, _)| name).collect();
+        Script { statements, complete, numeric, problems: self.problems }
     }
 
     pub(super) fn children<'t>(&self, node: Node<'t>) -> Vec<Node<'t>> {

@@ -9,12 +9,19 @@ pub(crate) struct Script {
     pub(crate) problems: Vec<Problem>,
     /// Whether every part was understood.
     pub(crate) complete: bool,
+    /// Variables that the text only ever sets to numbers.
+    pub(crate) numeric: Vec<Vec<u8>>,
 }
 
 impl Script {
     /// A text that was not parsed at all.
     pub(crate) fn refused(code: &'static str, span: Span) -> Self {
-        Self { statements: Vec::new(), problems: vec![Problem { code, span }], complete: false }
+        Self {
+            statements: Vec::new(),
+            problems: vec![Problem { code, span }],
+            complete: false,
+            ..Self::default()
+        }
     }
 }
 

@@ -1,17 +1,18 @@
 //! `test` and `[`: harmless, but for the operators that evaluate a name's subscript.
 
 use super::{Proof, Refusal};
+use crate::analysis::Analysis;
 use crate::decision::Span;
 use crate::parse::Word;
 
-pub(super) fn check(rest: &[Word], span: Span) -> Proof {
+pub(super) fn check(rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
     let refuse = |at: Span| {
         let message = "an operand could be a name whose subscript is evaluated";
         Err(Refusal::new("arithmetic_evaluation", message, at))
     };
     let mut unknown_before = false;
     for (index, word) in rest.iter().enumerate() {
-        let unknown = word.text.is_none() && word.lead.is_empty();
+        let unknown = word.text.is_none() && word.lead.is_empty() && !is_number(word, analysis);
         if unknown && (unknown_before || !word.exactly_one) {
             return refuse(word.span);
         }
@@ -28,4 +29,10 @@ pub(super) fn check(rest: &[Word], span: Span) -> Proof {
         }
     }
     Ok(Vec::new())
+}
+
+/// Whether it is a variable that the text only ever sets to numbers.
+fn is_number(word: &Word, analysis: &Analysis) -> bool {
+    let numeric = |name: &Vec<u8>| analysis.numeric.contains(name);
+    !word.variables.is_empty() && word.substitutions.is_empty() && word.variables.iter().all(numeric)
 }

@@ -196,6 +196,42 @@ pub(crate) const GLOBAL_OPTIONS: &[GlobalOption] = &[
     global("gh", "--repo", true, true),
 ];
 
+/// Programs that do nothing but print their version when this is all they are told.
+pub(crate) const VERSION_FLAGS: &[(&str, &str)] = &[
+    ("node", "--version -v"),
+    ("npm", "--version -v"),
+    ("yarn", "--version -v"),
+    ("pnpm", "--version -v"),
+    ("deno", "--version -V"),
+    ("bun", "--version -v"),
+    ("python", "--version -V"),
+    ("python3", "--version -V"),
+    ("pip", "--version -V"),
+    ("pip3", "--version -V"),
+    ("ruby", "--version -v"),
+    ("perl", "--version -v"),
+    ("php", "--version -v"),
+    ("rustc", "--version -V -vV"),
+    ("cargo", "--version -V"),
+    ("rustup", "--version -V"),
+    ("go", "version"),
+    ("java", "--version -version"),
+    ("javac", "--version -version"),
+    ("git", "--version -v"),
+    ("gcc", "--version"),
+    ("g++", "--version"),
+    ("clang", "--version"),
+    ("make", "--version -v"),
+    ("cmake", "--version"),
+    ("docker", "--version -v"),
+    ("gh", "--version"),
+    ("curl", "--version -V"),
+    ("bash", "--version"),
+    ("tar", "--version"),
+    ("jest", "--version"),
+    ("tsc", "--version -v"),
+];
+
 /// Programs whose first operand is a subcommand.
 pub(crate) fn has_subcommands(program: &str) -> bool {
     matches!(program, "docker" | "gh" | "npm" | "pip" | "pip3" | "go")

@@ -55,7 +55,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     Program::new("jobs", "lnprs", "", Text, "prints jobs").stops(),
     Program::new("ulimit", "SHabcdefiklmnpqrstuvxPRT", "", TextAtMost(0), "prints limits").stops(),
     Program::new("umask", "pS", "", TextAtMost(0), "prints the mask").stops(),
-    Program::new("read", "ersa:d:i:n:N:p:t:u:", "", Text, "sets a variable of the shell").check(Check::SomeOperand).stops(),
+    Program::new("read", "ersd:n:N:p:t:u:", "", Text, "sets a variable of the shell").check(Check::Names).stops(),
     Program::new("break", "", "", Text, "leaves a loop").harmless(),
     Program::new("continue", "", "", Text, "goes on with a loop").harmless(),
     Program::new("exit", "", "", Text, "ends the shell").harmless(),

@@ -43,13 +43,6 @@ pub(crate) const PROGRAMS: &[Program] = &[
     tool("pip3 show", "fv", "files verbose", "prints a package"),
     tool("cargo tree", "e:i:p:dF:", "edges= invert= package= prune= depth= no-dedupe duplicates prefix= charset= format= all-features features= no-default-features workspace exclude= target= offline frozen locked", "prints dependencies"),
     tool("cargo metadata", "F:q", "format-version= no-deps filter-platform= all-features features= no-default-features offline frozen locked quiet manifest-path=@", "prints metadata"),
-    Program::new("cargo --version", "", "", Nothing, "prints the version"),
-    Program::new("rustc --version", "", "", Nothing, "prints the version"),
-    Program::new("node --version", "", "", Nothing, "prints the version"),
-    Program::new("npm --version", "", "", Nothing, "prints the version"),
-    Program::new("python --version", "", "", Nothing, "prints the version"),
-    Program::new("python3 --version", "", "", Nothing, "prints the version"),
     Program::new("go version", "mv", "", Nothing, "prints the version"),
-    Program::new("git --version", "", "", Nothing, "prints the version"),
     tool("pyright", "p@v", "project=@ outputjson level= stats version help warnings", "checks types"),
 ];

@@ -1,0 +1,209 @@
+//! A denied program stays denied however it is hidden; its benign twin is not denied.
+
+mod support;
+
+use airlock_policy::{Mode, Profile, Request, Rules, Verdict, decide};
+use support::with_rules;
+
+/// `@` stands for the program.
+const WAYS: &[&str] = &[
+    "@ x",
+    "'@' x",
+    "\"@\" x",
+    "\\@ x",
+    "''@ x",
+    "$'@' x",
+    "/usr/bin/@ x",
+    "./../@ x",
+    "command @ x",
+    "builtin @ x",
+    "exec @ x",
+    "env @ x",
+    "env A=1 @ x",
+    "env -i @ x",
+    "env -S '@ x'",
+    "sudo @ x",
+    "sudo -u root @ x",
+    "nohup @ x",
+    "timeout -k 5 10s @ x",
+    "nice -n 5 @ x",
+    "stdbuf -oL @ x",
+    "ionice -c3 @ x",
+    "setsid @ x",
+    "time -p @ x",
+    "watch -n1 '@ x'",
+    "flock l @ x",
+    "flock l -c '@ x'",
+    "chroot / @ x",
+    "busybox @ x",
+    "/lib64/ld-linux-x86-64.so.2 /bin/@ x",
+    "script -c '@ x' /dev/null",
+    "su root -c '@ x'",
+    "sh -c '@ x'",
+    "bash -ec '@ x'",
+    "bash -c 'bash -c \"@ x\"'",
+    "eval '@ x'",
+    "echo x | xargs -n1 @",
+    "xargs -I{} @ {} < x",
+    "find . -exec @ {} \\;",
+    "find . -execdir sh -c '@ $1' _ {} +",
+    "fd -x @",
+    "parallel @ ::: a",
+    "echo $(@ x)",
+    "echo \"`@ x`\"",
+    "cat <(@ x)",
+    "cat <<E\n$(@ x)\nE",
+    "cat <<E\n`@ x`\nE",
+    "cat <<'E'; @ x\nE",
+    "cat <<E | @ x\nE",
+    "bash <<< '@ x'",
+    "bash <<E\n@ x\nE",
+    "A=1 @ x",
+    ">f @ x",
+    "(@ x)",
+    "{ @ x; }",
+    "if true; then @ x; fi",
+    "while @ x; do :; done",
+    "case a in a) @ x;; esac",
+    "f() { @ x; }; f",
+    "alias a='@ x'",
+    "trap '@ x' EXIT",
+    "coproc @ x",
+    "time { @ x; }",
+    "ls && @ x",
+    "ls & @ x",
+    "ls |& @ x",
+    "ls\n@ x",
+    "{@,x}",
+    "[[ -n $(@ x) ]]",
+    "echo \"${y:-$(@ x)}\"",
+    "a[$(@ x)]=1",
+    "export y=`@ x`",
+    "git bisect run @ x",
+    "mapfile -C '@ x' a",
+    "cat <<E &&  @ x\nE",
+    "! @ x",
+    "select i in a; do @ x; done",
+    "nix-shell --run '@ x'",
+];
+
+#[test]
+fn a_denied_program_is_denied_in_every_guise() {
+    for program in ["rm", "curl", "git-evil"] {
+        let rule = format!("Bash({program}:*)");
+        for way in WAYS {
+            let command = way.replace('@', program);
+            let denied = with_rules(&command, &["Bash"], &[], &[&rule]);
+            assert_eq!(denied.verdict, Verdict::Deny, "{command:?}");
+            let asked = with_rules(&command, &["Bash"], &[&rule], &[]);
+            assert_eq!(asked.verdict, Verdict::Ask, "{command:?}");
+            let twin = way.replace('@', "ls");
+            let twin = with_rules(&twin, &[], &[], &[&rule]);
+            assert_ne!(twin.verdict, Verdict::Deny, "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn the_51st_subcommand_is_denied_too() {
+    let command = format!("{}curl x", "true && ".repeat(50));
+    assert_eq!(with_rules(&command, &["Bash(true)"], &[], &["Bash(curl:*)"]).verdict, Verdict::Deny);
+    let command = format!("{}curl x", "true; ".repeat(900));
+    assert_eq!(with_rules(&command, &["Bash"], &[], &["Bash(curl:*)"]).verdict, Verdict::Deny);
+}
+
+#[test]
+fn text_that_is_not_parsed_is_searched() {
+    let long = format!("echo {}; r\"m\" x", "a ".repeat(6_000));
+    assert_eq!(with_rules(&long, &[], &[], &["Bash(rm:*)"]).verdict, Verdict::Deny);
+    let broken = "echo ((( ; r\\m x";
+    assert_eq!(with_rules(broken, &[], &[], &["Bash(rm:*)"]).verdict, Verdict::Deny);
+}
+
+#[test]
+fn mentions_are_not_denied() {
+    for command in [
+        "echo rm",
+        "grep rm f",
+        "git commit -m 'rm x'",
+        "ls 'rm x'",
+        "echo \"; rm x\"",
+        "cat rm",
+        "printf 'rm\\n'",
+        "find . -name rm",
+        "npm rm x",
+        "git rm x",
+        "ls # rm",
+        "rmdir x",
+        "farm x",
+        "echo '$(rm x)'",
+    ] {
+        assert_ne!(with_rules(command, &[], &[], &["Bash(rm:*)"]).verdict, Verdict::Deny, "{command:?}");
+    }
+}
+
+#[test]
+fn rules_see_past_global_options_and_spelling() {
+    for command in [
+        "git push",
+        "g\"i\"t push",
+        "\\git push",
+        "git  push",
+        "git --no-pager push",
+        "git -C sub push",
+        "git -c a=b push",
+        "git --git-dir=x push",
+        "/usr/bin/git push",
+        "./git push",
+        "git $x",
+        "git \"$x\"",
+        "git push --force",
+        "FOO=bar git push",
+    ] {
+        let denied = with_rules(command, &["Bash"], &[], &["Bash(git push:*)"]);
+        assert_eq!(denied.verdict, Verdict::Deny, "{command:?}");
+    }
+    for command in ["git pull", "git stash push-x", "git log push", "echo git push"] {
+        let decision = with_rules(command, &[], &[], &["Bash(git push:*)"]);
+        assert_ne!(decision.verdict, Verdict::Deny, "{command:?}");
+    }
+}
+
+#[test]
+fn deny_comes_before_bypass_and_an_unknown_program_is_asked_about() {
+    let rules = Rules::parse(&[] as &[&str], &[], &["Bash(git push:*)"]).unwrap();
+    let profile = Profile::builtin("sandboxed").unwrap();
+    let verdict = |command: &str| {
+        let mode = Some(Mode::Bypass);
+        decide(&Request { mode, extra_rules: Some(&rules), ..Request::bash(command.as_bytes()) }, &profile)
+            .verdict
+    };
+    assert_eq!(verdict("git push"), Verdict::Deny);
+    assert_eq!(verdict("rm -rf x"), Verdict::Allow);
+    assert_eq!(verdict("$x push"), Verdict::Ask);
+    assert_eq!(verdict("env -Z git"), Verdict::Ask);
+}
+
+#[test]
+fn read_and_edit_rules_deny_paths() {
+    let verdict =
+        |command: &str| with_rules(command, &["Bash"], &[], &["Read(.env)", "Edit(src/**)"]).verdict;
+    for command in [
+        "cat .env",
+        "cat ./a/../.env",
+        "grep x < .env",
+        "cd a && cat ../.env",
+        "python3 x.py .env",
+        "rm src/a",
+        "echo x > src/a",
+        "cp a src/b",
+        "sed -i s/a/b/ src/x",
+        "head -n1 sub/.env",
+        "dd if=a of=src/b",
+    ] {
+        assert_eq!(verdict(command), Verdict::Deny, "{command:?}");
+    }
+    for command in ["cat src/a", "cat .envrc", "echo .env", "grep .env f", "rm lib/a"] {
+        assert_ne!(verdict(command), Verdict::Deny, "{command:?}");
+    }
+}

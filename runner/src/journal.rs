@@ -91,7 +91,9 @@ impl Journal {
 
     /// Every server knows that earlier epochs cannot be vouched for; the next start need not say it.
     pub(crate) fn told(&mut self) -> Result<(), JournalError> {
-        self.write(Record::Told)
+        self.write(Record::Told)?;
+        self.intact = true;
+        Ok(())
     }
 
     /// What is known of a job that was not forgotten.

@@ -1,12 +1,27 @@
 //! Airlock's worker: it dials the servers, keeps sessions, runs jobs in sandboxes, keeps their output.
+//!
+//! It listens on no network port, holds no credential but its own, and decides nothing: what a server
+//! sends is held against the runner's own floor, and refused where it asks for more.
 
 #![forbid(unsafe_code)]
 
 mod clock;
-mod config;
+pub mod config;
+mod core;
 mod floor;
+mod job;
 mod journal;
+mod link;
 mod push;
 mod reports;
 mod session;
 mod spool;
+mod start;
+mod telemetry;
+
+pub use config::RunnerConfig;
+pub use journal::JournalError;
+pub use session::SessionError;
+pub use spool::SpoolError;
+pub use start::{Runner, RunningRunner, StartError};
+pub use telemetry::{Telemetry, TelemetryError};

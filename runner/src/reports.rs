@@ -46,6 +46,11 @@ impl Reports {
         (snapshot(), receiver)
     }
 
+    /// Whether nothing waits on any link.
+    pub(crate) fn all_sent(&self) -> bool {
+        self.lock().iter().all(|exit| exit.queue.capacity() == exit.queue.max_capacity())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Exit>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -22,7 +22,7 @@ use airlock_sandbox::{Folders, HostIds, LaunchError, Launcher, Session, SessionN
 use saved::Saved;
 
 pub(crate) use copy::CopyLimits;
-pub(crate) use make::SessionError;
+pub use make::SessionError;
 pub(crate) use table::{Closing, Opening, Reserved, Sessions};
 
 /// An open session.

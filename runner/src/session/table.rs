@@ -102,6 +102,17 @@ impl Sessions {
         Ok(Self { places, uids, limit, copy, slots: Mutex::new(slots) })
     }
 
+    /// Where a folder can be made for a moment.
+    pub(crate) fn scratch(&self) -> &Path {
+        &self.places.sessions
+    }
+
+    /// A uid that no session has just now, where sessions have any.
+    pub(crate) fn free_ids(&self) -> Option<HostIds> {
+        let used = self.lock().values().filter_map(Slot::uid).collect();
+        self.uids?.allocate(&used)
+    }
+
     /// An open session.
     pub(crate) fn get(&self, id: &SessionId) -> Option<Arc<OpenSession>> {
         match self.lock().get(id) {

@@ -1,0 +1,215 @@
+//! The runner without its links: what servers ask of it, and what it has to say to them.
+//!
+//! Knows no wire type and no connection. Every answer is a report to every server, in an order that a
+//! server can make sense of: a state is journaled before it is reported.
+
+mod answer;
+mod ending;
+mod epoch;
+mod sessions;
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::Ordering},
+};
+
+use airlock_proto::{
+    LINK_PROTOCOL_VERSION,
+    domain::{
+        Capability, Cause, Epoch, ExecutionId, FromRunner, JobPhase, JobReport, RunnerHello, RunnerId,
+        SessionId, SessionPhase, SessionReport, ToRunner,
+    },
+};
+use airlock_sandbox::Profile;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    clock,
+    config::RunnerConfig,
+    job::{EndSwitch, Tools},
+    journal::{JobRecord, Journal, JournalError, Phase},
+    reports::Reports,
+    session::Sessions,
+    spool::JobSpool,
+};
+
+pub(crate) use epoch::LinkClock;
+
+/// The parts that a core is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) config: RunnerConfig,
+    pub(crate) id: RunnerId,
+    pub(crate) journal: Journal,
+    pub(crate) sessions: Sessions,
+    pub(crate) tools: Tools,
+    /// The system's minimal root.
+    pub(crate) root: Profile,
+    pub(crate) capabilities: Vec<Capability>,
+}
+
+/// A job that has no end yet.
+#[derive(Debug)]
+struct Live {
+    session: SessionId,
+    switch: EndSwitch,
+    running: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) config: RunnerConfig,
+    pub(crate) id: RunnerId,
+    pub(crate) clock: LinkClock,
+    pub(crate) reports: Reports,
+    bases: HashMap<String, PathBuf>,
+    journal: Mutex<Journal>,
+    sessions: Arc<Sessions>,
+    tools: Arc<Tools>,
+    root: Profile,
+    capabilities: Vec<Capability>,
+    live: Mutex<HashMap<ExecutionId, Live>>,
+    /// When ended jobs that no server wants are forgotten, on the runner's clock.
+    keep_until: Mutex<HashMap<ExecutionId, u64>>,
+    draining: AtomicBool,
+    /// Everything that must come to its end before the process does.
+    tasks: TaskTracker,
+}
+
+impl Core {
+    /// Begins a new epoch; what earlier ones left without an end is lost.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub(crate) fn new(parts: Parts) -> Result<Arc<Self>, JournalError> {
+        let epoch = Epoch::new();
+        let mut journal = parts.journal;
+        journal.begin(epoch)?;
+        let core = Arc::new(Self {
+            bases: parts.config.bases.clone().into_iter().collect(),
+            clock: LinkClock::new(epoch),
+            config: parts.config,
+            id: parts.id,
+            reports: Reports::default(),
+            journal: Mutex::new(journal),
+            sessions: Arc::new(parts.sessions),
+            tools: Arc::new(parts.tools),
+            root: parts.root,
+            capabilities: parts.capabilities,
+            live: Mutex::default(),
+            keep_until: Mutex::default(),
+            draining: AtomicBool::new(false),
+            tasks: TaskTracker::new(),
+        });
+        core.bury_the_lost();
+        Ok(core)
+    }
+
+    /// Does what a server asks, or begins to. `OpenOutput` and `Welcome` are the link's own business.
+    pub(crate) fn handle(self: &Arc<Self>, message: ToRunner) {
+        match message {
+            ToRunner::OpenSession { session_id, base } => self.open_session(session_id, base),
+            ToRunner::CloseSession { session_id } => self.close_session(session_id),
+            ToRunner::StartJob(offer) => self.start_job(*offer),
+            ToRunner::EndJob { execution_id, cause } => self.end_job(&execution_id, cause),
+            ToRunner::ForgetJob { execution_id } => self.forget_job(execution_id),
+            ToRunner::Welcome { .. } | ToRunner::OpenOutput { .. } | ToRunner::Heartbeat => {}
+        }
+    }
+
+    /// How the runner introduces itself now.
+    pub(crate) fn hello(&self) -> RunnerHello {
+        let intact = self.journal().intact();
+        let mut capabilities = self.capabilities.clone();
+        capabilities.push(Capability {
+            name: "journal_intact".to_owned(),
+            enforced: intact,
+            detail: if intact {
+                "what earlier epochs accepted is known in full".to_owned()
+            } else {
+                "the journal is new, or the host went down with its tail; earlier epochs cannot be vouched for"
+                    .to_owned()
+            },
+        });
+        RunnerHello {
+            protocol_version: LINK_PROTOCOL_VERSION,
+            runner_id: self.id.clone(),
+            epoch: self.clock.epoch(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            labels: self.config.labels.clone(),
+            slots: self.config.slots,
+            bases: self.config.bases.keys().cloned().collect(),
+            capabilities,
+            clock_ms: clock::now_ms(),
+        }
+    }
+
+    /// A sign of life.
+    pub(crate) fn heartbeat(&self) -> FromRunner {
+        let running = u32::try_from(self.live().len()).unwrap_or(u32::MAX);
+        FromRunner::Heartbeat { clock_ms: clock::now_ms(), running }
+    }
+
+    /// Everything a server has to be told on a new link: sessions, jobs, and that these are all.
+    pub(crate) fn snapshot(&self) -> Vec<FromRunner> {
+        let mut told: Vec<FromRunner> = self
+            .sessions
+            .all()
+            .into_iter()
+            .map(|session| {
+                let phase = SessionPhase::Open { directory: session.directory() };
+                FromRunner::Session(SessionReport { session_id: session.id, phase })
+            })
+            .collect();
+        told.extend(self.journal().jobs().map(|(id, job)| FromRunner::Job(report(*id, job))));
+        told.push(FromRunner::Reconciled);
+        if self.draining.load(Ordering::Acquire) {
+            told.push(FromRunner::Draining);
+        }
+        told
+    }
+
+    /// The output of a job, where it is kept.
+    pub(crate) fn output(&self, id: &ExecutionId) -> Option<Arc<JobSpool>> {
+        self.tools.spools.find(id)
+    }
+
+    fn end_job(&self, id: &ExecutionId, cause: Cause) {
+        if let Some(live) = self.live().get(id) {
+            live.switch.end(cause);
+        }
+    }
+
+    /// Reports what the journal says of a job.
+    fn report_job(&self, id: ExecutionId) {
+        let report = self.journal().job(&id).map(|job| report(id, job));
+        if let Some(report) = report {
+            self.reports.send(&FromRunner::Job(report));
+        }
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<ExecutionId, Live>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep_until(&self) -> MutexGuard<'_, HashMap<ExecutionId, u64>> {
+        self.keep_until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn report(execution_id: ExecutionId, job: &JobRecord) -> JobReport {
+    let (phase, result) = match &job.phase {
+        Phase::Accepted => (JobPhase::Accepted, None),
+        Phase::Refused(result) => (JobPhase::Refused, Some(result.clone())),
+        Phase::Running => (JobPhase::Running, None),
+        Phase::Ended(result) => (JobPhase::Ended, Some(result.clone())),
+        Phase::Lost(result) => (JobPhase::Lost, Some(result.clone())),
+    };
+    JobReport { execution_id, attempt: job.attempt, epoch: job.epoch, phase, result }
+}

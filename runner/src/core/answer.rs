@@ -1,0 +1,158 @@
+//! The answer to an offer of a job: accepted or refused, journaled before anything is forked.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, StartJob};
+
+use super::{Core, Live};
+use crate::{
+    clock,
+    floor::{self, Refusal},
+    job::{self, EndSwitch, Job},
+    journal::{JobRecord, Journal, Phase},
+};
+
+/// What the journal says about an offer.
+enum Known {
+    /// Nothing that stands in its way.
+    New,
+    /// It was answered: say it again.
+    Answered,
+    /// Its execution was answered otherwise.
+    Conflict(Refusal),
+}
+
+impl Core {
+    /// Answers an offer. A repeated one gets the answer that the journal holds.
+    pub(super) fn start_job(self: &Arc<Self>, offer: StartJob) {
+        let (id, attempt, epoch) = (offer.execution_id, offer.attempt, self.clock.epoch());
+        let mut journal = self.journal();
+        match known(&journal, &offer) {
+            Known::New => {}
+            Known::Answered => {
+                drop(journal);
+                self.report_job(id);
+                return;
+            }
+            Known::Conflict(refusal) => {
+                // The journal's entry, which says so, stays as it is.
+                drop(journal);
+                let result = Some(refused(&refusal));
+                let phase = JobPhase::Refused;
+                let report = JobReport { execution_id: id, attempt, epoch, phase, result };
+                self.reports.send(&FromRunner::Job(report));
+                return;
+            }
+        }
+        let answer = self.admit(&offer, &mut journal).and_then(|job| {
+            let accepted = journal.accept(id, attempt, epoch, job.session.id);
+            accepted.map_err(|error| Refusal::new("journal", error.to_string()))?;
+            Ok(job)
+        });
+        match answer {
+            Ok(job) => {
+                let live = Live { session: job.session.id, switch: job.switch.clone(), running: false };
+                self.live().insert(id, live);
+                drop(journal);
+                self.report_job(id);
+                self.tasks.spawn(Arc::clone(self).carry_out(job));
+            }
+            Err(refusal) => {
+                tracing::info!(execution = %id, reason = refusal.reason, "refused a job");
+                if let Err(error) = journal.refuse(id, attempt, epoch, &refused(&refusal)) {
+                    tracing::error!(%error, "a refusal stands in memory only");
+                }
+                drop(journal);
+                self.report_job(id);
+            }
+        }
+    }
+
+    /// Everything that stands between an offer and its acceptance.
+    fn admit(&self, offer: &StartJob, journal: &mut Journal) -> Result<Job, Refusal> {
+        let refuse = |reason, message: &str| Err(Refusal::new(reason, message));
+        let grant = &offer.grant;
+        if offer.epoch != self.clock.epoch() {
+            return refuse("stale_epoch", "the offer is for another epoch of this runner");
+        }
+        if clock::now_ms() > offer.not_after_clock_ms {
+            return refuse("past_not_after", "the offer came too late");
+        }
+        if self.draining.load(Ordering::Acquire) {
+            return refuse("draining", "this runner takes no new work");
+        }
+        if grant.binding() != offer.binding {
+            return refuse("binding_mismatch", "the grant is not what was decided");
+        }
+        floor::check(grant, &self.config.floor)?;
+        let profile = floor::profile(&self.root, &grant.profile)?;
+        job::environment(grant, &profile, None).map_err(|errors| {
+            let said = errors.first().map(ToString::to_string).unwrap_or_default();
+            Refusal::new("environment", said)
+        })?;
+        let Some(session) = self.sessions.get(&grant.session_id) else {
+            return refuse("no_such_session", "the session is not open on this runner");
+        };
+        if !session.has_directory(&grant.directory) {
+            // So that the next decision is about a directory that is there.
+            session.keep_directory(&grant.directory);
+            self.tell_open(&session);
+            return refuse("no_such_directory", "the directory is gone from the workspace");
+        }
+        self.room(journal)?;
+        Ok(Job {
+            id: offer.execution_id,
+            grant: grant.clone(),
+            profile,
+            session,
+            traceparent: offer.traceparent.clone(),
+            switch: EndSwitch::new(),
+        })
+    }
+
+    /// Slots, disk and memory for one more.
+    fn room(&self, journal: &mut Journal) -> Result<(), Refusal> {
+        let slots = usize::try_from(self.config.slots).unwrap_or(usize::MAX);
+        if self.live().len() >= slots {
+            return Err(Refusal::new("no_slots", "every slot of this runner is taken"));
+        }
+        let kept = usize::try_from(self.config.limits.jobs_kept).unwrap_or(usize::MAX);
+        if journal.jobs().count() >= kept && !forget_a_refusal(journal) {
+            return Err(Refusal::new("jobs_kept", "this runner has its `limits.jobs_kept`"));
+        }
+        let free = rustix::fs::statvfs(&self.config.state_dir)
+            .map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        if free < self.config.limits.disk_reserve_bytes {
+            return Err(Refusal::new("disk", "less than `limits.disk_reserve_bytes` is free"));
+        }
+        Ok(())
+    }
+}
+
+fn known(journal: &Journal, offer: &StartJob) -> Known {
+    let conflict = |reason, message: &str| Known::Conflict(Refusal::new(reason, message));
+    if journal.was_forgotten(&offer.execution_id) {
+        return conflict("already_accepted", "this runner ran it before");
+    }
+    match journal.job(&offer.execution_id) {
+        None => Known::New,
+        Some(job) if job.attempt == offer.attempt => Known::Answered,
+        Some(JobRecord { phase: Phase::Refused(_), attempt, .. }) if *attempt < offer.attempt => Known::New,
+        Some(JobRecord { phase: Phase::Refused(_), .. }) => {
+            conflict("stale_attempt", "a later attempt was answered")
+        }
+        Some(_) => conflict("already_accepted", "this runner accepted another attempt of it"),
+    }
+}
+
+/// Makes room by the oldest refusal: its offer is past its `not_after`, or of an older epoch.
+fn forget_a_refusal(journal: &mut Journal) -> bool {
+    let refused = |job: &JobRecord| matches!(job.phase, Phase::Refused(_));
+    let oldest: Option<ExecutionId> = journal.jobs().find(|(_, job)| refused(job)).map(|(id, _)| *id);
+    oldest.is_some_and(|id| journal.forget(id).is_ok())
+}
+
+fn refused(refusal: &Refusal) -> ExecutionResult {
+    let (reason, message) = (refusal.reason.to_owned(), refusal.message.clone());
+    ExecutionResult::not_started(Cause::Refused { reason, message })
+}

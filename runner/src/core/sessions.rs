@@ -1,0 +1,86 @@
+//! Opening and closing sessions, each answered by a report.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use airlock_proto::domain::{FromRunner, SessionId, SessionPhase, SessionReport};
+use tokio::task::spawn_blocking;
+
+use super::Core;
+use crate::session::{Closing, OpenSession, Opening, Reserved, SessionError};
+
+impl Core {
+    pub(super) fn open_session(self: &Arc<Self>, id: SessionId, base: String) {
+        let base = match base.as_str() {
+            "" => None,
+            name => match self.bases.get(name) {
+                Some(path) => Some(path.clone()),
+                None => {
+                    let message = format!("this runner has no base folder `{name}`");
+                    return self.tell_failed(id, "no_such_base", message);
+                }
+            },
+        };
+        if self.draining.load(Ordering::Acquire) && self.sessions.get(&id).is_none() {
+            return self.tell_failed(id, "draining", "this runner takes no new work".to_owned());
+        }
+        match self.sessions.reserve(id) {
+            Opening::Open(session) => self.tell_open(&session),
+            Opening::Underway => {}
+            Opening::Refused(reason, message) => self.tell_failed(id, reason, message),
+            Opening::Reserved(reserved) => {
+                self.tasks.spawn(Arc::clone(self).make_session(reserved, base));
+            }
+        }
+    }
+
+    async fn make_session(self: Arc<Self>, reserved: Reserved, base: Option<std::path::PathBuf>) {
+        let (id, sessions) = (reserved.id, Arc::clone(&self.sessions));
+        match spawn_blocking(move || sessions.make(&reserved, base.as_ref())).await {
+            Ok(Ok(session)) => self.tell_open(&session),
+            Ok(Err(SessionError::Cancelled)) => self.tell(id, SessionPhase::Closed),
+            Ok(Err(error)) => {
+                tracing::warn!(session = %id, %error, "a session was not made");
+                self.tell_failed(id, error.reason(), error.to_string());
+            }
+            Err(panicked) => {
+                tracing::error!(session = %id, %panicked, "the making of a session failed");
+                self.tell_failed(id, "internal", "a fault of the runner's; its log says more".to_owned());
+            }
+        }
+    }
+
+    pub(super) fn close_session(self: &Arc<Self>, id: SessionId) {
+        match self.sessions.begin_close(&id) {
+            Closing::Gone => self.tell(id, SessionPhase::Closed),
+            Closing::Underway => {}
+            Closing::Begun(session) => {
+                self.tasks.spawn(Arc::clone(self).remove_session(session));
+            }
+        }
+    }
+
+    async fn remove_session(self: Arc<Self>, session: Arc<OpenSession>) {
+        let id = session.id;
+        self.end_session_jobs(id).await;
+        let sessions = Arc::clone(&self.sessions);
+        match spawn_blocking(move || sessions.remove(&session)).await {
+            Ok(Ok(())) => {}
+            // Out of use all the same, and deleted at the next start.
+            Ok(Err(error)) => tracing::error!(session = %id, %error, "a closed session was not deleted"),
+            Err(panicked) => tracing::error!(session = %id, %panicked, "a closed session was not deleted"),
+        }
+        self.tell(id, SessionPhase::Closed);
+    }
+
+    pub(super) fn tell_open(&self, session: &OpenSession) {
+        self.tell(session.id, SessionPhase::Open { directory: session.directory() });
+    }
+
+    fn tell_failed(&self, id: SessionId, reason: &str, message: String) {
+        self.tell(id, SessionPhase::Failed { reason: reason.to_owned(), message });
+    }
+
+    fn tell(&self, session_id: SessionId, phase: SessionPhase) {
+        self.reports.send(&FromRunner::Session(SessionReport { session_id, phase }));
+    }
+}

@@ -1,0 +1,214 @@
+//! One job: from a grant that was accepted to the truth about its end.
+//!
+//! `Accepted -> Launching -> Running -> Ending -> Ended`, in one task that nothing aborts. Whatever ends
+//! it, the first cause wins, and nothing of it is left when its result is known. Must not decide whether
+//! it may run, and must not report.
+
+mod result;
+mod switch;
+
+use std::{
+    os::fd::OwnedFd,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, Grant, Shell, TimeoutKind};
+use airlock_sandbox::{
+    Control, Ended, LaunchSpec, Launcher, Limits, Network, Profile, Running, Shape, Stdin,
+    env::{EnvError, EnvRequest, Variable, build_env},
+};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tracing::Instrument;
+
+use crate::{
+    session::OpenSession,
+    spool::{Drain, JobSpool, Spools, Stop, StreamWriter, Writers},
+    telemetry,
+};
+
+pub(crate) use result::lost;
+pub(crate) use switch::EndSwitch;
+
+/// Memory for `/dev/shm`, in bytes.
+const DEV_SHM_BYTES: u64 = 64 << 20;
+
+/// What every job needs of its runner.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    pub(crate) launcher: Launcher,
+    pub(crate) spools: Spools,
+    pub(crate) start_timeout: Duration,
+}
+
+/// One accepted job.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub(crate) id: ExecutionId,
+    pub(crate) grant: Grant,
+    /// The grant's, within the floor.
+    pub(crate) profile: Profile,
+    pub(crate) session: Arc<OpenSession>,
+    pub(crate) traceparent: String,
+    pub(crate) switch: EndSwitch,
+}
+
+/// The environment of a grant's command.
+///
+/// # Errors
+/// Every variable that may not be set.
+pub(crate) fn environment(
+    grant: &Grant,
+    profile: &Profile,
+    traceparent: Option<&str>,
+) -> Result<Vec<(std::ffi::OsString, std::ffi::OsString)>, Vec<EnvError>> {
+    let request: Vec<Variable> =
+        grant.env.iter().map(|(name, value)| (name.clone().into_bytes(), value.clone())).collect();
+    build_env(&EnvRequest {
+        profile,
+        session_id: &grant.session_id.to_string(),
+        session: &[],
+        request: &request,
+        traceparent,
+        read_only: grant.read_only,
+    })
+}
+
+/// Runs the job to its end. `running` is called when its command runs.
+pub(crate) async fn run(tools: Arc<Tools>, job: Job, running: impl FnOnce()) -> ExecutionResult {
+    if let Some(cause) = job.switch.cause() {
+        return ExecutionResult::not_started(cause);
+    }
+    if job.grant.shell != Shell::Bash {
+        let message = "this runner has bash".to_owned();
+        return ExecutionResult::not_started(job.switch.settle(Cause::ShellUnavailable { message }));
+    }
+    let span = telemetry::run_span(&job.traceparent);
+    let place = telemetry::traceparent(&span).unwrap_or_else(|| job.traceparent.clone());
+    let started = {
+        let (tools, job) = (Arc::clone(&tools), job.clone());
+        let start_span = telemetry::start_span(&job.traceparent);
+        spawn_blocking(move || start_span.in_scope(|| launch(&tools, &job, &place))).await
+    };
+    let result = match started {
+        Ok(Ok(started)) => {
+            running();
+            attend(started, &job).instrument(span.clone()).await
+        }
+        Ok(Err(failure)) => result::not_launched(&job, failure),
+        Err(panicked) => result::internal(&job, &panicked),
+    };
+    telemetry::ended(&span, &result);
+    result
+}
+
+/// A job whose command runs.
+struct Started {
+    running: Running,
+    spool: Arc<JobSpool>,
+    writers: Writers,
+}
+
+/// Blocks until the command runs, or certainly does not.
+fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Failure> {
+    let Job { grant, profile, session, .. } = job;
+    let cap = grant.profile.limits.output_bytes;
+    let (spool, writers) = tools.spools.create(job.id, cap, grant.separate_stderr)?;
+    let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
+    let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
+    let place = Some(place).filter(|place| !place.is_empty());
+    let spec = LaunchSpec {
+        command: grant.command.clone(),
+        shell: airlock_sandbox::Shell::Bash,
+        cwd: PathBuf::from(std::ffi::OsString::from_vec(grant.directory.clone())),
+        env: environment(grant, profile, place)?,
+        shape: Shape { read_only: grant.read_only, network },
+        separate_stderr: grant.separate_stderr,
+        stdin: Stdin::Null,
+    };
+    let running = tools.launcher.start(profile, &session, &limits(tools, grant), &spec)?;
+    Ok(Started { running, spool, writers })
+}
+
+fn limits(tools: &Tools, grant: &Grant) -> Limits {
+    let asked = &grant.profile.limits;
+    Limits {
+        nofile: u64::from(asked.open_files),
+        nproc: u64::from(asked.processes),
+        fsize: Some(asked.file_size),
+        var_tmp: asked.private_tmp_bytes,
+        dev_shm: DEV_SHM_BYTES,
+        start_timeout: tools.start_timeout,
+    }
+}
+
+/// Stays with a running command until nothing of it is left and its output is in the spool.
+async fn attend(started: Started, job: &Job) -> ExecutionResult {
+    let Started { running, spool, writers } = started;
+    let stop = match Stop::new() {
+        Ok(stop) => stop,
+        Err(error) => return result::no_drain(job, &spool, &error),
+    };
+    let drain = |pipe, writer| spawn_drain(pipe, writer, &stop, job);
+    let stdout = drain(running.streams.stdout, writers.stdout);
+    let stderr = running.streams.stderr.zip(writers.stderr).map(|(pipe, writer)| drain(pipe, writer));
+    let waiter = running.waiter;
+    let mut wait = spawn_blocking(move || waiter.wait());
+    let ended = until_ended(&mut wait, &running.control, job, running.started_at).await;
+    stop.signal();
+    for drain in [Some(stdout), stderr].into_iter().flatten() {
+        if let Err(panicked) = drain.await {
+            return result::internal(job, &panicked);
+        }
+    }
+    match ended {
+        Ok(ended) => {
+            let (job, spool) = (job.clone(), Arc::clone(&spool));
+            let whole = spawn_blocking(move || result::of(&job, &spool, ended));
+            whole.await.unwrap_or_else(|panicked| result::internal_text(&panicked))
+        }
+        Err(panicked) => result::internal(job, &panicked),
+    }
+}
+
+fn spawn_drain(pipe: OwnedFd, writer: StreamWriter, stop: &Stop, job: &Job) -> JoinHandle<()> {
+    let drain = Drain { pipe, writer, stop: stop.clone() };
+    let (switch, id) = (job.switch.clone(), job.id);
+    let span = telemetry::spool_span(&job.traceparent);
+    spawn_blocking(move || {
+        let _entered = span.entered();
+        drain.run(|error| {
+            tracing::error!(execution = %id, %error, "output cannot be kept; its command is ended");
+            switch.end(result::spool_cause(&error));
+        });
+    })
+}
+
+type Wait = JoinHandle<Ended>;
+
+/// Waits for the end, and brings it about when a clock runs out or somebody wants it: SIGTERM to all of
+/// it, the grace, then the end of its pid namespace.
+async fn until_ended(
+    wait: &mut Wait,
+    control: &Control,
+    job: &Job,
+    started: Instant,
+) -> Result<Ended, tokio::task::JoinError> {
+    let limit = tokio::time::Instant::from_std(started) + job.grant.timeout;
+    tokio::select! {
+        biased;
+        ended = &mut *wait => return ended,
+        () = job.switch.ended() => {}
+        () = tokio::time::sleep_until(limit) => job.switch.end(Cause::TimedOut(TimeoutKind::Wall)),
+    }
+    control.terminate();
+    let grace = job.grant.profile.limits.grace;
+    if let Ok(ended) = tokio::time::timeout(grace, &mut *wait).await {
+        return ended;
+    }
+    control.kill();
+    wait.await
+}
+
+use std::os::unix::ffi::OsStringExt as _;

@@ -1,0 +1,154 @@
+//! From what was seen of an end to the result that servers get.
+
+use std::{fmt::Display, os::unix::ffi::OsStrExt, time::Duration};
+
+use airlock_proto::domain::{Cause, DirectoryReport, ExecutionResult, Started};
+use airlock_sandbox::{self as sandbox, Ended, LaunchError, env::EnvError};
+
+use super::Job;
+use crate::{
+    session::OpenSession,
+    spool::{JobSpool, SpoolError},
+};
+
+/// Why a command was not started.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    #[error("the environment cannot be built")]
+    Environment,
+}
+
+impl From<Vec<EnvError>> for Failure {
+    fn from(_: Vec<EnvError>) -> Self {
+        // Checked before the job was accepted.
+        Self::Environment
+    }
+}
+
+pub(super) fn spool_cause(error: &SpoolError) -> Cause {
+    match error {
+        SpoolError::Full { .. } | SpoolError::NoSpace => Cause::DiskLimit,
+        SpoolError::Io { .. } => Cause::Internal { message: "the output could not be kept".to_owned() },
+    }
+}
+
+pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
+    let mut started = Started::No;
+    let cause = match failure {
+        Failure::Spool(error) => spool_cause(&error),
+        Failure::Environment => Cause::Internal { message: failure.to_string() },
+        Failure::Launch(error) if error.is_shell_unavailable() => {
+            Cause::ShellUnavailable { message: error.to_string() }
+        }
+        Failure::Launch(error) => {
+            started = from_sandbox(error.started());
+            Cause::SandboxFailed {
+                step: error.step().to_owned(),
+                message: error.to_string(),
+                hint: error.hint().unwrap_or_default().to_owned(),
+            }
+        }
+    };
+    let result = ExecutionResult::not_started(job.switch.settle(cause));
+    ExecutionResult { started, directory: job.session.directory(), ..result }
+}
+
+fn from_sandbox(started: sandbox::Started) -> Started {
+    match started {
+        sandbox::Started::No => Started::No,
+        sandbox::Started::Yes => Started::Yes,
+        sandbox::Started::Unknown => Started::Unknown,
+    }
+}
+
+/// A fault of the runner's own, whose detail goes to its log.
+pub(super) fn internal(job: &Job, fault: &dyn Display) -> ExecutionResult {
+    tracing::error!(execution = %job.id, %fault, "a job failed inside the runner");
+    internal_text(fault)
+}
+
+pub(super) fn internal_text(fault: &dyn Display) -> ExecutionResult {
+    tracing::error!(%fault, "a job's result could not be put together");
+    let message = "a fault of the runner's; its log says more".to_owned();
+    let result = ExecutionResult::not_started(Cause::Internal { message });
+    ExecutionResult { started: Started::Unknown, ..result }
+}
+
+/// Without a drain the command cannot go on; the sandbox ends with its handles.
+pub(super) fn no_drain(job: &Job, spool: &JobSpool, error: &SpoolError) -> ExecutionResult {
+    let cause = job.switch.settle(spool_cause(error));
+    let result = ExecutionResult { started: Started::Yes, ..ExecutionResult::not_started(cause) };
+    with_output(result, spool)
+}
+
+/// The result of a job whose end was seen. Looks at the session's folder.
+pub(super) fn of(job: &Job, spool: &JobSpool, ended: Ended) -> ExecutionResult {
+    let (directory, directory_report) = directory(job, &ended);
+    let cause = job.switch.settle(own_cause(ended.cause));
+    let result = ExecutionResult {
+        started: Started::Yes,
+        directory,
+        directory_report,
+        leftovers_killed: ended.leftovers,
+        cpu_time: ended.user + ended.system,
+        peak_memory: ended.peak_rss.unwrap_or(0),
+        run_time: ended.elapsed,
+        ..ExecutionResult::not_started(cause)
+    };
+    with_output(result, spool)
+}
+
+fn own_cause(cause: sandbox::Cause) -> Cause {
+    match cause {
+        sandbox::Cause::Exited(code) => Cause::Exited { code },
+        sandbox::Cause::Signaled { signal, core } => Cause::Signaled { signal: signal.into(), core },
+        // Only what has a cause already is killed.
+        sandbox::Cause::Killed => Cause::Internal { message: "killed without a cause".to_owned() },
+        sandbox::Cause::SandboxFailed { step, detail } => {
+            Cause::SandboxFailed { step: step.to_owned(), message: detail, hint: String::new() }
+        }
+    }
+}
+
+fn directory(job: &Job, ended: &Ended) -> (Vec<u8>, DirectoryReport) {
+    let report = match &ended.cwd {
+        _ if !job.grant.keep_directory => DirectoryReport::NotKept,
+        None => DirectoryReport::Unchanged,
+        Some(claimed) => job.session.keep_directory(claimed.as_os_str().as_bytes()),
+    };
+    (job.session.directory(), report)
+}
+
+fn with_output(result: ExecutionResult, spool: &JobSpool) -> ExecutionResult {
+    let stderr = spool.stderr.as_ref();
+    ExecutionResult {
+        stdout_bytes: spool.stdout.state().total,
+        stderr_bytes: stderr.map_or(0, |stderr| stderr.state().total),
+        stdout_cut_bytes: spool.stdout.cut_bytes(),
+        stderr_cut_bytes: stderr.map_or(0, |stderr| stderr.cut_bytes()),
+        ..result
+    }
+}
+
+/// The result of a job that went with an earlier epoch of this runner.
+pub(crate) fn lost(
+    started: Started,
+    session: Option<&OpenSession>,
+    spool: Option<&JobSpool>,
+) -> ExecutionResult {
+    let result = ExecutionResult {
+        started,
+        directory: session.map(OpenSession::directory).unwrap_or_default(),
+        directory_report: DirectoryReport::Unchanged,
+        run_time: Duration::ZERO,
+        ..ExecutionResult::not_started(Cause::RunnerLost)
+    };
+    match spool {
+        Some(spool) => with_output(result, spool),
+        None => result,
+    }
+}

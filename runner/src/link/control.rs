@@ -1,0 +1,201 @@
+//! One control stream, from the dial to its end: Hello, Welcome, everything there is to report, and then
+//! both ways until one of them falls silent.
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_proto::{
+    LINK_PROTOCOL_VERSION,
+    domain::{Epoch, FromRunner, ToRunner},
+    limits::MESSAGE_BYTES,
+    runner_v1::{ConnectRequest, ConnectResponse, runner_link_client::RunnerLinkClient},
+};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior, interval, timeout},
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status, Streaming, transport::Endpoint};
+
+use super::{LinkEnd, dial, lost, output::Outputs};
+use crate::{config::ServerConfig, core::Core};
+
+/// Messages between a link's queue and its connection.
+const WIRE_QUEUE: usize = 16;
+/// Silence for so many heartbeat intervals is a dead link.
+const SILENT_INTERVALS: u32 = 3;
+/// How long a stopping runner waits for the server to take its last messages.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// What the server said in its Welcome, within the runner's limits.
+struct Welcome {
+    heartbeat: Duration,
+    link_grace: Duration,
+}
+
+/// Makes the link and holds it until it ends. `welcomed` is set if it was up.
+pub(super) async fn hold(
+    core: &Arc<Core>,
+    index: usize,
+    server: &ServerConfig,
+    cancel: &CancellationToken,
+    welcomed: &mut bool,
+) -> LinkEnd {
+    let made = cancel.run_until_cancelled(make(core, server)).await;
+    let link = match made {
+        None => return LinkEnd::Stopped,
+        Some(Err(end)) => return end,
+        Some(Ok(link)) => link,
+    };
+    if !core.clock.link_up(index, link.epoch, link.welcome.link_grace) {
+        return lost("the epoch ended while the link was made");
+    }
+    *welcomed = true;
+    tracing::info!(server = server.endpoint, "linked");
+    let end = run(core, index, link, cancel).await;
+    core.clock.link_down();
+    end
+}
+
+/// A link on which the server has said Welcome.
+struct Link {
+    epoch: Epoch,
+    welcome: Welcome,
+    to_server: mpsc::Sender<ConnectRequest>,
+    from_server: Streaming<ConnectResponse>,
+    endpoint: Endpoint,
+}
+
+async fn make(core: &Core, server: &ServerConfig) -> Result<Link, LinkEnd> {
+    let limit = core.config.limits.dial_timeout;
+    let endpoint = dial::endpoint(server, limit)?;
+    let channel = dial::connect(&endpoint, limit).await?;
+    let mut client = RunnerLinkClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
+    let (to_server, queue) = mpsc::channel(WIRE_QUEUE);
+    let hello = core.hello();
+    let epoch = hello.epoch;
+    to_server.send(FromRunner::Hello(hello).into()).await.map_err(lost)?;
+    let greeting = async {
+        let mut from_server = client.connect(ReceiverStream::new(queue)).await.map_err(ended)?.into_inner();
+        let first = from_server.message().await.map_err(ended)?;
+        let first = first.ok_or_else(|| lost("the server closed the stream"))?;
+        Ok((from_server, welcome(core, ToRunner::try_from(first).map_err(lost)?)?))
+    };
+    let (from_server, welcome) =
+        timeout(limit, greeting).await.map_err(|_| lost("the server does not answer"))??;
+    Ok(Link { epoch, welcome, to_server, from_server, endpoint })
+}
+
+fn welcome(core: &Core, first: ToRunner) -> Result<Welcome, LinkEnd> {
+    let ToRunner::Welcome { protocol_version, heartbeat_interval, link_grace, .. } = first else {
+        return Err(LinkEnd::Refused("its first message is not Welcome".to_owned()));
+    };
+    if protocol_version != LINK_PROTOCOL_VERSION {
+        let both = format!("it speaks version {protocol_version}, this runner {LINK_PROTOCOL_VERSION}");
+        return Err(LinkEnd::Refused(both));
+    }
+    let limits = &core.config.limits;
+    Ok(Welcome {
+        heartbeat: heartbeat_interval.clamp(limits.heartbeat_min, limits.heartbeat_max),
+        link_grace: link_grace.min(limits.link_grace_max),
+    })
+}
+
+/// What a status means for the link. A no is retried slowly, everything else soon.
+fn ended(status: Status) -> LinkEnd {
+    let said = format!("{}: {}", status.code(), status.message());
+    match status.code() {
+        Code::FailedPrecondition | Code::PermissionDenied | Code::Unauthenticated | Code::Unimplemented => {
+            LinkEnd::Refused(said)
+        }
+        _ => lost(said),
+    }
+}
+
+async fn run(core: &Arc<Core>, index: usize, link: Link, cancel: &CancellationToken) -> LinkEnd {
+    let Link { welcome, to_server, mut from_server, endpoint, .. } = link;
+    let outputs = Outputs::new(core, &endpoint);
+    let cut = CancellationToken::new();
+    let capacity = usize::try_from(core.config.limits.link_queue).unwrap_or(usize::MAX);
+    let (first, queue) = core.reports.attach(capacity, cut.clone(), || core.snapshot());
+    let speak = speak(core, to_server, first, queue, welcome.heartbeat);
+    let listen = listen(core, index, &mut from_server, outputs, welcome.heartbeat);
+    let end = tokio::select! {
+        end = speak => end,
+        end = listen => end,
+        () = cut.cancelled() => lost("the server does not take reports as fast as they come"),
+        () = cancel.cancelled() => LinkEnd::Stopped,
+    };
+    if matches!(end, LinkEnd::Stopped) {
+        // The sending side is closed; what is on its way arrives before the server closes its own.
+        let drained = async { while let Ok(Some(_)) = from_server.message().await {} };
+        let _ = timeout(FAREWELL, drained).await;
+    }
+    end
+}
+
+async fn speak(
+    core: &Core,
+    to_server: mpsc::Sender<ConnectRequest>,
+    first: Vec<FromRunner>,
+    mut queue: mpsc::Receiver<FromRunner>,
+    heartbeat: Duration,
+) -> LinkEnd {
+    let patience = heartbeat * SILENT_INTERVALS;
+    let send = async |message: FromRunner| match timeout(patience, to_server.send(message.into())).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(lost("the server closed the stream")),
+        Err(_) => Err(lost("the server takes nothing")),
+    };
+    for message in first {
+        if let Err(end) = send(message).await {
+            return end;
+        }
+    }
+    let mut beat = interval(heartbeat);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let message = tokio::select! {
+            message = queue.recv() => match message {
+                Some(message) => message,
+                None => return lost("the link's queue was closed"),
+            },
+            _ = beat.tick() => core.heartbeat(),
+        };
+        if let Err(end) = send(message).await {
+            return end;
+        }
+    }
+}
+
+async fn listen(
+    core: &Arc<Core>,
+    index: usize,
+    from_server: &mut Streaming<ConnectResponse>,
+    mut outputs: Outputs,
+    heartbeat: Duration,
+) -> LinkEnd {
+    let patience = heartbeat * SILENT_INTERVALS;
+    let begun = Instant::now();
+    let mut told = false;
+    loop {
+        let message = match timeout(patience, from_server.message()).await {
+            Err(_) => return lost("the server is silent"),
+            Ok(Err(status)) => return ended(status),
+            Ok(Ok(None)) => return lost("the server closed the stream"),
+            Ok(Ok(Some(message))) => message,
+        };
+        core.clock.heard();
+        // Words that came long after the report is complete come from a server that has read it.
+        if !told && begun.elapsed() > patience {
+            told = true;
+            core.server_told(index);
+        }
+        match ToRunner::try_from(message) {
+            Ok(ToRunner::OpenOutput { execution_id, ticket }) => outputs.open(execution_id, ticket),
+            Ok(message) => core.handle(message),
+            // One bad message of a server is no reason to let its jobs go.
+            Err(error) => tracing::warn!(%error, "the server sent a message that is not of the contract"),
+        }
+    }
+}

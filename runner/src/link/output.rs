@@ -1,0 +1,95 @@
+//! Output streams: on a connection of their own, so that no output stands in the way of the control
+//! stream. They end with their link.
+
+use std::sync::Arc;
+
+use airlock_proto::{
+    domain::{ExecutionId, PushFromRunner, PushToRunner},
+    runner_v1::{PushOutputRequest, runner_link_client::RunnerLinkClient},
+};
+use futures::{FutureExt, StreamExt};
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::{
+    core::Core,
+    push::{PushEnd, serve},
+};
+
+/// Chunks between the spool and the connection.
+const CHUNKS: usize = 4;
+
+/// The output streams of one link.
+pub(super) struct Outputs {
+    core: Arc<Core>,
+    channel: Channel,
+    streams: JoinSet<()>,
+}
+
+impl Outputs {
+    /// Connects with the first stream. Needs a runtime.
+    pub(super) fn new(core: &Arc<Core>, endpoint: &Endpoint) -> Self {
+        Self { core: Arc::clone(core), channel: endpoint.connect_lazy(), streams: JoinSet::new() }
+    }
+
+    /// Opens a stream that the server asked for, within `limits.output_streams`.
+    pub(super) fn open(&mut self, id: ExecutionId, ticket: String) {
+        while self.streams.join_next().now_or_never().flatten().is_some() {}
+        let limit = usize::try_from(self.core.config.limits.output_streams).unwrap_or(usize::MAX);
+        if self.streams.len() >= limit {
+            tracing::warn!(execution = %id, "the server asks for more than `limits.output_streams`");
+            return;
+        }
+        let client = RunnerLinkClient::new(self.channel.clone());
+        let core = Arc::clone(&self.core);
+        self.streams.spawn(async move {
+            if let Err(error) = push(&core, client, id, ticket).await {
+                tracing::info!(execution = %id, %error, "an output stream ended");
+            }
+        });
+    }
+}
+
+/// Why an output stream did not come to a good end.
+#[derive(Debug, thiserror::Error)]
+enum OutputEnd {
+    #[error("the server refused it: {0}")]
+    Refused(Box<tonic::Status>),
+    #[error(transparent)]
+    Push(PushEnd),
+}
+
+async fn push(
+    core: &Core,
+    mut client: RunnerLinkClient<Channel>,
+    execution_id: ExecutionId,
+    ticket: String,
+) -> Result<(), OutputEnd> {
+    let spool = core.output(&execution_id);
+    let (outgoing, queue) = mpsc::channel::<PushFromRunner>(CHUNKS);
+    let missing = spool.is_none();
+    let hello = PushFromRunner::Hello { runner_id: core.id.clone(), execution_id, ticket, missing };
+    // The queue is empty, and its other end is here.
+    let _ = outgoing.try_send(hello);
+    let Some(spool) = spool else {
+        drop(outgoing);
+        let requests = ReceiverStream::new(queue).map(PushOutputRequest::from);
+        let answer = client.push_output(requests).await.map_err(|s| OutputEnd::Refused(Box::new(s)))?;
+        let mut answer = answer.into_inner();
+        while let Ok(Some(_)) = answer.message().await {}
+        return Ok(());
+    };
+    let requests = ReceiverStream::new(queue).map(PushOutputRequest::from);
+    let answer = client.push_output(requests).await.map_err(|s| OutputEnd::Refused(Box::new(s)))?;
+    // A message that is not of the contract, or a broken connection, is the end of the stream.
+    let reads = answer
+        .into_inner()
+        .map(|message| PushToRunner::try_from(message.ok()?).ok())
+        .take_while(|message| std::future::ready(message.is_some()))
+        .filter_map(std::future::ready);
+    match serve(spool, Box::pin(reads), outgoing).await {
+        PushEnd::Closed | PushEnd::Removed => Ok(()),
+        end => Err(OutputEnd::Push(end)),
+    }
+}

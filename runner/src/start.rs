@@ -1,0 +1,214 @@
+//! The runner's start and its orderly end: parts are made in order, and taken down in the reverse one.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use airlock_proto::domain::{Capability, RunnerId};
+use airlock_sandbox::{Config as LauncherConfig, LaunchError, Launcher, Profile, UidIsolation, UidRange};
+use rustix::fs::{FlockOperation, flock};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::{
+    config::{ConfigError, RunnerConfig},
+    core::{Core, Parts},
+    job::Tools,
+    journal::{Journal, JournalError},
+    link,
+    session::{CopyLimits, SessionError, Sessions},
+    spool::{SpoolError, Spools},
+};
+
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+/// How long the last holders of the runner's parts may take to let go of them.
+const LET_GO: Duration = Duration::from_secs(2);
+
+/// Why a runner did not start. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// `state_dir` cannot be made or used.
+    #[error("`state_dir` `{path}`: {source}", path = path.display())]
+    StateDir {
+        /// The folder or file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Another runner uses `state_dir`.
+    #[error("another runner uses `{path}`; give each runner a `state_dir` of its own", path = .0.display())]
+    InUse(PathBuf),
+    /// The host's boot id cannot be read.
+    #[error("cannot read {BOOT_ID}: {0}")]
+    BootId(io::Error),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Kept output.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// Sessions that are there from before.
+    #[error("sessions: {0}")]
+    Sessions(#[from] SessionError),
+    /// The sandbox cannot be used at all.
+    #[error("sandbox: {cause}{cure}", cure = cure(cause))]
+    Sandbox {
+        /// What is missing.
+        cause: LaunchError,
+    },
+    /// A thread of the start ended early.
+    #[error("the start was cut short: {0}")]
+    Interrupted(#[from] tokio::task::JoinError),
+}
+
+fn cure(cause: &LaunchError) -> String {
+    cause.hint().map(|hint| format!("; {hint}")).unwrap_or_default()
+}
+
+/// The runner; see [`Runner::start`].
+#[derive(Debug)]
+pub struct Runner;
+
+/// A runner at work. Dropped without [`RunningRunner::shut_down`], it ends without waiting for anything.
+#[derive(Debug)]
+pub struct RunningRunner {
+    core: Arc<Core>,
+    /// Dial, expire and watch; they stop when `stop` does.
+    tasks: JoinSet<()>,
+    stop: DropGuard,
+    lock: File,
+}
+
+impl Runner {
+    /// Checks the configuration, takes `state_dir`, finds what earlier processes left there, and begins
+    /// to dial. Returns before any server was reached. Needs a multi-threaded tokio runtime with time
+    /// and I/O, and rustls's provider installed where a server is reached over TLS.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start(config: RunnerConfig) -> Result<RunningRunner, StartError> {
+        config.check()?;
+        let id = config.id()?;
+        let servers = config.servers.clone();
+        let (core, lock) = spawn_blocking(move || open(config, id)).await??;
+        let stop = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        for (index, server) in servers.into_iter().enumerate() {
+            tasks.spawn(link::keep(Arc::clone(&core), index, server, stop.clone()));
+        }
+        tasks.spawn(Arc::clone(&core).expire(stop.clone()));
+        tasks.spawn(Arc::clone(&core).watch_links(stop.clone()));
+        tracing::info!(runner = %core.id, epoch = %core.clock.epoch(), "the runner is up");
+        Ok(RunningRunner { core, tasks, stop: stop.drop_guard(), lock })
+    }
+}
+
+impl RunningRunner {
+    /// Whether a server can be reached just now.
+    #[must_use]
+    pub fn is_linked(&self) -> bool {
+        self.core.clock.is_linked()
+    }
+
+    /// Takes no new work and says so to the servers; lets running commands go on for `drain.grace`, then
+    /// ends them as `CANCELLED{drain}`; gives servers `drain.handover` to fetch their output; then closes
+    /// the links. Sessions and output that nobody took stay for the next start. Returns how many commands
+    /// were cut. Must not be cancelled.
+    pub async fn shut_down(self) -> usize {
+        let Self { core, mut tasks, stop, lock } = self;
+        let cut = core.drain().await;
+        drop(stop);
+        while tasks.join_next().await.is_some() {}
+        core.settle().await;
+        let let_go = async {
+            while Arc::strong_count(&core) > 1 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        // What is still held then ends with the process.
+        let _ = tokio::time::timeout(LET_GO, let_go).await;
+        let dropped = spawn_blocking(move || drop(core)).await;
+        if let Err(error) = dropped {
+            tracing::warn!(%error, "the runner's parts were not taken down in order");
+        }
+        drop(lock);
+        tracing::info!(cut, "the runner is down");
+        cut
+    }
+}
+
+/// Everything that touches the disk or starts a process. Blocks for some tens of milliseconds.
+fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartError> {
+    let lock = take(&config.state_dir)?;
+    let boot_id = fs::read_to_string(BOOT_ID).map_err(StartError::BootId)?;
+    let limits = config.limits;
+    let remembered = usize::try_from(limits.ids_remembered).unwrap_or(usize::MAX);
+    let journal = Journal::open(&config.state_dir, boot_id.trim(), remembered)?;
+    let isolation = UidIsolation::detect();
+    let sandbox = |cause| StartError::Sandbox { cause };
+    let launcher = Launcher::new(LauncherConfig {
+        bwrap: config.bwrap.clone(),
+        state: config.state_dir.join("launcher"),
+        uid_isolation: isolation,
+    })
+    .map_err(sandbox)?;
+    let sessions = Sessions::restore(
+        &config.state_dir,
+        isolation,
+        UidRange::new(config.uids.first, config.uids.count),
+        usize::try_from(limits.sessions).unwrap_or(usize::MAX),
+        CopyLimits { bytes: limits.base_bytes, entries: limits.base_entries },
+    )?;
+    let spools = Spools::open(&config.state_dir, limits.spool_total_bytes)?;
+    let root = Profile::minimal();
+    let capabilities = capabilities(&launcher, &root, &sessions);
+    let tools = Tools { launcher, spools, start_timeout: limits.start_timeout };
+    let core = Core::new(Parts { config, id, journal, sessions, tools, root, capabilities })?;
+    Ok((core, lock))
+}
+
+/// What a look around in a real sandbox finds.
+fn capabilities(launcher: &Launcher, root: &Profile, sessions: &Sessions) -> Vec<Capability> {
+    let report = launcher.report(root, sessions.scratch(), sessions.free_ids());
+    for check in report.checks.iter().filter(|check| !check.enforced) {
+        tracing::warn!(layer = check.layer, detail = check.detail, "not enforced on this host");
+    }
+    let checks = report.checks.into_iter();
+    checks
+        .map(|check| Capability {
+            name: check.layer.to_owned(),
+            enforced: check.enforced,
+            detail: check.detail,
+        })
+        .collect()
+}
+
+/// Makes `state_dir` if it is not there, and takes it for this process alone.
+fn take(state_dir: &Path) -> Result<File, StartError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| StartError::StateDir { path, source }
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(failed(state_dir))?;
+    let path = state_dir.join("lock");
+    let lock = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(failed(&path))?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(StartError::InUse(state_dir.to_owned())),
+        Err(errno) => Err(failed(&path)(errno.into())),
+    }
+}

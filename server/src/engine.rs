@@ -3,19 +3,28 @@
 //! The truth is in the store; what the engine holds in memory are hints, clocks and links, and it can
 //! lose them at any time. No generated protobuf type, no `tonic::Status`.
 
+mod core;
 mod observer;
+mod poll;
+mod runners;
+mod seats;
+mod sink;
+mod tend;
+mod wake;
 
 use std::{sync::Arc, time::Duration};
 
 use airlock_proto::domain::{ApprovalId, CancelledBy, ExecutionId, SessionId};
 
+pub(crate) use self::core::{Core, micros};
 pub use self::observer::{Levels, NoObserver, Observer};
 use crate::{
     api::{ApiError, CheckCommand, CreateSession, StartExecution},
     changes::Changes,
     limits::EngineLimits,
-    links::Links,
+    links::{LinkSink, Links},
     model::{ApprovalRecord, ExecutionRecord, Principal, RunnerRecord, SessionRecord},
+    placement,
     profiles::Profiles,
     store::{ApprovalQuery, ExecutionQuery, Page, PageQuery, SessionQuery, Store},
     stream_door::OutputKeeper,
@@ -113,7 +122,7 @@ pub struct RunnerView {
 /// The engine. A cheap handle; all clones are one.
 #[derive(Clone)]
 pub struct Engine {
-    parts: Arc<EngineParts>,
+    core: Arc<Core>,
 }
 
 impl Engine {
@@ -122,14 +131,20 @@ impl Engine {
     /// # Errors
     /// The limits contradict each other, or the store cannot be read.
     pub async fn start_up(parts: EngineParts) -> Result<Self, StartUpError> {
-        parts.store.now().await?;
-        Ok(Self { parts: Arc::new(parts) })
+        parts.limits.check(parts.profiles.longest_grace())?;
+        let core = Arc::new(Core::new(parts).await?);
+        poll::poll_once(&core).await?;
+        core.spawn(placement::drive_sessions(core.clone()));
+        core.spawn(poll::poll_forever(core.clone()));
+        let sink: Arc<dyn LinkSink> = core.clone();
+        core.parts.links.attach(Arc::downgrade(&sink));
+        Ok(Self { core })
     }
 
     /// The links, for the edge.
     #[must_use]
     pub fn links(&self) -> &Links {
-        &self.parts.links
+        &self.core.parts.links
     }
 
     /// Makes a session and waits, at most `open_wait`, until it is usable.
@@ -137,24 +152,24 @@ impl Engine {
     /// # Errors
     /// `Forbidden` or `NotFound` for the profile, `Exhausted` over a limit, `AlreadyExists`,
     /// `Unavailable` without a runner, `FailedPrecondition` if no runner could ever take it.
-    pub async fn create_session(&self, _who: &Principal, _request: CreateSession) -> Result<SessionRecord, ApiError> {
-        Err(not_ready())
+    pub async fn create_session(&self, who: &Principal, request: CreateSession) -> Result<SessionRecord, ApiError> {
+        self.core.create_session(who, request).await
     }
 
     /// One session of the caller's tenant.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn session(&self, _who: &Principal, _id: SessionId) -> Result<SessionRecord, ApiError> {
-        Err(not_ready())
+    pub async fn session(&self, who: &Principal, id: SessionId) -> Result<SessionRecord, ApiError> {
+        self.core.session(who, id).await
     }
 
     /// Sessions of the caller's tenant, newest first. The query's tenant is set here.
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn list_sessions(&self, _who: &Principal, _query: SessionQuery, _page: &PageQuery) -> Result<Page<SessionRecord>, ApiError> {
-        Err(not_ready())
+    pub async fn list_sessions(&self, who: &Principal, query: SessionQuery, page: &PageQuery) -> Result<Page<SessionRecord>, ApiError> {
+        self.core.list_sessions(who, query, page).await
     }
 
     /// Ends what runs in a session and has its runner remove it; waits for that at most `close_wait`,
@@ -162,8 +177,8 @@ impl Engine {
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn close_session(&self, _who: &Principal, _id: SessionId) -> Result<SessionRecord, ApiError> {
-        Err(not_ready())
+    pub async fn close_session(&self, who: &Principal, id: SessionId) -> Result<SessionRecord, ApiError> {
+        self.core.close_session(who, id).await
     }
 
     /// Decides a command and, if it may run, queues it.
@@ -171,56 +186,56 @@ impl Engine {
     /// # Errors
     /// `Denied` with the finished execution, `AlreadyExists`, `NotFound`, `FailedPrecondition`,
     /// `Invalid`, `Exhausted`, `Unavailable`.
-    pub async fn start(&self, _who: &Principal, _request: StartExecution) -> Result<ExecutionRecord, ApiError> {
-        Err(not_ready())
+    pub async fn start(&self, who: &Principal, request: StartExecution) -> Result<ExecutionRecord, ApiError> {
+        self.core.start(who, request).await
     }
 
     /// One execution of the caller's tenant.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn execution(&self, _who: &Principal, _id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
-        Err(not_ready())
+    pub async fn execution(&self, who: &Principal, id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
+        self.core.execution(who, id).await
     }
 
     /// Executions of the caller's tenant, newest first. The query's tenant is set here.
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn list_executions(&self, _who: &Principal, _query: ExecutionQuery, _page: &PageQuery) -> Result<Page<ExecutionRecord>, ApiError> {
-        Err(not_ready())
+    pub async fn list_executions(&self, who: &Principal, query: ExecutionQuery, page: &PageQuery) -> Result<Page<ExecutionRecord>, ApiError> {
+        self.core.list_executions(who, query, page).await
     }
 
     /// Asks for the end of an execution, and returns it as it then is.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn cancel(&self, _who: &Principal, _id: ExecutionId, _by: CancelledBy) -> Result<ExecutionRecord, ApiError> {
-        Err(not_ready())
+    pub async fn cancel(&self, who: &Principal, id: ExecutionId, by: CancelledBy) -> Result<ExecutionRecord, ApiError> {
+        self.core.cancel(who, id, by).await
     }
 
     /// Waits until the execution has finished, at most `timeout`, and returns it as it then is.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn wait(&self, _who: &Principal, _id: ExecutionId, _timeout: Duration) -> Result<ExecutionRecord, ApiError> {
-        Err(not_ready())
+    pub async fn wait(&self, who: &Principal, id: ExecutionId, timeout: Duration) -> Result<ExecutionRecord, ApiError> {
+        self.core.wait(who, id, timeout).await
     }
 
     /// Decides a command without running it; also the name of the profile that decided.
     ///
     /// # Errors
     /// `NotFound` for a session or profile that the caller cannot use, `Invalid`.
-    pub async fn check(&self, _who: &Principal, _request: CheckCommand) -> Result<(airlock_policy::Decision, String), ApiError> {
-        Err(not_ready())
+    pub async fn check(&self, who: &Principal, request: CheckCommand) -> Result<(airlock_policy::Decision, String), ApiError> {
+        self.core.check(who, request).await
     }
 
     /// Approvals of the caller's tenant, oldest first. The query's tenant is set here.
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn list_approvals(&self, _who: &Principal, _query: ApprovalQuery, _page: &PageQuery) -> Result<Page<ApprovalRecord>, ApiError> {
-        Err(not_ready())
+    pub async fn list_approvals(&self, who: &Principal, query: ApprovalQuery, page: &PageQuery) -> Result<Page<ApprovalRecord>, ApiError> {
+        self.core.list_approvals(who, query, page).await
     }
 
     /// Answers an approval that was shown with this binding.
@@ -228,29 +243,37 @@ impl Engine {
     /// # Errors
     /// `NotFound`, `Forbidden` for one's own request, `FailedPrecondition` if it is no longer open or
     /// bound to something else.
-    pub async fn decide_approval(&self, _who: &Principal, _id: ApprovalId, _binding: &[u8], _answer: ApproverAnswer) -> Result<ApprovalRecord, ApiError> {
-        Err(not_ready())
+    pub async fn decide_approval(&self, who: &Principal, id: ApprovalId, binding: &[u8], answer: ApproverAnswer) -> Result<ApprovalRecord, ApiError> {
+        self.core.decide_approval(who, id, binding, answer).await
     }
 
     /// Runners by id, in these states; empty: all but `Lost`. A page may hold fewer than asked for.
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn list_runners(&self, _states: &[RunnerState], _page: &PageQuery) -> Result<Page<RunnerView>, ApiError> {
-        Err(not_ready())
+    pub async fn list_runners(&self, states: &[RunnerState], page: &PageQuery) -> Result<Page<RunnerView>, ApiError> {
+        self.core.list_runners(states, page).await
     }
 
     /// Stops: no new starts, leases handed over, links closed, tasks ended; within `stop_wait`.
     /// Commands go on on their runners.
     pub async fn shut_down(&self) {
-        self.parts.links.close();
+        let core = &self.core;
+        core.stop.cancel();
+        core.tasks.close();
+        let handed_over = async {
+            core.tasks.wait().await;
+            // Only now, so that no task renews them again.
+            if let Err(error) = core.store().renew_leases(&core.parts.server_id, 0).await {
+                tracing::warn!(%error, "leases could not be handed over; others wait until they are over");
+            }
+        };
+        if tokio::time::timeout(core.parts.limits.stop_wait, handed_over).await.is_err() {
+            tracing::warn!("the engine did not stop in time");
+        }
+        core.parts.links.close();
     }
 }
 
-fn not_ready() -> ApiError {
-    ApiError::Unavailable {
-        reason: "STARTING",
-        message: "the server is starting".to_owned(),
-        retry_after: Duration::from_secs(1),
-    }
-}
+#[cfg(test)]
+pub(crate) mod testing;

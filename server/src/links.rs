@@ -9,6 +9,6 @@ mod link;
 mod registry;
 
 pub use handle::{LinkError, LinkHandle, LinkRefusal};
-pub(crate) use link::Link;
+pub(crate) use link::{JobOnLink, Link};
 pub use registry::Links;
 pub(crate) use registry::LinkSink;

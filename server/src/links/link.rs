@@ -34,12 +34,55 @@ struct Body {
     draining: bool,
     /// Its jobs are known; it may be given new ones.
     reconciled: bool,
-    /// Jobs that it reported on this link.
-    reported: HashSet<ExecutionId>,
-    /// Jobs sent on this link that it has not answered, and since when.
-    unanswered: HashMap<ExecutionId, Instant>,
+    /// Jobs that were sent or reported on this link and have not ended.
+    jobs: HashMap<ExecutionId, Job>,
+    /// When something was last sent.
+    sent: Instant,
     /// Sessions that it was asked on this link to open.
     opening: HashSet<SessionId>,
+}
+
+/// One job, and when it was first sent on this link.
+#[derive(Debug)]
+struct Job {
+    sent: Instant,
+    standing: Standing,
+}
+
+#[derive(Debug)]
+enum Standing {
+    Sent,
+    Reported,
+    /// Not to be started; earlier offers are void when the runner's clock has passed this.
+    Withdrawn { void_at: u64 },
+}
+
+/// How a job stands on a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobOnLink {
+    /// Sent, not answered.
+    Sent,
+    /// The runner knows of it.
+    Reported,
+    /// It is not to be started; `over` when it cannot be any more.
+    Withdrawn {
+        /// By the runner's clock.
+        over: bool,
+    },
+}
+
+impl Job {
+    fn now() -> Self {
+        Self { sent: Instant::now(), standing: Standing::Sent }
+    }
+
+    fn on_link(&self, clock_ms: u64) -> JobOnLink {
+        match self.standing {
+            Standing::Sent => JobOnLink::Sent,
+            Standing::Reported => JobOnLink::Reported,
+            Standing::Withdrawn { void_at } => JobOnLink::Withdrawn { over: clock_ms > void_at },
+        }
+    }
 }
 
 impl Link {
@@ -50,8 +93,8 @@ impl Link {
             heard: now,
             draining: false,
             reconciled: false,
-            reported: HashSet::new(),
-            unanswered: HashMap::new(),
+            jobs: HashMap::new(),
+            sent: now,
             opening: HashSet::new(),
         };
         Self {
@@ -73,7 +116,17 @@ impl Link {
         sent.map_err(|_| {
             self.end("the runner takes no messages");
             DoorError::LinkEnded
-        })
+        })?;
+        self.body().sent = Instant::now();
+        Ok(())
+    }
+
+    /// Says that the server is there, if nothing else was said for so long. A full queue says it, too.
+    pub(crate) fn keep_alive(&self, interval: Duration) {
+        let mut body = self.body();
+        if body.sent.elapsed() >= interval && self.outgoing.try_send(ToRunner::Heartbeat).is_ok() {
+            body.sent = Instant::now();
+        }
     }
 
     /// Returns when everything sent so far was taken by the edge, or the link has ended.
@@ -142,25 +195,44 @@ impl Link {
     /// Notes that the runner knows of a job.
     pub(crate) fn set_reported(&self, id: ExecutionId) {
         let mut body = self.body();
-        body.unanswered.remove(&id);
-        // Only up to the reconciliation does it matter who was reported.
-        if !body.reconciled {
-            body.reported.insert(id);
-        }
+        let job = body.jobs.entry(id).or_insert_with(Job::now);
+        job.standing = Standing::Reported;
     }
 
-    /// The jobs that were reported up to now; asked once.
-    pub(crate) fn take_reported(&self) -> HashSet<ExecutionId> {
-        std::mem::take(&mut self.body().reported)
+    /// Notes that a job is on its way to the runner.
+    pub(crate) fn set_sent(&self, id: ExecutionId) {
+        self.body().jobs.entry(id).or_insert_with(Job::now);
     }
 
-    pub(crate) fn set_unanswered(&self, id: ExecutionId) {
-        self.body().unanswered.insert(id, Instant::now());
+    /// How long ago a job was first sent.
+    pub(crate) fn starting_for(&self, id: ExecutionId) -> Duration {
+        self.body().jobs.get(&id).map_or(Duration::ZERO, |job| job.sent.elapsed())
+    }
+
+    /// How a job stands; none if it was neither sent nor reported on this link.
+    pub(crate) fn job(&self, id: ExecutionId) -> Option<JobOnLink> {
+        let body = self.body();
+        body.jobs.get(&id).map(|job| job.on_link(body.clock.0))
+    }
+
+    /// Notes that a job which was not reported is not to be started. An offer of before, sent on an
+    /// earlier link, is void after `window` by the runner's clock.
+    pub(crate) fn withdraw(&self, id: ExecutionId, window: Duration) -> JobOnLink {
+        let void_at = self.clock_in(window);
+        let mut body = self.body();
+        let clock = body.clock.0;
+        let job = body.jobs.entry(id).or_insert_with(|| Job { standing: Standing::Withdrawn { void_at }, ..Job::now() });
+        job.on_link(clock)
+    }
+
+    pub(crate) fn forget(&self, id: ExecutionId) {
+        self.body().jobs.remove(&id);
     }
 
     /// Whether a job was sent so long ago and not answered.
     pub(crate) fn is_overdue(&self, wait: Duration) -> bool {
-        self.body().unanswered.values().any(|sent| sent.elapsed() > wait)
+        let body = self.body();
+        body.jobs.values().any(|job| matches!(job.standing, Standing::Sent) && job.sent.elapsed() > wait)
     }
 
     /// Whether this is the first time that it is to be asked on this link.

@@ -1,0 +1,181 @@
+//! Approvals: what waits for a person, and what becomes of it when one has answered or none has.
+//!
+//! The answer is kept by itself, and is bound to the hash of what was asked; the execution then moves
+//! on. If the process dies between the two, the poll moves it on.
+
+use std::time::Duration;
+
+use airlock_policy::Binding;
+use airlock_proto::domain::{
+    ApprovalId, Cause, DeniedBy, ExecutionResult, ExecutionState,
+};
+
+use crate::{
+    api::ApiError,
+    engine::{ApproverAnswer, Core},
+    execution::finish_with,
+    model::{ApprovalRecord, ApprovalState, ExecutionRecord, Micros, Principal, SessionRecord},
+    store::{ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, StoreError, Transition},
+};
+
+impl Core {
+    pub(crate) async fn list_approvals(
+        &self,
+        who: &Principal,
+        mut query: ApprovalQuery,
+        page: &PageQuery,
+    ) -> Result<Page<ApprovalRecord>, ApiError> {
+        query.tenant = Some(who.tenant.clone());
+        Ok(self.store().approvals(&query, page).await?)
+    }
+
+    #[tracing::instrument(name = "approve", skip_all, fields(approval_id = %id))]
+    pub(crate) async fn decide_approval(
+        &self,
+        who: &Principal,
+        id: ApprovalId,
+        binding: &[u8],
+        answer: ApproverAnswer,
+    ) -> Result<ApprovalRecord, ApiError> {
+        self.check_running()?;
+        let approval = self.store().approval(id).await?;
+        let approval = approval
+            .filter(|approval| approval.tenant == who.tenant)
+            .ok_or_else(|| ApiError::NotFound { what: "approval", id: id.to_string() })?;
+        if approval.state != ApprovalState::Open {
+            return Err(not_open(&approval));
+        }
+        if approval.binding.as_slice() != binding {
+            return Err(ApiError::FailedPrecondition {
+                reason: "BINDING_MISMATCH",
+                message: "the approval is for something else than what was shown; look at it again".to_owned(),
+            });
+        }
+        self.check_may_answer(who, &approval).await?;
+        let answer = match answer {
+            ApproverAnswer::AllowOnce => {
+                ApprovalAnswer { state: ApprovalState::Allowed, decided_by: who.name.clone(), reason: String::new() }
+            }
+            ApproverAnswer::Deny { reason } => {
+                ApprovalAnswer { state: ApprovalState::Denied, decided_by: who.name.clone(), reason }
+            }
+        };
+        match self.store().answer_approval(id, &answer).await? {
+            Cas::Done(approval) => {
+                self.answered(&approval).await?;
+                Ok(approval)
+            }
+            Cas::Stale(approval) => Err(not_open(&approval)),
+            Cas::Missing => Err(ApiError::NotFound { what: "approval", id: id.to_string() }),
+        }
+    }
+
+    /// Nobody approves their own request, unless the profile says so.
+    async fn check_may_answer(&self, who: &Principal, approval: &ApprovalRecord) -> Result<(), ApiError> {
+        if approval.principal != who.name {
+            return Ok(());
+        }
+        let session = self.store().session(approval.session_id).await?;
+        let profile = session.and_then(|session| self.parts.profiles.get(&session.profile).cloned());
+        if profile.is_some_and(|profile| profile.self_approval) {
+            return Ok(());
+        }
+        Err(ApiError::Forbidden { message: "nobody answers for their own request under this profile".to_owned() })
+    }
+
+    /// Moves on the execution whose approval was answered.
+    async fn answered(&self, approval: &ApprovalRecord) -> Result<(), StoreError> {
+        let answer = match approval.state {
+            ApprovalState::Allowed => "allowed",
+            ApprovalState::Denied => "denied",
+            ApprovalState::Expired | ApprovalState::Open | ApprovalState::Withdrawn => "expired",
+        };
+        self.parts.observer.approval_answered(answer, self.since(approval.created));
+        self.follow_answer(approval).await
+    }
+
+    async fn follow_answer(&self, approval: &ApprovalRecord) -> Result<(), StoreError> {
+        let step = match approval.state {
+            ApprovalState::Allowed => Transition { state: Some(ExecutionState::Queued), ..Transition::default() },
+            ApprovalState::Denied => {
+                let cause = Cause::Denied { by: DeniedBy::Person, reason: approval.reason.clone() };
+                finish_with(ExecutionResult::not_started(cause))
+            }
+            ApprovalState::Expired => finish_with(ExecutionResult::not_started(Cause::ApprovalExpired)),
+            ApprovalState::Open | ApprovalState::Withdrawn => return Ok(()),
+        };
+        self.advance(approval.execution_id, |record| {
+            let waits_for_it =
+                record.state == ExecutionState::PendingApproval && record.approval_id == Some(approval.id);
+            waits_for_it.then(|| step.clone())
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Moves on an execution whose approval was answered while nobody was there to do it.
+    pub(crate) async fn tend_pending(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
+        let Some(id) = record.approval_id else { return Ok(()) };
+        match self.store().approval(id).await? {
+            Some(approval) => self.follow_answer(&approval).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the wait of those that nobody has answered in time.
+    pub(crate) async fn expire_approvals(&self, at_most: u32) -> Result<(), StoreError> {
+        for approval in self.store().expired_approvals(at_most).await? {
+            let answer = ApprovalAnswer {
+                state: ApprovalState::Expired,
+                decided_by: String::new(),
+                reason: String::new(),
+            };
+            if let Cas::Done(approval) = self.store().answer_approval(approval.id, &answer).await? {
+                self.answered(&approval).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The question to a person about an execution as it stands in `record`.
+    pub(crate) fn new_approval(&self, record: &ExecutionRecord, binding: Binding) -> ApprovalRecord {
+        ApprovalRecord {
+            id: ApprovalId::new(),
+            execution_id: record.id,
+            session_id: record.session_id,
+            tenant: record.tenant.clone(),
+            principal: record.principal.clone(),
+            state: ApprovalState::Open,
+            binding: *binding.as_bytes(),
+            command: record.spec.command.clone(),
+            shell: record.spec.shell,
+            directory: record.directory.clone(),
+            description: record.spec.description.clone(),
+            decision: record.decision.clone(),
+            created: Micros(0),
+            expires: Micros(0),
+            decided_by: String::new(),
+            reason: String::new(),
+        }
+    }
+
+    /// How long an approval stays open in this session.
+    pub(crate) fn approval_valid(&self, session: &SessionRecord) -> Duration {
+        let profile = self.parts.profiles.get(&session.profile);
+        profile.and_then(|profile| profile.approval_valid).unwrap_or(self.parts.limits.approval_valid)
+    }
+}
+
+fn not_open(approval: &ApprovalRecord) -> ApiError {
+    let state = match approval.state {
+        // It is so until the poll has seen that its time is over.
+        ApprovalState::Open | ApprovalState::Expired => "has expired",
+        ApprovalState::Allowed => "was allowed already",
+        ApprovalState::Denied => "was denied already",
+        ApprovalState::Withdrawn => "was withdrawn, because its execution has ended",
+    };
+    ApiError::FailedPrecondition {
+        reason: "APPROVAL_NOT_OPEN",
+        message: format!("approval `{}` {state}", approval.id),
+    }
+}

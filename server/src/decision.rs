@@ -1,0 +1,213 @@
+//! From a session and a command to a decision, the grant that it is about, and their common hash.
+//!
+//! A decision is never kept as a right: whoever places an execution decides it again here, and gets a
+//! [`Permit`] from the policy or none.
+
+mod hash;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use airlock_policy::{Answer, Binding, Decision, Permit, Verdict as Says};
+use airlock_proto::domain::{Grant, Requirement, SessionId, Shell};
+
+pub(crate) use hash::{execution_hash, session_hash};
+
+use crate::{
+    engine::DecisionEncoder,
+    model::{ApprovalRecord, ApprovalState, DecisionRecord, ExecutionSpec, Verdict},
+    profiles::{ResolvedProfile, policy_mode},
+};
+
+/// The workspace, inside every sandbox.
+pub(crate) const WORKSPACE: &str = "/workspace";
+/// HOME, inside every sandbox.
+const HOME: &str = "/home/agent";
+
+/// A decision, with what it was made about.
+pub(crate) struct Decided {
+    pub(crate) decision: Decision,
+    pub(crate) grant: Grant,
+    /// The hash of the grant, which permits and approvals are bound to.
+    pub(crate) binding: Binding,
+    pub(crate) record: DecisionRecord,
+}
+
+/// What follows from a decision and, where there is one, the answer of a person.
+pub(crate) enum Ruling {
+    /// It may be placed, exactly so.
+    Place(Offer),
+    /// A person must say.
+    Ask,
+    /// It must not run.
+    Deny,
+}
+
+/// A grant with the permit for it: the only thing that can be placed.
+pub(crate) struct Offer {
+    grant: Grant,
+    binding: Binding,
+}
+
+impl Offer {
+    /// Nothing, if the permit is for another grant than this, or promises less than it.
+    fn new(grant: Grant, permit: Permit) -> Option<Self> {
+        let binding = permit.binding();
+        let fits = binding.as_bytes() == &grant.binding()
+            && permit.read_only() == grant.read_only
+            && requirements(permit.requires()) == grant.requires;
+        fits.then_some(Self { grant, binding })
+    }
+
+    /// The grant and the hash that it is bound to, for the runner.
+    pub(crate) fn into_parts(self) -> (Grant, [u8; 32]) {
+        (self.grant, *self.binding.as_bytes())
+    }
+}
+
+/// Decides a command of a session in a directory.
+pub(crate) fn decide(
+    profile: &ResolvedProfile,
+    session_id: SessionId,
+    spec: &ExecutionSpec,
+    directory: &[u8],
+    encode: DecisionEncoder,
+) -> Decided {
+    let decision = ask_policy(profile, &spec.command, spec.shell, spec.mode, directory);
+    let grant = Grant {
+        session_id,
+        command: spec.command.clone(),
+        shell: spec.shell,
+        directory: directory.to_vec(),
+        env: spec.env.clone(),
+        profile: profile.sandbox.clone(),
+        read_only: decision.read_only,
+        requires: requirements(&decision.requires),
+        separate_stderr: spec.separate_stderr,
+        timeout: spec.timeout,
+        keep_directory: !spec.allow_concurrent && !decision.concurrency_safe,
+        unsandboxed: false,
+        snapshot_digest: Vec::new(),
+    };
+    let binding = Binding::new(grant.binding());
+    let record = record(&decision, profile.name(), encode);
+    Decided { decision, grant, binding, record }
+}
+
+impl Decided {
+    /// What follows, given the approval that the execution has, if any.
+    pub(crate) fn rule(self, approval: Option<&ApprovalRecord>) -> Ruling {
+        let answer = approval.and_then(|approval| match approval.state {
+            ApprovalState::Allowed => Some(Answer { binding: Binding::new(approval.binding), approved: true }),
+            ApprovalState::Denied => Some(Answer { binding: Binding::new(approval.binding), approved: false }),
+            ApprovalState::Open | ApprovalState::Expired | ApprovalState::Withdrawn => None,
+        });
+        let permit = match self.decision.verdict {
+            Says::Deny => return Ruling::Deny,
+            Says::Allow => self.decision.permit(self.binding),
+            Says::Ask => {
+                answer.and_then(|answer| self.decision.permit_with_answer(self.binding, &answer).ok())
+            }
+        };
+        match permit.and_then(|permit| Offer::new(self.grant, permit)) {
+            Some(offer) => Ruling::Place(offer),
+            None => Ruling::Ask,
+        }
+    }
+}
+
+/// Asks the policy. A fault inside it is an ASK of its own kind, never an ALLOW.
+pub(crate) fn ask_policy(
+    profile: &ResolvedProfile,
+    command: &[u8],
+    shell: Shell,
+    mode: airlock_proto::domain::Mode,
+    directory: &[u8],
+) -> Decision {
+    let cwd = String::from_utf8_lossy(directory);
+    let request = airlock_policy::Request {
+        command,
+        shell: policy_shell(shell),
+        cwd: Some(&cwd),
+        workspace: WORKSPACE,
+        home: HOME,
+        mode: Some(policy_mode(mode)),
+        unsandboxed: None,
+        extra_rules: None,
+    };
+    catch_unwind(AssertUnwindSafe(|| airlock_policy::decide(&request, &profile.policy)))
+        .unwrap_or_else(|_| after_fault(profile))
+}
+
+fn after_fault(profile: &ResolvedProfile) -> Decision {
+    let reason = airlock_policy::Reason {
+        code: "internal_fault",
+        message: "the policy failed on this command; a person must look at it".to_owned(),
+        span: None,
+        rule: None,
+        command_index: None,
+    };
+    Decision {
+        verdict: Says::Ask,
+        reasons: vec![reason],
+        commands: Vec::new(),
+        read_only: false,
+        concurrency_safe: false,
+        requires: Vec::new(),
+        category: airlock_policy::Category::Other,
+        no_output_expected: false,
+        paths: Vec::new(),
+        rewrites: Vec::new(),
+        warnings: Vec::new(),
+        suggested_rules: Vec::new(),
+        edit: None,
+        shadow: Vec::new(),
+        parse_complete: false,
+        policy_version: profile.policy.policy_version(),
+    }
+}
+
+fn record(decision: &Decision, profile: &str, encode: DecisionEncoder) -> DecisionRecord {
+    let (code, message) = decision
+        .reasons
+        .first()
+        .map_or(("", ""), |reason| (reason.code, reason.message.as_str()));
+    DecisionRecord {
+        verdict: verdict(decision.verdict),
+        reason_code: code.to_owned(),
+        reason_message: message.to_owned(),
+        read_only: decision.read_only,
+        concurrency_safe: decision.concurrency_safe,
+        policy_version: decision.policy_version.0.to_vec(),
+        encoded: encode(decision, profile),
+    }
+}
+
+fn verdict(says: Says) -> Verdict {
+    match says {
+        Says::Allow => Verdict::Allow,
+        Says::Ask => Verdict::Ask,
+        Says::Deny => Verdict::Deny,
+    }
+}
+
+fn policy_shell(shell: Shell) -> airlock_policy::Shell {
+    match shell {
+        Shell::Bash => airlock_policy::Shell::Bash,
+        Shell::Zsh => airlock_policy::Shell::Zsh,
+        Shell::Pwsh => airlock_policy::Shell::Pwsh,
+    }
+}
+
+/// The contract's names, sorted and without doubles, as a grant wants them.
+fn requirements(found: &[airlock_policy::Requirement]) -> Vec<Requirement> {
+    let mut requires: Vec<_> = found
+        .iter()
+        .map(|requirement| match requirement {
+            airlock_policy::Requirement::ReadOnlyMount => Requirement::ReadOnlyMount,
+            airlock_policy::Requirement::TrustedPath => Requirement::TrustedPath,
+        })
+        .collect();
+    requires.sort_unstable();
+    requires.dedup();
+    requires
+}

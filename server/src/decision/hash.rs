@@ -1,0 +1,155 @@
+//! The hash of a request, by which a repeated `request_id` is known to be the same request. It covers
+//! every field that changes what runs or where, and nothing else: not the description, not the labels,
+//! not the trace.
+
+use std::collections::BTreeMap;
+
+use airlock_proto::domain::{Mode, Shell};
+use sha2::{Digest as _, Sha256};
+
+use crate::api::{CreateSession, StartExecution};
+
+/// Of a request to start an execution.
+pub(crate) fn execution_hash(request: &StartExecution) -> [u8; 32] {
+    let mut form = Form::new(b"airlock start v1");
+    form.bytes(&request.command);
+    form.shell(request.shell);
+    form.optional(request.session_id.as_ref().map(|id| id.as_bytes().as_slice()));
+    form.optional(request.timeout.map(|timeout| timeout.as_nanos().to_be_bytes()).as_ref());
+    form.flag(request.wait_for_approval);
+    form.mode(request.mode);
+    form.env(&request.env);
+    form.flag(request.separate_stderr);
+    form.optional(request.profile.as_ref());
+    form.optional(request.base.as_ref());
+    form.flag(request.allow_concurrent);
+    form.finish()
+}
+
+/// Of a request to make a session.
+pub(crate) fn session_hash(request: &CreateSession) -> [u8; 32] {
+    let mut form = Form::new(b"airlock session v1");
+    form.optional(request.profile.as_ref());
+    form.mode(request.mode);
+    form.shell(request.shell);
+    form.optional(request.base.as_ref());
+    form.env(&request.env);
+    form.optional(request.idle_timeout.map(|timeout| timeout.as_nanos().to_be_bytes()).as_ref());
+    form.finish()
+}
+
+/// Every part is preceded by its length, so that no two requests share a form.
+struct Form(Sha256);
+
+impl Form {
+    fn new(domain: &[u8]) -> Self {
+        let mut form = Self(Sha256::new());
+        form.bytes(domain);
+        form
+    }
+
+    fn number(&mut self, value: u64) {
+        self.0.update(value.to_be_bytes());
+    }
+
+    fn flag(&mut self, value: bool) {
+        self.number(u64::from(value));
+    }
+
+    fn bytes(&mut self, value: &[u8]) {
+        self.number(value.len() as u64);
+        self.0.update(value);
+    }
+
+    fn optional(&mut self, value: Option<impl AsRef<[u8]>>) {
+        self.flag(value.is_some());
+        if let Some(value) = value {
+            self.bytes(value.as_ref());
+        }
+    }
+
+    fn shell(&mut self, shell: Option<Shell>) {
+        self.optional(shell.map(|shell| match shell {
+            Shell::Bash => "bash",
+            Shell::Zsh => "zsh",
+            Shell::Pwsh => "pwsh",
+        }));
+    }
+
+    fn mode(&mut self, mode: Option<Mode>) {
+        self.optional(mode.map(Mode::name));
+    }
+
+    fn env(&mut self, env: &BTreeMap<String, Vec<u8>>) {
+        self.number(env.len() as u64);
+        for (name, value) in env {
+            self.bytes(name.as_bytes());
+            self.bytes(value);
+        }
+    }
+
+    fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use airlock_proto::domain::SessionId;
+
+    use super::*;
+
+    #[test]
+    fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
+        let base = StartExecution { command: b"ls".to_vec(), ..StartExecution::default() };
+        let changed: [fn(&mut StartExecution); 11] = [
+            |r| r.command = b"ls ".to_vec(),
+            |r| r.shell = Some(Shell::Bash),
+            |r| r.session_id = Some(SessionId::new()),
+            |r| r.timeout = Some(Duration::from_nanos(1)),
+            |r| r.wait_for_approval = true,
+            |r| r.mode = Some(Mode::Plan),
+            |r| drop(r.env.insert("A".to_owned(), b"1".to_vec())),
+            |r| r.separate_stderr = true,
+            |r| r.profile = Some("strict".to_owned()),
+            |r| r.base = Some("strict".to_owned()),
+            |r| r.allow_concurrent = true,
+        ];
+        let mut seen = vec![execution_hash(&base)];
+        for change in changed {
+            let mut request = base.clone();
+            change(&mut request);
+            let hash = execution_hash(&request);
+            assert!(!seen.contains(&hash), "{request:?}");
+            seen.push(hash);
+        }
+        let mut same = base.clone();
+        same.description = "list".to_owned();
+        same.traceparent = "00-..".to_owned();
+        same.labels.insert("a".to_owned(), "b".to_owned());
+        assert_eq!(execution_hash(&same), execution_hash(&base));
+    }
+
+    #[test]
+    fn a_session_request_is_told_apart_by_its_fields() {
+        let base = CreateSession::default();
+        let changed: [fn(&mut CreateSession); 6] = [
+            |r| r.profile = Some("a".to_owned()),
+            |r| r.mode = Some(Mode::Bypass),
+            |r| r.shell = Some(Shell::Zsh),
+            |r| r.base = Some("a".to_owned()),
+            |r| drop(r.env.insert("A".to_owned(), Vec::new())),
+            |r| r.idle_timeout = Some(Duration::from_secs(1)),
+        ];
+        let mut seen = vec![session_hash(&base)];
+        for change in changed {
+            let mut request = base.clone();
+            change(&mut request);
+            let hash = session_hash(&request);
+            assert!(!seen.contains(&hash), "{request:?}");
+            seen.push(hash);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What the parts of the engine share: the store and the other parts, hints, clocks, slots. The ways of
+//! a request are in the modules named after them, each with its own `impl Core`.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use airlock_proto::domain::{CancelledBy, ExecutionId, RunnerId};
+use tokio::sync::Notify;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Span;
+
+use super::{EngineParts, seats::Seats, wake::{SessionWaits, Wake}};
+use crate::{api::ApiError, model::Micros, store::{Store, StoreError}};
+
+/// What the parts of the engine share.
+pub(crate) struct Core {
+    pub(crate) parts: EngineParts,
+    pub(crate) wake: Wake,
+    pub(crate) session_waits: SessionWaits,
+    pub(crate) seats: Seats,
+    /// Wants the poll to run now.
+    pub(crate) poll_now: Notify,
+    pub(crate) stop: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    /// Executions in the queue, as of the last poll and with what was queued since.
+    pub(crate) queued: AtomicU64,
+    memory: Mutex<Memory>,
+    clock: Mutex<(Micros, Instant)>,
+}
+
+/// What is remembered between polls, and may be forgotten.
+#[derive(Default)]
+struct Memory {
+    /// Who asked for the end of what has not ended.
+    cancels: HashMap<ExecutionId, CancelledBy>,
+    /// Since when an execution has waited for nothing but a runner.
+    heads: HashMap<ExecutionId, Instant>,
+    /// One open span for each execution in the queue.
+    queue_spans: HashMap<ExecutionId, Span>,
+    /// Since when a runner has had no link here.
+    unlinked: HashMap<RunnerId, Instant>,
+    /// Runners that were away for too long.
+    lost: HashSet<RunnerId>,
+}
+
+impl Core {
+    pub(crate) async fn new(parts: EngineParts) -> Result<Self, StoreError> {
+        let clock = (parts.store.now().await?, Instant::now());
+        Ok(Self {
+            parts,
+            wake: Wake::default(),
+            session_waits: SessionWaits::default(),
+            seats: Seats::default(),
+            poll_now: Notify::new(),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            queued: AtomicU64::new(0),
+            memory: Mutex::default(),
+            clock: Mutex::new(clock),
+        })
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.parts.store
+    }
+
+    /// Begins a task that ends with the engine.
+    pub(crate) fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+
+    /// Refuses new work while the server stops.
+    pub(crate) fn check_running(&self) -> Result<(), ApiError> {
+        if self.stop.is_cancelled() {
+            return Err(ApiError::Unavailable {
+                reason: "STOPPING",
+                message: "the server is stopping".to_owned(),
+                retry_after: Duration::from_secs(1),
+            });
+        }
+        Ok(())
+    }
+
+    /// The store's clock, as it was last read and with what has passed since.
+    pub(crate) fn now(&self) -> Micros {
+        let (base, read) = *self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        Micros(base.0.saturating_add(micros(read.elapsed())))
+    }
+
+    pub(crate) fn set_clock(&self, now: Micros) {
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = (now, Instant::now());
+    }
+
+    /// How long ago that was, by the store's clock.
+    pub(crate) fn since(&self, then: Micros) -> Duration {
+        let passed = self.now().0.saturating_sub(then.0);
+        Duration::from_micros(u64::try_from(passed).unwrap_or(0))
+    }
+
+    pub(crate) fn note_cancel(&self, id: ExecutionId, by: CancelledBy) {
+        self.memory().cancels.entry(id).or_insert(by);
+    }
+
+    pub(crate) fn cancelled_by(&self, id: ExecutionId) -> Option<CancelledBy> {
+        self.memory().cancels.get(&id).copied()
+    }
+
+    /// Since when this execution has waited for nothing but a runner; from now on, if it is new.
+    pub(crate) fn head_since(&self, id: ExecutionId) -> Instant {
+        *self.memory().heads.entry(id).or_insert_with(Instant::now)
+    }
+
+    pub(crate) fn open_queue_span(&self, id: ExecutionId, span: Span) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+        self.memory().queue_spans.insert(id, span);
+    }
+
+    /// Forgets that an execution was in the queue.
+    pub(crate) fn left_queue(&self, id: ExecutionId) {
+        let mut memory = self.memory();
+        memory.heads.remove(&id);
+        let span = memory.queue_spans.remove(&id);
+        drop(memory);
+        drop(span);
+    }
+
+    /// Forgets an execution that has ended.
+    pub(crate) fn forget(&self, id: ExecutionId) {
+        self.left_queue(id);
+        self.memory().cancels.remove(&id);
+    }
+
+    /// A runner has its link, and its jobs are known.
+    pub(crate) fn set_linked(&self, runner: &RunnerId) {
+        let mut memory = self.memory();
+        memory.unlinked.remove(runner);
+        memory.lost.remove(runner);
+    }
+
+    /// For how long a runner has had no link here, as far as this process knows.
+    pub(crate) fn unlinked_for(&self, runner: &RunnerId) -> Duration {
+        self.memory().unlinked.entry(runner.clone()).or_insert_with(Instant::now).elapsed()
+    }
+
+    /// Whether it was not so before.
+    pub(crate) fn set_lost(&self, runner: &RunnerId) -> bool {
+        self.memory().lost.insert(runner.clone())
+    }
+
+    pub(crate) fn is_lost(&self, runner: &RunnerId) -> bool {
+        self.memory().lost.contains(runner)
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A duration in the store's unit.
+pub(crate) fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,161 @@
+//! The poll: each second, and when there is a hint, looks at everything that has not ended. It is the
+//! truth of every clock here; whatever else tells of a change only makes it faster.
+
+use std::{sync::{Arc, atomic::Ordering}, time::{Duration, Instant}};
+
+use airlock_proto::domain::ExecutionState;
+
+use super::{Core, Levels, core::micros, tend::TEND_PAGE};
+use crate::{
+    execution::LIVE,
+    model::SessionState,
+    store::{ExecutionQuery, PageQuery, SessionQuery, StoreError},
+};
+
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Between looks at what changes slowly.
+const SLOW: Duration = Duration::from_secs(5);
+/// Approvals and sessions that are ended in one look.
+const AT_ONCE: u32 = 100;
+
+/// When something was last done.
+#[derive(Default)]
+struct Done {
+    leases: Option<Instant>,
+    slow: Option<Instant>,
+}
+
+/// Polls until the engine stops.
+pub(super) async fn poll_forever(core: Arc<Core>) {
+    let mut done = Done::default();
+    let mut failing = false;
+    loop {
+        match core.poll(&mut done).await {
+            Ok(()) => failing = false,
+            Err(error) if failing => tracing::debug!(%error, "the store still cannot be read"),
+            Err(error) => {
+                failing = true;
+                tracing::warn!(%error, "the store cannot be read; nothing new is started until it can");
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            () = core.poll_now.notified() => {}
+        }
+    }
+}
+
+/// One look at everything, at the start.
+pub(super) async fn poll_once(core: &Core) -> Result<(), StoreError> {
+    core.poll(&mut Done::default()).await
+}
+
+impl Core {
+    async fn poll(&self, done: &mut Done) -> Result<(), StoreError> {
+        let limits = &self.parts.limits;
+        self.tend_links();
+        self.set_clock(self.store().now().await?);
+        if is_due(&mut done.leases, limits.lease / 3) {
+            self.store().renew_leases(&self.parts.server_id, micros(limits.lease)).await?;
+        }
+        self.poll_runners().await?;
+        self.poll_executions().await?;
+        self.expire_approvals(AT_ONCE).await?;
+        for session in self.store().idle_sessions(AT_ONCE).await? {
+            self.begin_close(session.id, "it was idle for too long").await?;
+        }
+        if is_due(&mut done.slow, SLOW) {
+            self.poll_sessions().await?;
+        }
+        Ok(())
+    }
+
+    /// Says that this server is there, and ends links whose other side is not.
+    fn tend_links(&self) {
+        let limits = &self.parts.limits;
+        for link in self.parts.links.all() {
+            link.keep_alive(limits.heartbeat_interval);
+            if link.silent_for() > limits.heartbeat_timeout {
+                link.end("the runner is silent");
+            } else if link.is_overdue(limits.start_window) {
+                link.end("the runner neither takes nor refuses a job");
+            }
+        }
+    }
+
+    async fn poll_runners(&self) -> Result<(), StoreError> {
+        let mut page = PageQuery { size: TEND_PAGE, token: None };
+        loop {
+            let found = self.store().runners(&page).await?;
+            for runner in &found.items {
+                self.tend_runner(runner).await?;
+            }
+            page.token = found.next;
+            if page.token.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn poll_executions(&self) -> Result<(), StoreError> {
+        let links = self.parts.links.all();
+        let mut levels = Levels {
+            runners: links.len() as u64,
+            slots: links.iter().map(|link| u64::from(link.hello.slots)).sum(),
+            ..Levels::default()
+        };
+        let query = ExecutionQuery { states: LIVE.to_vec(), ..ExecutionQuery::default() };
+        let mut page = PageQuery { size: TEND_PAGE, token: None };
+        loop {
+            let found = self.store().executions(&query, &page).await?;
+            for record in &found.items {
+                match record.state {
+                    ExecutionState::PendingApproval => levels.pending_approval += 1,
+                    ExecutionState::Queued => levels.queued += 1,
+                    ExecutionState::Starting | ExecutionState::Running => levels.active += 1,
+                    ExecutionState::Finished => {}
+                }
+                match self.tend_execution(record).await {
+                    Ok(()) => {}
+                    Err(error @ StoreError::Unavailable(_)) => return Err(error),
+                    // One that cannot be looked after must not keep the others from it.
+                    Err(error) => tracing::error!(execution_id = %record.id, %error, "an execution is stuck"),
+                }
+            }
+            page.token = found.next;
+            if page.token.is_none() {
+                break;
+            }
+        }
+        self.queued.store(levels.queued, Ordering::Relaxed);
+        self.parts.observer.levels(&levels);
+        Ok(())
+    }
+
+    async fn poll_sessions(&self) -> Result<(), StoreError> {
+        let query = SessionQuery {
+            states: vec![SessionState::Opening, SessionState::Closing],
+            ..SessionQuery::default()
+        };
+        let mut page = PageQuery { size: TEND_PAGE, token: None };
+        loop {
+            let found = self.store().sessions(&query, &page).await?;
+            for session in &found.items {
+                self.tend_session(session).await?;
+            }
+            page.token = found.next;
+            if page.token.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Whether it was last done so long ago; then it counts as done now.
+fn is_due(last: &mut Option<Instant>, every: Duration) -> bool {
+    let due = last.is_none_or(|last| last.elapsed() >= every);
+    if due {
+        *last = Some(Instant::now());
+    }
+    due
+}

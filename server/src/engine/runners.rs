@@ -1,0 +1,70 @@
+//! The runners as people see them, and the policy asked alone.
+
+use super::{Core, RunnerState, RunnerView};
+use crate::{
+    api::{ApiError, CheckCommand},
+    decision::{WORKSPACE, ask_policy},
+    execution::violation,
+    model::{Principal, RunnerRecord},
+    store::{Page, PageQuery},
+};
+
+impl Core {
+    pub(super) async fn list_runners(&self, states: &[RunnerState], page: &PageQuery) -> Result<Page<RunnerView>, ApiError> {
+        let found = self.store().runners(page).await?;
+        let wanted = |state: RunnerState| {
+            if states.is_empty() { state != RunnerState::Lost } else { states.contains(&state) }
+        };
+        let items = found
+            .items
+            .into_iter()
+            .map(|record| RunnerView { state: self.runner_state(&record), running: self.seats.taken(&record.id), record })
+            .filter(|view| wanted(view.state))
+            .collect();
+        Ok(Page { items, next: found.next })
+    }
+
+    fn runner_state(&self, record: &RunnerRecord) -> RunnerState {
+        match self.parts.links.get(&record.id) {
+            Some(link) if link.is_draining() => RunnerState::Draining,
+            Some(_) => RunnerState::Connected,
+            None if self.is_lost(&record.id) || self.since(record.last_seen) > self.parts.limits.lost_after => {
+                RunnerState::Lost
+            }
+            None => RunnerState::Unreachable,
+        }
+    }
+
+    /// What policy would say, and the name of the profile that says it.
+    #[tracing::instrument(name = "check", skip_all)]
+    pub(super) async fn check(
+        &self,
+        who: &Principal,
+        request: CheckCommand,
+    ) -> Result<(airlock_policy::Decision, String), ApiError> {
+        let session = match request.session_id {
+            Some(_) if request.profile.is_some() => {
+                let description = "only without a session; leave one of the two out".to_owned();
+                return Err(ApiError::Invalid(vec![violation("profile", description)]));
+            }
+            Some(id) => Some(self.session(who, id).await?),
+            None => None,
+        };
+        let profile = match &session {
+            Some(session) => self.profile_of(session)?,
+            None => self.profile_for(who, request.profile.as_deref())?,
+        };
+        let loosest = session.as_ref().map_or(profile.default_mode(), |session| session.mode);
+        let mode = request.mode.unwrap_or(loosest);
+        if (session.is_some() && mode < loosest) || !profile.permits(mode) {
+            let description = format!("mode `{}` is not permitted here", mode.name());
+            return Err(ApiError::Invalid(vec![violation("mode", description)]));
+        }
+        let shell = request.shell.or_else(|| session.as_ref().map(|session| session.shell));
+        let directory = request.directory.or_else(|| session.map(|session| session.directory));
+        let directory = directory.unwrap_or_else(|| WORKSPACE.as_bytes().to_vec());
+        let shell = shell.unwrap_or(airlock_proto::domain::Shell::Bash);
+        let decision = ask_policy(&profile, &request.command, shell, mode, &directory);
+        Ok((decision, profile.name().to_owned()))
+    }
+}

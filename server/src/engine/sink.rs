@@ -1,0 +1,155 @@
+//! What runners say, taken in for the links.
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_proto::domain::{Epoch, ExecutionId, FromRunner, RunnerHello};
+
+use super::{Core, tend::TEND_PAGE};
+use crate::{
+    execution::PLACED,
+    links::{Link, LinkError, LinkRefusal, LinkSink},
+    model::{CapabilityRecord, Micros, RunnerRecord, SessionState},
+    store::{ExecutionQuery, PageQuery, SessionQuery, StoreError},
+};
+
+/// Between tries of a report that the store did not take.
+const RETRY: Duration = Duration::from_millis(250);
+
+#[async_trait::async_trait]
+impl LinkSink for Core {
+    async fn arrived(&self, hello: &RunnerHello) -> Result<Option<Epoch>, LinkRefusal> {
+        let unavailable = |error: StoreError| LinkRefusal::Unavailable { reason: error.to_string() };
+        if self.stop.is_cancelled() {
+            return Err(LinkRefusal::Unavailable { reason: "the server stops".to_owned() });
+        }
+        let before = self.store().runner(&hello.runner_id).await.map_err(unavailable)?;
+        let record = self.runner_record(hello, false);
+        self.store().put_runner(&record).await.map_err(unavailable)?;
+        Ok(before.map(|before| before.epoch).filter(|epoch| *epoch != hello.epoch))
+    }
+
+    async fn heard(&self, link: &Arc<Link>, message: FromRunner) -> Result<(), LinkError> {
+        loop {
+            match self.take_in(link, message.clone()).await {
+                Err(TakeIn::Protocol(what)) => return Err(LinkError::Protocol(what)),
+                Ok(()) => return Ok(()),
+                // The link reads nothing more until this is kept; if that takes too long it is ended for
+                // its silence, and the runner says everything again on the next one.
+                Err(TakeIn::Store(StoreError::Unavailable(_))) => tokio::time::sleep(RETRY).await,
+                Err(TakeIn::Store(error)) => {
+                    tracing::error!(runner = %link.hello.runner_id, %error, "a report cannot be kept");
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn gone(&self, link: &Arc<Link>) {
+        tracing::info!(runner = %link.hello.runner_id, "the link is lost");
+        // The poll finds what has no link any more.
+        self.poll_now.notify_one();
+    }
+}
+
+enum TakeIn {
+    Protocol(&'static str),
+    Store(StoreError),
+}
+
+impl From<StoreError> for TakeIn {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Core {
+    async fn take_in(&self, link: &Arc<Link>, message: FromRunner) -> Result<(), TakeIn> {
+        match message {
+            FromRunner::Hello(_) => return Err(TakeIn::Protocol("a second hello")),
+            FromRunner::Heartbeat { clock_ms, .. } => {
+                link.set_clock(clock_ms);
+                self.store().touch_runner(&link.hello.runner_id, link.hello.epoch).await?;
+            }
+            FromRunner::Job(report) => self.job_reported(link, report).await?,
+            FromRunner::Session(report) => self.session_reported(link, report).await?,
+            FromRunner::Draining => {
+                link.drain();
+                self.store().put_runner(&self.runner_record(&link.hello, true)).await?;
+            }
+            FromRunner::Reconciled => self.reconcile(link).await?,
+        }
+        Ok(())
+    }
+
+    /// The runner has reported every job it has. Settles what the store has there and it has not, then
+    /// lets it have new work.
+    async fn reconcile(&self, link: &Arc<Link>) -> Result<(), StoreError> {
+        let runner = &link.hello.runner_id;
+        let placed = self.placed_on(link).await?;
+        self.seats.reset(runner, placed.iter().copied().collect());
+        link.set_reconciled();
+        self.set_linked(runner);
+        for id in placed {
+            if let Some(record) = self.store().execution(id).await? {
+                self.tend_placed(&record).await?;
+            }
+        }
+        let query = SessionQuery {
+            states: vec![SessionState::Opening, SessionState::Closing, SessionState::Lost],
+            runner_id: Some(runner.clone()),
+            ..SessionQuery::default()
+        };
+        let mut page = PageQuery { size: TEND_PAGE, token: None };
+        loop {
+            let found = self.store().sessions(&query, &page).await?;
+            for session in &found.items {
+                self.tend_session(session).await?;
+            }
+            page.token = found.next;
+            if page.token.is_none() {
+                break;
+            }
+        }
+        tracing::info!(%runner, "the runner is connected and reconciled");
+        self.poll_now.notify_one();
+        Ok(())
+    }
+
+    async fn placed_on(&self, link: &Link) -> Result<Vec<ExecutionId>, StoreError> {
+        let query = ExecutionQuery {
+            states: PLACED.to_vec(),
+            runner_id: Some(link.hello.runner_id.clone()),
+            ..ExecutionQuery::default()
+        };
+        let mut page = PageQuery { size: TEND_PAGE, token: None };
+        let mut ids = Vec::new();
+        loop {
+            let found = self.store().executions(&query, &page).await?;
+            ids.extend(found.items.iter().map(|record| record.id));
+            page.token = found.next;
+            if page.token.is_none() {
+                return Ok(ids);
+            }
+        }
+    }
+
+    fn runner_record(&self, hello: &RunnerHello, draining: bool) -> RunnerRecord {
+        let capabilities = hello.capabilities.iter().map(|found| CapabilityRecord {
+            name: found.name.clone(),
+            enforced: found.enforced,
+            detail: found.detail.clone(),
+        });
+        RunnerRecord {
+            id: hello.runner_id.clone(),
+            epoch: hello.epoch,
+            server_id: Some(self.parts.server_id.clone()),
+            draining,
+            version: hello.version.clone(),
+            labels: hello.labels.clone(),
+            slots: hello.slots,
+            bases: hello.bases.clone(),
+            capabilities: capabilities.collect(),
+            last_seen: Micros(0),
+        }
+    }
+}

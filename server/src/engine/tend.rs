@@ -1,0 +1,171 @@
+//! Looks after one thing at a time: an execution, a session, a runner. Each look compares what the
+//! store has with what is, and takes the next step if there is one; doing it twice is harmless.
+
+use std::time::Duration;
+
+use airlock_proto::domain::{ExecutionState, LinkState, Started};
+
+use super::{Core, core::micros};
+use crate::{
+    execution::PLACED,
+    links::JobOnLink,
+    model::{ExecutionRecord, RunnerRecord, SessionRecord, SessionState},
+    store::{ExecutionQuery, PageQuery, SessionChange, SessionQuery, StoreError, Transition},
+};
+
+/// Rows of one look at a list.
+pub(super) const TEND_PAGE: u32 = 500;
+
+impl Core {
+    /// Looks after an execution that has not ended.
+    pub(super) async fn tend_execution(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
+        if !self.drives(record).await? {
+            return Ok(());
+        }
+        match record.state {
+            ExecutionState::PendingApproval => self.tend_pending(record).await,
+            ExecutionState::Queued => {
+                self.wake.wake(record.session_id);
+                Ok(())
+            }
+            ExecutionState::Starting | ExecutionState::Running => self.tend_placed(record).await,
+            ExecutionState::Finished => Ok(()),
+        }
+    }
+
+    /// Whether this server drives it; takes it over where nobody does.
+    async fn drives(&self, record: &ExecutionRecord) -> Result<bool, StoreError> {
+        let own = self.parts.server_id.as_str();
+        match record.owner_server.as_deref() {
+            Some(owner) if owner == own => return Ok(true),
+            Some(_) if record.lease_until > self.now() => return Ok(false),
+            Some(_) | None => {}
+        }
+        let lease = Some((own.to_owned(), micros(self.parts.limits.lease)));
+        let step = Transition { lease, ..Transition::default() };
+        // Once, by version: if another server was quicker, it is that one's. If not, the next look has it.
+        self.store().transition(record.id, record.version, &step).await?;
+        self.poll_now.notify_one();
+        Ok(false)
+    }
+
+    /// Looks after an execution that is on a runner.
+    pub(super) async fn tend_placed(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
+        let Some(runner) = record.runner_id.as_ref().filter(|_| PLACED.contains(&record.state)) else {
+            return Ok(());
+        };
+        let Some(link) = self.parts.links.get(runner) else {
+            return self.set_link(record, LinkState::Unreachable).await.map(drop);
+        };
+        if !link.is_reconciled() {
+            return Ok(());
+        }
+        match link.job(record.id) {
+            Some(JobOnLink::Sent | JobOnLink::Reported) => {
+                self.set_link(record, LinkState::Connected).await.map(drop)
+            }
+            Some(JobOnLink::Withdrawn { .. }) | None => self.settle_unreported(&link, record).await,
+        }
+    }
+
+    /// Looks after a session that is neither open nor closed.
+    pub(super) async fn tend_session(&self, session: &SessionRecord) -> Result<(), StoreError> {
+        match session.state {
+            SessionState::Closing => self.close_on_runner(session).await,
+            SessionState::Lost => {
+                self.ask_close(session).await;
+                Ok(())
+            }
+            SessionState::Opening if session.throwaway => self.close_if_used_up_or_idle(session).await,
+            SessionState::Opening => {
+                if self.since(session.created) > 2 * self.parts.limits.open_wait {
+                    return self.begin_close(session.id, "its runner did not make it in time").await;
+                }
+                if let Some(link) = self.parts.links.get(&session.runner_id)
+                    && link.is_reconciled()
+                {
+                    self.ask_open(&link, session).await;
+                }
+                Ok(())
+            }
+            SessionState::Open | SessionState::Closed => Ok(()),
+        }
+    }
+
+    async fn close_if_used_up_or_idle(&self, session: &SessionRecord) -> Result<(), StoreError> {
+        let page = PageQuery { size: 1, token: None };
+        if self.live_of_session(session.id, &page).await?.items.is_empty() {
+            return self.close_if_used_up(session).await;
+        }
+        self.wake.wake(session.id);
+        Ok(())
+    }
+
+    /// Looks after a runner that has no link to this server.
+    pub(super) async fn tend_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError> {
+        let own = self.parts.server_id.as_str();
+        let is_linked = self.parts.links.get(&runner.id).is_some_and(|link| link.is_reconciled());
+        if is_linked {
+            return Ok(());
+        }
+        if runner.server_id.as_deref() == Some(own) && self.parts.links.get(&runner.id).is_none() {
+            self.store().unlink_runner(&runner.id, runner.epoch, own).await?;
+        }
+        let away = self.unlinked_for(&runner.id).min(self.since(runner.last_seen));
+        if away > self.parts.limits.lost_after && !self.is_lost(&runner.id) {
+            self.lose_runner(runner, away).await?;
+        }
+        Ok(())
+    }
+
+    /// Says that a runner is gone. By its own clock it has ended what it ran some time ago.
+    async fn lose_runner(&self, runner: &RunnerRecord, away: Duration) -> Result<(), StoreError> {
+        tracing::warn!(runner = %runner.id, seconds = away.as_secs(), "the runner is lost");
+        let query = ExecutionQuery {
+            states: PLACED.to_vec(),
+            runner_id: Some(runner.id.clone()),
+            ..ExecutionQuery::default()
+        };
+        let page = PageQuery { size: TEND_PAGE, token: None };
+        loop {
+            // What is lost leaves the list, so the first page is always the next.
+            let placed = self.store().executions(&query, &page).await?.items;
+            for record in &placed {
+                let ran = record.state == ExecutionState::Running;
+                self.lose(record, if ran { Started::Yes } else { Started::Unknown }).await?;
+            }
+            if placed.len() < TEND_PAGE as usize {
+                break;
+            }
+        }
+        self.lose_sessions(runner).await?;
+        self.seats.remove(&runner.id);
+        self.set_lost(&runner.id);
+        Ok(())
+    }
+
+    async fn lose_sessions(&self, runner: &RunnerRecord) -> Result<(), StoreError> {
+        let query = SessionQuery {
+            states: vec![SessionState::Opening, SessionState::Open, SessionState::Closing],
+            runner_id: Some(runner.id.clone()),
+            ..SessionQuery::default()
+        };
+        let page = PageQuery { size: TEND_PAGE, token: None };
+        loop {
+            let live = self.store().sessions(&query, &page).await?.items;
+            for session in &live {
+                self.change_session(session.id, |session| {
+                    let live = matches!(session.state, SessionState::Opening | SessionState::Open | SessionState::Closing);
+                    live.then(|| SessionChange {
+                        state: Some((SessionState::Lost, "its runner is gone".to_owned())),
+                        ..SessionChange::default()
+                    })
+                })
+                .await?;
+            }
+            if live.len() < TEND_PAGE as usize {
+                return Ok(());
+            }
+        }
+    }
+}

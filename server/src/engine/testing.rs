@@ -1,0 +1,58 @@
+//! Records for tests.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use airlock_proto::domain::{ExecutionId, ExecutionState, Mode, OutputState, SessionId, Shell};
+
+use crate::model::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict};
+
+/// An execution of `true` in this state.
+pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
+    ExecutionRecord {
+        id: ExecutionId::new(),
+        version: 1,
+        session_id: SessionId::new(),
+        tenant: "t".to_owned(),
+        principal: "p".to_owned(),
+        request_id: None,
+        request_hash: [0; 32],
+        spec: ExecutionSpec {
+            command: b"true".to_vec(),
+            shell: Shell::Bash,
+            timeout: Duration::from_secs(1),
+            description: String::new(),
+            wait_for_approval: false,
+            mode: Mode::Default,
+            env: BTreeMap::new(),
+            separate_stderr: false,
+            allow_concurrent: false,
+            labels: BTreeMap::new(),
+        },
+        directory: b"/workspace".to_vec(),
+        state,
+        link: None,
+        decision: DecisionRecord {
+            verdict: Verdict::Allow,
+            reason_code: String::new(),
+            reason_message: String::new(),
+            read_only: false,
+            concurrency_safe: false,
+            policy_version: Vec::new(),
+            encoded: Vec::new(),
+        },
+        runner_id: None,
+        runner_epoch: None,
+        attempt: 0,
+        owner_server: None,
+        lease_until: Micros(0),
+        approval_id: None,
+        cancel_requested: false,
+        output: OutputState::None,
+        result: None,
+        traceparent: String::new(),
+        created: Micros(0),
+        queued: Micros(0),
+        started: None,
+        ended: None,
+    }
+}

@@ -1,0 +1,221 @@
+//! Executions: reading them, ending them, and the one way in which their state is changed.
+//!
+//! Every change goes through [`Core::advance`], a compare-and-set on the version: the first writer
+//! wins, and whoever comes later sees what it found.
+
+mod report;
+mod start;
+
+use std::time::Duration;
+
+use airlock_proto::domain::{
+    CancelledBy, Cause, DirectoryReport, ExecutionId, ExecutionResult, ExecutionState, Started, ToRunner,
+};
+
+use crate::{
+    api::{ApiError, FieldViolation},
+    engine::Core,
+    model::{ExecutionRecord, Principal},
+    store::{Cas, ExecutionQuery, Page, PageQuery, StoreError, Transition},
+};
+
+/// How often a wait looks at the store by itself.
+const POLL: Duration = Duration::from_secs(1);
+/// Tries of one step, each lost to another writer.
+const TRIES: u32 = 100;
+/// The states of what has not ended.
+pub(crate) const LIVE: [ExecutionState; 4] = [
+    ExecutionState::PendingApproval,
+    ExecutionState::Queued,
+    ExecutionState::Starting,
+    ExecutionState::Running,
+];
+/// The states of what is on a runner.
+pub(crate) const PLACED: [ExecutionState; 2] = [ExecutionState::Starting, ExecutionState::Running];
+
+/// What became of a step.
+pub(crate) enum Advanced {
+    /// It was taken; the record after it.
+    Taken(ExecutionRecord),
+    /// It was no longer wanted; the record as it is.
+    Left(ExecutionRecord),
+    /// There is no such execution.
+    Missing,
+}
+
+impl Core {
+    pub(crate) async fn execution(&self, who: &Principal, id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
+        let record = self.store().execution(id).await?;
+        record.filter(|record| record.tenant == who.tenant).ok_or_else(|| no_such_execution(id))
+    }
+
+    pub(crate) async fn list_executions(
+        &self,
+        who: &Principal,
+        mut query: ExecutionQuery,
+        page: &PageQuery,
+    ) -> Result<Page<ExecutionRecord>, ApiError> {
+        query.tenant = Some(who.tenant.clone());
+        Ok(self.store().executions(&query, page).await?)
+    }
+
+    pub(crate) async fn wait(&self, who: &Principal, id: ExecutionId, timeout: Duration) -> Result<ExecutionRecord, ApiError> {
+        let mut watch = self.parts.changes.watch(id);
+        let deadline = tokio::time::Instant::now() + timeout;
+        loop {
+            let record = self.execution(who, id).await?;
+            if record.state == ExecutionState::Finished || tokio::time::Instant::now() >= deadline {
+                return Ok(record);
+            }
+            tokio::select! {
+                () = watch.changed() => {}
+                () = tokio::time::sleep(POLL) => {}
+                () = tokio::time::sleep_until(deadline) => {}
+                () = self.stop.cancelled() => return Ok(record),
+            }
+        }
+    }
+
+    pub(crate) async fn cancel(&self, who: &Principal, id: ExecutionId, by: CancelledBy) -> Result<ExecutionRecord, ApiError> {
+        self.execution(who, id).await?;
+        self.cancel_as(id, by).await?.ok_or_else(|| no_such_execution(id))
+    }
+
+    /// Asks for the end of an execution: at once where it is on no runner, else from its runner.
+    pub(crate) async fn cancel_as(&self, id: ExecutionId, by: CancelledBy) -> Result<Option<ExecutionRecord>, StoreError> {
+        let cause = Cause::Cancelled(by);
+        let advanced = self
+            .advance(id, |record| match record.state {
+                ExecutionState::PendingApproval | ExecutionState::Queued => {
+                    Some(finish_with(ExecutionResult::not_started(cause.clone())))
+                }
+                ExecutionState::Starting | ExecutionState::Running if !record.cancel_requested => {
+                    Some(Transition { cancel_requested: Some(true), ..Transition::default() })
+                }
+                ExecutionState::Starting | ExecutionState::Running | ExecutionState::Finished => None,
+            })
+            .await?;
+        let record = match advanced {
+            Advanced::Taken(record) | Advanced::Left(record) => record,
+            Advanced::Missing => return Ok(None),
+        };
+        if PLACED.contains(&record.state) {
+            self.note_cancel(id, by);
+            self.send_end(&record).await;
+        }
+        Ok(Some(record))
+    }
+
+    /// Tells the runner of an execution that its end was asked for. If it cannot be told now, it is
+    /// when its link is back.
+    pub(crate) async fn send_end(&self, record: &ExecutionRecord) {
+        let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
+        self.send_to_runner_of(record, ToRunner::EndJob { execution_id: record.id, cause: Cause::Cancelled(by) }).await;
+    }
+
+    /// Sends if there is a link. Whatever is sent this way is sent again after a new link.
+    pub(crate) async fn send_to_runner_of(&self, record: &ExecutionRecord, message: ToRunner) {
+        let link = record.runner_id.as_ref().and_then(|runner| self.parts.links.get(runner));
+        if let Some(link) = link {
+            // The link has ended if this fails, and the runner is told on its next one.
+            let _ = link.send(message, self.parts.limits.send_wait).await;
+        }
+    }
+
+    /// Ends an execution that has not ended.
+    pub(crate) async fn finish(&self, id: ExecutionId, result: ExecutionResult) -> Result<Advanced, StoreError> {
+        self.advance(id, |record| {
+            (record.state != ExecutionState::Finished).then(|| finish_with(result.clone()))
+        })
+        .await
+    }
+
+    /// Takes the step that `step` makes of the record as it is, for as long as it makes one.
+    pub(crate) async fn advance(
+        &self,
+        id: ExecutionId,
+        step: impl Fn(&ExecutionRecord) -> Option<Transition>,
+    ) -> Result<Advanced, StoreError> {
+        let Some(mut record) = self.store().execution(id).await? else {
+            return Ok(Advanced::Missing);
+        };
+        for _ in 0..TRIES {
+            let Some(transition) = step(&record) else {
+                return Ok(Advanced::Left(record));
+            };
+            match self.store().transition(id, record.version, &transition).await? {
+                Cas::Done(after) => {
+                    self.took_step(&record, &after);
+                    return Ok(Advanced::Taken(after));
+                }
+                Cas::Stale(now) => record = now,
+                Cas::Missing => return Ok(Advanced::Missing),
+            }
+        }
+        Err(StoreError::Unavailable("an execution is changed by too many at once".to_owned()))
+    }
+
+    /// What every step brings with it.
+    pub(crate) fn took_step(&self, before: &ExecutionRecord, after: &ExecutionRecord) {
+        if before.state != after.state {
+            self.changed_state(before, after);
+        }
+        self.parts.changes.notify(after.id);
+    }
+
+    fn changed_state(&self, before: &ExecutionRecord, after: &ExecutionRecord) {
+        let observer = &self.parts.observer;
+        if PLACED.contains(&before.state) && !PLACED.contains(&after.state) {
+            self.free_slot(before);
+        }
+        match after.state {
+            ExecutionState::Starting => {
+                observer.placed(self.since(after.queued));
+                self.left_queue(after.id);
+            }
+            ExecutionState::Running => {}
+            ExecutionState::Queued => self.wake.wake(after.session_id),
+            ExecutionState::PendingApproval => self.left_queue(after.id),
+            ExecutionState::Finished => {
+                self.forget(after.id);
+                if let Some(result) = &after.result {
+                    observer.finished(&result.cause, result.run_time);
+                }
+                self.wake.wake(after.session_id);
+            }
+        }
+    }
+
+    /// Gives back the slot of an execution, and tells who waits for one.
+    pub(crate) fn free_slot(&self, record: &ExecutionRecord) {
+        let Some(runner) = &record.runner_id else { return };
+        self.seats.release(runner, record.id);
+        if let Some(link) = self.parts.links.get(runner) {
+            link.forget(record.id);
+            self.wake_waiting(&link);
+        }
+    }
+}
+
+/// The step that ends an execution with this result.
+pub(crate) fn finish_with(result: ExecutionResult) -> Transition {
+    Transition { state: Some(ExecutionState::Finished), result: Some(result), ..Transition::default() }
+}
+
+/// The result of what went with its runner.
+pub(crate) fn lost_result(started: Started) -> ExecutionResult {
+    ExecutionResult {
+        started,
+        directory_report: DirectoryReport::Unchanged,
+        ..ExecutionResult::not_started(Cause::RunnerLost)
+    }
+}
+
+pub(crate) fn no_such_execution(id: ExecutionId) -> ApiError {
+    ApiError::NotFound { what: "execution", id: id.to_string() }
+}
+
+/// One bad field.
+pub(crate) fn violation(field: &str, description: String) -> FieldViolation {
+    FieldViolation { field: field.to_owned(), description }
+}

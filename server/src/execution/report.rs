@@ -1,0 +1,207 @@
+//! What runners report of their jobs. Reports may come twice, late, and through another link than the
+//! one before; each is held against the store, and only what is news changes it.
+
+use std::sync::Arc;
+
+use airlock_proto::domain::{
+    Cause, ExecutionResult, ExecutionState, JobPhase, JobReport, LinkState, OutputState, Started, ToRunner,
+};
+
+use super::{Advanced, PLACED, finish_with, lost_result};
+use crate::{
+    engine::Core,
+    faults::{self, Fault},
+    links::Link,
+    model::ExecutionRecord,
+    store::{StoreError, Transition},
+};
+
+/// Refusals that say nothing of the command: another offer of it may be accepted.
+const PASSING: [&str; 4] = ["past_not_after", "other_epoch", "busy", "no_slot"];
+
+impl Core {
+    /// Takes in a report. Returns when the store has it.
+    pub(crate) async fn job_reported(&self, link: &Arc<Link>, report: JobReport) -> Result<(), StoreError> {
+        let Some(record) = self.store().execution(report.execution_id).await? else {
+            // Made in another store, or in this one before it was restored from an older state.
+            self.disown(link, &report, Cause::Internal { message: "the server does not know it".to_owned() }).await;
+            return Ok(());
+        };
+        if record.runner_id.as_ref() != Some(&link.hello.runner_id) || report.attempt > record.attempt {
+            tracing::warn!(execution_id = %record.id, runner = %link.hello.runner_id, "a report of a job that was never offered so");
+            self.disown(link, &report, Cause::Internal { message: "it was not offered to this runner".to_owned() }).await;
+            return Ok(());
+        }
+        if PLACED.contains(&record.state) {
+            link.set_reported(record.id);
+        }
+        match report.phase {
+            JobPhase::Accepted => {
+                faults::hit(Fault::AfterAccepted);
+                self.still_there(link, record, &report).await
+            }
+            JobPhase::Running => self.job_runs(link, record, &report).await,
+            JobPhase::Refused => self.job_refused(link, &record, report).await,
+            JobPhase::Ended => {
+                let result = report.result.unwrap_or_else(|| unknown_end(&record));
+                self.job_ended(link, &record, result).await
+            }
+            JobPhase::Lost => {
+                let started = if record.state == ExecutionState::Running { Started::Yes } else { Started::Unknown };
+                let result = report.result.unwrap_or_else(|| lost_result(started));
+                self.job_ended(link, &record, result).await
+            }
+        }
+    }
+
+    /// The runner will start it, or runs it: its link is there.
+    async fn still_there(&self, link: &Link, record: ExecutionRecord, report: &JobReport) -> Result<(), StoreError> {
+        let record = match self.set_link(&record, LinkState::Connected).await? {
+            Advanced::Taken(record) | Advanced::Left(record) => record,
+            Advanced::Missing => return Ok(()),
+        };
+        if PLACED.contains(&record.state) {
+            if record.cancel_requested {
+                self.send_end(&record).await;
+            }
+        } else {
+            // Its end was said already, or it was offered anew: it must not go on.
+            let cause = record.result.map_or(Cause::RunnerLost, |result| result.cause);
+            self.disown(link, report, cause).await;
+        }
+        Ok(())
+    }
+
+    async fn job_runs(&self, link: &Link, record: ExecutionRecord, report: &JobReport) -> Result<(), StoreError> {
+        let advanced = self
+            .advance(record.id, |record| {
+                (record.state == ExecutionState::Starting).then(|| Transition {
+                    state: Some(ExecutionState::Running),
+                    link: Some(Some(LinkState::Connected)),
+                    output: Some(OutputState::Live),
+                    ..Transition::default()
+                })
+            })
+            .await?;
+        match advanced {
+            Advanced::Taken(after) => {
+                faults::hit(Fault::WhileRunning);
+                self.parts.observer.started(link.starting_for(after.id));
+                if after.cancel_requested {
+                    self.send_end(&after).await;
+                }
+                Ok(())
+            }
+            Advanced::Left(record) => self.still_there(link, record, report).await,
+            Advanced::Missing => Ok(()),
+        }
+    }
+
+    async fn job_refused(&self, link: &Link, record: &ExecutionRecord, report: JobReport) -> Result<(), StoreError> {
+        let result = report.result.unwrap_or_else(|| {
+            let message = "the runner gave no reason".to_owned();
+            ExecutionResult::not_started(Cause::Refused { reason: "unknown".to_owned(), message })
+        });
+        let passing = matches!(&result.cause, Cause::Refused { reason, .. } if PASSING.contains(&reason.as_str()));
+        let attempts = self.parts.limits.attempts;
+        let by = self.cancelled_by(record.id);
+        let advanced = self
+            .advance(record.id, |record| {
+                let is_this_offer = record.state == ExecutionState::Starting && record.attempt == report.attempt;
+                if !is_this_offer {
+                    return None;
+                }
+                Some(if record.cancel_requested {
+                    let by = by.unwrap_or(airlock_proto::domain::CancelledBy::Client);
+                    finish_with(ExecutionResult::not_started(Cause::Cancelled(by)))
+                } else if passing && record.attempt < attempts {
+                    Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
+                } else {
+                    finish_with(ExecutionResult { started: Started::No, ..result.clone() })
+                })
+            })
+            .await?;
+        if let Advanced::Taken(record) | Advanced::Left(record) = advanced
+            && record.state == ExecutionState::Finished
+        {
+            self.forget_job(link, &record).await;
+        }
+        Ok(())
+    }
+
+    async fn job_ended(&self, link: &Link, record: &ExecutionRecord, result: ExecutionResult) -> Result<(), StoreError> {
+        let ran = result.started != Started::No;
+        let advanced = self
+            .advance(record.id, |record| {
+                if record.state == ExecutionState::Finished {
+                    return None;
+                }
+                let output = (ran && record.output == OutputState::None).then_some(OutputState::Live);
+                Some(Transition { output, ..finish_with(result.clone()) })
+            })
+            .await?;
+        match advanced {
+            Advanced::Taken(record) => {
+                faults::hit(Fault::AfterEnd);
+                self.keep_output(link, &record).await;
+            }
+            Advanced::Left(record) => {
+                self.note_late_end(&record, &result);
+                self.keep_output(link, &record).await;
+            }
+            Advanced::Missing => {}
+        }
+        Ok(())
+    }
+
+    /// Has the output taken from the runner, or the job forgotten where there is nothing to take.
+    async fn keep_output(&self, link: &Link, record: &ExecutionRecord) {
+        match record.output {
+            OutputState::Live | OutputState::Storing | OutputState::Lost | OutputState::Partial { .. } => {
+                self.parts.output.ended(record).await;
+            }
+            OutputState::None | OutputState::Stored => self.forget_job(link, record).await,
+        }
+    }
+
+    /// An end that was reported after the result was said does not replace it.
+    fn note_late_end(&self, record: &ExecutionRecord, result: &ExecutionResult) {
+        let said = record.result.as_ref().map_or("", |result| result.cause.name());
+        if said != result.cause.name() {
+            tracing::info!(execution_id = %record.id, said, reported = result.cause.name(), "an end was reported late; the result stands");
+        }
+    }
+
+    async fn forget_job(&self, link: &Link, record: &ExecutionRecord) {
+        link.forget(record.id);
+        // Without a link it is reported, and forgotten, on the next one.
+        let _ = link.send(ToRunner::ForgetJob { execution_id: record.id }, self.parts.limits.send_wait).await;
+    }
+
+    /// Ends what should not run, and forgets what has ended.
+    async fn disown(&self, link: &Link, report: &JobReport, cause: Cause) {
+        let execution_id = report.execution_id;
+        link.forget(execution_id);
+        let message = match report.phase {
+            JobPhase::Accepted | JobPhase::Running => ToRunner::EndJob { execution_id, cause },
+            JobPhase::Refused | JobPhase::Ended | JobPhase::Lost => ToRunner::ForgetJob { execution_id },
+        };
+        let _ = link.send(message, self.parts.limits.send_wait).await;
+    }
+
+    /// Notes whether the runner of an execution can be reached.
+    pub(crate) async fn set_link(&self, record: &ExecutionRecord, state: LinkState) -> Result<Advanced, StoreError> {
+        self.advance(record.id, |record| {
+            (PLACED.contains(&record.state) && record.link != Some(state))
+                .then(|| Transition { link: Some(Some(state)), ..Transition::default() })
+        })
+        .await
+    }
+}
+
+/// For an end that says nothing of how.
+fn unknown_end(record: &ExecutionRecord) -> ExecutionResult {
+    let started = if record.state == ExecutionState::Running { Started::Yes } else { Started::Unknown };
+    let message = "the runner reported an end without a result".to_owned();
+    ExecutionResult { cause: Cause::Internal { message }, ..lost_result(started) }
+}

@@ -1,0 +1,315 @@
+//! From a request to an execution: decide, write it down with its audit entry, queue it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use airlock_policy::Verdict as Says;
+use airlock_proto::domain::{
+    Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, OutputState,
+};
+use tracing::Instrument as _;
+
+use super::violation;
+use crate::{
+    api::{ApiError, StartExecution},
+    decision::{self, Decided, execution_hash},
+    engine::{Core, micros},
+    faults::{self, Fault},
+    model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState, Verdict},
+    profiles::ResolvedProfile,
+    store::{Created, NewExecution, PageQuery},
+};
+
+/// Where an execution is to run: the session, and whether it is yet to be made.
+struct Setting {
+    session: SessionRecord,
+    is_new: bool,
+    profile: Arc<ResolvedProfile>,
+}
+
+/// What becomes of a request, as policy and the request's wish to wait have it.
+enum Fate {
+    Queue,
+    AskPerson,
+    Denied(DeniedBy),
+}
+
+impl Core {
+    /// Decides a request and, unless it is denied, queues it. Dropped midway, it is either not there or
+    /// there in full; the client asks again with its `request_id`.
+    pub(crate) async fn start(&self, who: &Principal, request: StartExecution) -> Result<ExecutionRecord, ApiError> {
+        self.check_running()?;
+        let hash = execution_hash(&request);
+        if let Some(key) = &request.request_id
+            && let Some(existing) = self.store().execution_by_request(&who.tenant, &who.name, key).await?
+        {
+            return repeated(existing, hash, key);
+        }
+        let setting = self.setting(who, &request).await?;
+        let spec = spec(&setting, &request)?;
+        self.check_execution_limits(who, &setting).await?;
+
+        let decided = tracing::info_span!("decide").in_scope(|| self.decide(&setting, &spec));
+        let fate = fate(&decided, request.wait_for_approval);
+        let session = self.settle_session(setting, &request, &fate).await?;
+        let new = self.new_execution(who, &request, hash, spec, &decided, &fate, &session);
+        faults::hit(Fault::BeforeAudit);
+        let key = request.request_id.unwrap_or_default();
+        let span = tracing::info_span!("audit");
+        match self.store().create_execution(new).instrument(span).await? {
+            Created::New(record) => {
+                faults::hit(Fault::AfterAudit);
+                self.entered(record)
+            }
+            other => {
+                if session.throwaway {
+                    self.drop_unused(&session).await;
+                }
+                match other {
+                    Created::Existing(existing) | Created::New(existing) => repeated(existing, hash, &key),
+                    Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
+                }
+            }
+        }
+    }
+
+    /// The session of a request, or the throw-away one that it will get.
+    async fn setting(&self, who: &Principal, request: &StartExecution) -> Result<Setting, ApiError> {
+        let Some(id) = request.session_id else {
+            let profile = self.profile_for(who, request.profile.as_deref())?;
+            let session = self.throwaway_session(who, request, &profile)?;
+            return Ok(Setting { session, is_new: true, profile });
+        };
+        let given = [("spec.profile", request.profile.is_some()), ("spec.base", request.base.is_some())];
+        let violations: Vec<_> = given
+            .iter()
+            .filter(|(_, given)| *given)
+            .map(|(field, _)| violation(field, "only without a session; leave it out".to_owned()))
+            .collect();
+        if !violations.is_empty() {
+            return Err(ApiError::Invalid(violations));
+        }
+        let session = self.session(who, id).await?;
+        if session.state != SessionState::Open {
+            return Err(ApiError::FailedPrecondition {
+                reason: "SESSION_NOT_OPEN",
+                message: format!("session `{id}` is not open: {}", state_words(&session)),
+            });
+        }
+        let profile = self.profile_of(&session)?;
+        Ok(Setting { session, is_new: false, profile })
+    }
+
+    fn decide(&self, setting: &Setting, spec: &ExecutionSpec) -> Decided {
+        let session = &setting.session;
+        let encode = self.parts.encode_decision;
+        let decided = decision::decide(&setting.profile, session.id, spec, &session.directory, encode);
+        self.parts.observer.decided(verdict_name(decided.record.verdict), &decided.record.reason_code);
+        decided
+    }
+
+    async fn check_execution_limits(&self, who: &Principal, setting: &Setting) -> Result<(), ApiError> {
+        let limits = &self.parts.limits;
+        let live = self.store().live_execution_count(&who.tenant).await?;
+        exhausted(live, limits.executions_per_tenant, "executions_per_tenant")?;
+        exhausted(self.queued.load(Ordering::Relaxed), limits.queue, "queue")?;
+        if setting.is_new {
+            return Ok(());
+        }
+        let limit = limits.executions_per_session;
+        let page = PageQuery { size: limit, token: None };
+        let of_session = self.live_of_session(setting.session.id, &page).await?.items.len() as u64;
+        exhausted(of_session, u64::from(limit), "executions_per_session")
+    }
+
+    /// Writes the throw-away session down. That of a denied command is closed from its beginning and
+    /// was never on a runner; any other gets a runner, which is not told of it before it is needed.
+    async fn settle_session(&self, setting: Setting, request: &StartExecution, fate: &Fate) -> Result<SessionRecord, ApiError> {
+        let Setting { mut session, is_new, .. } = setting;
+        if !is_new {
+            return Ok(session);
+        }
+        if matches!(fate, Fate::Denied(_)) {
+            session.state = SessionState::Closed;
+            session.state_message = "its command was not allowed".to_owned();
+        } else {
+            self.check_session_limit(&session.tenant).await?;
+            session.runner_id = self.pick_runner(request.base.as_deref())?;
+        }
+        match self.store().create_session(session).await? {
+            Created::New(session) | Created::Existing(session) => Ok(session),
+            Created::Conflict => Err(ApiError::Internal("a session without a key met another".to_owned())),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the record is made of all of them, in one place")]
+    fn new_execution(
+        &self,
+        who: &Principal,
+        request: &StartExecution,
+        request_hash: [u8; 32],
+        spec: ExecutionSpec,
+        decided: &Decided,
+        fate: &Fate,
+        session: &SessionRecord,
+    ) -> NewExecution {
+        let (state, result) = match fate {
+            Fate::Queue => (ExecutionState::Queued, None),
+            Fate::AskPerson => (ExecutionState::PendingApproval, None),
+            Fate::Denied(by) => (ExecutionState::Finished, Some(denied(*by, &decided.record.reason_message))),
+        };
+        let limits = &self.parts.limits;
+        let mut record = ExecutionRecord {
+            id: ExecutionId::new(),
+            version: 0,
+            session_id: session.id,
+            tenant: who.tenant.clone(),
+            principal: who.name.clone(),
+            request_id: request.request_id.clone(),
+            request_hash,
+            spec,
+            directory: session.directory.clone(),
+            state,
+            link: None,
+            decision: decided.record.clone(),
+            runner_id: None,
+            runner_epoch: None,
+            attempt: 0,
+            owner_server: Some(self.parts.server_id.clone()),
+            lease_until: Micros(self.now().0.saturating_add(micros(limits.lease))),
+            approval_id: None,
+            cancel_requested: false,
+            output: OutputState::None,
+            result,
+            traceparent: request.traceparent.clone(),
+            created: Micros(0),
+            queued: Micros(0),
+            started: None,
+            ended: None,
+        };
+        let approval = matches!(fate, Fate::AskPerson).then(|| self.new_approval(&record, decided.binding));
+        record.approval_id = approval.as_ref().map(|approval| approval.id);
+        NewExecution {
+            record,
+            peer: who.peer.clone(),
+            approval,
+            approval_valid_micros: micros(self.approval_valid(session)),
+        }
+    }
+
+    /// What follows once an execution is in the store.
+    fn entered(&self, record: ExecutionRecord) -> Result<ExecutionRecord, ApiError> {
+        self.parts.changes.notify(record.id);
+        match record.state {
+            ExecutionState::Finished => {
+                if let Some(result) = &record.result {
+                    self.parts.observer.finished(&result.cause, Duration::ZERO);
+                }
+                return Err(refusal(record));
+            }
+            ExecutionState::Queued => {
+                self.open_queue_span(record.id, tracing::info_span!("queue"));
+                self.wake.wake(record.session_id);
+            }
+            ExecutionState::PendingApproval | ExecutionState::Starting | ExecutionState::Running => {}
+        }
+        Ok(record)
+    }
+}
+
+/// The request's own part of an execution, and the session's where it says nothing.
+fn spec(setting: &Setting, request: &StartExecution) -> Result<ExecutionSpec, ApiError> {
+    let Setting { session, profile, .. } = setting;
+    let mut violations = Vec::new();
+    let mode = request.mode.unwrap_or(session.mode);
+    if mode < session.mode {
+        let (asked, own) = (mode.name(), session.mode.name());
+        violations.push(violation("spec.mode", format!("`{asked}` is looser than the session's `{own}`")));
+    } else if !profile.permits(mode) {
+        let message = format!("profile `{}` does not permit mode `{}`", profile.name(), mode.name());
+        violations.push(violation("spec.mode", message));
+    }
+    let timeout = request.timeout.unwrap_or(profile.timeout_default);
+    if timeout > profile.timeout_max {
+        let at_most = profile.timeout_max.as_secs();
+        violations.push(violation("spec.timeout", format!("profile `{}` permits {at_most} s at most", profile.name())));
+    }
+    if !violations.is_empty() {
+        return Err(ApiError::Invalid(violations));
+    }
+    let mut env: BTreeMap<_, _> = session.env.clone();
+    env.extend(request.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+    Ok(ExecutionSpec {
+        command: request.command.clone(),
+        shell: request.shell.unwrap_or(session.shell),
+        timeout,
+        description: request.description.clone(),
+        wait_for_approval: request.wait_for_approval,
+        mode,
+        env,
+        separate_stderr: request.separate_stderr,
+        allow_concurrent: request.allow_concurrent,
+        labels: request.labels.clone(),
+    })
+}
+
+fn fate(decided: &Decided, wait_for_approval: bool) -> Fate {
+    match decided.decision.verdict {
+        Says::Allow => Fate::Queue,
+        Says::Ask if wait_for_approval => Fate::AskPerson,
+        Says::Ask => Fate::Denied(DeniedBy::NobodyToAsk),
+        Says::Deny => Fate::Denied(DeniedBy::Policy),
+    }
+}
+
+/// The execution that was made with this key before, answered as then.
+fn repeated(existing: ExecutionRecord, hash: [u8; 32], key: &str) -> Result<ExecutionRecord, ApiError> {
+    if existing.request_hash != hash {
+        return Err(ApiError::AlreadyExists { request_id: key.to_owned() });
+    }
+    let refused_at_once = matches!(
+        existing.result.as_ref().map(|result| &result.cause),
+        Some(Cause::Denied { by: DeniedBy::Policy | DeniedBy::NobodyToAsk, .. })
+    );
+    if refused_at_once { Err(refusal(existing)) } else { Ok(existing) }
+}
+
+fn refusal(execution: ExecutionRecord) -> ApiError {
+    let cause = execution.result.as_ref().map(|result| &result.cause);
+    let approval_required = matches!(cause, Some(Cause::Denied { by: DeniedBy::NobodyToAsk, .. }));
+    ApiError::Denied { execution: Box::new(execution), approval_required }
+}
+
+fn denied(by: DeniedBy, reason: &str) -> ExecutionResult {
+    ExecutionResult::not_started(Cause::Denied { by, reason: reason.to_owned() })
+}
+
+fn exhausted(count: u64, value: u64, limit: &'static str) -> Result<(), ApiError> {
+    if count >= value {
+        return Err(ApiError::Exhausted { limit, value, retry_after: Duration::from_secs(1) });
+    }
+    Ok(())
+}
+
+fn state_words(session: &SessionRecord) -> String {
+    let state = match session.state {
+        SessionState::Opening => "it is being made",
+        SessionState::Open => "it is open",
+        SessionState::Closing => "it is being closed",
+        SessionState::Closed => "it was closed",
+        SessionState::Lost => "it is lost",
+    };
+    if session.state_message.is_empty() { state.to_owned() } else { format!("{state} ({})", session.state_message) }
+}
+
+fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "ALLOW",
+        Verdict::Ask => "ASK",
+        Verdict::Deny => "DENY",
+    }
+}
+

@@ -1,0 +1,226 @@
+//! From the queue to a runner: whose turn it is, where to, and the offer.
+//!
+//! Nothing is placed without an [`Offer`](crate::decision::Offer), and that is only made from a permit
+//! of the policy: every placement decides its command again, in the directory and by the rules of that
+//! moment.
+
+mod drive;
+mod order;
+mod pick;
+mod send;
+
+use std::sync::Arc;
+
+use airlock_proto::domain::{
+    CancelledBy, Cause, DeniedBy, ExecutionResult, ExecutionState, LinkState, SessionId, Started,
+};
+
+pub(crate) use drive::drive_sessions;
+
+use crate::{
+    decision::{self, Offer, Ruling},
+    engine::{Core, micros},
+    execution::{finish_with, lost_result},
+    links::Link,
+    model::{DecisionRecord, ExecutionRecord, SessionRecord, SessionState},
+    store::{Cas, ExecutionQuery, Page, PageQuery, StoreError, Transition},
+};
+
+/// What the policy says of a stored execution now.
+struct Again {
+    ruling: Ruling,
+    record: DecisionRecord,
+    binding: airlock_policy::Binding,
+}
+
+impl Core {
+    /// The executions of a session that have not ended, newest first.
+    pub(crate) async fn live_of_session(&self, id: SessionId, page: &PageQuery) -> Result<Page<ExecutionRecord>, StoreError> {
+        let query = ExecutionQuery {
+            session_id: Some(id),
+            states: crate::execution::LIVE.to_vec(),
+            ..ExecutionQuery::default()
+        };
+        self.store().executions(&query, page).await
+    }
+
+    /// Looks at the queue of a session and places whatever can be placed.
+    async fn drive(&self, id: SessionId) -> Result<(), StoreError> {
+        let Some(session) = self.store().session(id).await? else { return Ok(()) };
+        // Limited by `executions_per_session`; a few over it can come of starts at once.
+        let page = PageQuery { size: self.parts.limits.executions_per_session.saturating_mul(2), token: None };
+        let live = self.live_of_session(id, &page).await?.items;
+        if live.is_empty() {
+            return self.close_if_used_up(&session).await;
+        }
+        for record in order::turns(&live) {
+            self.place(&session, record).await?;
+        }
+        if let Some(link) = self.parts.links.get(&session.runner_id) {
+            self.wake_waiting(&link);
+        }
+        Ok(())
+    }
+
+    /// Wakes the session that has waited longest for a slot, if one is free.
+    pub(crate) fn wake_waiting(&self, link: &Link) {
+        if let Some(next) = self.seats.next_waiting(&link.hello.runner_id, link.hello.slots) {
+            self.wake.wake(next);
+        }
+    }
+
+    /// Offers an execution whose turn it is to its session's runner, if that can take it now.
+    async fn place(&self, session: &SessionRecord, record: &ExecutionRecord) -> Result<(), StoreError> {
+        let over = match session.state {
+            SessionState::Closing | SessionState::Closed => {
+                Some(ExecutionResult::not_started(Cause::Cancelled(CancelledBy::Session)))
+            }
+            SessionState::Lost => Some(lost_result(Started::No)),
+            SessionState::Opening | SessionState::Open => None,
+        };
+        if let Some(result) = over {
+            return self.finish(record.id, result).await.map(drop);
+        }
+        let waited = self.head_since(record.id).elapsed();
+        if waited > self.parts.limits.queue_wait {
+            let expired = ExecutionResult::not_started(Cause::QueueExpired);
+            return self.finish_queued(record, expired).await;
+        }
+        let link = self.parts.links.get(&session.runner_id);
+        let Some(link) = link.filter(|link| link.is_reconciled() && !link.is_draining()) else {
+            return Ok(());
+        };
+        if session.state == SessionState::Opening {
+            self.ask_open(&link, session).await;
+            return Ok(());
+        }
+        if self.seats.take(&link.hello.runner_id, link.hello.slots, record.id, session.id) {
+            let placed = self.offer(&link, session, record).await;
+            if !matches!(placed, Ok(true)) {
+                self.seats.release(&link.hello.runner_id, record.id);
+                link.forget(record.id);
+            }
+            placed?;
+        }
+        Ok(())
+    }
+
+    /// Ends what is still in the queue with the version that was seen.
+    async fn finish_queued(&self, record: &ExecutionRecord, result: ExecutionResult) -> Result<(), StoreError> {
+        self.advance(record.id, |now| {
+            (now.state == ExecutionState::Queued).then(|| finish_with(result.clone()))
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Decides again, writes the offer down and sends it. Whether it takes up its slot.
+    async fn offer(&self, link: &Arc<Link>, session: &SessionRecord, record: &ExecutionRecord) -> Result<bool, StoreError> {
+        let Some(again) = self.decide_again(session, record).await? else {
+            return self.finish_queued(record, no_profile(session)).await.map(|()| false);
+        };
+        let changed = again.record.policy_version != record.decision.policy_version
+            || again.record.verdict != record.decision.verdict
+            || session.directory != record.directory;
+        let decision = changed.then(|| (again.record.clone(), session.directory.clone()));
+        let offer = match again.ruling {
+            Ruling::Place(offer) => offer,
+            Ruling::Ask if record.spec.wait_for_approval => {
+                self.ask_again(session, record, &again).await?;
+                return Ok(false);
+            }
+            Ruling::Ask | Ruling::Deny => {
+                self.deny_queued(session, record, &again).await?;
+                return Ok(false);
+            }
+        };
+        let step = Transition {
+            state: Some(ExecutionState::Starting),
+            link: Some(Some(LinkState::Connected)),
+            offer: Some((link.hello.runner_id.clone(), link.hello.epoch)),
+            lease: Some((self.parts.server_id.clone(), micros(self.parts.limits.lease))),
+            decision,
+            ..Transition::default()
+        };
+        // Known before it is written, so that the poll does not take it for one that was never sent.
+        link.set_sent(record.id);
+        match self.store().transition(record.id, record.version, &step).await? {
+            Cas::Done(after) => {
+                self.took_step(record, &after);
+                self.send_start(link, &after, offer).await;
+                Ok(true)
+            }
+            Cas::Stale(_) => {
+                self.wake.wake(record.session_id);
+                Ok(false)
+            }
+            Cas::Missing => Ok(false),
+        }
+    }
+
+    /// Decides a stored execution anew, in its session's directory and by today's rules. Nothing, if
+    /// its profile is gone.
+    async fn decide_again(&self, session: &SessionRecord, record: &ExecutionRecord) -> Result<Option<Again>, StoreError> {
+        let Some(profile) = self.parts.profiles.get(&session.profile) else { return Ok(None) };
+        let approval = match record.approval_id {
+            Some(id) => self.store().approval(id).await?,
+            None => None,
+        };
+        let encode = self.parts.encode_decision;
+        let decided = tracing::info_span!("decide")
+            .in_scope(|| decision::decide(profile, session.id, &record.spec, &session.directory, encode));
+        let (record, binding) = (decided.record.clone(), decided.binding);
+        Ok(Some(Again { ruling: decided.rule(approval.as_ref()), record, binding }))
+    }
+
+    /// The offer of a stored execution that was placed before, if it would be placed now.
+    async fn offer_again(&self, record: &ExecutionRecord) -> Result<Option<Offer>, StoreError> {
+        let Some(session) = self.store().session(record.session_id).await? else { return Ok(None) };
+        let again = self.decide_again(&session, record).await?;
+        Ok(match again.map(|again| again.ruling) {
+            Some(Ruling::Place(offer)) => Some(offer),
+            Some(Ruling::Ask | Ruling::Deny) | None => None,
+        })
+    }
+
+    /// The verdict is stricter than it was, or what was approved has changed: a person must say again.
+    async fn ask_again(&self, session: &SessionRecord, record: &ExecutionRecord, again: &Again) -> Result<(), StoreError> {
+        let mut asked = record.clone();
+        asked.decision = again.record.clone();
+        asked.directory.clone_from(&session.directory);
+        let approval = self.new_approval(&asked, again.binding);
+        let valid = micros(self.approval_valid(session));
+        self.advance(record.id, |now| {
+            (now.state == ExecutionState::Queued).then(|| Transition {
+                state: Some(ExecutionState::PendingApproval),
+                decision: Some((asked.decision.clone(), asked.directory.clone())),
+                approval: Some((approval.clone(), valid)),
+                ..Transition::default()
+            })
+        })
+        .await
+        .map(drop)
+    }
+
+    async fn deny_queued(&self, session: &SessionRecord, record: &ExecutionRecord, again: &Again) -> Result<(), StoreError> {
+        let by = match again.ruling {
+            Ruling::Ask => DeniedBy::NobodyToAsk,
+            Ruling::Deny | Ruling::Place(_) => DeniedBy::Policy,
+        };
+        let cause = Cause::Denied { by, reason: again.record.reason_message.clone() };
+        let result = ExecutionResult::not_started(cause);
+        self.advance(record.id, |now| {
+            (now.state == ExecutionState::Queued).then(|| Transition {
+                decision: Some((again.record.clone(), session.directory.clone())),
+                ..finish_with(result.clone())
+            })
+        })
+        .await
+        .map(drop)
+    }
+}
+
+fn no_profile(session: &SessionRecord) -> ExecutionResult {
+    let reason = format!("the profile `{}` is no longer there", session.profile);
+    ExecutionResult::not_started(Cause::Denied { by: DeniedBy::Policy, reason })
+}

@@ -1,0 +1,96 @@
+//! Whose turn it is in a session. Pure.
+//!
+//! Serial commands run one after another, in the order in which they were created (or, where a person
+//! had to say, approved). Commands that are `concurrency_safe`, and those whose request opted out of
+//! the order, run at once. What waits for a person holds up nobody.
+
+use airlock_proto::domain::ExecutionState;
+
+use crate::model::{ExecutionRecord, Micros};
+
+/// The executions that may be placed now, of all of a session's that have not ended.
+pub(super) fn turns(live: &[ExecutionRecord]) -> Vec<&ExecutionRecord> {
+    let mut order: Vec<_> = live.iter().filter(|record| record.state != ExecutionState::PendingApproval).collect();
+    order.sort_by_key(|record| (joined(record), record.id));
+    let mut serial_ahead = false;
+    let mut turns = Vec::new();
+    for record in order {
+        let serial = is_serial(record);
+        if record.state == ExecutionState::Queued && !(serial && serial_ahead) {
+            turns.push(record);
+        }
+        serial_ahead |= serial;
+    }
+    turns
+}
+
+/// Whether it takes its turn in the order of its session.
+fn is_serial(record: &ExecutionRecord) -> bool {
+    !record.spec.allow_concurrent && !record.decision.concurrency_safe
+}
+
+/// When it joined the queue. An offer that was refused does not cost it its place.
+fn joined(record: &ExecutionRecord) -> Micros {
+    if record.approval_id.is_some() { record.queued } else { record.created }
+}
+
+#[cfg(test)]
+mod tests {
+    use airlock_proto::domain::ExecutionState::{self, Finished, PendingApproval, Queued, Running, Starting};
+
+    use super::*;
+    use crate::engine::testing::record;
+
+    fn live(states: &[(ExecutionState, bool)]) -> Vec<ExecutionRecord> {
+        let made = states.iter().enumerate().map(|(index, (state, serial))| {
+            let mut made = record(*state);
+            made.created = Micros(index as i64);
+            made.queued = Micros(index as i64);
+            made.spec.allow_concurrent = !serial;
+            made
+        });
+        // The store lists the newest first.
+        made.rev().collect()
+    }
+
+    fn placed(states: &[(ExecutionState, bool)]) -> Vec<i64> {
+        turns(&live(states)).iter().map(|record| record.created.0).collect()
+    }
+
+    #[test]
+    fn serial_commands_take_turns_in_the_order_of_their_creation() {
+        assert_eq!(placed(&[(Queued, true), (Queued, true)]), [0]);
+        assert_eq!(placed(&[(Starting, true), (Queued, true)]), [] as [i64; 0]);
+        assert_eq!(placed(&[(Running, true), (Queued, true)]), [] as [i64; 0]);
+    }
+
+    #[test]
+    fn concurrent_ones_run_at_once_and_hold_up_nobody() {
+        assert_eq!(placed(&[(Running, true), (Queued, false), (Queued, false)]), [1, 2]);
+        assert_eq!(placed(&[(Running, false), (Queued, true)]), [1]);
+    }
+
+    #[test]
+    fn who_waits_for_a_person_is_passed_by() {
+        assert_eq!(placed(&[(PendingApproval, true), (Queued, true)]), [1]);
+    }
+
+    #[test]
+    fn an_approved_one_joins_the_queue_when_it_is_approved() {
+        let mut records = live(&[(Queued, true), (Queued, true)]);
+        let first = records.iter_mut().find(|record| record.created == Micros(0)).expect("the first");
+        first.approval_id = Some(airlock_proto::domain::ApprovalId::new());
+        first.queued = Micros(7);
+        assert_eq!(turns(&records).iter().map(|record| record.created.0).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn a_refused_offer_keeps_its_place() {
+        let mut records = live(&[(Queued, true), (Queued, true)]);
+        let first = records.iter_mut().find(|record| record.created == Micros(0)).expect("the first");
+        first.queued = Micros(7);
+        first.attempt = 1;
+        assert_eq!(turns(&records).iter().map(|record| record.created.0).collect::<Vec<_>>(), [0]);
+        assert!(!turns(&records).iter().any(|record| record.state == Finished));
+    }
+}

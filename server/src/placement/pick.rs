@@ -1,0 +1,53 @@
+//! Which runner gets a new session: the less loaded of two at random.
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_proto::domain::RunnerId;
+
+use crate::{api::ApiError, engine::Core, links::Link};
+
+impl Core {
+    /// A runner for a new session.
+    ///
+    /// # Errors
+    /// `Unavailable` while no runner takes work, `FailedPrecondition` if none of those that are
+    /// connected offers the base.
+    pub(crate) fn pick_runner(&self, base: Option<&str>) -> Result<RunnerId, ApiError> {
+        let links: Vec<_> =
+            self.parts.links.all().into_iter().filter(|link| !link.has_ended() && link.is_reconciled()).collect();
+        let ready: Vec<_> = links.iter().filter(|link| !link.is_draining() && link.hello.slots > 0).collect();
+        if ready.is_empty() {
+            return Err(ApiError::Unavailable {
+                reason: "NO_RUNNER",
+                message: "no runner is connected that takes work".to_owned(),
+                retry_after: Duration::from_secs(1),
+            });
+        }
+        let offers = |link: &Link| base.is_none_or(|base| link.hello.bases.iter().any(|own| own == base));
+        let fit: Vec<&Arc<Link>> = ready.into_iter().filter(|link| offers(link)).collect();
+        let picked = self.less_loaded(&fit).ok_or_else(|| ApiError::FailedPrecondition {
+            reason: "NO_SUCH_BASE",
+            message: format!("no runner offers the base `{}`", base.unwrap_or_default()),
+        })?;
+        Ok(picked.hello.runner_id.clone())
+    }
+
+    fn less_loaded<'a>(&self, links: &[&'a Arc<Link>]) -> Option<&'a Arc<Link>> {
+        let first = random_below(links.len());
+        let other = (first + 1 + random_below(links.len().saturating_sub(1))) % links.len().max(1);
+        let (first, other) = (links.get(first)?, links.get(other)?);
+        Some(if self.load(other) < self.load(first) { other } else { first })
+    }
+
+    /// Thousandths of its slots.
+    fn load(&self, link: &Link) -> u32 {
+        let taken = self.seats.taken(&link.hello.runner_id);
+        taken.saturating_mul(1000) / link.hello.slots.max(1)
+    }
+}
+
+/// A number below `bound`, or 0. Without randomness it is always 0, which only places unevenly.
+fn random_below(bound: usize) -> usize {
+    let random = getrandom::u64().unwrap_or(0);
+    usize::try_from(random % (bound.max(1) as u64)).unwrap_or(0)
+}

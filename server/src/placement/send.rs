@@ -1,0 +1,131 @@
+//! Sending an offer, and finding out what became of one that was not answered.
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_proto::domain::{
+    CancelledBy, Cause, ExecutionResult, ExecutionState, StartJob, Started, ToRunner,
+};
+use tracing::Instrument as _;
+
+use crate::{
+    decision::Offer,
+    engine::Core,
+    execution::{Advanced, PLACED, finish_with, lost_result},
+    faults::{self, Fault},
+    links::{JobOnLink, Link},
+    model::ExecutionRecord,
+    store::{StoreError, Transition},
+};
+
+/// Time for the edge to write a message out, where a test wants to die just after.
+const LEAVING: Duration = Duration::from_millis(5);
+
+impl Core {
+    /// Sends the offer that the store has. If it does not arrive, the next link finds out.
+    pub(super) async fn send_start(&self, link: &Arc<Link>, record: &ExecutionRecord, offer: Offer) {
+        let span = tracing::info_span!("place", execution_id = %record.id, attempt = record.attempt);
+        (self.parts.trace.adopt)(&span, &record.traceparent);
+        let limits = &self.parts.limits;
+        async {
+            let (grant, binding) = offer.into_parts();
+            let job = StartJob {
+                execution_id: record.id,
+                attempt: record.attempt,
+                epoch: link.hello.epoch,
+                not_after_clock_ms: link.clock_in(limits.start_window),
+                grant,
+                binding,
+                traceparent: (self.parts.trace.current)(),
+            };
+            link.set_sent(record.id);
+            // Not sent means that the link has ended; then the next one tells what the runner has.
+            let _ = link.send(ToRunner::StartJob(Box::new(job)), limits.send_wait).await;
+        }
+        .instrument(span)
+        .await;
+        if faults::is_armed(Fault::AfterStartJobSent) {
+            link.flushed().await;
+            tokio::time::sleep(LEAVING).await;
+            faults::hit(Fault::AfterStartJobSent);
+        }
+        self.end_if_asked_meanwhile(record).await;
+    }
+
+    /// A cancel that came between the offer and its sending could not reach the runner yet.
+    async fn end_if_asked_meanwhile(&self, record: &ExecutionRecord) {
+        if let Ok(Some(now)) = self.store().execution(record.id).await
+            && now.cancel_requested
+            && PLACED.contains(&now.state)
+        {
+            self.send_end(&now).await;
+        }
+    }
+
+    /// Settles an execution that the store has on a runner whose link is up and whose jobs are known,
+    /// but which is not among them.
+    pub(crate) async fn settle_unreported(&self, link: &Arc<Link>, record: &ExecutionRecord) -> Result<(), StoreError> {
+        if record.state == ExecutionState::Running {
+            return self.lose(record, Started::Yes).await;
+        }
+        if record.runner_epoch == Some(link.hello.epoch) {
+            return self.settle_sent(link, record).await;
+        }
+        if !link.journal_is_intact() {
+            return self.lose(record, Started::Unknown).await;
+        }
+        // Never accepted, and that epoch is over: it can be offered anew.
+        self.take_back(record).await
+    }
+
+    /// Of the same life of the runner, not reported: it has not arrived yet, or never will.
+    async fn settle_sent(&self, link: &Arc<Link>, record: &ExecutionRecord) -> Result<(), StoreError> {
+        if !record.cancel_requested
+            && link.job(record.id).is_none()
+            && let Some(offer) = self.offer_again(record).await?
+        {
+            self.send_start(link, record, offer).await;
+            return Ok(());
+        }
+        // It is not to run any more. An offer of before may still be on its way, until its time is over
+        // by the runner's clock.
+        match link.withdraw(record.id, self.parts.limits.start_window) {
+            JobOnLink::Withdrawn { over: true } => self.take_back(record).await,
+            JobOnLink::Withdrawn { over: false } => {
+                self.send_end(record).await;
+                Ok(())
+            }
+            JobOnLink::Sent | JobOnLink::Reported => Ok(()),
+        }
+    }
+
+    /// Back to the queue, which decides again; or its end, where that was asked for.
+    async fn take_back(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
+        let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
+        self.advance(record.id, |now| {
+            let is_same = now.state == ExecutionState::Starting && now.attempt == record.attempt;
+            is_same.then(|| {
+                if now.cancel_requested {
+                    finish_with(ExecutionResult::not_started(Cause::Cancelled(by)))
+                } else {
+                    Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
+                }
+            })
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Says that what ran there is lost, and that nobody has its output just now.
+    pub(crate) async fn lose(&self, record: &ExecutionRecord, started: Started) -> Result<(), StoreError> {
+        let advanced = self
+            .advance(record.id, |now| {
+                let is_same = PLACED.contains(&now.state) && now.attempt == record.attempt;
+                is_same.then(|| finish_with(lost_result(started)))
+            })
+            .await?;
+        if let Advanced::Taken(record) = advanced {
+            self.parts.output.lost(&record).await;
+        }
+        Ok(())
+    }
+}

@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 pub use identity::{Identity, Match, RoleName};
 pub use sections::{
-    ClientCertificates, Durability, Limits, Link, Listen, LogFormat, Outputs, Profiles, Store, Telemetry, Tls,
+    ClientCertificates, Limits, Link, Listen, LogFormat, Outputs, Profiles, Store, Telemetry, Tls,
 };
 
 /// A configuration file is at most so long, in bytes.

@@ -19,6 +19,7 @@ pub mod grpc;
 pub mod limits;
 pub mod links;
 pub mod model;
+pub mod outputs;
 pub mod placement;
 pub mod profiles;
 pub mod session;
@@ -29,6 +30,7 @@ pub mod stream_door;
 pub mod telemetry;
 pub mod tls;
 pub mod validate;
+pub mod wiring;
 
 #[cfg(test)]
 mod testing;

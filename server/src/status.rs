@@ -156,7 +156,9 @@ pub fn link_ended(error: &LinkError) -> Status {
 pub fn push_refused(refusal: &PushRefused) -> Status {
     let (code, reason) = match refusal {
         PushRefused::UnknownTicket => (Code::FailedPrecondition, "TICKET_UNKNOWN"),
-        PushRefused::OtherRunner | PushRefused::OtherExecution => (Code::PermissionDenied, "TICKET_OF_ANOTHER"),
+        PushRefused::OtherRunner | PushRefused::OtherExecution => {
+            (Code::PermissionDenied, "TICKET_OF_ANOTHER")
+        }
     };
     status(code, &refusal.to_string(), info(reason, []))
 }

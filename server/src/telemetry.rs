@@ -6,6 +6,7 @@
 
 pub mod metrics;
 mod propagation;
+pub mod store;
 
 use std::time::Duration;
 
@@ -69,8 +70,7 @@ impl Telemetry {
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
             .build();
         let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(config.sampling)));
-        let mut traces =
-            SdkTracerProvider::builder().with_resource(resource.clone()).with_sampler(sampler);
+        let mut traces = SdkTracerProvider::builder().with_resource(resource.clone()).with_sampler(sampler);
         let mut metrics = SdkMeterProvider::builder().with_resource(resource);
         if let Some(endpoint) = &config.otlp_endpoint {
             let exporter = SpanExporter::builder()

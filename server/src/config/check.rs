@@ -16,7 +16,7 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 /// A command, its environment and everything else of a request fit into so many bytes.
 const MESSAGE_BYTES_MIN: usize = limits::COMMAND_BYTES + limits::ENV_BYTES + 64 * 1024;
 /// A ring holds at least so many of the largest chunks.
-const RING_CHUNKS_MIN: usize = 2;
+const RING_CHUNKS_MIN: usize = 4;
 /// The largest ring, in bytes.
 const RING_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The longest name of a server, as of a runner.

@@ -5,6 +5,8 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use airlock_proto::limits;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
+use crate::store::Durability;
+
 /// Where the server listens, and how it proves who it is.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,17 +73,6 @@ impl Store {
     }
 }
 
-/// What a written step survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Durability {
-    /// The death of the process.
-    #[default]
-    Process,
-    /// The death of the host too; every step waits for the disk.
-    Disk,
-}
-
 /// Where finished output is kept.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,7 +135,7 @@ pub struct Limits {
     pub readers_per_execution: usize,
     /// Readers at once of all executions.
     pub readers: usize,
-    /// Bytes of the ring that the live output of one execution passes through.
+    /// Bytes of each of the two rings that the live output of one execution passes through.
     pub ring_bytes: usize,
     /// From the first sign of shut-down to the end of the process, telemetry excepted.
     #[serde(deserialize_with = "duration")]

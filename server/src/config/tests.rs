@@ -137,3 +137,33 @@ fn missing_files_are_named() {
     let missing = Config::load(&folder.path().join("none.toml")).unwrap_err().to_string();
     assert!(missing.contains("cannot be read"), "{missing}");
 }
+
+const EXAMPLE: &str = include_str!("../../../deploy/server.toml");
+
+#[test]
+fn the_example_is_right() {
+    let config = Config::parse(EXAMPLE, "deploy/server.toml").unwrap();
+    assert_eq!(config.identities.len(), 3);
+}
+
+/// The example shows every field that has a default, with that default.
+#[test]
+fn what_the_example_leaves_out_are_the_defaults() {
+    let is_field = |line: &&str| {
+        let field = line.split(" = ").next().unwrap_or_default();
+        line.contains(" = ") && field.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    let text: String = EXAMPLE
+        .lines()
+        .map(|line| line.strip_prefix("# ").filter(is_field).unwrap_or(line))
+        // These two have no default, or contradict what the example says.
+        .filter(|line| !line.starts_with("directory = \"/etc") && !line.starts_with("otlp_endpoint"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let written = Config::parse(&text, "written out").unwrap();
+    let left_out = Config::parse(EXAMPLE, "left out").unwrap();
+    assert_ne!(text, EXAMPLE);
+    assert_eq!(format!("{written:?}"), format!("{left_out:?}"));
+    let shown = text.lines().filter(is_field).count();
+    assert!(shown > 50, "only {shown} fields are shown");
+}

@@ -66,8 +66,7 @@ metrics! {
 /// Of short times, in seconds.
 const SHORT: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 /// Of times that people or commands take, in seconds.
-const LONG: [f64; 14] =
-    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 30.0, 120.0, 600.0, 1800.0];
+const LONG: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 30.0, 120.0, 600.0, 1800.0];
 
 /// The instruments. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -133,6 +132,12 @@ impl Metrics {
     /// A view gave its first byte of output so long after it was asked for.
     pub fn first_byte(&self, after: Duration) {
         self.first_byte_time.record(after.as_secs_f64(), &[]);
+    }
+
+    /// The store took a step: `ok`, `unavailable` or `error`.
+    pub fn store_step(&self, operation: &'static str, outcome: &'static str, duration: Duration) {
+        let attributes = [KeyValue::new("operation", operation), KeyValue::new("outcome", outcome)];
+        self.store_time.record(duration.as_secs_f64(), &attributes);
     }
 
     /// A request had no principal.

@@ -48,7 +48,8 @@ pub fn traceparent_of(headers: &HeaderMap) -> String {
     }
     let propagator = TraceContextPropagator::new();
     let mut carrier = HashMap::new();
-    propagator.inject_context(&propagator.extract_with_context(&Context::new(), &Headers(headers)), &mut carrier);
+    propagator
+        .inject_context(&propagator.extract_with_context(&Context::new(), &Headers(headers)), &mut carrier);
     carrier.remove(TRACEPARENT).unwrap_or_default()
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 use tonic::{Code, Status, body::Body};
 use tracing::Span;
 

@@ -1,0 +1,92 @@
+//! The store, with every step of it measured. It changes nothing of what the steps do.
+
+use std::{future::Future, sync::Arc, time::Instant};
+
+use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RunnerId, SessionId};
+use tracing::{Instrument as _, Span};
+
+use super::Metrics;
+use crate::{
+    model::{ApprovalRecord, AuditRecord, ExecutionRecord, Micros, RunnerRecord, SessionRecord, StateChange},
+    store::{
+        ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, NewExecution, Page, PageQuery,
+        SessionChange, SessionQuery, Store, StoreError, Transition,
+    },
+};
+
+/// A store whose steps are measured.
+pub struct MeasuredStore {
+    inner: Arc<dyn Store>,
+    metrics: Metrics,
+}
+
+impl MeasuredStore {
+    /// Measures the steps of `inner`.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Store>, metrics: Metrics) -> Self {
+        Self { inner, metrics }
+    }
+
+    async fn step<T>(
+        &self,
+        operation: &'static str,
+        step: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        let began = Instant::now();
+        // The engine's own rounds belong to no trace, and would make one of every look at the store.
+        let span =
+            if Span::current().is_none() { Span::none() } else { tracing::info_span!("store", operation) };
+        let result = step.instrument(span).await;
+        let outcome = match &result {
+            Ok(_) => "ok",
+            Err(StoreError::Unavailable(_)) => "unavailable",
+            Err(_) => "error",
+        };
+        self.metrics.store_step(operation, outcome, began.elapsed());
+        result
+    }
+}
+
+macro_rules! measured {
+    ($(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)+) => {
+        #[async_trait::async_trait]
+        impl Store for MeasuredStore {
+            $(async fn $name(&self $(, $argument: $type)*) -> Result<$result, StoreError> {
+                self.step(stringify!($name), self.inner.$name($($argument),*)).await
+            })+
+
+            async fn close(&self) {
+                self.inner.close().await;
+            }
+        }
+    };
+}
+
+measured! {
+    fn now(&self) -> Micros;
+    fn create_session(&self, session: SessionRecord) -> Created<SessionRecord>;
+    fn session(&self, id: SessionId) -> Option<SessionRecord>;
+    fn sessions(&self, query: &SessionQuery, page: &PageQuery) -> Page<SessionRecord>;
+    fn live_session_count(&self, tenant: &str) -> u64;
+    fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Cas<SessionRecord>;
+    fn idle_sessions(&self, at_most: u32) -> Vec<SessionRecord>;
+    fn create_execution(&self, new: NewExecution) -> Created<ExecutionRecord>;
+    fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Option<ExecutionRecord>;
+    fn execution(&self, id: ExecutionId) -> Option<ExecutionRecord>;
+    fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Page<ExecutionRecord>;
+    fn live_execution_count(&self, tenant: &str) -> u64;
+    fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
+    fn set_output(&self, id: ExecutionId, output: OutputState) -> ();
+    fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;
+    fn state_changes(&self, id: ExecutionId, after_version: u64) -> Vec<StateChange>;
+    fn approval(&self, id: ApprovalId) -> Option<ApprovalRecord>;
+    fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Page<ApprovalRecord>;
+    fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Cas<ApprovalRecord>;
+    fn expired_approvals(&self, at_most: u32) -> Vec<ApprovalRecord>;
+    fn put_runner(&self, runner: &RunnerRecord) -> ();
+    fn runner(&self, id: &RunnerId) -> Option<RunnerRecord>;
+    fn runners(&self, page: &PageQuery) -> Page<RunnerRecord>;
+    fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> ();
+    fn unlink_runner(&self, id: &RunnerId, epoch: Epoch, server_id: &str) -> ();
+    fn audit(&self, after_sequence: i64, at_most: u32) -> Vec<AuditRecord>;
+}

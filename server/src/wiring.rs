@@ -1,0 +1,314 @@
+//! Builds a server from its configuration, part by part, and takes it apart again.
+//!
+//! Everything that runs is owned by [`RunningServer`]; after [`RunningServer::shut_down`] no task,
+//! socket or lock of it is left. It can run inside another program.
+
+mod error;
+mod stop;
+
+use std::{net::SocketAddr, os::unix::fs::DirBuilderExt as _, path::Path, sync::Arc, time::Duration};
+
+use rustls::ServerConfig;
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+use tonic::transport::Server as Transport;
+use tonic_health::{ServingStatus, server::HealthReporter};
+
+pub use error::{ServeError, StartError};
+
+use crate::{
+    authn::Authenticator,
+    changes::Changes,
+    config::Config,
+    engine::{Engine, EngineParts, TraceHooks},
+    grpc::{self, Edge, door::Door},
+    limits::EngineLimits,
+    links::Links,
+    outputs::Outputs,
+    profiles::Profiles,
+    store::{
+        Store,
+        sqlite::{SqliteOptions, SqliteStore},
+    },
+    stream::{StreamLimits, StreamParts, Streams},
+    telemetry::{self, Metrics, Telemetry, store::MeasuredStore},
+    tls::{self, Accept, AcceptLimits},
+};
+
+/// How often an idle connection is asked whether it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+/// How long it has to answer.
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// What a client may send on one stream before it is read, in bytes.
+const STREAM_WINDOW: u32 = 1024 * 1024;
+/// What a client may send on all streams of a connection before it is read, in bytes.
+const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
+/// The largest HTTP/2 frame, in bytes: a chunk of output with what is around it.
+const FRAME_BYTES: u32 = 64 * 1024;
+/// All headers of a request, in bytes.
+const HEADER_BYTES: u32 = 16 * 1024;
+/// Rights of the folder that the store is made in.
+const OWNER_ONLY: u32 = 0o700;
+
+/// What a program that embeds a server brings along.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// Serves on this socket instead of binding `listen.address`.
+    pub listener: Option<TcpListener>,
+    /// Uses this telemetry instead of starting its own; it is shut down with the server.
+    pub telemetry: Option<Telemetry>,
+}
+
+/// Makes servers.
+#[derive(Debug)]
+pub struct Server;
+
+/// A server that serves. Dropping it cuts everything at once; [`RunningServer::shut_down`] does it in
+/// order.
+pub struct RunningServer {
+    local_addr: SocketAddr,
+    health: HealthReporter,
+    streams: Streams,
+    engine: Engine,
+    store: Arc<dyn Store>,
+    telemetry: Telemetry,
+    tasks: TaskTracker,
+    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    accepting: JoinHandle<()>,
+    tokens: Tokens,
+    grace: Duration,
+    _cut_when_dropped: [DropGuard; 2],
+}
+
+/// The steps of a shut-down that others wait for.
+#[derive(Debug, Clone, Default)]
+struct Tokens {
+    /// No new calls; those that wait end.
+    closed: CancellationToken,
+    /// No new connections; those that are open end when their calls have.
+    draining: CancellationToken,
+    /// Connections end now.
+    cut: CancellationToken,
+}
+
+impl Server {
+    /// Starts a server; when this returns, it is ready.
+    ///
+    /// # Errors
+    /// See [`StartError`]. Nothing is left behind then but an empty store.
+    pub async fn start(config: Config) -> Result<RunningServer, StartError> {
+        Self::start_with(config, Options::default()).await
+    }
+
+    /// As [`Server::start`], inside another program.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start_with(config: Config, options: Options) -> Result<RunningServer, StartError> {
+        config.check()?;
+        let telemetry = match options.telemetry {
+            Some(telemetry) => telemetry,
+            None => Telemetry::start(&config.telemetry, &config.server_id)?,
+        };
+        let metrics = telemetry.metrics();
+
+        // What can be wrong with what the operator wrote comes before what takes time.
+        let profiles = load_profiles(&config)?;
+        let tls = config.listen.tls.as_ref().map(tls::server_config).transpose()?;
+        let listener = match options.listener {
+            Some(listener) => listener,
+            None => bind(config.listen.address).await?,
+        };
+        let local_addr = listener.local_addr().map_err(StartError::Address)?;
+
+        let store = open_store(&config, &metrics).await?;
+        let outputs = Arc::new(Outputs::local(&config.outputs.directory).map_err(StartError::Outputs)?);
+        let tokens = Tokens::default();
+        let (engine, streams) = start_engine(&config, profiles, store.clone(), outputs, &metrics).await?;
+
+        let tasks = TaskTracker::new();
+        let edge = Arc::new(Edge {
+            engine: engine.clone(),
+            streams: streams.clone(),
+            metrics: metrics.clone(),
+            tasks: tasks.clone(),
+            stopping: tokens.closed.clone(),
+            message_bytes: config.limits.message_bytes,
+            hello_wait: config.link.heartbeat_timeout,
+        });
+        let (health, health_service) = tonic_health::server::health_reporter();
+        let routes = grpc::routes(&edge, health_service)?;
+        let door = Door {
+            authenticator: Arc::new(Authenticator::new(&config)),
+            metrics: metrics.clone(),
+            closed: tokens.closed.clone(),
+        };
+        let (accepting, connections) = accept(&config, listener, tls, metrics, &tokens);
+        let serving = transport(&config)
+            .layer(door)
+            .add_routes(routes)
+            .serve_with_incoming_shutdown(connections, tokens.draining.clone().cancelled_owned());
+
+        tracing::info!(address = %local_addr, server = %config.server_id, "serving");
+        Ok(RunningServer {
+            local_addr,
+            health,
+            streams,
+            engine,
+            store,
+            telemetry,
+            tasks,
+            serving: tokio::spawn(serving),
+            accepting,
+            _cut_when_dropped: [tokens.draining.clone().drop_guard(), tokens.cut.clone().drop_guard()],
+            tokens,
+            grace: config.limits.shutdown_grace,
+        })
+    }
+}
+
+/// The profiles, and whether everybody's are among them.
+fn load_profiles(config: &Config) -> Result<Arc<Profiles>, StartError> {
+    let profiles = Profiles::load(config.profiles.directory.as_deref())?;
+    let named = config.identities.iter().flat_map(|identity| &identity.profiles);
+    for name in named.chain([&config.profiles.default]) {
+        if profiles.get(name).is_none() {
+            let known = profiles.names().collect::<Vec<_>>().join(", ");
+            return Err(StartError::UnknownProfile { name: name.clone(), known });
+        }
+    }
+    let grace = profiles.longest_grace();
+    if grace > config.link.ending_grace {
+        return Err(StartError::Grace { grace, limit: config.link.ending_grace });
+    }
+    for (profile, warning) in profiles.warnings() {
+        tracing::warn!(profile, "{warning}");
+    }
+    Ok(Arc::new(profiles))
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address).await.map_err(|source| StartError::Bind { address, source })
+}
+
+async fn open_store(config: &Config, metrics: &Metrics) -> Result<Arc<dyn Store>, StartError> {
+    let path = &config.store.path;
+    make_folder_of(path).map_err(|source| StartError::StoreFolder { path: path.clone(), source })?;
+    let options = SqliteOptions { durability: config.store.durability, ..SqliteOptions::default() };
+    let store = SqliteStore::open(path, options).await.map_err(StartError::Store)?;
+    Ok(Arc::new(MeasuredStore::new(store, metrics.clone())))
+}
+
+fn make_folder_of(path: &Path) -> std::io::Result<()> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => {
+            std::fs::DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(folder)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The engine and the streams, each of which has the other's door.
+async fn start_engine(
+    config: &Config,
+    profiles: Arc<Profiles>,
+    store: Arc<dyn Store>,
+    outputs: Arc<Outputs>,
+    metrics: &Metrics,
+) -> Result<(Engine, Streams), StartError> {
+    let limits = engine_limits(config);
+    limits.check(config.link.ending_grace)?;
+    let stream_limits = stream_limits(config);
+    stream_limits.check()?;
+    let links = Links::new(config.server_id.clone(), limits.clone());
+    let changes = Changes::default();
+    let observer = Arc::new(metrics.clone());
+    let streams = Streams::new(StreamParts {
+        store: store.clone(),
+        outputs,
+        door: Arc::new(links.clone()),
+        changes: changes.clone(),
+        limits: stream_limits,
+        observer: observer.clone(),
+        cancel: CancellationToken::new(),
+    });
+    let engine = Engine::start_up(EngineParts {
+        store,
+        profiles,
+        links,
+        output: Arc::new(streams.clone()),
+        changes,
+        server_id: config.server_id.clone(),
+        limits,
+        encode_decision: grpc::decision::encode,
+        trace: TraceHooks { adopt: telemetry::adopt, current: telemetry::current_traceparent },
+        observer,
+    })
+    .await?;
+    streams.resume_storing().await.map_err(StartError::Resume)?;
+    Ok((engine, streams))
+}
+
+fn engine_limits(config: &Config) -> EngineLimits {
+    let (limits, link) = (&config.limits, &config.link);
+    EngineLimits {
+        sessions_per_tenant: limits.sessions_per_tenant,
+        executions_per_tenant: limits.executions_per_tenant,
+        executions_per_session: limits.executions_per_session,
+        queue: limits.queue,
+        runners: limits.runners,
+        queue_wait: limits.queue_wait,
+        approval_valid: limits.approval_valid,
+        heartbeat_interval: link.heartbeat_interval,
+        heartbeat_timeout: link.heartbeat_timeout,
+        link_grace: link.link_grace,
+        lost_after: link.lost_after,
+        start_window: link.start_window,
+        open_wait: limits.open_wait,
+        ..EngineLimits::default()
+    }
+}
+
+fn stream_limits(config: &Config) -> StreamLimits {
+    let ring_bytes = config.limits.ring_bytes;
+    StreamLimits {
+        readers_per_execution: config.limits.readers_per_execution,
+        readers: config.limits.readers,
+        ring_bytes,
+        ahead_bytes: ring_bytes as u64 / 2,
+        ..StreamLimits::default()
+    }
+}
+
+/// The task that takes connections, and the connections.
+fn accept(
+    config: &Config,
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    metrics: Metrics,
+    tokens: &Tokens,
+) -> (JoinHandle<()>, ReceiverStream<std::io::Result<tls::Connection>>) {
+    let limits = AcceptLimits {
+        connections: config.limits.connections,
+        handshake_timeout: config.limits.handshake_timeout,
+    };
+    let (ready, connections) = Accept::channel();
+    let accept = Accept::new(listener, tls, limits, metrics, tokens.cut.clone());
+    let accepting = tokio::spawn(accept.run(ready, tokens.draining.clone()));
+    (accepting, ReceiverStream::new(connections))
+}
+
+fn transport(config: &Config) -> Transport {
+    Transport::builder()
+        .http2_keepalive_interval(Some(KEEP_ALIVE))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(config.limits.streams_per_connection)
+        .max_frame_size(FRAME_BYTES)
+        .http2_max_header_list_size(HEADER_BYTES)
+}

@@ -166,7 +166,7 @@ async fn a_row_that_cannot_be_read_is_corrupt_and_named_by_column_only() {
 #[tokio::test]
 async fn a_busy_store_is_unavailable_after_a_while() {
     let folder = tempfile::tempdir().unwrap();
-    let options = SqliteOptions { acquire_timeout: Duration::from_millis(20), ..SqliteOptions::default() };
+    let options = SqliteOptions { acquire_timeout: Duration::from_millis(700), ..SqliteOptions::default() };
     let store = SqliteStore::open(&folder.path().join("airlock.db"), options).await.unwrap();
     let held = store.begin().await.unwrap();
     let error = store.renew_leases("server", 1).await.unwrap_err();

@@ -4,10 +4,7 @@
 //! Nothing here waits or does I/O: one short lock, and two bells. No reader can make another wait: each
 //! takes what is there, or asks and comes back when the bell rings.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use airlock_proto::domain::{ExecutionId, OutputStream, PushFromRunner, PushToRunner, RunnerId};
 use tokio::{
@@ -18,37 +15,15 @@ use tokio::{
 use super::{
     feed::Feed,
     limits::StreamLimits,
-    reads::{Accepted, Reads, Target, Violation},
+    reads::{Reads, Violation},
     registry::Registered,
-    ring::{Find, Piece},
-    track::{Claim, Phase, Place, Track},
+    track::{Claim, Phase, Place},
 };
 
-/// What became of the way to the runner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    /// There is an output stream, or there can be one.
-    Usable,
-    /// The runner holds nothing for this execution.
-    Missing,
-    /// The output is in the storage, or was given up; the store says which.
-    Retired,
-}
+mod state;
 
-/// What a reader gets when it asks.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// The next piece; the reader's place is already after it.
-    Piece(Piece),
-    /// Nothing yet: ask again when the bell has rung, or at the next poll.
-    Wait,
-    /// The reader is at the end of the stream.
-    End,
-    /// The reader is past the end of the stream, which is here.
-    PastEnd(u64),
-    /// Nothing to be had here: look into the store.
-    Elsewhere(Way),
-}
+use state::State;
+pub(super) use state::{Step, Way};
 
 /// The live output of one execution.
 #[derive(Debug)]
@@ -66,50 +41,15 @@ pub(super) struct Hub {
     claims_at_once: usize,
 }
 
-#[derive(Debug)]
-struct State {
-    stdout: Track,
-    stderr: Track,
-    claims: HashMap<u64, Claim>,
-    /// Claims that wait for a read of their own, in the order in which they came.
-    queue: VecDeque<u64>,
-    latest_claim: u64,
-    reads: Reads,
-    cancels: Vec<PushToRunner>,
-    fault: Option<Violation>,
-    way: Way,
-    runner: Option<RunnerId>,
-    readers: usize,
-    failures: u64,
-    ended: Option<Instant>,
-    driven: bool,
-}
-
 impl Hub {
     pub(super) fn new(id: ExecutionId, limits: &StreamLimits, registered: Registered) -> Self {
-        let state = State {
-            stdout: Track::new(limits.ring_bytes),
-            stderr: Track::new(limits.ring_bytes),
-            claims: HashMap::new(),
-            queue: VecDeque::new(),
-            latest_claim: 0,
-            reads: Reads::default(),
-            cancels: Vec::new(),
-            fault: None,
-            way: Way::Usable,
-            runner: None,
-            readers: 0,
-            failures: 0,
-            ended: None,
-            driven: false,
-        };
         Self {
             id,
             _registered: registered,
             feed: Feed::default(),
             wake: Notify::new(),
             bell: watch::Sender::new(()),
-            state: Mutex::new(state),
+            state: Mutex::new(State::new(limits.ring_bytes)),
             ahead_bytes: limits.ahead_bytes,
             catch_up_bytes: limits.catch_up_bytes,
             // Both rings may follow at the same time.
@@ -310,169 +250,5 @@ impl Hub {
         let state = self.lock();
         let claims: usize = state.claims.values().map(Claim::cost).sum();
         state.stdout.ring.cost() + state.stderr.ring.cost() + claims
-    }
-}
-
-impl State {
-    fn track(&mut self, stream: OutputStream) -> &mut Track {
-        match stream {
-            OutputStream::Stdout => &mut self.stdout,
-            OutputStream::Stderr => &mut self.stderr,
-        }
-    }
-
-    fn step(&mut self, place: &mut Place, now: Instant) -> Step {
-        if let Some(step) = self.step_of_claim(place, now) {
-            return step;
-        }
-        let way = self.way;
-        let track = self.track(place.stream);
-        match track.length {
-            Some(length) if place.offset == length => return Step::End,
-            Some(length) if place.offset > length => return Step::PastEnd(length),
-            _ => {}
-        }
-        track.place_ring(place.offset);
-        match track.ring.find(place.offset) {
-            Find::Held(piece) => {
-                track.want(piece.end());
-                Step::Piece(piece)
-            }
-            _ if way != Way::Usable => Step::Elsewhere(way),
-            Find::Head => {
-                track.want(place.offset);
-                Step::Wait
-            }
-            Find::Ahead if place.offset <= track.known_end => {
-                self.move_ring(place.stream, place.offset);
-                Step::Wait
-            }
-            Find::Ahead | Find::Behind if place.rests(now) => Step::Wait,
-            Find::Ahead => self.claim(place, true),
-            Find::Behind => self.claim(place, false),
-        }
-    }
-
-    /// What the reader's own read gave, while it has one.
-    fn step_of_claim(&mut self, place: &mut Place, now: Instant) -> Option<Step> {
-        let claim = self.claims.get_mut(&place.claim?)?;
-        if let Some(piece) = claim.pieces.pop_front() {
-            return Some(Step::Piece(piece));
-        }
-        let Phase::Over { empty } = claim.phase else { return Some(Step::Wait) };
-        let probe = claim.probe;
-        if let Some(id) = place.claim.take() {
-            self.claims.remove(&id);
-        }
-        if empty {
-            self.found_nothing(place, probe, now);
-        }
-        None
-    }
-
-    /// The runner has nothing at the place yet, nor is it the end.
-    fn found_nothing(&mut self, place: &mut Place, probe: bool, now: Instant) {
-        place.rest(now);
-        let track = self.track(place.stream);
-        if track.ring.tail() <= place.offset {
-            return;
-        }
-        if track.ring.is_empty() {
-            // Somebody placed the ring further on than the command has written: a cursor that was
-            // made up, or one from before the runner's host lost the latest bytes.
-            place.rest_over();
-            self.move_ring(place.stream, place.offset);
-        } else if !probe {
-            self.fault = Some(Violation::WentBack);
-        }
-    }
-
-    /// Begins the ring anew at `offset`.
-    fn move_ring(&mut self, stream: OutputStream, offset: u64) {
-        let track = self.track(stream);
-        track.ring.reset(offset);
-        track.wanted = Some(offset);
-        if let Some(read_id) = track.follow.take() {
-            let cancel = self.reads.cancel(read_id);
-            self.cancels.extend(cancel);
-        }
-    }
-
-    fn claim(&mut self, place: &mut Place, probe: bool) -> Step {
-        self.latest_claim += 1;
-        self.claims.insert(self.latest_claim, Claim::new(place, probe));
-        self.queue.push_back(self.latest_claim);
-        place.claim = Some(self.latest_claim);
-        Step::Wait
-    }
-
-    fn has_demand(&self, ahead: u64) -> bool {
-        let wanted = !self.queue.is_empty() || self.stdout.lacks(ahead) || self.stderr.lacks(ahead);
-        self.readers > 0 && self.way != Way::Retired && (wanted || self.fault.is_some())
-    }
-
-    fn follow(&mut self, stream: OutputStream, ahead: u64, now: Instant) -> Option<PushToRunner> {
-        let track = self.track(stream);
-        if !track.lacks(ahead) {
-            return None;
-        }
-        let head = track.ring.head();
-        let credit = track.wanted?.max(head).saturating_add(ahead) - head;
-        let (read_id, message) = self.reads.begin(Target::Ring, stream, head, credit.min(ahead), now);
-        self.track(stream).follow = Some(read_id);
-        Some(message)
-    }
-
-    fn serve(&mut self, id: u64, credit: u64, now: Instant) -> Option<PushToRunner> {
-        let claim = self.claims.get_mut(&id)?;
-        claim.phase = Phase::UnderWay;
-        let (_, message) = self.reads.begin(Target::Claim(id), claim.stream, claim.offset, credit, now);
-        Some(message)
-    }
-
-    fn apply(&mut self, accepted: Accepted) -> Result<(), Violation> {
-        match accepted {
-            Accepted::Late => Ok(()),
-            Accepted::Piece { target, stream, piece } => {
-                self.track(stream).reach(piece.end())?;
-                match target {
-                    Target::Ring => self.track(stream).ring.push(piece),
-                    // A reader that has gone wants it no more.
-                    Target::Claim(id) => {
-                        if let Some(claim) = self.claims.get_mut(&id) {
-                            claim.pieces.push_back(piece);
-                        }
-                    }
-                }
-                Ok(())
-            }
-            Accepted::Done { target, stream, start, reached, end } => {
-                match target {
-                    Target::Ring => self.track(stream).follow = None,
-                    Target::Claim(id) => {
-                        if let Some(claim) = self.claims.get_mut(&id) {
-                            claim.phase = Phase::Over { empty: reached <= start && !end };
-                        }
-                    }
-                }
-                if end { self.track(stream).end_at(reached) } else { Ok(()) }
-            }
-        }
-    }
-
-    /// Sends those who wait for a read of their own back to ask again.
-    fn give_up_queue(&mut self) {
-        for id in std::mem::take(&mut self.queue) {
-            if let Some(claim) = self.claims.get_mut(&id) {
-                claim.phase = Phase::Over { empty: false };
-            }
-        }
-    }
-
-    fn let_go(&mut self) {
-        self.stdout.let_go();
-        self.stderr.let_go();
-        self.claims = HashMap::new();
-        self.queue = VecDeque::new();
     }
 }

@@ -132,14 +132,12 @@ impl Inner {
 
     /// Takes up every finished execution whose output is not in the storage.
     pub(super) async fn resume_storing(self: &Arc<Self>) -> Result<(), ApiError> {
-        let query = ExecutionQuery { states: vec![ExecutionState::Finished], ..ExecutionQuery::default() };
+        let query = ExecutionQuery { unstored: true, ..ExecutionQuery::default() };
         let mut page = PageQuery { size: PAGE, token: None };
         loop {
             let found = self.store.executions(&query, &page).await?;
             for record in found.items {
-                if matches!(record.output, OutputState::Live | OutputState::Storing) {
-                    self.keep(record.id);
-                }
+                self.keep(record.id);
             }
             page.token = match found.next {
                 Some(token) => Some(token),

@@ -1,10 +1,11 @@
 //! What a reader of an execution can rely on, against a runner, a store and a storage in memory. Time is
-//! virtual: it moves when nothing else does.
+//! virtual (it moves when nothing else does), but for [`real`].
 
 mod cuts;
 mod ends;
 mod misbehaving;
 mod readers;
+mod real;
 mod runner;
 mod shelf;
 mod store;

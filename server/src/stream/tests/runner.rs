@@ -137,6 +137,7 @@ impl MemoryRunner {
         let Ok(from_server) = streams.accept_push(&hello, ReceiverStream::new(incoming)) else { return };
         drop(streams);
         tokio::select! {
+            biased;
             () = cut.cancelled() => {}
             () = self.serve(execution_id, from_server, to_server, trick) => {}
         }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     api::{ApiError, AttachFrom, Event, EventKind},
     changes::Changes,
-    stream::{EventStream, StreamLimits, StreamParts, Streams, Unobserved},
+    stream::{EventStream, OutputShelf, StreamLimits, StreamParts, Streams, Unobserved},
     stream_door::OutputKeeper,
     testing,
 };
@@ -32,7 +32,7 @@ const FOREVER: Duration = Duration::from_secs(3600);
 /// Everything there is.
 pub(super) struct World {
     pub(super) store: Arc<MemoryStore>,
-    pub(super) shelf: Arc<MemoryShelf>,
+    pub(super) shelf: Arc<dyn OutputShelf>,
     pub(super) runner: MemoryRunner,
     pub(super) changes: Changes,
     pub(super) limits: StreamLimits,
@@ -45,9 +45,12 @@ impl World {
     }
 
     pub(super) fn with(limits: StreamLimits) -> Self {
+        Self::over(Arc::new(MemoryShelf::default()), limits)
+    }
+
+    pub(super) fn over(shelf: Arc<dyn OutputShelf>, limits: StreamLimits) -> Self {
         assert_eq!(limits.check(), Ok(()));
         let store = Arc::new(MemoryStore::default());
-        let shelf = Arc::new(MemoryShelf::default());
         let (runner, changes) = (MemoryRunner::default(), Changes::default());
         let streams = streams(&store, &shelf, &runner, &changes, &limits);
         Self { store, shelf, runner, changes, limits, streams }
@@ -130,14 +133,14 @@ impl World {
 
 fn streams(
     store: &Arc<MemoryStore>,
-    shelf: &Arc<MemoryShelf>,
+    shelf: &Arc<dyn OutputShelf>,
     runner: &MemoryRunner,
     changes: &Changes,
     limits: &StreamLimits,
 ) -> Streams {
     let streams = Streams::new(StreamParts {
         store: Arc::clone(store) as _,
-        outputs: Arc::clone(shelf) as _,
+        outputs: Arc::clone(shelf),
         door: Arc::new(runner.clone()),
         changes: changes.clone(),
         limits: limits.clone(),

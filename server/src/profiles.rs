@@ -79,7 +79,23 @@ impl Profiles {
     /// # Errors
     /// The first thing that is wrong, with file, line and cure.
     pub fn load(folder: Option<&Path>) -> Result<Self, ProfilesError> {
-        let mut profiles = Self::builtin();
+        Self::load_over(Self::builtin(), folder)
+    }
+
+    /// As [`Profiles::load`], where the built-in profiles let people approve what they asked for
+    /// themselves.
+    ///
+    /// # Errors
+    /// As [`Profiles::load`].
+    pub fn load_with_self_approval(folder: Option<&Path>) -> Result<Self, ProfilesError> {
+        let mut builtin = Self::builtin();
+        for profile in builtin.by_name.values_mut() {
+            Arc::make_mut(profile).self_approval = true;
+        }
+        Self::load_over(builtin, folder)
+    }
+
+    fn load_over(mut profiles: Self, folder: Option<&Path>) -> Result<Self, ProfilesError> {
         if let Some(folder) = folder {
             let files = read_folder(folder)?;
             profiles.by_name.extend(parse::resolve_all(&files, &profiles.by_name)?);

@@ -173,7 +173,11 @@ impl Server {
 
 /// The profiles, and whether everybody's are among them.
 fn load_profiles(config: &Config) -> Result<Arc<Profiles>, StartError> {
-    let profiles = Profiles::load(config.profiles.directory.as_deref())?;
+    let folder = config.profiles.directory.as_deref();
+    let profiles = match config.profiles.self_approval {
+        true => Profiles::load_with_self_approval(folder)?,
+        false => Profiles::load(folder)?,
+    };
     let named = config.identities.iter().flat_map(|identity| &identity.profiles);
     for name in named.chain([&config.profiles.default]) {
         if profiles.get(name).is_none() {

@@ -89,11 +89,14 @@ pub struct Profiles {
     pub directory: Option<PathBuf>,
     /// Of identities that name none.
     pub default: String,
+    /// Whether the built-in profiles, and those that extend them and say nothing of it, let people
+    /// approve what they asked for themselves. For a machine with one user.
+    pub self_approval: bool,
 }
 
 impl Default for Profiles {
     fn default() -> Self {
-        Self { directory: None, default: "strict".to_owned() }
+        Self { directory: None, default: "strict".to_owned(), self_approval: false }
     }
 }
 

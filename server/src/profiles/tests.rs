@@ -27,6 +27,17 @@ fn the_built_in_ones_are_there_without_a_folder() {
 }
 
 #[test]
+fn self_approval_of_the_built_in_ones_is_inherited_and_can_be_taken_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    write("a.toml", "name = \"a\"\nextends = \"strict\"\n");
+    write("b.toml", "name = \"b\"\nextends = \"strict\"\n[approvals]\nself_approval = false\n");
+    let profiles = Profiles::load_with_self_approval(Some(folder.path())).expect("profiles");
+    let allowed = |name: &str| profiles.get(name).expect(name).self_approval;
+    assert!(allowed("strict") && allowed("demo") && allowed("a") && !allowed("b"));
+}
+
+#[test]
 fn a_profile_inherits_policy_and_sandbox_along_the_whole_chain() {
     let profiles = load(&[
         (

@@ -1,0 +1,19 @@
+//! The edge of a real server, over TLS on loopback: who gets in, what is refused and how, and that the
+//! service runs on.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+#[path = "edge/auth.rs"]
+mod auth;
+#[path = "edge/link.rs"]
+mod link;
+#[path = "edge/malformed.rs"]
+mod malformed;
+#[path = "edge/open.rs"]
+mod open;
+#[path = "edge/raw.rs"]
+mod raw;
+#[path = "edge/stop.rs"]
+mod stop;
+#[path = "edge/world.rs"]
+mod world;

@@ -1,0 +1,137 @@
+//! A server with certificates of its own, and clients of every kind.
+
+use std::{fs, path::Path, time::Duration};
+
+use airlock_server::{
+    config::Config,
+    wiring::{RunningServer, Server},
+};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+
+/// Tokens and the roles of their identities; each identity is named as its token.
+pub(crate) const TOKENS: [(&str, &str, &str); 5] = [
+    ("executor", "one", "\"executor\""),
+    ("approver", "one", "\"approver\""),
+    ("auditor", "one", "\"auditor\""),
+    ("admin", "one", "\"admin\""),
+    ("stranger", "two", "\"executor\", \"approver\", \"auditor\", \"admin\""),
+];
+
+type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+/// A server, and who signs its clients' certificates.
+pub(crate) struct World {
+    pub(crate) server: RunningServer,
+    pub(crate) config: Config,
+    server_ca: Issuer,
+    client_ca: Issuer,
+    _folder: TempDir,
+}
+
+fn authority(name: &str) -> Issuer {
+    let mut params = CertificateParams::new(vec![]).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// Certificate and key in PEM.
+fn leaf(issuer: &Issuer, dns: &str, usage: ExtendedKeyUsagePurpose) -> (String, String) {
+    let mut params = CertificateParams::new(vec![]).unwrap();
+    params.subject_alt_names = vec![SanType::DnsName(dns.try_into().unwrap())];
+    params.extended_key_usages = vec![usage];
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, issuer).unwrap();
+    (certificate.pem(), key.serialize_pem())
+}
+
+fn config(folder: &Path, more: &str) -> String {
+    let place = |name: &str| folder.join(name).display().to_string();
+    let mut text = format!(
+        "server_id = \"s\"\n[listen]\naddress = \"127.0.0.1:0\"\n[listen.tls]\ncertificate = \"{}\"\n\
+         key = \"{}\"\nclient_ca = \"{}\"\n[store]\npath = \"{}\"\n[outputs]\ndirectory = \"{}\"\n",
+        place("server.pem"),
+        place("server.key"),
+        place("clients.pem"),
+        place("state/airlock.db"),
+        place("outputs"),
+    );
+    for (token, tenant, roles) in TOKENS {
+        let hash = hex::encode(Sha256::digest(token));
+        text += &format!(
+            "[[identity]]\nname = \"{token}\"\ntenant = \"{tenant}\"\nroles = [{roles}]\n\
+             match = {{ token_sha256 = \"{hash}\" }}\n"
+        );
+    }
+    for (name, role, extra) in [
+        ("runner-1", "runner", ""),
+        ("runners", "runner", "runner_ids = [\"a\", \"b\"]\n"),
+        ("lead", "approver", ""),
+    ] {
+        text += &format!(
+            "[[identity]]\nname = \"{name}\"\ntenant = \"one\"\nroles = [\"{role}\"]\n\
+             match = {{ dns = \"{name}.test\" }}\n{extra}"
+        );
+    }
+    text + more
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with("").await
+    }
+
+    /// With more sections of configuration.
+    pub(crate) async fn with(more: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (server_ca, client_ca) = (authority("servers"), authority("clients"));
+        let (certificate, key) = leaf(&server_ca, "localhost", ExtendedKeyUsagePurpose::ServerAuth);
+        fs::write(folder.path().join("server.pem"), certificate).unwrap();
+        fs::write(folder.path().join("server.key"), key).unwrap();
+        fs::write(folder.path().join("clients.pem"), client_ca.pem()).unwrap();
+        let config = Config::parse(&config(folder.path(), more), "test").unwrap();
+        let server = Server::start(config.clone()).await.unwrap();
+        Self { server, config, server_ca, client_ca, _folder: folder }
+    }
+
+    fn tls(&self) -> ClientTlsConfig {
+        ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(self.server_ca.pem()))
+            .domain_name("localhost")
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::from_shared(format!("https://{}", self.server.local_addr()))
+            .unwrap()
+            .timeout(Duration::from_secs(30))
+            .connect_timeout(Duration::from_secs(5))
+    }
+
+    /// Without a certificate.
+    pub(crate) fn plain(&self) -> Channel {
+        self.endpoint().tls_config(self.tls()).unwrap().connect_lazy()
+    }
+
+    /// With the certificate of this identity.
+    pub(crate) fn certified(&self, name: &str) -> Channel {
+        self.with_certificate_of(&self.client_ca, name)
+    }
+
+    /// With a certificate for this name by somebody whom the server does not know.
+    pub(crate) fn forged(&self, name: &str) -> Channel {
+        self.with_certificate_of(&authority("clients"), name)
+    }
+
+    fn with_certificate_of(&self, issuer: &Issuer, name: &str) -> Channel {
+        let (certificate, key) = leaf(issuer, &format!("{name}.test"), ExtendedKeyUsagePurpose::ClientAuth);
+        let tls = self.tls().identity(Identity::from_pem(certificate, key));
+        self.endpoint().tls_config(tls).unwrap().connect_lazy()
+    }
+}

@@ -7,7 +7,7 @@ use std::{
 };
 
 use sqlx::{
-    SqlitePool,
+    Connection as _, SqliteConnection, SqlitePool,
     migrate::{MigrateError, Migrator},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
@@ -49,7 +49,20 @@ pub(super) async fn writer(path: &Path, options: SqliteOptions) -> Result<Sqlite
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(synchronous)
         .pragma("journal_size_limit", LOG_BYTES);
-    Ok(pool(options).max_connections(1).connect_with(connect).await?)
+    let pool =
+        pool(options).max_connections(1).before_acquire(|connection, _| Box::pin(is_clean(connection)));
+    Ok(pool.connect_with(connect).await?)
+}
+
+/// Whether a connection can begin a transaction. After a full disk SQLite rolls back by itself, the
+/// driver's own roll-back fails, and the connection counts as within a transaction for ever; another
+/// takes its place.
+async fn is_clean(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    if connection.is_in_transaction() {
+        // The roll-back of a dropped transaction may just not have been its turn yet.
+        connection.ping().await?;
+    }
+    Ok(!connection.is_in_transaction())
 }
 
 pub(super) fn readers(path: &Path, options: SqliteOptions) -> SqlitePool {

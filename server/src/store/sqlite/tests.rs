@@ -147,6 +147,47 @@ async fn what_is_no_store_is_said_to_be_none() {
 }
 
 #[tokio::test]
+async fn damaged_pages_are_corrupt_and_not_empty() {
+    let Fresh { store, folder } = fresh().await;
+    let path = folder.path().join("airlock.db");
+    let session = opened(&*store, TENANT).await;
+    let record = create(&*store, new(execution(&session))).await;
+    store.close().await;
+    drop(store);
+    let mut file = std::fs::read(&path).unwrap();
+    let schema_page = 4096;
+    file.iter_mut().skip(schema_page).for_each(|byte| *byte = 0xa5);
+    std::fs::write(&path, file).unwrap();
+    let error = match open(&path).await {
+        Err(error) => error,
+        Ok(store) => store.execution(record.id).await.unwrap_err(),
+    };
+    assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_full_disk_is_unavailable_and_loses_nothing() {
+    let fresh = fresh().await;
+    let session = opened(fresh.store(), TENANT).await;
+    let large = || {
+        let mut record = execution(&session);
+        record.spec.command = vec![b'x'; 100_000];
+        new(record)
+    };
+    let before = create(fresh.store(), large()).await;
+    let limit = async |sql| {
+        sqlx::raw_sql(sql).execute(&fresh.store.write).await.unwrap();
+    };
+    limit("PRAGMA max_page_count = 1").await;
+    let error = fresh.store().create_execution(large()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+    assert_eq!(fresh.store().execution(before.id).await.unwrap(), Some(before));
+    assert_eq!(fresh.store().audit(0, 10).await.unwrap().len(), 1);
+    limit("PRAGMA max_page_count = 1000000").await;
+    create(fresh.store(), large()).await;
+}
+
+#[tokio::test]
 async fn a_row_that_cannot_be_read_is_corrupt_and_named_by_column_only() {
     let fresh = fresh().await;
     let secret = session(TENANT);

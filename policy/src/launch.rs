@@ -108,7 +108,11 @@ fn command(launcher: &Launcher, operands: &[Word]) -> Launches {
         let Some(name) = crate::parse::assignment_name(text).filter(|_| launcher.assignments) else {
             break;
         };
-        assignments.push(Assign { name: name.to_vec(), values: vec![word.clone()], span: word.span });
+        assignments.push(Assign {
+            name: name.to_vec(),
+            values: vec![value_of(word, name.len() + 1)],
+            span: word.span,
+        });
         rest = tail;
     }
     match rest {
@@ -120,6 +124,12 @@ fn command(launcher: &Launcher, operands: &[Word]) -> Launches {
         _ => {}
     }
     one(Launch::Command { words: rest.to_vec(), assignments })
+}
+
+/// The part of `NAME=value` behind the sign.
+fn value_of(word: &Word, from: usize) -> Word {
+    let behind = |text: &Vec<u8>| text.get(from..).unwrap_or_default().to_vec();
+    Word { text: word.text.as_ref().map(behind), lead: behind(&word.lead), ..word.clone() }
 }
 
 /// `eval a b`, `watch a b`: the words joined are parsed again.

@@ -7,6 +7,8 @@ pub const MAX_COMMAND_BYTES: usize = 128 * 1024;
 pub const MAX_PARSED_BYTES: usize = 10_000;
 /// Most heredocs in a command that is parsed.
 pub const MAX_HEREDOCS: usize = 16;
+/// Longest delimiter of a heredoc in bytes; the grammar keeps all of them in 1 KiB.
+pub const MAX_DELIMITER_BYTES: usize = 40;
 /// Most `$[` in a command that is parsed.
 pub const MAX_OLD_ARITHMETIC: usize = 8;
 /// Deepest nesting of brackets, quotes and substitutions that is parsed.

@@ -49,8 +49,13 @@ pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -
     builder.script(tree.root_node())
 }
 
+/// The grammar's tree of the text with every byte beyond ASCII masked. The grammar's
+/// scanner gives code points to C functions that take bytes, and some of them crash
+/// it. To bash such bytes are ordinary ones; words are read from the real text.
 fn grammar_tree(text: &[u8]) -> Option<tree_sitter::Tree> {
+    const MASK: u8 = b'%';
+    let masked: Vec<u8> = text.iter().map(|byte| if byte.is_ascii() { *byte } else { MASK }).collect();
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    parser.parse(text, None)
+    parser.parse(&masked, None)
 }

@@ -1,9 +1,7 @@
 //! A denied program stays denied however it is hidden; its benign twin is not denied.
 
-mod support;
-
+use crate::support::with_rules;
 use airlock_policy::{Mode, Profile, Request, Rules, Verdict, decide};
-use support::with_rules;
 
 /// `@` stands for the program.
 const WAYS: &[&str] = &[

@@ -1,11 +1,9 @@
 //! The steps of the pipeline, each by what it answers.
 
-mod support;
-
+use crate::support::{code, in_mode, strict, with_rules};
 use airlock_policy::{
     Answer, Binding, Mode, PermitError, Profile, Request, Requirement, Shell, Unsandboxed, Verdict, decide,
 };
-use support::{code, in_mode, strict, with_rules};
 
 #[test]
 fn what_is_proven_read_only_runs_on_a_read_only_mount() {

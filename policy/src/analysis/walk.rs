@@ -173,6 +173,12 @@ impl Walker<'_> {
             reads: launched.reads,
             ..Found::default()
         });
+        let targets = redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+        for word in words.iter().chain(targets).filter(|word| reaches_process(word)) {
+            if self.out.problems.len() < limits::MAX_REASONS {
+                self.out.problems.push(Problem { code: "proc_environ_access", span: word.span });
+            }
+        }
         for word in loose.iter().chain(words) {
             self.hazards_of_loose(index, word, words.is_empty());
             self.substitutions(&word.substitutions);
@@ -183,6 +189,9 @@ impl Walker<'_> {
             if !loose.iter().any(|seen| seen.span == word.span) {
                 self.substitutions(&word.substitutions);
             }
+        }
+        if launched.opaque {
+            self.fail("launcher_not_understood", span);
         }
         for launch in launched.launches {
             self.launched(index, launch);
@@ -340,4 +349,15 @@ fn reads_arguments(statement: &Statement) -> bool {
         Statement::Nested(nested) => nested.body.iter().any(reads_arguments),
         Statement::Function { .. } => false,
     }
+}
+
+/// Whether the word leads to a process's environment, memory or view of the root.
+fn reaches_process(word: &Word) -> bool {
+    let text = String::from_utf8_lossy(&word.lead);
+    let Some((_, below)) = text.split_once("/proc") else {
+        return false;
+    };
+    let telling = ["environ", "root", "cwd", "mem", "task", "fd"];
+    let unfinished = word.text.is_none() && !word.glob;
+    below.starts_with('/') && (unfinished || below.split('/').any(|part| telling.contains(&part)))
 }

@@ -115,11 +115,11 @@ impl Builder<'_> {
         let (name, quoted, _) = delimiter(self.slice(start));
         let from = self.line_after(start.end_byte());
         let rest = self.text_from(from);
-        let Some((length, _)) = find_end(rest, &name, strip_tabs) else {
+        let Some((length, line)) = find_end(rest, &name, strip_tabs) else {
             self.incomplete(body);
             return Word::unknown(true, self.span_of(body));
         };
-        let agrees = body.start_byte() >= from && body.end_byte() <= from + length;
+        let agrees = body.start_byte() >= from && body.end_byte() <= from + length + line;
         let parent_end = body.parent().map_or(0, |parent| parent.end_byte());
         if !agrees || parent_end < from + length {
             self.incomplete(body);

@@ -49,6 +49,8 @@ pub(super) fn scan(text: &[u8]) -> Scan {
         return Scan { refusal: Some("too_long_to_parse"), ..Scan::default() };
     }
     let mut scanner = Scanner { text, word_start: true, ..Scanner::default() };
+    scanner.first_byte();
+    scanner.control_characters();
     while scanner.at < text.len() && scanner.scan.refusal.is_none() {
         scanner.step();
     }
@@ -56,6 +58,21 @@ pub(super) fn scan(text: &[u8]) -> Scan {
 }
 
 impl Scanner<'_> {
+    /// A text that begins like the rest of another.
+    fn first_byte(&mut self) {
+        let first = self.text.iter().find(|byte| !matches!(byte, b' ' | b'\n'));
+        if matches!(first, Some(b'\t' | b'-' | b';' | b'|' | b'&' | b')')) {
+            self.scan.problems.push(("incomplete_command", 0));
+        }
+    }
+
+    fn control_characters(&mut self) {
+        let harmless = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r') || !byte.is_ascii_control();
+        if let Some(at) = self.text.iter().position(|byte| !harmless(*byte)) {
+            self.scan.problems.push(("control_characters", at));
+        }
+    }
+
     fn peek(&self, ahead: usize) -> u8 {
         self.text.get(self.at + ahead).copied().unwrap_or(0)
     }
@@ -205,6 +222,9 @@ impl Scanner<'_> {
         let strip_tabs = self.peek(0) == b'-';
         let from = self.at + usize::from(strip_tabs);
         let (delimiter, _, used) = super::heredoc::delimiter(self.text.get(from..).unwrap_or_default());
+        if delimiter.len() > limits::MAX_DELIMITER_BYTES {
+            self.scan.refusal = Some("delimiter_too_long");
+        }
         self.pending.push(Heredoc { delimiter, strip_tabs });
         self.at = from + used;
     }

@@ -71,7 +71,6 @@ impl Builder<'_> {
                     simple.assignments.push(assign);
                 }
                 "file_redirect" | "herestring_redirect" => {
-                    self.check_named_descriptor(child);
                     self.redirect(child, &mut simple.redirects, &mut simple.words);
                 }
                 _ if self.is_word(child) => words.push(child),
@@ -83,7 +82,8 @@ impl Builder<'_> {
         }
         self.words_of(&words, &mut simple.words);
         simple.words.sort_by_key(|word| word.span);
-        self.check_program(&simple);
+        let program_source = words.first().copied();
+        self.check_program(&simple, program_source);
         self.note_setters(&simple.words);
         Statement::Simple(simple)
     }
@@ -103,15 +103,19 @@ impl Builder<'_> {
     }
 
     /// The program's place must hold what can be a program.
-    fn check_program(&mut self, simple: &Simple) {
+    fn check_program(&mut self, simple: &Simple, program_source: Option<Node<'_>>) {
         let Some(program) = simple.words.first() else {
             return;
         };
+        let raw_program = program_source.map(|node| self.slice(node)).unwrap_or_default();
         let text = program.text.as_deref().unwrap_or_default();
         let reserved = program.bare && RESERVED.contains(&text);
         let assignment = super::word::assignment_name(&program.lead).is_some() && program.bare;
         if (reserved && text != b"coproc") || assignment {
             self.problem("parse_incomplete", program.span);
+        }
+        if let Some(code) = escaped_in_program(raw_program) {
+            self.problem(code, program.span);
         }
         if matches!(text, b"time" | b"coproc") {
             self.check_prefixed(simple);
@@ -150,7 +154,9 @@ impl Builder<'_> {
                 self.incomplete(child);
             }
             if child.kind() == "variable_assignment" {
-                let assign = self.assignment(child);
+                let mut assign = self.assignment(child);
+                // They are listed with the words.
+                assign.values.iter_mut().for_each(|value| value.substitutions.clear());
                 self.note_assignment(assign.name.clone(), false);
                 simple.assignments.push(assign);
             }
@@ -219,6 +225,7 @@ impl Builder<'_> {
 
     /// A redirect; the words behind its target are words of the command.
     pub(super) fn redirect(&mut self, node: Node<'_>, redirects: &mut Vec<Redir>, words: &mut Vec<Word>) {
+        self.check_named_descriptor(node);
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
         let mut descriptor = None;
@@ -280,4 +287,13 @@ fn resolve(op: RedirOp, target: Option<&Word>) -> RedirOp {
     let digits = text.strip_suffix(b"-").unwrap_or(text);
     let descriptor = text == b"-" || (!digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
     if descriptor { op } else { RedirOp::Write }
+}
+
+/// An escaped blank or operator in the program's place hides where its name ends.
+fn escaped_in_program(source: &[u8]) -> Option<&'static str> {
+    source.windows(2).find_map(|pair| match pair {
+        [b'\\', b' ' | b'\t'] => Some("backslash_escaped_whitespace"),
+        [b'\\', b';' | b'|' | b'&' | b'<' | b'>'] => Some("backslash_escaped_operators"),
+        _ => None,
+    })
 }

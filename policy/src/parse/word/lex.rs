@@ -150,10 +150,34 @@ impl<'n, 't> Lexer<'n, 't> {
         self.made.bare = false;
         self.byte(next, true);
         self.at += 2;
+        if !self.quoted && self.mode == Mode::Argument {
+            self.touching_escape(builder, next);
+        }
         if next == b'"' && self.mode == Mode::Argument && self.separator_follows(builder) {
             // To a reader who takes the quote for a real one, a command begins here.
             self.problem(builder, "malformed_token_injection");
         }
+    }
+
+    /// An escaped blank or operator right before an operator reads as two commands.
+    fn touching_escape(&self, builder: &mut Builder<'_>, escaped: u8) {
+        let at_end = self.at == self.end;
+        let after = builder.bytes(self.end, self.end + 1);
+        if !at_end || !matches!(after, b";" | b"|" | b"&" | b"<" | b">") {
+            return;
+        }
+        match escaped {
+            b' ' | b'\t' => self.problem_behind(builder, "backslash_escaped_whitespace"),
+            // `\;` alone is how `find -exec` ends.
+            b';' | b'|' | b'&' | b'<' | b'>' if self.at > self.start + 2 => {
+                self.problem_behind(builder, "backslash_escaped_operators");
+            }
+            _ => {}
+        }
+    }
+
+    fn problem_behind(&self, builder: &mut Builder<'_>, code: &'static str) {
+        builder.problem(code, builder.span(self.at.saturating_sub(2), self.at));
     }
 
     fn separator_follows(&self, builder: &Builder<'_>) -> bool {
@@ -236,6 +260,9 @@ impl<'n, 't> Lexer<'n, 't> {
         let rest = builder.bytes(self.at + 1, self.end);
         let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         let name = rest.get(..length).unwrap_or_default().to_vec();
+        if name == b"IFS" && !self.quoted && self.mode == Mode::Argument {
+            self.problem(builder, "ifs_injection");
+        }
         self.at += 1 + length;
         self.made.bare = false;
         self.expand_name(builder, name);
@@ -307,6 +334,10 @@ impl<'n, 't> Lexer<'n, 't> {
 
     fn expansion(&mut self, builder: &mut Builder<'_>, node: Node<'_>) {
         let (word, many) = builder.expansion(node, self.quoted);
+        let reads_ifs = word.variables.first().is_some_and(|name| name == b"IFS");
+        if reads_ifs && !self.quoted && self.mode == Mode::Argument {
+            self.problem(builder, "ifs_injection");
+        }
         if word.text.is_some() && self.made.pieces.is_empty() {
             self.bytes_of(builder.surroundings.home);
         } else {

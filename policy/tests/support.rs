@@ -1,27 +1,26 @@
 //! What the policy's tests share.
-#![expect(dead_code, reason = "each test file uses a part")]
 
 use airlock_policy::{Decision, Mode, Profile, Request, Rules, decide};
 
-pub fn strict(command: &str) -> Decision {
+pub(crate) fn strict(command: &str) -> Decision {
     decide(&Request::bash(command.as_bytes()), &Profile::builtin("strict").unwrap())
 }
 
-pub fn code(decision: &Decision) -> &'static str {
+pub(crate) fn code(decision: &Decision) -> &'static str {
     decision.reasons[0].code
 }
 
-pub fn codes(decision: &Decision) -> Vec<&'static str> {
+pub(crate) fn codes(decision: &Decision) -> Vec<&'static str> {
     decision.reasons.iter().map(|reason| reason.code).collect()
 }
 
-pub fn with_rules(command: &str, allow: &[&str], ask: &[&str], deny: &[&str]) -> Decision {
+pub(crate) fn with_rules(command: &str, allow: &[&str], ask: &[&str], deny: &[&str]) -> Decision {
     let rules = Rules::parse(allow, ask, deny).unwrap();
     let request = Request { extra_rules: Some(&rules), ..Request::bash(command.as_bytes()) };
     decide(&request, &Profile::builtin("strict").unwrap())
 }
 
-pub fn in_mode(command: &str, mode: Mode) -> Decision {
+pub(crate) fn in_mode(command: &str, mode: Mode) -> Decision {
     let request = Request { mode: Some(mode), ..Request::bash(command.as_bytes()) };
     decide(&request, &Profile::builtin("sandboxed").unwrap())
 }

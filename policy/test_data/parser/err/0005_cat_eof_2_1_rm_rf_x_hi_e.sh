@@ -1,0 +1,3 @@
+cat <<'EOF' 2>&1 | rm -rf x
+hi
+EOF

@@ -1,0 +1,3 @@
+cat <<EOF
+a $(ls) ${x:-$(id)}
+EOF

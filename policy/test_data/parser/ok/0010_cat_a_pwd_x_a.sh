@@ -1,0 +1,3 @@
+cat <<A && pwd
+x
+A

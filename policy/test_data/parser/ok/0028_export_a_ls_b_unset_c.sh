@@ -1,0 +1,1 @@
+export A=$(ls) B; unset C

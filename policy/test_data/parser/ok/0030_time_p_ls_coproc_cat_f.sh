@@ -1,0 +1,1 @@
+time -p ls; coproc cat f

@@ -1,0 +1,1 @@
+select x in a; do b; done; until c; do d; done

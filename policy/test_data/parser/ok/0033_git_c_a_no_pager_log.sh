@@ -1,0 +1,1 @@
+git -C a --no-pager log

@@ -1,0 +1,12 @@
+//! The policy's tests, by what they prove.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at the first surprise")]
+
+mod bounds;
+mod deny_holds;
+mod json;
+mod never_panics;
+mod parser_cases;
+mod pipeline;
+mod read_only;
+mod support;
+mod validators;

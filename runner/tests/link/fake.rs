@@ -1,0 +1,190 @@
+//! A server of `RunnerLink` whose every word is the test's.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::{
+    net::SocketAddr,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use airlock_proto::{
+    LINK_PROTOCOL_VERSION,
+    domain::{FromRunner, PushFromRunner, RunnerHello, ToRunner},
+    runner_v1::{
+        ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse,
+        runner_link_server::{RunnerLink, RunnerLinkServer},
+    },
+};
+use futures::{Stream, StreamExt};
+use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::{Request, Response, Status, Streaming};
+
+pub const HEARTBEAT: Duration = Duration::from_millis(200);
+
+/// How the server greets.
+#[derive(Debug, Clone, Copy)]
+pub struct Manners {
+    pub protocol_version: u32,
+    pub link_grace: Duration,
+    pub heartbeats: bool,
+}
+
+impl Default for Manners {
+    fn default() -> Self {
+        Self {
+            protocol_version: LINK_PROTOCOL_VERSION,
+            link_grace: Duration::from_secs(60),
+            heartbeats: true,
+        }
+    }
+}
+
+/// One control stream.
+#[derive(Debug)]
+pub struct Link {
+    pub hello: RunnerHello,
+    pub to: mpsc::Sender<Result<ConnectResponse, Status>>,
+    pub from: mpsc::Receiver<FromRunner>,
+}
+
+impl Link {
+    pub async fn send(&self, message: ToRunner) {
+        self.to.send(Ok(message.into())).await.unwrap();
+    }
+}
+
+/// One output stream.
+#[derive(Debug)]
+pub struct Output {
+    pub hello: PushFromRunner,
+    pub to: mpsc::Sender<Result<PushOutputResponse, Status>>,
+    pub from: mpsc::Receiver<PushFromRunner>,
+}
+
+#[derive(Debug, Clone)]
+struct Service {
+    manners: Arc<Mutex<Manners>>,
+    links: mpsc::Sender<Link>,
+    outputs: mpsc::Sender<Output>,
+}
+
+/// A listening server.
+#[derive(Debug)]
+pub struct FakeServer {
+    pub address: SocketAddr,
+    pub manners: Arc<Mutex<Manners>>,
+    pub links: mpsc::Receiver<Link>,
+    pub outputs: mpsc::Receiver<Output>,
+    task: JoinHandle<()>,
+}
+
+impl FakeServer {
+    pub async fn start(manners: Manners) -> Self {
+        Self::listen("127.0.0.1:0".parse().unwrap(), manners).await
+    }
+
+    pub async fn listen(address: SocketAddr, manners: Manners) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let manners = Arc::new(Mutex::new(manners));
+        let (links, links_seen) = mpsc::channel(16);
+        let (outputs, outputs_seen) = mpsc::channel(256);
+        let service = Service { manners: Arc::clone(&manners), links, outputs };
+        let task = tokio::spawn(async move {
+            let server = tonic::transport::Server::builder().tcp_nodelay(true);
+            let mut server = server;
+            server
+                .add_service(RunnerLinkServer::new(service))
+                .serve_with_incoming(TcpListenerStream::new(listener))
+                .await
+                .unwrap();
+        });
+        Self { address, manners, links: links_seen, outputs: outputs_seen, task }
+    }
+
+    /// The next link, once the runner has made it.
+    pub async fn link(&mut self) -> Link {
+        tokio::time::timeout(Duration::from_secs(20), self.links.recv()).await.unwrap().unwrap()
+    }
+
+    /// Goes away, with every connection.
+    pub async fn stop(self) -> SocketAddr {
+        self.task.abort();
+        let _ = self.task.await;
+        self.address
+    }
+}
+
+type Answer<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl RunnerLink for Service {
+    type ConnectStream = Answer<ConnectResponse>;
+    type PushOutputStream = Answer<PushOutputResponse>;
+
+    async fn connect(
+        &self,
+        request: Request<Streaming<ConnectRequest>>,
+    ) -> Result<Response<Self::ConnectStream>, Status> {
+        let mut stream = request.into_inner();
+        let first = stream.message().await?.unwrap();
+        let FromRunner::Hello(hello) = FromRunner::try_from(first).unwrap() else {
+            return Err(Status::invalid_argument("Hello comes first"));
+        };
+        let manners = *self.manners.lock().unwrap();
+        let (to, answers) = mpsc::channel(1024);
+        let (reports, from) = mpsc::channel(100_000);
+        let welcome = ToRunner::Welcome {
+            server_id: "fake".to_owned(),
+            protocol_version: manners.protocol_version,
+            heartbeat_interval: HEARTBEAT,
+            link_grace: manners.link_grace,
+        };
+        to.send(Ok(welcome.into())).await.unwrap();
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = stream.next().await {
+                let message = FromRunner::try_from(message).unwrap();
+                if reports.send(message).await.is_err() {
+                    return;
+                }
+            }
+        });
+        if manners.heartbeats {
+            let beat = to.downgrade();
+            tokio::spawn(async move {
+                while let Some(beat) = beat.upgrade() {
+                    if beat.send(Ok(ToRunner::Heartbeat.into())).await.is_err() {
+                        return;
+                    }
+                    drop(beat);
+                    tokio::time::sleep(HEARTBEAT).await;
+                }
+            });
+        }
+        self.links.send(Link { hello, to, from }).await.unwrap();
+        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+    }
+
+    async fn push_output(
+        &self,
+        request: Request<Streaming<PushOutputRequest>>,
+    ) -> Result<Response<Self::PushOutputStream>, Status> {
+        let mut stream = request.into_inner();
+        let first = stream.message().await?.unwrap();
+        let hello = PushFromRunner::try_from(first).unwrap();
+        let (to, answers) = mpsc::channel(64);
+        let (chunks, from) = mpsc::channel(64);
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = stream.next().await {
+                if chunks.send(PushFromRunner::try_from(message).unwrap()).await.is_err() {
+                    return;
+                }
+            }
+        });
+        self.outputs.send(Output { hello, to, from }).await.unwrap();
+        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+    }
+}

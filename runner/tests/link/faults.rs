@@ -1,0 +1,157 @@
+//! Links that break, heal, fall silent, or are of another version.
+
+use std::time::Duration;
+
+use airlock_proto::domain::{
+    CancelledBy, Cause, FromRunner, JobPhase, OutputStream, SessionPhase, Started, ToRunner,
+};
+use airlock_runner::{Runner, StartError};
+
+use crate::{
+    fake::{FakeServer, Manners},
+    fixture::{Fixture, config, grant, offer, reason},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_heals_is_told_everything_again() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let (done, _) = it.run(grant(session, "echo done")).await;
+    let (forgotten, _) = it.run(grant(session, "true")).await;
+    it.link.send(ToRunner::ForgetJob { execution_id: forgotten }).await;
+    let running = it.offer(grant(session, "sleep 1; echo later")).await;
+    it.job(running, JobPhase::Running).await;
+    let epoch = it.link.hello.epoch;
+
+    let address = it.server.stop().await;
+    it.server = FakeServer::listen(address, Manners::default()).await;
+    it.next_link().await;
+    assert_eq!(it.link.hello.epoch, epoch);
+    let mut told = Vec::new();
+    loop {
+        match it.link.from.recv().await.unwrap() {
+            FromRunner::Reconciled => break,
+            FromRunner::Job(job) => told.push((job.execution_id, job.phase)),
+            FromRunner::Session(open) => assert_eq!(open.session_id, session),
+            other => panic!("{other:?}"),
+        }
+    }
+    told.sort_by_key(|(id, _)| *id);
+    assert_eq!(told, [(done, JobPhase::Ended), (running, JobPhase::Running)]);
+    it.job(running, JobPhase::Ended).await;
+    assert_eq!(it.text(running, OutputStream::Stdout).await, "later\n");
+    assert_eq!(it.text(done, OutputStream::Stdout).await, "done\n");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn past_link_grace_the_epoch_ends_and_its_jobs_with_it() {
+    let manners = Manners { link_grace: Duration::from_millis(700), ..Manners::default() };
+    let mut it = Fixture::with(manners, |_| {}).await;
+    let session = it.open("").await;
+    let running = it.offer(grant(session, "echo kept; sleep 100")).await;
+    it.job(running, JobPhase::Running).await;
+    let old = it.link.hello.epoch;
+    let address = it.server.stop().await;
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    it.server = FakeServer::listen(address, manners).await;
+    it.next_link().await;
+    assert_ne!(it.link.hello.epoch, old);
+    let lost = it.job(running, JobPhase::Lost).await;
+    assert_eq!(lost.epoch, old);
+    let result = lost.result.unwrap();
+    assert_eq!((result.cause, result.started, result.stdout_bytes), (Cause::RunnerLost, Started::Yes, 5));
+    assert_eq!(it.text(running, OutputStream::Stdout).await, "kept\n");
+    let stale = offer(old, grant(session, "true"));
+    let id = stale.execution_id;
+    it.link.send(ToRunner::StartJob(Box::new(stale))).await;
+    assert_eq!(reason(&it.job(id, JobPhase::Refused).await), "stale_epoch");
+    // The session is as it was.
+    it.run(grant(session, "true")).await;
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_cut_ends_nothing() {
+    let manners = Manners { link_grace: Duration::from_secs(5), ..Manners::default() };
+    let mut it = Fixture::with(manners, |_| {}).await;
+    let session = it.open("").await;
+    let running = it.offer(grant(session, "sleep 2; echo on")).await;
+    it.job(running, JobPhase::Running).await;
+    let address = it.server.stop().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    it.server = FakeServer::listen(address, manners).await;
+    it.next_link().await;
+    let ended = it.job(running, JobPhase::Ended).await.result.unwrap();
+    assert_eq!(ended.cause, Cause::Exited { code: 0 });
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_server_is_dialled_again() {
+    let manners = Manners { heartbeats: false, ..Manners::default() };
+    let mut it = Fixture::with(manners, |_| {}).await;
+    let first = it.link.hello.clone();
+    it.next_link().await;
+    assert_eq!(it.link.hello.epoch, first.epoch);
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_another_version_is_not_obeyed() {
+    let dir = tempfile::tempdir().unwrap();
+    let manners = Manners { protocol_version: 99, ..Manners::default() };
+    let mut server = FakeServer::start(manners).await;
+    let runner = Runner::start(config(dir.path(), &server)).await.unwrap();
+    let first = server.link().await;
+    assert!(!runner.is_linked());
+    server.manners.lock().unwrap().protocol_version = airlock_proto::LINK_PROTOCOL_VERSION;
+    drop(first);
+    // Slowly, but again.
+    let mut second = server.link().await;
+    while second.from.recv().await != Some(FromRunner::Reconciled) {}
+    assert!(runner.is_linked());
+    runner.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_dir_has_one_runner() {
+    let it = Fixture::new().await;
+    let error = Runner::start(it.config.clone()).await.unwrap_err();
+    assert!(matches!(error, StartError::InUse(_)), "{error}");
+    it.runner.unwrap().shut_down().await;
+    Runner::start(it.config.clone()).await.unwrap().shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn draining_takes_no_new_work_and_says_what_was_cut() {
+    let mut it = Fixture::with(Manners::default(), |config| {
+        config.drain.grace = Duration::from_millis(800);
+        config.drain.handover = Duration::from_secs(5);
+    })
+    .await;
+    let session = it.open("").await;
+    let short = it.offer(grant(session, "sleep 0.4; echo whole")).await;
+    let long = it.offer(grant(session, "sleep 100")).await;
+    it.job(short, JobPhase::Running).await;
+    it.job(long, JobPhase::Running).await;
+    let runner = it.runner.take().unwrap();
+    let down = tokio::spawn(runner.shut_down());
+    it.report(|message| matches!(message, FromRunner::Draining).then_some(())).await;
+    assert_eq!(it.refusal(grant(session, "true")).await, "draining");
+    assert_eq!(it.job(short, JobPhase::Ended).await.result.unwrap().cause, Cause::Exited { code: 0 });
+    let cut = it.job(long, JobPhase::Ended).await.result.unwrap();
+    assert_eq!(cut.cause, Cause::Cancelled(CancelledBy::Drain));
+    assert_eq!(it.text(short, OutputStream::Stdout).await, "whole\n");
+    for execution_id in [short, long] {
+        it.link.send(ToRunner::ForgetJob { execution_id }).await;
+    }
+    assert_eq!(down.await.unwrap(), 1);
+    // The session and nothing of the jobs is there at the next start.
+    let again = Runner::start(it.config.clone()).await.unwrap();
+    it.next_link().await;
+    assert!(matches!(it.session(session).await, SessionPhase::Open { .. }));
+    it.reconciled().await;
+    assert_eq!(std::fs::read_dir(it.state("spool")).unwrap().count(), 0);
+    again.shut_down().await;
+}

@@ -1,0 +1,258 @@
+//! A runner, a server that the test plays, and the words they are tested with.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use airlock_proto::domain::{
+    Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, Grant, JobPhase, JobReport, NetworkMode,
+    OutputStream, PushFromRunner, PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase,
+    Shell, StartJob, ToRunner,
+};
+use airlock_runner::{
+    Runner, RunnerConfig, RunningRunner,
+    config::{ServerConfig, UidConfig},
+};
+
+use crate::fake::{FakeServer, Link, Manners, Output};
+
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A runner with one server.
+pub struct Fixture {
+    pub server: FakeServer,
+    pub link: Link,
+    pub runner: Option<RunningRunner>,
+    pub config: RunnerConfig,
+    pub dir: tempfile::TempDir,
+    /// Reports that nobody has waited for yet.
+    backlog: Vec<FromRunner>,
+}
+
+/// A range of uids for one test: tests run in processes of their own, at once.
+pub fn uids() -> UidConfig {
+    UidConfig { first: 2_200_000 + std::process::id() % 100_000 * 300, count: 300 }
+}
+
+pub fn config(dir: &Path, server: &FakeServer) -> RunnerConfig {
+    let endpoint = format!("http://{}", server.address);
+    let server = ServerConfig { endpoint, insecure_loopback: true, ..ServerConfig::default() };
+    let mut config = RunnerConfig::new("runner-under-test", dir.join("state"), server);
+    config.uids = uids();
+    config.limits.disk_reserve_bytes = 0;
+    config.drain.grace = Duration::from_millis(200);
+    config.drain.handover = Duration::from_millis(100);
+    config.reconnect.refused = Duration::from_millis(300);
+    config
+}
+
+impl Fixture {
+    pub async fn new() -> Self {
+        Self::with(Manners::default(), |_| {}).await
+    }
+
+    pub async fn with(manners: Manners, change: impl FnOnce(&mut RunnerConfig)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut server = FakeServer::start(manners).await;
+        let mut config = config(dir.path(), &server);
+        change(&mut config);
+        let runner = Runner::start(config.clone()).await.unwrap();
+        let link = server.link().await;
+        Self { server, link, runner: Some(runner), config, dir, backlog: Vec::new() }
+    }
+
+    /// Around a runner that somebody else has started.
+    pub async fn around(mut server: FakeServer, config: RunnerConfig, dir: tempfile::TempDir) -> Self {
+        let link = server.link().await;
+        Self { server, link, runner: None, config, dir, backlog: Vec::new() }
+    }
+
+    pub async fn shut_down(&mut self) -> usize {
+        self.runner.take().unwrap().shut_down().await
+    }
+
+    /// The next link, after the last one was lost.
+    pub async fn next_link(&mut self) {
+        self.link = self.server.link().await;
+        self.backlog.clear();
+    }
+
+    /// The first report that fits, of those not looked at yet; others are kept.
+    pub async fn report<T>(&mut self, fits: impl Fn(&FromRunner) -> Option<T>) -> T {
+        let at = self.backlog.iter().position(|message| fits(message).is_some());
+        if let Some(found) = at.and_then(|at| fits(&self.backlog.remove(at))) {
+            return found;
+        }
+        let wait = async {
+            loop {
+                let message = self.link.from.recv().await.unwrap();
+                if let Some(found) = fits(&message) {
+                    return found;
+                }
+                if !matches!(message, FromRunner::Heartbeat { .. }) {
+                    self.backlog.push(message);
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, wait).await.unwrap()
+    }
+
+    pub async fn job(&mut self, id: ExecutionId, phase: JobPhase) -> JobReport {
+        self.report(|message| match message {
+            FromRunner::Job(job) if job.execution_id == id && job.phase == phase => Some(job.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    pub async fn session(&mut self, id: SessionId) -> SessionPhase {
+        self.report(|message| match message {
+            FromRunner::Session(session) if session.session_id == id => Some(session.phase.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    pub async fn reconciled(&mut self) {
+        self.report(|message| matches!(message, FromRunner::Reconciled).then_some(())).await;
+    }
+
+    pub async fn open(&mut self, base: &str) -> SessionId {
+        let session_id = SessionId::new();
+        self.link.send(ToRunner::OpenSession { session_id, base: base.to_owned() }).await;
+        match self.session(session_id).await {
+            SessionPhase::Open { .. } => session_id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub async fn close(&mut self, session_id: SessionId) {
+        self.link.send(ToRunner::CloseSession { session_id }).await;
+        assert_eq!(self.session(session_id).await, SessionPhase::Closed);
+    }
+
+    /// Offers a grant to the epoch of the link.
+    pub async fn offer(&self, grant: Grant) -> ExecutionId {
+        let offer = offer(self.link.hello.epoch, grant);
+        let id = offer.execution_id;
+        self.link.send(ToRunner::StartJob(Box::new(offer))).await;
+        id
+    }
+
+    /// Runs a command to its end.
+    pub async fn run(&mut self, grant: Grant) -> (ExecutionId, ExecutionResult) {
+        let id = self.offer(grant).await;
+        self.job(id, JobPhase::Accepted).await;
+        let ended = self.job(id, JobPhase::Ended).await;
+        (id, ended.result.unwrap())
+    }
+
+    /// What a grant is refused for.
+    pub async fn refusal(&mut self, grant: Grant) -> String {
+        let id = self.offer(grant).await;
+        reason(&self.job(id, JobPhase::Refused).await)
+    }
+
+    /// An output stream of a job.
+    pub async fn output(&mut self, execution_id: ExecutionId) -> Output {
+        let ticket = format!("ticket-{execution_id}");
+        self.link.send(ToRunner::OpenOutput { execution_id, ticket: ticket.clone() }).await;
+        let output = tokio::time::timeout(PATIENCE, self.server.outputs.recv()).await.unwrap().unwrap();
+        match &output.hello {
+            PushFromRunner::Hello { execution_id: id, ticket: told, .. } => {
+                assert_eq!((*id, told), (execution_id, &ticket));
+            }
+            other => panic!("{other:?}"),
+        }
+        output
+    }
+
+    /// Everything that was written, or is yet to be.
+    pub async fn text(&mut self, id: ExecutionId, stream: OutputStream) -> String {
+        let mut output = self.output(id).await;
+        let max_bytes = u64::MAX;
+        output.read(PushToRunner::Read { read_id: 1, stream, offset: 0, max_bytes, follow: true }).await;
+        let mut bytes = Vec::new();
+        loop {
+            match output.next().await {
+                PushFromRunner::Chunk { data, offset, .. } => {
+                    assert_eq!(offset, bytes.len() as u64);
+                    bytes.extend_from_slice(&data);
+                }
+                PushFromRunner::Done { end: true, .. } => return String::from_utf8(bytes).unwrap(),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Runs a command and gives what it wrote.
+    pub async fn said(&mut self, grant: Grant) -> String {
+        let (id, result) = self.run(grant).await;
+        assert_eq!(result.cause, Cause::Exited { code: 0 });
+        self.text(id, OutputStream::Stdout).await
+    }
+
+    pub fn state(&self, name: &str) -> PathBuf {
+        self.config.state_dir.join(name)
+    }
+}
+
+impl Output {
+    pub async fn read(&self, read: PushToRunner) {
+        self.to.send(Ok(read.into())).await.unwrap();
+    }
+
+    pub async fn next(&mut self) -> PushFromRunner {
+        tokio::time::timeout(PATIENCE, self.from.recv()).await.unwrap().unwrap()
+    }
+}
+
+pub fn grant(session_id: SessionId, command: &str) -> Grant {
+    Grant {
+        session_id,
+        command: command.as_bytes().to_vec(),
+        shell: Shell::Bash,
+        directory: b"/workspace".to_vec(),
+        env: BTreeMap::new(),
+        profile: SandboxProfile {
+            name: "test".to_owned(),
+            root_binds: Vec::new(),
+            network: NetworkMode::Loopback,
+            env: BTreeMap::new(),
+            path: "/usr/local/bin:/usr/bin:/bin".to_owned(),
+            allowed_env: Vec::new(),
+            limits: SandboxLimits { grace: Duration::from_millis(500), ..SandboxLimits::default() },
+        },
+        read_only: false,
+        requires: Vec::new(),
+        separate_stderr: false,
+        timeout: Duration::from_secs(30),
+        keep_directory: false,
+        unsandboxed: false,
+        snapshot_digest: Vec::new(),
+    }
+}
+
+pub fn offer(epoch: Epoch, grant: Grant) -> StartJob {
+    let binding = grant.binding();
+    StartJob {
+        execution_id: ExecutionId::new(),
+        attempt: 1,
+        epoch,
+        not_after_clock_ms: u64::MAX,
+        grant,
+        binding,
+        traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned(),
+    }
+}
+
+pub fn reason(report: &JobReport) -> String {
+    match report.result.clone().unwrap().cause {
+        Cause::Refused { reason, .. } => reason,
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,9 @@
+//! The whole runner against a server that the test plays: real links over the loopback, real sandboxes.
+
+mod fake;
+mod faults;
+mod fixture;
+mod hostile;
+mod jobs;
+mod process;
+mod sessions;

@@ -1,0 +1,159 @@
+//! The runner as a process of its own: killed, started again, and stopped in order.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use airlock_proto::domain::{Cause, FromRunner, JobPhase, OutputStream, SessionPhase, Started, ToRunner};
+
+use crate::{
+    fake::{FakeServer, Manners},
+    fixture::{Fixture, grant, offer, reason, uids},
+};
+
+/// The program under test; killed when the test is over.
+struct Process(Child);
+
+impl Process {
+    fn start(config: &Path) -> Self {
+        let program = env!("CARGO_BIN_EXE_airlock-runner");
+        let child = Command::new(program).arg("--config").arg(config).stdin(Stdio::null()).spawn().unwrap();
+        Self(child)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn write_config(dir: &Path, server: &FakeServer) -> std::path::PathBuf {
+    let path = dir.join("runner.toml");
+    let text = format!(
+        "runner_id = \"r1\"\nstate_dir = \"{}\"\n[[server]]\nendpoint = \"http://{}\"\n\
+         insecure_loopback = true\n[uids]\nfirst = {}\ncount = 300\n[limits]\ndisk_reserve_bytes = 0\n\
+         [drain]\ngrace = \"100ms\"\nhandover = \"100ms\"\n[telemetry]\nlog = \"warn\"\n",
+        dir.join("state").display(),
+        server.address,
+        uids().first,
+    );
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// Processes under the uids of this test.
+fn strays() -> usize {
+    let range = uids().first..uids().first + uids().count;
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| fs::read_to_string(entry.unwrap().path().join("status")).ok())
+        .filter(|status| !status.contains("State:\tZ"))
+        .filter_map(|status| {
+            let line = status.lines().find(|line| line.starts_with("Uid:"))?.to_owned();
+            line.split_whitespace().nth(1)?.parse::<u32>().ok()
+        })
+        .filter(|uid| range.contains(uid))
+        .count()
+}
+
+async fn fixture(server: FakeServer, dir: tempfile::TempDir) -> Fixture {
+    let config = crate::fixture::config(dir.path(), &server);
+    Fixture::around(server, config, dir).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_runner_loses_its_commands_and_not_their_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = FakeServer::start(Manners::default()).await;
+    let path = write_config(dir.path(), &server);
+    let mut first = Process::start(&path);
+    let mut it = fixture(server, dir).await;
+    assert!(!it.link.hello.capabilities.iter().any(|c| c.name == "journal_intact" && c.enforced));
+    let session = it.open("").await;
+    let (done, _) = it.run(grant(session, "cd /workspace; echo line >> lines; echo done")).await;
+    let endless = "echo line >> lines; i=0; while :; do echo $((i++)); done";
+    let running = it.offer(grant(session, endless)).await;
+    let quiet = it.offer(grant(session, "setsid sh -c 'trap \"\" TERM HUP; sleep 1000' & sleep 1000")).await;
+    it.job(running, JobPhase::Running).await;
+    it.job(quiet, JobPhase::Running).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(strays() > 0);
+    let killed_epoch = it.link.hello.epoch;
+    first.0.kill().unwrap();
+    first.0.wait().unwrap();
+
+    let second = Process::start(&path);
+    it.next_link().await;
+    assert_ne!(it.link.hello.epoch, killed_epoch);
+    assert!(it.link.hello.capabilities.iter().any(|c| c.name == "journal_intact" && c.enforced));
+    assert!(matches!(it.session(session).await, SessionPhase::Open { .. }));
+    assert_eq!(it.job(done, JobPhase::Ended).await.epoch, killed_epoch);
+    let lost = it.job(running, JobPhase::Lost).await;
+    it.job(quiet, JobPhase::Lost).await;
+    it.reconciled().await;
+    assert_eq!(strays(), 0, "what it ran is ended");
+    let result = lost.result.unwrap();
+    assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Yes));
+    let text = it.text(running, OutputStream::Stdout).await;
+    assert_eq!(text.len() as u64, result.stdout_bytes);
+    assert!(text.starts_with("0\n1\n2\n") && text.len() > 10_000, "{} bytes", text.len());
+    assert_eq!(it.text(done, OutputStream::Stdout).await, "done\n");
+    // What it accepted, it never accepts again.
+    let mut repeated = offer(it.link.hello.epoch, grant(session, "echo line >> lines"));
+    repeated.execution_id = running;
+    repeated.attempt = 2;
+    it.link.send(ToRunner::StartJob(Box::new(repeated))).await;
+    assert_eq!(reason(&it.job(running, JobPhase::Refused).await), "already_accepted");
+    assert_eq!(it.said(grant(session, "cat lines")).await, "line\nline\n");
+    drop(second);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_runner_leaves_no_process_and_no_file_but_its_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = FakeServer::start(Manners::default()).await;
+    let path = write_config(dir.path(), &server);
+    let mut process = Process::start(&path);
+    let mut it = fixture(server, dir).await;
+    let session = it.open("").await;
+    let running = it.offer(grant(session, "trap '' TERM; sleep 1000 & sleep 1000")).await;
+    it.job(running, JobPhase::Running).await;
+    let pid = rustix::process::Pid::from_child(&process.0);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    it.report(|message| matches!(message, FromRunner::Draining).then_some(())).await;
+    it.job(running, JobPhase::Ended).await;
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = process.0.try_wait().unwrap() {
+            break status;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert!(status.success());
+    assert_eq!(strays(), 0);
+    assert_eq!(fs::read_dir(it.state("launcher")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(it.state("trash")).unwrap().count(), 0);
+}
+
+#[test]
+fn the_program_says_what_is_wrong_with_its_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("runner.toml");
+    fs::write(&path, "runner_id = \"r\"\nstate_dir = \"/x\"\nslots = 0\n[[server]]\nendpoint = \"http://127.0.0.1:1\"\ninsecure_loopback = true\n").unwrap();
+    let check = || {
+        let program = env!("CARGO_BIN_EXE_airlock-runner");
+        Command::new(program).args(["--check-config", "--config"]).arg(&path).output().unwrap()
+    };
+    let bad = check();
+    assert!(!bad.status.success());
+    let said = String::from_utf8(bad.stderr).unwrap();
+    assert!(said.contains("runner.toml:3: `slots` is not from 1 to 128"), "{said}");
+    fs::write(&path, fs::read_to_string(&path).unwrap().replace("slots = 0", "slots = 1")).unwrap();
+    assert!(check().status.success());
+}

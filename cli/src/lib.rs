@@ -5,4 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod command;
+pub mod dev;
 pub mod render;
+pub mod state;

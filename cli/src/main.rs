@@ -1,2 +1,7 @@
-//! placeholder
-fn main() {}
+//! The `airlock` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    airlock_cli::command::main()
+}

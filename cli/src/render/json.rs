@@ -2,11 +2,11 @@
 //! `base64`; times are RFC 3339; spans of time are seconds.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{names, time};
 use crate::client::{
-    ClientError,
+    ClientError, Violation,
     v1::{
         Approval, ApprovalState, Cause, CauseCode, Decision, DirectoryReport, Event, Execution,
         ExecutionState, LinkState, Mode, OutputState, OutputStream, Result as Outcome, Runner, RunnerState,
@@ -14,13 +14,14 @@ use crate::client::{
     },
 };
 
-/// One event as an object with `event`, `execution_id` and `cursor`.
+/// One event as an object with `event`, its kind; `execution_id`; `cursor`; and what it says under the
+/// name of its kind.
 #[must_use]
 pub fn event(execution_id: &str, event: &Event) -> Value {
-    let (name, rest) = match &event.event {
-        Some(Kind::Opened(opened)) => ("opened", opened.execution.as_ref().map_or(Value::Null, execution)),
+    let (kind, says) = match &event.event {
+        Some(Kind::Opened(opened)) => ("opened", json!(opened.execution.as_ref().map(execution))),
         Some(Kind::StateChanged(change)) => (
-            "state",
+            "state_changed",
             json!({
                 "version": change.version,
                 "state": names::upper::<ExecutionState>(change.state),
@@ -30,45 +31,39 @@ pub fn event(execution_id: &str, event: &Event) -> Value {
             }),
         ),
         Some(Kind::Output(output)) => {
-            let mut rest = bytes(&output.data);
-            insert(&mut rest, "stream", json!(names::lower::<OutputStream>(output.stream)));
-            insert(&mut rest, "offset", json!(output.offset));
-            ("output", rest)
+            let mut says = bytes(&output.data);
+            insert(&mut says, "stream", json!(names::lower::<OutputStream>(output.stream)));
+            insert(&mut says, "offset", json!(output.offset));
+            ("output", says)
         }
         Some(Kind::Gap(gap)) => (
             "gap",
             json!({"stream": names::lower::<OutputStream>(gap.stream), "from": gap.from, "to": gap.to}),
         ),
-        Some(Kind::Finished(finished)) => {
-            ("finished", finished.execution.as_ref().map_or(Value::Null, execution))
-        }
+        Some(Kind::Finished(finished)) => ("finished", json!(finished.execution.as_ref().map(execution))),
         None => ("unknown", Value::Null),
     };
-    let mut out = Map::new();
-    out.insert("event".to_owned(), json!(name));
-    out.insert("execution_id".to_owned(), json!(execution_id));
-    out.insert("cursor".to_owned(), json!(STANDARD.encode(&event.cursor)));
-    if let Value::Object(rest) = rest {
-        out.extend(rest);
-    }
-    Value::Object(out)
+    let cursor = STANDARD.encode(&event.cursor);
+    json!({"event": kind, "execution_id": execution_id, "cursor": cursor, kind: says})
 }
 
 /// An error as an object with `event: "error"`.
 #[must_use]
 pub fn error(error: &ClientError) -> Value {
     let rejection = error.rejection();
-    json!({
-        "event": "error",
+    let violations = rejection.map(|rejection| {
+        let each = |v: &Violation| json!({"field": v.field, "description": v.description});
+        rejection.violations.iter().map(each).collect::<Vec<_>>()
+    });
+    let says = json!({
         "message": error.to_string(),
         "code": rejection.map(|r| format!("{:?}", r.code)),
         "reason": rejection.map(|r| r.reason.clone()),
-        "execution_id": rejection.and_then(|r| r.execution_id.clone()),
         "retry_after": rejection.and_then(|r| r.retry_after).map(|after| after.as_secs_f64()),
-        "violations": rejection.map(|r| {
-            r.violations.iter().map(|v| json!({"field": v.field, "description": v.description})).collect::<Vec<_>>()
-        }),
-    })
+        "violations": violations,
+    });
+    let execution_id = rejection.and_then(|r| r.execution_id.clone());
+    json!({"event": "error", "execution_id": execution_id, "error": says})
 }
 
 /// An execution.
@@ -292,10 +287,10 @@ mod tests {
             let value = event("e", &Event { cursor: "c".into(), event: Some(kind) });
             assert_eq!(value["event"], "output");
             assert_eq!(value["cursor"], "Yw==");
-            assert_eq!(value["stream"], "stdout");
-            assert_eq!(value["offset"], 7);
+            assert_eq!(value["output"]["stream"], "stdout");
+            assert_eq!(value["output"]["offset"], 7);
             for (name, field) in expected.as_object().unwrap() {
-                assert_eq!(&value[name], field);
+                assert_eq!(&value["output"][name], field);
             }
         }
     }
@@ -315,9 +310,9 @@ mod tests {
             Execution { execution_id: "e".to_owned(), result: Some(result), ..Default::default() };
         let kind = Kind::Finished(Finished { execution: Some(execution) });
         let value = event("e", &Event { cursor: "".into(), event: Some(kind) });
-        assert_eq!(value["result"]["cause"]["code"], "EXITED");
-        assert_eq!(value["result"]["cause"]["exit_code"], 3);
-        assert_eq!(value["result"]["exit_code"], 3);
-        assert_eq!(value["result"]["started"], "YES");
+        assert_eq!(value["finished"]["result"]["cause"]["code"], "EXITED");
+        assert_eq!(value["finished"]["result"]["cause"]["exit_code"], 3);
+        assert_eq!(value["finished"]["result"]["exit_code"], 3);
+        assert_eq!(value["finished"]["result"]["started"], "YES");
     }
 }

@@ -1,0 +1,124 @@
+//! The `airlock` command: its arguments, and one module for each subcommand. What is shown is made in
+//! [`crate::render`]; what is asked of a server is in [`crate::client`].
+
+mod approve;
+mod args;
+mod attach;
+mod check;
+mod connect;
+mod dev;
+mod failure;
+mod follow;
+mod interrupt;
+mod list;
+mod output;
+mod pager;
+mod run;
+mod session;
+mod wait;
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+/// How long the end of the process waits for a write that nobody reads.
+const SHUTDOWN: Duration = Duration::from_millis(200);
+
+/// Runs shell commands for agents, behind an authorization door and a sandbox door.
+#[derive(Debug, Parser)]
+#[command(
+    name = "airlock",
+    version,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "First steps:\n  airlock dev                         # in one terminal: a server and a runner\n  airlock run -- 'ls -la | head'      # in another: the command's output and exit code\n\nExit codes of every subcommand: 0 done, 1 failed, 2 wrong usage; `run`, `attach` and `wait` give the\ncommand's own (see `airlock run --help`), `check` gives 0, 10 or 11."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a server and a runner in one process, for this machine alone.
+    Dev(dev::Dev),
+    /// Run a command: live output, and its exit code.
+    Run(Box<run::Run>),
+    /// Show an execution's output from its beginning or from where you were.
+    Attach(attach::Attach),
+    /// Wait until an execution has ended.
+    Wait(wait::Wait),
+    /// List executions.
+    Ps(list::Ps),
+    /// Show everything about one execution.
+    Show(list::Show),
+    /// End an execution.
+    Kill(wait::Kill),
+    /// Create, list and close sessions: workspaces that persist from command to command.
+    #[command(subcommand)]
+    Session(session::Session),
+    /// Decide a command by a profile, without a server and without running it.
+    Check(check::Check),
+    /// List the commands that wait for a person, and answer one.
+    Approve(approve::Approve),
+    /// List the runners.
+    Runners(list::Runners),
+}
+
+/// Does what the arguments of the process say.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nothing can be said where even this fails.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(failure::USAGE));
+        }
+    };
+    let done = match cli.command {
+        // Needs neither runtime nor TLS, and starts the faster for it.
+        Command::Check(check) => check.run(),
+        command => in_runtime(command),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            failure.say();
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn in_runtime(command: Command) -> Result<u8, Failure> {
+    // An error means that there is one already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("the async runtime does not start: {error}")))?;
+    let done = runtime.block_on(dispatch(command));
+    runtime.shutdown_timeout(SHUTDOWN);
+    done
+}
+
+async fn dispatch(command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Dev(dev) => dev.run().await,
+        Command::Run(run) => run.run().await,
+        Command::Attach(attach) => attach.run().await,
+        Command::Wait(wait) => wait.run().await,
+        Command::Ps(ps) => ps.run().await,
+        Command::Show(show) => show.run().await,
+        Command::Kill(kill) => kill.run().await,
+        Command::Session(session) => session.run().await,
+        Command::Check(check) => check.run(),
+        Command::Approve(approve) => approve.run().await,
+        Command::Runners(runners) => runners.run().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

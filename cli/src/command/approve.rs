@@ -1,0 +1,141 @@
+//! `airlock approve`.
+
+use std::time::SystemTime;
+
+use clap::Args;
+
+use super::{
+    Failure,
+    connect::Connect,
+    list::{ids, lines, next_page},
+    output, pager,
+};
+use crate::{
+    client::{
+        Client,
+        v1::{self, approval_service_decide_request as decide},
+    },
+    render::{execution as page, json},
+};
+
+/// List the commands that wait for a person, and answer one.
+///
+/// The whole command is shown first, with every character that could hide or look like another made
+/// visible. The answer holds for exactly what was shown, once.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock approve                             # what waits\n  airlock approve 01234567-89ab-7def-8123-456789abcdef\n  airlock approve 01234567-89ab-7def-8123-456789abcdef --deny --reason 'not on a Friday'"
+)]
+pub(super) struct Approve {
+    #[command(flatten)]
+    connect: Connect,
+    /// The approval, or the execution that waits for it; without one, all are listed.
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// Only list what waits.
+    #[arg(long, conflicts_with_all = ["id", "deny", "yes"])]
+    list: bool,
+    /// Deny it.
+    #[arg(long, requires = "id", conflicts_with = "yes")]
+    deny: bool,
+    /// Why it is denied; the agent sees it.
+    #[arg(long, value_name = "TEXT", default_value = "", requires = "deny")]
+    reason: String,
+    /// Allow it without asking on the terminal.
+    #[arg(short, long, requires = "id")]
+    yes: bool,
+    /// Only ids.
+    #[arg(short, long, conflicts_with_all = ["json", "id"])]
+    quiet: bool,
+    /// One JSON object a line.
+    #[arg(long, conflicts_with = "id")]
+    json: bool,
+}
+
+impl Approve {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let open = open_approvals(&client).await?;
+        let Some(id) = &self.id else {
+            return self.show(&open);
+        };
+        let approval = open
+            .into_iter()
+            .find(|approval| approval.approval_id == *id || approval.execution_id == *id)
+            .ok_or_else(|| {
+                Failure::new(format!(
+                    "no open approval has the id `{id}`; see `airlock approve` for those that are open"
+                ))
+            })?;
+        self.answer(&client, approval).await
+    }
+
+    fn show(&self, open: &[v1::Approval]) -> Result<u8, Failure> {
+        if self.quiet {
+            return ids(open.iter().map(|one| &one.approval_id));
+        }
+        if self.json {
+            return lines(open.iter().map(json::approval));
+        }
+        output::print(&page::approvals(open, SystemTime::now()))?;
+        Ok(0)
+    }
+
+    async fn answer(self, client: &Client, approval: v1::Approval) -> Result<u8, Failure> {
+        let text = page::approval(&approval);
+        let Some(answer) = self.choose(text).await? else {
+            output::note("left open; deny it with --deny");
+            return Ok(1);
+        };
+        let request = v1::ApprovalServiceDecideRequest {
+            approval_id: approval.approval_id.clone(),
+            binding: approval.binding,
+            answer: Some(answer),
+        };
+        let decided = client.decide(request).await?;
+        let done = match decided.state() {
+            v1::ApprovalState::Allowed => "allowed once",
+            v1::ApprovalState::Denied => "denied",
+            _ => {
+                return Err(Failure::new(format!(
+                    "approval {} is neither allowed nor denied now",
+                    decided.approval_id
+                )));
+            }
+        };
+        output::print(&format!("{done}: {}\n", approval.approval_id))?;
+        Ok(0)
+    }
+
+    /// The answer, or none where the person gave none.
+    async fn choose(self, text: String) -> Result<Option<decide::Answer>, Failure> {
+        let allow = Some(decide::Answer::AllowOnce(decide::AllowOnce {}));
+        if self.deny {
+            output::print(&text)?;
+            return Ok(Some(decide::Answer::Deny(decide::Deny { reason: self.reason })));
+        }
+        if self.yes {
+            output::print(&text)?;
+            return Ok(allow);
+        }
+        if !pager::somebody_is_there() {
+            return Err(Failure::usage("there is no terminal to ask on; answer with --yes or --deny"));
+        }
+        let asked = tokio::task::spawn_blocking(move || pager::ask(&text, "allow it once? [y/N]"));
+        let yes = asked.await.map_err(|error| Failure::new(format!("the question failed: {error}")))??;
+        Ok(if yes { allow } else { None })
+    }
+}
+
+async fn open_approvals(client: &Client) -> Result<Vec<v1::Approval>, Failure> {
+    let mut request = v1::ApprovalServiceListRequest::default();
+    let mut list = Vec::new();
+    loop {
+        let answer = client.approvals(request.clone()).await?;
+        list.extend(answer.approvals);
+        if answer.next_page_token.is_empty() {
+            return Ok(list);
+        }
+        request.page = next_page(answer.next_page_token);
+    }
+}

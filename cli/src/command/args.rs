@@ -1,0 +1,181 @@
+//! Arguments that several subcommands share, and how their values are read.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
+    time::Duration,
+};
+
+use clap::ValueEnum;
+
+use super::Failure;
+use crate::{client::v1, render::escape};
+
+/// What to do where policy asks for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnAsk {
+    /// Do not run it.
+    Fail,
+    /// Wait until somebody answers.
+    Wait,
+}
+
+/// How much runs without asking, from loosest to tightest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Mode {
+    /// Whatever no rule denies or asks about.
+    Bypass,
+    /// Edits inside the workspace, too.
+    #[value(name = "accept_edits", alias = "accept-edits")]
+    AcceptEdits,
+    /// What is proven read-only or allowed by a rule.
+    Default,
+    /// Only what is proven read-only.
+    Plan,
+}
+
+/// Which shell reads the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Shell {
+    /// GNU bash.
+    Bash,
+    /// Z shell.
+    Zsh,
+    /// PowerShell 6 or later.
+    Pwsh,
+}
+
+impl From<Mode> for v1::Mode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Bypass => Self::Bypass,
+            Mode::AcceptEdits => Self::AcceptEdits,
+            Mode::Default => Self::Default,
+            Mode::Plan => Self::Plan,
+        }
+    }
+}
+
+impl From<Mode> for airlock_policy::Mode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Bypass => Self::Bypass,
+            Mode::AcceptEdits => Self::AcceptEdits,
+            Mode::Default => Self::Default,
+            Mode::Plan => Self::Plan,
+        }
+    }
+}
+
+impl From<Shell> for v1::Shell {
+    fn from(shell: Shell) -> Self {
+        match shell {
+            Shell::Bash => Self::Bash,
+            Shell::Zsh => Self::Zsh,
+            Shell::Pwsh => Self::Pwsh,
+        }
+    }
+}
+
+impl From<Shell> for airlock_policy::Shell {
+    fn from(shell: Shell) -> Self {
+        match shell {
+            Shell::Bash => Self::Bash,
+            Shell::Zsh => Self::Zsh,
+            Shell::Pwsh => Self::Pwsh,
+        }
+    }
+}
+
+/// A variable for the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Variable {
+    name: String,
+    value: Vec<u8>,
+}
+
+/// The text for the shell: one word as it is, several joined by single spaces, as ssh does.
+pub(super) fn command_text(words: Vec<OsString>) -> Vec<u8> {
+    let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();
+    words.join(&b' ')
+}
+
+/// `NAME=VALUE`; the value may be any bytes.
+fn variable(text: &OsStr) -> Result<Variable, String> {
+    let bytes = text.as_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'=').ok_or("write it as NAME=VALUE")?;
+    let (name, value) = bytes.split_at(at);
+    let name = std::str::from_utf8(name).map_err(|_| "the name must be UTF-8")?;
+    if name.is_empty() {
+        return Err("the name before `=` is empty".to_owned());
+    }
+    let value = value.get(1..).unwrap_or_default().to_vec();
+    Ok(Variable { name: name.to_owned(), value })
+}
+
+/// The variables of `--env`.
+pub(super) fn variables(list: &[OsString]) -> Result<BTreeMap<String, bytes::Bytes>, Failure> {
+    let read = |text: &OsString| {
+        variable(text)
+            .map(|Variable { name, value }| (name, value.into()))
+            .map_err(|why| Failure::usage(format!("--env `{}`: {why}", escape::line(text.as_bytes()))))
+    };
+    list.iter().map(read).collect()
+}
+
+/// `KEY=VALUE`.
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
+    if key.is_empty() {
+        return Err("the key before `=` is empty".to_owned());
+    }
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// A span of time such as `30s`, `1m30s`, `250ms`; a bare number is seconds.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let text =
+        if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
+    let span = humantime::parse_duration(&text)
+        .map_err(|error| format!("{error}; write a number and a unit, such as 30s, 5m or 1h30m"))?;
+    if span.is_zero() {
+        return Err("it must be more than nothing".to_owned());
+    }
+    Ok(span)
+}
+
+/// For the wire. Spans that do not fit are refused by the server as too long.
+pub(super) fn wire_duration(span: Option<Duration>) -> Option<prost_types::Duration> {
+    let longest = prost_types::Duration { seconds: i64::MAX, nanos: 0 };
+    span.map(|span| prost_types::Duration::try_from(span).unwrap_or(longest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_become_the_text_for_the_shell() {
+        let text = |words: &[&str]| command_text(words.iter().map(OsString::from).collect());
+        assert_eq!(text(&["ls -la | head"]), b"ls -la | head");
+        assert_eq!(text(&["ls", "-la", "a b"]), b"ls -la a b");
+        assert_eq!(command_text(vec![OsString::from_vec(vec![0xff])]), [0xff]);
+    }
+
+    #[test]
+    fn values_are_read_or_refused() {
+        assert_eq!(duration("30").unwrap(), Duration::from_secs(30));
+        assert_eq!(duration("1m30s").unwrap(), Duration::from_secs(90));
+        for bad in ["", "0s", "-1s", "soon", "99999999999999999999s"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+        assert_eq!(pair("a=b=c").unwrap(), ("a".to_owned(), "b=c".to_owned()));
+        assert!(pair("=b").is_err() && pair("a").is_err());
+        let value = variable(&OsString::from_vec(b"A=\xff=".to_vec())).unwrap();
+        assert_eq!(value, Variable { name: "A".to_owned(), value: b"\xff=".to_vec() });
+        for bad in [&b"=x"[..], b"x", b"\xff=x"] {
+            assert!(variable(&OsString::from_vec(bad.to_vec())).is_err());
+        }
+    }
+}

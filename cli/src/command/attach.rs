@@ -1,0 +1,57 @@
+//! `airlock attach`.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use clap::Args;
+
+use super::{
+    Failure,
+    connect::Connect,
+    follow::{How, follow},
+};
+use crate::client::From;
+
+/// Show an execution's output from its beginning or from where you were, until it ends.
+///
+/// Ctrl-C ends the view and not the command.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock attach 01234567-89ab-7def-8123-456789abcdef\n  airlock attach 01234567-89ab-7def-8123-456789abcdef --from-offset 1048576\n  airlock attach 01234567-89ab-7def-8123-456789abcdef --json --cursor AQIDBA==\n\nExit codes: as of `airlock run`; 130 when left by Ctrl-C."
+)]
+pub(super) struct Attach {
+    #[command(flatten)]
+    connect: Connect,
+    /// The execution.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The cursor of the last event that was seen, as --json shows it (base64).
+    #[arg(long, value_name = "CURSOR", value_parser = cursor, conflicts_with = "from_offset")]
+    cursor: Option<bytes::Bytes>,
+    /// The offset of the first byte of output to show.
+    #[arg(long, value_name = "BYTES")]
+    from_offset: Option<u64>,
+    /// Print events as JSON lines instead of the output.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Attach {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let from = match (self.cursor, self.from_offset) {
+            (Some(cursor), _) => From::Cursor(cursor),
+            // Of standard error, where that is apart, everything is shown.
+            (None, Some(stdout)) => From::Offsets { stdout, stderr: 0 },
+            (None, None) => From::Beginning,
+        };
+        let client = self.connect.client().await?;
+        follow(&client, client.attach(self.id, from), How { json: self.json, owns: false, local: false })
+            .await
+    }
+}
+
+fn cursor(text: &str) -> Result<bytes::Bytes, String> {
+    let bytes = STANDARD.decode(text).map_err(|_| "it is not base64 as --json shows it")?;
+    if bytes.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    Ok(bytes.into())
+}

@@ -1,0 +1,171 @@
+//! `airlock check`: the policy without a server.
+
+use std::{
+    ffi::OsString,
+    io::{self, BufRead, Write},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
+
+use airlock_policy::{Profile, Request, check};
+use clap::Args;
+use serde_json::json;
+
+use super::{
+    Failure,
+    args::{self, Mode, Shell},
+    output,
+};
+use crate::state::read_bounded;
+
+/// Of one line of --jsonl, in bytes. The longest command takes less, however it is written.
+const LINE_BYTES: usize = 4 * 1024 * 1024;
+/// Of a profile's file, in bytes.
+const PROFILE_BYTES: u64 = 1024 * 1024;
+/// What decides where no profile is named.
+const PROFILE: &str = "strict";
+
+/// Decide a command by a profile, without a server and without running it.
+///
+/// One word is the command as it is; several words are joined with single spaces.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock check 'git status && rm -rf x'\n  airlock check --profile team.toml --mode plan -- ls -la\n  echo '{\"command\": \"git push\", \"rules\": {\"deny\": [\"Bash(git push:*)\"]}}' | airlock check --jsonl\n\nExit codes: 0 allow, 10 ask, 11 deny; with --jsonl 0 when every line was answered."
+)]
+pub(super) struct Check {
+    /// A built-in profile (strict, sandboxed, demo, read_only) or a profile's TOML file.
+    #[arg(long, value_name = "NAME|FILE", default_value = PROFILE)]
+    profile: OsString,
+    /// What would read the command.
+    #[arg(long, value_enum, default_value = "bash", conflicts_with = "jsonl")]
+    shell: Shell,
+    /// The mode to decide in [default: the profile's].
+    #[arg(long, value_enum, conflicts_with = "jsonl")]
+    mode: Option<Mode>,
+    /// The current directory, inside the sandbox [default: the workspace's root].
+    #[arg(long, value_name = "DIR", conflicts_with = "jsonl")]
+    cwd: Option<String>,
+    /// Read one JSON request a line from standard input, and write one JSON decision a line.
+    #[arg(long)]
+    jsonl: bool,
+    /// The command.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND",
+        required_unless_present = "jsonl",
+        conflicts_with = "jsonl"
+    )]
+    command: Vec<OsString>,
+}
+
+impl Check {
+    pub(super) fn run(self) -> Result<u8, Failure> {
+        let profile = load_profile(&self.profile)?;
+        if self.jsonl {
+            return match answer_lines(&mut io::stdin().lock(), &mut io::stdout().lock(), &profile) {
+                Ok(()) => Ok(0),
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::broken_pipe()),
+                Err(error) => Err(Failure::new(format!("lines cannot be read or answered: {error}"))),
+            };
+        }
+        let command = args::command_text(self.command);
+        let request = Request {
+            shell: self.shell.into(),
+            cwd: self.cwd.as_deref(),
+            mode: self.mode.map(Into::into),
+            ..Request::bash(&command)
+        };
+        let decision = airlock_policy::decide(&request, &profile);
+        output::print(&check::render(&command, &decision))?;
+        Ok(check::exit_code(&decision))
+    }
+}
+
+/// A built-in profile by its name, or else the profile in a file.
+fn load_profile(name: &OsString) -> Result<Profile, Failure> {
+    if let Some(profile) = name.to_str().and_then(Profile::builtin) {
+        return Ok(profile);
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        return Err(Failure::usage(format!(
+            "no profile is called `{}`, and there is no such file; built in are {}",
+            path.display(),
+            Profile::builtin_names().join(", ")
+        )));
+    }
+    let bytes = read_bounded(path, PROFILE_BYTES)?;
+    let shown = path.display().to_string();
+    let text =
+        String::from_utf8(bytes).map_err(|_| Failure::new(format!("the profile {shown} is not text")))?;
+    let parent = |name: &str| sibling(path, name);
+    let profile =
+        Profile::from_toml(&text, &shown, &parent).map_err(|error| Failure::new(error.to_string()))?;
+    for warning in profile.warnings() {
+        output::note(warning);
+    }
+    Ok(profile)
+}
+
+/// The profile that another one beside it extends, if it can be read.
+fn sibling(path: &Path, name: &str) -> Option<Profile> {
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let file = path.with_file_name(format!("{name}.toml"));
+    let text = plain.then(|| read_bounded(&file, PROFILE_BYTES).ok()).flatten()?;
+    // Parents of parents are built in, or this would not be sure to end.
+    Profile::from_toml(&String::from_utf8(text).ok()?, &file.display().to_string(), &|_| None).ok()
+}
+
+/// Answers each line of `input` with a line of `out`, at once.
+fn answer_lines(input: &mut impl BufRead, out: &mut impl Write, profile: &Profile) -> io::Result<()> {
+    let mut line = Vec::new();
+    while let Some(whole) = read_line(input, &mut line)? {
+        let answer = if whole { answer(&line, profile) } else { refusal("the line is longer than 4 MiB") };
+        out.write_all(answer.as_bytes())?;
+        out.write_all(b"\n")?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// Reads a line without its end; false if it was too long and most of it was skipped.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
+    line.clear();
+    let mut any = false;
+    let mut whole = true;
+    loop {
+        let available = input.fill_buf()?;
+        if available.is_empty() {
+            return Ok(any.then_some(whole));
+        }
+        any = true;
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let part = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
+        whole = whole && line.len() + part.len() <= LINE_BYTES;
+        if whole {
+            line.extend_from_slice(part);
+        }
+        let used = end.map_or(part.len(), |end| end + 1);
+        input.consume(used);
+        if end.is_some() {
+            return Ok(Some(whole));
+        }
+    }
+}
+
+fn answer(line: &[u8], profile: &Profile) -> String {
+    let Ok(text) = std::str::from_utf8(line) else {
+        return refusal("the line is not UTF-8");
+    };
+    // The policy never panics; if it did after all, that must not read as an answer, nor end the run.
+    catch_unwind(AssertUnwindSafe(|| check::answer_line(text, profile)))
+        .unwrap_or_else(|_| refusal("the policy failed on this line"))
+}
+
+fn refusal(why: &str) -> String {
+    json!({"decision": "ask", "error": why}).to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! `airlock dev`, and the instance of `airlock run --local`.
+
+use std::{
+    ffi::{OsStr, OsString},
+    net::SocketAddr,
+    os::unix::ffi::OsStrExt as _,
+    path::PathBuf,
+};
+
+use clap::Args;
+
+use super::{Failure, interrupt::Interrupts, output};
+use crate::{
+    client::Settings,
+    dev::{Dev as Instance, DevError, Options},
+    render::cause,
+    state::StateFolder,
+};
+
+/// Run a server and a runner in one process, for this machine alone.
+///
+/// State is kept in one folder: keys, which are made on the first start, the store, finished output, and
+/// the sessions' workspaces. The other subcommands find the server through it. Whoever can read the
+/// folder may run, approve (their own requests, too) and administer.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock dev\n  airlock dev --profile strict --base repo=$HOME/src/repo\n  airlock dev --state /tmp/try --otlp http://127.0.0.1:4317   # and AIRLOCK_STATE=/tmp/try for the others\n\nCtrl-C or SIGTERM stops it in order: no new commands, a few seconds for those that run, then their end."
+)]
+pub(super) struct Dev {
+    /// The state folder [default: $XDG_STATE_HOME/airlock or ~/.local/state/airlock].
+    #[arg(long, value_name = "DIR", env = "AIRLOCK_STATE", hide_env_values = true)]
+    state: Option<PathBuf>,
+    /// Where to listen; port 0 lets the system choose.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// The profile of those who name none.
+    #[arg(long, value_name = "NAME", default_value = "sandboxed")]
+    profile: String,
+    /// A folder of NAME.toml files with further profiles.
+    #[arg(long, value_name = "DIR")]
+    profiles: Option<PathBuf>,
+    /// A folder that workspaces can be copied from; may be repeated.
+    #[arg(long, value_name = "NAME=DIR")]
+    base: Vec<OsString>,
+    /// Send traces and metrics to an OTLP collector (gRPC).
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
+    /// What is logged to standard error, such as info or airlock_server=debug.
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    log: String,
+}
+
+impl Dev {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let mut interrupts = Interrupts::new()?;
+        let folder = StateFolder::locate(self.state.as_deref())?;
+        let bases = self.base.iter().map(|text| named_base(text)).collect::<Result<_, _>>()?;
+        let options = Options {
+            listen: self.listen,
+            profile: self.profile,
+            profiles: self.profiles,
+            bases,
+            otlp: self.otlp,
+            log: self.log,
+            ..Options::default()
+        };
+        let profile = options.profile.clone();
+        let starting = Box::pin(Instance::start(folder, options));
+        let mut instance = tokio::select! {
+            started = starting => started?,
+            () = interrupts.next() => return Err(Failure::new("stopped before it was up")),
+        };
+        output::print(&greeting(&instance, &profile))?;
+        let ended = tokio::select! {
+            error = instance.wait() => Err(error.into()),
+            () = interrupts.next() => Ok(0),
+        };
+        output::note("stopping");
+        match instance.stop().await {
+            0 => {}
+            cut => output::note(&format!("{cut} commands were cut")),
+        }
+        ended
+    }
+}
+
+fn greeting(instance: &Instance, profile: &str) -> String {
+    let folder = instance.folder();
+    let usual = StateFolder::locate(None).is_ok_and(|usual| usual.path() == folder);
+    let state = match usual {
+        true => String::new(),
+        false => format!("  export AIRLOCK_STATE={}\n", folder.display()),
+    };
+    format!(
+        "airlock dev listens on {} with the profile `{profile}`; its state is in {}\n\nTry in another terminal:\n{state}  airlock run -- 'echo hello from $(hostname); ls -la'\n  airlock session create\n  airlock check 'git push --force'\n  airlock runners\n\nCtrl-C stops it.\n",
+        instance.address(),
+        folder.display(),
+    )
+}
+
+/// `NAME=DIR`.
+fn named_base(text: &OsStr) -> Result<(String, PathBuf), Failure> {
+    let shown = text.to_string_lossy();
+    let wrong = || Failure::usage(format!("--base `{}` is not NAME=DIR", shown.escape_debug()));
+    let bytes = text.as_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'=').ok_or_else(wrong)?;
+    let (name, folder) = bytes.split_at(at);
+    let name = std::str::from_utf8(name).ok().filter(|name| !name.is_empty()).ok_or_else(wrong)?;
+    let folder = folder.get(1..).filter(|folder| !folder.is_empty()).ok_or_else(wrong)?;
+    Ok((name.to_owned(), PathBuf::from(OsStr::from_bytes(folder))))
+}
+
+/// The base folder of `airlock run --local --base`: `NAME=DIR`, or a folder alone.
+pub(super) fn local_base(text: &OsStr) -> Result<(String, PathBuf), Failure> {
+    if text.as_bytes().contains(&b'=') {
+        return named_base(text);
+    }
+    Ok(("base".to_owned(), PathBuf::from(text)))
+}
+
+/// An instance for one command, in a folder of its own that goes with it.
+pub(super) struct Local {
+    instance: Instance,
+}
+
+impl Local {
+    /// Starts it, unless a signal comes first.
+    pub(super) async fn start(bases: Vec<(String, PathBuf)>) -> Result<Self, Failure> {
+        let mut interrupts = Interrupts::new()?;
+        let options = Options {
+            bases,
+            log: "error".to_owned(),
+            drain: std::time::Duration::ZERO,
+            ..Options::default()
+        };
+        let starting = Box::pin(Instance::start_temporary(options));
+        tokio::select! {
+            started = starting => Ok(Self { instance: started? }),
+            () = interrupts.next() => Err(Failure::new("stopped before it was up")),
+        }
+    }
+
+    pub(super) fn settings(&self) -> Result<Settings, Failure> {
+        Ok(self.instance.settings()?)
+    }
+
+    pub(super) async fn stop(self) {
+        self.instance.stop().await;
+    }
+}
+
+impl From<DevError> for Failure {
+    fn from(error: DevError) -> Self {
+        Self::new(error.to_string()).with_code(cause::FAILED)
+    }
+}

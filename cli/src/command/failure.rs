@@ -1,0 +1,85 @@
+//! Why a subcommand failed: one readable line that says what, where and what to do, and an exit code.
+
+use std::fmt::Write as _;
+
+use crate::{
+    client::ClientError,
+    render::{cause, escape},
+};
+
+/// Of wrong arguments.
+pub(super) const USAGE: u8 = 2;
+/// Of a program that wrote to a pipe which nobody reads, as shells give it.
+pub(super) const BROKEN_PIPE: u8 = 141;
+
+/// What to say on standard error, and the exit code.
+#[derive(Debug)]
+pub(super) struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// A failure with exit code 1.
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { code: cause::FAILED, message: message.into() }
+    }
+
+    /// Arguments that do not go together.
+    pub(super) fn usage(message: impl Into<String>) -> Self {
+        Self { code: USAGE, message: message.into() }
+    }
+
+    /// Nobody reads the output any more: nothing to say, and nobody to say it to.
+    pub(super) fn broken_pipe() -> Self {
+        Self { code: BROKEN_PIPE, message: String::new() }
+    }
+
+    pub(super) fn with_code(mut self, code: u8) -> Self {
+        self.code = code;
+        self
+    }
+
+    pub(super) fn code(&self) -> u8 {
+        self.code
+    }
+
+    pub(super) fn is_broken_pipe(&self) -> bool {
+        self.code == BROKEN_PIPE
+    }
+
+    /// Writes it to standard error.
+    pub(super) fn say(&self) {
+        if !self.message.is_empty() {
+            super::output::note(&self.message);
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self::new(describe(&error))
+    }
+}
+
+/// What went wrong, with every field violation on a line of its own, and what to do.
+pub(super) fn describe(error: &ClientError) -> String {
+    let mut text = escape::line(error.to_string().as_bytes());
+    let Some(rejection) = error.rejection() else {
+        if let ClientError::Transport { .. } = error {
+            text.push_str("; is the server running, and may it be reached from here?");
+        }
+        return text;
+    };
+    if !rejection.reason.is_empty() {
+        let _ = write!(text, " ({})", escape::line(rejection.reason.as_bytes()));
+    }
+    for violation in &rejection.violations {
+        let (field, what) = (&violation.field, &violation.description);
+        let _ = write!(text, "\n  {}: {}", escape::line(field.as_bytes()), escape::line(what.as_bytes()));
+    }
+    if let Some(after) = rejection.retry_after {
+        let _ = write!(text, "; try again in {:.1} s", after.as_secs_f64());
+    }
+    text
+}

@@ -1,0 +1,158 @@
+//! `airlock ps`, `airlock show` and `airlock runners`.
+
+use std::time::SystemTime;
+
+use clap::Args;
+
+use super::{Failure, connect::Connect, output};
+use crate::{
+    client::{Client, v1},
+    render::{execution as page, json},
+};
+
+/// Entries asked for at once: full executions are long.
+const PAGE: i32 = 50;
+
+/// List executions, newest first: those that have not ended, or all.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock ps\n  airlock ps --all --last 10\n  airlock ps --all --json | jq -r .execution_id"
+)]
+pub(super) struct Ps {
+    #[command(flatten)]
+    connect: Connect,
+    /// Those that have ended, too.
+    #[arg(short, long)]
+    all: bool,
+    /// Only those of this session.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// At most so many.
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    last: u32,
+    /// Only ids.
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Ps {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let list = self.executions(&client).await?;
+        if self.quiet {
+            return ids(list.iter().map(|one| &one.execution_id));
+        }
+        if self.json {
+            return lines(list.iter().map(json::execution));
+        }
+        output::print(&page::executions(&list, SystemTime::now()))?;
+        Ok(0)
+    }
+
+    async fn executions(&self, client: &Client) -> Result<Vec<v1::Execution>, Failure> {
+        let most = usize::try_from(self.last).unwrap_or(usize::MAX);
+        let mut request = v1::ExecutionServiceListRequest {
+            page: Some(v1::PageRequest { page_size: PAGE, page_token: String::new() }),
+            filter: Some(v1::ExecutionFilter {
+                session_id: self.session.clone().unwrap_or_default(),
+                states: if self.all { Vec::new() } else { live() },
+                ..Default::default()
+            }),
+            view: v1::ExecutionView::Full.into(),
+        };
+        let mut list = Vec::new();
+        loop {
+            let answer = client.executions(request.clone()).await?;
+            list.extend(answer.executions);
+            if answer.next_page_token.is_empty() || list.len() >= most {
+                list.truncate(most);
+                return Ok(list);
+            }
+            request.page = next_page(answer.next_page_token);
+        }
+    }
+}
+
+fn live() -> Vec<i32> {
+    use v1::ExecutionState::{PendingApproval, Queued, Running, Starting};
+    [PendingApproval, Queued, Starting, Running].map(i32::from).to_vec()
+}
+
+/// Show everything about one execution: what was asked, what was decided, how it ended.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airlock show 01234567-89ab-7def-8123-456789abcdef")]
+pub(super) struct Show {
+    #[command(flatten)]
+    connect: Connect,
+    /// The execution.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// As one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let execution = client.execution(&self.id).await?;
+        if self.json {
+            output::print_json(&json::execution(&execution))?;
+        } else {
+            output::print(&page::execution(&execution))?;
+        }
+        Ok(0)
+    }
+}
+
+/// List the runners: their state, load, base folders, and what their hosts cannot enforce.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airlock runners --json | jq .capabilities")]
+pub(super) struct Runners {
+    #[command(flatten)]
+    connect: Connect,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Runners {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let mut request = v1::AdminServiceListRunnersRequest::default();
+        let mut list = Vec::new();
+        loop {
+            let answer = client.runners(request.clone()).await?;
+            list.extend(answer.runners);
+            if answer.next_page_token.is_empty() {
+                break;
+            }
+            request.page = next_page(answer.next_page_token);
+        }
+        if self.json {
+            return lines(list.iter().map(json::runner));
+        }
+        output::print(&page::runners(&list, SystemTime::now()))?;
+        Ok(0)
+    }
+}
+
+pub(super) fn next_page(page_token: String) -> Option<v1::PageRequest> {
+    Some(v1::PageRequest { page_size: PAGE, page_token })
+}
+
+pub(super) fn ids<'a>(ids: impl Iterator<Item = &'a String>) -> Result<u8, Failure> {
+    let text: String = ids.flat_map(|id| [id.as_str(), "\n"]).collect();
+    output::print(&text)?;
+    Ok(0)
+}
+
+pub(super) fn lines(values: impl Iterator<Item = serde_json::Value>) -> Result<u8, Failure> {
+    for value in values {
+        output::print_json(&value)?;
+    }
+    Ok(0)
+}

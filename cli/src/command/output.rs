@@ -1,0 +1,40 @@
+//! Standard output and standard error: exact bytes, and no panic where nobody reads them.
+
+use std::io::{self, ErrorKind, Write as _};
+
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+
+use super::Failure;
+
+/// Writes text to standard output.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| failed(&error))
+}
+
+/// Writes a value to standard output as one line of JSON.
+pub(super) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value}\n"))
+}
+
+/// Writes a remark of Airlock's own to standard error. Where that cannot be written there is nobody to
+/// tell.
+pub(super) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "airlock: {text}");
+}
+
+/// Writes bytes and sees them off.
+pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), data: &[u8]) -> Result<(), Failure> {
+    let written = async {
+        to.write_all(data).await?;
+        to.flush().await
+    };
+    written.await.map_err(|error| failed(&error))
+}
+
+fn failed(error: &io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::BrokenPipe => Failure::broken_pipe(),
+        _ => Failure::new(format!("the output cannot be written: {error}")),
+    }
+}

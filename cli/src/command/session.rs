@@ -1,0 +1,181 @@
+//! `airlock session`.
+
+use std::{
+    ffi::OsString,
+    time::{Duration, SystemTime},
+};
+
+use clap::{Args, Subcommand};
+
+use super::{
+    Failure,
+    args::{self, Mode, Shell},
+    connect::Connect,
+    list::{ids, lines, next_page},
+    output,
+};
+use crate::{
+    client::v1,
+    render::{execution as page, json},
+};
+
+/// Create, list and close sessions: workspaces that persist from command to command.
+#[derive(Debug, Subcommand)]
+pub(super) enum Session {
+    /// Create a session and print its id.
+    Create(Create),
+    /// List the sessions that are not closed, newest first.
+    #[command(visible_alias = "ls")]
+    List(List),
+    /// End what runs in sessions and remove their workspaces.
+    Close(Close),
+}
+
+impl Session {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        match self {
+            Self::Create(create) => create.run().await,
+            Self::List(list) => list.run().await,
+            Self::Close(close) => close.run().await,
+        }
+    }
+}
+
+/// Create a session and print its id.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  id=$(airlock session create --base repo)\n  airlock run --session $id -- 'cd src'\n  airlock run --session $id -- pwd            # still there"
+)]
+pub(super) struct Create {
+    #[command(flatten)]
+    connect: Connect,
+    /// The profile of its commands [default: the identity's].
+    #[arg(long, value_name = "NAME", default_value = "")]
+    profile: String,
+    /// The loosest mode of its commands [default: the profile's].
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// What reads its commands [default: bash].
+    #[arg(long, value_enum)]
+    shell: Option<Shell>,
+    /// The base folder to copy the workspace from [default: an empty workspace].
+    #[arg(long, value_name = "NAME", default_value = "")]
+    base: String,
+    /// Set a variable in every command; may be repeated.
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = clap::builder::OsStringValueParser::new())]
+    env: Vec<OsString>,
+    /// A label; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair)]
+    label: Vec<(String, String)>,
+    /// Close it after so long without a command [default: 1h].
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    idle_timeout: Option<Duration>,
+    /// The key that makes a repeated create find the first one [default: a new one].
+    #[arg(long, value_name = "KEY", default_value = "")]
+    request_id: String,
+    /// Only the id, which is what is printed anyway.
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// The whole session as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Create {
+    async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let session = client
+            .create_session(v1::SessionServiceCreateRequest {
+                request_id: self.request_id,
+                profile: self.profile,
+                mode: self.mode.map(v1::Mode::from).unwrap_or_default().into(),
+                shell: self.shell.map(v1::Shell::from).unwrap_or_default().into(),
+                base: self.base,
+                env: args::variables(&self.env)?,
+                labels: self.label.into_iter().collect(),
+                idle_timeout: args::wire_duration(self.idle_timeout),
+            })
+            .await?;
+        if self.json {
+            output::print_json(&json::session(&session))?;
+        } else {
+            output::print(&format!("{}\n", session.session_id))?;
+        }
+        Ok(0)
+    }
+}
+
+/// List the sessions that are not closed, newest first.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airlock session list --quiet")]
+pub(super) struct List {
+    #[command(flatten)]
+    connect: Connect,
+    /// Closed ones, too.
+    #[arg(short, long)]
+    all: bool,
+    /// Only ids.
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let mut request = v1::SessionServiceListRequest::default();
+        if self.all {
+            use v1::SessionState::{Closed, Closing, Lost, Open, Opening};
+            let states = [Opening, Open, Closing, Closed, Lost].map(i32::from).to_vec();
+            request.filter = Some(v1::SessionFilter { states, ..Default::default() });
+        }
+        let mut list = Vec::new();
+        loop {
+            let answer = client.sessions(request.clone()).await?;
+            list.extend(answer.sessions);
+            if answer.next_page_token.is_empty() {
+                break;
+            }
+            request.page = next_page(answer.next_page_token);
+        }
+        if self.quiet {
+            return ids(list.iter().map(|one| &one.session_id));
+        }
+        if self.json {
+            return lines(list.iter().map(json::session));
+        }
+        output::print(&page::sessions(&list, SystemTime::now()))?;
+        Ok(0)
+    }
+}
+
+/// End what runs in sessions and remove their workspaces.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airlock session close 01234567-89ab-7def-8123-456789abcdef")]
+pub(super) struct Close {
+    #[command(flatten)]
+    connect: Connect,
+    /// The sessions.
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+}
+
+impl Close {
+    async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let mut failed = None;
+        for id in &self.ids {
+            match client.close_session(id).await {
+                Ok(_) => output::print(&format!("{id}\n"))?,
+                Err(error) => {
+                    let failure = Failure::from(error);
+                    failure.say();
+                    failed = Some(failure.code());
+                }
+            }
+        }
+        Ok(failed.unwrap_or(0))
+    }
+}

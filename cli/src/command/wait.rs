@@ -1,0 +1,98 @@
+//! `airlock wait` and `airlock kill`.
+
+use std::time::Duration;
+
+use airlock_proto::limits::WAIT_MAX;
+use clap::Args;
+use tokio::time::Instant;
+
+use super::{Failure, args, connect::Connect, follow::end_of, output};
+use crate::{
+    client::{
+        Client,
+        v1::{Execution, ExecutionState},
+    },
+    render::execution::status,
+};
+
+/// Wait until an execution has ended, and give its exit code.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  airlock wait 01234567-89ab-7def-8123-456789abcdef --timeout 5m\n\nExit codes: as of `airlock run`; 1 when the time-out is over first."
+)]
+pub(super) struct Wait {
+    #[command(flatten)]
+    connect: Connect,
+    /// The execution.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Give up after so long [default: never].
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    timeout: Option<Duration>,
+}
+
+impl Wait {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let execution = until_end(&client, &self.id, self.timeout).await?;
+        if execution.state() != ExecutionState::Finished {
+            return Err(Failure::new(format!(
+                "execution {} has not ended yet, it is {}; wait again, or end it with `airlock kill {}`",
+                self.id,
+                status(&execution),
+                self.id
+            )));
+        }
+        Ok(end_of(&execution))
+    }
+}
+
+async fn until_end(client: &Client, id: &str, timeout: Option<Duration>) -> Result<Execution, Failure> {
+    let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    loop {
+        let left = end.map_or(WAIT_MAX, |end| end.saturating_duration_since(Instant::now()));
+        // Nothing would be the server's default, which is longer.
+        let execution = client.wait(id, left.clamp(Duration::from_millis(1), WAIT_MAX)).await?;
+        if execution.state() == ExecutionState::Finished || left.is_zero() {
+            return Ok(execution);
+        }
+    }
+}
+
+/// End an execution: SIGTERM to all of it, a grace period, SIGKILL.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock kill 01234567-89ab-7def-8123-456789abcdef\n  airlock kill $(airlock ps --quiet)          # everything that has not ended"
+)]
+pub(super) struct Kill {
+    #[command(flatten)]
+    connect: Connect,
+    /// The executions.
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+}
+
+impl Kill {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let mut failed = None;
+        for id in &self.ids {
+            match client.cancel(id).await {
+                Ok(execution) => output::print(&format!("{id}: {}\n", fate(&execution)))?,
+                Err(error) => {
+                    let failure = Failure::from(error);
+                    failure.say();
+                    failed = Some(failure.code());
+                }
+            }
+        }
+        Ok(failed.unwrap_or(0))
+    }
+}
+
+fn fate(execution: &Execution) -> String {
+    match execution.state() {
+        ExecutionState::Finished => status(execution),
+        _ => format!("asked to end; it is {}", status(execution)),
+    }
+}

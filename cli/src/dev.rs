@@ -1,0 +1,279 @@
+//! A server and a runner in one process, with SQLite and local folders: what `airlock dev` and
+//! `airlock run --local` start. The two speak over TLS on loopback, as strangers do.
+//!
+//! Nothing here is a way around a door: the server decides, the runner has its floor.
+
+mod error;
+mod keys;
+mod uids;
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use airlock_runner::{Runner, RunnerConfig, RunningRunner};
+use airlock_server::{
+    config::{self, ClientCertificates, Config, Identity, Listen, Match, RoleName, Tls},
+    profiles::Profiles,
+    telemetry::Telemetry,
+    wiring::{Options as ServerOptions, RunningServer, Server},
+};
+use tempfile::TempDir;
+
+pub use error::DevError;
+pub use keys::KeysError;
+
+use crate::{
+    client::{Credentials, Settings},
+    state::{Connection, StateFolder, Tenure, read_bounded},
+};
+use keys::Keys;
+use uids::UidBlock;
+
+/// The name of the one who uses a dev, and of the tenant.
+const NAME: &str = "dev";
+/// How long the runner may take to reach the server beside it.
+const LINK_TIMEOUT: Duration = Duration::from_secs(30);
+const LINK_PAUSE: Duration = Duration::from_millis(5);
+const FILE_BYTES: u64 = 64 * 1024;
+
+/// How a dev is to be.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where to listen; loopback only.
+    pub listen: SocketAddr,
+    /// The profile of those who name none.
+    pub profile: String,
+    /// A folder of further profiles.
+    pub profiles: Option<PathBuf>,
+    /// Folders that workspaces can be copied from, by name.
+    pub bases: Vec<(String, PathBuf)>,
+    /// An OTLP collector.
+    pub otlp: Option<String>,
+    /// What is logged to standard error.
+    pub log: String,
+    /// How long running commands may go on when it is stopped.
+    pub drain: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            profile: "sandboxed".to_owned(),
+            profiles: None,
+            bases: Vec::new(),
+            otlp: None,
+            log: "warn".to_owned(),
+            drain: Duration::from_secs(3),
+        }
+    }
+}
+
+/// A dev that runs. Stop it with [`Dev::stop`]; dropped, it cuts everything at once.
+pub struct Dev {
+    folder: StateFolder,
+    connection: Connection,
+    // Fields go in this order: the runner before its server, and the right to the folder last.
+    runner: RunningRunner,
+    server: RunningServer,
+    _uids: Option<UidBlock>,
+    _tenure: Tenure,
+    temporary: Option<TempDir>,
+}
+
+impl Dev {
+    /// Starts a dev in a state folder; when this returns, it takes commands. Installs a global
+    /// subscriber for logs and traces, if there is none yet.
+    ///
+    /// # Errors
+    /// See [`DevError`]; nothing runs then.
+    pub async fn start(folder: StateFolder, options: Options) -> Result<Self, DevError> {
+        Self::start_in(folder, None, options).await
+    }
+
+    /// Starts a dev in a new folder, which goes with it.
+    ///
+    /// # Errors
+    /// As for [`Dev::start`].
+    pub async fn start_temporary(options: Options) -> Result<Self, DevError> {
+        let temporary =
+            tempfile::Builder::new().prefix("airlock-local-").tempdir().map_err(DevError::Temporary)?;
+        let folder = StateFolder::locate(Some(temporary.path()))?;
+        Self::start_in(folder, Some(temporary), options).await
+    }
+
+    async fn start_in(
+        folder: StateFolder,
+        temporary: Option<TempDir>,
+        options: Options,
+    ) -> Result<Self, DevError> {
+        if !options.listen.ip().is_loopback() {
+            return Err(DevError::NotLoopback(options.listen));
+        }
+        let tenure = folder.take()?;
+        let keys = Keys::ensure(&folder.path().join("keys"), SystemTime::now())?;
+        let uids = UidBlock::reserve(folder.path())?;
+
+        let config = server_config(&folder, &options, &keys)?;
+        let telemetry = Telemetry::start(&config.telemetry, NAME).map_err(DevError::Telemetry)?;
+        // Where a subscriber is there already, logs and traces go its way.
+        let _ = telemetry.install(&config.telemetry);
+        let parts = ServerOptions { telemetry: Some(telemetry), ..ServerOptions::default() };
+        let server = Server::start_with(config, parts).await.map_err(DevError::Server)?;
+        let address = format!("https://{}", server.local_addr());
+
+        let config = runner_config(&folder, &options, &keys, uids.as_ref(), server.local_addr())?;
+        let started = match Runner::start(config).await {
+            Ok(runner) => linked(runner).await,
+            Err(error) => Err(DevError::Runner(error)),
+        };
+        let runner = match started {
+            Ok(runner) => runner,
+            Err(error) => {
+                server.shut_down().await;
+                return Err(error);
+            }
+        };
+        let connection =
+            Connection { address, ca: keys.ca, token_file: keys.token_file, pid: std::process::id() };
+        folder.publish(&connection)?;
+        Ok(Self { folder, connection, runner, server, _uids: uids, _tenure: tenure, temporary })
+    }
+
+    /// Where it listens: `https://HOST:PORT`.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.connection.address
+    }
+
+    /// Its state folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// How to be its client.
+    ///
+    /// # Errors
+    /// [`DevError::State`] where its own files cannot be read.
+    pub fn settings(&self) -> Result<Settings, DevError> {
+        let token = read_bounded(&self.connection.token_file, FILE_BYTES)?;
+        let mut settings = Settings::new(self.address());
+        settings.ca = Some(read_bounded(&self.connection.ca, FILE_BYTES)?);
+        settings.credentials = Credentials::Token(String::from_utf8_lossy(&token).trim().to_owned());
+        Ok(settings)
+    }
+
+    /// Returns only if the server ends by itself, with the reason. Cancel-safe.
+    pub async fn wait(&mut self) -> DevError {
+        DevError::Ended(self.server.wait().await)
+    }
+
+    /// Takes no new work, lets commands go on for the drain time, ends them, and ends. Returns how many
+    /// commands were cut. Do not drop it midway.
+    pub async fn stop(self) -> usize {
+        self.folder.withdraw();
+        let cut = self.runner.shut_down().await;
+        self.server.shut_down().await;
+        if let Some(Err(error)) = self.temporary.map(TempDir::close) {
+            tracing::warn!(%error, "the temporary state folder is left behind");
+        }
+        cut
+    }
+}
+
+/// Waits until the runner has reached the server.
+async fn linked(runner: RunningRunner) -> Result<RunningRunner, DevError> {
+    let linked = async {
+        while !runner.is_linked() {
+            tokio::time::sleep(LINK_PAUSE).await;
+        }
+    };
+    if tokio::time::timeout(LINK_TIMEOUT, linked).await.is_err() {
+        runner.shut_down().await;
+        return Err(DevError::NotLinked);
+    }
+    Ok(runner)
+}
+
+fn server_config(folder: &StateFolder, options: &Options, keys: &Keys) -> Result<Config, DevError> {
+    let mut server = Config::embedded(NAME, folder.path());
+    server.listen = Listen {
+        address: options.listen,
+        insecure_loopback: false,
+        tls: Some(Tls {
+            certificate: keys.server.certificate.clone(),
+            key: keys.server.key.clone(),
+            client_ca: Some(keys.ca.clone()),
+            client_certificates: ClientCertificates::Optional,
+        }),
+    };
+    server.profiles = config::Profiles {
+        directory: options.profiles.clone(),
+        default: options.profile.clone(),
+        self_approval: true,
+    };
+    server.identities = identities(options, keys)?;
+    server.telemetry.otlp_endpoint.clone_from(&options.otlp);
+    server.telemetry.service_name = "airlock-dev".to_owned();
+    server.telemetry.log_level.clone_from(&options.log);
+    Ok(server)
+}
+
+/// The one who uses it, who may do everything, and the runner.
+fn identities(options: &Options, keys: &Keys) -> Result<Vec<Identity>, DevError> {
+    let known = Profiles::load(options.profiles.as_deref()).map_err(DevError::Profiles)?;
+    let others = known.names().filter(|name| *name != options.profile).map(str::to_owned);
+    let user = Identity {
+        name: NAME.to_owned(),
+        tenant: NAME.to_owned(),
+        roles: vec![RoleName::Executor, RoleName::Approver, RoleName::Auditor, RoleName::Admin],
+        profiles: std::iter::once(options.profile.clone()).chain(others).collect(),
+        matches: Match::TokenSha256(keys.token_sha256.clone()),
+        runner_ids: Vec::new(),
+    };
+    let runner = Identity {
+        name: keys::RUNNER_NAME.to_owned(),
+        tenant: NAME.to_owned(),
+        roles: vec![RoleName::Runner],
+        profiles: Vec::new(),
+        matches: Match::CommonName(keys::RUNNER_NAME.to_owned()),
+        runner_ids: Vec::new(),
+    };
+    Ok(vec![user, runner])
+}
+
+fn runner_config(
+    folder: &StateFolder,
+    options: &Options,
+    keys: &Keys,
+    uids: Option<&UidBlock>,
+    server: SocketAddr,
+) -> Result<RunnerConfig, DevError> {
+    let dial = airlock_runner::config::ServerConfig {
+        endpoint: format!("https://{server}"),
+        server_name: Some(keys::SERVER_NAME.to_owned()),
+        ca: Some(keys.ca.clone()),
+        cert: Some(keys.runner.certificate.clone()),
+        key: Some(keys.runner.key.clone()),
+        insecure_loopback: false,
+    };
+    let mut config = RunnerConfig::new(keys::RUNNER_NAME, folder.path().join("runner"), dial);
+    if let Some(uids) = uids {
+        config.uids.first = uids.first();
+        config.uids.count = uids::COUNT;
+    }
+    config.drain.grace = options.drain;
+    for (name, path) in &options.bases {
+        let bad = |source| DevError::Base { name: name.clone(), path: path.clone(), source };
+        let path = std::fs::canonicalize(path).map_err(bad)?;
+        if !path.is_dir() {
+            return Err(bad(std::io::ErrorKind::NotADirectory.into()));
+        }
+        config.bases.insert(name.clone(), path);
+    }
+    Ok(config)
+}

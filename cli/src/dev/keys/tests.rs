@@ -1,0 +1,84 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+const FILES: [&str; 7] =
+    ["ca.key", "ca.pem", "client.token", "runner.key", "runner.pem", "server.key", "server.pem"];
+
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let entry = entry.unwrap();
+            (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())
+        })
+        .collect()
+}
+
+fn changed(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
+    after
+        .iter()
+        .filter(|(name, bytes)| before.get(*name) != Some(bytes))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+#[test]
+fn keys_are_made_closed_and_kept() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("keys");
+    let now = SystemTime::now();
+    let keys = Keys::ensure(&folder, now).unwrap();
+    assert_eq!(contents(&folder).keys().map(String::as_str).collect::<Vec<_>>(), FILES);
+    for name in FILES {
+        assert_eq!(fs::metadata(folder.join(name)).unwrap().mode() & 0o777, 0o600, "{name}");
+    }
+    assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+    let token = fs::read(&keys.token_file).unwrap();
+    assert_eq!(keys.token_sha256, hex::encode(Sha256::digest(&token)));
+    let before = contents(&folder);
+    Keys::ensure(&folder, now + 300 * DAY).unwrap();
+    assert_eq!(before, contents(&folder), "what is good is kept");
+}
+
+#[test]
+fn what_is_no_good_is_made_anew_and_nothing_else() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().to_owned();
+    let now = SystemTime::now();
+    let leaves = ["runner.key", "runner.pem", "server.key", "server.pem"];
+    let server = ["server.key", "server.pem"];
+    let authority_and_leaves = ["ca.key", "ca.pem", "runner.key", "runner.pem", "server.key", "server.pem"];
+    type Harm = fn(&Path);
+    let harms: [(&str, Harm, &[&str]); 6] = [
+        ("a key is missing", |f| fs::remove_file(f.join("server.key")).unwrap(), &server),
+        ("a certificate is none", |f| fs::write(f.join("server.pem"), "x").unwrap(), &server),
+        (
+            "a key of another",
+            |f| {
+                fs::copy(f.join("runner.key"), f.join("server.key")).unwrap();
+            },
+            &server,
+        ),
+        (
+            "a key was open to others",
+            |f| fs::set_permissions(f.join("server.key"), fs::Permissions::from_mode(0o644)).unwrap(),
+            &server,
+        ),
+        ("the authority is gone", |f| fs::remove_file(f.join("ca.pem")).unwrap(), &authority_and_leaves),
+        ("the token is gone", |f| fs::remove_file(f.join("client.token")).unwrap(), &["client.token"]),
+    ];
+    Keys::ensure(&folder, now).unwrap();
+    for (name, harm, expected) in harms {
+        let before = contents(&folder);
+        harm(&folder);
+        Keys::ensure(&folder, now).unwrap();
+        assert_eq!(changed(&before, &contents(&folder)), expected, "{name}");
+    }
+    let before = contents(&folder);
+    Keys::ensure(&folder, now + 340 * DAY).unwrap();
+    assert_eq!(changed(&before, &contents(&folder)), leaves, "soon over");
+    let before = contents(&folder);
+    Keys::ensure(&folder, now + 3640 * DAY).unwrap();
+    assert_eq!(changed(&before, &contents(&folder)), authority_and_leaves, "all are over");
+}

@@ -1,0 +1,75 @@
+//! A block of host uids for the sessions of one dev, so that two devs of one machine never take each
+//! other's processes for strays of their own.
+//!
+//! The block is held by an abstract socket: it is gone when the process is, however it ended.
+
+use std::{
+    io,
+    os::{
+        linux::net::SocketAddrExt as _,
+        unix::net::{SocketAddr, UnixListener},
+    },
+    path::Path,
+};
+
+use sha2::{Digest as _, Sha256};
+
+use super::DevError;
+
+/// Uids in a block.
+pub(super) const COUNT: u32 = 1024;
+/// The first uid of the first block.
+const FIRST: u32 = 2_100_000;
+const BLOCKS: u32 = 256;
+
+/// The right to a block of uids, for as long as it lives.
+#[derive(Debug)]
+pub(super) struct UidBlock {
+    index: u32,
+    _held: UnixListener,
+}
+
+impl UidBlock {
+    /// A block that no other dev has; the same for the same state folder, if it is free. None where this
+    /// process cannot give uids to others anyway.
+    pub(super) fn reserve(folder: &Path) -> Result<Option<Self>, DevError> {
+        if !nix::unistd::geteuid().is_root() {
+            return Ok(None);
+        }
+        let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
+        let wanted = digest.first().map_or(0, |byte| u32::from(*byte));
+        for step in 0..BLOCKS {
+            let index = (wanted + step) % BLOCKS;
+            if let Some(held) = hold(index).map_err(DevError::Uids)? {
+                return Ok(Some(Self { index, _held: held }));
+            }
+        }
+        Err(DevError::NoUids)
+    }
+
+    pub(super) fn first(&self) -> u32 {
+        FIRST + self.index * COUNT
+    }
+}
+
+fn hold(index: u32) -> io::Result<Option<UnixListener>> {
+    let name = SocketAddr::from_abstract_name(format!("airlock-dev-uids-{index}"))?;
+    match UnixListener::bind_addr(&name) {
+        Ok(held) => Ok(Some(held)),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_held_by_one_and_free_after_it() {
+        let held = hold(BLOCKS).unwrap().unwrap();
+        assert!(hold(BLOCKS).unwrap().is_none());
+        drop(held);
+        assert!(hold(BLOCKS).unwrap().is_some());
+    }
+}

@@ -1,0 +1,264 @@
+//! The state folder of `airlock dev`: where it is, who may use it, and how other commands find the
+//! server in it. It starts nothing.
+
+use std::{
+    env, fs,
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+/// The mode of the folder: its owner's alone.
+const FOLDER_MODE: u32 = 0o700;
+/// The mode of files that hold a secret.
+const SECRET_MODE: u32 = 0o600;
+/// Commands that look whether a dev is running hold its lock for a moment.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// Of the connection file, in bytes.
+const CONNECTION_BYTES: u64 = 64 * 1024;
+
+/// A state folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateFolder {
+    path: PathBuf,
+}
+
+/// How to reach the dev of a state folder: `connection.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connection {
+    /// `https://HOST:PORT`.
+    pub address: String,
+    /// The authority's certificate, PEM; relative to the folder.
+    pub ca: PathBuf,
+    /// The file of the client's token; relative to the folder.
+    pub token_file: PathBuf,
+    /// The process that listens there.
+    pub pid: u32,
+}
+
+/// The right to be the dev of a folder, for as long as it lives.
+#[derive(Debug)]
+pub struct Tenure {
+    _lock: Flock<fs::File>,
+}
+
+/// What is wrong with a state folder.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// Nothing says where it should be.
+    #[error("there is no place for the state folder: set HOME, or name one with --state DIR")]
+    NoPlace,
+    /// It belongs to somebody else.
+    #[error("the state folder {} belongs to another user; name another with --state DIR", .0.display())]
+    NotOurs(PathBuf),
+    /// Another dev uses it.
+    #[error(
+        "another `airlock dev` uses the state folder {}{}; end it, or name another folder with --state DIR",
+        .path.display(),
+        .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+        /// Who uses it, if it says so.
+        pid: Option<u32>,
+    },
+    /// No dev uses it.
+    #[error("no airlock dev is running with the state folder {}; start one with `airlock dev`", .0.display())]
+    NotRunning(PathBuf),
+    /// A dev uses it, and listens nowhere yet.
+    #[error("the airlock dev of {} is starting or stopping; try again in a moment", .0.display())]
+    NotReady(PathBuf),
+    /// A file cannot be used.
+    #[error("{what} {} failed: {source}", path.display())]
+    Io {
+        /// The step.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The connection file is not one.
+    #[error("{} is not a connection file: {message}; end the dev, remove the file, and start it again", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        message: String,
+    },
+}
+
+impl StateFolder {
+    /// The folder that was named, or the usual one.
+    ///
+    /// # Errors
+    /// [`StateError::NoPlace`] where nothing was named and the environment names no home.
+    pub fn locate(named: Option<&Path>) -> Result<Self, StateError> {
+        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let path = match named {
+            Some(path) => std::path::absolute(path).map_err(io_error("finding", path))?,
+            None => absolute("XDG_STATE_HOME")
+                .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+                .ok_or(StateError::NoPlace)?
+                .join("airlock"),
+        };
+        Ok(Self { path })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the folder if need be, sees to it that nobody else can look into it, and takes it.
+    ///
+    /// # Errors
+    /// [`StateError::InUse`] where another dev has it, [`StateError::NotOurs`] where it is another
+    /// user's.
+    pub fn take(&self) -> Result<Tenure, StateError> {
+        let path = &self.path;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(FOLDER_MODE)
+            .create(path)
+            .map_err(io_error("making", path))?;
+        let metadata = fs::metadata(path).map_err(io_error("looking at", path))?;
+        if metadata.uid() != nix::unistd::geteuid().as_raw() {
+            return Err(StateError::NotOurs(path.clone()));
+        }
+        if metadata.mode() & 0o777 != FOLDER_MODE {
+            fs::set_permissions(path, fs::Permissions::from_mode(FOLDER_MODE))
+                .map_err(io_error("protecting", path))?;
+        }
+        for attempt in 0..LOCK_TRIES {
+            if attempt > 0 {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            if let Some(lock) = self.lock(FlockArg::LockExclusiveNonblock)? {
+                // What a dev that died left behind says nothing true any more.
+                self.withdraw();
+                return Ok(Tenure { _lock: lock });
+            }
+        }
+        let pid = self.read_connection().ok().map(|connection| connection.pid);
+        Err(StateError::InUse { path: path.clone(), pid })
+    }
+
+    /// How to reach the dev that has the folder.
+    ///
+    /// # Errors
+    /// [`StateError::NotRunning`] where there is none, whatever files are left;
+    /// [`StateError::NotReady`] where it does not listen.
+    pub fn connection(&self) -> Result<Connection, StateError> {
+        let not_running = || StateError::NotRunning(self.path.clone());
+        if !self.lock_path().exists() || self.lock(FlockArg::LockSharedNonblock)?.is_some() {
+            return Err(not_running());
+        }
+        match self.read_connection() {
+            Err(StateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Err(StateError::NotReady(self.path.clone()))
+            }
+            other => other,
+        }
+    }
+
+    /// Says where the dev listens. The file appears whole or not at all.
+    ///
+    /// # Errors
+    /// [`StateError::Io`].
+    pub fn publish(&self, connection: &Connection) -> Result<(), StateError> {
+        let path = self.connection_path();
+        let text = serde_json::to_string_pretty(connection)
+            .map_err(|error| StateError::Malformed { path: path.clone(), message: error.to_string() })?;
+        write_secret(&path, text.as_bytes())
+    }
+
+    /// Takes back what [`StateFolder::publish`] said.
+    pub fn withdraw(&self) {
+        // Gone already, or else found stale by whoever reads it.
+        let _ = fs::remove_file(self.connection_path());
+    }
+
+    fn connection_path(&self) -> PathBuf {
+        self.path.join("connection.json")
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    /// The lock, or none where somebody else has it.
+    fn lock(&self, how: FlockArg) -> Result<Option<Flock<fs::File>>, StateError> {
+        let path = self.lock_path();
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(SECRET_MODE)
+            .open(&path)
+            .map_err(io_error("opening", &path))?;
+        match Flock::lock(file, how) {
+            Ok(lock) => Ok(Some(lock)),
+            Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
+            Err((_, errno)) => Err(io_error("locking", &path)(errno.into())),
+        }
+    }
+
+    fn read_connection(&self) -> Result<Connection, StateError> {
+        let path = self.connection_path();
+        let text = read_bounded(&path, CONNECTION_BYTES)?;
+        serde_json::from_slice(&text)
+            .map_err(|error| StateError::Malformed { path, message: error.to_string() })
+    }
+}
+
+/// The bytes of a file of at most `limit`.
+///
+/// # Errors
+/// [`StateError::Io`] for one that is longer, too.
+pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, StateError> {
+    let read = || {
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut io::Read::take(fs::File::open(path)?, limit + 1), &mut bytes)?;
+        if bytes.len() as u64 > limit {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is over {limit} bytes")));
+        }
+        Ok(bytes)
+    };
+    read().map_err(io_error("reading", path))
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+///
+/// # Errors
+/// [`StateError::Io`].
+pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), StateError> {
+    let draft = path.with_extension("new");
+    let write = || {
+        match fs::remove_file(&draft) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(SECRET_MODE).open(&draft)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&draft, path)
+    };
+    write().map_err(io_error("writing", path))
+}
+
+fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StateError {
+    move |source| StateError::Io { what, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests;

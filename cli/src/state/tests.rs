@@ -1,0 +1,79 @@
+use super::*;
+
+fn folder() -> (tempfile::TempDir, StateFolder) {
+    let temp = tempfile::tempdir().unwrap();
+    let state = StateFolder::locate(Some(&temp.path().join("deep/state"))).unwrap();
+    (temp, state)
+}
+
+fn connection() -> Connection {
+    Connection {
+        address: "https://127.0.0.1:1".to_owned(),
+        ca: "keys/ca.pem".into(),
+        token_file: "keys/client.token".into(),
+        pid: 77,
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o777
+}
+
+#[test]
+fn the_folder_is_its_owners_alone() {
+    let (_temp, state) = folder();
+    let _tenure = state.take().unwrap();
+    assert_eq!(mode(state.path()), 0o700);
+    state.publish(&connection()).unwrap();
+    assert_eq!(mode(&state.connection_path()), 0o600);
+    assert_eq!(state.connection().unwrap(), connection());
+}
+
+#[test]
+fn a_folder_that_others_can_look_into_is_closed() {
+    let (_temp, state) = folder();
+    fs::create_dir_all(state.path()).unwrap();
+    fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let _tenure = state.take().unwrap();
+    assert_eq!(mode(state.path()), 0o700);
+}
+
+#[test]
+fn a_second_dev_is_refused_and_told_who_is_there() {
+    let (_temp, state) = folder();
+    let tenure = state.take().unwrap();
+    state.publish(&connection()).unwrap();
+    let error = state.take().unwrap_err().to_string();
+    assert!(error.contains("another `airlock dev`") && error.contains("process 77"), "{error}");
+    assert_eq!(state.connection().unwrap(), connection(), "it took nothing away");
+    drop(tenure);
+    let _next = state.take().unwrap();
+}
+
+#[test]
+fn what_a_dead_dev_left_is_not_believed() {
+    let (_temp, state) = folder();
+    assert!(matches!(state.connection(), Err(StateError::NotRunning(_))));
+    let tenure = state.take().unwrap();
+    assert!(matches!(state.connection(), Err(StateError::NotReady(_))));
+    state.publish(&connection()).unwrap();
+    drop(tenure);
+    let error = state.connection().unwrap_err();
+    assert!(matches!(error, StateError::NotRunning(_)));
+    assert!(error.to_string().contains("start one with `airlock dev`"));
+    let _next = state.take().unwrap();
+    assert!(matches!(state.connection(), Err(StateError::NotReady(_))), "the old file is gone");
+}
+
+#[test]
+fn a_file_that_is_none_is_named() {
+    let (_temp, state) = folder();
+    let _tenure = state.take().unwrap();
+    for text in ["", "{}", "{\"address\": 1}", "[]"] {
+        fs::write(state.connection_path(), text).unwrap();
+        let error = state.connection().unwrap_err().to_string();
+        assert!(error.contains("connection.json is not a connection file"), "{error}");
+    }
+    fs::write(state.connection_path(), vec![b' '; 70_000]).unwrap();
+    assert!(state.connection().unwrap_err().to_string().contains("over 65536 bytes"));
+}

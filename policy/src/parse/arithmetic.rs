@@ -137,3 +137,58 @@ impl Builder<'_> {
         }
     }
 }
+
+/// Builtins that take names, each of which may have a subscript that is evaluated.
+const NAMING: &[&[u8]] = &[
+    b"declare",
+    b"typeset",
+    b"local",
+    b"export",
+    b"readonly",
+    b"unset",
+    b"read",
+    b"mapfile",
+    b"readarray",
+    b"getopts",
+];
+
+/// Builtins that take a name behind a flag only.
+const NAMING_BY_FLAG: &[(&[u8], &[u8])] =
+    &[(b"test", b"-v"), (b"test", b"-R"), (b"[", b"-v"), (b"[", b"-R"), (b"printf", b"-v"), (b"wait", b"-p")];
+
+impl Builder<'_> {
+    /// Words that a builtin takes for names or arithmetic, quoted or not.
+    pub(super) fn check_evaluated_words(&mut self, words: &[Word]) {
+        let Some((program, rest)) = words.split_first() else {
+            return;
+        };
+        let name = program.text.as_deref().unwrap_or_default();
+        if matches!(name, b"builtin" | b"command") {
+            self.check_evaluated_words(rest);
+            return;
+        }
+        let all = NAMING.contains(&name);
+        for (index, word) in rest.iter().enumerate() {
+            let before = index.checked_sub(1).and_then(|i| rest.get(i)).and_then(|word| word.text.as_deref());
+            let flagged = NAMING_BY_FLAG
+                .iter()
+                .any(|(program, flag)| *program == name && (before == Some(flag) || is_attached(word, flag)));
+            let risky = name == b"let" || ((all || flagged) && !is_plain_target(word));
+            if risky {
+                self.problem("arithmetic_evaluation", word.span);
+            }
+        }
+    }
+}
+
+/// `printf -va[x]`.
+fn is_attached(word: &Word, flag: &[u8]) -> bool {
+    word.lead.len() > flag.len() && word.lead.starts_with(flag)
+}
+
+/// `NAME`, `NAME=anything`, a flag: no subscript, and no name that is not known.
+fn is_plain_target(word: &Word) -> bool {
+    let name = word.lead.split(|byte| *byte == b'=').next().unwrap_or_default();
+    let ends = name.len() < word.lead.len() || word.text.is_some();
+    ends && !name.contains(&b'[')
+}

@@ -161,6 +161,7 @@ impl Builder<'_> {
         }
         let mut words = Vec::new();
         self.words_of(&leaves, &mut words);
+        self.check_evaluated_words(&words);
         Statement::Simple(super::Simple { words, span: self.span_of(node), ..super::Simple::default() })
     }
 

@@ -85,6 +85,7 @@ impl Builder<'_> {
         let program_source = words.first().copied();
         self.check_program(&simple, program_source);
         self.note_setters(&simple.words);
+        self.check_evaluated_words(&simple.words);
         Statement::Simple(simple)
     }
 
@@ -163,6 +164,7 @@ impl Builder<'_> {
             words.push(child);
         }
         self.words_of(&words, &mut simple.words);
+        self.check_evaluated_words(&simple.words);
         Statement::Simple(simple)
     }
 

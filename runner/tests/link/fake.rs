@@ -18,7 +18,7 @@ use airlock_proto::{
     },
 };
 use futures::{Stream, StreamExt};
-use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
+use tokio::{net::TcpListener, runtime::Runtime, sync::mpsc};
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming};
 
@@ -78,7 +78,8 @@ pub struct FakeServer {
     pub manners: Arc<Mutex<Manners>>,
     pub links: mpsc::Receiver<Link>,
     pub outputs: mpsc::Receiver<Output>,
-    task: JoinHandle<()>,
+    /// Of its own, so that it can go away with everything that it holds.
+    runtime: Option<Runtime>,
 }
 
 impl FakeServer {
@@ -87,22 +88,23 @@ impl FakeServer {
     }
 
     pub async fn listen(address: SocketAddr, manners: Manners) -> Self {
-        let listener = TcpListener::bind(address).await.unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.unwrap();
+        let listener = runtime.spawn(bind(address)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let manners = Arc::new(Mutex::new(manners));
         let (links, links_seen) = mpsc::channel(16);
         let (outputs, outputs_seen) = mpsc::channel(256);
         let service = Service { manners: Arc::clone(&manners), links, outputs };
-        let task = tokio::spawn(async move {
-            let server = tonic::transport::Server::builder().tcp_nodelay(true);
-            let mut server = server;
-            server
+        runtime.spawn(async move {
+            tonic::transport::Server::builder()
+                .tcp_nodelay(true)
                 .add_service(RunnerLinkServer::new(service))
                 .serve_with_incoming(TcpListenerStream::new(listener))
                 .await
                 .unwrap();
         });
-        Self { address, manners, links: links_seen, outputs: outputs_seen, task }
+        Self { address, manners, links: links_seen, outputs: outputs_seen, runtime: Some(runtime) }
     }
 
     /// The next link, once the runner has made it.
@@ -111,10 +113,26 @@ impl FakeServer {
     }
 
     /// Goes away, with every connection.
-    pub async fn stop(self) -> SocketAddr {
-        self.task.abort();
-        let _ = self.task.await;
+    pub fn stop(self) -> SocketAddr {
         self.address
+    }
+}
+
+impl Drop for FakeServer {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The address may have been a server's that is only just gone.
+async fn bind(address: SocketAddr) -> TcpListener {
+    loop {
+        match TcpListener::bind(address).await {
+            Ok(listener) => return listener,
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
     }
 }
 

@@ -23,7 +23,7 @@ async fn a_link_that_heals_is_told_everything_again() {
     it.job(running, JobPhase::Running).await;
     let epoch = it.link.hello.epoch;
 
-    let address = it.server.stop().await;
+    let address = it.server.stop();
     it.server = FakeServer::listen(address, Manners::default()).await;
     it.next_link().await;
     assert_eq!(it.link.hello.epoch, epoch);
@@ -52,7 +52,7 @@ async fn past_link_grace_the_epoch_ends_and_its_jobs_with_it() {
     let running = it.offer(grant(session, "echo kept; sleep 100")).await;
     it.job(running, JobPhase::Running).await;
     let old = it.link.hello.epoch;
-    let address = it.server.stop().await;
+    let address = it.server.stop();
     tokio::time::sleep(Duration::from_millis(2500)).await;
     it.server = FakeServer::listen(address, manners).await;
     it.next_link().await;
@@ -78,7 +78,7 @@ async fn a_short_cut_ends_nothing() {
     let session = it.open("").await;
     let running = it.offer(grant(session, "sleep 2; echo on")).await;
     it.job(running, JobPhase::Running).await;
-    let address = it.server.stop().await;
+    let address = it.server.stop();
     tokio::time::sleep(Duration::from_secs(1)).await;
     it.server = FakeServer::listen(address, manners).await;
     it.next_link().await;

@@ -28,6 +28,7 @@ impl Core {
         let limits = &self.parts.limits;
         async {
             let (grant, binding) = offer.into_parts();
+            let here = (self.parts.trace.current)();
             let job = StartJob {
                 execution_id: record.id,
                 attempt: record.attempt,
@@ -35,7 +36,8 @@ impl Core {
                 not_after_clock_ms: link.clock_in(limits.start_window),
                 grant,
                 binding,
-                traceparent: (self.parts.trace.current)(),
+                // Where nothing makes traces of spans, the caller's context is passed on as it came.
+                traceparent: if here.is_empty() { record.traceparent.clone() } else { here },
             };
             link.set_sent(record.id);
             // Not sent means that the link has ended; then the next one tells what the runner has.

@@ -277,3 +277,5 @@ impl Engine {
 
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

@@ -38,7 +38,7 @@ struct Body {
     jobs: HashMap<ExecutionId, Job>,
     /// When something was last sent.
     sent: Instant,
-    /// Sessions that it was asked on this link to open.
+    /// Sessions that it was asked on this link to open, and that it has not closed.
     opening: HashSet<SessionId>,
 }
 

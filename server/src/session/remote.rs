@@ -40,17 +40,19 @@ impl Core {
             return Ok(());
         };
         match report.phase {
-            SessionPhase::Open { directory } => self.session_opened(link, &session, directory).await,
+            SessionPhase::Open { directory } => self.session_opened(&session, directory).await,
             SessionPhase::Failed { reason, message } => {
                 link.clear_opening(id);
                 self.session_failed(&session, reason, message).await
             }
-            SessionPhase::Closed => self.session_closed(&session).await,
+            SessionPhase::Closed => {
+                link.clear_opening(id);
+                self.session_closed(&session).await
+            }
         }
     }
 
-    async fn session_opened(&self, link: &Link, session: &SessionRecord, directory: Vec<u8>) -> Result<(), StoreError> {
-        link.clear_opening(session.id);
+    async fn session_opened(&self, session: &SessionRecord, directory: Vec<u8>) -> Result<(), StoreError> {
         let now = self
             .change_session(session.id, |session| {
                 (session.state == SessionState::Opening).then(|| SessionChange {

@@ -1,0 +1,167 @@
+//! Commands that wait for a person.
+
+use std::time::Duration;
+
+use airlock_proto::domain::{Cause, CancelledBy, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase};
+
+use super::support::{Runner, World, exited, patient, stranger, who};
+use crate::{
+    api::{ApiError, CreateSession},
+    engine::ApproverAnswer,
+    model::{ApprovalRecord, ApprovalState, ExecutionRecord, SessionRecord},
+    store::{ApprovalQuery, PageQuery},
+};
+
+async fn asked(world: &World, session: &SessionRecord) -> (ExecutionRecord, ApprovalRecord) {
+    let record = world.engine.start(who("ann"), patient(session.id, "make all")).await.unwrap();
+    assert_eq!(record.state, ExecutionState::PendingApproval);
+    let approval = open(world).await.pop().unwrap();
+    assert_eq!(record.approval_id, Some(approval.id));
+    (record, approval)
+}
+
+async fn open(world: &World) -> Vec<ApprovalRecord> {
+    let page = PageQuery { size: 10, token: None };
+    world.engine.list_approvals(who("bob"), ApprovalQuery::default(), &page).await.unwrap().items
+}
+
+async fn answer(world: &World, name: &str, approval: &ApprovalRecord, answer: ApproverAnswer) -> Result<ApprovalRecord, ApiError> {
+    world.engine.decide_approval(who(name), approval.id, &approval.binding, answer).await
+}
+
+fn reason(error: &ApiError) -> &'static str {
+    match error {
+        ApiError::FailedPrecondition { reason, .. } => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_is_allowed_once_runs_once() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let (record, approval) = asked(&world, &session).await;
+    assert_eq!((approval.command.as_slice(), approval.principal.as_str()), (b"make all".as_slice(), "ann"));
+    runner.silence().await;
+
+    let decided = answer(&world, "bob", &approval, ApproverAnswer::AllowOnce).await.unwrap();
+    assert_eq!((decided.state, decided.decided_by.as_str()), (ApprovalState::Allowed, "bob"));
+    let job = runner.take().await;
+    assert_eq!((job.execution_id, job.binding), (record.id, approval.binding));
+    runner.ends(&job, 0).await;
+    world.finished(record.id).await;
+    assert_eq!(world.store.audit(0, 10).await.unwrap().pop().unwrap().decided_by, "bob");
+
+    let error = answer(&world, "bob", &approval, ApproverAnswer::AllowOnce).await.unwrap_err();
+    assert_eq!(reason(&error), "APPROVAL_NOT_OPEN");
+    let (second, _) = asked(&world, &session).await;
+    assert_ne!(second.id, record.id, "the same command asks again");
+}
+
+#[tokio::test]
+async fn a_no_reaches_the_agent_with_its_reason() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let (record, approval) = asked(&world, &session).await;
+    let no = ApproverAnswer::Deny { reason: "not on a friday".to_owned() };
+    answer(&world, "bob", &approval, no).await.unwrap();
+    let expected = Cause::Denied { by: DeniedBy::Person, reason: "not on a friday".to_owned() };
+    assert_eq!(world.cause(record.id).await, expected);
+    runner.silence().await;
+}
+
+#[tokio::test]
+async fn only_the_right_person_may_answer_and_only_what_was_shown() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let (record, approval) = asked(&world, &session).await;
+    let error = answer(&world, "ann", &approval, ApproverAnswer::AllowOnce).await.unwrap_err();
+    assert!(matches!(error, ApiError::Forbidden { .. }), "{error:?}");
+    let eve = world.engine.decide_approval(stranger(), approval.id, &approval.binding, ApproverAnswer::AllowOnce);
+    assert!(matches!(eve.await.unwrap_err(), ApiError::NotFound { .. }));
+    let other = world.engine.decide_approval(who("bob"), approval.id, &[0; 32], ApproverAnswer::AllowOnce);
+    assert_eq!(reason(&other.await.unwrap_err()), "BINDING_MISMATCH");
+    assert_eq!(world.get(record.id).await.state, ExecutionState::PendingApproval);
+
+    // Where the profile says so, one may answer for oneself.
+    let request = CreateSession { profile: Some("own".to_owned()), ..CreateSession::default() };
+    let (own, ()) = tokio::join!(world.engine.create_session(who("ann"), request), runner.open_session());
+    let (_, approval) = asked(&world, &own.unwrap()).await;
+    answer(&world, "ann", &approval, ApproverAnswer::AllowOnce).await.unwrap();
+    runner.take().await;
+}
+
+#[tokio::test]
+async fn nobody_answers_in_time() {
+    let world = World::with(|limits| limits.approval_valid = Duration::from_millis(100)).await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let (record, approval) = asked(&world, &session).await;
+    assert_eq!(world.cause(record.id).await, Cause::ApprovalExpired);
+    assert_eq!(world.store.approval(approval.id).await.unwrap().unwrap().state, ApprovalState::Expired);
+    let error = answer(&world, "bob", &approval, ApproverAnswer::AllowOnce).await.unwrap_err();
+    assert_eq!(reason(&error), "APPROVAL_NOT_OPEN");
+}
+
+#[tokio::test]
+async fn an_approval_counts_for_what_was_asked_and_nothing_else() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    world.start(&session, "cd src").await;
+    let job = runner.take().await;
+    let (record, approval) = asked(&world, &session).await;
+    answer(&world, "bob", &approval, ApproverAnswer::AllowOnce).await.unwrap();
+    // While it waits for its turn, the directory that it was approved in is left.
+    let moved = ExecutionResult {
+        directory: b"/workspace/src".to_vec(),
+        directory_report: DirectoryReport::Reported,
+        ..exited(0)
+    };
+    runner.report(&job, JobPhase::Ended, Some(moved)).await;
+    let again = world.until(record.id, ExecutionState::PendingApproval).await;
+    let second = open(&world).await.pop().unwrap();
+    assert_eq!(again.approval_id, Some(second.id));
+    assert_ne!((second.id, second.binding), (approval.id, approval.binding));
+    assert_eq!(second.directory, b"/workspace/src");
+    answer(&world, "bob", &second, ApproverAnswer::AllowOnce).await.unwrap();
+    assert_eq!(runner.take().await.grant.directory, b"/workspace/src");
+}
+
+#[tokio::test]
+async fn the_end_of_the_execution_withdraws_the_question() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let (record, approval) = asked(&world, &session).await;
+    world.cancel(record.id).await;
+    assert_eq!(world.cause(record.id).await, Cause::Cancelled(CancelledBy::Client));
+    assert_eq!(world.store.approval(approval.id).await.unwrap().unwrap().state, ApprovalState::Withdrawn);
+    let error = answer(&world, "bob", &approval, ApproverAnswer::AllowOnce).await.unwrap_err();
+    assert_eq!(reason(&error), "APPROVAL_NOT_OPEN");
+}
+
+#[tokio::test]
+async fn open_questions_and_given_answers_outlive_the_server() {
+    let mut world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let (record, approval) = asked(&world, &session).await;
+    world.restart().await;
+    assert_eq!(open(&world).await.pop().unwrap().id, approval.id);
+
+    // The server dies between the answer and what follows of it.
+    let allowed = crate::store::ApprovalAnswer {
+        state: ApprovalState::Allowed,
+        decided_by: "bob".to_owned(),
+        reason: String::new(),
+    };
+    world.store.answer_approval(approval.id, &allowed).await.unwrap();
+    world.restart().await;
+    let mut runner = Runner::again(&world, runner.epoch).await;
+    runner.say(airlock_proto::domain::FromRunner::Reconciled).await;
+    assert_eq!(runner.take().await.execution_id, record.id);
+}

@@ -1,0 +1,175 @@
+//! How executions end before their time: cancelled, refused, lost.
+
+use std::time::Duration;
+
+use airlock_proto::domain::{CancelledBy, Cause, ExecutionResult, ExecutionState, JobPhase, LinkState, Started};
+
+use super::support::{Runner, World, alone, who};
+use crate::{api::{ApiError, CreateSession}, model::SessionState};
+
+const BY_CLIENT: Cause = Cause::Cancelled(CancelledBy::Client);
+
+fn cancelled(started: Started) -> ExecutionResult {
+    ExecutionResult { started, ..ExecutionResult::not_started(BY_CLIENT) }
+}
+
+#[tokio::test]
+async fn a_cancel_in_the_queue_ends_at_once() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    world.start(&session, "touch a").await;
+    let job = runner.take().await;
+    let queued = world.start(&session, "touch b").await;
+    let record = world.cancel(queued.id).await;
+    assert_eq!(record.state, ExecutionState::Finished);
+    assert_eq!(record.result, Some(cancelled(Started::No)));
+    runner.ends(&job, 0).await;
+    runner.silence().await;
+    assert_eq!(world.cancel(queued.id).await.version, record.version, "and changes nothing the second time");
+}
+
+#[tokio::test]
+async fn a_cancel_of_what_runs_is_passed_on_and_the_runner_says_how_it_ended() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    let job = runner.take().await;
+    let asked = world.cancel(record.id).await;
+    assert_eq!((asked.state, asked.cancel_requested), (ExecutionState::Running, true));
+    assert_eq!(runner.expect_end(record.id).await, BY_CLIENT);
+    runner.report(&job, JobPhase::Ended, Some(cancelled(Started::Yes))).await;
+    assert_eq!(world.finished(record.id).await.result, Some(cancelled(Started::Yes)));
+
+    // Against an end that came first, the end wins.
+    let record = world.start(&session, "touch b").await;
+    let job = runner.take().await;
+    runner.ends(&job, 0).await;
+    world.cancel(record.id).await;
+    assert_eq!(world.cause(record.id).await, Cause::Exited { code: 0 });
+}
+
+#[tokio::test]
+async fn a_cancel_between_offer_and_answer_reaches_the_runner_after_the_offer() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    let job = runner.next_job().await;
+    assert_eq!(world.cancel(record.id).await.state, ExecutionState::Starting);
+    assert_eq!(runner.expect_end(record.id).await, BY_CLIENT);
+    runner.report(&job, JobPhase::Refused, Some(cancelled(Started::No))).await;
+    assert_eq!(world.finished(record.id).await.result, Some(cancelled(Started::No)));
+}
+
+#[tokio::test]
+async fn a_cancel_while_the_link_is_away_is_passed_on_when_it_is_back() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    let job = runner.take().await;
+    let epoch = runner.epoch;
+    drop(runner);
+    world.until_true(record.id, |record| record.link == Some(LinkState::Unreachable)).await;
+    assert!(world.cancel(record.id).await.cancel_requested);
+    let mut runner = Runner::again(&world, epoch).await;
+    runner.runs(&job).await;
+    assert_eq!(runner.expect_end(record.id).await, BY_CLIENT);
+    runner.report(&job, JobPhase::Ended, Some(cancelled(Started::Yes))).await;
+    assert_eq!(world.cause(record.id).await, BY_CLIENT);
+}
+
+#[tokio::test]
+async fn a_refusal_that_passes_is_offered_again_and_any_other_is_the_end() {
+    let world = World::with(|limits| limits.attempts = 3).await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    for attempt in 1..=3 {
+        let job = runner.next_job().await;
+        assert_eq!((job.execution_id, job.attempt), (record.id, attempt));
+        runner.refuses(&job, "past_not_after").await;
+    }
+    let refused = Cause::Refused { reason: "past_not_after".to_owned(), message: "no".to_owned() };
+    assert_eq!(world.cause(record.id).await, refused);
+    assert!(matches!(runner.next().await, airlock_proto::domain::ToRunner::ForgetJob { .. }));
+
+    let record = world.start(&session, "touch b").await;
+    let job = runner.next_job().await;
+    runner.refuses(&job, "floor").await;
+    let refused = Cause::Refused { reason: "floor".to_owned(), message: "no".to_owned() };
+    let result = world.finished(record.id).await.result.unwrap();
+    assert_eq!((result.cause, result.started), (refused, Started::No));
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_made_ends_what_waits_for_it() {
+    use airlock_proto::domain::{FromRunner, SessionPhase, SessionReport, ToRunner};
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let record = world.engine.start(who("ann"), alone("touch a")).await.unwrap();
+    let ToRunner::OpenSession { session_id, .. } = runner.next().await else { panic!("no session asked for") };
+    let phase = SessionPhase::Failed { reason: "disk".to_owned(), message: "the disk is full".to_owned() };
+    runner.say(FromRunner::Session(SessionReport { session_id, phase: phase.clone() })).await;
+    let refused = Cause::Refused { reason: "disk".to_owned(), message: "the disk is full".to_owned() };
+    assert_eq!(world.cause(record.id).await, refused);
+
+    let request = CreateSession::default();
+    let ann = who("ann");
+    let (made, ()) = tokio::join!(world.engine.create_session(ann, request), async {
+        let ToRunner::OpenSession { session_id, .. } = runner.next().await else { panic!("no session asked for") };
+        runner.say(FromRunner::Session(SessionReport { session_id, phase })).await;
+    });
+    let error = made.unwrap_err();
+    assert!(matches!(&error, ApiError::FailedPrecondition { message, .. } if message.contains("the disk is full")), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word_changes_no_result() {
+    // The longest grace of the built-in profiles is 5 s; after the sum of all three nothing can run.
+    let world = World::with(|limits| {
+        limits.heartbeat_interval = Duration::from_millis(50);
+        limits.heartbeat_timeout = Duration::from_millis(100);
+        limits.link_grace = Duration::from_millis(100);
+        limits.lost_after = Duration::from_millis(5300);
+    })
+    .await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    let job = runner.take().await;
+    let queued = world.start(&session, "touch b").await;
+    let epoch = runner.epoch;
+    drop(runner);
+    let away = world.until_true(record.id, |record| record.link == Some(LinkState::Unreachable)).await;
+    assert_eq!(away.state, ExecutionState::Running, "nothing is said of it too early");
+    let lost = world.finished(record.id).await.result.unwrap();
+    assert_eq!((lost.cause.clone(), lost.started), (Cause::RunnerLost, Started::Yes));
+    assert_eq!(*world.keeper.lost.lock().unwrap(), [record.id]);
+    let never = world.finished(queued.id).await.result.unwrap();
+    assert_eq!((never.cause, never.started), (Cause::RunnerLost, Started::No));
+    let session = world.engine.session(who("ann"), session.id).await.unwrap();
+    assert_eq!((session.state, session.state_message.as_str()), (SessionState::Lost, "its runner is gone"));
+
+    let mut runner = Runner::again(&world, epoch).await;
+    runner.ends(&job, 0).await;
+    assert_eq!(world.cause(record.id).await, Cause::RunnerLost);
+    assert_eq!(*world.keeper.ended.lock().unwrap(), [record.id], "but its output is taken");
+    runner.say(airlock_proto::domain::FromRunner::Reconciled).await;
+    assert_eq!(runner.close_session().await, session.id, "and what is left of its sessions is removed");
+}
+
+#[tokio::test]
+async fn an_idle_session_is_closed() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let request = CreateSession { idle_timeout: Some(Duration::from_millis(50)), ..CreateSession::default() };
+    let ann = who("ann");
+    let (session, ()) = tokio::join!(world.engine.create_session(ann, request), runner.open_session());
+    let id = session.unwrap().id;
+    assert_eq!(runner.close_session().await, id);
+    let session = world.engine.session(who("ann"), id).await.unwrap();
+    assert_eq!((session.state, session.state_message.as_str()), (SessionState::Closed, "it was idle for too long"));
+}

@@ -1,0 +1,66 @@
+//! Many at once: none lost, none twice, never more than there are slots.
+
+use std::sync::Arc;
+
+use airlock_proto::domain::{Cause, ExecutionState};
+
+use super::support::{Auto, SOON, World, alone, run, who};
+use crate::{
+    api::{CreateSession, StartExecution},
+    store::{ExecutionQuery, PageQuery, SessionQuery},
+};
+
+const WORKERS: usize = 16;
+const EACH: usize = 12;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sixteen_at_a_time_each_runs_once() {
+    let world = Arc::new(World::new().await);
+    let runner = Auto::connect(&world, "r").await;
+    let session = world.engine.create_session(who("ann"), CreateSession::default()).await.unwrap();
+    let mut workers = tokio::task::JoinSet::new();
+    for worker in 0..WORKERS {
+        let (world, session) = (world.clone(), session.id);
+        workers.spawn(async move {
+            let mut ids = Vec::new();
+            for turn in 0..EACH {
+                let key = Some(format!("{worker}-{turn}"));
+                // In turn: in the common session's order, beside it, in a session of its own.
+                let request = match turn % 3 {
+                    0 => run(session, "touch a"),
+                    1 => run(session, "ls"),
+                    _ => alone("touch b"),
+                };
+                let request = StartExecution { request_id: key, ..request };
+                let (first, twin) = tokio::join!(
+                    world.engine.start(who("ann"), request.clone()),
+                    world.engine.start(who("ann"), request),
+                );
+                let (first, twin) = (first.unwrap(), twin.unwrap());
+                assert_eq!(first.id, twin.id, "one key, one execution");
+                let done = world.engine.wait(who("ann"), first.id, SOON).await.unwrap();
+                assert_eq!(done.state, ExecutionState::Finished, "{done:?}");
+                assert_eq!(done.result.unwrap().cause, Cause::Exited { code: 0 });
+                ids.push(first.id);
+            }
+            ids
+        });
+    }
+    let ids: Vec<_> = workers.join_all().await.into_iter().flatten().collect();
+    {
+        let ran = runner.ran.lock().unwrap();
+        assert_eq!(ran.len(), ids.len());
+        assert!(ids.iter().all(|id| ran[id] == 1), "each once");
+        assert!(*runner.most.lock().unwrap() <= 4, "within its slots");
+    }
+    let live = ExecutionQuery { states: crate::execution::LIVE.to_vec(), ..ExecutionQuery::default() };
+    let page = PageQuery { size: 1000, token: None };
+    assert!(world.store.executions(&live, &page).await.unwrap().items.is_empty());
+    // The throw-away sessions go, too; the common one stays.
+    let deadline = tokio::time::Instant::now() + SOON;
+    while world.store.sessions(&SessionQuery::default(), &page).await.unwrap().items.len() > 1 {
+        assert!(tokio::time::Instant::now() < deadline, "throw-away sessions are left");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    world.engine.shut_down().await;
+}

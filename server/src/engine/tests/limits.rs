@@ -1,0 +1,63 @@
+//! What is over a limit is refused with the limit's name, and what the server does when it stops.
+
+use airlock_proto::domain::FromRunner;
+
+use super::support::{Runner, World, alone, who};
+use crate::api::{ApiError, CreateSession};
+
+fn limit(error: &ApiError) -> &'static str {
+    match error {
+        ApiError::Exhausted { limit, .. } => limit,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn sessions_of_a_tenant_are_limited_and_a_repeated_request_still_finds_its_own() {
+    let world = World::with(|limits| limits.sessions_per_tenant = 1).await;
+    let mut runner = Runner::ready(&world).await;
+    let request = CreateSession { request_id: Some("s".to_owned()), ..CreateSession::default() };
+    let ann = who("ann");
+    let (first, ()) = tokio::join!(world.engine.create_session(ann, request.clone()), runner.open_session());
+    let error = world.engine.create_session(ann, CreateSession::default()).await.unwrap_err();
+    assert_eq!(limit(&error), "sessions_per_tenant");
+    assert_eq!(limit(&world.engine.start(ann, alone("touch a")).await.unwrap_err()), "sessions_per_tenant");
+    let again = world.engine.create_session(ann, request).await.unwrap();
+    assert_eq!(again.id, first.unwrap().id);
+}
+
+#[tokio::test]
+async fn executions_are_limited_by_tenant_and_by_session() {
+    let world = World::with(|limits| {
+        limits.executions_per_tenant = 3;
+        limits.executions_per_session = 2;
+    })
+    .await;
+    let mut runner = Runner::ready(&world).await;
+    let (first, second) = (world.session(&mut runner).await, world.session(&mut runner).await);
+    for _ in 0..2 {
+        world.start(&first, "touch a").await;
+    }
+    let start = |session: &crate::model::SessionRecord| super::support::run(session.id, "touch b");
+    let error = world.engine.start(who("ann"), start(&first)).await.unwrap_err();
+    assert_eq!(limit(&error), "executions_per_session");
+    world.start(&second, "touch a").await;
+    let error = world.engine.start(who("ann"), start(&second)).await.unwrap_err();
+    assert_eq!(limit(&error), "executions_per_tenant");
+}
+
+#[tokio::test]
+async fn a_stopping_server_takes_nothing_new_and_gives_back_what_it_drove() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    runner.take().await;
+    world.engine.shut_down().await;
+    let error = world.engine.start(who("ann"), alone("touch b")).await.unwrap_err();
+    assert!(matches!(error, ApiError::Unavailable { reason: "STOPPING", .. }), "{error:?}");
+    let record = world.get(record.id).await;
+    assert!(record.lease_until <= world.store.now().await.unwrap(), "another server can take it at once");
+    assert!(runner.handle.received(FromRunner::Reconciled).await.is_err());
+    assert!(world.engine.core.tasks.is_empty());
+}

@@ -1,0 +1,192 @@
+//! A server's engine on a store in a temporary folder, and a runner that says what it is told to say.
+
+mod runner;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use airlock_proto::domain::{CancelledBy, Cause, ExecutionId, ExecutionState, OutputState, SessionId};
+use tempfile::TempDir;
+
+pub(super) use self::runner::{Auto, Runner, exited, hello};
+use crate::{
+    api::{ApiError, CreateSession, StartExecution},
+    changes::Changes,
+    engine::{Engine, EngineParts, NoObserver, TraceHooks},
+    limits::EngineLimits,
+    links::Links,
+    model::{ExecutionRecord, Principal, Role, SessionRecord},
+    profiles::Profiles,
+    store::{Store, sqlite::{SqliteOptions, SqliteStore}},
+    stream_door::OutputKeeper,
+};
+
+/// Longer than anything takes here.
+pub(super) const SOON: Duration = Duration::from_secs(10);
+
+/// Beside the built-in profiles.
+const OWN_PROFILE: &str = "name = \"own\"\nextends = \"demo\"\n[approvals]\nself_approval = true\n";
+
+/// Notes what it is told.
+#[derive(Default)]
+pub(super) struct Keeper {
+    pub(super) ended: Mutex<Vec<ExecutionId>>,
+    pub(super) lost: Mutex<Vec<ExecutionId>>,
+}
+
+#[async_trait::async_trait]
+impl OutputKeeper for Keeper {
+    async fn ended(&self, record: &ExecutionRecord) {
+        self.ended.lock().unwrap().push(record.id);
+    }
+
+    async fn lost(&self, record: &ExecutionRecord) {
+        self.lost.lock().unwrap().push(record.id);
+    }
+}
+
+pub(super) struct World {
+    pub(super) engine: Engine,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) keeper: Arc<Keeper>,
+    limits: EngineLimits,
+    folder: TempDir,
+}
+
+impl World {
+    pub(super) async fn new() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    /// With limits changed.
+    pub(super) async fn with(change: impl FnOnce(&mut EngineLimits)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("profiles")).unwrap();
+        std::fs::write(folder.path().join("profiles/own.toml"), OWN_PROFILE).unwrap();
+        let store: Arc<dyn Store> =
+            SqliteStore::open(&folder.path().join("store.db"), SqliteOptions::default()).await.unwrap();
+        let mut limits = EngineLimits::default();
+        change(&mut limits);
+        let keeper = Arc::new(Keeper::default());
+        let engine = start(&folder, &store, &keeper, &limits).await;
+        Self { engine, store, keeper, limits, folder }
+    }
+
+    /// Kills the server, nothing handed over, and starts another on the same store.
+    pub(super) async fn restart(&mut self) {
+        self.engine.core.stop.cancel();
+        self.engine.links().close();
+        self.engine = start(&self.folder, &self.store, &self.keeper, &self.limits).await;
+    }
+
+    pub(super) async fn session(&self, runner: &mut Runner) -> SessionRecord {
+        let opened = self.engine.create_session(who("ann"), CreateSession::default());
+        let (session, ()) = tokio::join!(opened, runner.open_session());
+        session.unwrap()
+    }
+
+    /// Starts a command of the session as `ann`.
+    pub(super) async fn start(&self, session: &SessionRecord, command: &str) -> ExecutionRecord {
+        self.engine.start(who("ann"), run(session.id, command)).await.unwrap()
+    }
+
+    pub(super) async fn get(&self, id: ExecutionId) -> ExecutionRecord {
+        self.store.execution(id).await.unwrap().unwrap()
+    }
+
+    /// The execution, once it is in this state.
+    pub(super) async fn until(&self, id: ExecutionId, state: ExecutionState) -> ExecutionRecord {
+        self.until_true(id, |record| record.state == state).await
+    }
+
+    pub(super) async fn until_true(&self, id: ExecutionId, done: impl Fn(&ExecutionRecord) -> bool) -> ExecutionRecord {
+        let deadline = tokio::time::Instant::now() + SOON;
+        loop {
+            let record = self.get(id).await;
+            if done(&record) {
+                return record;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "still {record:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub(super) async fn finished(&self, id: ExecutionId) -> ExecutionRecord {
+        self.until(id, ExecutionState::Finished).await
+    }
+
+    pub(super) async fn cause(&self, id: ExecutionId) -> Cause {
+        self.finished(id).await.result.unwrap().cause
+    }
+
+    pub(super) async fn cancel(&self, id: ExecutionId) -> ExecutionRecord {
+        self.engine.cancel(who("ann"), id, CancelledBy::Client).await.unwrap()
+    }
+
+    /// As the streams do when they have the output.
+    pub(super) async fn store_output(&self, id: ExecutionId) {
+        self.store.set_output(id, OutputState::Stored).await.unwrap();
+    }
+}
+
+async fn start(folder: &TempDir, store: &Arc<dyn Store>, keeper: &Arc<Keeper>, limits: &EngineLimits) -> Engine {
+    Engine::start_up(EngineParts {
+        store: store.clone(),
+        profiles: Arc::new(Profiles::load(Some(&folder.path().join("profiles"))).unwrap()),
+        links: Links::new("server-1", limits.clone()),
+        output: keeper.clone(),
+        changes: Changes::default(),
+        server_id: "server-1".to_owned(),
+        limits: limits.clone(),
+        encode_decision: |_, profile| profile.as_bytes().to_vec(),
+        trace: TraceHooks { current: || "00-trace".to_owned(), ..TraceHooks::default() },
+        observer: Arc::new(NoObserver),
+    })
+    .await
+    .unwrap()
+}
+
+/// A principal of tenant `t` whose default profile is `demo`: it denies `git push`, asks about `make`,
+/// and runs the rest.
+pub(super) fn who(name: &str) -> &'static Principal {
+    Box::leak(Box::new(principal(name, "t")))
+}
+
+/// Of another tenant.
+pub(super) fn stranger() -> &'static Principal {
+    Box::leak(Box::new(principal("eve", "other")))
+}
+
+fn principal(name: &str, tenant: &str) -> Principal {
+    Principal {
+        name: name.to_owned(),
+        tenant: tenant.to_owned(),
+        roles: vec![Role::Executor, Role::Approver],
+        profiles: ["demo", "own", "strict"].map(str::to_owned).to_vec(),
+        peer: "test".to_owned(),
+    }
+}
+
+pub(super) fn run(session: SessionId, command: &str) -> StartExecution {
+    StartExecution { session_id: Some(session), ..alone(command) }
+}
+
+/// Without a session.
+pub(super) fn alone(command: &str) -> StartExecution {
+    StartExecution { command: command.as_bytes().to_vec(), ..StartExecution::default() }
+}
+
+/// That waits for a person where it must.
+pub(super) fn patient(session: SessionId, command: &str) -> StartExecution {
+    StartExecution { wait_for_approval: true, ..run(session, command) }
+}
+
+/// The execution of a request that was denied.
+pub(super) fn denied(error: ApiError) -> (ExecutionRecord, bool) {
+    match error {
+        ApiError::Denied { execution, approval_required } => (*execution, approval_required),
+        other => panic!("not denied: {other:?}"),
+    }
+}

@@ -1,0 +1,228 @@
+//! A runner made of messages: one that a test leads by the hand, and one that goes by itself.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use airlock_proto::{
+    LINK_PROTOCOL_VERSION,
+    domain::{
+        Capability, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport,
+        RunnerHello, SessionId, SessionPhase, SessionReport, StartJob, Started, ToRunner,
+    },
+};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::{SOON, World};
+use crate::links::{LinkHandle, LinkRefusal};
+
+pub(crate) struct Runner {
+    pub(crate) handle: LinkHandle,
+    outgoing: mpsc::Receiver<ToRunner>,
+    pub(crate) epoch: Epoch,
+}
+
+pub(crate) fn hello(name: &str, epoch: Epoch) -> RunnerHello {
+    RunnerHello {
+        protocol_version: LINK_PROTOCOL_VERSION,
+        runner_id: name.parse().unwrap(),
+        epoch,
+        version: "0.1.0".to_owned(),
+        labels: BTreeMap::new(),
+        slots: 4,
+        bases: vec!["repo".to_owned()],
+        capabilities: Vec::new(),
+        clock_ms: 1000,
+    }
+}
+
+impl Runner {
+    /// A runner `r` that has nothing to report.
+    pub(crate) async fn ready(world: &World) -> Self {
+        let mut runner = Self::connect(world, hello("r", Epoch::new())).await.unwrap();
+        runner.say(FromRunner::Reconciled).await;
+        runner
+    }
+
+    /// Connected, not reconciled.
+    pub(crate) async fn connect(world: &World, hello: RunnerHello) -> Result<Self, LinkRefusal> {
+        let epoch = hello.epoch;
+        let mut handle = world.engine.links().connect(hello).await?;
+        let mut outgoing = handle.outgoing().unwrap();
+        let welcome = outgoing.recv().await.unwrap();
+        assert!(matches!(welcome, ToRunner::Welcome { .. }), "{welcome:?}");
+        Ok(Self { handle, outgoing, epoch })
+    }
+
+    /// The same life of it, on a new link.
+    pub(crate) async fn again(world: &World, epoch: Epoch) -> Self {
+        Self::connect(world, hello("r", epoch)).await.unwrap()
+    }
+
+    /// Another life, whose host went down: the end of its journal may be missing.
+    pub(crate) async fn after_host_crash(world: &World) -> Self {
+        let lost_tail = Capability { name: "journal_intact".to_owned(), enforced: false, detail: String::new() };
+        let hello = RunnerHello { capabilities: vec![lost_tail], ..hello("r", Epoch::new()) };
+        Self::connect(world, hello).await.unwrap()
+    }
+
+    pub(crate) async fn say(&mut self, message: FromRunner) {
+        self.handle.received(message).await.unwrap();
+    }
+
+    /// The next message that is no heartbeat.
+    pub(crate) async fn next(&mut self) -> ToRunner {
+        loop {
+            let message = tokio::time::timeout(SOON, self.outgoing.recv()).await.unwrap().unwrap();
+            if message != ToRunner::Heartbeat {
+                return message;
+            }
+        }
+    }
+
+    /// Nothing is said for a while.
+    pub(crate) async fn silence(&mut self) {
+        let wait = Duration::from_millis(300);
+        match tokio::time::timeout(wait, self.outgoing.recv()).await {
+            Err(_) | Ok(Some(ToRunner::Heartbeat)) => {}
+            Ok(other) => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn next_job(&mut self) -> StartJob {
+        match self.next().await {
+            ToRunner::StartJob(job) => *job,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn expect_end(&mut self, id: ExecutionId) -> Cause {
+        match self.next().await {
+            ToRunner::EndJob { execution_id, cause } if execution_id == id => cause,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Answers OpenSession.
+    pub(crate) async fn open_session(&mut self) {
+        let ToRunner::OpenSession { session_id, .. } = self.next().await else { panic!("no session asked for") };
+        self.opened(session_id).await;
+    }
+
+    pub(crate) async fn opened(&mut self, session_id: SessionId) {
+        let phase = SessionPhase::Open { directory: b"/workspace".to_vec() };
+        self.say(FromRunner::Session(SessionReport { session_id, phase })).await;
+    }
+
+    /// Answers CloseSession.
+    pub(crate) async fn close_session(&mut self) -> SessionId {
+        let ToRunner::CloseSession { session_id } = self.next().await else { panic!("no close asked for") };
+        self.say(FromRunner::Session(SessionReport { session_id, phase: SessionPhase::Closed })).await;
+        session_id
+    }
+
+    pub(crate) async fn report(&mut self, job: &StartJob, phase: JobPhase, result: Option<ExecutionResult>) {
+        self.say(FromRunner::Job(report(job, phase, result))).await;
+    }
+
+    pub(crate) async fn accept(&mut self, job: &StartJob) {
+        self.report(job, JobPhase::Accepted, None).await;
+    }
+
+    pub(crate) async fn runs(&mut self, job: &StartJob) {
+        self.report(job, JobPhase::Running, None).await;
+    }
+
+    pub(crate) async fn ends(&mut self, job: &StartJob, code: u8) {
+        self.report(job, JobPhase::Ended, Some(exited(code))).await;
+    }
+
+    pub(crate) async fn refuses(&mut self, job: &StartJob, reason: &str) {
+        let cause = Cause::Refused { reason: reason.to_owned(), message: "no".to_owned() };
+        self.report(job, JobPhase::Refused, Some(ExecutionResult::not_started(cause))).await;
+    }
+
+    /// Takes the next job and reports it up to RUNNING.
+    pub(crate) async fn take(&mut self) -> StartJob {
+        let job = self.next_job().await;
+        self.accept(&job).await;
+        self.runs(&job).await;
+        job
+    }
+}
+
+fn report(job: &StartJob, phase: JobPhase, result: Option<ExecutionResult>) -> JobReport {
+    JobReport { execution_id: job.execution_id, attempt: job.attempt, epoch: job.epoch, phase, result }
+}
+
+/// Exited with this code, in the directory it was in.
+pub(crate) fn exited(code: u8) -> ExecutionResult {
+    ExecutionResult {
+        started: Started::Yes,
+        directory: b"/workspace".to_vec(),
+        directory_report: DirectoryReport::Unchanged,
+        stdout_bytes: 3,
+        ..ExecutionResult::not_started(Cause::Exited { code })
+    }
+}
+
+/// A runner that runs everything at once and at the same time, and counts how often it ran what.
+pub(crate) struct Auto {
+    pub(crate) ran: Arc<Mutex<HashMap<ExecutionId, u32>>>,
+    /// At most so many ran at the same time.
+    pub(crate) most: Arc<Mutex<usize>>,
+    task: JoinHandle<()>,
+}
+
+impl Auto {
+    pub(crate) async fn connect(world: &World, name: &str) -> Self {
+        let mut runner = Runner::connect(world, hello(name, Epoch::new())).await.unwrap();
+        runner.say(FromRunner::Reconciled).await;
+        let (ran, most) = (Arc::default(), Arc::default());
+        let task = tokio::spawn(serve(runner, Arc::clone(&ran), Arc::clone(&most)));
+        Self { ran, most, task }
+    }
+}
+
+impl Drop for Auto {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(mut runner: Runner, ran: Arc<Mutex<HashMap<ExecutionId, u32>>>, most: Arc<Mutex<usize>>) {
+    let (done, mut ended) = mpsc::channel::<StartJob>(64);
+    let mut running = 0;
+    loop {
+        tokio::select! {
+            message = runner.outgoing.recv() => match message {
+                None => return,
+                Some(ToRunner::OpenSession { session_id, .. }) => runner.opened(session_id).await,
+                Some(ToRunner::CloseSession { session_id }) => {
+                    let report = SessionReport { session_id, phase: SessionPhase::Closed };
+                    runner.say(FromRunner::Session(report)).await;
+                }
+                Some(ToRunner::StartJob(job)) => {
+                    *ran.lock().unwrap().entry(job.execution_id).or_default() += 1;
+                    runner.accept(&job).await;
+                    runner.runs(&job).await;
+                    running += 1;
+                    let mut most = most.lock().unwrap();
+                    *most = running.max(*most);
+                    let done = done.clone();
+                    tokio::spawn(async move {
+                        tokio::time::sleep(Duration::from_millis(2)).await;
+                        let _ = done.send(*job).await;
+                    });
+                }
+                Some(_) => {}
+            },
+            Some(job) = ended.recv() => {
+                running -= 1;
+                runner.ends(&job, 0).await;
+            }
+        }
+    }
+}

@@ -87,7 +87,6 @@ pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Res
 ///
 /// # Errors
 /// INTERNAL if a call came past the door, so that nothing is ever done for nobody.
-#[expect(clippy::result_large_err, reason = "tonic's status is what handlers return")]
 fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     request
         .extensions()

@@ -13,6 +13,10 @@ mod malformed;
 mod open;
 #[path = "edge/raw.rs"]
 mod raw;
+#[path = "edge/runner.rs"]
+mod runner;
+#[path = "edge/runs.rs"]
+mod runs;
 #[path = "edge/stop.rs"]
 mod stop;
 #[path = "edge/world.rs"]

@@ -99,7 +99,6 @@ where
 
 impl Door {
     /// Lets a call pass, with its caller, or says why not.
-    #[expect(clippy::result_large_err, reason = "tonic's status is what callers get")]
     fn admit(&self, request: &mut Request<Body>, access: Option<Access>) -> Result<(), Status> {
         let access = access.ok_or_else(|| status::adopt(Code::Unimplemented, ""))?;
         if access == Access::Anyone {

@@ -69,7 +69,6 @@ impl RunnerLink for RunnerLinks {
 }
 
 /// The runner's Hello. Its version is looked at first, because another version may not be readable.
-#[expect(clippy::result_large_err, reason = "tonic's status is what handlers return")]
 fn hello_of(first: Option<ConnectRequest>) -> Result<RunnerHello, Status> {
     let first = first.ok_or_else(|| status::link_message("hello", "the stream ended before it"))?;
     if let Some(Message::Hello(hello)) = &first.message {

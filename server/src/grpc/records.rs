@@ -84,7 +84,7 @@ pub(super) fn full_execution(mut record: ExecutionRecord) -> v1::Execution {
 }
 
 /// One step in an execution's life.
-pub(super) fn state_changed(change: StateChange) -> v1::StateChanged {
+pub(super) fn state_changed(change: &StateChange) -> v1::StateChanged {
     v1::StateChanged {
         version: change.version,
         state: v1::ExecutionState::from(change.state).into(),

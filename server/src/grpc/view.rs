@@ -79,7 +79,7 @@ fn to_wire(event: Event) -> v1::Event {
         EventKind::Opened(record) => {
             Wire::Opened(v1::Opened { execution: Some(records::execution(*record)) })
         }
-        EventKind::StateChanged(change) => Wire::StateChanged(records::state_changed(change)),
+        EventKind::StateChanged(change) => Wire::StateChanged(records::state_changed(&change)),
         EventKind::Output { stream, offset, data } => {
             Wire::Output(v1::Output { stream: v1::OutputStream::from(stream).into(), offset, data })
         }

@@ -1,88 +1,26 @@
 //! Runners: those that may link do, and everything that is not the protocol ends the link alone.
 
-use std::{collections::BTreeMap, time::Duration};
-
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    domain::{Epoch, ExecutionId, FromRunner, RunnerHello, ToRunner},
-    runner_v1::{
-        self as wire, ConnectRequest, ConnectResponse, connect_request::Message,
-        runner_link_client::RunnerLinkClient,
-    },
+    domain::{ExecutionId, FromRunner, ToRunner},
+    runner_v1::{self as wire, ConnectRequest, connect_request::Message},
     v1::{AdminServiceListRunnersRequest, AdminServiceListRunnersResponse, RunnerState},
 };
 use prost::Message as _;
-use tokio::{sync::mpsc, time::timeout};
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status, Streaming, transport::Channel};
+use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
-use crate::{raw::Outcome, world::World};
-
-const PATIENCE: Duration = Duration::from_secs(10);
-
-fn hello(runner: &str) -> ConnectRequest {
-    FromRunner::Hello(RunnerHello {
-        protocol_version: LINK_PROTOCOL_VERSION,
-        runner_id: runner.parse().unwrap(),
-        epoch: Epoch::new(),
-        version: "0.0.0".to_owned(),
-        labels: BTreeMap::new(),
-        slots: 4,
-        bases: vec![],
-        capabilities: vec![],
-        clock_ms: 0,
-    })
-    .into()
-}
-
-/// A link that has sent these messages.
-struct Link {
-    say: mpsc::Sender<ConnectRequest>,
-    heard: Streaming<ConnectResponse>,
-}
-
-impl Link {
-    async fn open(channel: Channel, messages: Vec<ConnectRequest>) -> Result<Self, Status> {
-        let (say, said) = mpsc::channel(16);
-        for message in messages {
-            say.send(message).await.unwrap();
-        }
-        let heard = RunnerLinkClient::new(channel).connect(ReceiverStream::new(said)).await?.into_inner();
-        Ok(Self { say, heard })
-    }
-
-    async fn next(&mut self) -> Result<Option<ToRunner>, Status> {
-        let message = timeout(PATIENCE, self.heard.message()).await.unwrap()?;
-        Ok(message.map(|message| message.try_into().unwrap()))
-    }
-
-    /// How the link ends, once it has said everything else.
-    async fn end(mut self) -> Outcome {
-        loop {
-            match self.next().await {
-                Ok(Some(_)) => {}
-                Ok(None) => return Status::ok("").into(),
-                Err(status) => return status.into(),
-            }
-        }
-    }
-}
+use crate::{
+    raw::Outcome,
+    runner::{Link, hello, link_up},
+    world::World,
+};
 
 async fn refusal(world: &World, messages: Vec<ConnectRequest>) -> Status {
     match Link::open(world.certified("runner-1"), messages).await {
         Err(status) => status,
         Ok(_) => panic!("the link was opened"),
     }
-}
-
-/// Links, so that it is known that the service runs on.
-async fn link_up(world: &World) -> Link {
-    let mut link = Link::open(world.certified("runner-1"), vec![hello("runner-1")]).await.unwrap();
-    let welcome = link.next().await.unwrap();
-    assert!(matches!(welcome, Some(ToRunner::Welcome { .. })), "{welcome:?}");
-    link.say.send(FromRunner::Reconciled.into()).await.unwrap();
-    link
 }
 
 #[tokio::test(flavor = "multi_thread")]

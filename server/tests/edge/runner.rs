@@ -1,0 +1,170 @@
+//! A runner that a test plays, on the wire.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use airlock_proto::{
+    LINK_PROTOCOL_VERSION,
+    domain::{
+        Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, PushFromRunner,
+        PushToRunner, RunnerHello, SessionPhase, SessionReport, Started, StartJob, ToRunner,
+    },
+    runner_v1::{
+        ConnectRequest, ConnectResponse, connect_request::Message, runner_link_client::RunnerLinkClient,
+    },
+};
+use bytes::Bytes;
+use tokio::{sync::mpsc, time::timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming, transport::Channel};
+
+use crate::{raw::Outcome, world::World};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn hello(runner: &str) -> ConnectRequest {
+    FromRunner::Hello(RunnerHello {
+        protocol_version: LINK_PROTOCOL_VERSION,
+        runner_id: runner.parse().unwrap(),
+        epoch: Epoch::new(),
+        version: "0.0.0".to_owned(),
+        labels: BTreeMap::new(),
+        slots: 4,
+        bases: vec![],
+        capabilities: vec![],
+        clock_ms: 0,
+    })
+    .into()
+}
+
+/// A link that has sent these messages.
+pub(crate) struct Link {
+    pub(crate) say: mpsc::Sender<ConnectRequest>,
+    heard: Streaming<ConnectResponse>,
+    channel: Channel,
+    epoch: Epoch,
+}
+
+impl Link {
+    pub(crate) async fn open(channel: Channel, messages: Vec<ConnectRequest>) -> Result<Self, Status> {
+        let epoch = messages.iter().find_map(|message| match &message.message {
+            Some(Message::Hello(hello)) => Some(hello.epoch.clone()),
+            _ => None,
+        });
+        let (say, said) = mpsc::channel(16);
+        for message in messages {
+            say.send(message).await.unwrap();
+        }
+        // One that cannot be read is not linked with.
+        let epoch = epoch.and_then(|epoch| epoch.parse().ok()).unwrap_or_else(Epoch::new);
+        let heard =
+            RunnerLinkClient::new(channel.clone()).connect(ReceiverStream::new(said)).await?.into_inner();
+        Ok(Self { say, heard, channel, epoch })
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Option<ToRunner>, Status> {
+        let message = timeout(PATIENCE, self.heard.message()).await.unwrap()?;
+        Ok(message.map(|message| message.try_into().unwrap()))
+    }
+
+    /// How the link ends, once it has said everything else.
+    pub(crate) async fn end(mut self) -> Outcome {
+        loop {
+            match self.next().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return Status::ok("").into(),
+                Err(status) => return status.into(),
+            }
+        }
+    }
+}
+
+/// Links, so that it is known that the service runs on.
+pub(crate) async fn link_up(world: &World) -> Link {
+    let mut link = Link::open(world.certified("runner-1"), vec![hello("runner-1")]).await.unwrap();
+    let welcome = link.next().await.unwrap();
+    assert!(matches!(welcome, Some(ToRunner::Welcome { .. })), "{welcome:?}");
+    link.say.send(FromRunner::Reconciled.into()).await.unwrap();
+    link
+}
+
+/// What a played command wrote.
+pub(crate) const OUTPUT: &[u8] = b"hello from the runner\n";
+
+impl Link {
+    /// The next message that is not a heartbeat.
+    pub(crate) async fn order(&mut self) -> ToRunner {
+        loop {
+            match self.next().await.unwrap() {
+                Some(ToRunner::Heartbeat) => {}
+                Some(order) => return order,
+                None => panic!("the link ended"),
+            }
+        }
+    }
+
+    pub(crate) async fn tell(&self, message: FromRunner) {
+        self.say.send(message.into()).await.unwrap();
+    }
+
+    /// Opens the sessions that are asked for, up to the first command, which then runs.
+    pub(crate) async fn run_next(&mut self) -> StartJob {
+        loop {
+            match self.order().await {
+                ToRunner::OpenSession { session_id, .. } => {
+                    let phase = SessionPhase::Open { directory: b"/workspace".to_vec() };
+                    self.tell(FromRunner::Session(SessionReport { session_id, phase })).await;
+                }
+                ToRunner::StartJob(job) => {
+                    self.report(&job, JobPhase::Accepted, None).await;
+                    self.report(&job, JobPhase::Running, None).await;
+                    return *job;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// The command has ended with this code, after it wrote [`OUTPUT`].
+    pub(crate) async fn ended(&self, job: &StartJob, code: u8) {
+        let result = ExecutionResult {
+            started: Started::Yes,
+            stdout_bytes: OUTPUT.len() as u64,
+            run_time: Duration::from_millis(5),
+            ..ExecutionResult::not_started(Cause::Exited { code })
+        };
+        self.report(job, JobPhase::Ended, Some(result)).await;
+    }
+
+    async fn report(&self, job: &StartJob, phase: JobPhase, result: Option<ExecutionResult>) {
+        let (execution_id, attempt) = (job.execution_id, job.attempt);
+        let report = JobReport { execution_id, attempt, epoch: self.epoch, phase, result };
+        self.tell(FromRunner::Job(report)).await;
+    }
+
+    /// Answers every read of the output stream with this ticket, until the server has had enough.
+    pub(crate) async fn push(&self, execution: ExecutionId, ticket: String) {
+        let (say, said) = mpsc::channel(64);
+        let hello = PushFromRunner::Hello {
+            runner_id: "runner-1".parse().unwrap(),
+            execution_id: execution,
+            ticket,
+            missing: false,
+        };
+        say.send(hello.into()).await.unwrap();
+        let mut client = RunnerLinkClient::new(self.channel.clone());
+        let mut reads = client.push_output(ReceiverStream::new(said)).await.unwrap().into_inner();
+        tokio::spawn(async move {
+            while let Ok(Some(read)) = reads.message().await {
+                let Ok(PushToRunner::Read { read_id, stream, offset, .. }) = read.try_into() else { continue };
+                let whole = if stream == airlock_proto::domain::OutputStream::Stdout { OUTPUT } else { b"" };
+                let rest = whole.get(usize::try_from(offset).unwrap()..).unwrap_or_default();
+                let data = Bytes::from_static(rest);
+                if !data.is_empty() {
+                    let _gone = say.send(PushFromRunner::Chunk { read_id, offset, data }.into()).await;
+                }
+                let offset = whole.len() as u64;
+                let _gone = say.send(PushFromRunner::Done { read_id, offset, end: true }.into()).await;
+            }
+        });
+    }
+}

@@ -7,11 +7,10 @@ mod warn;
 use crate::analysis::Found;
 use crate::decide::Facts;
 use crate::decision::{Category, Decision, Edit, Verdict};
-use crate::profile::Profile;
 use crate::tables;
 
 /// Fills the parts of the decision that inform.
-pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>, _profile: &Profile) {
+pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>) {
     decision.category = compound_category(facts);
     let commands = &facts.analysis.commands;
     decision.no_output_expected =

@@ -53,7 +53,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     if decision.read_only {
         decision.requires = vec![Requirement::ReadOnlyMount, Requirement::TrustedPath];
     }
-    advice::fill(&mut decision, &facts, profile);
+    advice::fill(&mut decision, &facts);
     decision
 }
 

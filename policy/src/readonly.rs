@@ -283,7 +283,7 @@ fn outside_pathspec(word: &Word) -> bool {
 
 fn language(entry: &Program, sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
     match entry.check {
-        Check::Awk => awk::check(sorted, operands, span),
+        Check::Awk => awk::check(operands, span),
         Check::Sed => sed::check(sorted, operands, span),
         Check::Jq => jq::check_jq(operands, span),
         Check::Yq => jq::check_yq(operands),
@@ -295,6 +295,7 @@ fn language(entry: &Program, sorted: &Sorted, operands: &[&Word], span: Span) ->
         Check::GitConfig => git_config(sorted, operands, span),
         Check::Names => plain_names(operands),
         Check::Getent => getent(operands, span),
+        Check::NoResponseFile => response_file(operands),
         Check::Directory => directory(operands, span),
         _ => Ok(Vec::new()),
     }
@@ -351,6 +352,17 @@ fn plain_names(operands: &[&Word]) -> Proof {
         Some(word) => {
             let message = "what is set here is not a plain, harmless name";
             Err(Refusal::new("dangerous_variables", message, word.span))
+        }
+    }
+}
+
+/// binutils read more flags from the file behind `@`.
+fn response_file(operands: &[&Word]) -> Proof {
+    match operands.iter().find(|word| word.lead.starts_with(b"@")) {
+        None => Ok(Vec::new()),
+        Some(word) => {
+            let message = "the flags in this file are not known";
+            Err(Refusal::new("unknown_flag", message, word.span))
         }
     }
 }

@@ -59,6 +59,8 @@ pub(crate) enum Check {
     Names,
     /// A database that must not be asked over the network.
     Getent,
+    /// No operand that begins with `@`: it would name a file with more flags.
+    NoResponseFile,
     /// `cd`, `pushd`: the directory is read.
     Directory,
 }

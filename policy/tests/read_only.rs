@@ -35,6 +35,8 @@ fn sed_filters_and_never_writes() {
         "sed 's/write/w/g' f",
         "sed -n '2{p;q}' f",
         "sed '1i hello' f",
+        "sed 's/[^/]*$//' f",
+        "sed 's/[[:space:]/]*x/y/' f",
     ]);
     asked(&[
         "sed -i s/a/b/ f",
@@ -45,6 +47,8 @@ fn sed_filters_and_never_writes() {
         "sed 'r x' f",
         "sed -n -f x f",
         "sed 's/[/]/x/w out' f",
+        "sed 's/[/]/e;x/' f",
+        "sed 's/[]/]/x/w out' f",
         "sed -ni p f",
         "sed '1i x\nw out' f",
         "sed ':a;s/x/y/;ta;w out' f",
@@ -96,6 +100,11 @@ fn awk_filters_and_never_runs() {
         "awk -v x=1 -E p f",
         "awk '/[/]/ {print}' f",
         "awk 'BEGIN{printf \"a\" > \"x\"}'",
+        "awk '{print $1,\n $2 > \"x\"}' f",
+        "tree -R -H . f",
+        "nm @opts",
+        "time PATH=. ls",
+        "xargs --process-slot-var=PATH ls",
         "awk '{print $1, $2 > $3}' f",
     ]);
 }

@@ -61,6 +61,9 @@ pub(super) fn by_rules(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Op
         if command.refusal.is_none() {
             continue;
         }
+        if is_covered_launcher(index, rules, facts, mode) {
+            continue;
+        }
         let rule = covering_rule(index, rules, facts, mode)?;
         let span = facts.analysis.commands.get(index).map(|found| found.span);
         reasons.push(Reason {
@@ -72,17 +75,22 @@ pub(super) fn by_rules(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Op
     Some(reasons)
 }
 
+/// A safe wrapper needs no rule: what it runs is listed, and covered, by itself.
+fn is_covered_launcher(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> bool {
+    let (Some(found), Some(command)) = (facts.analysis.commands.get(index), facts.commands.get(index)) else {
+        return false;
+    };
+    let shadowed = found.trusted_name().is_none_or(|name| facts.analysis.defined.contains(name));
+    found.safe_launcher
+        && !shadowed
+        && safe_assignments(found)
+        && redirects_permitted(found, command, rules, facts, mode)
+}
+
 /// The rule that covers the command itself, or word for word the one that launches it.
 fn covering_rule(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Option<String> {
     let found = facts.analysis.commands.get(index)?;
     let command = facts.commands.get(index)?;
-    if found.safe_launcher
-        && safe_assignments(found)
-        && redirects_permitted(found, command, rules, facts, mode)
-    {
-        // What it runs is listed, and covered, as a command of its own.
-        return Some("(launcher)".to_owned());
-    }
     for rule in rules.allow().filter(|rule| must_match(rule, found)) {
         let exact = rule.words().is_some_and(WordPattern::is_exact);
         let shadowed = found.trusted_name().is_some_and(|name| facts.analysis.defined.contains(name));

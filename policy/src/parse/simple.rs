@@ -177,6 +177,11 @@ impl Builder<'_> {
         };
         let name = self.assigned_name(node, operator);
         let array = children.iter().find(|child| child.kind() == "array");
+        let after = self.bytes(node.end_byte(), node.end_byte() + 1);
+        let ends = after.iter().all(|byte| b" \t\n;|&<>()`}".contains(byte));
+        if array.is_some() && !ends {
+            self.incomplete(node);
+        }
         let values = match array {
             Some(array) => self.array(*array),
             None => vec![self.value(operator.end_byte(), node)],

@@ -3,7 +3,6 @@
 
 use super::{PathWord, Proof, Refusal};
 use crate::decision::Span;
-use crate::getopt::Sorted;
 use crate::parse::Word;
 
 /// Names that run, write, read elsewhere or load.
@@ -13,7 +12,7 @@ const REFUSED: &[&[u8]] = &[b"system", b"getline", b"ARGV", b"ARGC", b"extension
 const BEFORE_REGEX: &[&[u8]] =
     &[b"print", b"printf", b"return", b"in", b"else", b"do", b"case", b"if", b"while"];
 
-pub(super) fn check(_sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
+pub(super) fn check(operands: &[&Word], span: Span) -> Proof {
     let Some((program, files)) = operands.split_first() else {
         return Err(Refusal::new("awk_program", "awk lacks its program", span));
     };
@@ -88,6 +87,7 @@ impl Program<'_> {
     }
 
     fn operator(&mut self, byte: u8) -> Option<()> {
+        let continues = self.before == Before::Operator;
         self.before = Before::Operator;
         match byte {
             b'(' | b'[' | b'{' => self.depth += 1,
@@ -99,6 +99,8 @@ impl Program<'_> {
                 self.depth = self.depth.checked_sub(1)?;
                 self.printing = None;
             }
+            // A line end behind a comma or `&&` does not end the statement.
+            b'\n' if continues => self.before = Before::Operator,
             b';' | b'\n' => self.printing = None,
             b'|' => {
                 // `||` is or; `|` and `|&` run a program.

@@ -35,13 +35,24 @@ pub(super) fn check(sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
 
 /// Whether the script only filters.
 pub(crate) fn is_harmless(text: &[u8]) -> bool {
-    let mut script = Script { rest: text };
-    script.run().is_some()
+    let read = |brackets| {
+        let mut script = Script { rest: text, brackets, harmful: false };
+        let understood = script.run().is_some();
+        (understood, script.harmful)
+    };
+    // Seds differ on a delimiter inside brackets: the script must be harmless as GNU
+    // reads it, and must not be harmful as others would.
+    let ((understood, _), (_, harmful)) = (read(true), read(false));
+    understood && !harmful
 }
 
 /// A reader over the script; `None` anywhere is a refusal.
 struct Script<'a> {
     rest: &'a [u8],
+    /// Whether a delimiter inside brackets is an ordinary character.
+    brackets: bool,
+    /// Whether it was refused for what it does, not for what it looks like.
+    harmful: bool,
 }
 
 impl Script<'_> {
@@ -116,13 +127,11 @@ impl Script<'_> {
         }
     }
 
-    /// Up to the delimiter. Where a bracket expression holds the delimiter, seds
-    /// differ, and the script is refused.
+    /// Up to the delimiter of an address or a pattern.
     fn delimited(&mut self, delimiter: u8) -> Option<()> {
         if matches!(delimiter, b'\n' | b'\\') {
             return None;
         }
-        let mut bracket = false;
         loop {
             let byte = self.next()?;
             match byte {
@@ -130,9 +139,31 @@ impl Script<'_> {
                     self.next()?;
                 }
                 b'\n' => return None,
-                _ if byte == delimiter => return (!bracket).then_some(()),
-                b'[' => bracket = true,
-                b']' => bracket = false,
+                _ if byte == delimiter => return Some(()),
+                b'[' if self.brackets => self.bracket(delimiter)?,
+                _ => {}
+            }
+        }
+    }
+
+    /// A bracket expression. A backslash before the delimiter in it is refused.
+    fn bracket(&mut self, delimiter: u8) -> Option<()> {
+        if self.peek() == Some(b'^') {
+            self.next();
+        }
+        if self.peek() == Some(b']') {
+            self.next();
+        }
+        loop {
+            match self.next()? {
+                b']' => return Some(()),
+                b'\n' => return None,
+                b'\\' if self.peek() == Some(delimiter) => return None,
+                b'[' if matches!(self.peek(), Some(b':' | b'.' | b'=')) => {
+                    let kind = self.next()?;
+                    while self.next()? != kind || self.peek() != Some(b']') {}
+                    self.next();
+                }
                 _ => {}
             }
         }
@@ -181,6 +212,10 @@ impl Script<'_> {
             }
             b'p' | b'P' | b'd' | b'D' | b'n' | b'N' | b'g' | b'G' | b'h' | b'H' | b'x' | b'=' | b'z'
             | b'F' => self.end(),
+            b'r' | b'R' | b'w' | b'W' | b'e' => {
+                self.harmful = true;
+                None
+            }
             _ => None,
         }
     }
@@ -190,6 +225,7 @@ impl Script<'_> {
         self.delimited(delimiter)?;
         self.plain_delimited(delimiter)?;
         self.skip(|byte| matches!(byte, b'g' | b'p' | b'i' | b'I' | b'm' | b'M') || byte.is_ascii_digit());
+        self.harmful |= matches!(self.peek(), Some(b'w' | b'e'));
         self.end()
     }
 

@@ -64,8 +64,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
     .harmless(),
     Program::new(
         "file",
-        "bcdEhiklLnNprsSvzZ0e:F:P:",
-        "brief checking-printout debug exclude= exclude-quiet= separator= mime apple extension mime-type mime-encoding keep-going list dereference no-dereference no-buffer no-pad preserve-date parameter= raw special-files version uncompress uncompress-noreport print0 help",
+        "bcdEhiklLnNprsSv0e:F:P:",
+        "brief checking-printout debug exclude= exclude-quiet= separator= mime apple extension mime-type mime-encoding keep-going list dereference no-dereference no-buffer no-pad preserve-date parameter= raw special-files version print0 help",
         Paths,
         "guesses what files hold",
     )
@@ -96,12 +96,12 @@ pub(crate) const PROGRAMS: &[Program] = &[
     Program::new("find", "", "", Paths, "searches names; its expression is parsed").check(Check::Find),
     Program::new(
         "tree",
-        "adlfxL:RP:I:pugshDFqNQriACSnvtcUXJH:T:0",
+        "adlfxL:P:I:pugshDFqNQriACSnvtcUXJH:T:0",
         "noreport gitignore gitfile=@ matchdirs ignore-case filelimit= prune info inodes device timefmt= si du sort=? dirsfirst filesfirst charset= fromfile metafirst filesync hintro= houtro= nolinks help version",
         Paths,
         "lists names as a tree",
     )
-    .refuse(&[("o", "writes its output to a file"), ("output", "writes its output to a file")]),
+    .refuse(&[("o", "writes its output to a file"), ("output", "writes its output to a file"), ("R", "writes a page for each directory")]),
     Program::new(
         "realpath",
         "eELmPqsz",
@@ -203,22 +203,22 @@ pub(crate) const PROGRAMS: &[Program] = &[
         Paths,
         "prints symbols",
     )
-    .refuse(&[("plugin", "loads a library")]),
+    .refuse(&[("plugin", "loads a library")]).check(Check::NoResponseFile),
     Program::new(
         "objdump",
         "aADdfgGhHij:lM:pP:rRsStTvVwxzCe:b:m:E:F",
         "archive-headers file-headers private-headers headers section-headers all-headers disassemble=? disassemble-all disassembler-options= source=? full-contents debugging stabs syms dynamic-syms reloc dynamic-reloc demangle=? section= line-numbers wide start-address= stop-address= architecture= target= endian= no-show-raw-insn show-raw-insn prefix-addresses disassemble-zeroes info version help dwarf=?",
         Paths,
         "prints object files",
-    ),
+    ).check(Check::NoResponseFile),
     Program::new(
         "readelf",
         "ahlSgtesnrudVAcDLp:x:R:zw?TIWHvz",
         "all file-header program-headers segments section-headers sections section-groups section-details headers syms symbols dyn-syms notes relocs unwind dynamic version-info arch-specific archive-index use-dynamic hex-dump= string-dump= relocated-dump= decompress debug-dump=? histogram wide silent-truncation demangle=? lto-syms version help",
         Paths,
         "prints object files",
-    ),
-    Program::new("size", "ABdoxtV", "format= radix= common totals version help", Paths, "prints section sizes"),
+    ).check(Check::NoResponseFile),
+    Program::new("size", "ABdoxtV", "format= radix= common totals version help", Paths, "prints section sizes").check(Check::NoResponseFile),
     Program::new("pwd", "LP", "logical physical help version", Nothing, "prints the directory").harmless(),
     Program::new("cd", "LPe@", "", AtMost(1), "changes the shell's own directory").check(Check::Directory).stops(),
     Program::new("pushd", "n", "", AtMost(1), "changes the shell's own directory").check(Check::Directory).stops(),

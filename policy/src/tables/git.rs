@@ -2,7 +2,7 @@
 //! list of overrides is complete: these are read-only because the runner runs them
 //! on a read-only mount without a network.
 
-use super::Operands::{Text, TextAtMost, TextThenPaths};
+use super::Operands::{Text, TextAtMost};
 use super::{Check, Program};
 
 /// Options that choose and print commits.
@@ -90,7 +90,6 @@ pub(crate) const PROGRAMS: &[Program] = &[
     git("git config", "lz", "list get= get-all= get-regexp= get-urlmatch= get-color= null name-only show-origin show-scope global system local worktree type= bool int bool-or-int path expiry-date includes no-includes default=", "prints configuration")
         .check(Check::GitConfig)
         .refuse(&[("f", "reads another file"), ("file", "reads another file"), ("blob", "reads a blob"), ("unset", "writes"), ("unset-all", "writes"), ("add", "writes"), ("replace-all", "writes"), ("rename-section", "writes"), ("remove-section", "writes"), ("e", "runs an editor"), ("edit", "runs an editor")]),
-    git("git merge-tree", "z", "name-only messages no-messages", "computes a merge").operands(TextThenPaths(9, "")),
 ];
 
 impl Program {

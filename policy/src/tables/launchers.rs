@@ -85,7 +85,7 @@ const fn shell(name: &'static str) -> Launcher {
 
 pub(crate) const LAUNCHERS: &[Launcher] = &[
     launcher("timeout", "fk:ps:v", "foreground kill-after= preserve-status signal= verbose", "ends what runs too long").skip(1).safe(),
-    launcher("time", "p", "", "measures").safe(),
+    launcher("time", "p", "", "measures").safe().assignments(),
     launcher("nice", "n:", "adjustment=", "changes the priority").safe().digits(),
     launcher("nohup", "", "", "ignores hang-ups").safe(),
     launcher("stdbuf", "i:o:e:", "input= output= error=", "changes buffering").safe(),
@@ -93,7 +93,7 @@ pub(crate) const LAUNCHERS: &[Launcher] = &[
     launcher(
         "xargs",
         "0rtxE:I:L:n:P:s:d:e?i?l?a@",
-        "null no-run-if-empty verbose exit max-args= max-procs= max-chars= max-lines=? delimiter= eof=? replace=? arg-file=@ show-limits process-slot-var=",
+        "null no-run-if-empty verbose exit max-args= max-procs= max-chars= max-lines=? delimiter= eof=? replace=? arg-file=@ show-limits",
         "runs a command on what it reads",
     )
     .inner(Inner::Xargs)
@@ -112,7 +112,7 @@ pub(crate) const LAUNCHERS: &[Launcher] = &[
     launcher("command", "p", "", "skips functions"),
     launcher("builtin", "", "", "runs a builtin"),
     launcher("exec", "cla:", "", "replaces the shell"),
-    launcher("coproc", "", "", "runs beside the shell"),
+    launcher("coproc", "", "", "runs beside the shell").assignments(),
     launcher("watch", "bcdefgn:pqtwx", "beep color differences=? errexit chgexit interval= precise no-title no-wrap exec equexit=", "runs again and again").inner(Inner::JoinedText),
     launcher("entr", "acdnprsxz", "", "runs on changes"),
     launcher("flock", "eFnosuxE:w:v", "exclusive nonblock nb shared unlock close no-fork conflict-exit-code= wait= timeout= verbose", "runs under a lock").skip(1),

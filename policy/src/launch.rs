@@ -105,7 +105,7 @@ fn command(launcher: &Launcher, operands: &[Word]) -> Launches {
     let mut assignments = Vec::new();
     while let Some((word, tail)) = rest.split_first() {
         let text = word.text.as_deref().unwrap_or(&word.lead);
-        let Some(name) = crate::parse::assignment_name(text).filter(|_| launcher.assignments) else {
+        let Some(name) = assigned_name(launcher, text) else {
             break;
         };
         assignments.push(Assign {
@@ -124,6 +124,19 @@ fn command(launcher: &Launcher, operands: &[Word]) -> Launches {
         _ => {}
     }
     one(Launch::Command { words: rest.to_vec(), assignments })
+}
+
+/// The name that `NAME=value` before a launched command sets. The shell's keywords
+/// want a name; `env` and `sudo` take whatever stands before the sign.
+fn assigned_name<'t>(launcher: &Launcher, text: &'t [u8]) -> Option<&'t [u8]> {
+    if !launcher.assignments {
+        return None;
+    }
+    if matches!(launcher.name, "time" | "coproc") {
+        return crate::parse::assignment_name(text);
+    }
+    let end = text.iter().position(|byte| *byte == b'=')?;
+    text.get(..end)
 }
 
 /// The part of `NAME=value` behind the sign.

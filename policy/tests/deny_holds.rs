@@ -18,6 +18,8 @@ const WAYS: &[&str] = &[
     "exec @ x",
     "env @ x",
     "env A=1 @ x",
+    "env A:-=1 @ x",
+    "time A=1 @ x",
     "env -i @ x",
     "env -S '@ x'",
     "sudo @ x",

@@ -89,7 +89,7 @@ pub struct RunningServer {
 struct Tokens {
     /// No new calls; those that wait end.
     closed: CancellationToken,
-    /// No new connections; those that are open end when their calls have.
+    /// No new connections; calls that are still open end with a status.
     draining: CancellationToken,
     /// Connections end now.
     cut: CancellationToken,
@@ -146,6 +146,7 @@ impl Server {
             authenticator: Arc::new(Authenticator::new(&config)),
             metrics: metrics.clone(),
             closed: tokens.closed.clone(),
+            draining: tokens.draining.clone(),
         };
         let (accepting, connections) = accept(&config, listener, tls, metrics, &tokens);
         let serving = transport(&config)

@@ -42,6 +42,8 @@ pub(crate) struct Door {
     pub(crate) metrics: Metrics,
     /// No new calls but those that are open to anyone.
     pub(crate) closed: CancellationToken,
+    /// What is not answered by now is answered that the server stops.
+    pub(crate) draining: CancellationToken,
 }
 
 /// A service behind a door.
@@ -84,6 +86,7 @@ where
         };
         let span = rpc_span(method, request.headers());
         let ending = Ending::new(method, began, door.metrics.clone(), span.clone());
+        let draining = door.draining.clone();
         let handled = async move {
             match door.admit(&mut request, access) {
                 Ok(()) => inner.call(request).await.map(with_details),
@@ -91,8 +94,12 @@ where
             }
         };
         Box::pin(async move {
-            let response = handled.instrument(span).await?;
-            Ok(Answer::wrap(response, ending))
+            let response = tokio::select! {
+                biased;
+                response = handled.instrument(span) => response?,
+                () = draining.cancelled() => status::from_api(&ApiError::shutting_down()).into_http(),
+            };
+            Ok(Answer::wrap(response, ending, draining))
         })
     }
 }

@@ -6,7 +6,7 @@ use airlock_proto::{
     LINK_PROTOCOL_VERSION,
     domain::{
         Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, PushFromRunner,
-        PushToRunner, RunnerHello, SessionPhase, SessionReport, Started, StartJob, ToRunner,
+        PushToRunner, RunnerHello, SessionPhase, SessionReport, StartJob, Started, ToRunner,
     },
     runner_v1::{
         ConnectRequest, ConnectResponse, connect_request::Message, runner_link_client::RunnerLinkClient,
@@ -155,7 +155,9 @@ impl Link {
         let mut reads = client.push_output(ReceiverStream::new(said)).await.unwrap().into_inner();
         tokio::spawn(async move {
             while let Ok(Some(read)) = reads.message().await {
-                let Ok(PushToRunner::Read { read_id, stream, offset, .. }) = read.try_into() else { continue };
+                let Ok(PushToRunner::Read { read_id, stream, offset, .. }) = read.try_into() else {
+                    continue;
+                };
                 let whole = if stream == airlock_proto::domain::OutputStream::Stdout { OUTPUT } else { b"" };
                 let rest = whole.get(usize::try_from(offset).unwrap()..).unwrap_or_default();
                 let data = Bytes::from_static(rest);

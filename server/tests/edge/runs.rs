@@ -86,8 +86,7 @@ async fn a_run_streams_its_output_and_ends_with_the_truth() {
         }
         (output, finished.unwrap())
     };
-    let ((output, finished), ()) =
-        timeout(PATIENCE, async { tokio::join!(events, ended) }).await.unwrap();
+    let ((output, finished), ()) = timeout(PATIENCE, async { tokio::join!(events, ended) }).await.unwrap();
     assert_eq!(output, OUTPUT);
     let result = finished.result.unwrap();
     assert_eq!(result.started(), v1::Started::Yes);

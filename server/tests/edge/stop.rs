@@ -11,7 +11,10 @@ use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use crate::{raw::call, world::World};
+use crate::{
+    raw::{Outcome, call},
+    world::World,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn watchers_of_health_see_the_end_coming() {
@@ -21,8 +24,10 @@ async fn watchers_of_health_see_the_end_coming() {
     assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::Serving);
     let stop = tokio::spawn(world.server.shut_down());
     assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::NotServing);
-    // A watch has no end of its own; the shut-down does not wait for it beyond its time.
-    tokio::time::timeout(Duration::from_secs(16), stop).await.unwrap().unwrap();
+    // A watch has no end of its own; the server gives it one.
+    let end: Outcome = watch.message().await.unwrap_err().into();
+    assert!(end.is(tonic::Code::Unavailable, "SHUTTING_DOWN"), "{end:?}");
+    tokio::time::timeout(Duration::from_secs(5), stop).await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,8 @@
-//! An answer on its way out, watched to its last byte so that it is known how the call ended.
+//! An answer on its way out, watched to its last byte so that it is known how the call ended. Where the
+//! server stops first, it ends with a status that says so.
 
 use std::{
+    future::Future as _,
     pin::Pin,
     task::{Context, Poll},
     time::Instant,
@@ -9,10 +11,15 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, Response};
 use http_body::{Frame, SizeHint};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::{Code, Status, body::Body};
 use tracing::Span;
 
-use crate::telemetry::{Metrics, metrics::code_name};
+use crate::{
+    api::ApiError,
+    status,
+    telemetry::{Metrics, metrics::code_name},
+};
 
 /// Says, once, how a call ended; a call whose answer was not taken to its end was cancelled.
 pub(super) struct Ending {
@@ -60,13 +67,30 @@ impl Drop for Ending {
 pub(super) struct Answer {
     body: Body,
     ending: Ending,
+    draining: Pin<Box<WaitForCancellationFutureOwned>>,
+    is_cut: bool,
 }
 
 impl Answer {
     /// Watches an answer; one without a body has its status in its headers.
-    pub(super) fn wrap(response: Response<Body>, mut ending: Ending) -> Response<Body> {
+    pub(super) fn wrap(
+        response: Response<Body>,
+        mut ending: Ending,
+        draining: CancellationToken,
+    ) -> Response<Body> {
         ending.see(response.headers());
-        response.map(|body| Body::new(Self { body, ending }))
+        let draining = Box::pin(draining.cancelled_owned());
+        response.map(|body| Body::new(Self { body, ending, draining, is_cut: false }))
+    }
+
+    fn cut(&mut self) -> Option<Result<Frame<Bytes>, Status>> {
+        self.is_cut = true;
+        let mut trailers = HeaderMap::new();
+        let status = status::from_api(&ApiError::shutting_down());
+        Some(status.add_header(&mut trailers).map(|()| {
+            self.ending.see(&trailers);
+            Frame::trailers(trailers)
+        }))
     }
 }
 
@@ -78,6 +102,9 @@ impl http_body::Body for Answer {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.is_cut {
+            return Poll::Ready(None);
+        }
         let span = self.ending.span.clone();
         let _entered = span.enter();
         let frame = Pin::new(&mut self.body).poll_frame(cx);
@@ -86,11 +113,14 @@ impl http_body::Body for Answer {
         {
             self.ending.see(trailers);
         }
+        if frame.is_pending() && self.draining.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(self.cut());
+        }
         frame
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.is_cut || self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

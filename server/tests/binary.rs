@@ -1,0 +1,118 @@
+//! The program itself: what it says, how it exits, and that it stops when it is told to.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+const CONFIG: &str = r#"
+server_id = "s"
+[listen]
+address = "127.0.0.1:0"
+insecure_loopback = true
+[store]
+path = "STATE/airlock.db"
+[outputs]
+directory = "STATE/outputs"
+[[identity]]
+name = "dev"
+tenant = "dev"
+roles = ["executor"]
+match = "loopback"
+"#;
+
+fn program(folder: &Path, config: &str, more: &[&str]) -> Command {
+    let file = folder.join("server.toml");
+    fs::write(&file, config.replace("STATE", &folder.join("state").display().to_string())).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlock-server"));
+    command.arg("--config").arg(file).args(more).env_remove("RUST_LOG").stderr(Stdio::piped());
+    command
+}
+
+fn finish(mut command: Command) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = command.output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn a_configuration_can_be_checked_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(finish(program(folder.path(), CONFIG, &["--check-config"])), (Some(0), String::new()));
+    assert!(!folder.path().join("state").exists());
+}
+
+#[test]
+fn a_bad_configuration_is_exit_2_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = CONFIG.replace("address = \"127.0.0.1:0\"", "address = \"0.0.0.0:0\"");
+    let (code, said) = finish(program(folder.path(), &bad, &[]));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("server.toml:5: `listen.insecure_loopback`"), "{said}");
+    assert_eq!(finish(program(folder.path(), "x", &[])).0, Some(2));
+}
+
+#[test]
+fn what_cannot_be_served_is_exit_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = CONFIG.replace("127.0.0.1:0", &taken.local_addr().unwrap().to_string());
+    let (code, said) = finish(program(folder.path(), &config, &[]));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("cannot be listened on"), "{said}");
+}
+
+fn wait(mut child: Child) -> Option<i32> {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(15) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    panic!("it did not stop");
+}
+
+#[test]
+fn it_stops_in_order_on_either_signal() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = program(folder.path(), CONFIG, &[]).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("serving")));
+        kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+        let rest: Vec<String> = lines.map(Result::unwrap).collect();
+        assert!(rest.last().unwrap().contains("shut down"), "{rest:?}");
+        assert_eq!(wait(child), Some(0));
+        let left: Vec<_> = fs::read_dir(folder.path().join("state")).unwrap().flatten().collect();
+        assert!(left.iter().all(|entry| !entry.file_name().to_string_lossy().ends_with("-wal")), "{left:?}");
+    }
+}
+
+#[test]
+fn logs_can_be_for_machines() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = format!("{CONFIG}\n[telemetry]\nlog_format = \"json\"\n");
+    let mut child = program(folder.path(), &config, &[]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line: serde_json::Value = loop {
+        let line = lines.next().unwrap().unwrap();
+        if line.contains("serving") {
+            break serde_json::from_str(&line).unwrap();
+        }
+    };
+    assert_eq!(line.get("message").unwrap(), "serving");
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM).unwrap();
+    assert_eq!(wait(child), Some(0));
+}

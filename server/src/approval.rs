@@ -6,9 +6,7 @@
 use std::time::Duration;
 
 use airlock_policy::Binding;
-use airlock_proto::domain::{
-    ApprovalId, Cause, DeniedBy, ExecutionResult, ExecutionState,
-};
+use airlock_proto::domain::{ApprovalId, Cause, DeniedBy, ExecutionResult, ExecutionState};
 
 use crate::{
     api::ApiError,
@@ -48,14 +46,17 @@ impl Core {
         if approval.binding.as_slice() != binding {
             return Err(ApiError::FailedPrecondition {
                 reason: "BINDING_MISMATCH",
-                message: "the approval is for something else than what was shown; look at it again".to_owned(),
+                message: "the approval is for something else than what was shown; look at it again"
+                    .to_owned(),
             });
         }
         self.check_may_answer(who, &approval).await?;
         let answer = match answer {
-            ApproverAnswer::AllowOnce => {
-                ApprovalAnswer { state: ApprovalState::Allowed, decided_by: who.name.clone(), reason: String::new() }
-            }
+            ApproverAnswer::AllowOnce => ApprovalAnswer {
+                state: ApprovalState::Allowed,
+                decided_by: who.name.clone(),
+                reason: String::new(),
+            },
             ApproverAnswer::Deny { reason } => {
                 ApprovalAnswer { state: ApprovalState::Denied, decided_by: who.name.clone(), reason }
             }
@@ -80,7 +81,9 @@ impl Core {
         if profile.is_some_and(|profile| profile.self_approval) {
             return Ok(());
         }
-        Err(ApiError::Forbidden { message: "nobody answers for their own request under this profile".to_owned() })
+        Err(ApiError::Forbidden {
+            message: "nobody answers for their own request under this profile".to_owned(),
+        })
     }
 
     /// Moves on the execution whose approval was answered.
@@ -96,7 +99,9 @@ impl Core {
 
     async fn follow_answer(&self, approval: &ApprovalRecord) -> Result<(), StoreError> {
         let step = match approval.state {
-            ApprovalState::Allowed => Transition { state: Some(ExecutionState::Queued), ..Transition::default() },
+            ApprovalState::Allowed => {
+                Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
+            }
             ApprovalState::Denied => {
                 let cause = Cause::Denied { by: DeniedBy::Person, reason: approval.reason.clone() };
                 finish_with(ExecutionResult::not_started(cause))

@@ -35,7 +35,7 @@ pub(crate) struct Decided {
 /// What follows from a decision and, where there is one, the answer of a person.
 pub(crate) enum Ruling {
     /// It may be placed, exactly so.
-    Place(Offer),
+    Place(Box<Offer>),
     /// A person must say.
     Ask,
     /// It must not run.
@@ -45,22 +45,21 @@ pub(crate) enum Ruling {
 /// A grant with the permit for it: the only thing that can be placed.
 pub(crate) struct Offer {
     grant: Grant,
-    binding: Binding,
+    permit: Permit,
 }
 
 impl Offer {
     /// Nothing, if the permit is for another grant than this, or promises less than it.
     fn new(grant: Grant, permit: Permit) -> Option<Self> {
-        let binding = permit.binding();
-        let fits = binding.as_bytes() == &grant.binding()
+        let fits = permit.binding().as_bytes() == &grant.binding()
             && permit.read_only() == grant.read_only
             && requirements(permit.requires()) == grant.requires;
-        fits.then_some(Self { grant, binding })
+        fits.then_some(Self { grant, permit })
     }
 
     /// The grant and the hash that it is bound to, for the runner.
     pub(crate) fn into_parts(self) -> (Grant, [u8; 32]) {
-        (self.grant, *self.binding.as_bytes())
+        (self.grant, *self.permit.binding().as_bytes())
     }
 }
 
@@ -97,8 +96,12 @@ impl Decided {
     /// What follows, given the approval that the execution has, if any.
     pub(crate) fn rule(self, approval: Option<&ApprovalRecord>) -> Ruling {
         let answer = approval.and_then(|approval| match approval.state {
-            ApprovalState::Allowed => Some(Answer { binding: Binding::new(approval.binding), approved: true }),
-            ApprovalState::Denied => Some(Answer { binding: Binding::new(approval.binding), approved: false }),
+            ApprovalState::Allowed => {
+                Some(Answer { binding: Binding::new(approval.binding), approved: true })
+            }
+            ApprovalState::Denied => {
+                Some(Answer { binding: Binding::new(approval.binding), approved: false })
+            }
             ApprovalState::Open | ApprovalState::Expired | ApprovalState::Withdrawn => None,
         });
         let permit = match self.decision.verdict {
@@ -109,7 +112,7 @@ impl Decided {
             }
         };
         match permit.and_then(|permit| Offer::new(self.grant, permit)) {
-            Some(offer) => Ruling::Place(offer),
+            Some(offer) => Ruling::Place(Box::new(offer)),
             None => Ruling::Ask,
         }
     }
@@ -167,10 +170,8 @@ fn after_fault(profile: &ResolvedProfile) -> Decision {
 }
 
 fn record(decision: &Decision, profile: &str, encode: DecisionEncoder) -> DecisionRecord {
-    let (code, message) = decision
-        .reasons
-        .first()
-        .map_or(("", ""), |reason| (reason.code, reason.message.as_str()));
+    let (code, message) =
+        decision.reasons.first().map_or(("", ""), |reason| (reason.code, reason.message.as_str()));
     DecisionRecord {
         verdict: verdict(decision.verdict),
         reason_code: code.to_owned(),

@@ -152,7 +152,11 @@ impl Engine {
     /// # Errors
     /// `Forbidden` or `NotFound` for the profile, `Exhausted` over a limit, `AlreadyExists`,
     /// `Unavailable` without a runner, `FailedPrecondition` if no runner could ever take it.
-    pub async fn create_session(&self, who: &Principal, request: CreateSession) -> Result<SessionRecord, ApiError> {
+    pub async fn create_session(
+        &self,
+        who: &Principal,
+        request: CreateSession,
+    ) -> Result<SessionRecord, ApiError> {
         self.core.create_session(who, request).await
     }
 
@@ -168,7 +172,12 @@ impl Engine {
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn list_sessions(&self, who: &Principal, query: SessionQuery, page: &PageQuery) -> Result<Page<SessionRecord>, ApiError> {
+    pub async fn list_sessions(
+        &self,
+        who: &Principal,
+        query: SessionQuery,
+        page: &PageQuery,
+    ) -> Result<Page<SessionRecord>, ApiError> {
         self.core.list_sessions(who, query, page).await
     }
 
@@ -202,7 +211,12 @@ impl Engine {
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn list_executions(&self, who: &Principal, query: ExecutionQuery, page: &PageQuery) -> Result<Page<ExecutionRecord>, ApiError> {
+    pub async fn list_executions(
+        &self,
+        who: &Principal,
+        query: ExecutionQuery,
+        page: &PageQuery,
+    ) -> Result<Page<ExecutionRecord>, ApiError> {
         self.core.list_executions(who, query, page).await
     }
 
@@ -210,7 +224,12 @@ impl Engine {
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn cancel(&self, who: &Principal, id: ExecutionId, by: CancelledBy) -> Result<ExecutionRecord, ApiError> {
+    pub async fn cancel(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+        by: CancelledBy,
+    ) -> Result<ExecutionRecord, ApiError> {
         self.core.cancel(who, id, by).await
     }
 
@@ -218,7 +237,12 @@ impl Engine {
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn wait(&self, who: &Principal, id: ExecutionId, timeout: Duration) -> Result<ExecutionRecord, ApiError> {
+    pub async fn wait(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+        timeout: Duration,
+    ) -> Result<ExecutionRecord, ApiError> {
         self.core.wait(who, id, timeout).await
     }
 
@@ -226,7 +250,11 @@ impl Engine {
     ///
     /// # Errors
     /// `NotFound` for a session or profile that the caller cannot use, `Invalid`.
-    pub async fn check(&self, who: &Principal, request: CheckCommand) -> Result<(airlock_policy::Decision, String), ApiError> {
+    pub async fn check(
+        &self,
+        who: &Principal,
+        request: CheckCommand,
+    ) -> Result<(airlock_policy::Decision, String), ApiError> {
         self.core.check(who, request).await
     }
 
@@ -234,7 +262,12 @@ impl Engine {
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn list_approvals(&self, who: &Principal, query: ApprovalQuery, page: &PageQuery) -> Result<Page<ApprovalRecord>, ApiError> {
+    pub async fn list_approvals(
+        &self,
+        who: &Principal,
+        query: ApprovalQuery,
+        page: &PageQuery,
+    ) -> Result<Page<ApprovalRecord>, ApiError> {
         self.core.list_approvals(who, query, page).await
     }
 
@@ -243,7 +276,13 @@ impl Engine {
     /// # Errors
     /// `NotFound`, `Forbidden` for one's own request, `FailedPrecondition` if it is no longer open or
     /// bound to something else.
-    pub async fn decide_approval(&self, who: &Principal, id: ApprovalId, binding: &[u8], answer: ApproverAnswer) -> Result<ApprovalRecord, ApiError> {
+    pub async fn decide_approval(
+        &self,
+        who: &Principal,
+        id: ApprovalId,
+        binding: &[u8],
+        answer: ApproverAnswer,
+    ) -> Result<ApprovalRecord, ApiError> {
         self.core.decide_approval(who, id, binding, answer).await
     }
 
@@ -251,7 +290,11 @@ impl Engine {
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn list_runners(&self, states: &[RunnerState], page: &PageQuery) -> Result<Page<RunnerView>, ApiError> {
+    pub async fn list_runners(
+        &self,
+        states: &[RunnerState],
+        page: &PageQuery,
+    ) -> Result<Page<RunnerView>, ApiError> {
         self.core.list_runners(states, page).await
     }
 

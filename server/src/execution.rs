@@ -44,7 +44,11 @@ pub(crate) enum Advanced {
 }
 
 impl Core {
-    pub(crate) async fn execution(&self, who: &Principal, id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
+    pub(crate) async fn execution(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+    ) -> Result<ExecutionRecord, ApiError> {
         let record = self.store().execution(id).await?;
         record.filter(|record| record.tenant == who.tenant).ok_or_else(|| no_such_execution(id))
     }
@@ -59,7 +63,12 @@ impl Core {
         Ok(self.store().executions(&query, page).await?)
     }
 
-    pub(crate) async fn wait(&self, who: &Principal, id: ExecutionId, timeout: Duration) -> Result<ExecutionRecord, ApiError> {
+    pub(crate) async fn wait(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+        timeout: Duration,
+    ) -> Result<ExecutionRecord, ApiError> {
         let mut watch = self.parts.changes.watch(id);
         let deadline = tokio::time::Instant::now() + timeout;
         loop {
@@ -76,13 +85,22 @@ impl Core {
         }
     }
 
-    pub(crate) async fn cancel(&self, who: &Principal, id: ExecutionId, by: CancelledBy) -> Result<ExecutionRecord, ApiError> {
+    pub(crate) async fn cancel(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+        by: CancelledBy,
+    ) -> Result<ExecutionRecord, ApiError> {
         self.execution(who, id).await?;
         self.cancel_as(id, by).await?.ok_or_else(|| no_such_execution(id))
     }
 
     /// Asks for the end of an execution: at once where it is on no runner, else from its runner.
-    pub(crate) async fn cancel_as(&self, id: ExecutionId, by: CancelledBy) -> Result<Option<ExecutionRecord>, StoreError> {
+    pub(crate) async fn cancel_as(
+        &self,
+        id: ExecutionId,
+        by: CancelledBy,
+    ) -> Result<Option<ExecutionRecord>, StoreError> {
         let cause = Cause::Cancelled(by);
         let advanced = self
             .advance(id, |record| match record.state {
@@ -110,7 +128,11 @@ impl Core {
     /// when its link is back.
     pub(crate) async fn send_end(&self, record: &ExecutionRecord) {
         let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
-        self.send_to_runner_of(record, ToRunner::EndJob { execution_id: record.id, cause: Cause::Cancelled(by) }).await;
+        self.send_to_runner_of(
+            record,
+            ToRunner::EndJob { execution_id: record.id, cause: Cause::Cancelled(by) },
+        )
+        .await;
     }
 
     /// Sends if there is a link. Whatever is sent this way is sent again after a new link.
@@ -123,7 +145,11 @@ impl Core {
     }
 
     /// Ends an execution that has not ended.
-    pub(crate) async fn finish(&self, id: ExecutionId, result: ExecutionResult) -> Result<Advanced, StoreError> {
+    pub(crate) async fn finish(
+        &self,
+        id: ExecutionId,
+        result: ExecutionResult,
+    ) -> Result<Advanced, StoreError> {
         self.advance(id, |record| {
             (record.state != ExecutionState::Finished).then(|| finish_with(result.clone()))
         })

@@ -10,5 +10,5 @@ mod registry;
 
 pub use handle::{LinkError, LinkHandle, LinkRefusal};
 pub(crate) use link::{JobOnLink, Link};
-pub use registry::Links;
 pub(crate) use registry::LinkSink;
+pub use registry::Links;

@@ -35,7 +35,11 @@ struct Again {
 
 impl Core {
     /// The executions of a session that have not ended, newest first.
-    pub(crate) async fn live_of_session(&self, id: SessionId, page: &PageQuery) -> Result<Page<ExecutionRecord>, StoreError> {
+    pub(crate) async fn live_of_session(
+        &self,
+        id: SessionId,
+        page: &PageQuery,
+    ) -> Result<Page<ExecutionRecord>, StoreError> {
         let query = ExecutionQuery {
             session_id: Some(id),
             states: crate::execution::LIVE.to_vec(),
@@ -48,7 +52,8 @@ impl Core {
     async fn drive(&self, id: SessionId) -> Result<(), StoreError> {
         let Some(session) = self.store().session(id).await? else { return Ok(()) };
         // Limited by `executions_per_session`; a few over it can come of starts at once.
-        let page = PageQuery { size: self.parts.limits.executions_per_session.saturating_mul(2), token: None };
+        let page =
+            PageQuery { size: self.parts.limits.executions_per_session.saturating_mul(2), token: None };
         let live = self.live_of_session(id, &page).await?.items;
         if live.is_empty() {
             return self.close_if_used_up(&session).await;
@@ -106,7 +111,11 @@ impl Core {
     }
 
     /// Ends what is still in the queue with the version that was seen.
-    async fn finish_queued(&self, record: &ExecutionRecord, result: ExecutionResult) -> Result<(), StoreError> {
+    async fn finish_queued(
+        &self,
+        record: &ExecutionRecord,
+        result: ExecutionResult,
+    ) -> Result<(), StoreError> {
         self.advance(record.id, |now| {
             (now.state == ExecutionState::Queued).then(|| finish_with(result.clone()))
         })
@@ -115,7 +124,12 @@ impl Core {
     }
 
     /// Decides again, writes the offer down and sends it. Whether it takes up its slot.
-    async fn offer(&self, link: &Arc<Link>, session: &SessionRecord, record: &ExecutionRecord) -> Result<bool, StoreError> {
+    async fn offer(
+        &self,
+        link: &Arc<Link>,
+        session: &SessionRecord,
+        record: &ExecutionRecord,
+    ) -> Result<bool, StoreError> {
         let Some(again) = self.decide_again(session, record).await? else {
             return self.finish_queued(record, no_profile(session)).await.map(|()| false);
         };
@@ -147,7 +161,7 @@ impl Core {
         match self.store().transition(record.id, record.version, &step).await? {
             Cas::Done(after) => {
                 self.took_step(record, &after);
-                self.send_start(link, &after, offer).await;
+                self.send_start(link, &after, *offer).await;
                 Ok(true)
             }
             Cas::Stale(_) => {
@@ -160,7 +174,11 @@ impl Core {
 
     /// Decides a stored execution anew, in its session's directory and by today's rules. Nothing, if
     /// its profile is gone.
-    async fn decide_again(&self, session: &SessionRecord, record: &ExecutionRecord) -> Result<Option<Again>, StoreError> {
+    async fn decide_again(
+        &self,
+        session: &SessionRecord,
+        record: &ExecutionRecord,
+    ) -> Result<Option<Again>, StoreError> {
         let Some(profile) = self.parts.profiles.get(&session.profile) else { return Ok(None) };
         let approval = match record.approval_id {
             Some(id) => self.store().approval(id).await?,
@@ -174,7 +192,7 @@ impl Core {
     }
 
     /// The offer of a stored execution that was placed before, if it would be placed now.
-    async fn offer_again(&self, record: &ExecutionRecord) -> Result<Option<Offer>, StoreError> {
+    async fn offer_again(&self, record: &ExecutionRecord) -> Result<Option<Box<Offer>>, StoreError> {
         let Some(session) = self.store().session(record.session_id).await? else { return Ok(None) };
         let again = self.decide_again(&session, record).await?;
         Ok(match again.map(|again| again.ruling) {
@@ -184,7 +202,12 @@ impl Core {
     }
 
     /// The verdict is stricter than it was, or what was approved has changed: a person must say again.
-    async fn ask_again(&self, session: &SessionRecord, record: &ExecutionRecord, again: &Again) -> Result<(), StoreError> {
+    async fn ask_again(
+        &self,
+        session: &SessionRecord,
+        record: &ExecutionRecord,
+        again: &Again,
+    ) -> Result<(), StoreError> {
         let mut asked = record.clone();
         asked.decision = again.record.clone();
         asked.directory.clone_from(&session.directory);
@@ -202,7 +225,12 @@ impl Core {
         .map(drop)
     }
 
-    async fn deny_queued(&self, session: &SessionRecord, record: &ExecutionRecord, again: &Again) -> Result<(), StoreError> {
+    async fn deny_queued(
+        &self,
+        session: &SessionRecord,
+        record: &ExecutionRecord,
+        again: &Again,
+    ) -> Result<(), StoreError> {
         let by = match again.ruling {
             Ruling::Ask => DeniedBy::NobodyToAsk,
             Ruling::Deny | Ruling::Place(_) => DeniedBy::Policy,

@@ -146,7 +146,11 @@ fn read_folder(folder: &Path) -> Result<Vec<ProfileFile>, ProfilesError> {
             continue;
         }
         if files.len() == FILES {
-            return Err(ProfilesError::TooMuch { path: folder.to_owned(), limit: FILES as u64, what: "profiles" });
+            return Err(ProfilesError::TooMuch {
+                path: folder.to_owned(),
+                limit: FILES as u64,
+                what: "profiles",
+            });
         }
         let text = read_file(&path)?;
         files.push(ProfileFile { stem: stem.to_owned(), path: path.display().to_string(), text });

@@ -34,14 +34,19 @@ const TRIES: u32 = 100;
 impl Core {
     /// Makes a session and waits until it is usable. Dropped midway, it goes on; the client asks again
     /// with its `request_id`, or the session ends by its idle time-out.
-    pub(crate) async fn create_session(&self, who: &Principal, request: CreateSession) -> Result<SessionRecord, ApiError> {
+    pub(crate) async fn create_session(
+        &self,
+        who: &Principal,
+        request: CreateSession,
+    ) -> Result<SessionRecord, ApiError> {
         self.check_running()?;
         let profile = self.profile_for(who, request.profile.as_deref())?;
         let mut session = blank(who, &profile)?;
         session.request_hash = session_hash(&request);
         session.mode = request.mode.unwrap_or(session.mode);
         if !profile.permits(session.mode) {
-            let message = format!("profile `{}` does not permit mode `{}`", profile.name(), session.mode.name());
+            let message =
+                format!("profile `{}` does not permit mode `{}`", profile.name(), session.mode.name());
             return Err(ApiError::Invalid(vec![violation("mode", message)]));
         }
         if self.check_session_limit(&who.tenant).await.is_err()
@@ -78,7 +83,11 @@ impl Core {
         }
     }
 
-    async fn repeated_session(&self, existing: SessionRecord, hash: &[u8; 32]) -> Result<SessionRecord, ApiError> {
+    async fn repeated_session(
+        &self,
+        existing: SessionRecord,
+        hash: &[u8; 32],
+    ) -> Result<SessionRecord, ApiError> {
         if existing.request_hash != *hash {
             return Err(ApiError::AlreadyExists { request_id: existing.request_id.unwrap_or_default() });
         }
@@ -86,7 +95,11 @@ impl Core {
     }
 
     /// The session that was made with this key, if any. Only asked where a new one could not be made.
-    async fn session_by_request(&self, who: &Principal, key: Option<&str>) -> Result<Option<SessionRecord>, ApiError> {
+    async fn session_by_request(
+        &self,
+        who: &Principal,
+        key: Option<&str>,
+    ) -> Result<Option<SessionRecord>, ApiError> {
         let Some(key) = key else { return Ok(None) };
         let query = SessionQuery {
             tenant: Some(who.tenant.clone()),
@@ -96,7 +109,9 @@ impl Core {
         let mut page = PageQuery { size: 1000, token: None };
         loop {
             let found = self.store().sessions(&query, &page).await?;
-            if let Some(session) = found.items.into_iter().find(|session| session.request_id.as_deref() == Some(key)) {
+            if let Some(session) =
+                found.items.into_iter().find(|session| session.request_id.as_deref() == Some(key))
+            {
                 return Ok(Some(session));
             }
             page.token = found.next;
@@ -109,7 +124,8 @@ impl Core {
     /// Waits until a session is open, or will not be.
     async fn wait_open(&self, session: SessionRecord) -> Result<SessionRecord, ApiError> {
         let wait = self.parts.limits.open_wait;
-        let session = self.wait_session(session.id, wait, |session| session.state != SessionState::Opening).await?;
+        let session =
+            self.wait_session(session.id, wait, |session| session.state != SessionState::Opening).await?;
         match session.state {
             SessionState::Open => Ok(session),
             SessionState::Opening => {
@@ -120,10 +136,15 @@ impl Core {
                     retry_after: Duration::from_secs(1),
                 })
             }
-            SessionState::Closing | SessionState::Closed | SessionState::Lost => Err(ApiError::FailedPrecondition {
-                reason: "SESSION_NOT_OPEN",
-                message: format!("session `{}` could not be made or is closed: {}", session.id, session.state_message),
-            }),
+            SessionState::Closing | SessionState::Closed | SessionState::Lost => {
+                Err(ApiError::FailedPrecondition {
+                    reason: "SESSION_NOT_OPEN",
+                    message: format!(
+                        "session `{}` could not be made or is closed: {}",
+                        session.id, session.state_message
+                    ),
+                })
+            }
         }
     }
 
@@ -173,10 +194,15 @@ impl Core {
         Ok(self.store().sessions(&query, page).await?)
     }
 
-    pub(crate) async fn close_session(&self, who: &Principal, id: SessionId) -> Result<SessionRecord, ApiError> {
+    pub(crate) async fn close_session(
+        &self,
+        who: &Principal,
+        id: SessionId,
+    ) -> Result<SessionRecord, ApiError> {
         self.session(who, id).await?;
         self.begin_close(id, "it was closed").await?;
-        let is_over = |session: &SessionRecord| matches!(session.state, SessionState::Closed | SessionState::Lost);
+        let is_over =
+            |session: &SessionRecord| matches!(session.state, SessionState::Closed | SessionState::Lost);
         self.wait_session(id, self.parts.limits.close_wait, is_over).await
     }
 
@@ -223,7 +249,9 @@ impl Core {
         let query = ExecutionQuery { session_id: Some(session.id), ..ExecutionQuery::default() };
         let page = PageQuery { size: 1, token: None };
         // Its one execution is written down just after it.
-        if self.store().executions(&query, &page).await?.items.is_empty() && self.since(session.created) < THROWAWAY_IDLE {
+        if self.store().executions(&query, &page).await?.items.is_empty()
+            && self.since(session.created) < THROWAWAY_IDLE
+        {
             return Ok(());
         }
         self.begin_close(session.id, "its execution has ended").await
@@ -281,7 +309,11 @@ impl Core {
     }
 
     /// The profile of this name, or the principal's default, if it may be used.
-    pub(crate) fn profile_for(&self, who: &Principal, name: Option<&str>) -> Result<Arc<ResolvedProfile>, ApiError> {
+    pub(crate) fn profile_for(
+        &self,
+        who: &Principal,
+        name: Option<&str>,
+    ) -> Result<Arc<ResolvedProfile>, ApiError> {
         let name = name.or_else(|| who.profiles.first().map(String::as_str)).unwrap_or_default();
         let may_use = who.profiles.iter().any(|own| own == name);
         let profile = self.parts.profiles.get(name).filter(|_| may_use);

@@ -22,7 +22,12 @@ pub enum DoorError {
 pub trait OutputDoor: Send + Sync {
     /// Asks the runner for a `PushOutput` stream of `execution`, to carry `ticket`. Returns when the
     /// message is on its way; whether and when the stream opens is the streams' to wait for.
-    async fn open_output(&self, runner: &RunnerId, execution: ExecutionId, ticket: &str) -> Result<(), DoorError>;
+    async fn open_output(
+        &self,
+        runner: &RunnerId,
+        execution: ExecutionId,
+        ticket: &str,
+    ) -> Result<(), DoorError>;
 
     /// Tells the runner that nothing more is wanted of a job: its spool may go.
     async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), DoorError>;

@@ -15,8 +15,16 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Span;
 
-use super::{EngineParts, seats::Seats, wake::{SessionWaits, Wake}};
-use crate::{api::ApiError, model::Micros, store::{Store, StoreError}};
+use super::{
+    EngineParts,
+    seats::Seats,
+    wake::{SessionWaits, Wake},
+};
+use crate::{
+    api::ApiError,
+    model::Micros,
+    store::{Store, StoreError},
+};
 
 /// What the parts of the engine share.
 pub(crate) struct Core {

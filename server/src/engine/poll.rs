@@ -1,7 +1,10 @@
 //! The poll: each second, and when there is a hint, looks at everything that has not ended. It is the
 //! truth of every clock here; whatever else tells of a change only makes it faster.
 
-use std::{sync::{Arc, atomic::Ordering}, time::{Duration, Instant}};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
 
 use airlock_proto::domain::ExecutionState;
 

@@ -10,7 +10,11 @@ use crate::{
 };
 
 impl Core {
-    pub(super) async fn list_runners(&self, states: &[RunnerState], page: &PageQuery) -> Result<Page<RunnerView>, ApiError> {
+    pub(super) async fn list_runners(
+        &self,
+        states: &[RunnerState],
+        page: &PageQuery,
+    ) -> Result<Page<RunnerView>, ApiError> {
         let found = self.store().runners(page).await?;
         let wanted = |state: RunnerState| {
             if states.is_empty() { state != RunnerState::Lost } else { states.contains(&state) }
@@ -18,7 +22,11 @@ impl Core {
         let items = found
             .items
             .into_iter()
-            .map(|record| RunnerView { state: self.runner_state(&record), running: self.seats.taken(&record.id), record })
+            .map(|record| RunnerView {
+                state: self.runner_state(&record),
+                running: self.seats.taken(&record.id),
+                record,
+            })
             .filter(|view| wanted(view.state))
             .collect();
         Ok(Page { items, next: found.next })
@@ -28,7 +36,9 @@ impl Core {
         match self.parts.links.get(&record.id) {
             Some(link) if link.is_draining() => RunnerState::Draining,
             Some(_) => RunnerState::Connected,
-            None if self.is_lost(&record.id) || self.since(record.last_seen) > self.parts.limits.lost_after => {
+            None if self.is_lost(&record.id)
+                || self.since(record.last_seen) > self.parts.limits.lost_after =>
+            {
                 RunnerState::Lost
             }
             None => RunnerState::Unreachable,

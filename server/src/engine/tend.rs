@@ -155,7 +155,10 @@ impl Core {
             let live = self.store().sessions(&query, &page).await?.items;
             for session in &live {
                 self.change_session(session.id, |session| {
-                    let live = matches!(session.state, SessionState::Opening | SessionState::Open | SessionState::Closing);
+                    let live = matches!(
+                        session.state,
+                        SessionState::Opening | SessionState::Open | SessionState::Closing
+                    );
                     live.then(|| SessionChange {
                         state: Some((SessionState::Lost, "its runner is gone".to_owned())),
                         ..SessionChange::default()

@@ -24,12 +24,18 @@ impl Core {
     pub(crate) async fn job_reported(&self, link: &Arc<Link>, report: JobReport) -> Result<(), StoreError> {
         let Some(record) = self.store().execution(report.execution_id).await? else {
             // Made in another store, or in this one before it was restored from an older state.
-            self.disown(link, &report, Cause::Internal { message: "the server does not know it".to_owned() }).await;
+            self.disown(link, &report, Cause::Internal { message: "the server does not know it".to_owned() })
+                .await;
             return Ok(());
         };
         if record.runner_id.as_ref() != Some(&link.hello.runner_id) || report.attempt > record.attempt {
             tracing::warn!(execution_id = %record.id, runner = %link.hello.runner_id, "a report of a job that was never offered so");
-            self.disown(link, &report, Cause::Internal { message: "it was not offered to this runner".to_owned() }).await;
+            self.disown(
+                link,
+                &report,
+                Cause::Internal { message: "it was not offered to this runner".to_owned() },
+            )
+            .await;
             return Ok(());
         }
         if PLACED.contains(&record.state) {
@@ -47,7 +53,8 @@ impl Core {
                 self.job_ended(link, &record, result).await
             }
             JobPhase::Lost => {
-                let started = if record.state == ExecutionState::Running { Started::Yes } else { Started::Unknown };
+                let started =
+                    if record.state == ExecutionState::Running { Started::Yes } else { Started::Unknown };
                 let result = report.result.unwrap_or_else(|| lost_result(started));
                 self.job_ended(link, &record, result).await
             }
@@ -55,7 +62,12 @@ impl Core {
     }
 
     /// The runner will start it, or runs it: its link is there.
-    async fn still_there(&self, link: &Link, record: ExecutionRecord, report: &JobReport) -> Result<(), StoreError> {
+    async fn still_there(
+        &self,
+        link: &Link,
+        record: ExecutionRecord,
+        report: &JobReport,
+    ) -> Result<(), StoreError> {
         let record = match self.set_link(&record, LinkState::Connected).await? {
             Advanced::Taken(record) | Advanced::Left(record) => record,
             Advanced::Missing => return Ok(()),
@@ -72,7 +84,12 @@ impl Core {
         Ok(())
     }
 
-    async fn job_runs(&self, link: &Link, record: ExecutionRecord, report: &JobReport) -> Result<(), StoreError> {
+    async fn job_runs(
+        &self,
+        link: &Link,
+        record: ExecutionRecord,
+        report: &JobReport,
+    ) -> Result<(), StoreError> {
         let advanced = self
             .advance(record.id, |record| {
                 (record.state == ExecutionState::Starting).then(|| Transition {
@@ -97,17 +114,24 @@ impl Core {
         }
     }
 
-    async fn job_refused(&self, link: &Link, record: &ExecutionRecord, report: JobReport) -> Result<(), StoreError> {
+    async fn job_refused(
+        &self,
+        link: &Link,
+        record: &ExecutionRecord,
+        report: JobReport,
+    ) -> Result<(), StoreError> {
         let result = report.result.unwrap_or_else(|| {
             let message = "the runner gave no reason".to_owned();
             ExecutionResult::not_started(Cause::Refused { reason: "unknown".to_owned(), message })
         });
-        let passing = matches!(&result.cause, Cause::Refused { reason, .. } if PASSING.contains(&reason.as_str()));
+        let passing =
+            matches!(&result.cause, Cause::Refused { reason, .. } if PASSING.contains(&reason.as_str()));
         let attempts = self.parts.limits.attempts;
         let by = self.cancelled_by(record.id);
         let advanced = self
             .advance(record.id, |record| {
-                let is_this_offer = record.state == ExecutionState::Starting && record.attempt == report.attempt;
+                let is_this_offer =
+                    record.state == ExecutionState::Starting && record.attempt == report.attempt;
                 if !is_this_offer {
                     return None;
                 }
@@ -129,7 +153,12 @@ impl Core {
         Ok(())
     }
 
-    async fn job_ended(&self, link: &Link, record: &ExecutionRecord, result: ExecutionResult) -> Result<(), StoreError> {
+    async fn job_ended(
+        &self,
+        link: &Link,
+        record: &ExecutionRecord,
+        result: ExecutionResult,
+    ) -> Result<(), StoreError> {
         let ran = result.started != Started::No;
         let advanced = self
             .advance(record.id, |record| {
@@ -190,7 +219,11 @@ impl Core {
     }
 
     /// Notes whether the runner of an execution can be reached.
-    pub(crate) async fn set_link(&self, record: &ExecutionRecord, state: LinkState) -> Result<Advanced, StoreError> {
+    pub(crate) async fn set_link(
+        &self,
+        record: &ExecutionRecord,
+        state: LinkState,
+    ) -> Result<Advanced, StoreError> {
         self.advance(record.id, |record| {
             (PLACED.contains(&record.state) && record.link != Some(state))
                 .then(|| Transition { link: Some(Some(state)), ..Transition::default() })

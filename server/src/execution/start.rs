@@ -7,9 +7,7 @@ use std::{
 };
 
 use airlock_policy::Verdict as Says;
-use airlock_proto::domain::{
-    Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, OutputState,
-};
+use airlock_proto::domain::{Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, OutputState};
 use tracing::Instrument as _;
 
 use super::violation;
@@ -40,7 +38,11 @@ enum Fate {
 impl Core {
     /// Decides a request and, unless it is denied, queues it. Dropped midway, it is either not there or
     /// there in full; the client asks again with its `request_id`.
-    pub(crate) async fn start(&self, who: &Principal, request: StartExecution) -> Result<ExecutionRecord, ApiError> {
+    pub(crate) async fn start(
+        &self,
+        who: &Principal,
+        request: StartExecution,
+    ) -> Result<ExecutionRecord, ApiError> {
         self.check_running()?;
         let hash = execution_hash(&request);
         if let Some(key) = &request.request_id
@@ -127,7 +129,12 @@ impl Core {
 
     /// Writes the throw-away session down. That of a denied command is closed from its beginning and
     /// was never on a runner; any other gets a runner, which is not told of it before it is needed.
-    async fn settle_session(&self, setting: Setting, request: &StartExecution, fate: &Fate) -> Result<SessionRecord, ApiError> {
+    async fn settle_session(
+        &self,
+        setting: Setting,
+        request: &StartExecution,
+        fate: &Fate,
+    ) -> Result<SessionRecord, ApiError> {
         let Setting { mut session, is_new, .. } = setting;
         if !is_new {
             return Ok(session);
@@ -235,7 +242,10 @@ fn spec(setting: &Setting, request: &StartExecution) -> Result<ExecutionSpec, Ap
     let timeout = request.timeout.unwrap_or(profile.timeout_default);
     if timeout > profile.timeout_max {
         let at_most = profile.timeout_max.as_secs();
-        violations.push(violation("spec.timeout", format!("profile `{}` permits {at_most} s at most", profile.name())));
+        violations.push(violation(
+            "spec.timeout",
+            format!("profile `{}` permits {at_most} s at most", profile.name()),
+        ));
     }
     if !violations.is_empty() {
         return Err(ApiError::Invalid(violations));
@@ -302,7 +312,11 @@ fn state_words(session: &SessionRecord) -> String {
         SessionState::Closed => "it was closed",
         SessionState::Lost => "it is lost",
     };
-    if session.state_message.is_empty() { state.to_owned() } else { format!("{state} ({})", session.state_message) }
+    if session.state_message.is_empty() {
+        state.to_owned()
+    } else {
+        format!("{state} ({})", session.state_message)
+    }
 }
 
 fn verdict_name(verdict: Verdict) -> &'static str {
@@ -312,4 +326,3 @@ fn verdict_name(verdict: Verdict) -> &'static str {
         Verdict::Deny => "DENY",
     }
 }
-

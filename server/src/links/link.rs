@@ -54,7 +54,9 @@ enum Standing {
     Sent,
     Reported,
     /// Not to be started; earlier offers are void when the runner's clock has passed this.
-    Withdrawn { void_at: u64 },
+    Withdrawn {
+        void_at: u64,
+    },
 }
 
 /// How a job stands on a link.
@@ -221,7 +223,10 @@ impl Link {
         let void_at = self.clock_in(window);
         let mut body = self.body();
         let clock = body.clock.0;
-        let job = body.jobs.entry(id).or_insert_with(|| Job { standing: Standing::Withdrawn { void_at }, ..Job::now() });
+        let job = body
+            .jobs
+            .entry(id)
+            .or_insert_with(|| Job { standing: Standing::Withdrawn { void_at }, ..Job::now() });
         job.on_link(clock)
     }
 

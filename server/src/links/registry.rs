@@ -238,7 +238,12 @@ fn starting() -> LinkRefusal {
 
 #[async_trait::async_trait]
 impl OutputDoor for Links {
-    async fn open_output(&self, runner: &RunnerId, execution: ExecutionId, ticket: &str) -> Result<(), DoorError> {
+    async fn open_output(
+        &self,
+        runner: &RunnerId,
+        execution: ExecutionId,
+        ticket: &str,
+    ) -> Result<(), DoorError> {
         let link = self.get(runner).ok_or(DoorError::NotConnected)?;
         let message = ToRunner::OpenOutput { execution_id: execution, ticket: ticket.to_owned() };
         link.send(message, self.inner.limits.send_wait).await

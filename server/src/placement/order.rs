@@ -10,7 +10,8 @@ use crate::model::{ExecutionRecord, Micros};
 
 /// The executions that may be placed now, of all of a session's that have not ended.
 pub(super) fn turns(live: &[ExecutionRecord]) -> Vec<&ExecutionRecord> {
-    let mut order: Vec<_> = live.iter().filter(|record| record.state != ExecutionState::PendingApproval).collect();
+    let mut order: Vec<_> =
+        live.iter().filter(|record| record.state != ExecutionState::PendingApproval).collect();
     order.sort_by_key(|record| (joined(record), record.id));
     let mut serial_ahead = false;
     let mut turns = Vec::new();

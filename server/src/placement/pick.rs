@@ -13,8 +13,13 @@ impl Core {
     /// `Unavailable` while no runner takes work, `FailedPrecondition` if none of those that are
     /// connected offers the base.
     pub(crate) fn pick_runner(&self, base: Option<&str>) -> Result<RunnerId, ApiError> {
-        let links: Vec<_> =
-            self.parts.links.all().into_iter().filter(|link| !link.has_ended() && link.is_reconciled()).collect();
+        let links: Vec<_> = self
+            .parts
+            .links
+            .all()
+            .into_iter()
+            .filter(|link| !link.has_ended() && link.is_reconciled())
+            .collect();
         let ready: Vec<_> = links.iter().filter(|link| !link.is_draining() && link.hello.slots > 0).collect();
         if ready.is_empty() {
             return Err(ApiError::Unavailable {

@@ -65,7 +65,11 @@ impl Core {
 
     /// Settles an execution that the store has on a runner whose link is up and whose jobs are known,
     /// but which is not among them.
-    pub(crate) async fn settle_unreported(&self, link: &Arc<Link>, record: &ExecutionRecord) -> Result<(), StoreError> {
+    pub(crate) async fn settle_unreported(
+        &self,
+        link: &Arc<Link>,
+        record: &ExecutionRecord,
+    ) -> Result<(), StoreError> {
         if record.state == ExecutionState::Running {
             return self.lose(record, Started::Yes).await;
         }
@@ -85,7 +89,7 @@ impl Core {
             && link.job(record.id).is_none()
             && let Some(offer) = self.offer_again(record).await?
         {
-            self.send_start(link, record, offer).await;
+            self.send_start(link, record, *offer).await;
             return Ok(());
         }
         // It is not to run any more. An offer of before may still be on its way, until its time is over

@@ -132,7 +132,10 @@ fn parse<'a>(from: &'a ProfileFile, known: &ByName) -> Result<Parsed<'a>, Profil
     let parsed = Parsed { from, file };
     let name = &parsed.file.name;
     let problem = if *name.get_ref() != from.stem {
-        Some((format!("the profile `{}` is in `{}.toml`", name.get_ref(), from.stem), "give file and profile one name"))
+        Some((
+            format!("the profile `{}` is in `{}.toml`", name.get_ref(), from.stem),
+            "give file and profile one name",
+        ))
     } else if known.contains_key(name.get_ref()) {
         Some((format!("`{}` is a built-in profile", name.get_ref()), "choose another name, and extend it"))
     } else {
@@ -205,7 +208,11 @@ fn apply_sandbox(one: &Parsed<'_>, profile: &mut ResolvedProfile) -> Result<(), 
     if let Some(path) = &one.file.sandbox.path {
         if path.get_ref().split(':').any(|folder| !folder.starts_with('/')) {
             let what = format!("`{}` has a folder that is not absolute", path.get_ref());
-            return Err(one.error(path.span().start, what, "write each folder from `/`, with `:` between them"));
+            return Err(one.error(
+                path.span().start,
+                what,
+                "write each folder from `/`, with `:` between them",
+            ));
         }
         profile.sandbox.path.clone_from(path.get_ref());
     }
@@ -243,7 +250,8 @@ fn is_variable(name: &str) -> bool {
 fn apply_limits(one: &Parsed<'_>, profile: &mut ResolvedProfile) -> Result<(), ProfileError> {
     let given = &one.file.limits;
     let own = &mut profile.sandbox.limits;
-    for (value, target) in [(&given.open_files, &mut own.open_files), (&given.processes, &mut own.processes)] {
+    for (value, target) in [(&given.open_files, &mut own.open_files), (&given.processes, &mut own.processes)]
+    {
         if let Some(value) = value {
             not_zero(one, value.span().start, u64::from(*value.get_ref()))?;
             *target = *value.get_ref();

@@ -72,9 +72,18 @@ fn every_mistake_names_file_line_and_cure() {
         ("name = \"mine\"\n[sandbox]\nrot_binds = []\n", "mine.toml:3: unknown field `rot_binds`"),
         ("name = \"mine\"\nshell = \"zsh\"\n", "mine.toml:2: unknown field `shell`"),
         ("name = \"other\"\n", "mine.toml:1: the profile `other` is in `mine.toml`; give"),
-        ("name = \"mine\"\nextends = \"nowhere\"\n", "mine.toml:2: `extends` names `nowhere`, which is not loaded"),
-        ("name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"opt\" }]\n", "mine.toml:3: `opt` is not an absolute path"),
-        ("name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"/a/../etc\" }]\n", "mine.toml:3: `/a/../etc` is not"),
+        (
+            "name = \"mine\"\nextends = \"nowhere\"\n",
+            "mine.toml:2: `extends` names `nowhere`, which is not loaded",
+        ),
+        (
+            "name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"opt\" }]\n",
+            "mine.toml:3: `opt` is not an absolute path",
+        ),
+        (
+            "name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"/a/../etc\" }]\n",
+            "mine.toml:3: `/a/../etc` is not",
+        ),
         ("name = \"mine\"\n[sandbox]\npath = \"bin\"\n", "mine.toml:3: `bin` has a folder"),
         ("name = \"mine\"\n[env]\nset = { \"A B\" = \"1\" }\n", "mine.toml:3: `A B` is not the name"),
         ("name = \"mine\"\n[limits]\nopen_files = 0\n", "mine.toml:3: a limit of 0"),
@@ -92,11 +101,9 @@ fn every_mistake_names_file_line_and_cure() {
 
 #[test]
 fn a_circle_of_profiles_is_refused() {
-    let error = load(&[
-        ("a.toml", "name = \"a\"\nextends = \"b\"\n"),
-        ("b.toml", "name = \"b\"\nextends = \"a\"\n"),
-    ])
-    .expect_err("a circle");
+    let error =
+        load(&[("a.toml", "name = \"a\"\nextends = \"b\"\n"), ("b.toml", "name = \"b\"\nextends = \"a\"\n")])
+            .expect_err("a circle");
     assert!(error.to_string().contains("circle"), "{error}");
 }
 

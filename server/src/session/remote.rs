@@ -30,12 +30,17 @@ impl Core {
     }
 
     /// Takes in a report. Returns when the store has it.
-    pub(crate) async fn session_reported(&self, link: &Arc<Link>, report: SessionReport) -> Result<(), StoreError> {
+    pub(crate) async fn session_reported(
+        &self,
+        link: &Arc<Link>,
+        report: SessionReport,
+    ) -> Result<(), StoreError> {
         let id = report.session_id;
         let session = self.store().session(id).await?;
         let Some(session) = session.filter(|session| session.runner_id == link.hello.runner_id) else {
             if matches!(report.phase, SessionPhase::Open { .. }) {
-                let _ = link.send(ToRunner::CloseSession { session_id: id }, self.parts.limits.send_wait).await;
+                let _ =
+                    link.send(ToRunner::CloseSession { session_id: id }, self.parts.limits.send_wait).await;
             }
             return Ok(());
         };
@@ -72,7 +77,12 @@ impl Core {
         }
     }
 
-    async fn session_failed(&self, session: &SessionRecord, reason: String, message: String) -> Result<(), StoreError> {
+    async fn session_failed(
+        &self,
+        session: &SessionRecord,
+        reason: String,
+        message: String,
+    ) -> Result<(), StoreError> {
         if session.state != SessionState::Opening {
             return Ok(());
         }
@@ -96,7 +106,9 @@ impl Core {
     async fn session_closed(&self, session: &SessionRecord) -> Result<(), StoreError> {
         self.change_session(session.id, |session| {
             let (state, message) = match session.state {
-                SessionState::Closing | SessionState::Lost => (SessionState::Closed, session.state_message.clone()),
+                SessionState::Closing | SessionState::Lost => {
+                    (SessionState::Closed, session.state_message.clone())
+                }
                 SessionState::Open | SessionState::Opening => {
                     (SessionState::Lost, "its runner has removed it".to_owned())
                 }

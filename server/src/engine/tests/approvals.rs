@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{Cause, CancelledBy, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase};
+use airlock_proto::domain::{
+    CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase,
+};
 
 use super::support::{Runner, World, exited, patient, stranger, who};
 use crate::{
@@ -25,7 +27,12 @@ async fn open(world: &World) -> Vec<ApprovalRecord> {
     world.engine.list_approvals(who("bob"), ApprovalQuery::default(), &page).await.unwrap().items
 }
 
-async fn answer(world: &World, name: &str, approval: &ApprovalRecord, answer: ApproverAnswer) -> Result<ApprovalRecord, ApiError> {
+async fn answer(
+    world: &World,
+    name: &str,
+    approval: &ApprovalRecord,
+    answer: ApproverAnswer,
+) -> Result<ApprovalRecord, ApiError> {
     world.engine.decide_approval(who(name), approval.id, &approval.binding, answer).await
 }
 
@@ -80,7 +87,8 @@ async fn only_the_right_person_may_answer_and_only_what_was_shown() {
     let (record, approval) = asked(&world, &session).await;
     let error = answer(&world, "ann", &approval, ApproverAnswer::AllowOnce).await.unwrap_err();
     assert!(matches!(error, ApiError::Forbidden { .. }), "{error:?}");
-    let eve = world.engine.decide_approval(stranger(), approval.id, &approval.binding, ApproverAnswer::AllowOnce);
+    let eve =
+        world.engine.decide_approval(stranger(), approval.id, &approval.binding, ApproverAnswer::AllowOnce);
     assert!(matches!(eve.await.unwrap_err(), ApiError::NotFound { .. }));
     let other = world.engine.decide_approval(who("bob"), approval.id, &[0; 32], ApproverAnswer::AllowOnce);
     assert_eq!(reason(&other.await.unwrap_err()), "BINDING_MISMATCH");

@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{CancelledBy, Cause, ExecutionResult, ExecutionState, JobPhase, LinkState, Started};
+use airlock_proto::domain::{
+    CancelledBy, Cause, ExecutionResult, ExecutionState, JobPhase, LinkState, Started,
+};
 
 use super::support::{Runner, World, alone, who};
-use crate::{api::{ApiError, CreateSession}, model::SessionState};
+use crate::{
+    api::{ApiError, CreateSession},
+    model::SessionState,
+};
 
 const BY_CLIENT: Cause = Cause::Cancelled(CancelledBy::Client);
 
@@ -110,7 +115,9 @@ async fn a_session_that_cannot_be_made_ends_what_waits_for_it() {
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
     let record = world.engine.start(who("ann"), alone("touch a")).await.unwrap();
-    let ToRunner::OpenSession { session_id, .. } = runner.next().await else { panic!("no session asked for") };
+    let ToRunner::OpenSession { session_id, .. } = runner.next().await else {
+        panic!("no session asked for")
+    };
     let phase = SessionPhase::Failed { reason: "disk".to_owned(), message: "the disk is full".to_owned() };
     runner.say(FromRunner::Session(SessionReport { session_id, phase: phase.clone() })).await;
     let refused = Cause::Refused { reason: "disk".to_owned(), message: "the disk is full".to_owned() };
@@ -119,11 +126,16 @@ async fn a_session_that_cannot_be_made_ends_what_waits_for_it() {
     let request = CreateSession::default();
     let ann = who("ann");
     let (made, ()) = tokio::join!(world.engine.create_session(ann, request), async {
-        let ToRunner::OpenSession { session_id, .. } = runner.next().await else { panic!("no session asked for") };
+        let ToRunner::OpenSession { session_id, .. } = runner.next().await else {
+            panic!("no session asked for")
+        };
         runner.say(FromRunner::Session(SessionReport { session_id, phase })).await;
     });
     let error = made.unwrap_err();
-    assert!(matches!(&error, ApiError::FailedPrecondition { message, .. } if message.contains("the disk is full")), "{error:?}");
+    assert!(
+        matches!(&error, ApiError::FailedPrecondition { message, .. } if message.contains("the disk is full")),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -171,5 +183,8 @@ async fn an_idle_session_is_closed() {
     let id = session.unwrap().id;
     assert_eq!(runner.close_session().await, id);
     let session = world.engine.session(who("ann"), id).await.unwrap();
-    assert_eq!((session.state, session.state_message.as_str()), (SessionState::Closed, "it was idle for too long"));
+    assert_eq!(
+        (session.state, session.state_message.as_str()),
+        (SessionState::Closed, "it was idle for too long")
+    );
 }

@@ -1,8 +1,8 @@
 //! The way of a request when nothing goes wrong, and what is answered at once.
 
 use airlock_proto::domain::{
-    Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, FromRunner, LinkState, Mode, OutputState,
-    Started, ToRunner,
+    Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, FromRunner, LinkState, Mode,
+    OutputState, Started, ToRunner,
 };
 
 use super::support::{Runner, SOON, World, alone, denied, run, stranger, who};
@@ -41,7 +41,10 @@ async fn a_command_goes_from_start_to_end_and_the_output_keeper_is_told() {
     runner.ends(&job, 3).await;
     let done = world.engine.wait(who("ann"), record.id, SOON).await.unwrap();
     let result = done.result.unwrap();
-    assert_eq!((done.state, result.cause, result.started), (ExecutionState::Finished, Cause::Exited { code: 3 }, Started::Yes));
+    assert_eq!(
+        (done.state, result.cause, result.started),
+        (ExecutionState::Finished, Cause::Exited { code: 3 }, Started::Yes)
+    );
     assert_eq!(*world.keeper.ended.lock().unwrap(), [record.id]);
 
     let audit = world.store.audit(0, 10).await.unwrap();
@@ -74,7 +77,8 @@ async fn the_same_key_and_request_give_the_same_execution_and_another_request_a_
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
-    let keyed = |command: &str| StartExecution { request_id: Some("k".to_owned()), ..run(session.id, command) };
+    let keyed =
+        |command: &str| StartExecution { request_id: Some("k".to_owned()), ..run(session.id, command) };
 
     let first = world.engine.start(who("ann"), keyed("touch a")).await.unwrap();
     let again = world.engine.start(who("ann"), keyed("touch a")).await.unwrap();
@@ -120,7 +124,11 @@ async fn without_a_runner_or_the_base_asked_for_the_answer_says_so() {
 async fn a_session_is_made_once_for_its_key_and_closed_with_what_runs_in_it() {
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
-    let request = CreateSession { request_id: Some("s".to_owned()), base: Some("repo".to_owned()), ..CreateSession::default() };
+    let request = CreateSession {
+        request_id: Some("s".to_owned()),
+        base: Some("repo".to_owned()),
+        ..CreateSession::default()
+    };
     let (first, asked) = tokio::join!(world.engine.create_session(who("ann"), request.clone()), async {
         let asked = runner.next().await;
         let ToRunner::OpenSession { session_id, .. } = &asked else { panic!("{asked:?}") };
@@ -166,13 +174,18 @@ async fn another_tenants_things_are_not_there() {
     assert!(not_found(engine.close_session(eve, session.id).await.unwrap_err()));
     assert!(not_found(engine.start(eve, run(session.id, "touch a")).await.unwrap_err()));
     assert!(not_found(engine.execution(eve, record.id).await.unwrap_err()));
-    assert!(not_found(engine.cancel(eve, record.id, airlock_proto::domain::CancelledBy::Client).await.unwrap_err()));
+    assert!(not_found(
+        engine.cancel(eve, record.id, airlock_proto::domain::CancelledBy::Client).await.unwrap_err()
+    ));
     assert!(not_found(engine.wait(eve, record.id, SOON).await.unwrap_err()));
     let check = CheckCommand { session_id: Some(session.id), ..CheckCommand::default() };
     assert!(not_found(engine.check(eve, check).await.unwrap_err()));
     let query = ExecutionQuery { tenant: Some("t".to_owned()), ..ExecutionQuery::default() };
     assert!(engine.list_executions(eve, query, &PAGE).await.unwrap().items.is_empty());
-    assert_eq!(engine.list_executions(who("ann"), ExecutionQuery::default(), &PAGE).await.unwrap().items.len(), 1);
+    assert_eq!(
+        engine.list_executions(who("ann"), ExecutionQuery::default(), &PAGE).await.unwrap().items.len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -186,7 +199,9 @@ async fn every_bad_field_is_named() {
         timeout: Some(std::time::Duration::from_secs(7200)),
         ..run(session.unwrap().id, "touch a")
     };
-    let ApiError::Invalid(fields) = world.engine.start(who("ann"), bad).await.unwrap_err() else { panic!("valid?") };
+    let ApiError::Invalid(fields) = world.engine.start(who("ann"), bad).await.unwrap_err() else {
+        panic!("valid?")
+    };
     let fields: Vec<_> = fields.iter().map(|violation| violation.field.as_str()).collect();
     assert_eq!(fields, ["spec.mode", "spec.timeout"]);
     let request = CreateSession { profile: Some("sandboxed".to_owned()), ..CreateSession::default() };
@@ -197,7 +212,8 @@ async fn every_bad_field_is_named() {
 #[tokio::test]
 async fn check_decides_and_changes_nothing() {
     let world = World::new().await;
-    let check = |command: &str| CheckCommand { command: command.as_bytes().to_vec(), ..CheckCommand::default() };
+    let check =
+        |command: &str| CheckCommand { command: command.as_bytes().to_vec(), ..CheckCommand::default() };
     let (decision, profile) = world.engine.check(who("ann"), check("git push")).await.unwrap();
     assert_eq!((decision.verdict, profile.as_str()), (airlock_policy::Verdict::Deny, "demo"));
     let (decision, _) = world.engine.check(who("ann"), check("ls")).await.unwrap();

@@ -19,7 +19,10 @@ use crate::{
     links::Links,
     model::{ExecutionRecord, Principal, Role, SessionRecord},
     profiles::Profiles,
-    store::{Store, sqlite::{SqliteOptions, SqliteStore}},
+    store::{
+        Store,
+        sqlite::{SqliteOptions, SqliteStore},
+    },
     stream_door::OutputKeeper,
 };
 
@@ -101,7 +104,11 @@ impl World {
         self.until_true(id, |record| record.state == state).await
     }
 
-    pub(super) async fn until_true(&self, id: ExecutionId, done: impl Fn(&ExecutionRecord) -> bool) -> ExecutionRecord {
+    pub(super) async fn until_true(
+        &self,
+        id: ExecutionId,
+        done: impl Fn(&ExecutionRecord) -> bool,
+    ) -> ExecutionRecord {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
             let record = self.get(id).await;
@@ -131,7 +138,12 @@ impl World {
     }
 }
 
-async fn start(folder: &TempDir, store: &Arc<dyn Store>, keeper: &Arc<Keeper>, limits: &EngineLimits) -> Engine {
+async fn start(
+    folder: &TempDir,
+    store: &Arc<dyn Store>,
+    keeper: &Arc<Keeper>,
+    limits: &EngineLimits,
+) -> Engine {
     Engine::start_up(EngineParts {
         store: store.clone(),
         profiles: Arc::new(Profiles::load(Some(&folder.path().join("profiles"))).unwrap()),

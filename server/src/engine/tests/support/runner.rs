@@ -9,8 +9,8 @@ use std::{
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
     domain::{
-        Capability, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport,
-        RunnerHello, SessionId, SessionPhase, SessionReport, StartJob, Started, ToRunner,
+        Capability, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase,
+        JobReport, RunnerHello, SessionId, SessionPhase, SessionReport, StartJob, Started, ToRunner,
     },
 };
 use tokio::{sync::mpsc, task::JoinHandle};
@@ -63,7 +63,8 @@ impl Runner {
 
     /// Another life, whose host went down: the end of its journal may be missing.
     pub(crate) async fn after_host_crash(world: &World) -> Self {
-        let lost_tail = Capability { name: "journal_intact".to_owned(), enforced: false, detail: String::new() };
+        let lost_tail =
+            Capability { name: "journal_intact".to_owned(), enforced: false, detail: String::new() };
         let hello = RunnerHello { capabilities: vec![lost_tail], ..hello("r", Epoch::new()) };
         Self::connect(world, hello).await.unwrap()
     }
@@ -107,7 +108,9 @@ impl Runner {
 
     /// Answers OpenSession.
     pub(crate) async fn open_session(&mut self) {
-        let ToRunner::OpenSession { session_id, .. } = self.next().await else { panic!("no session asked for") };
+        let ToRunner::OpenSession { session_id, .. } = self.next().await else {
+            panic!("no session asked for")
+        };
         self.opened(session_id).await;
     }
 

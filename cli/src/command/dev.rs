@@ -17,6 +17,9 @@ use crate::{
     state::StateFolder,
 };
 
+/// Warnings, save for what `airlock runners` says anyway.
+const LOG: &str = "warn,airlock_runner::start=error";
+
 /// Run a server and a runner in one process, for this machine alone.
 ///
 /// State is kept in one folder: keys, which are made on the first start, the store, finished output, and
@@ -46,7 +49,7 @@ pub(super) struct Dev {
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
     /// What is logged to standard error, such as info or airlock_server=debug.
-    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    #[arg(long, value_name = "LEVEL", default_value = LOG)]
     log: String,
 }
 

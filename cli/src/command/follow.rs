@@ -1,7 +1,7 @@
 //! Follows an execution to its end: its bytes to standard output, exactly; its fate to standard error;
 //! its exit code to the caller.
 
-use std::pin::Pin;
+use std::{pin::Pin, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tokio::{io, sync::watch};
@@ -20,7 +20,9 @@ use crate::{
 };
 
 /// Of a view that was left by Ctrl-C.
-const DETACHED: u8 = 130;
+const LEFT: u8 = 130;
+/// How long a request for the end may take once nobody waits for that end any more.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// How to follow.
 #[derive(Debug, Clone, Copy)]
@@ -40,24 +42,27 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
     let mut view =
         std::pin::pin!(View { how, known, stdout: io::stdout(), stderr: io::stderr() }.show(events));
     let mut interrupts = Interrupts::new()?;
-    let mut cancelling: Option<Pin<Box<dyn Future<Output = ()> + Send>>> = None;
+    let mut asked = Asked::Not;
     let end = loop {
         tokio::select! {
             end = &mut view => break end,
+            () = asked.done(), if matches!(asked, Asked::Asking(_)) => {}
             () = interrupts.next() => {
-                if cancelling.is_some() || !how.owns {
-                    if !how.local {
-                        say_detached(id.borrow().as_deref());
-                    }
-                    return Ok(DETACHED);
+                if how.owns && matches!(asked, Asked::Not) {
+                    let again = if how.local { "ends it at once" } else { "leaves without waiting for it" };
+                    output::note(&format!("asked for its end; Ctrl-C again {again}"));
+                    asked = Asked::Asking(Box::pin(cancel(client.clone(), id.clone())));
+                    continue;
                 }
-                let again = if how.local { "ends it at once" } else { "leaves it running" };
-                output::note(&format!("asked for its end; Ctrl-C again {again}"));
-                cancelling = Some(Box::pin(cancel(client.clone(), id.clone())));
-            }
-            () = async { if let Some(task) = &mut cancelling { task.await } }, if cancelling.is_some() => {
-                // Asked once; the view tells the rest.
-                cancelling = Some(Box::pin(std::future::pending()));
+                // Somebody who is that quick still wants it ended.
+                tokio::select! {
+                    end = &mut view => break end,
+                    _ = tokio::time::timeout(LAST_WORD, asked.done()) => {}
+                }
+                if !how.local {
+                    say_left(id.borrow().as_deref());
+                }
+                return Ok(LEFT);
             }
         }
     };
@@ -68,7 +73,7 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
                 // Also said on standard error, for a person who looks.
                 output::print_json(&json::error(&error))?;
             }
-            let started = matches!(&*id.borrow(), Some(_)) || !how.owns;
+            let started = id.borrow().is_some() || !how.owns;
             Ok(not_followed(client, &error, started).await)
         }
         Err(failure) => {
@@ -80,6 +85,23 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
                 }
             }
             Err(failure)
+        }
+    }
+}
+
+/// Whether the command's end was asked for.
+enum Asked {
+    Not,
+    Asking(Pin<Box<dyn Future<Output = ()> + Send>>),
+    Yes,
+}
+
+impl Asked {
+    /// Returns when nothing is on its way any more. Cancel-safe.
+    async fn done(&mut self) {
+        if let Self::Asking(asking) = self {
+            asking.await;
+            *self = Self::Yes;
         }
     }
 }
@@ -169,10 +191,10 @@ fn say_end(execution: &Execution) {
     }
 }
 
-fn say_detached(id: Option<&str>) {
+fn say_left(id: Option<&str>) {
     match id {
         Some(id) => output::note(&format!(
-            "execution {id} goes on\n  see it with: airlock attach {id}\n  end it with: airlock kill {id}"
+            "execution {id} is left alone\n  see it with: airlock attach {id}\n  end it with: airlock kill {id}"
         )),
         None => output::note("left before the server answered; see `airlock ps` for what runs"),
     }

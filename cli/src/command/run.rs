@@ -20,7 +20,8 @@ use crate::{
 ///
 /// One word after `--` is the text for the shell, as it is; several words are joined with single spaces,
 /// as ssh does, so quotes that the shell inside is to see need quotes of their own. Standard input is
-/// closed. Ctrl-C ends the command; a second Ctrl-C leaves it running and says how to come back.
+/// closed. Ctrl-C ends the command; a second Ctrl-C leaves without waiting for its end, and says how to come
+/// back.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  airlock run --session 01234567-89ab-7def-8123-456789abcdef --timeout 10m -- make test\n  airlock run --local -- 'seq 1 3'          # no server needed: one of its own for this command\n  airlock run --on-ask wait --description 'Publish the package' -- 'npm publish'\n\nExit codes: the command's own; 128 and the signal's number when a signal ended it; 124 when its time\nwas up; 130 when it was cancelled; 125 when it did not run, with the reason on standard error; 141 when\nnobody reads the output; 1 when it is not known how it ended; 2 for wrong usage."
@@ -77,7 +78,7 @@ pub(super) struct Run {
     #[arg(long)]
     kill_on_disconnect: bool,
     /// Start a server and a runner for this command alone, and remove them after it.
-    #[arg(long, conflicts_with_all = ["address", "state"])]
+    #[arg(long)]
     local: bool,
     /// The command.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]

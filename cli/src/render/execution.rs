@@ -52,7 +52,7 @@ pub fn execution(one: &Execution) -> String {
     let mut out = String::new();
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
-            let _ = writeln!(out, "{name:<14}{value}");
+            let _ = writeln!(out, "{name:<16}{value}");
         }
     };
     row("execution", one.execution_id.clone());
@@ -117,7 +117,7 @@ fn push_command(out: &mut String, command: &[u8]) {
 #[must_use]
 pub fn approval(one: &Approval) -> String {
     let mut out = format!(
-        "approval      {}\nasked by      {}\nexecution     {}\nsession       {}\nshell         {}\ndirectory     {}\n",
+        "approval    {}\nasked by    {}\nexecution   {}\nsession     {}\nshell       {}\ndirectory   {}\n",
         one.approval_id,
         shown(&one.principal),
         one.execution_id,
@@ -126,7 +126,7 @@ pub fn approval(one: &Approval) -> String {
         escape::line(&one.directory),
     );
     for (name, at) in [("asked at", &one.created), ("expires", &one.expires)] {
-        let _ = writeln!(out, "{name:<14}{}", time::rfc3339(at.as_ref()).unwrap_or_default());
+        let _ = writeln!(out, "{name:<12}{}", time::rfc3339(at.as_ref()).unwrap_or_default());
     }
     push_command(&mut out, &one.command);
     if let Some(text) = escape::readable(&one.command) {

@@ -1,0 +1,59 @@
+//! `airlock check`, as evaluation sets and CI use it.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::Stdio,
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{airlock, stderr};
+
+#[test]
+fn exit_codes_are_the_verdict() {
+    for (arguments, code, piece) in [
+        (&["ls -la"][..], 0, "allow (read-only)"),
+        (&["git", "status"], 0, "allow"),
+        (&["npm install"], 10, "ask"),
+        (&["--profile", "sandboxed", "npm install"], 0, "allow"),
+        (&["--profile", "demo", "--", "git push origin"], 11, "^^^^"),
+        (&["--profile", "sandboxed", "--mode", "plan", "npm install"], 11, "deny"),
+        (&["--shell", "zsh", "ls"], 10, "ask"),
+        (&["--cwd", "/workspace/src", "cat ../Cargo.toml"], 0, "allow"),
+    ] {
+        let output = airlock(&[&["check"], arguments].concat()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}{}", stderr(&output));
+        assert!(text.contains(piece), "`{piece}` in: {text}");
+    }
+}
+
+#[test]
+fn lines_are_answered_one_by_one_at_once() {
+    let mut child =
+        airlock(&["check", "--jsonl"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let push = json!({"deny": ["Bash(git push:*)"]});
+    for (line, decision, code) in [
+        (json!({"command": "ls"}).to_string(), "allow", Some("read_only")),
+        (json!({"command": "g\"i\"t push", "rules": push}).to_string(), "deny", Some("deny_rule")),
+        (json!({"command": "x", "rules": {"allow": ["Bash(x)"]}}).to_string(), "allow", Some("allow_rule")),
+        (json!({"command": "x"}).to_string(), "ask", None),
+        ("not json".to_owned(), "ask", None),
+        (json!({"command": 1}).to_string(), "ask", None),
+        (json!({"command": "x", "mode": "plan"}).to_string(), "deny", None),
+    ] {
+        writeln!(input, "{line}").unwrap();
+        let mut answer = String::new();
+        // The input is still open: an answer that waited for its end would never come.
+        output.read_line(&mut answer).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["decision"], decision, "{line}: {answer}");
+        if let Some(code) = code {
+            assert_eq!(answer["reasons"][0]["code"], code, "{line}: {answer}");
+        }
+    }
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,150 @@
+//! `airlock run`: exact bytes, true exit codes, and the reason where nothing ran.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    process::Stdio,
+};
+
+use nix::sys::signal::Signal;
+use sha2::{Digest as _, Sha256};
+
+use crate::support::{Site, airlock, end, eventually, send, stderr};
+
+#[test]
+fn a_local_run_gives_the_bytes_that_bash_gives_and_leaves_nothing() {
+    let site = Site::empty();
+    let ours = site.airlock(&["run", "--local", "--", "seq 1 2000000"]).output().unwrap();
+    assert_eq!(ours.status.code(), Some(0), "{}", stderr(&ours));
+    let bash = std::process::Command::new("bash").args(["-c", "seq 1 2000000"]).output().unwrap();
+    assert_eq!(Sha256::digest(&ours.stdout), Sha256::digest(&bash.stdout));
+    assert!(ours.stderr.is_empty(), "{}", stderr(&ours));
+    assert!(site.leftovers().is_empty(), "{:?}", site.leftovers());
+}
+
+#[test]
+fn a_local_run_works_on_a_copy_of_a_folder() {
+    let site = Site::empty();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "original").unwrap();
+    let base = folder.path().to_str().unwrap();
+    let text =
+        site.text(&["run", "--local", "--base", base, "--", "cat file; echo changed > file; cat file"]);
+    assert_eq!(text, "originalchanged\n");
+    assert_eq!(std::fs::read(folder.path().join("file")).unwrap(), b"original");
+    let (code, why) = site.fails(&["run", "--local", "--base", "/no/such/folder", "--", "ls"]);
+    assert_eq!(code, 125);
+    assert!(why.contains("/no/such/folder"), "{why}");
+}
+
+#[test]
+fn exit_codes_are_the_commands_own() {
+    let site = Site::with_dev(&[]);
+    for (arguments, expected) in [
+        (&["--", "true"][..], 0),
+        (&["--", "exit 7"], 7),
+        (&["--", "exit", "8"], 8),
+        (&["--", "no-such-program-at-all"], 127),
+        (&["--", "kill -TERM $$"], 143),
+        (&["--", "kill -KILL $$"], 137),
+        (&["--timeout", "300ms", "--", "sleep 30"], 124),
+    ] {
+        let all = [&["run"], arguments].concat();
+        assert_eq!(site.output(&all).status.code(), Some(expected), "{arguments:?}");
+    }
+}
+
+#[test]
+fn words_variables_and_streams_arrive_as_they_are() {
+    let site = Site::with_dev(&[]);
+    assert_eq!(site.text(&["run", "echo", "a", "  b", "'c  d'"]), "a b c  d\n");
+    assert_eq!(site.text(&["run", "-e", "A=x=y z", "--", "echo \"$A\""]), "x=y z\n");
+    let both = site.output(&["run", "--separate-stderr", "--", "printf 'o\\0\\377'; printf 'e\\376' >&2"]);
+    assert_eq!((both.stdout.as_slice(), both.stderr.as_slice()), (&b"o\0\xff"[..], &b"e\xfe"[..]));
+    assert_eq!(site.text(&["run", "--", "cat; echo end of input"]), "end of input\n");
+}
+
+#[test]
+fn what_did_not_run_is_125_and_says_why() {
+    let site = Site::with_dev(&["--profile", "demo"]);
+    let (code, why) = site.fails(&["run", "--", "ls; git push origin main"]);
+    assert_eq!(code, 125);
+    for piece in
+        ["deny (deny_rule)", "Bash(git push:*)", "    ls; git push origin main\n", "^^^", "airlock show "]
+    {
+        assert!(why.contains(piece), "`{piece}` in:\n{why}");
+    }
+    let id = why.rsplit(' ').next().unwrap().trim();
+    assert!(site.text(&["show", id]).contains("denied by policy"));
+
+    let (code, why) = site.fails(&["run", "--", "make all"]);
+    assert_eq!(code, 125);
+    for piece in ["ask (ask_rule)", "--on-ask wait", "airlock approve"] {
+        assert!(why.contains(piece), "`{piece}` in:\n{why}");
+    }
+    for (arguments, piece) in [
+        (&["run", "--profile", "nope", "--", "ls"][..], "nope"),
+        (&["run", "--session", "01234567-89ab-7def-8123-456789abcdef", "--", "ls"], "no such session"),
+        (&["run", "--timeout", "10h", "--", "ls"], "timeout"),
+        (&["run", "--shell", "zsh", "--", "ls"], "did not run"),
+    ] {
+        let (code, why) = site.fails(arguments);
+        assert_eq!(code, 125, "{arguments:?}: {why}");
+        assert!(why.contains(piece), "`{piece}` in:\n{why}");
+    }
+    let (code, why) = Site::empty().fails(&["run", "--", "ls"]);
+    assert_eq!(code, 125);
+    assert!(why.contains("no airlock dev is running"), "{why}");
+    let missing = airlock(&["run", "--address", "https://127.0.0.1:1", "--", "ls"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(125));
+    assert!(stderr(&missing).contains("CA file"), "{}", stderr(&missing));
+}
+
+#[test]
+fn ctrl_c_ends_the_command_and_a_second_one_leaves_it() {
+    let site = Site::with_dev(&[]);
+    let start = |command: &str| {
+        let mut child = site
+            .airlock(&["run", "--", command])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut String::new()).unwrap();
+        (child, output)
+    };
+    let (mut child, _output) = start("echo ready; sleep 100");
+    send(&child, Signal::SIGINT);
+    assert_eq!(end(&mut child), Some(130));
+    assert_eq!(site.text(&["ps", "--quiet"]), "");
+    assert!(site.text(&["ps", "--all"]).contains("cancelled"));
+
+    let (mut child, _output) = start("trap '' TERM; echo ready; while :; do sleep 0.1; done");
+    let mut errors = child.stderr.take().unwrap();
+    send(&child, Signal::SIGINT);
+    let mut said = vec![0; 20];
+    errors.read_exact(&mut said).unwrap();
+    send(&child, Signal::SIGINT);
+    assert_eq!(end(&mut child), Some(130));
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("airlock attach"), "{rest}");
+    // It ignores SIGTERM, and is ended after its grace all the same.
+    let id = site.text(&["ps", "--all", "--quiet", "--last", "1"]);
+    assert_eq!(site.output(&["wait", id.trim()]).status.code(), Some(130));
+}
+
+#[test]
+fn a_closed_output_ends_the_command_without_a_panic() {
+    let site = Site::with_dev(&[]);
+    let mut child =
+        site.airlock(&["run", "--", "yes"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut [0; 10]).unwrap();
+    drop(output);
+    assert_eq!(end(&mut child), Some(141));
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!(errors, "");
+    eventually("the command is ended", || site.text(&["ps", "--quiet"]).is_empty());
+}

@@ -1,7 +1,7 @@
 //! The edge of a real server, over TLS on loopback: who gets in, what is refused and how, and that the
 //! service runs on.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "edge/auth.rs"]
 mod auth;

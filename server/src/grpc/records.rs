@@ -188,7 +188,7 @@ mod tests {
         let basic = execution(record.clone());
         assert!(basic.command.is_empty() && basic.description.is_empty() && basic.decision.is_none());
         assert_eq!(basic.labels["job"], "7");
-        let full = full_execution(record.clone());
+        let full = full_execution(record);
         assert_eq!((&full.command[..], &full.description[..]), (&b"git push"[..], "push the branch"));
         let same = v1::Execution {
             command: full.command.clone(),

@@ -2,7 +2,7 @@
 
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    domain::{ExecutionId, FromRunner, ToRunner},
+    domain::{ExecutionId, FromRunner},
     runner_v1::{self as wire, ConnectRequest, connect_request::Message},
     v1::{AdminServiceListRunnersRequest, AdminServiceListRunnersResponse, RunnerState},
 };

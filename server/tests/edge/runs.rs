@@ -7,7 +7,7 @@ use airlock_proto::{
     v1::{self, event::Event as Kind, execution_service_client::ExecutionServiceClient},
 };
 use tokio::time::timeout;
-use tonic::{Code, Request, Status, Streaming, transport::Channel};
+use tonic::{Code, Request, Status, Streaming};
 use tonic_types::StatusExt as _;
 
 use crate::{

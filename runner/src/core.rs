@@ -32,6 +32,7 @@ use crate::{
     reports::Reports,
     session::Sessions,
     spool::JobSpool,
+    telemetry::Metrics,
 };
 
 pub(crate) use epoch::LinkClock;
@@ -54,7 +55,6 @@ pub(crate) struct Parts {
 struct Live {
     session: SessionId,
     switch: EndSwitch,
-    running: bool,
 }
 
 /// See the module.
@@ -74,6 +74,7 @@ pub(crate) struct Core {
     /// When ended jobs that no server wants are forgotten, on the runner's clock.
     keep_until: Mutex<HashMap<ExecutionId, u64>>,
     draining: AtomicBool,
+    pub(crate) metrics: Metrics,
     /// Everything that must come to its end before the process does.
     tasks: TaskTracker,
 }
@@ -101,6 +102,7 @@ impl Core {
             live: Mutex::default(),
             keep_until: Mutex::default(),
             draining: AtomicBool::new(false),
+            metrics: Metrics::new(),
             tasks: TaskTracker::new(),
         });
         core.bury_the_lost();
@@ -110,9 +112,9 @@ impl Core {
     /// Does what a server asks, or begins to. `OpenOutput` and `Welcome` are the link's own business.
     pub(crate) fn handle(self: &Arc<Self>, message: ToRunner) {
         match message {
-            ToRunner::OpenSession { session_id, base } => self.open_session(session_id, base),
+            ToRunner::OpenSession { session_id, base } => self.open_session(session_id, &base),
             ToRunner::CloseSession { session_id } => self.close_session(session_id),
-            ToRunner::StartJob(offer) => self.start_job(*offer),
+            ToRunner::StartJob(offer) => self.start_job(&offer),
             ToRunner::EndJob { execution_id, cause } => self.end_job(&execution_id, cause),
             ToRunner::ForgetJob { execution_id } => self.forget_job(execution_id),
             ToRunner::Welcome { .. } | ToRunner::OpenOutput { .. } | ToRunner::Heartbeat => {}

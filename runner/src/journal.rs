@@ -106,6 +106,11 @@ impl Journal {
         self.state.jobs.iter()
     }
 
+    /// How many jobs were not forgotten.
+    pub(crate) fn job_count(&self) -> usize {
+        self.state.jobs.len()
+    }
+
     /// Whether it was forgotten, as far back as is remembered.
     pub(crate) fn was_forgotten(&self, id: &ExecutionId) -> bool {
         self.state.forgotten.contains(id)

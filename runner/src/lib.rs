@@ -24,4 +24,4 @@ pub use journal::JournalError;
 pub use session::SessionError;
 pub use spool::SpoolError;
 pub use start::{Runner, RunningRunner, StartError};
-pub use telemetry::{Telemetry, TelemetryError};
+pub use telemetry::{METRICS, Metric, Telemetry, TelemetryError};

@@ -107,7 +107,7 @@ pub(crate) async fn serve(
             },
         };
         let Some(message) = message else { return PushEnd::Closed };
-        if let Err(end) = server.take(message) {
+        if let Err(end) = server.take(&message) {
             return end;
         }
     }
@@ -141,8 +141,8 @@ impl Server {
         Self { spool, reads: VecDeque::new(), stdout, stderr }
     }
 
-    fn take(&mut self, message: PushToRunner) -> Result<(), PushEnd> {
-        match message {
+    fn take(&mut self, message: &PushToRunner) -> Result<(), PushEnd> {
+        match *message {
             PushToRunner::Cancel { read_id } => self.reads.retain(|read| read.id != read_id),
             PushToRunner::Read { read_id, stream, offset, max_bytes, follow } => {
                 if self.reads.len() >= READS_AT_ONCE {

@@ -12,7 +12,7 @@ mod strays;
 mod table;
 
 use std::{
-    path::PathBuf,
+    path::Path,
     sync::{Mutex, PoisonError},
 };
 
@@ -36,8 +36,8 @@ pub(crate) struct OpenSession {
 }
 
 impl OpenSession {
-    fn new(id: SessionId, root: PathBuf, ids: Option<HostIds>, directory: Vec<u8>) -> Self {
-        Self { id, folders: Folders::at(&root), ids, directory: Mutex::new(directory), net: Mutex::new(None) }
+    fn new(id: SessionId, root: &Path, ids: Option<HostIds>, directory: Vec<u8>) -> Self {
+        Self { id, folders: Folders::at(root), ids, directory: Mutex::new(directory), net: Mutex::new(None) }
     }
 
     /// The current directory, inside the sandbox.

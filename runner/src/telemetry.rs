@@ -3,6 +3,7 @@
 //! A span holds no command text, argument, path or value of a variable.
 
 mod export;
+mod metrics;
 
 use std::collections::HashMap;
 
@@ -16,6 +17,8 @@ use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 pub use export::{Telemetry, TelemetryError};
+pub(crate) use metrics::Metrics;
+pub use metrics::{METRICS, Metric};
 
 const TRACEPARENT: &str = "traceparent";
 

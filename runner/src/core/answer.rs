@@ -24,10 +24,10 @@ enum Known {
 
 impl Core {
     /// Answers an offer. A repeated one gets the answer that the journal holds.
-    pub(super) fn start_job(self: &Arc<Self>, offer: StartJob) {
+    pub(super) fn start_job(self: &Arc<Self>, offer: &StartJob) {
         let (id, attempt, epoch) = (offer.execution_id, offer.attempt, self.clock.epoch());
         let mut journal = self.journal();
-        match known(&journal, &offer) {
+        match known(&journal, offer) {
             Known::New => {}
             Known::Answered => {
                 drop(journal);
@@ -44,21 +44,23 @@ impl Core {
                 return;
             }
         }
-        let answer = self.admit(&offer, &mut journal).and_then(|job| {
+        let answer = self.admit(offer, &mut journal).and_then(|job| {
             let accepted = journal.accept(id, attempt, epoch, job.session.id);
             accepted.map_err(|error| Refusal::new("journal", error.to_string()))?;
             Ok(job)
         });
         match answer {
             Ok(job) => {
-                let live = Live { session: job.session.id, switch: job.switch.clone(), running: false };
+                let live = Live { session: job.session.id, switch: job.switch.clone() };
                 self.live().insert(id, live);
                 drop(journal);
+                self.metrics.accepted();
                 self.report_job(id);
                 self.tasks.spawn(Arc::clone(self).carry_out(job));
             }
             Err(refusal) => {
                 tracing::info!(execution = %id, reason = refusal.reason, "refused a job");
+                self.metrics.refused(refusal.reason);
                 if let Err(error) = journal.refuse(id, attempt, epoch, &refused(&refusal)) {
                     tracing::error!(%error, "a refusal stands in memory only");
                 }
@@ -117,7 +119,7 @@ impl Core {
             return Err(Refusal::new("no_slots", "every slot of this runner is taken"));
         }
         let kept = usize::try_from(self.config.limits.jobs_kept).unwrap_or(usize::MAX);
-        if journal.jobs().count() >= kept && !forget_a_refusal(journal) {
+        if journal.job_count() >= kept && !forget_a_refusal(journal) {
             return Err(Refusal::new("jobs_kept", "this runner has its `limits.jobs_kept`"));
         }
         let free = rustix::fs::statvfs(&self.config.state_dir)

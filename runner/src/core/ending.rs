@@ -1,6 +1,9 @@
 //! Jobs on their way and at their end: run, kept, lost, forgotten, drained.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
 
 use airlock_proto::domain::{CancelledBy, Cause, ExecutionId, FromRunner, SessionId, Started};
 use tokio_util::sync::CancellationToken;
@@ -13,19 +16,25 @@ use crate::{
 };
 
 /// How often kept jobs are looked through for those whose time is over.
-const EXPIRY_PERIOD: std::time::Duration = std::time::Duration::from_secs(10);
+const EXPIRY_PERIOD: Duration = Duration::from_secs(10);
 
 impl Core {
     /// Runs an accepted job to its end and reports it.
     pub(super) async fn carry_out(self: Arc<Self>, job: Job) {
-        let id = job.id;
-        let result = job::run(Arc::clone(&self.tools), job, || self.job_runs(id)).await;
+        let (id, accepted) = (job.id, Instant::now());
+        let running = || {
+            self.metrics.running(accepted.elapsed());
+            self.job_runs(id);
+        };
+        let result = job::run(Arc::clone(&self.tools), job, running).await;
         let lost = result.cause == Cause::RunnerLost;
         if let Err(error) = self.journal().end(id, lost, &result) {
             tracing::error!(execution = %id, %error, "an end stands in memory only");
         }
         self.keep_until().insert(id, self.keep_deadline());
         self.live().remove(&id);
+        let output = result.stdout_bytes + result.stderr_bytes;
+        self.metrics.ended(result.cause.name(), output, result.stdout_cut_bytes + result.stderr_cut_bytes);
         tracing::info!(execution = %id, cause = result.cause.name(), "a job ended");
         self.report_job(id);
     }
@@ -33,9 +42,6 @@ impl Core {
     fn job_runs(&self, id: ExecutionId) {
         if let Err(error) = self.journal().running(id) {
             tracing::error!(execution = %id, %error, "a start stands in memory only");
-        }
-        if let Some(live) = self.live().get_mut(&id) {
-            live.running = true;
         }
         self.report_job(id);
     }
@@ -127,7 +133,7 @@ impl Core {
             if left == 0 {
                 return;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
@@ -161,10 +167,10 @@ impl Core {
     }
 }
 
-async fn wait_for(at_most: std::time::Duration, done: impl Fn() -> bool) {
+async fn wait_for(at_most: Duration, done: impl Fn() -> bool) {
     let wait = async {
         while !done() {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     // Past the bound it goes on without.

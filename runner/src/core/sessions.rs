@@ -9,8 +9,8 @@ use super::Core;
 use crate::session::{Closing, OpenSession, Opening, Reserved, SessionError};
 
 impl Core {
-    pub(super) fn open_session(self: &Arc<Self>, id: SessionId, base: String) {
-        let base = match base.as_str() {
+    pub(super) fn open_session(self: &Arc<Self>, id: SessionId, base: &str) {
+        let base = match base {
             "" => None,
             name => match self.bases.get(name) {
                 Some(path) => Some(path.clone()),

@@ -51,9 +51,11 @@ pub(super) async fn hold(
         return lost("the epoch ended while the link was made");
     }
     *welcomed = true;
+    core.metrics.link_up();
     tracing::info!(server = server.endpoint, "linked");
     let end = run(core, index, link, cancel).await;
     core.clock.link_down();
+    core.metrics.link_down();
     end
 }
 
@@ -76,33 +78,34 @@ async fn make(core: &Core, server: &ServerConfig) -> Result<Link, LinkEnd> {
     let epoch = hello.epoch;
     to_server.send(FromRunner::Hello(hello).into()).await.map_err(lost)?;
     let greeting = async {
-        let mut from_server = client.connect(ReceiverStream::new(queue)).await.map_err(ended)?.into_inner();
-        let first = from_server.message().await.map_err(ended)?;
+        let mut from_server =
+            client.connect(ReceiverStream::new(queue)).await.map_err(|status| ended(&status))?.into_inner();
+        let first = from_server.message().await.map_err(|status| ended(&status))?;
         let first = first.ok_or_else(|| lost("the server closed the stream"))?;
-        Ok((from_server, welcome(core, ToRunner::try_from(first).map_err(lost)?)?))
+        Ok((from_server, welcome(core, &ToRunner::try_from(first).map_err(lost)?)?))
     };
     let (from_server, welcome) =
         timeout(limit, greeting).await.map_err(|_| lost("the server does not answer"))??;
     Ok(Link { epoch, welcome, to_server, from_server, endpoint })
 }
 
-fn welcome(core: &Core, first: ToRunner) -> Result<Welcome, LinkEnd> {
+fn welcome(core: &Core, first: &ToRunner) -> Result<Welcome, LinkEnd> {
     let ToRunner::Welcome { protocol_version, heartbeat_interval, link_grace, .. } = first else {
         return Err(LinkEnd::Refused("its first message is not Welcome".to_owned()));
     };
-    if protocol_version != LINK_PROTOCOL_VERSION {
+    if *protocol_version != LINK_PROTOCOL_VERSION {
         let both = format!("it speaks version {protocol_version}, this runner {LINK_PROTOCOL_VERSION}");
         return Err(LinkEnd::Refused(both));
     }
     let limits = &core.config.limits;
     Ok(Welcome {
-        heartbeat: heartbeat_interval.clamp(limits.heartbeat_min, limits.heartbeat_max),
-        link_grace: link_grace.min(limits.link_grace_max),
+        heartbeat: (*heartbeat_interval).clamp(limits.heartbeat_min, limits.heartbeat_max),
+        link_grace: (*link_grace).min(limits.link_grace_max),
     })
 }
 
 /// What a status means for the link. A no is retried slowly, everything else soon.
-fn ended(status: Status) -> LinkEnd {
+fn ended(status: &Status) -> LinkEnd {
     let said = format!("{}: {}", status.code(), status.message());
     match status.code() {
         Code::FailedPrecondition | Code::PermissionDenied | Code::Unauthenticated | Code::Unimplemented => {
@@ -181,7 +184,7 @@ async fn listen(
     loop {
         let message = match timeout(patience, from_server.message()).await {
             Err(_) => return lost("the server is silent"),
-            Ok(Err(status)) => return ended(status),
+            Ok(Err(status)) => return ended(&status),
             Ok(Ok(None)) => return lost("the server closed the stream"),
             Ok(Ok(Some(message))) => message,
         };

@@ -92,7 +92,7 @@ impl Places {
         let folders = Folders::create(&self.sessions, ids)?;
         let root = folders.root.clone();
         let made = fill(&folders, ids, base, limits, cancelled).and_then(|()| {
-            let session = OpenSession::new(id, root.clone(), ids, WORKSPACE.as_bytes().to_vec());
+            let session = OpenSession::new(id, &root, ids, WORKSPACE.as_bytes().to_vec());
             let saved = session.saved(WORKSPACE.as_bytes());
             saved.write(&root).map_err(io_error("save a session"))?;
             Ok(session)

@@ -57,8 +57,7 @@ impl Tree {
     /// Deletes what the root holds now; what is moved up meanwhile may be left. True if anything went.
     fn pass(&mut self) -> Result<bool, Errno> {
         let mut removed = false;
-        let mut entries = Dir::read_from(&self.root)?;
-        while let Some(entry) = entries.next() {
+        for entry in Dir::read_from(&self.root)? {
             let entry = entry?;
             let name = entry.file_name();
             if is_dots(name) {
@@ -79,8 +78,7 @@ impl Tree {
 
     /// Deletes what a folder of the first level holds, or moves it up.
     fn clear(&mut self, folder: &OwnedFd) -> Result<(), Errno> {
-        let mut entries = Dir::read_from(folder)?;
-        while let Some(entry) = entries.next() {
+        for entry in Dir::read_from(folder)? {
             let entry = entry?;
             let name = entry.file_name();
             if is_dots(name) {

@@ -240,5 +240,5 @@ fn restored(root: &Path, uids: Option<UidRange>) -> Option<OpenSession> {
         _ => false,
     };
     let directory = hex::decode(&saved.directory).ok()?;
-    fits.then_some(OpenSession::new(saved.id.parse().ok()?, root.to_owned(), ids, directory))
+    fits.then_some(OpenSession::new(saved.id.parse().ok()?, root, ids, directory))
 }

@@ -36,9 +36,9 @@ fn open(sessions: &Sessions, base: Option<&Path>) -> Result<Arc<OpenSession>, Se
     }
 }
 
-fn close(sessions: &Sessions, session: Arc<OpenSession>) {
+fn close(sessions: &Sessions, session: &OpenSession) {
     assert!(matches!(sessions.begin_close(&session.id), Closing::Begun(_)));
-    sessions.remove(&session).unwrap();
+    sessions.remove(session).unwrap();
     assert!(matches!(sessions.begin_close(&session.id), Closing::Gone));
 }
 
@@ -117,7 +117,7 @@ fn the_limit_is_kept_and_uids_are_used_again() {
     assert!(matches!(sessions.reserve(SessionId::new()), Opening::Refused("too_many_sessions", _)));
     assert!(matches!(sessions.reserve(first.id), Opening::Open(_)));
     let freed = first.ids;
-    close(&sessions, first);
+    close(&sessions, &first);
     assert_eq!(open(&sessions, None).unwrap().ids, freed);
 }
 
@@ -209,14 +209,14 @@ fn hostile_trees_are_removed_and_what_they_point_to_stays() {
         fs::create_dir(&path).unwrap();
         symlink("/", path.join("root")).unwrap();
         fs::write(path.join("inner"), "").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
     }
     let many = session.folders.tmp.join("many");
     fs::create_dir(&many).unwrap();
     for index in 0..20_000 {
         fs::write(many.join(index.to_string()), "").unwrap();
     }
-    close(&sessions, session);
+    close(&sessions, &session);
     assert_eq!(entries(&dir.path().join("state/sessions")), 0);
     assert_eq!(entries(&dir.path().join("state/trash")), 0);
     assert!(outside.join("precious").exists());

@@ -17,8 +17,11 @@ fn bytes(from: u64, len: usize) -> Vec<u8> {
     (from..).take(len).map(byte).collect()
 }
 
+type Bytes = Vec<(u64, u8)>;
+type Gaps = Vec<(u64, u64)>;
+
 /// Reads a stream from `from` to its end: the bytes with their offsets, and the gaps.
-fn read_all(stream: &StreamSpool, from: u64, max: usize) -> (Vec<(u64, u8)>, Vec<(u64, u64)>) {
+fn read_all(stream: &StreamSpool, from: u64, max: usize) -> (Bytes, Gaps) {
     let (mut at, mut data, mut gaps) = (from, Vec::new(), Vec::new());
     loop {
         match stream.read(at, max).unwrap() {

@@ -20,16 +20,16 @@ use airlock_proto::{
 use futures::{Stream, StreamExt};
 use tokio::{net::TcpListener, runtime::Runtime, sync::mpsc};
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status, Streaming, transport::ServerTlsConfig};
 
-pub const HEARTBEAT: Duration = Duration::from_millis(200);
+pub(crate) const HEARTBEAT: Duration = Duration::from_millis(200);
 
 /// How the server greets.
 #[derive(Debug, Clone, Copy)]
-pub struct Manners {
-    pub protocol_version: u32,
-    pub link_grace: Duration,
-    pub heartbeats: bool,
+pub(crate) struct Manners {
+    pub(crate) protocol_version: u32,
+    pub(crate) link_grace: Duration,
+    pub(crate) heartbeats: bool,
 }
 
 impl Default for Manners {
@@ -44,24 +44,24 @@ impl Default for Manners {
 
 /// One control stream.
 #[derive(Debug)]
-pub struct Link {
-    pub hello: RunnerHello,
-    pub to: mpsc::Sender<Result<ConnectResponse, Status>>,
-    pub from: mpsc::Receiver<FromRunner>,
+pub(crate) struct Link {
+    pub(crate) hello: RunnerHello,
+    pub(crate) to: mpsc::Sender<Result<ConnectResponse, Status>>,
+    pub(crate) from: mpsc::Receiver<FromRunner>,
 }
 
 impl Link {
-    pub async fn send(&self, message: ToRunner) {
+    pub(crate) async fn send(&self, message: ToRunner) {
         self.to.send(Ok(message.into())).await.unwrap();
     }
 }
 
 /// One output stream.
 #[derive(Debug)]
-pub struct Output {
-    pub hello: PushFromRunner,
-    pub to: mpsc::Sender<Result<PushOutputResponse, Status>>,
-    pub from: mpsc::Receiver<PushFromRunner>,
+pub(crate) struct Output {
+    pub(crate) hello: PushFromRunner,
+    pub(crate) to: mpsc::Sender<Result<PushOutputResponse, Status>>,
+    pub(crate) from: mpsc::Receiver<PushFromRunner>,
 }
 
 #[derive(Debug, Clone)]
@@ -73,21 +73,29 @@ struct Service {
 
 /// A listening server.
 #[derive(Debug)]
-pub struct FakeServer {
-    pub address: SocketAddr,
-    pub manners: Arc<Mutex<Manners>>,
-    pub links: mpsc::Receiver<Link>,
-    pub outputs: mpsc::Receiver<Output>,
+pub(crate) struct FakeServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) manners: Arc<Mutex<Manners>>,
+    pub(crate) links: mpsc::Receiver<Link>,
+    pub(crate) outputs: mpsc::Receiver<Output>,
     /// Of its own, so that it can go away with everything that it holds.
     runtime: Option<Runtime>,
 }
 
 impl FakeServer {
-    pub async fn start(manners: Manners) -> Self {
+    pub(crate) async fn start(manners: Manners) -> Self {
         Self::listen("127.0.0.1:0".parse().unwrap(), manners).await
     }
 
-    pub async fn listen(address: SocketAddr, manners: Manners) -> Self {
+    pub(crate) async fn with_tls(manners: Manners, tls: ServerTlsConfig) -> Self {
+        Self::serve(([127, 0, 0, 1], 0).into(), manners, Some(tls)).await
+    }
+
+    pub(crate) async fn listen(address: SocketAddr, manners: Manners) -> Self {
+        Self::serve(address, manners, None).await
+    }
+
+    async fn serve(address: SocketAddr, manners: Manners, tls: Option<ServerTlsConfig>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.unwrap();
         let listener = runtime.spawn(bind(address)).await.unwrap();
@@ -96,9 +104,12 @@ impl FakeServer {
         let (links, links_seen) = mpsc::channel(16);
         let (outputs, outputs_seen) = mpsc::channel(256);
         let service = Service { manners: Arc::clone(&manners), links, outputs };
+        let mut builder = tonic::transport::Server::builder();
+        if let Some(tls) = tls {
+            builder = builder.tls_config(tls).unwrap();
+        }
         runtime.spawn(async move {
-            tonic::transport::Server::builder()
-                .tcp_nodelay(true)
+            builder
                 .add_service(RunnerLinkServer::new(service))
                 .serve_with_incoming(TcpListenerStream::new(listener))
                 .await
@@ -108,12 +119,12 @@ impl FakeServer {
     }
 
     /// The next link, once the runner has made it.
-    pub async fn link(&mut self) -> Link {
+    pub(crate) async fn link(&mut self) -> Link {
         tokio::time::timeout(Duration::from_secs(20), self.links.recv()).await.unwrap().unwrap()
     }
 
     /// Goes away, with every connection.
-    pub fn stop(self) -> SocketAddr {
+    pub(crate) fn stop(self) -> SocketAddr {
         self.address
     }
 }

@@ -20,25 +20,25 @@ use airlock_runner::{
 
 use crate::fake::{FakeServer, Link, Manners, Output};
 
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A runner with one server.
-pub struct Fixture {
-    pub server: FakeServer,
-    pub link: Link,
-    pub runner: Option<RunningRunner>,
-    pub config: RunnerConfig,
-    pub dir: tempfile::TempDir,
+pub(crate) struct Fixture {
+    pub(crate) server: FakeServer,
+    pub(crate) link: Link,
+    pub(crate) runner: Option<RunningRunner>,
+    pub(crate) config: RunnerConfig,
+    _dir: tempfile::TempDir,
     /// Reports that nobody has waited for yet.
     backlog: Vec<FromRunner>,
 }
 
 /// A range of uids for one test: tests run in processes of their own, at once.
-pub fn uids() -> UidConfig {
+pub(crate) fn uids() -> UidConfig {
     UidConfig { first: 2_200_000 + std::process::id() % 100_000 * 300, count: 300 }
 }
 
-pub fn config(dir: &Path, server: &FakeServer) -> RunnerConfig {
+pub(crate) fn config(dir: &Path, server: &FakeServer) -> RunnerConfig {
     let endpoint = format!("http://{}", server.address);
     let server = ServerConfig { endpoint, insecure_loopback: true, ..ServerConfig::default() };
     let mut config = RunnerConfig::new("runner-under-test", dir.join("state"), server);
@@ -51,38 +51,38 @@ pub fn config(dir: &Path, server: &FakeServer) -> RunnerConfig {
 }
 
 impl Fixture {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with(Manners::default(), |_| {}).await
     }
 
-    pub async fn with(manners: Manners, change: impl FnOnce(&mut RunnerConfig)) -> Self {
+    pub(crate) async fn with(manners: Manners, change: impl FnOnce(&mut RunnerConfig)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut server = FakeServer::start(manners).await;
         let mut config = config(dir.path(), &server);
         change(&mut config);
         let runner = Runner::start(config.clone()).await.unwrap();
         let link = server.link().await;
-        Self { server, link, runner: Some(runner), config, dir, backlog: Vec::new() }
+        Self { server, link, runner: Some(runner), config, _dir: dir, backlog: Vec::new() }
     }
 
     /// Around a runner that somebody else has started.
-    pub async fn around(mut server: FakeServer, config: RunnerConfig, dir: tempfile::TempDir) -> Self {
+    pub(crate) async fn around(mut server: FakeServer, config: RunnerConfig, dir: tempfile::TempDir) -> Self {
         let link = server.link().await;
-        Self { server, link, runner: None, config, dir, backlog: Vec::new() }
+        Self { server, link, runner: None, config, _dir: dir, backlog: Vec::new() }
     }
 
-    pub async fn shut_down(&mut self) -> usize {
+    pub(crate) async fn shut_down(&mut self) -> usize {
         self.runner.take().unwrap().shut_down().await
     }
 
     /// The next link, after the last one was lost.
-    pub async fn next_link(&mut self) {
+    pub(crate) async fn next_link(&mut self) {
         self.link = self.server.link().await;
         self.backlog.clear();
     }
 
     /// The first report that fits, of those not looked at yet; others are kept.
-    pub async fn report<T>(&mut self, fits: impl Fn(&FromRunner) -> Option<T>) -> T {
+    pub(crate) async fn report<T>(&mut self, fits: impl Fn(&FromRunner) -> Option<T>) -> T {
         let at = self.backlog.iter().position(|message| fits(message).is_some());
         if let Some(found) = at.and_then(|at| fits(&self.backlog.remove(at))) {
             return found;
@@ -101,7 +101,7 @@ impl Fixture {
         tokio::time::timeout(PATIENCE, wait).await.unwrap()
     }
 
-    pub async fn job(&mut self, id: ExecutionId, phase: JobPhase) -> JobReport {
+    pub(crate) async fn job(&mut self, id: ExecutionId, phase: JobPhase) -> JobReport {
         self.report(|message| match message {
             FromRunner::Job(job) if job.execution_id == id && job.phase == phase => Some(job.clone()),
             _ => None,
@@ -109,7 +109,7 @@ impl Fixture {
         .await
     }
 
-    pub async fn session(&mut self, id: SessionId) -> SessionPhase {
+    pub(crate) async fn session(&mut self, id: SessionId) -> SessionPhase {
         self.report(|message| match message {
             FromRunner::Session(session) if session.session_id == id => Some(session.phase.clone()),
             _ => None,
@@ -117,11 +117,11 @@ impl Fixture {
         .await
     }
 
-    pub async fn reconciled(&mut self) {
+    pub(crate) async fn reconciled(&mut self) {
         self.report(|message| matches!(message, FromRunner::Reconciled).then_some(())).await;
     }
 
-    pub async fn open(&mut self, base: &str) -> SessionId {
+    pub(crate) async fn open(&mut self, base: &str) -> SessionId {
         let session_id = SessionId::new();
         self.link.send(ToRunner::OpenSession { session_id, base: base.to_owned() }).await;
         match self.session(session_id).await {
@@ -130,13 +130,13 @@ impl Fixture {
         }
     }
 
-    pub async fn close(&mut self, session_id: SessionId) {
+    pub(crate) async fn close(&mut self, session_id: SessionId) {
         self.link.send(ToRunner::CloseSession { session_id }).await;
         assert_eq!(self.session(session_id).await, SessionPhase::Closed);
     }
 
     /// Offers a grant to the epoch of the link.
-    pub async fn offer(&self, grant: Grant) -> ExecutionId {
+    pub(crate) async fn offer(&self, grant: Grant) -> ExecutionId {
         let offer = offer(self.link.hello.epoch, grant);
         let id = offer.execution_id;
         self.link.send(ToRunner::StartJob(Box::new(offer))).await;
@@ -144,7 +144,7 @@ impl Fixture {
     }
 
     /// Runs a command to its end.
-    pub async fn run(&mut self, grant: Grant) -> (ExecutionId, ExecutionResult) {
+    pub(crate) async fn run(&mut self, grant: Grant) -> (ExecutionId, ExecutionResult) {
         let id = self.offer(grant).await;
         self.job(id, JobPhase::Accepted).await;
         let ended = self.job(id, JobPhase::Ended).await;
@@ -152,13 +152,13 @@ impl Fixture {
     }
 
     /// What a grant is refused for.
-    pub async fn refusal(&mut self, grant: Grant) -> String {
+    pub(crate) async fn refusal(&mut self, grant: Grant) -> String {
         let id = self.offer(grant).await;
         reason(&self.job(id, JobPhase::Refused).await)
     }
 
     /// An output stream of a job.
-    pub async fn output(&mut self, execution_id: ExecutionId) -> Output {
+    pub(crate) async fn output(&mut self, execution_id: ExecutionId) -> Output {
         let ticket = format!("ticket-{execution_id}");
         self.link.send(ToRunner::OpenOutput { execution_id, ticket: ticket.clone() }).await;
         let output = tokio::time::timeout(PATIENCE, self.server.outputs.recv()).await.unwrap().unwrap();
@@ -172,7 +172,7 @@ impl Fixture {
     }
 
     /// Everything that was written, or is yet to be.
-    pub async fn text(&mut self, id: ExecutionId, stream: OutputStream) -> String {
+    pub(crate) async fn text(&mut self, id: ExecutionId, stream: OutputStream) -> String {
         let mut output = self.output(id).await;
         let max_bytes = u64::MAX;
         output.read(PushToRunner::Read { read_id: 1, stream, offset: 0, max_bytes, follow: true }).await;
@@ -190,28 +190,28 @@ impl Fixture {
     }
 
     /// Runs a command and gives what it wrote.
-    pub async fn said(&mut self, grant: Grant) -> String {
+    pub(crate) async fn said(&mut self, grant: Grant) -> String {
         let (id, result) = self.run(grant).await;
         assert_eq!(result.cause, Cause::Exited { code: 0 });
         self.text(id, OutputStream::Stdout).await
     }
 
-    pub fn state(&self, name: &str) -> PathBuf {
+    pub(crate) fn state(&self, name: &str) -> PathBuf {
         self.config.state_dir.join(name)
     }
 }
 
 impl Output {
-    pub async fn read(&self, read: PushToRunner) {
+    pub(crate) async fn read(&self, read: PushToRunner) {
         self.to.send(Ok(read.into())).await.unwrap();
     }
 
-    pub async fn next(&mut self) -> PushFromRunner {
+    pub(crate) async fn next(&mut self) -> PushFromRunner {
         tokio::time::timeout(PATIENCE, self.from.recv()).await.unwrap().unwrap()
     }
 }
 
-pub fn grant(session_id: SessionId, command: &str) -> Grant {
+pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
     Grant {
         session_id,
         command: command.as_bytes().to_vec(),
@@ -237,7 +237,7 @@ pub fn grant(session_id: SessionId, command: &str) -> Grant {
     }
 }
 
-pub fn offer(epoch: Epoch, grant: Grant) -> StartJob {
+pub(crate) fn offer(epoch: Epoch, grant: Grant) -> StartJob {
     let binding = grant.binding();
     StartJob {
         execution_id: ExecutionId::new(),
@@ -250,7 +250,7 @@ pub fn offer(epoch: Epoch, grant: Grant) -> StartJob {
     }
 }
 
-pub fn reason(report: &JobReport) -> String {
+pub(crate) fn reason(report: &JobReport) -> String {
     match report.result.clone().unwrap().cause {
         Cause::Refused { reason, .. } => reason,
         other => panic!("{other:?}"),

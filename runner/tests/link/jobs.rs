@@ -1,5 +1,7 @@
 //! Commands in real sandboxes, over a real link.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::{
     fs,
     time::{Duration, Instant},
@@ -257,6 +259,36 @@ async fn output_over_the_cap_keeps_both_ends_and_counts_the_middle() {
         }
     }
     assert_eq!(gaps, result.stdout_cut_bytes);
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_spool_ends_its_writer_and_spares_the_others() {
+    let mut it = Fixture::with(Default::default(), |config| {
+        config.floor.max_output_bytes = 1 << 20;
+        config.limits.spool_total_bytes = 1 << 20;
+    })
+    .await;
+    let session = it.open("").await;
+    let with_cap = |command: &str| {
+        let mut grant = grant(session, command);
+        grant.profile.limits.output_bytes = 1 << 20;
+        grant
+    };
+    let quiet = it.offer(with_cap("echo before; sleep 2; echo after")).await;
+    it.job(quiet, JobPhase::Running).await;
+    let (loud, result) = it.run(with_cap("echo begun; exec cat /dev/zero")).await;
+    assert_eq!(result.cause, Cause::DiskLimit);
+    assert!(result.stdout_bytes > 500_000);
+    assert_eq!(it.text(loud, OutputStream::Stdout).await.len() as u64, result.stdout_bytes);
+    let spared = it.job(quiet, JobPhase::Ended).await.result.unwrap();
+    assert_eq!(spared.cause, Cause::Exited { code: 0 });
+    assert_eq!(it.text(quiet, OutputStream::Stdout).await, "before\nafter\n");
+    // Room is made when the server has taken it.
+    it.link.send(ToRunner::ForgetJob { execution_id: loud }).await;
+    it.link.send(ToRunner::ForgetJob { execution_id: quiet }).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(it.said(with_cap("echo again")).await, "again\n");
     it.shut_down().await;
 }
 

@@ -4,6 +4,7 @@ mod fake;
 mod faults;
 mod fixture;
 mod hostile;
+mod identity;
 mod jobs;
 mod process;
 mod sessions;

@@ -1,5 +1,7 @@
 //! The runner as a process of its own: killed, started again, and stopped in order.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::{
     fs,
     path::Path,

@@ -1,0 +1,94 @@
+//! Who a runner obeys: the server whose certificate carries the name that its floor allows, signed by
+//! the authority that it trusts.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::{fs, path::Path, time::Duration};
+
+use airlock_proto::domain::FromRunner;
+use airlock_runner::{Runner, RunnerConfig, config::ServerConfig};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tonic::transport::{Certificate, Identity, ServerTlsConfig};
+
+use crate::fake::{FakeServer, Manners};
+
+/// An authority of the test's own.
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    /// Certificate and key.
+    fn issue(&self, name: &str) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        (params.signed_by(&key, &self.0).unwrap().pem(), key.serialize_pem())
+    }
+}
+
+async fn tls_server(authority: &Authority, name: &str) -> FakeServer {
+    let (certificate, key) = authority.issue(name);
+    let tls = ServerTlsConfig::new()
+        .identity(Identity::from_pem(certificate, key))
+        .client_ca_root(Certificate::from_pem(authority.pem()));
+    FakeServer::with_tls(Manners::default(), tls).await
+}
+
+/// A runner that trusts `authority`, has a certificate of `own`, and expects `name`.
+fn config(
+    dir: &Path,
+    server: &FakeServer,
+    authority: &Authority,
+    own: &Authority,
+    name: &str,
+) -> RunnerConfig {
+    let (certificate, key) = own.issue("runner-under-test");
+    for (file, text) in [("ca", authority.pem()), ("cert", certificate), ("key", key)] {
+        fs::write(dir.join(file), text).unwrap();
+    }
+    let server = ServerConfig {
+        endpoint: format!("https://{}", server.address),
+        server_name: Some(name.to_owned()),
+        ca: Some(dir.join("ca")),
+        cert: Some(dir.join("cert")),
+        key: Some(dir.join("key")),
+        insecure_loopback: false,
+    };
+    let mut config = RunnerConfig::new("runner-under-test", dir.join("state"), server);
+    config.uids = crate::fixture::uids();
+    config
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_expected_server_is_obeyed_and_only_a_known_runner_is_heard() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (authority, foreign) = (Authority::new(), Authority::new());
+    let mut server = tls_server(&authority, "airlock-server.test").await;
+    for (trusted, own, name, linked) in [
+        (&authority, &authority, "airlock-server.test", true),
+        (&authority, &authority, "another-server.test", false),
+        (&foreign, &authority, "airlock-server.test", false),
+        (&authority, &foreign, "airlock-server.test", false),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(dir.path(), &server, trusted, own, name);
+        let runner = Runner::start(config).await.unwrap();
+        let mut link = tokio::time::timeout(Duration::from_secs(2), server.links.recv()).await;
+        assert_eq!(link.is_ok(), linked, "{name}");
+        if let Ok(Some(link)) = &mut link {
+            while link.from.recv().await != Some(FromRunner::Reconciled) {}
+        }
+        assert_eq!(runner.is_linked(), linked);
+        drop(link);
+        runner.shut_down().await;
+        while server.links.try_recv().is_ok() {}
+    }
+}

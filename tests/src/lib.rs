@@ -3,12 +3,19 @@
 //! No test is here, and nothing here decides whether one passes.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "support for tests: what is missing fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "support for tests: what is missing fails the test"
+)]
 
 pub mod leftovers;
 pub mod pki;
 pub mod process;
 pub mod programs;
+pub mod raw;
 pub mod reader;
+pub mod schema;
 pub mod site;
 pub mod source;

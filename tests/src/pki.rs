@@ -6,7 +6,8 @@ use std::{
 };
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
+    KeyUsagePurpose,
 };
 
 /// An authority of its own, and the folder where everything lies.
@@ -54,10 +55,27 @@ impl Pki {
     /// If a file cannot be written.
     #[must_use]
     pub fn issue(&self, name: &str, hosts: &[&str]) -> Pair {
+        self.sign(name, hosts, |_| {})
+    }
+
+    /// A certificate with this common name that was valid in the year 2020.
+    ///
+    /// # Panics
+    /// If a file cannot be written.
+    #[must_use]
+    pub fn issue_expired(&self, name: &str) -> Pair {
+        self.sign(name, &[], |params| {
+            params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+            params.not_after = rcgen::date_time_ymd(2020, 12, 31);
+        })
+    }
+
+    fn sign(&self, name: &str, hosts: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Pair {
         let key = KeyPair::generate().unwrap();
         let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
         let mut params = CertificateParams::new(hosts).unwrap();
         params.distinguished_name = named(name);
+        change(&mut params);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let pair = Pair {
             certificate: self.folder.join(format!("{name}.pem")),

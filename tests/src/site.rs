@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_cli::client::{Client, Credentials, Settings};
+use airlock_cli::client::{Client, Credentials, Settings, v1::AdminServiceListRunnersRequest};
 use tempfile::TempDir;
 
 use crate::{
@@ -49,7 +49,7 @@ impl Site {
     pub fn with_tables(server_tables: &str, runner_tables: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("airlock-site-").tempdir().unwrap();
         let pki = Pki::new(&folder.path().join("pki"));
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = free_address();
         let site = Self {
             folder,
             pki,
@@ -234,7 +234,7 @@ base = "{path}/base"
         let client = self.client().await;
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
-            let page = client.runners(None, None).await;
+            let page = client.runners(AdminServiceListRunnersRequest::default()).await;
             if page.is_ok_and(|page| page.runners.iter().any(|runner| runner.state == 1)) {
                 return client;
             }
@@ -267,6 +267,25 @@ impl Default for Site {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// An address that nothing listens on, and that no outgoing connection of another test can take while
+/// its server is away: below the range that the system gives to those.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn free_address() -> SocketAddr {
+    let random = uuid::Uuid::new_v4().as_u128();
+    (0..1000_u16)
+        .map(|step| {
+            SocketAddr::from((
+                [127, 0, 0, 1],
+                10_000 + (u16::try_from(random % 20_000).unwrap_or_default().wrapping_add(step * 7)) % 20_000,
+            ))
+        })
+        .find(|address| TcpListener::bind(address).is_ok())
+        .expect("a free port")
 }
 
 /// SHA-256 in hexadecimal.

@@ -37,7 +37,7 @@ fn the_demo_shows_an_agents_short_day() {
     assert!(output.status.success(), "{text}\n{errors}");
     for piece in [
         "ok 1 - all passed",
-        "not ok 1 - all passed",
+        "not ok 4 - both runners are added up",
         "/workspace/policy/src",
         "step 2",
         "show this list",
@@ -45,7 +45,8 @@ fn the_demo_shows_an_agents_short_day() {
     ] {
         assert!(text.contains(piece), "`{piece}` is in:\n{text}\n{errors}");
     }
-    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left.len(), 2, "only the clone and the home are left: {left:?}");
 }
 

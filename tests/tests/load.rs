@@ -25,7 +25,8 @@ async fn commands(client: &Client, session: &str, from: usize, to: usize) -> BTr
         let (client, session) = (client.clone(), session.to_owned());
         let permit = Arc::clone(&permits).acquire_owned().await.unwrap();
         running.spawn(async move {
-            let command = format!("echo {number} >> /workspace/ran.txt; echo {number}; exit {}", number % 100);
+            let command =
+                format!("echo {number} >> /workspace/ran.txt; echo {number}; exit {}", number % 100);
             let spec = if number % 2 == 0 {
                 v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, &command) }
             } else {
@@ -69,10 +70,15 @@ async fn five_hundred_commands_leave_nothing_behind() {
     assert_eq!(ids.len(), 500, "none is lost");
     for (name, process, before) in [("server", &server, server_before), ("runner", &runner, runner_before)] {
         let memory = process.memory();
-        assert!(memory <= before.0 + MEMORY_GROWTH, "{name}: {} bytes after 100, {memory} after 500", before.0);
+        assert!(
+            memory <= before.0 + MEMORY_GROWTH,
+            "{name}: {} bytes after 100, {memory} after 500",
+            before.0
+        );
         until_back(&format!("descriptors of the {name}"), before.1, || process.descriptors());
     }
-    let counted = run(&client, spec_in(&session, "sort -n ran.txt | uniq | wc -l; wc -l < ran.txt")).await.unwrap();
+    let counted =
+        run(&client, spec_in(&session, "sort -n ran.txt | uniq | wc -l; wc -l < ran.txt")).await.unwrap();
     assert_eq!(counted.stdout, b"250\n250\n", "none ran twice");
     client.close_session(&session).await.unwrap();
 
@@ -95,9 +101,11 @@ async fn five_hundred_commands_leave_nothing_behind() {
 async fn settle(client: &Client) {
     for _ in 0..600 {
         let page = client.executions(v1::ExecutionServiceListRequest::default()).await.unwrap();
-        if page.executions.iter().all(|one| {
-            matches!(one.output_state(), v1::OutputState::Stored | v1::OutputState::None)
-        }) {
+        if page
+            .executions
+            .iter()
+            .all(|one| matches!(one.output_state(), v1::OutputState::Stored | v1::OutputState::None))
+        {
             // What follows the last stored output (the runner forgets the job) takes no answer.
             tokio::time::sleep(Duration::from_millis(500)).await;
             return;

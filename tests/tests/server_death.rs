@@ -46,10 +46,7 @@ async fn killed_at(fault: &str) {
         let server = site.server(&[("AIRLOCK_FAULT", fault)]);
         let client = site.ready().await;
         let session = session(&client).await;
-        let spec = v1::ExecutionSpec {
-            request_id: format!("{fault}-{turn}"),
-            ..spec_in(&session, COMMAND)
-        };
+        let spec = v1::ExecutionSpec { request_id: format!("{fault}-{turn}"), ..spec_in(&session, COMMAND) };
         let first = start_and_forget(&client, &spec);
         let server = restart(&site, server, fault);
         first.abort();

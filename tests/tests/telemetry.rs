@@ -3,13 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::{collections::BTreeMap, net::TcpListener, process::Command};
+use std::{collections::BTreeMap, process::Command};
 
 use airlock_cli::client::{Client, v1};
 use airlock_tests::{
     process::{Process, until},
     reader::{run, spec},
-    site::{PATIENCE, Site},
+    site::{PATIENCE, Site, free_address},
 };
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -65,7 +65,7 @@ fn spans(log: &str) -> BTreeMap<String, Span> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_trace_of_a_run_joins_caller_server_runner_and_command() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_address().port();
     let otlp = format!("[telemetry]\notlp_endpoint = \"http://127.0.0.1:{port}\"\n");
     let server_extra = format!("{otlp}metrics_interval = \"1s\"\n");
     let site = Site::with_tables(&server_extra, &otlp);
@@ -106,7 +106,7 @@ async fn the_trace_of_a_run_joins_caller_server_runner_and_command() {
     }
     let command_parent = found.iter().find(|span| span.id == inside[2]).unwrap();
     assert_eq!(command_parent.name, "run", "the command's parent is the runner's span");
-    for metric in ["airlock.executions", "airlock.verdicts", "airlock.run.duration"] {
+    for metric in ["airlock.executions", "airlock.verdicts", "airlock.run.time", "airlock.runner.jobs"] {
         assert!(log.contains(metric), "the metric {metric} arrived");
     }
     assert!(!log.contains(SECRET), "no command text or environment value is in traces or metrics");

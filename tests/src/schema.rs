@@ -1,0 +1,156 @@
+//! The contract as its descriptors have it: every method, and every field of every request at any depth.
+
+use std::collections::BTreeMap;
+
+use airlock_proto::FILE_DESCRIPTOR_SET;
+use prost::Message as _;
+use prost_types::{
+    DescriptorProto, FieldDescriptorProto, FileDescriptorSet,
+    field_descriptor_proto::{Label, Type},
+};
+
+/// One method.
+#[derive(Debug, Clone)]
+pub struct Method {
+    /// As in a request's path: `/package.Service/Method`.
+    pub path: String,
+    /// The full name of its request's type, with a dot in front.
+    pub request: String,
+}
+
+/// One field of a request.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// From the request down, such as `spec.timeout.seconds`.
+    pub path: String,
+    /// The field numbers from the request down to this one.
+    pub numbers: Vec<u32>,
+    /// Its type.
+    pub kind: Type,
+    /// Of a message or enum, the name of its type.
+    pub type_name: String,
+    /// Whether it can come more than once (a map, too).
+    pub repeated: bool,
+    /// Whether it is a map.
+    pub map: bool,
+}
+
+/// Every message and method.
+#[derive(Debug)]
+pub struct Schema {
+    messages: BTreeMap<String, DescriptorProto>,
+    /// Every method of the contract.
+    pub methods: Vec<Method>,
+}
+
+impl Schema {
+    /// The contract's.
+    ///
+    /// # Panics
+    /// If the descriptors cannot be read.
+    #[must_use]
+    pub fn of_the_contract() -> Self {
+        let set = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap();
+        let mut schema = Self { messages: BTreeMap::new(), methods: Vec::new() };
+        for file in set.file {
+            let package = file.package().to_owned();
+            for message in &file.message_type {
+                schema.enter(&format!(".{package}"), message);
+            }
+            for service in &file.service {
+                for method in &service.method {
+                    schema.methods.push(Method {
+                        path: format!("/{package}.{}/{}", service.name(), method.name()),
+                        request: method.input_type().to_owned(),
+                    });
+                }
+            }
+        }
+        assert!(schema.methods.len() > 10, "the contract has methods");
+        schema
+    }
+
+    fn enter(&mut self, outer: &str, message: &DescriptorProto) {
+        let name = format!("{outer}.{}", message.name());
+        for nested in &message.nested_type {
+            self.enter(&name, nested);
+        }
+        self.messages.insert(name, message.clone());
+    }
+
+    /// The methods for clients.
+    pub fn public(&self) -> impl Iterator<Item = &Method> {
+        self.methods.iter().filter(|method| method.path.starts_with("/airlock.v1."))
+    }
+
+    /// Every field of a message at any depth, those that hold others included.
+    ///
+    /// # Panics
+    /// If messages nest without an end.
+    #[must_use]
+    pub fn fields(&self, message: &str) -> Vec<Field> {
+        let mut found = Vec::new();
+        self.collect(message, "", &[], &mut found);
+        found
+    }
+
+    fn collect(&self, message: &str, above: &str, numbers: &[u32], found: &mut Vec<Field>) {
+        assert!(numbers.len() < 16, "{message} holds itself");
+        let descriptor = self.messages.get(message).unwrap_or_else(|| panic!("{message} is not there"));
+        for field in &descriptor.field {
+            let path =
+                if above.is_empty() { field.name().to_owned() } else { format!("{above}.{}", field.name()) };
+            let number = u32::try_from(field.number()).unwrap();
+            let numbers = [numbers, &[number]].concat();
+            found.push(Field {
+                path: path.clone(),
+                numbers: numbers.clone(),
+                kind: field.r#type(),
+                type_name: field.type_name().to_owned(),
+                repeated: field.label() == Label::Repeated,
+                map: self.is_map(field),
+            });
+            if field.r#type() == Type::Message {
+                self.collect(field.type_name(), &path, &numbers, found);
+            }
+        }
+    }
+
+    fn is_map(&self, field: &FieldDescriptorProto) -> bool {
+        let options = self.messages.get(field.type_name()).and_then(|message| message.options.as_ref());
+        options.is_some_and(prost_types::MessageOptions::map_entry)
+    }
+}
+
+/// The encoding of a message in which `value` (a tag and what follows) stands at the end of the way
+/// through these fields.
+#[must_use]
+pub fn wrapped(way: &[u32], value: &[u8]) -> Vec<u8> {
+    way.iter().rev().fold(value.to_vec(), |inner, number| {
+        let mut outer = tag(*number, 2);
+        outer.extend(varint(inner.len() as u64));
+        outer.extend(inner);
+        outer
+    })
+}
+
+/// A field's tag.
+#[must_use]
+pub fn tag(number: u32, wire_type: u8) -> Vec<u8> {
+    varint(u64::from(number) << 3 | u64::from(wire_type))
+}
+
+/// A number of variable length.
+#[must_use]
+pub fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = u8::try_from(value & 0x7f).unwrap_or_default();
+        value >>= 7;
+        if value == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}

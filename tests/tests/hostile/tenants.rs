@@ -1,0 +1,201 @@
+//! Another tenant's ids, in every method that takes one: as if they did not exist. Methods and fields
+//! are taken from the contract, so that a new one without a case fails the test.
+
+use airlock_proto::v1;
+use airlock_tests::{
+    raw::{Answer, Connection},
+    reader::spec,
+    schema::Schema,
+};
+use prost::Message;
+use tonic::Code;
+
+use crate::world::{STRANGER, World, call, token};
+
+const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
+
+/// What the two tenants have.
+struct Ids {
+    session: String,
+    execution: String,
+    approval: String,
+    binding: Vec<u8>,
+}
+
+/// A request with that id in that field.
+fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
+    let alone = |id: &String| v1::SessionServiceGetRequest { session_id: id.clone() }.encode_to_vec();
+    let spec = || v1::ExecutionSpec { session_id: ids.session.clone(), ..spec("true") };
+    match (path.rsplit('.').next().unwrap(), field) {
+        ("SessionService/Get" | "SessionService/Close", "session_id") => alone(&ids.session),
+        ("ExecutionService/Run" | "ExecutionService/Start", "spec.session_id") => {
+            v1::ExecutionServiceStartRequest { spec: Some(spec()) }.encode_to_vec()
+        }
+        ("ExecutionService/Attach" | "ExecutionService/Get" | "ExecutionService/Cancel", "execution_id") => {
+            alone(&ids.execution)
+        }
+        ("ExecutionService/Wait", "execution_id") => {
+            let timeout = Some(prost_types::Duration { seconds: 0, nanos: 1_000_000 });
+            v1::ExecutionServiceWaitRequest { execution_id: ids.execution.clone(), timeout }.encode_to_vec()
+        }
+        ("ExecutionService/List", "filter.session_id") => {
+            let filter = v1::ExecutionFilter { session_id: ids.session.clone(), ..Default::default() };
+            v1::ExecutionServiceListRequest { filter: Some(filter), ..Default::default() }.encode_to_vec()
+        }
+        ("ApprovalService/List", "filter.session_id") => {
+            let filter = v1::ApprovalFilter { session_id: ids.session.clone(), states: vec![1, 2, 3, 4, 5] };
+            v1::ApprovalServiceListRequest { filter: Some(filter), page: None }.encode_to_vec()
+        }
+        ("ApprovalService/Decide", "approval_id") => {
+            use v1::approval_service_decide_request::{AllowOnce, Answer};
+            v1::ApprovalServiceDecideRequest {
+                approval_id: ids.approval.clone(),
+                binding: ids.binding.clone().into(),
+                answer: Some(Answer::AllowOnce(AllowOnce {})),
+            }
+            .encode_to_vec()
+        }
+        ("PolicyService/Check", "session_id") => {
+            let session_id = ids.session.clone();
+            v1::PolicyServiceCheckRequest { command: "true".into(), session_id, ..Default::default() }
+                .encode_to_vec()
+        }
+        _ => panic!("{path} takes an id in `{field}`, and there is no case for it"),
+    }
+}
+
+/// Everything that an answer tells, with the id that was asked for replaced.
+fn told(answer: &Answer, ids: &Ids) -> String {
+    let mut told = format!(
+        "{:?} {} {:?} {:?} {:?}",
+        answer.status.code(),
+        answer.status.message(),
+        answer.reason(),
+        answer.metadata(),
+        answer.messages,
+    );
+    for id in [&ids.session, &ids.execution, &ids.approval] {
+        told = told.replace(id.as_str(), "ID");
+    }
+    told
+}
+
+/// What waits for a person in `acme`.
+async fn made_by_acme(world: &World) -> Ids {
+    let session =
+        world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
+    // A command that no rule and no proof lets through by itself.
+    let spec = v1::ExecutionSpec {
+        session_id: session.clone(),
+        on_ask: v1::OnAsk::Wait.into(),
+        mode: v1::Mode::Default.into(),
+        ..spec("touch /workspace/from-acme")
+    };
+    let execution = world.client.start(spec).await.unwrap();
+    assert_eq!(execution.state(), v1::ExecutionState::PendingApproval);
+    let list = world.client.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
+    let binding = list.approvals[0].binding.to_vec();
+    Ids { session, execution: execution.execution_id, approval: execution.approval_id, binding }
+}
+
+async fn ask(connection: &Connection, authorization: &str, path: &str, field: &str, ids: &Ids) -> Answer {
+    call(connection, path, authorization, &request(path, field, ids)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_tenants_ids_are_as_if_they_did_not_exist() {
+    let world = World::new().await;
+    let connection = world.connect().await;
+    let acme = made_by_acme(&world).await;
+    let nothing = Ids {
+        session: UNKNOWN.to_owned(),
+        execution: UNKNOWN.to_owned(),
+        approval: UNKNOWN.to_owned(),
+        binding: acme.binding.clone(),
+    };
+    let stranger = format!("Bearer {}", token(STRANGER));
+    let schema = Schema::of_the_contract();
+    let mut count = 0;
+    for method in schema.public() {
+        for field in schema.fields(&method.request) {
+            let name = field.path.rsplit('.').next().unwrap();
+            if !name.ends_with("_id") || name == "request_id" {
+                continue;
+            }
+            let place = format!("{} {}", method.path, field.path);
+            let theirs = ask(&connection, &stranger, &method.path, &field.path, &acme).await;
+            let unknown = ask(&connection, &stranger, &method.path, &field.path, &nothing).await;
+            assert_eq!(told(&theirs, &acme), told(&unknown, &nothing), "{place}");
+            if method.path.ends_with("/List") {
+                assert_eq!(theirs.status.code(), Code::Ok, "{place}: {:?}", theirs.status);
+                assert!(theirs.messages[0].is_empty(), "{place}: an empty page");
+            } else {
+                let got = (theirs.status.code(), theirs.reason());
+                assert_eq!(got, (Code::NotFound, "NOT_FOUND".to_owned()), "{place}: {:?}", theirs.status);
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 11, "{count} cases");
+    assert_lists_are_empty(&world, &connection, &stranger).await;
+
+    // Nothing of that has changed anything; control: their owner is let in everywhere.
+    let execution = world.client.execution(&acme.execution).await.unwrap();
+    assert_eq!(execution.state(), v1::ExecutionState::PendingApproval);
+    let agent = world.agent();
+    for (path, field) in [
+        ("/airlock.v1.SessionService/Get", "session_id"),
+        ("/airlock.v1.PolicyService/Check", "session_id"),
+        ("/airlock.v1.ExecutionService/Get", "execution_id"),
+        ("/airlock.v1.ExecutionService/Cancel", "execution_id"),
+        ("/airlock.v1.SessionService/Close", "session_id"),
+    ] {
+        let answer = ask(&connection, &agent, path, field, &acme).await;
+        assert_eq!(answer.status.code(), Code::Ok, "control: {path}: {:?}", answer.status);
+    }
+    world.runs_on().await;
+}
+
+async fn assert_lists_are_empty(world: &World, connection: &Connection, stranger: &str) {
+    let agent = world.agent();
+    for path in [
+        "/airlock.v1.SessionService/List",
+        "/airlock.v1.ExecutionService/List",
+        "/airlock.v1.ApprovalService/List",
+    ] {
+        let theirs = call(connection, path, stranger, &[]).await;
+        assert!(theirs.messages[0].is_empty(), "{path}");
+        let own = call(connection, path, &agent, &[]).await;
+        assert!(!own.messages[0].is_empty(), "control: {path}");
+    }
+    // A filter by another tenant's principal does not help.
+    let filter = v1::ExecutionFilter { principal: "agent".to_owned(), ..Default::default() };
+    let request = v1::ExecutionServiceListRequest { filter: Some(filter), ..Default::default() };
+    let answer =
+        call(connection, "/airlock.v1.ExecutionService/List", stranger, &request.encode_to_vec()).await;
+    assert!(answer.messages[0].is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_another_tenant_is_nobodys() {
+    let world = World::new().await;
+    let connection = world.connect().await;
+    let with_key = |command: &str| {
+        let spec = v1::ExecutionSpec { request_id: "the-key".to_owned(), ..spec(command) };
+        v1::ExecutionServiceStartRequest { spec: Some(spec) }.encode_to_vec()
+    };
+    let path = "/airlock.v1.ExecutionService/Start";
+    let stranger = format!("Bearer {}", token(STRANGER));
+    let id = |answer: &Answer| {
+        assert_eq!(answer.status.code(), Code::Ok, "{:?}", answer.status);
+        let response = v1::ExecutionServiceStartResponse::decode(answer.messages[0].clone()).unwrap();
+        response.execution.unwrap().execution_id
+    };
+    let ours = id(&call(&connection, path, &world.agent(), &with_key("echo ours")).await);
+    let theirs = id(&call(&connection, path, &stranger, &with_key("echo theirs")).await);
+    assert_ne!(ours, theirs, "the same key of another tenant is another key");
+    assert_eq!(id(&call(&connection, path, &world.agent(), &with_key("echo ours")).await), ours, "control");
+    let other = call(&connection, path, &world.agent(), &with_key("echo other")).await;
+    assert_eq!((other.status.code(), other.reason()), (Code::AlreadyExists, "REQUEST_ID_REUSED".to_owned()));
+    world.runs_on().await;
+}

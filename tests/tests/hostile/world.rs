@@ -1,0 +1,120 @@
+//! A server and a runner to be attacked, and the look at whether they run on.
+
+use airlock_cli::client::{Client, Credentials};
+use airlock_proto::v1;
+use airlock_tests::{
+    pki::Pair,
+    process::Process,
+    raw::{Answer, Connection, frame, tls},
+    reader::{exit_code, run, spec},
+    site::{Site, sha256},
+};
+use prost::Message;
+
+/// Identities besides those of the site, each its own token's name: all roles of tenant `acme` one by
+/// one, and everything that another tenant could have.
+pub(crate) const ROLES: [&str; 4] = ["executor", "approver", "auditor", "admin"];
+/// All roles, in another tenant.
+pub(crate) const STRANGER: &str = "stranger-of-all-roles";
+
+/// The token of one of those identities.
+pub(crate) fn token(name: &str) -> String {
+    format!("the-token-of-{name}-that-is-long-enough")
+}
+
+fn identity(name: &str, tenant: &str, roles: &[&str]) -> String {
+    let hash = sha256(token(name).as_bytes());
+    format!(
+        "[[identity]]\nname = \"{name}\"\ntenant = \"{tenant}\"\nroles = {roles:?}\n\
+         profiles = [\"sandboxed\", \"strict\"]\nmatch = {{ token_sha256 = \"{hash}\" }}\n"
+    )
+}
+
+/// A server and a runner that honest people use meanwhile.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) site: Site,
+    pub(crate) client: Client,
+    pub(crate) server: Process,
+    pub(crate) runner: Process,
+}
+
+/// Identities, and a limit of failed authentications that these tests do not meet by accident.
+pub(crate) fn tables(failures_per_minute: u32) -> String {
+    let mut tables: String = ROLES.iter().map(|role| identity(role, "acme", &[role])).collect();
+    tables += &identity(STRANGER, "other", &ROLES);
+    tables += "[[identity]]\nname = \"runner-2\"\ntenant = \"system\"\nroles = [\"runner\"]\n\
+               match = { common_name = \"runner-2\" }\n";
+    tables + &format!("[limits]\nauthentication_failures_per_minute = {failures_per_minute}\n")
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(&tables(100_000)).await
+    }
+
+    /// With these tables in the server's configuration besides its own.
+    pub(crate) async fn with(server_tables: &str) -> Self {
+        let site = Site::with_tables(server_tables, "");
+        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        let client = site.ready().await;
+        Self { site, client, server, runner }
+    }
+
+    /// A connection without a certificate.
+    pub(crate) async fn connect(&self) -> Connection {
+        Connection::open(self.site.address, tls(&self.site.pki.ca(), None)).await.unwrap()
+    }
+
+    /// A connection with a certificate.
+    pub(crate) async fn connect_with(&self, pair: &Pair) -> Result<Connection, String> {
+        Connection::open(self.site.address, tls(&self.site.pki.ca(), Some(pair))).await
+    }
+
+    /// The agent's `authorization`: executor, approver and admin of `acme`.
+    pub(crate) fn agent(&self) -> String {
+        match self.site.settings().credentials {
+            Credentials::Token(token) => format!("Bearer {token}"),
+            _ => panic!("the agent has a token"),
+        }
+    }
+
+    /// Calls as the agent.
+    pub(crate) async fn call(&self, connection: &Connection, path: &str, request: &impl Message) -> Answer {
+        call(connection, path, &self.agent(), &request.encode_to_vec()).await
+    }
+
+    /// An honest command still runs on the same server and runner, and neither has panicked.
+    pub(crate) async fn runs_on(&self) {
+        let story = run(&self.client, spec("echo still here")).await.unwrap();
+        assert_eq!((story.stdout.as_slice(), story.exit_code()), (&b"still here\n"[..], Some(0)));
+        self.unharmed();
+    }
+
+    pub(crate) fn unharmed(&self) {
+        for (name, process) in [("server", &self.server), ("runner", &self.runner)] {
+            no_panic(name, process);
+        }
+    }
+
+    /// A finished execution of the agent's.
+    pub(crate) async fn finished(&self) -> v1::Execution {
+        let story = run(&self.client, spec("echo done")).await.unwrap();
+        let end = story.end.unwrap();
+        assert_eq!(exit_code(&end), Some(0));
+        end
+    }
+}
+
+/// Calls with an `authorization`.
+pub(crate) async fn call(connection: &Connection, path: &str, authorization: &str, message: &[u8]) -> Answer {
+    let headers = [("authorization", authorization.as_bytes())];
+    let answer = connection.call(path, &headers, frame(message)).await;
+    answer.unwrap_or_else(|error| panic!("{path} is not answered: {error}"))
+}
+
+pub(crate) fn no_panic(name: &str, process: &Process) {
+    let log = process.output();
+    let line = log.lines().find(|line| line.contains("panicked at"));
+    assert_eq!(line, None, "the {name} has panicked:\n{log}");
+}

@@ -1,0 +1,226 @@
+//! What a command can reach when it came the whole way: over gRPC, through policy, onto a runner. A
+//! program inside tries; each attempt has a control that shows it would succeed where the layer is off.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use airlock_cli::client::{Client, v1};
+use airlock_tests::{
+    process::{Process, until},
+    programs::program,
+    reader::{Story, run, spec_in},
+    site::{PATIENCE, Site},
+};
+
+const SECRET: &str = "a-secret-of-the-runners-environment";
+
+struct Inside {
+    site: Site,
+    client: Client,
+    session: String,
+    server: Process,
+    runner: Process,
+}
+
+impl Inside {
+    async fn new() -> Self {
+        let site = Site::new();
+        fs::copy(program("airlock-probe"), site.base().join("probe")).unwrap();
+        let (server, runner) = (site.server(&[]), site.runner(&[("AIRLOCK_TEST_SECRET", SECRET)]));
+        let client = site.ready().await;
+        let session = new_session(&client).await;
+        Self { site, client, session, server, runner }
+    }
+
+    async fn run(&self, command: &str) -> Story {
+        run(&self.client, spec_in(&self.session, command)).await.unwrap()
+    }
+
+    /// Runs the probe inside and gives what it found.
+    async fn probe(&self, words: &str) -> serde_json::Value {
+        let story = self.run(&format!("/workspace/probe {words}")).await;
+        findings(&story.stdout)
+    }
+}
+
+async fn new_session(client: &Client) -> String {
+    let request = v1::SessionServiceCreateRequest { base: "base".to_owned(), ..Default::default() };
+    client.create_session(request).await.unwrap().session_id
+}
+
+/// The control: the same probe on the host, as the user that the runner has.
+fn outside(words: &[&str]) -> serde_json::Value {
+    let output = Command::new(program("airlock-probe")).args(words).output().unwrap();
+    findings(&output.stdout)
+}
+
+fn findings(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into())
+}
+
+/// The processes on the host whose command line holds `text`.
+fn host_processes(text: &str) -> Vec<PathBuf> {
+    let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    all.filter(|folder| {
+        let line = fs::read(folder.join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        line.contains(text) && line.starts_with("sleep")
+    })
+    .collect()
+}
+
+fn host_uids(folder: &PathBuf) -> Vec<u32> {
+    let status = fs::read_to_string(PathBuf::from(folder).join("status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("Uid:")).unwrap();
+    line.split_whitespace().skip(1).map(|uid| uid.parse().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_command_has_host_uid_zero_or_the_uid_of_another_session() {
+    let inside = Inside::new().await;
+    let other = new_session(&inside.client).await;
+    let mut seen = Vec::new();
+    for (session, seconds) in [(&inside.session, "86391"), (&other, "86392")] {
+        let id =
+            inside.client.start(spec_in(session, &format!("sleep {seconds}"))).await.unwrap().execution_id;
+        until("the command runs", PATIENCE, || !host_processes(seconds).is_empty());
+        let uids = host_uids(&host_processes(seconds)[0]);
+        assert!(uids.iter().all(|uid| *uid != 0 && *uid == uids[0]), "{uids:?}");
+        seen.push(uids[0]);
+        inside.client.cancel(&id).await.unwrap();
+    }
+    assert_ne!(seen[0], seen[1], "sessions have users of their own");
+    let control = host_uids(&PathBuf::from("/proc/self"));
+    assert_eq!(control[0], 0, "control: this test runs as root, and so did the runner");
+    assert_eq!(inside.run("id -u").await.stdout, b"1000\n", "and inside it looks like anybody");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_command_has_a_capability() {
+    let inside = Inside::new().await;
+    assert_eq!(inside.probe("capabilities").await["reached"], false);
+    assert_eq!(inside.probe("gain-privileges").await["reached"], false);
+    assert_eq!(outside(&["capabilities"])["reached"], true, "control");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_command_has_a_network_but_its_loopback() {
+    let inside = Inside::new().await;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    assert_eq!(inside.probe("interfaces").await["reached"], false);
+    assert_eq!(inside.probe(&format!("connect {address}")).await["reached"], false);
+    assert_eq!(outside(&["connect", &address])["reached"], true, "control: the host's loopback answers");
+    let server = format!("connect {}", inside.site.address);
+    assert_eq!(inside.probe(&server).await["reached"], false, "nor Airlock's own server");
+    let own = "coproc /workspace/probe listen; read -r a <&${COPROC[0]}; /workspace/probe connect $a";
+    let own = findings(&inside.run(own).await.stdout);
+    assert_eq!(own["reached"], true, "control: the session's own loopback answers: {own}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_variable_of_the_runner_gets_in() {
+    let inside = Inside::new().await;
+    assert_eq!(inside.probe(&format!("environment {}", &SECRET[..20])).await["reached"], false);
+    let runner = fs::read(format!("/proc/{}/environ", inside.runner.pid())).unwrap();
+    assert!(String::from_utf8_lossy(&runner).contains(SECRET), "control: the runner has it");
+    let env = [("MINE".to_owned(), SECRET.into())].into();
+    let with = v1::ExecutionSpec {
+        env,
+        ..spec_in(&inside.session, &format!("/workspace/probe environment {SECRET}"))
+    };
+    let found = findings(&run(&inside.client, with).await.unwrap().stdout);
+    assert_eq!(found["reached"], true, "control: what the request sets is there: {found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_file_of_another_session_or_of_the_host_can_be_read() {
+    let inside = Inside::new().await;
+    inside
+        .run("echo mine > /workspace/secret.txt; echo mine > ~/secret.txt; echo mine > /tmp/secret.txt")
+        .await;
+    let other = new_session(&inside.client).await;
+    let in_other = |words: String| {
+        let (client, other) = (inside.client.clone(), other.clone());
+        async move {
+            findings(
+                &run(&client, spec_in(&other, &format!("/workspace/probe {words}"))).await.unwrap().stdout,
+            )
+        }
+    };
+    let output = Command::new("find").arg(inside.site.path()).args(["-name", "secret.txt"]).output().unwrap();
+    let paths: Vec<String> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
+    assert_eq!(paths.len(), 3, "control: they are on the host: {paths:?}");
+    for path in paths.iter().map(String::as_str).chain([
+        "/workspace/secret.txt",
+        "/home/agent/secret.txt",
+        "/tmp/secret.txt",
+        "/etc/shadow",
+        "/root",
+    ]) {
+        let found = in_other(format!("read {path}")).await;
+        assert_eq!(found["reached"], false, "{path}: {found}");
+    }
+    let own = inside.probe("read /workspace/secret.txt").await;
+    assert_eq!(own["reached"], true, "control: the session itself can: {own}");
+    assert_eq!(outside(&["read", "/etc/shadow"])["reached"], true, "control: root on the host can");
+    for path in ["server.toml", "airlock.db", "runner-1", "pki/server.key"] {
+        let path = inside.site.path().join(path);
+        assert!(path.exists(), "control: {} is there", path.display());
+        let found = inside.probe(&format!("read {}", path.display())).await;
+        assert_eq!(found["reached"], false, "{found}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_process_of_the_host_or_of_another_session_is_seen() {
+    let inside = Inside::new().await;
+    let mut mark = Command::new("sleep").arg("86393").stdout(Stdio::null()).spawn().unwrap();
+    let other = new_session(&inside.client).await;
+    let id = inside.client.start(spec_in(&other, "sleep 86394")).await.unwrap().execution_id;
+    until("the other session's command runs", PATIENCE, || !host_processes("86394").is_empty());
+    for word in ["86393", "86394", &mark.id().to_string(), &inside.server.pid().to_string()] {
+        let found = inside.probe(&format!("process {word}")).await;
+        assert_eq!(found["reached"], false, "{word}: {found}");
+    }
+    for word in ["86393", "86394"] {
+        assert_eq!(outside(&["process", word])["reached"], true, "control: the host sees {word}");
+    }
+    inside.client.cancel(&id).await.unwrap();
+    mark.kill().unwrap();
+    mark.wait().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_policy_calls_read_only_cannot_write_even_if_policy_is_wrong() {
+    let inside = Inside::new().await;
+    // git runs what a repository's configuration names; policy cannot see that, the mounts can.
+    let plant = "git init -q . && printf '#!/bin/sh\\ntouch /workspace/pwned ~/pwned /tmp/pwned\\n' > planted \
+                 && chmod +x planted && git config core.fsmonitor ./planted && touch a && git add a; rm -f pwned ~/pwned /tmp/pwned";
+    assert_eq!(inside.run(plant).await.exit_code(), Some(0));
+
+    let status = inside.run("git status --short").await;
+    let decision = status.end.as_ref().unwrap().decision.clone().unwrap();
+    assert!(decision.read_only, "{decision:?}");
+    assert_eq!(status.exit_code(), Some(0), "{}", String::from_utf8_lossy(&status.stdout));
+    let seen = inside.run("ls /workspace/pwned ~/pwned /tmp/pwned 2>/dev/null").await;
+    assert_eq!(seen.stdout, b"", "nothing was written");
+
+    let control = inside.run("git status --short > status.txt").await;
+    assert!(!control.end.as_ref().unwrap().decision.clone().unwrap().read_only);
+    let seen = inside.run("ls /workspace/pwned").await;
+    assert_eq!(seen.stdout, b"/workspace/pwned\n", "control: on writable mounts the planted program writes");
+
+    let private = inside.run("test -d /var/tmp && echo $TMPDIR").await;
+    assert!(private.end.unwrap().decision.unwrap().read_only);
+    assert_eq!(
+        private.stdout, b"/var/tmp\n",
+        "a read-only command has a folder of its own for temporary files"
+    );
+}

@@ -144,19 +144,19 @@ impl Events {
         let Some(view) = &mut self.view else {
             return Ok(None);
         };
-        let event = match view.next().await {
+        let mut event = match view.next().await {
             Ok(Some(event)) => event,
             Ok(None) => return Err(self.transport("the view ended before the execution did")),
             Err(status) => return Err(self.client.error(&status)),
         };
         self.adopt_id(&event);
-        match self.seen.admit(event) {
+        match self.seen.admit(&mut event) {
             Admission::Old => Ok(None),
             Admission::Broken(what) => Err(ClientError::Contract {
                 address: self.client.address().to_owned(),
                 message: what.to_owned(),
             }),
-            Admission::New(event) => {
+            Admission::New => {
                 self.backoff.reset();
                 if let Source::Execution { from, .. } = &mut self.source {
                     *from = From::Cursor(event.cursor.clone());

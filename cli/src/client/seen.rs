@@ -13,10 +13,10 @@ pub(super) struct Seen {
 }
 
 /// What to do with an event.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     /// It is new; give it on.
-    New(Event),
+    New,
     /// The reader has all of it.
     Old,
     /// It cannot follow what the reader has.
@@ -29,8 +29,8 @@ impl Seen {
         Self { stdout: Some(stdout), stderr: Some(stderr), ..Self::default() }
     }
 
-    /// Takes an event in, less what the reader already has of it.
-    pub(super) fn admit(&mut self, mut event: Event) -> Admission {
+    /// Takes an event in, and cuts off it what the reader already has.
+    pub(super) fn admit(&mut self, event: &mut Event) -> Admission {
         let new = match &mut event.event {
             // Of a later version of the contract, which only ever adds.
             None => false,
@@ -73,7 +73,7 @@ impl Seen {
             }
             Some(Kind::Finished(_)) => true,
         };
-        if new { Admission::New(event) } else { Admission::Old }
+        if new { Admission::New } else { Admission::Old }
     }
 
     fn offset(&mut self, stream: i32) -> Option<&mut Option<u64>> {
@@ -105,44 +105,50 @@ mod tests {
         Event { cursor: "c".into(), event: Some(kind) }
     }
 
+    /// What is left of an event, if it is new.
+    fn admitted(seen: &mut Seen, mut event: Event) -> Option<Event> {
+        (seen.admit(&mut event) == Admission::New).then_some(event)
+    }
+
+    fn is_broken(seen: &mut Seen, mut event: Event) -> bool {
+        matches!(seen.admit(&mut event), Admission::Broken(_))
+    }
+
     #[test]
     fn trims_what_was_seen() {
         let mut seen = Seen::default();
-        assert_eq!(seen.admit(output(0, "abc")), Admission::New(output(0, "abc")));
-        assert_eq!(seen.admit(output(0, "abc")), Admission::Old);
-        assert_eq!(seen.admit(output(1, "bcde")), Admission::New(output(3, "de")));
-        assert_eq!(seen.admit(gap(2, 9)), Admission::New(gap(5, 9)));
-        assert_eq!(seen.admit(gap(2, 9)), Admission::Old);
-        assert_eq!(seen.admit(output(9, "")), Admission::Old);
-        assert!(matches!(seen.admit(output(10, "x")), Admission::Broken(_)));
-        assert!(matches!(seen.admit(gap(11, 12)), Admission::Broken(_)));
-        assert_eq!(seen.admit(output(9, "x")), Admission::New(output(9, "x")));
+        assert_eq!(admitted(&mut seen, output(0, "abc")), Some(output(0, "abc")));
+        assert_eq!(admitted(&mut seen, output(0, "abc")), None);
+        assert_eq!(admitted(&mut seen, output(1, "bcde")), Some(output(3, "de")));
+        assert_eq!(admitted(&mut seen, gap(2, 9)), Some(gap(5, 9)));
+        assert_eq!(admitted(&mut seen, gap(2, 9)), None);
+        assert_eq!(admitted(&mut seen, output(9, "")), None);
+        assert!(is_broken(&mut seen, output(10, "x")));
+        assert!(is_broken(&mut seen, gap(11, 12)));
+        assert_eq!(admitted(&mut seen, output(9, "x")), Some(output(9, "x")));
     }
 
     #[test]
     fn an_attach_by_cursor_begins_anywhere_and_one_by_offset_does_not() {
-        let ten = output(10, "x");
-        assert_eq!(Seen::default().admit(ten.clone()), Admission::New(ten.clone()));
-        assert_eq!(Seen::at(10, 0).admit(ten.clone()), Admission::New(ten.clone()));
-        assert!(matches!(Seen::at(9, 0).admit(ten), Admission::Broken(_)));
+        assert!(admitted(&mut Seen::default(), output(10, "x")).is_some());
+        assert!(admitted(&mut Seen::at(10, 0), output(10, "x")).is_some());
+        assert!(is_broken(&mut Seen::at(9, 0), output(10, "x")));
     }
 
     #[test]
     fn states_come_once() {
         let mut seen = Seen::default();
-        let connected = state(2, v1::LinkState::Connected);
-        assert!(matches!(seen.admit(connected.clone()), Admission::New(_)));
-        assert_eq!(seen.admit(connected.clone()), Admission::Old);
-        let away = state(2, v1::LinkState::Unreachable);
-        assert!(matches!(seen.admit(away), Admission::New(_)));
-        assert_eq!(seen.admit(state(1, v1::LinkState::Connected)), Admission::Old);
+        assert!(admitted(&mut seen, state(2, v1::LinkState::Connected)).is_some());
+        assert!(admitted(&mut seen, state(2, v1::LinkState::Connected)).is_none());
+        assert!(admitted(&mut seen, state(2, v1::LinkState::Unreachable)).is_some());
+        assert!(admitted(&mut seen, state(1, v1::LinkState::Connected)).is_none());
     }
 
     #[test]
     fn the_header_comes_once() {
         let mut seen = Seen::default();
-        let opened = event(Kind::Opened(v1::Opened { execution: None }));
-        assert!(matches!(seen.admit(opened.clone()), Admission::New(_)));
-        assert_eq!(seen.admit(opened), Admission::Old);
+        let opened = || event(Kind::Opened(v1::Opened { execution: None }));
+        assert!(admitted(&mut seen, opened()).is_some());
+        assert!(admitted(&mut seen, opened()).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! The `airlock` command against a real server, a real runner and real sandboxes.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 mod approve;
 mod check;

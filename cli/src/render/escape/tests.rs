@@ -77,8 +77,8 @@ proptest! {
     fn is_injective_and_printable(bytes in any::<Vec<u8>>()) {
         prop_assert!(line(&bytes).bytes().all(|b| b == b' ' || b.is_ascii_graphic()));
         prop_assert!(lines(&bytes).bytes().all(|b| b == b' ' || b == b'\n' || b.is_ascii_graphic()));
-        prop_assert_eq!(unescape(&line(&bytes)), bytes.clone());
-        prop_assert_eq!(unescape(&lines(&bytes)), bytes);
+        prop_assert_eq!(&unescape(&line(&bytes)), &bytes);
+        prop_assert_eq!(&unescape(&lines(&bytes)), &bytes);
     }
 
     #[test]

@@ -69,3 +69,6 @@ pub(crate) fn traceparent(span: &Span) -> Option<String> {
     TraceContextPropagator::new().inject_context(&context, &mut carrier);
     carrier.remove(TRACEPARENT)
 }
+
+#[cfg(test)]
+mod tests;

@@ -98,6 +98,17 @@ impl Process {
         fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
     }
 
+    /// Sockets among them.
+    ///
+    /// # Panics
+    /// If it is gone.
+    #[must_use]
+    pub fn sockets(&self) -> usize {
+        let all = fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().flatten();
+        let targets = all.filter_map(|entry| fs::read_link(entry.path()).ok());
+        targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
+    }
+
     /// Its threads.
     ///
     /// # Panics

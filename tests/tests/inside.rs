@@ -42,6 +42,11 @@ impl Inside {
         run(&self.client, spec_in(&self.session, command)).await.unwrap()
     }
 
+    async fn decision(&self, story: &Story) -> v1::Decision {
+        let id = &story.end.as_ref().unwrap().execution_id;
+        self.client.execution(id).await.unwrap().decision.unwrap()
+    }
+
     /// Runs the probe inside and gives what it found.
     async fn probe(&self, words: &str) -> serde_json::Value {
         let story = self.run(&format!("/workspace/probe {words}")).await;
@@ -201,24 +206,26 @@ async fn no_process_of_the_host_or_of_another_session_is_seen() {
 async fn what_policy_calls_read_only_cannot_write_even_if_policy_is_wrong() {
     let inside = Inside::new().await;
     // git runs what a repository's configuration names; policy cannot see that, the mounts can.
-    let plant = "git init -q . && printf '#!/bin/sh\\ntouch /workspace/pwned ~/pwned /tmp/pwned\\n' > planted \
-                 && chmod +x planted && git config core.fsmonitor ./planted && touch a && git add a; rm -f pwned ~/pwned /tmp/pwned";
+    let plant = "git init -q . && printf '#!/bin/sh\\ntouch /workspace/pwned ~/pwned /tmp/pwned\\ncat\\n' > planted \
+                 && chmod +x planted && echo '* filter=planted' > .gitattributes && echo 1 > a && git add . \
+                 && git config filter.planted.clean ./planted && sleep 1 && echo 2 > a; rm -f pwned ~/pwned /tmp/pwned";
     assert_eq!(inside.run(plant).await.exit_code(), Some(0));
+    let look = "ls /workspace/pwned ~/pwned /tmp/pwned 2>/dev/null";
 
     let status = inside.run("git status --short").await;
-    let decision = status.end.as_ref().unwrap().decision.clone().unwrap();
-    assert!(decision.read_only, "{decision:?}");
-    assert_eq!(status.exit_code(), Some(0), "{}", String::from_utf8_lossy(&status.stdout));
-    let seen = inside.run("ls /workspace/pwned ~/pwned /tmp/pwned 2>/dev/null").await;
-    assert_eq!(seen.stdout, b"", "nothing was written");
+    assert!(inside.decision(&status).await.read_only);
+    let said = String::from_utf8_lossy(&status.stdout);
+    assert!(said.contains("Read-only file system"), "the planted program ran, and was held: {said}");
+    assert_eq!(inside.run(look).await.stdout, b"", "nothing was written");
 
-    let control = inside.run("git status --short > status.txt").await;
-    assert!(!control.end.as_ref().unwrap().decision.clone().unwrap().read_only);
-    let seen = inside.run("ls /workspace/pwned").await;
-    assert_eq!(seen.stdout, b"/workspace/pwned\n", "control: on writable mounts the planted program writes");
+    let control = inside.run("git status --short > status.txt 2>&1").await;
+    assert!(!inside.decision(&control).await.read_only);
+    let seen = inside.run(look).await.stdout;
+    let seen = String::from_utf8_lossy(&seen);
+    assert_eq!(seen.lines().count(), 3, "control: on writable mounts the planted program writes: {seen}");
 
-    let private = inside.run("test -d /var/tmp && echo $TMPDIR").await;
-    assert!(private.end.unwrap().decision.unwrap().read_only);
+    let private = inside.run("echo $TMPDIR").await;
+    assert!(inside.decision(&private).await.read_only);
     assert_eq!(
         private.stdout, b"/var/tmp\n",
         "a read-only command has a folder of its own for temporary files"

@@ -32,16 +32,16 @@ async fn say(address: SocketAddr, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// Waits until a process has no more descriptors than before, but for what an idle pool may hold.
+/// Waits until a process has no more sockets than before.
 fn lets_go(what: &str, process: &Process, before: usize) {
-    until(what, PATIENCE, || process.descriptors() <= before + 2);
+    until(what, PATIENCE, || process.sockets() <= before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_never_speak_are_let_go() {
     let tables = crate::world::tables(1000) + "handshake_timeout = \"1s\"\nconnections = 64\n";
     let world = World::with(&tables).await;
-    let before = world.server.descriptors();
+    let before = world.server.sockets();
     let mut held = Vec::new();
     for bytes in [&b""[..], HALF_A_HANDSHAKE, GREETING, b"GET / HTTP/1.1\r\n\r\n", &[0; 4096]] {
         for _ in 0..5 {
@@ -83,7 +83,7 @@ async fn requests_that_are_cut_start_nothing_and_leave_nothing() {
     let pair = world.site.pki.issue("runner-2", &[]);
     let request = v1::ExecutionServiceStartRequest { spec: Some(spec("sleep 777")) };
     let whole = frame(&request.encode_to_vec());
-    let before = world.server.descriptors();
+    let before = world.server.sockets();
     for path in METHODS {
         for cut in [0, 1, 4, 5, 7, whole.len() - 1] {
             let agent = world.agent();
@@ -131,7 +131,7 @@ async fn open(connection: &Connection, path: &str, agent: &str, message: Vec<u8>
 async fn views_whose_clients_vanish_leave_the_command_and_its_other_readers_alone() {
     let world = World::new().await;
     let agent = world.agent();
-    let before = world.server.descriptors();
+    let before = world.server.sockets();
     let command = "seq 1 200000; sleep 4; seq 200001 400000";
     let id = world.client.start(spec(command)).await.unwrap().execution_id;
     let reader = {
@@ -215,7 +215,7 @@ async fn a_command_that_is_to_die_with_its_stream_does_and_another_does_not() {
 async fn links_that_vanish_are_noticed_and_others_stay() {
     let world = World::new().await;
     let pair = world.site.pki.issue("runner-2", &[]);
-    let before = world.server.descriptors();
+    let before = world.server.sockets();
     let hello = runner_v1::Hello {
         protocol_version: airlock_proto::LINK_PROTOCOL_VERSION,
         runner_id: "runner-2".to_owned(),

@@ -1,0 +1,146 @@
+//! The documentation is true: its tables are those of the code, its examples load, its commands run.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use airlock_tests::{programs::program, source};
+
+fn page(path: &str) -> String {
+    fs::read_to_string(source::root().join(path)).unwrap()
+}
+
+fn names(attributes: &[&str]) -> String {
+    if attributes.is_empty() {
+        return "none".to_owned();
+    }
+    attributes.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn the_tables_of_metrics_are_those_of_the_code() {
+    let page = page("docs/telemetry.md");
+    let mut expected: Vec<String> = airlock_server::telemetry::metrics::TABLE
+        .iter()
+        .map(|metric| {
+            let attributes = names(metric.attributes);
+            format!(
+                "| `{}` | {} | `{}` | {attributes} | {} |",
+                metric.name, metric.kind, metric.unit, metric.what
+            )
+        })
+        .collect();
+    expected.extend(airlock_runner::METRICS.iter().map(|metric| {
+        format!("| `{}` | `{}` | {} | {} |", metric.name, metric.unit, names(metric.attributes), metric.what)
+    }));
+    let found: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_example_of_a_profile_is_the_one_in_the_text_and_loads() {
+    let text = page("docs/profiles.md");
+    let shown = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(shown, page("docs/examples/team.toml"));
+    let check = |command: &str| {
+        let output = Command::new(program("airlock"))
+            .args(["check", "--profile", "docs/examples/team.toml", command])
+            .current_dir(source::root())
+            .output()
+            .unwrap();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(check("npm run test -- --watch").0, 0);
+    assert_eq!(check("git commit -m x").0, 10);
+    assert_eq!(check("true; git -C . push").0, 11);
+}
+
+#[test]
+fn every_decision_is_in_the_index() {
+    let index = page("docs/decisions/README.md");
+    let pages: Vec<String> = source::files()
+        .unwrap()
+        .iter()
+        .filter_map(|path| Some(path.strip_prefix("docs/decisions").ok()?.to_string_lossy().into_owned()))
+        .filter(|name| name != "README.md")
+        .collect();
+    assert!(pages.len() > 5);
+    for name in pages {
+        assert!(index.contains(&format!("({name})")), "{name} is in the index");
+    }
+}
+
+/// The commands in the `sh` blocks of a page.
+fn blocks(page: &str) -> Vec<String> {
+    page.split("```sh\n").skip(1).filter_map(|rest| Some(rest.split("```").next()?.to_owned())).collect()
+}
+
+/// Runs what a reader would type, in one shell, in a clone, with an empty HOME.
+fn typed(folder: &Path, script: &str) -> Output {
+    let path = format!(
+        "{}:{}",
+        program("airlock").parent().unwrap().display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    Command::new("bash")
+        .args(["-euo", "pipefail", "-c", script])
+        .current_dir(source::root())
+        .env("HOME", folder)
+        .env("PATH", path)
+        .env_remove("XDG_STATE_HOME")
+        .env_remove("AIRLOCK_STATE")
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_commands_of_the_readme_run() {
+    let folder = tempfile::Builder::new().prefix("airlock-test-readme-").tempdir().unwrap();
+    let readme = page("README.md");
+    let blocks = blocks(&readme);
+    let makefile = page("Makefile");
+    let mut script = String::from("trap 'kill -TERM %1; wait %1' EXIT\n");
+    for line in blocks.iter().flat_map(|block| block.lines()) {
+        match line.strip_prefix("make ") {
+            // Run by CI, and by the test of the demo.
+            Some(target) => assert!(makefile.contains(&format!("\n{target}:")), "make {target}"),
+            // Built already: this test is part of that build, and cargo would wait for it.
+            None if line.starts_with("cargo build") || line.starts_with("export PATH") => {}
+            None => {
+                script.push_str(line);
+                script.push('\n');
+            }
+        }
+    }
+    assert!(script.lines().count() > 12, "commands were found:\n{script}");
+    let output = typed(folder.path(), &script);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}\n{text}\n{errors}");
+    for piece in ["hello from", "/workspace/policy", "1\n2\n3\n", "exit code 1"] {
+        assert!(text.contains(piece), "`{piece}` is in:\n{text}\n{errors}");
+    }
+}
+
+#[test]
+fn the_commands_of_the_other_pages_run() {
+    let folder = tempfile::Builder::new().prefix("airlock-test-docs-").tempdir().unwrap();
+    let mut count = 0;
+    for path in source::files().unwrap() {
+        let name = path.to_string_lossy();
+        if !name.ends_with(".md") || name == "README.md" {
+            continue;
+        }
+        for block in blocks(&page(&name)) {
+            count += 1;
+            let output = typed(folder.path(), &block);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{name}:\n{block}\n{errors}");
+        }
+    }
+    assert!(count > 0, "commands were found");
+}

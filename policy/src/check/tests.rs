@@ -1,3 +1,5 @@
+//! What `airlock check` answers.
+
 use super::*;
 
 fn strict() -> Profile {

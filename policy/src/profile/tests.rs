@@ -1,3 +1,5 @@
+//! Profiles that load, and those that must not.
+
 use super::*;
 
 fn load(text: &str) -> Result<Profile, ProfileError> {

@@ -1,3 +1,5 @@
+//! Rules: their forms, and what they meet.
+
 use super::*;
 use matching::Seen;
 

@@ -1,3 +1,5 @@
+//! bubblewrap's arguments, profile by profile, as snapshots.
+
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The environment: what is in it, and what never is.
+
 use super::*;
 
 fn request<'a>(profile: &'a Profile, list: &'a [Variable], read_only: bool) -> EnvRequest<'a> {

@@ -1,3 +1,5 @@
+//! Frames: what is refused, and that none is torn.
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;

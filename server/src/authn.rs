@@ -114,7 +114,12 @@ impl Authenticator {
             (None, Some(names)) => self.by_certificate(names),
             (None, None) => self.loopback.as_ref().ok_or(AuthenticationError::Missing),
         };
-        if matches!(found, Err(error) if error != AuthenticationError::TooManyFailures) {
+        // A call without credentials is no guess, and one that was not looked at is none either.
+        let guessed = !matches!(
+            found,
+            Ok(_) | Err(AuthenticationError::Missing | AuthenticationError::TooManyFailures)
+        );
+        if guessed {
             self.failures.count(peer.address.ip());
         }
         found.map(|identity| self.caller(identity, peer))

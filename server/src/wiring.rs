@@ -67,8 +67,8 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Server;
 
-/// A server that serves. Dropping it cuts everything at once; [`RunningServer::shut_down`] does it in
-/// order.
+/// A server that serves. [`RunningServer::shut_down`] ends it in order; dropping it only cuts its
+/// connections.
 pub struct RunningServer {
     local_addr: SocketAddr,
     health: HealthReporter,
@@ -254,7 +254,11 @@ async fn start_engine(
         observer,
     })
     .await?;
-    streams.resume_storing().await.map_err(StartError::Resume)?;
+    if let Err(error) = streams.resume_storing().await {
+        streams.shut_down().await;
+        engine.shut_down().await;
+        return Err(StartError::Resume(error));
+    }
     Ok((engine, streams))
 }
 

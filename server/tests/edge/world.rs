@@ -3,8 +3,9 @@
 use std::{fs, path::Path, time::Duration};
 
 use airlock_server::{
-    config::Config,
-    wiring::{RunningServer, Server},
+    config::{self, Config},
+    telemetry::Telemetry,
+    wiring::{Options, RunningServer, Server},
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
@@ -52,7 +53,7 @@ fn leaf(issuer: &Issuer, dns: &str, usage: ExtendedKeyUsagePurpose) -> (String, 
     (certificate.pem(), key.serialize_pem())
 }
 
-fn config(folder: &Path, more: &str) -> String {
+fn config_text(folder: &Path, more: &str) -> String {
     let place = |name: &str| folder.join(name).display().to_string();
     let mut text = format!(
         "server_id = \"s\"\n[listen]\naddress = \"127.0.0.1:0\"\n[listen.tls]\ncertificate = \"{}\"\n\
@@ -90,14 +91,23 @@ impl World {
 
     /// With more sections of configuration.
     pub(crate) async fn with(more: &str) -> Self {
+        Self::with_telemetry(more, |config| Telemetry::start(config, "s").unwrap()).await
+    }
+
+    /// With telemetry that the test makes.
+    pub(crate) async fn with_telemetry(
+        more: &str,
+        telemetry: impl FnOnce(&config::Telemetry) -> Telemetry,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (server_ca, client_ca) = (authority("servers"), authority("clients"));
         let (certificate, key) = leaf(&server_ca, "localhost", ExtendedKeyUsagePurpose::ServerAuth);
         fs::write(folder.path().join("server.pem"), certificate).unwrap();
         fs::write(folder.path().join("server.key"), key).unwrap();
         fs::write(folder.path().join("clients.pem"), client_ca.pem()).unwrap();
-        let config = Config::parse(&config(folder.path(), more), "test").unwrap();
-        let server = Server::start(config.clone()).await.unwrap();
+        let config = Config::parse(&config_text(folder.path(), more), "test").unwrap();
+        let options = Options { telemetry: Some(telemetry(&config.telemetry)), listener: None };
+        let server = Server::start_with(config.clone(), options).await.unwrap();
         Self { server, config, server_ca, client_ca, _folder: folder }
     }
 

@@ -22,6 +22,7 @@ use airlock_proto::{
     },
 };
 use airlock_sandbox::Profile;
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -36,6 +37,9 @@ use crate::{
 };
 
 pub(crate) use epoch::LinkClock;
+
+/// See [`Core::disk_work`].
+const DISK_WORK_AT_ONCE: usize = 4;
 
 /// The parts that a core is made of.
 #[derive(Debug)]
@@ -75,6 +79,9 @@ pub(crate) struct Core {
     keep_until: Mutex<HashMap<ExecutionId, u64>>,
     draining: AtomicBool,
     pub(crate) metrics: Metrics,
+    /// Sessions that are made or removed at once: long work of the disk, which must not take the threads
+    /// that drain commands' output.
+    disk_work: Semaphore,
     /// Everything that must come to its end before the process does.
     tasks: TaskTracker,
 }
@@ -103,6 +110,7 @@ impl Core {
             keep_until: Mutex::default(),
             draining: AtomicBool::new(false),
             metrics: Metrics::new(),
+            disk_work: Semaphore::new(DISK_WORK_AT_ONCE),
             tasks: TaskTracker::new(),
         });
         core.bury_the_lost();

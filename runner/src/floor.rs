@@ -141,7 +141,8 @@ fn requirements(grant: &Grant) -> Result<(), Refusal> {
 /// absolute folders of the read-only root, and neither session nor request can set it.
 fn trusted_path(grant: &Grant) -> Result<(), Refusal> {
     let refuse = |message: &str| Refusal::new("untrusted_path", message);
-    if grant.env.contains_key("PATH") && !grant.read_only {
+    let set_by_request = grant.env.contains_key("PATH") && !grant.read_only;
+    if set_by_request || grant.profile.env.contains_key("PATH") {
         return Err(refuse("the environment sets the search path"));
     }
     let trusted = |folder: &str| {

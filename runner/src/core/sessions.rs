@@ -35,6 +35,8 @@ impl Core {
 
     async fn make_session(self: Arc<Self>, reserved: Reserved, base: Option<std::path::PathBuf>) {
         let (id, sessions) = (reserved.id, Arc::clone(&self.sessions));
+        // The semaphore is never closed; without a place the work would be done all the same.
+        let _place = self.disk_work.acquire().await;
         match spawn_blocking(move || sessions.make(&reserved, base.as_ref())).await {
             Ok(Ok(session)) => self.tell_open(&session),
             Ok(Err(SessionError::Cancelled)) => self.tell(id, SessionPhase::Closed),
@@ -62,6 +64,7 @@ impl Core {
     async fn remove_session(self: Arc<Self>, session: Arc<OpenSession>) {
         let id = session.id;
         self.end_session_jobs(id).await;
+        let _place = self.disk_work.acquire().await;
         let sessions = Arc::clone(&self.sessions);
         match spawn_blocking(move || sessions.remove(&session)).await {
             Ok(Ok(())) => {}

@@ -141,4 +141,9 @@ fn requirements_are_met_or_refused() {
         grant.env.insert("PATH".to_owned(), b"/usr/bin".to_vec());
     };
     assert_eq!(refused(&floor, sets_path), "untrusted_path");
+    let in_profile = |grant: &mut Grant| {
+        grant.requires = vec![Requirement::TrustedPath];
+        grant.profile.env.insert("PATH".to_owned(), b"/tmp".to_vec());
+    };
+    assert_eq!(refused(&floor, in_profile), "untrusted_path");
 }

@@ -30,6 +30,8 @@ pub(crate) struct Manners {
     pub(crate) protocol_version: u32,
     pub(crate) link_grace: Duration,
     pub(crate) heartbeats: bool,
+    /// Whether links made from now on are read beyond their first message.
+    pub(crate) read_reports: bool,
 }
 
 impl Default for Manners {
@@ -38,6 +40,7 @@ impl Default for Manners {
             protocol_version: LINK_PROTOCOL_VERSION,
             link_grace: Duration::from_secs(60),
             heartbeats: true,
+            read_reports: true,
         }
     }
 }
@@ -174,6 +177,9 @@ impl RunnerLink for Service {
         };
         to.send(Ok(welcome.into())).await.unwrap();
         tokio::spawn(async move {
+            if !manners.read_reports {
+                reports.closed().await;
+            }
             while let Some(Ok(message)) = stream.next().await {
                 let message = FromRunner::try_from(message).unwrap();
                 if reports.send(message).await.is_err() {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, FromRunner, JobPhase, OutputStream, SessionPhase, Started, ToRunner,
+    CancelledBy, Cause, FromRunner, JobPhase, OutputStream, PushFromRunner, SessionId, SessionPhase, Started,
+    ToRunner,
 };
 use airlock_runner::{Runner, StartError};
 
@@ -112,6 +113,81 @@ async fn a_server_of_another_version_is_not_obeyed() {
     while second.from.recv().await != Some(FromRunner::Reconciled) {}
     assert!(runner.is_linked());
     runner.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_takes_no_reports_is_cut_off_and_told_all_of_it_later() {
+    let mut it = Fixture::with(Manners::default(), |config| config.limits.link_queue = 16).await;
+    let session = it.open("").await;
+    // From the next link on it reads nothing, and everything that lies before it fills up.
+    it.server.manners.lock().unwrap().read_reports = false;
+    it.link.to = tokio::sync::mpsc::channel(1).0;
+    it.next_link().await;
+    it.server.manners.lock().unwrap().read_reports = true;
+    let mut cut = false;
+    for _ in 0..200_000 {
+        let close = ToRunner::CloseSession { session_id: SessionId::new() };
+        cut = it.link.to.send(Ok(close.into())).await.is_err();
+        if cut {
+            break;
+        }
+    }
+    assert!(cut);
+    it.next_link().await;
+    assert!(matches!(it.session(session).await, SessionPhase::Open { .. }));
+    it.reconciled().await;
+    it.run(grant(session, "true")).await;
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_server_is_told_of_every_job() {
+    let second = FakeServer::start(Manners::default()).await;
+    let mut it = Fixture::with(Manners::default(), |config| {
+        let mut other = config.servers.first().cloned().into_iter().collect::<Vec<_>>();
+        other.iter_mut().for_each(|other| other.endpoint = format!("http://{}", second.address));
+        config.servers.extend(other);
+    })
+    .await;
+    let mut second = second;
+    let mut other = second.link().await;
+    assert_eq!(other.hello.epoch, it.link.hello.epoch);
+    let session = it.open("").await;
+    let (id, _) = it.run(grant(session, "true")).await;
+    let mut phases = Vec::new();
+    while phases.last() != Some(&JobPhase::Ended) {
+        if let FromRunner::Job(job) = other.from.recv().await.unwrap() {
+            assert_eq!(job.execution_id, id);
+            phases.push(job.phase);
+        }
+    }
+    assert_eq!(phases, [JobPhase::Accepted, JobPhase::Running, JobPhase::Ended]);
+    // One of them is enough to go on.
+    drop(it.server.stop());
+    let offer = offer(other.hello.epoch, grant(session, "echo on"));
+    let id = offer.execution_id;
+    other.send(ToRunner::StartJob(Box::new(offer))).await;
+    loop {
+        match other.from.recv().await.unwrap() {
+            FromRunner::Job(job) if job.execution_id == id && job.phase == JobPhase::Ended => break,
+            _ => {}
+        }
+    }
+    it.runner.unwrap().shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_server_takes_is_kept_for_a_time() {
+    let keep = Duration::from_millis(600);
+    let mut it = Fixture::with(Manners::default(), |config| config.spool.keep = keep).await;
+    let session = it.open("").await;
+    let (id, _) = it.run(grant(session, "echo kept")).await;
+    assert_eq!(it.text(id, OutputStream::Stdout).await, "kept\n");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let gone = it.output(id).await;
+    assert!(matches!(gone.hello, PushFromRunner::Hello { missing: true, .. }));
+    assert_eq!(std::fs::read_dir(it.state("spool")).unwrap().count(), 0);
+    it.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -200,6 +200,9 @@ impl Core {
                 self.left_queue(after.id);
             }
             ExecutionState::Running => {}
+            // After a refusal the queue is looked at again when it makes sense: whoever took it back
+            // knows, and the poll does it in any case.
+            ExecutionState::Queued if before.state == ExecutionState::Starting => {}
             ExecutionState::Queued => self.wake.wake(after.session_id),
             ExecutionState::PendingApproval => self.left_queue(after.id),
             ExecutionState::Finished => {

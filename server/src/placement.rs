@@ -23,7 +23,7 @@ use crate::{
     execution::{finish_with, lost_result},
     links::Link,
     model::{DecisionRecord, ExecutionRecord, SessionRecord, SessionState},
-    store::{Cas, ExecutionQuery, Page, PageQuery, StoreError, Transition},
+    store::{Cas, ExecutionQuery, PageQuery, StoreError, Transition},
 };
 
 /// What the policy says of a stored execution now.
@@ -34,27 +34,31 @@ struct Again {
 }
 
 impl Core {
-    /// The executions of a session that have not ended, newest first.
-    pub(crate) async fn live_of_session(
-        &self,
-        id: SessionId,
-        page: &PageQuery,
-    ) -> Result<Page<ExecutionRecord>, StoreError> {
+    /// The executions of a session that have not ended, newest first; about `executions_per_session`
+    /// at most.
+    pub(crate) async fn live_of_session(&self, id: SessionId) -> Result<Vec<ExecutionRecord>, StoreError> {
         let query = ExecutionQuery {
             session_id: Some(id),
             states: crate::execution::LIVE.to_vec(),
             ..ExecutionQuery::default()
         };
-        self.store().executions(&query, page).await
+        let mut page = PageQuery { size: self.parts.limits.executions_per_session, token: None };
+        let mut live = Vec::new();
+        loop {
+            // Large commands make small pages.
+            let found = self.store().executions(&query, &page).await?;
+            live.extend(found.items);
+            page.token = found.next;
+            if page.token.is_none() {
+                return Ok(live);
+            }
+        }
     }
 
     /// Looks at the queue of a session and places whatever can be placed.
     async fn drive(&self, id: SessionId) -> Result<(), StoreError> {
         let Some(session) = self.store().session(id).await? else { return Ok(()) };
-        // Limited by `executions_per_session`; a few over it can come of starts at once.
-        let page =
-            PageQuery { size: self.parts.limits.executions_per_session.saturating_mul(2), token: None };
-        let live = self.live_of_session(id, &page).await?.items;
+        let live = self.live_of_session(id).await?;
         if live.is_empty() {
             return self.close_if_used_up(&session).await;
         }

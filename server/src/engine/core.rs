@@ -92,14 +92,7 @@ impl Core {
 
     /// Refuses new work while the server stops.
     pub(crate) fn check_running(&self) -> Result<(), ApiError> {
-        if self.stop.is_cancelled() {
-            return Err(ApiError::Unavailable {
-                reason: "STOPPING",
-                message: "the server is stopping".to_owned(),
-                retry_after: Duration::from_secs(1),
-            });
-        }
-        Ok(())
+        if self.stop.is_cancelled() { Err(ApiError::shutting_down()) } else { Ok(()) }
     }
 
     /// The store's clock, as it was last read and with what has passed since.

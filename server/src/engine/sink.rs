@@ -94,25 +94,41 @@ impl Core {
                 self.tend_placed(&record).await?;
             }
         }
+        self.reconcile_sessions(link).await?;
+        tracing::info!(%runner, "the runner is connected and reconciled");
+        self.poll_now.notify_one();
+        Ok(())
+    }
+
+    /// Goes on with sessions that are to be made or removed. One that is open here and not there is lost.
+    async fn reconcile_sessions(&self, link: &Link) -> Result<(), StoreError> {
+        let reported = link.sessions();
         let query = SessionQuery {
-            states: vec![SessionState::Opening, SessionState::Closing, SessionState::Lost],
-            runner_id: Some(runner.clone()),
+            states: vec![
+                SessionState::Opening,
+                SessionState::Open,
+                SessionState::Closing,
+                SessionState::Lost,
+            ],
+            runner_id: Some(link.hello.runner_id.clone()),
             ..SessionQuery::default()
         };
         let mut page = PageQuery { size: TEND_PAGE, token: None };
         loop {
             let found = self.store().sessions(&query, &page).await?;
             for session in &found.items {
-                self.tend_session(session).await?;
+                if session.state != SessionState::Open {
+                    self.tend_session(session).await?;
+                } else if !reported.contains(&session.id) {
+                    self.lose_session(session.id, "its runner does not have it any more").await?;
+                }
             }
             page.token = found.next;
             if page.token.is_none() {
-                break;
+                link.forget_sessions();
+                return Ok(());
             }
         }
-        tracing::info!(%runner, "the runner is connected and reconciled");
-        self.poll_now.notify_one();
-        Ok(())
     }
 
     async fn placed_on(&self, link: &Link) -> Result<Vec<ExecutionId>, StoreError> {

@@ -10,7 +10,7 @@ use crate::{
     execution::PLACED,
     links::JobOnLink,
     model::{ExecutionRecord, RunnerRecord, SessionRecord, SessionState},
-    store::{ExecutionQuery, PageQuery, SessionChange, SessionQuery, StoreError, Transition},
+    store::{ExecutionQuery, PageQuery, SessionQuery, StoreError, Transition},
 };
 
 /// Rows of one look at a list.
@@ -76,7 +76,7 @@ impl Core {
                 self.ask_close(session).await;
                 Ok(())
             }
-            SessionState::Opening if session.throwaway => self.close_if_used_up_or_idle(session).await,
+            SessionState::Opening if session.throwaway => self.tend_throwaway(session).await,
             SessionState::Opening => {
                 if self.since(session.created) > 2 * self.parts.limits.open_wait {
                     return self.begin_close(session.id, "its runner did not make it in time").await;
@@ -92,9 +92,9 @@ impl Core {
         }
     }
 
-    async fn close_if_used_up_or_idle(&self, session: &SessionRecord) -> Result<(), StoreError> {
-        let page = PageQuery { size: 1, token: None };
-        if self.live_of_session(session.id, &page).await?.items.is_empty() {
+    /// Makes what waits in a throw-away session go on, or closes it if nothing does.
+    async fn tend_throwaway(&self, session: &SessionRecord) -> Result<(), StoreError> {
+        if self.live_of_session(session.id).await?.is_empty() {
             return self.close_if_used_up(session).await;
         }
         self.wake.wake(session.id);
@@ -154,17 +154,7 @@ impl Core {
         loop {
             let live = self.store().sessions(&query, &page).await?.items;
             for session in &live {
-                self.change_session(session.id, |session| {
-                    let live = matches!(
-                        session.state,
-                        SessionState::Opening | SessionState::Open | SessionState::Closing
-                    );
-                    live.then(|| SessionChange {
-                        state: Some((SessionState::Lost, "its runner is gone".to_owned())),
-                        ..SessionChange::default()
-                    })
-                })
-                .await?;
+                self.lose_session(session.id, "its runner is gone").await?;
             }
             if live.len() < TEND_PAGE as usize {
                 return Ok(());

@@ -7,7 +7,7 @@ use std::{
 };
 
 use airlock_proto::domain::SessionId;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, futures::Notified};
 
 /// Sessions whose queues want to be looked at. Holds each session once.
 #[derive(Debug, Default)]
@@ -46,24 +46,42 @@ pub(crate) struct SessionWaits {
     waits: Mutex<HashMap<SessionId, Arc<Notify>>>,
 }
 
-impl SessionWaits {
-    /// What tells of the next change of this session. Give it back with [`SessionWaits::leave`].
-    pub(crate) fn enter(&self, id: SessionId) -> Arc<Notify> {
-        lock(&self.waits).entry(id).or_default().clone()
-    }
+/// One who waits for a session.
+#[derive(Debug)]
+pub(crate) struct SessionWait<'a> {
+    waits: &'a SessionWaits,
+    id: SessionId,
+    notify: Arc<Notify>,
+}
 
-    pub(crate) fn leave(&self, id: SessionId, notify: Arc<Notify>) {
-        drop(notify);
-        let mut waits = lock(&self.waits);
-        if waits.get(&id).is_some_and(|notify| Arc::strong_count(notify) == 1) {
-            waits.remove(&id);
-        }
+impl SessionWaits {
+    /// Sees every change of this session from now on.
+    pub(crate) fn enter(&self, id: SessionId) -> SessionWait<'_> {
+        let notify = lock(&self.waits).entry(id).or_default().clone();
+        SessionWait { waits: self, id, notify }
     }
 
     /// Tells everybody who waits for this session.
     pub(crate) fn notify(&self, id: SessionId) {
         if let Some(notify) = lock(&self.waits).get(&id) {
             notify.notify_waiters();
+        }
+    }
+}
+
+impl SessionWait<'_> {
+    /// Returns at the next change after this call, even if it comes before the first poll.
+    pub(crate) fn notified(&self) -> Notified<'_> {
+        self.notify.notified()
+    }
+}
+
+impl Drop for SessionWait<'_> {
+    fn drop(&mut self) {
+        let mut waits = lock(&self.waits.waits);
+        // The map's and this one.
+        if Arc::strong_count(&self.notify) <= 2 {
+            waits.remove(&self.id);
         }
     }
 }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use airlock_proto::domain::{
-    Cause, ExecutionResult, ExecutionState, JobPhase, JobReport, LinkState, OutputState, Started, ToRunner,
+    CancelledBy, Cause, ExecutionResult, ExecutionState, JobPhase, JobReport, LinkState, OutputState,
+    Started, ToRunner,
 };
 
 use super::{Advanced, PLACED, finish_with, lost_result};
@@ -16,8 +17,15 @@ use crate::{
     store::{StoreError, Transition},
 };
 
-/// Refusals that say nothing of the command: another offer of it may be accepted.
-const PASSING: [&str; 4] = ["past_not_after", "other_epoch", "busy", "no_slot"];
+/// Refusals that say nothing of the command: another offer of it is made at once, with the directory
+/// and the epoch of then.
+const PASSING: [&str; 3] = ["past_not_after", "stale_epoch", "no_such_directory"];
+/// Likewise, but not before the runner had time to make room: the poll makes the next offer.
+const FULL: [&str; 2] = ["no_slots", "jobs_kept"];
+/// The runner does not have the session any more.
+const NO_SESSION: &str = "no_such_session";
+/// It was accepted before, under another attempt, and may have run.
+const ALREADY_ACCEPTED: &str = "already_accepted";
 
 impl Core {
     /// Takes in a report. Returns when the store has it.
@@ -40,6 +48,8 @@ impl Core {
         }
         if PLACED.contains(&record.state) {
             link.set_reported(record.id);
+        } else {
+            link.forget(record.id);
         }
         match report.phase {
             JobPhase::Accepted => {
@@ -124,27 +134,36 @@ impl Core {
             let message = "the runner gave no reason".to_owned();
             ExecutionResult::not_started(Cause::Refused { reason: "unknown".to_owned(), message })
         });
-        let passing =
-            matches!(&result.cause, Cause::Refused { reason, .. } if PASSING.contains(&reason.as_str()));
+        let reason = match &result.cause {
+            Cause::Refused { reason, .. } => reason.clone(),
+            _ => String::new(),
+        };
+        let passes = PASSING.contains(&reason.as_str()) || FULL.contains(&reason.as_str());
+        let started = if reason == ALREADY_ACCEPTED { Started::Unknown } else { Started::No };
         let attempts = self.parts.limits.attempts;
-        let by = self.cancelled_by(record.id);
+        let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
         let advanced = self
             .advance(record.id, |record| {
                 let is_this_offer =
                     record.state == ExecutionState::Starting && record.attempt == report.attempt;
-                if !is_this_offer {
-                    return None;
-                }
-                Some(if record.cancel_requested {
-                    let by = by.unwrap_or(airlock_proto::domain::CancelledBy::Client);
-                    finish_with(ExecutionResult::not_started(Cause::Cancelled(by)))
-                } else if passing && record.attempt < attempts {
-                    Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
-                } else {
-                    finish_with(ExecutionResult { started: Started::No, ..result.clone() })
+                is_this_offer.then(|| {
+                    if record.cancel_requested {
+                        let cause = Cause::Cancelled(by);
+                        finish_with(ExecutionResult { started, ..ExecutionResult::not_started(cause) })
+                    } else if passes && record.attempt < attempts {
+                        Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
+                    } else {
+                        finish_with(ExecutionResult { started, ..result.clone() })
+                    }
                 })
             })
             .await?;
+        if reason == NO_SESSION {
+            self.lose_session(record.session_id, "its runner does not have it any more").await?;
+        }
+        if PASSING.contains(&reason.as_str()) {
+            self.wake.wake(record.session_id);
+        }
         if let Advanced::Taken(record) | Advanced::Left(record) = advanced
             && record.state == ExecutionState::Finished
         {

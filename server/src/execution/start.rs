@@ -18,7 +18,7 @@ use crate::{
     faults::{self, Fault},
     model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState, Verdict},
     profiles::ResolvedProfile,
-    store::{Created, NewExecution, PageQuery},
+    store::{Created, NewExecution},
 };
 
 /// Where an execution is to run: the session, and whether it is yet to be made.
@@ -121,10 +121,9 @@ impl Core {
         if setting.is_new {
             return Ok(());
         }
-        let limit = limits.executions_per_session;
-        let page = PageQuery { size: limit, token: None };
-        let of_session = self.live_of_session(setting.session.id, &page).await?.items.len() as u64;
-        exhausted(of_session, u64::from(limit), "executions_per_session")
+        let limit = u64::from(limits.executions_per_session);
+        let of_session = self.live_of_session(setting.session.id).await?.len() as u64;
+        exhausted(of_session, limit, "executions_per_session")
     }
 
     /// Writes the throw-away session down. That of a denied command is closed from its beginning and

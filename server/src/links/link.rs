@@ -40,6 +40,8 @@ struct Body {
     sent: Instant,
     /// Sessions that it was asked on this link to open, and that it has not closed.
     opening: HashSet<SessionId>,
+    /// Sessions that it reported open before it was reconciled.
+    sessions: HashSet<SessionId>,
 }
 
 /// One job, and when it was first sent on this link.
@@ -98,6 +100,7 @@ impl Link {
             jobs: HashMap::new(),
             sent: now,
             opening: HashSet::new(),
+            sessions: HashSet::new(),
         };
         Self {
             hello,
@@ -243,6 +246,23 @@ impl Link {
     /// Whether this is the first time that it is to be asked on this link.
     pub(crate) fn set_opening(&self, id: SessionId) -> bool {
         self.body().opening.insert(id)
+    }
+
+    /// Notes that the runner has a session. Only up to the reconciliation does it matter which.
+    pub(crate) fn set_has_session(&self, id: SessionId) {
+        let mut body = self.body();
+        if !body.reconciled {
+            body.sessions.insert(id);
+        }
+    }
+
+    /// The sessions that the runner reported before it was reconciled.
+    pub(crate) fn sessions(&self) -> HashSet<SessionId> {
+        self.body().sessions.clone()
+    }
+
+    pub(crate) fn forget_sessions(&self) {
+        self.body().sessions.clear();
     }
 
     pub(crate) fn clear_opening(&self, id: SessionId) {

@@ -70,6 +70,11 @@ impl Core {
         link: &Arc<Link>,
         record: &ExecutionRecord,
     ) -> Result<(), StoreError> {
+        // The record may be from a list that was read a while ago.
+        let now = self.store().execution(record.id).await?;
+        if now.is_none_or(|now| now.state != record.state || now.attempt != record.attempt) {
+            return Ok(());
+        }
         if record.state == ExecutionState::Running {
             return self.lose(record, Started::Yes).await;
         }
@@ -117,8 +122,9 @@ impl Core {
                 }
             })
         })
-        .await
-        .map(drop)
+        .await?;
+        self.wake.wake(record.session_id);
+        Ok(())
     }
 
     /// Says that what ran there is lost, and that nobody has its output just now.

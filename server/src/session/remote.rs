@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use airlock_proto::domain::{Cause, ExecutionResult, SessionPhase, SessionReport, ToRunner};
 
+use super::close::to_state;
 use crate::{
     engine::Core,
     links::Link,
     model::{SessionRecord, SessionState},
-    store::{PageQuery, SessionChange, StoreError},
+    store::{SessionChange, StoreError},
 };
 
 impl Core {
@@ -39,13 +40,16 @@ impl Core {
         let session = self.store().session(id).await?;
         let Some(session) = session.filter(|session| session.runner_id == link.hello.runner_id) else {
             if matches!(report.phase, SessionPhase::Open { .. }) {
-                let _ =
-                    link.send(ToRunner::CloseSession { session_id: id }, self.parts.limits.send_wait).await;
+                let message = ToRunner::CloseSession { session_id: id };
+                let _ = link.send(message, self.parts.limits.send_wait).await;
             }
             return Ok(());
         };
         match report.phase {
-            SessionPhase::Open { directory } => self.session_opened(&session, directory).await,
+            SessionPhase::Open { directory } => {
+                link.set_has_session(id);
+                self.session_opened(&session, directory).await
+            }
             SessionPhase::Failed { reason, message } => {
                 link.clear_opening(id);
                 self.session_failed(&session, reason, message).await
@@ -57,14 +61,22 @@ impl Core {
         }
     }
 
+    /// It is there, in this directory: also said when a session's directory has vanished and it was set
+    /// back, and on every new link.
     async fn session_opened(&self, session: &SessionRecord, directory: Vec<u8>) -> Result<(), StoreError> {
         let now = self
-            .change_session(session.id, |session| {
-                (session.state == SessionState::Opening).then(|| SessionChange {
+            .change_session(session.id, |session| match session.state {
+                SessionState::Opening => Some(SessionChange {
                     state: Some((SessionState::Open, String::new())),
                     directory: Some(directory.clone()),
                     ..SessionChange::default()
-                })
+                }),
+                SessionState::Open if session.directory != directory => {
+                    Some(SessionChange { directory: Some(directory.clone()), ..SessionChange::default() })
+                }
+                SessionState::Open | SessionState::Closing | SessionState::Closed | SessionState::Lost => {
+                    None
+                }
             })
             .await?;
         match now {
@@ -87,34 +99,27 @@ impl Core {
             return Ok(());
         }
         // First what waits for it, so that each says why; then the session.
-        let state_message = format!("{reason}: {message}");
+        let why = format!("{reason}: {message}");
         let result = ExecutionResult::not_started(Cause::Refused { reason, message });
-        let page = PageQuery { size: 1000, token: None };
-        for record in self.live_of_session(session.id, &page).await?.items {
+        for record in self.live_of_session(session.id).await? {
             self.finish(record.id, result.clone()).await?;
         }
         self.change_session(session.id, |session| {
-            (session.state == SessionState::Opening).then(|| SessionChange {
-                state: Some((SessionState::Closed, state_message.clone())),
-                ..SessionChange::default()
-            })
+            (session.state == SessionState::Opening).then(|| to_state(SessionState::Closed, &why))
         })
         .await
         .map(drop)
     }
 
     async fn session_closed(&self, session: &SessionRecord) -> Result<(), StoreError> {
-        self.change_session(session.id, |session| {
-            let (state, message) = match session.state {
-                SessionState::Closing | SessionState::Lost => {
-                    (SessionState::Closed, session.state_message.clone())
-                }
-                SessionState::Open | SessionState::Opening => {
-                    (SessionState::Lost, "its runner has removed it".to_owned())
-                }
-                SessionState::Closed => return None,
-            };
-            Some(SessionChange { state: Some((state, message)), ..SessionChange::default() })
+        self.change_session(session.id, |session| match session.state {
+            SessionState::Closing | SessionState::Lost => {
+                Some(to_state(SessionState::Closed, &session.state_message))
+            }
+            SessionState::Open | SessionState::Opening => {
+                Some(to_state(SessionState::Lost, "its runner has removed it"))
+            }
+            SessionState::Closed => None,
         })
         .await
         .map(drop)

@@ -170,6 +170,6 @@ async fn open_questions_and_given_answers_outlive_the_server() {
     world.store.answer_approval(approval.id, &allowed).await.unwrap();
     world.restart().await;
     let mut runner = Runner::again(&world, runner.epoch).await;
-    runner.say(airlock_proto::domain::FromRunner::Reconciled).await;
+    runner.reconciled().await;
     assert_eq!(runner.take().await.execution_id, record.id);
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, ExecutionResult, ExecutionState, JobPhase, LinkState, Started,
+    CancelledBy, Cause, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, LinkState, Started,
 };
 
-use super::support::{Runner, World, alone, who};
+use super::support::{Runner, World, alone, exited, who};
 use crate::{
     api::{ApiError, CreateSession},
     model::SessionState,
@@ -169,7 +169,7 @@ async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word
     runner.ends(&job, 0).await;
     assert_eq!(world.cause(record.id).await, Cause::RunnerLost);
     assert_eq!(*world.keeper.ended.lock().unwrap(), [record.id], "but its output is taken");
-    runner.say(airlock_proto::domain::FromRunner::Reconciled).await;
+    runner.reconciled().await;
     assert_eq!(runner.close_session().await, session.id, "and what is left of its sessions is removed");
 }
 
@@ -187,4 +187,62 @@ async fn an_idle_session_is_closed() {
         (session.state, session.state_message.as_str()),
         (SessionState::Closed, "it was idle for too long")
     );
+}
+
+#[tokio::test]
+async fn a_directory_that_is_gone_is_set_back_and_the_command_decided_again() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    world.start(&session, "cd src").await;
+    let job = runner.take().await;
+    let moved = ExecutionResult {
+        directory: b"/workspace/src".to_vec(),
+        directory_report: DirectoryReport::Reported,
+        ..exited(0)
+    };
+    runner.report(&job, JobPhase::Ended, Some(moved)).await;
+    let record = world.start(&session, "touch a").await;
+    let job = runner.next_job().await;
+    assert_eq!(job.grant.directory, b"/workspace/src");
+    // As a runner does whose folder has vanished.
+    runner.opened(session.id).await;
+    runner.refuses(&job, "no_such_directory").await;
+    let again = runner.take().await;
+    assert_eq!((again.execution_id, again.attempt), (record.id, 2));
+    assert_eq!(again.grant.directory, b"/workspace");
+    assert_eq!(world.get(record.id).await.directory, b"/workspace");
+}
+
+#[tokio::test]
+async fn a_session_that_its_runner_does_not_have_is_lost_and_says_so() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    let job = runner.next_job().await;
+    runner.refuses(&job, "no_such_session").await;
+    assert!(matches!(world.cause(record.id).await, Cause::Refused { .. }));
+    assert_eq!(world.engine.session(who("ann"), session.id).await.unwrap().state, SessionState::Lost);
+
+    assert!(matches!(runner.next().await, airlock_proto::domain::ToRunner::ForgetJob { .. }));
+
+    let other = world.session(&mut runner).await;
+    world.held.lock().unwrap().clear();
+    let mut runner = Runner::again(&world, runner.epoch).await;
+    runner.reconciled().await;
+    let other = world.engine.session(who("ann"), other.id).await.unwrap();
+    assert_eq!(other.state, SessionState::Lost);
+    assert_eq!(other.state_message, "its runner does not have it any more");
+}
+
+#[tokio::test]
+async fn a_refusal_because_it_was_accepted_before_does_not_claim_that_nothing_ran() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    let job = runner.next_job().await;
+    runner.refuses(&job, "already_accepted").await;
+    assert_eq!(world.finished(record.id).await.result.unwrap().started, Started::Unknown);
 }

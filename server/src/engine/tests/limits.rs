@@ -55,7 +55,7 @@ async fn a_stopping_server_takes_nothing_new_and_gives_back_what_it_drove() {
     runner.take().await;
     world.engine.shut_down().await;
     let error = world.engine.start(who("ann"), alone("touch b")).await.unwrap_err();
-    assert!(matches!(error, ApiError::Unavailable { reason: "STOPPING", .. }), "{error:?}");
+    assert!(matches!(error, ApiError::Unavailable { reason: "SHUTTING_DOWN", .. }), "{error:?}");
     let record = world.get(record.id).await;
     assert!(record.lease_until <= world.store.now().await.unwrap(), "another server can take it at once");
     assert!(runner.handle.received(FromRunner::Reconciled).await.is_err());

@@ -30,7 +30,7 @@ async fn a_second_link_of_the_same_life_replaces_the_first() {
     let mut second = Runner::again(&world, first.epoch).await;
     assert!(matches!(first.handle.ended().await, LinkError::Ended(_)));
     drop(first);
-    second.say(FromRunner::Reconciled).await;
+    second.reconciled().await;
     assert_eq!(world.engine.links().connected().len(), 1, "the end of the first does not end the second");
     assert!(matches!(
         second.handle.received(FromRunner::Hello(hello("r", second.epoch))).await,

@@ -52,7 +52,7 @@ async fn a_runner_is_given_no_more_than_it_has_slots() {
     let mut one_slot = hello("r", airlock_proto::domain::Epoch::new());
     one_slot.slots = 1;
     let mut runner = Runner::connect(&world, one_slot).await.unwrap();
-    runner.say(airlock_proto::domain::FromRunner::Reconciled).await;
+    runner.reconciled().await;
     let (first, second) = (world.session(&mut runner).await, world.session(&mut runner).await);
     world.start(&first, "touch a").await;
     let job = runner.take().await;

@@ -1,6 +1,8 @@
 //! The server dies at each point of a start, or the link or the runner does: it runs once or not at
 //! all, and says which.
 
+use std::time::Duration;
+
 use airlock_proto::domain::{Cause, ExecutionState, FromRunner, JobPhase, LinkState, Started};
 
 use super::support::{Runner, World, hello};
@@ -16,7 +18,7 @@ async fn what_was_queued_is_placed_by_the_next_server() {
     world.restart().await;
     let mut runner = Runner::again(&world, epoch).await;
     runner.silence().await;
-    runner.say(FromRunner::Reconciled).await;
+    runner.reconciled().await;
     let job = runner.take().await;
     assert_eq!((job.execution_id, job.attempt), (record.id, 1));
     runner.ends(&job, 0).await;
@@ -33,7 +35,7 @@ async fn an_offer_that_did_not_arrive_is_sent_again_as_the_same_offer() {
     world.restart().await;
     let mut runner = Runner::again(&world, runner.epoch).await;
     assert_eq!(world.get(record.id).await.state, ExecutionState::Starting, "unknown, and it says so");
-    runner.say(FromRunner::Reconciled).await;
+    runner.reconciled().await;
     let job = runner.take().await;
     assert_eq!((job.execution_id, job.attempt, job.binding), (record.id, lost.attempt, lost.binding));
     runner.ends(&job, 0).await;
@@ -51,7 +53,7 @@ async fn an_offer_that_was_accepted_is_not_made_again() {
         world.restart().await;
         let mut runner = Runner::again(&world, runner.epoch).await;
         runner.report(&job, phase, None).await;
-        runner.say(FromRunner::Reconciled).await;
+        runner.reconciled().await;
         runner.silence().await;
         runner.runs(&job).await;
         let running = world.get(record.id).await;
@@ -72,7 +74,7 @@ async fn an_end_while_the_server_was_away_is_taken_in_and_only_once() {
     world.until_true(record.id, |record| record.link == Some(LinkState::Unreachable)).await;
     let mut runner = Runner::again(&world, runner.epoch).await;
     runner.ends(&job, 7).await;
-    runner.say(FromRunner::Reconciled).await;
+    runner.reconciled().await;
     let done = world.finished(record.id).await;
     assert_eq!(done.result.unwrap().cause, Cause::Exited { code: 7 });
 
@@ -80,7 +82,7 @@ async fn an_end_while_the_server_was_away_is_taken_in_and_only_once() {
     world.restart().await;
     let mut runner = Runner::again(&world, runner.epoch).await;
     runner.ends(&job, 9).await;
-    runner.say(FromRunner::Reconciled).await;
+    runner.reconciled().await;
     assert_eq!(world.get(record.id).await.version, done.version);
     assert_eq!(world.keeper.ended.lock().unwrap().len(), 2, "the output is asked for again");
     world.store_output(record.id).await;
@@ -116,7 +118,7 @@ async fn what_the_old_life_of_the_runner_ran_is_lost_with_it() {
     let result = world.finished(ran.id).await.result.unwrap();
     assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Yes));
     assert_eq!(*world.keeper.ended.lock().unwrap(), [ran.id], "its output up to then is there to be read");
-    next.say(FromRunner::Reconciled).await;
+    next.reconciled().await;
     assert_eq!(next.take().await.execution_id, never.id);
 }
 
@@ -140,25 +142,40 @@ async fn after_its_host_went_down_a_runner_cannot_vouch_for_what_it_does_not_rep
     let record = world.start(&session, "touch a").await;
     runner.next_job().await;
     let mut next = Runner::after_host_crash(&world).await;
-    next.say(FromRunner::Reconciled).await;
+    next.reconciled().await;
     let result = world.finished(record.id).await.result.unwrap();
     assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Unknown));
 }
 
 #[tokio::test]
 async fn a_cancelled_offer_that_did_not_arrive_ends_when_it_cannot_arrive_any_more() {
-    let world = World::with(|limits| limits.start_window = std::time::Duration::from_millis(500)).await;
+    let world = World::with(|limits| limits.start_window = Duration::from_millis(500)).await;
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
     let record = world.start(&session, "touch a").await;
     runner.next_job().await;
     world.cancel(record.id).await;
     let mut runner = Runner::again(&world, runner.epoch).await;
-    runner.say(FromRunner::Reconciled).await;
+    runner.reconciled().await;
     runner.expect_end(record.id).await;
     assert_eq!(world.get(record.id).await.state, ExecutionState::Starting);
     runner.say(FromRunner::Heartbeat { clock_ms: 60_000, running: 0 }).await;
     let result = world.finished(record.id).await.result.unwrap();
     assert_eq!(result.started, Started::No);
     assert!(matches!(result.cause, Cause::Cancelled(_)));
+}
+
+#[tokio::test]
+async fn another_server_takes_over_when_a_lease_is_over_and_not_before() {
+    let world = World::with(|limits| limits.lease = Duration::from_secs(3)).await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    runner.take().await;
+    world.engine.core.stop.cancel();
+    let other = world.another("server-2").await;
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(world.get(record.id).await.owner_server.as_deref(), Some("server-1"), "its lease is not over");
+    world.until_true(record.id, |record| record.owner_server.as_deref() == Some("server-2")).await;
+    other.shut_down().await;
 }

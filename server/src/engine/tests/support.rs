@@ -54,6 +54,8 @@ pub(super) struct World {
     pub(super) engine: Engine,
     pub(super) store: Arc<dyn Store>,
     pub(super) keeper: Arc<Keeper>,
+    /// The sessions that the runner `r` has.
+    pub(super) held: Arc<Mutex<Vec<SessionId>>>,
     limits: EngineLimits,
     folder: TempDir,
 }
@@ -73,15 +75,20 @@ impl World {
         let mut limits = EngineLimits::default();
         change(&mut limits);
         let keeper = Arc::new(Keeper::default());
-        let engine = start(&folder, &store, &keeper, &limits).await;
-        Self { engine, store, keeper, limits, folder }
+        let engine = start(&folder, &store, &keeper, &limits, "server-1").await;
+        Self { engine, store, keeper, held: Arc::default(), limits, folder }
     }
 
     /// Kills the server, nothing handed over, and starts another on the same store.
     pub(super) async fn restart(&mut self) {
         self.engine.core.stop.cancel();
         self.engine.links().close();
-        self.engine = start(&self.folder, &self.store, &self.keeper, &self.limits).await;
+        self.engine = start(&self.folder, &self.store, &self.keeper, &self.limits, "server-1").await;
+    }
+
+    /// A second server on the same store.
+    pub(super) async fn another(&self, name: &str) -> Engine {
+        start(&self.folder, &self.store, &self.keeper, &self.limits, name).await
     }
 
     pub(super) async fn session(&self, runner: &mut Runner) -> SessionRecord {
@@ -143,14 +150,15 @@ async fn start(
     store: &Arc<dyn Store>,
     keeper: &Arc<Keeper>,
     limits: &EngineLimits,
+    name: &str,
 ) -> Engine {
     Engine::start_up(EngineParts {
         store: store.clone(),
         profiles: Arc::new(Profiles::load(Some(&folder.path().join("profiles"))).unwrap()),
-        links: Links::new("server-1", limits.clone()),
+        links: Links::new(name, limits.clone()),
         output: keeper.clone(),
         changes: Changes::default(),
-        server_id: "server-1".to_owned(),
+        server_id: name.to_owned(),
         limits: limits.clone(),
         encode_decision: |_, profile| profile.as_bytes().to_vec(),
         trace: TraceHooks { current: || "00-trace".to_owned(), ..TraceHooks::default() },

@@ -22,6 +22,8 @@ pub(crate) struct Runner {
     pub(crate) handle: LinkHandle,
     outgoing: mpsc::Receiver<ToRunner>,
     pub(crate) epoch: Epoch,
+    /// The sessions on this host, which outlive links and processes.
+    held: Arc<Mutex<Vec<SessionId>>>,
 }
 
 pub(crate) fn hello(name: &str, epoch: Epoch) -> RunnerHello {
@@ -42,7 +44,7 @@ impl Runner {
     /// A runner `r` that has nothing to report.
     pub(crate) async fn ready(world: &World) -> Self {
         let mut runner = Self::connect(world, hello("r", Epoch::new())).await.unwrap();
-        runner.say(FromRunner::Reconciled).await;
+        runner.reconciled().await;
         runner
     }
 
@@ -53,7 +55,7 @@ impl Runner {
         let mut outgoing = handle.outgoing().unwrap();
         let welcome = outgoing.recv().await.unwrap();
         assert!(matches!(welcome, ToRunner::Welcome { .. }), "{welcome:?}");
-        Ok(Self { handle, outgoing, epoch })
+        Ok(Self { handle, outgoing, epoch, held: world.held.clone() })
     }
 
     /// The same life of it, on a new link.
@@ -67,6 +69,16 @@ impl Runner {
             Capability { name: "journal_intact".to_owned(), enforced: false, detail: String::new() };
         let hello = RunnerHello { capabilities: vec![lost_tail], ..hello("r", Epoch::new()) };
         Self::connect(world, hello).await.unwrap()
+    }
+
+    /// Reports every session it has, and that these are all jobs.
+    pub(crate) async fn reconciled(&mut self) {
+        let held = self.held.lock().unwrap().clone();
+        for session_id in held {
+            let phase = SessionPhase::Open { directory: b"/workspace".to_vec() };
+            self.say(FromRunner::Session(SessionReport { session_id, phase })).await;
+        }
+        self.say(FromRunner::Reconciled).await;
     }
 
     pub(crate) async fn say(&mut self, message: FromRunner) {
@@ -115,6 +127,7 @@ impl Runner {
     }
 
     pub(crate) async fn opened(&mut self, session_id: SessionId) {
+        self.held.lock().unwrap().push(session_id);
         let phase = SessionPhase::Open { directory: b"/workspace".to_vec() };
         self.say(FromRunner::Session(SessionReport { session_id, phase })).await;
     }
@@ -122,6 +135,7 @@ impl Runner {
     /// Answers CloseSession.
     pub(crate) async fn close_session(&mut self) -> SessionId {
         let ToRunner::CloseSession { session_id } = self.next().await else { panic!("no close asked for") };
+        self.held.lock().unwrap().retain(|held| *held != session_id);
         self.say(FromRunner::Session(SessionReport { session_id, phase: SessionPhase::Closed })).await;
         session_id
     }
@@ -182,7 +196,7 @@ pub(crate) struct Auto {
 impl Auto {
     pub(crate) async fn connect(world: &World, name: &str) -> Self {
         let mut runner = Runner::connect(world, hello(name, Epoch::new())).await.unwrap();
-        runner.say(FromRunner::Reconciled).await;
+        runner.reconciled().await;
         let (ran, most) = (Arc::default(), Arc::default());
         let task = tokio::spawn(serve(runner, Arc::clone(&ran), Arc::clone(&most)));
         Self { ran, most, task }

@@ -1,0 +1,94 @@
+//! Closing sessions: what runs in them is ended, then their runner removes them.
+
+use airlock_proto::domain::{CancelledBy, SessionId};
+
+use super::THROWAWAY_IDLE;
+use crate::{
+    api::ApiError,
+    engine::Core,
+    model::{Principal, SessionRecord, SessionState},
+    store::{ExecutionQuery, PageQuery, SessionChange, StoreError},
+};
+
+impl Core {
+    pub(crate) async fn close_session(
+        &self,
+        who: &Principal,
+        id: SessionId,
+    ) -> Result<SessionRecord, ApiError> {
+        self.session(who, id).await?;
+        self.begin_close(id, "it was closed").await?;
+        let is_over =
+            |session: &SessionRecord| matches!(session.state, SessionState::Closed | SessionState::Lost);
+        self.wait_session(id, self.parts.limits.close_wait, is_over).await
+    }
+
+    /// Ends what runs in a session and asks its runner to remove it.
+    pub(crate) async fn begin_close(&self, id: SessionId, why: &str) -> Result<(), StoreError> {
+        let closing = self
+            .change_session(id, |session| {
+                let live = matches!(session.state, SessionState::Opening | SessionState::Open);
+                live.then(|| to_state(SessionState::Closing, why))
+            })
+            .await?;
+        match closing {
+            Some(session) if session.state == SessionState::Closing => self.close_on_runner(&session).await,
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Ends the executions of a closing session and has it removed. Repeated until it is.
+    pub(crate) async fn close_on_runner(&self, session: &SessionRecord) -> Result<(), StoreError> {
+        for record in self.live_of_session(session.id).await? {
+            self.cancel_as(record.id, CancelledBy::Session).await?;
+        }
+        self.ask_close(session).await;
+        Ok(())
+    }
+
+    /// Closes a throw-away session whose execution has ended.
+    pub(crate) async fn close_if_used_up(&self, session: &SessionRecord) -> Result<(), StoreError> {
+        let live = matches!(session.state, SessionState::Opening | SessionState::Open);
+        if !session.throwaway || !live {
+            return Ok(());
+        }
+        let query = ExecutionQuery { session_id: Some(session.id), ..ExecutionQuery::default() };
+        let page = PageQuery { size: 1, token: None };
+        let is_unused = self.store().executions(&query, &page).await?.items.is_empty();
+        // Its one execution is written down just after it.
+        if is_unused && self.since(session.created) < THROWAWAY_IDLE {
+            return Ok(());
+        }
+        self.begin_close(session.id, "its execution has ended").await
+    }
+
+    /// Closes a throw-away session that got no execution and that no runner was told of.
+    pub(crate) async fn drop_unused(&self, session: &SessionRecord) {
+        let closed = self
+            .change_session(session.id, |session| {
+                (session.state == SessionState::Opening)
+                    .then(|| to_state(SessionState::Closed, "it was not needed"))
+            })
+            .await;
+        if let Err(error) = closed {
+            // It ends by its idle time-out.
+            tracing::warn!(session_id = %session.id, %error, "a session that is not needed stays for a while");
+        }
+    }
+
+    /// Says that a session is gone with what it held.
+    pub(crate) async fn lose_session(&self, id: SessionId, why: &str) -> Result<(), StoreError> {
+        self.change_session(id, |session| {
+            let live =
+                matches!(session.state, SessionState::Opening | SessionState::Open | SessionState::Closing);
+            live.then(|| to_state(SessionState::Lost, why))
+        })
+        .await
+        .map(drop)
+    }
+}
+
+/// The change to this state alone.
+pub(super) fn to_state(state: SessionState, why: &str) -> SessionChange {
+    SessionChange { state: Some((state, why.to_owned())), ..SessionChange::default() }
+}

@@ -1,0 +1,174 @@
+//! Making sessions, and waiting until they are usable.
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_proto::{
+    domain::{SessionId, Shell},
+    limits::IDLE_TIMEOUT_DEFAULT,
+};
+
+use super::{THROWAWAY_IDLE, blank, no_such_session};
+use crate::{
+    api::{ApiError, CreateSession, StartExecution},
+    decision::session_hash,
+    engine::Core,
+    execution::violation,
+    model::{Principal, SessionRecord, SessionState},
+    profiles::ResolvedProfile,
+    store::{Created, PageQuery, SessionQuery},
+};
+
+/// How often a wait looks at the store by itself.
+const POLL: Duration = Duration::from_secs(1);
+
+impl Core {
+    /// Makes a session and waits until it is usable. Dropped midway, it goes on; the client asks again
+    /// with its `request_id`, or the session ends by its idle time-out.
+    pub(crate) async fn create_session(
+        &self,
+        who: &Principal,
+        request: CreateSession,
+    ) -> Result<SessionRecord, ApiError> {
+        self.check_running()?;
+        let profile = self.profile_for(who, request.profile.as_deref())?;
+        let mut session = blank(who, &profile)?;
+        session.request_hash = session_hash(&request);
+        session.mode = request.mode.unwrap_or(session.mode);
+        if !profile.permits(session.mode) {
+            let (name, mode) = (profile.name(), session.mode.name());
+            let message = format!("profile `{name}` does not permit mode `{mode}`");
+            return Err(ApiError::Invalid(vec![violation("mode", message)]));
+        }
+        let room = self.check_session_limit(&who.tenant).await;
+        session.runner_id = match room.and_then(|()| self.pick_runner(request.base.as_deref())) {
+            Ok(runner) => runner,
+            // A request that was made before has its session, whatever is the matter now.
+            Err(error) => {
+                return match self.session_by_request(who, request.request_id.as_deref()).await? {
+                    Some(existing) => self.repeated_session(existing, session.request_hash).await,
+                    None => Err(error),
+                };
+            }
+        };
+        session.request_id = request.request_id;
+        session.shell = request.shell.unwrap_or(Shell::Bash);
+        session.base = request.base.unwrap_or_default();
+        session.env = request.env;
+        session.labels = request.labels;
+        session.idle_timeout = request.idle_timeout.unwrap_or(IDLE_TIMEOUT_DEFAULT);
+        let key = session.request_id.clone().unwrap_or_default();
+        match self.store().create_session(session).await? {
+            Created::New(session) => {
+                if let Some(link) = self.parts.links.get(&session.runner_id) {
+                    self.ask_open(&link, &session).await;
+                }
+                self.wait_open(session).await
+            }
+            Created::Existing(session) => self.wait_open(session).await,
+            Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
+        }
+    }
+
+    async fn repeated_session(
+        &self,
+        existing: SessionRecord,
+        hash: [u8; 32],
+    ) -> Result<SessionRecord, ApiError> {
+        if existing.request_hash != hash {
+            return Err(ApiError::AlreadyExists { request_id: existing.request_id.unwrap_or_default() });
+        }
+        self.wait_open(existing).await
+    }
+
+    /// The session that was made with this key, if any. Only asked where a new one could not be made.
+    async fn session_by_request(
+        &self,
+        who: &Principal,
+        key: Option<&str>,
+    ) -> Result<Option<SessionRecord>, ApiError> {
+        let Some(key) = key else { return Ok(None) };
+        let query = SessionQuery {
+            tenant: Some(who.tenant.clone()),
+            principal: Some(who.name.clone()),
+            ..SessionQuery::default()
+        };
+        let mut page = PageQuery { size: 1000, token: None };
+        loop {
+            let found = self.store().sessions(&query, &page).await?;
+            let is_it = |session: &SessionRecord| session.request_id.as_deref() == Some(key);
+            if let Some(session) = found.items.into_iter().find(is_it) {
+                return Ok(Some(session));
+            }
+            page.token = found.next;
+            if page.token.is_none() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits until a session is open, or will not be.
+    async fn wait_open(&self, session: SessionRecord) -> Result<SessionRecord, ApiError> {
+        let wait = self.parts.limits.open_wait;
+        let is_settled = |session: &SessionRecord| session.state != SessionState::Opening;
+        let session = self.wait_session(session.id, wait, is_settled).await?;
+        match session.state {
+            SessionState::Open => Ok(session),
+            SessionState::Opening => {
+                self.check_running()?;
+                self.begin_close(session.id, "its runner did not make it in time").await?;
+                Err(ApiError::Unavailable {
+                    reason: "SESSION_TIMED_OUT",
+                    message: "the runner did not make the session in time".to_owned(),
+                    retry_after: Duration::from_secs(1),
+                })
+            }
+            SessionState::Closing | SessionState::Closed | SessionState::Lost => {
+                let why = &session.state_message;
+                Err(ApiError::FailedPrecondition {
+                    reason: "SESSION_NOT_OPEN",
+                    message: format!("session `{}` could not be made or is closed: {why}", session.id),
+                })
+            }
+        }
+    }
+
+    /// Waits at most `timeout` until `done`, and returns the session as it then is.
+    pub(super) async fn wait_session(
+        &self,
+        id: SessionId,
+        timeout: Duration,
+        done: impl Fn(&SessionRecord) -> bool,
+    ) -> Result<SessionRecord, ApiError> {
+        let deadline = tokio::time::Instant::now() + timeout;
+        let wait = self.session_waits.enter(id);
+        loop {
+            // Listens before it looks, so that a change in between is not missed.
+            let changed = wait.notified();
+            let session = self.store().session(id).await?.ok_or_else(|| no_such_session(id))?;
+            if done(&session) || tokio::time::Instant::now() >= deadline || self.stop.is_cancelled() {
+                return Ok(session);
+            }
+            tokio::select! {
+                () = changed => {}
+                () = tokio::time::sleep(POLL) => {}
+                () = tokio::time::sleep_until(deadline) => {}
+                () = self.stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// The session that a request without one will get. No runner yet.
+    pub(crate) fn throwaway_session(
+        &self,
+        who: &Principal,
+        request: &StartExecution,
+        profile: &Arc<ResolvedProfile>,
+    ) -> Result<SessionRecord, ApiError> {
+        let mut session = blank(who, profile)?;
+        session.mode = request.mode.unwrap_or(session.mode);
+        session.base = request.base.clone().unwrap_or_default();
+        session.idle_timeout = THROWAWAY_IDLE;
+        session.throwaway = true;
+        Ok(session)
+    }
+}

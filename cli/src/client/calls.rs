@@ -21,16 +21,16 @@ macro_rules! call {
     ($self:ident, $client:ident :: $method:ident, $request:expr, $timeout:expr) => {{
         let request = $request;
         $self
-                                                .call($timeout, |wire, timeout| {
-                                                    let request = with_timeout(request.clone(), timeout);
-                                                    async move {
-                                                        $client::new(wire)
-                                                            .max_decoding_message_size(ANSWER_BYTES)
-                                                            .$method(request)
-                                                            .await
-                                                    }
-                                                })
-                                                .await
+                                                    .call($timeout, |wire, timeout| {
+                                                        let request = with_timeout(request.clone(), timeout);
+                                                        async move {
+                                                            $client::new(wire)
+                                                                .max_decoding_message_size(ANSWER_BYTES)
+                                                                .$method(request)
+                                                                .await
+                                                        }
+                                                    })
+                                                    .await
     }};
 }
 

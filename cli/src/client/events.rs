@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::watch;
 use tonic::{Code, Status, Streaming};
 
 use super::{
@@ -45,6 +46,7 @@ pub struct Events {
     seen: Seen,
     backoff: Backoff,
     finished: bool,
+    trouble: watch::Sender<Option<String>>,
 }
 
 /// Where the next view comes from.
@@ -92,7 +94,7 @@ impl Events {
 
     fn new(client: Client, source: Source, seen: Seen) -> Self {
         let backoff = Backoff::new(&client.patience());
-        Self { client, source, view: None, seen, backoff, finished: false }
+        Self { client, source, view: None, seen, backoff, finished: false, trouble: watch::Sender::default() }
     }
 
     /// The execution's id, once it is known.
@@ -111,6 +113,13 @@ impl Events {
             Source::Start { .. } => From::Beginning,
             Source::Execution { from, .. } => from.clone(),
         }
+    }
+
+    /// What keeps events from coming just now, such as a server that cannot be reached; none while all is
+    /// well. [`Events::next`] goes on trying meanwhile.
+    #[must_use]
+    pub fn trouble(&self) -> watch::Receiver<Option<String>> {
+        self.trouble.subscribe()
     }
 
     /// The next event, or none after the closing one. Waits as long as the execution goes on, and
@@ -158,6 +167,7 @@ impl Events {
             }),
             Admission::New => {
                 self.backoff.reset();
+                self.trouble.send_if_modified(|trouble| trouble.take().is_some());
                 if let Source::Execution { from, .. } = &mut self.source {
                     *from = From::Cursor(event.cursor.clone());
                 }
@@ -212,10 +222,11 @@ impl Events {
         if !self.may_pass(&error) {
             return Err(error);
         }
-        match self.backoff.pause(&error, limit) {
-            Some(pause) => tokio::time::sleep(pause).await,
-            None => return Err(self.out_of_patience(error)),
-        }
+        let Some(pause) = self.backoff.pause(&error, limit) else {
+            return Err(self.out_of_patience(error));
+        };
+        self.trouble.send_replace(Some(error.to_string()));
+        tokio::time::sleep(pause).await;
         Ok(())
     }
 

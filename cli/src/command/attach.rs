@@ -42,9 +42,9 @@ impl Attach {
             (None, Some(stdout)) => From::Offsets { stdout, stderr: 0 },
             (None, None) => From::Beginning,
         };
+        let how = How { json: self.json, dev: self.connect.dev_folder(), ..How::default() };
         let client = self.connect.client().await?;
-        follow(&client, client.attach(self.id, from), How { json: self.json, owns: false, local: false })
-            .await
+        follow(&client, client.attach(self.id, from), how).await
     }
 }
 

@@ -51,7 +51,6 @@ pub(super) struct Check {
     /// The command.
     #[arg(
         trailing_var_arg = true,
-        allow_hyphen_values = true,
         value_name = "COMMAND",
         required_unless_present = "jsonl",
         conflicts_with = "jsonl"

@@ -48,8 +48,16 @@ impl Connect {
             Some(address) => self.named(address)?,
             None => self.of_dev()?,
         };
-        settings.traceparent = std::env::var("TRACEPARENT").ok();
+        settings.traceparent = traceparent();
         Ok(settings)
+    }
+
+    /// The state folder whose dev is talked to, if it is one.
+    pub(super) fn dev_folder(&self) -> Option<StateFolder> {
+        match &self.address {
+            Some(_) => None,
+            None => StateFolder::locate(self.state.as_deref()).ok(),
+        }
     }
 
     /// Connects.
@@ -80,6 +88,11 @@ impl Connect {
         settings.credentials = Credentials::Token(token_in(&folder.path().join(token_file))?);
         Ok(settings)
     }
+}
+
+/// The caller's place in a trace.
+pub(super) fn traceparent() -> Option<String> {
+    std::env::var("TRACEPARENT").ok()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Failure, interrupt::Interrupts, output};
+use super::{Failure, connect::traceparent, interrupt::Interrupts, output};
 use crate::{
     client::Settings,
     dev::{Dev as Instance, DevError, Options},
@@ -144,7 +144,9 @@ impl Local {
     }
 
     pub(super) fn settings(&self) -> Result<Settings, Failure> {
-        Ok(self.instance.settings()?)
+        let mut settings = self.instance.settings()?;
+        settings.traceparent = traceparent();
+        Ok(settings)
     }
 
     pub(super) async fn stop(self) {

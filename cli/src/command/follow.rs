@@ -17,15 +17,18 @@ use crate::{
         },
     },
     render::{cause, decision, escape, json, names},
+    state::{StateError, StateFolder},
 };
 
 /// Of a view that was left by Ctrl-C.
 const LEFT: u8 = 130;
 /// How long a request for the end may take once nobody waits for that end any more.
 const LAST_WORD: Duration = Duration::from_secs(1);
+/// Trouble that passes sooner is not worth a word.
+const LASTING: Duration = Duration::from_secs(2);
 
 /// How to follow.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct How {
     /// Events as JSON lines, instead of bytes.
     pub(super) json: bool,
@@ -33,19 +36,24 @@ pub(super) struct How {
     pub(super) owns: bool,
     /// The server ends with the view, so that nothing can be left running.
     pub(super) local: bool,
+    /// The state folder of the server, where that is a dev: once it has ended there is nothing to wait for.
+    pub(super) dev: Option<StateFolder>,
 }
 
 /// Shows all events and gives the exit code.
 pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<u8, Failure> {
     let known = watch::Sender::new(events.execution_id().map(str::to_owned));
     let id = known.subscribe();
-    let mut view =
-        std::pin::pin!(View { how, known, stdout: io::stdout(), stderr: io::stderr() }.show(events));
+    let mut trouble = Trouble { text: events.trouble(), dev: how.dev.clone(), address: client.address() };
+    let mut view = std::pin::pin!(
+        View { json: how.json, known, stdout: io::stdout(), stderr: io::stderr() }.show(events)
+    );
     let mut interrupts = Interrupts::new()?;
     let mut asked = Asked::Not;
     let end = loop {
         tokio::select! {
             end = &mut view => break end,
+            failure = trouble.hopeless(&id) => return Err(failure),
             () = asked.done(), if matches!(asked, Asked::Asking(_)) => {}
             () = interrupts.next() => {
                 if how.owns && matches!(asked, Asked::Not) {
@@ -106,6 +114,48 @@ impl Asked {
     }
 }
 
+/// What keeps the view from going on.
+struct Trouble<'a> {
+    text: watch::Receiver<Option<String>>,
+    dev: Option<StateFolder>,
+    address: &'a str,
+}
+
+impl Trouble<'_> {
+    /// Says it when trouble lasts; returns only when it will not pass. Cancel-safe, but says it again.
+    async fn hopeless(&mut self, id: &watch::Receiver<Option<String>>) -> Failure {
+        loop {
+            let lasting = async {
+                let text = self.text.wait_for(Option::is_some).await.map(|text| text.clone());
+                tokio::time::sleep(LASTING).await;
+                text.ok().flatten()
+            };
+            let Some(text) = lasting.await else { std::future::pending().await };
+            if self.text.borrow().is_none() {
+                continue;
+            }
+            if self.dev_is_gone() {
+                let id = id.borrow().clone().unwrap_or_default();
+                return Failure::new(format!(
+                    "the airlock dev has ended; start it again, and see what became of the command with: airlock wait {id}"
+                ));
+            }
+            output::note(&format!("{}; trying again", escape::line(text.as_bytes())));
+            if self.text.wait_for(Option::is_none).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Whether the dev that was talked to has ended, or another is in its place.
+    fn dev_is_gone(&self) -> bool {
+        self.dev.as_ref().is_some_and(|folder| match folder.connection() {
+            Ok(connection) => connection.address != self.address,
+            Err(error) => matches!(error, StateError::NotRunning(_)),
+        })
+    }
+}
+
 /// How a view ended.
 enum End {
     Finished(u8),
@@ -113,7 +163,7 @@ enum End {
 }
 
 struct View {
-    how: How,
+    json: bool,
     known: watch::Sender<Option<String>>,
     stdout: io::Stdout,
     stderr: io::Stderr,
@@ -145,12 +195,12 @@ impl View {
     }
 
     async fn event(&mut self, id: &str, event: &Event) -> Result<(), Failure> {
-        if self.how.json {
+        if self.json {
             let line = format!("{}\n", json::event(id, event));
             output::write(&mut self.stdout, line.as_bytes()).await?;
         }
         match &event.event {
-            Some(Kind::Output(out)) if !self.how.json => match out.stream() {
+            Some(Kind::Output(out)) if !self.json => match out.stream() {
                 OutputStream::Stderr => output::write(&mut self.stderr, &out.data).await?,
                 _ => output::write(&mut self.stdout, &out.data).await?,
             },
@@ -262,7 +312,7 @@ async fn say_denied(client: &Client, rejection: &Rejection, id: &str) {
     text.push_str(if asked {
         "  to have a person decide: run it again with --on-ask wait, and answer with `airlock approve`\n"
     } else {
-        "  to allow it: whoever keeps the profile changes the rule\n"
+        "  only whoever keeps the profile can allow it\n"
     });
     text.push_str(&format!("  everything about it: airlock show {id}"));
     output::note(&text);

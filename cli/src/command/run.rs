@@ -81,13 +81,13 @@ pub(super) struct Run {
     #[arg(long)]
     local: bool,
     /// The command.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 impl Run {
     pub(super) async fn run(self) -> Result<u8, Failure> {
-        let how = How { json: self.json, owns: true, local: false };
+        let how = How { json: self.json, owns: true, ..How::default() };
         if self.local {
             let base = self.base.as_deref().map(dev::local_base).transpose()?;
             let spec = self.spec(base.as_ref().map(|(name, _)| name.clone()))?;
@@ -96,6 +96,7 @@ impl Run {
         let base = self.base.clone().map(OsString::into_string).transpose();
         let connect = self.connect.clone();
         let spec = self.spec(base.map_err(|_| Failure::usage("--base is not UTF-8"))?)?;
+        let how = How { dev: connect.dev_folder(), ..how };
         let client = connect.client().await.map_err(|failure| failure.with_code(cause::NOT_RUN))?;
         follow(&client, client.run(spec), how).await
     }

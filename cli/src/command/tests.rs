@@ -42,6 +42,7 @@ fn wrong_arguments_are_named() {
         (&["kill"], ErrorKind::MissingRequiredArgument, "ID"),
         (&["ps", "--last", "0"], ErrorKind::ValueValidation, "0"),
         (&["ps", "--quiet", "--json"], ErrorKind::ArgumentConflict, "--json"),
+        (&["check", "--profil", "x", "ls"], ErrorKind::UnknownArgument, "--profil"),
         (&["check"], ErrorKind::MissingRequiredArgument, "COMMAND"),
         (&["check", "--jsonl", "ls"], ErrorKind::ArgumentConflict, "--jsonl"),
         (&["check", "--shell", "fish", "ls"], ErrorKind::InvalidValue, "bash"),

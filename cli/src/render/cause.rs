@@ -41,6 +41,26 @@ pub fn exit_code(outcome: Option<&Outcome>) -> u8 {
     }
 }
 
+/// How it ended, in a word or two.
+#[must_use]
+pub fn short(outcome: Option<&Outcome>) -> String {
+    let Some(cause) = outcome.and_then(|outcome| outcome.cause.as_ref()) else {
+        return "unknown".to_owned();
+    };
+    let name = names::lower::<CauseCode>(cause.code).replace('_', " ");
+    let more = match &cause.detail {
+        Some(Detail::Exited(exited)) => exited.code.to_string(),
+        Some(Detail::Signaled(signaled)) => signaled.signal.to_string(),
+        Some(Detail::Cancelled(cancelled)) => {
+            cancelled.by().as_str_name().trim_start_matches("CANCELLED_BY_").to_lowercase()
+        }
+        Some(Detail::Refused(refused)) => escape::line(refused.reason.as_bytes()),
+        Some(Detail::SandboxFailed(failed)) => escape::line(failed.step.as_bytes()),
+        Some(Detail::TimedOut(_) | Detail::Denied(_)) | None => return name,
+    };
+    format!("{name} ({more})")
+}
+
 /// How it ended, in one line without a stop.
 #[must_use]
 pub fn sentence(outcome: Option<&Outcome>) -> String {

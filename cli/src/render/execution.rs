@@ -21,7 +21,7 @@ pub fn executions(list: &[Execution], now: SystemTime) -> String {
                 execution.execution_id.clone(),
                 escape::shortened(&execution.command, COMMAND_COLUMNS),
                 created(execution, now),
-                status(execution),
+                short_status(execution),
                 execution.session_id.clone(),
             ]
         })
@@ -33,7 +33,14 @@ fn created(execution: &Execution, now: SystemTime) -> String {
     time::ago(execution.times.as_ref().and_then(|times| times.created.as_ref()), now)
 }
 
-/// Where an execution is in its life, in a word or two.
+fn short_status(execution: &Execution) -> String {
+    match execution.state() {
+        ExecutionState::Finished => cause::short(execution.result.as_ref()),
+        _ => status(execution),
+    }
+}
+
+/// Where an execution is in its life, and how it ended.
 #[must_use]
 pub fn status(execution: &Execution) -> String {
     if execution.state() == ExecutionState::Finished {

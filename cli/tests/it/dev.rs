@@ -61,10 +61,26 @@ fn commands_that_run_are_ended_with_it() {
     crate::support::eventually("it runs", || site.text(&["ps"]).contains("running"));
     assert_eq!(site.stop(Signal::SIGTERM), Some(0), "{}", site.log());
     assert!(site.log().contains("1 commands were cut"), "{}", site.log());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    // It ended as cancelled, or the client learned that nobody is there any more.
+    assert!(matches!(crate::support::end(&mut child), Some(1 | 130)));
     site.start(&[]);
-    assert!(site.text(&["ps", "--all"]).contains("drained"));
+    assert!(site.text(&["ps", "--all"]).contains("cancelled (drain)"));
+}
+
+#[test]
+fn a_client_whose_dev_died_does_not_wait_for_it() {
+    let mut site = Site::with_dev(&[]);
+    let run = site.airlock(&["run", "--", "sleep 100"]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    crate::support::eventually("it runs", || site.text(&["ps"]).contains("running"));
+    site.stop(Signal::SIGKILL);
+    let output = run.wait_with_output().unwrap();
+    let why = crate::support::stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{why}");
+    assert!(why.contains("the airlock dev has ended"), "{why}");
+    site.start(&[]);
+    let id = why.rsplit(' ').next().unwrap().trim();
+    assert_eq!(site.fails(&["wait", id]).0, 1, "what is not known is no success");
+    assert!(site.text(&["ps", "--all"]).contains("runner lost"));
 }
 
 #[test]

@@ -37,6 +37,19 @@ fn a_local_run_works_on_a_copy_of_a_folder() {
 }
 
 #[test]
+fn the_command_is_told_its_place_in_the_callers_trace() {
+    let site = Site::with_dev(&[]);
+    for run in [&["run"][..], &["run", "--local"]] {
+        let mut command = site.airlock(&[run, &["--", "echo $TRACEPARENT"]].concat());
+        command.env("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+        let output = command.output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(told.starts_with("00-0af7651916cd43dd8448eb211c80319c-"), "{told}");
+        assert!(!told.contains("b7ad6b7169203331"), "a span of its own: {told}");
+    }
+}
+
+#[test]
 fn exit_codes_are_the_commands_own() {
     let site = Site::with_dev(&[]);
     for (arguments, expected) in [

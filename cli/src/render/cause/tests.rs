@@ -78,5 +78,8 @@ fn sentences_say_who_and_whether_it_ran() {
         sentence(Some(&outcome(CauseCode::RunnerLost, Started::Unknown, None))),
         "its runner is gone; it is not known whether it ran"
     );
+    assert_eq!(short(Some(&outcome(CauseCode::Exited, Started::Yes, exited(3)))), "exited (3)");
+    assert_eq!(short(Some(&outcome(CauseCode::RunnerLost, Started::Yes, None))), "runner lost");
+    assert_eq!(short(None), "unknown");
     assert_eq!(sentence(None), "it is not known how the command ended");
 }

@@ -8,7 +8,8 @@ mod result;
 mod switch;
 
 use std::{
-    os::fd::OwnedFd,
+    ffi::OsString,
+    os::{fd::OwnedFd, unix::ffi::OsStringExt},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -43,7 +44,7 @@ pub(crate) struct Tools {
 }
 
 /// One accepted job.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) id: ExecutionId,
     pub(crate) grant: Grant,
@@ -62,7 +63,7 @@ pub(crate) fn environment(
     grant: &Grant,
     profile: &Profile,
     traceparent: Option<&str>,
-) -> Result<Vec<(std::ffi::OsString, std::ffi::OsString)>, Vec<EnvError>> {
+) -> Result<Vec<(OsString, OsString)>, Vec<EnvError>> {
     let request: Vec<Variable> =
         grant.env.iter().map(|(name, value)| (name.clone().into_bytes(), value.clone())).collect();
     build_env(&EnvRequest {
@@ -76,7 +77,7 @@ pub(crate) fn environment(
 }
 
 /// Runs the job to its end. `running` is called when its command runs.
-pub(crate) async fn run(tools: Arc<Tools>, job: Job, running: impl FnOnce()) -> ExecutionResult {
+pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()) -> ExecutionResult {
     if let Some(cause) = job.switch.cause() {
         return ExecutionResult::not_started(cause);
     }
@@ -87,7 +88,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Job, running: impl FnOnce()) -> 
     let span = telemetry::run_span(&job.traceparent);
     let place = telemetry::traceparent(&span).unwrap_or_else(|| job.traceparent.clone());
     let started = {
-        let (tools, job) = (Arc::clone(&tools), job.clone());
+        let job = Arc::clone(&job);
         let start_span = telemetry::start_span(&job.traceparent);
         spawn_blocking(move || start_span.in_scope(|| launch(&tools, &job, &place))).await
     };
@@ -121,7 +122,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let spec = LaunchSpec {
         command: grant.command.clone(),
         shell: airlock_sandbox::Shell::Bash,
-        cwd: PathBuf::from(std::ffi::OsString::from_vec(grant.directory.clone())),
+        cwd: PathBuf::from(OsString::from_vec(grant.directory.clone())),
         env: environment(grant, profile, place)?,
         shape: Shape { read_only: grant.read_only, network },
         separate_stderr: grant.separate_stderr,
@@ -144,7 +145,7 @@ fn limits(tools: &Tools, grant: &Grant) -> Limits {
 }
 
 /// Stays with a running command until nothing of it is left and its output is in the spool.
-async fn attend(started: Started, job: &Job) -> ExecutionResult {
+async fn attend(started: Started, job: &Arc<Job>) -> ExecutionResult {
     let Started { running, spool, writers } = started;
     let stop = match Stop::new() {
         Ok(stop) => stop,
@@ -164,7 +165,7 @@ async fn attend(started: Started, job: &Job) -> ExecutionResult {
     }
     match ended {
         Ok(ended) => {
-            let (job, spool) = (job.clone(), Arc::clone(&spool));
+            let (job, spool) = (Arc::clone(job), Arc::clone(&spool));
             let whole = spawn_blocking(move || result::of(&job, &spool, ended));
             whole.await.unwrap_or_else(|panicked| result::internal_text(&panicked))
         }
@@ -210,5 +211,3 @@ async fn until_ended(
     control.kill();
     wait.await
 }
-
-use std::os::unix::ffi::OsStringExt as _;

@@ -26,7 +26,7 @@ impl Core {
             self.metrics.running(accepted.elapsed());
             self.job_runs(id);
         };
-        let result = job::run(Arc::clone(&self.tools), job, running).await;
+        let result = job::run(Arc::clone(&self.tools), Arc::new(job), running).await;
         let lost = result.cause == Cause::RunnerLost;
         if let Err(error) = self.journal().end(id, lost, &result) {
             tracing::error!(execution = %id, %error, "an end stands in memory only");

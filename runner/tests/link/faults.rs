@@ -163,7 +163,7 @@ async fn every_server_is_told_of_every_job() {
     }
     assert_eq!(phases, [JobPhase::Accepted, JobPhase::Running, JobPhase::Ended]);
     // One of them is enough to go on.
-    drop(it.server.stop());
+    it.server.stop();
     let offer = offer(other.hello.epoch, grant(session, "echo on"));
     let id = offer.execution_id;
     other.send(ToRunner::StartJob(Box::new(offer))).await;

@@ -6,5 +6,6 @@ mod fixture;
 mod hostile;
 mod identity;
 mod jobs;
+mod leaks;
 mod process;
 mod sessions;

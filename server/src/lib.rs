@@ -2,7 +2,7 @@
 //!
 //! The modules follow the way of a request: [`authn`] -> [`grpc`] (thin) -> [`decision`] (calls the
 //! policy) -> [`approval`] -> [`placement`] -> [`execution`] (one closed state machine) -> [`stream`]
-//! -> [`audit`] -> [`store`].
+//! -> [`store`], which holds the audit too.
 
 #![forbid(unsafe_code)]
 

@@ -19,5 +19,7 @@ mod runner;
 mod runs;
 #[path = "edge/stop.rs"]
 mod stop;
+#[path = "edge/trace.rs"]
+mod trace;
 #[path = "edge/world.rs"]
 mod world;

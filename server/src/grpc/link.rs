@@ -15,7 +15,6 @@ use tokio::{
     time::timeout,
 };
 use tonic::{Request, Response, Status, Streaming};
-use tracing::Instrument as _;
 
 use super::{Edge, caller, push, refused, view::Responses};
 use crate::{
@@ -55,7 +54,8 @@ impl RunnerLink for RunnerLinks {
             // It fails where the runner has gone, and then nobody wants to know.
             drop(end.send(error));
         };
-        self.0.tasks.spawn(listen.in_current_span());
+        // Not in the call's span: what a link brings in a day would be one trace.
+        self.0.tasks.spawn(listen);
         Ok(Response::new(speak(outgoing, ended)))
     }
 

@@ -14,6 +14,16 @@ use crate::{
     },
 };
 
+/// The steps that traces show: those that change what a client asked for.
+const TRACED: [&str; 6] = [
+    "create_session",
+    "change_session",
+    "create_execution",
+    "transition",
+    "set_output",
+    "answer_approval",
+];
+
 /// A store whose steps are measured.
 pub struct MeasuredStore {
     inner: Arc<dyn Store>,
@@ -33,9 +43,10 @@ impl MeasuredStore {
         step: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
         let began = Instant::now();
-        // The engine's own rounds belong to no trace, and would make one of every look at the store.
-        let span =
-            if Span::current().is_none() { Span::none() } else { tracing::info_span!("store", operation) };
+        // The engine's own rounds belong to no trace, and looks at the store would crowd out the rest of
+        // a long view's.
+        let traced = TRACED.contains(&operation) && !Span::current().is_none();
+        let span = if traced { tracing::info_span!("store", operation) } else { Span::none() };
         let result = step.instrument(span).await;
         let outcome = match &result {
             Ok(_) => "ok",

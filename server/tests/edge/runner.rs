@@ -1,6 +1,6 @@
 //! A runner that a test plays, on the wire.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, pin::pin, time::Duration};
 
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
@@ -11,11 +11,12 @@ use airlock_proto::{
     runner_v1::{
         ConnectRequest, ConnectResponse, connect_request::Message, runner_link_client::RunnerLinkClient,
     },
+    v1::{self, execution_service_client::ExecutionServiceClient},
 };
 use bytes::Bytes;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Status, Streaming, transport::Channel};
+use tonic::{Code, Request, Status, Streaming, transport::Channel};
 
 use crate::{raw::Outcome, world::World};
 
@@ -35,6 +36,9 @@ pub(crate) fn hello(runner: &str) -> ConnectRequest {
     })
     .into()
 }
+
+/// The events of a run.
+pub(crate) type RunStream = Streaming<v1::ExecutionServiceRunResponse>;
 
 /// A link that has sent these messages.
 pub(crate) struct Link {
@@ -121,6 +125,38 @@ impl Link {
                 }
                 other => panic!("{other:?}"),
             }
+        }
+    }
+
+    /// Has a client run this here; tries again as long as the server does not know the runner yet.
+    pub(crate) async fn run(
+        &mut self,
+        world: &World,
+        spec: v1::ExecutionSpec,
+        traceparent: Option<&str>,
+    ) -> (RunStream, StartJob) {
+        loop {
+            let run = v1::ExecutionServiceRunRequest { spec: Some(spec.clone()) };
+            let mut run = Request::new(run);
+            run.metadata_mut().insert("authorization", "Bearer executor".parse().unwrap());
+            if let Some(parent) = traceparent {
+                run.metadata_mut().insert("traceparent", parent.parse().unwrap());
+            }
+            let mut client = ExecutionServiceClient::new(world.plain());
+            let (mut stream, mut job) = (None, None);
+            let (mut answer, mut work) = (pin!(client.run(run)), pin!(self.run_next()));
+            loop {
+                tokio::select! {
+                    answer = &mut answer, if stream.is_none() => match answer {
+                        Ok(answer) => stream = Some(answer.into_inner()),
+                        Err(status) if status.code() == Code::Unavailable => break,
+                        Err(status) => panic!("{status:?}"),
+                    },
+                    order = &mut work, if job.is_none() => job = Some(order),
+                    else => return (stream.unwrap(), job.unwrap()),
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 

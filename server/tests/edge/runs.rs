@@ -7,11 +7,11 @@ use airlock_proto::{
     v1::{self, event::Event as Kind, execution_service_client::ExecutionServiceClient},
 };
 use tokio::time::timeout;
-use tonic::{Code, Request, Status, Streaming};
+use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
 
 use crate::{
-    runner::{Link, OUTPUT, link_up},
+    runner::{Link, OUTPUT, RunStream, link_up},
     world::World,
 };
 
@@ -23,21 +23,16 @@ fn request<T>(token: &str, message: T) -> Request<T> {
     request
 }
 
-fn spec(command: &str, change: fn(&mut v1::ExecutionSpec)) -> Option<v1::ExecutionSpec> {
+fn spec(command: &str, change: fn(&mut v1::ExecutionSpec)) -> v1::ExecutionSpec {
     let mut spec = v1::ExecutionSpec { command: command.to_owned().into(), ..Default::default() };
     change(&mut spec);
-    Some(spec)
+    spec
 }
-
-type RunStream = Streaming<v1::ExecutionServiceRunResponse>;
 
 /// A client whose command runs on the played runner.
 async fn running(world: &World, change: fn(&mut v1::ExecutionSpec)) -> (RunStream, Link, String) {
     let mut link = link_up(world).await;
-    let mut client = ExecutionServiceClient::new(world.plain());
-    let run = v1::ExecutionServiceRunRequest { spec: spec("pwd", change) };
-    let (stream, job) = tokio::join!(client.run(request("executor", run)), link.run_next());
-    let mut stream = stream.unwrap().into_inner();
+    let (mut stream, job) = link.run(world, spec("pwd", change), None).await;
     let first = stream.message().await.unwrap().unwrap().event.unwrap().event.unwrap();
     let Kind::Opened(opened) = first else { panic!("{first:?}") };
     let id = opened.execution.unwrap().execution_id;
@@ -55,11 +50,8 @@ async fn get(world: &World, token: &str, id: &str) -> Result<v1::Execution, Stat
 async fn a_run_streams_its_output_and_ends_with_the_truth() {
     let world = World::new().await;
     let mut link = link_up(&world).await;
-    let mut client = ExecutionServiceClient::new(world.plain());
-    let mut run = request("executor", v1::ExecutionServiceRunRequest { spec: spec("pwd", |_| {}) });
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    run.metadata_mut().insert("traceparent", parent.parse().unwrap());
-    let (stream, job) = tokio::join!(client.run(run), link.run_next());
+    let (mut stream, job) = link.run(&world, spec("pwd", |_| {}), Some(parent)).await;
     assert_eq!(job.traceparent, parent);
     assert_eq!(job.grant.command, b"pwd");
     let ended = async {
@@ -73,7 +65,6 @@ async fn a_run_streams_its_output_and_ends_with_the_truth() {
         }
     };
     let events = async {
-        let mut stream = stream.unwrap().into_inner();
         let (mut output, mut finished) = (Vec::new(), None);
         while let Some(response) = stream.message().await.unwrap() {
             let event = response.event.unwrap();
@@ -193,8 +184,15 @@ async fn a_denied_command_is_a_finished_execution() {
     let world = World::new().await;
     let _link = link_up(&world).await;
     let mut client = ExecutionServiceClient::new(world.plain());
-    let start = v1::ExecutionServiceStartRequest { spec: spec("curl http://example.org | sh", |_| {}) };
-    let status = client.start(request("executor", start)).await.unwrap_err();
+    let status = loop {
+        let spec = spec("curl http://example.org | sh", |_| {});
+        let start = v1::ExecutionServiceStartRequest { spec: Some(spec) };
+        let status = client.start(request("executor", start)).await.unwrap_err();
+        // The server may not know the runner yet.
+        if status.code() != Code::Unavailable {
+            break status;
+        }
+    };
     let info = status.get_details_error_info().unwrap();
     assert_eq!((status.code(), info.reason.as_str()), (Code::PermissionDenied, "APPROVAL_REQUIRED"));
     let execution = get(&world, "executor", &info.metadata["execution_id"]).await.unwrap();

@@ -42,18 +42,15 @@ pub fn shortened(bytes: &[u8], columns: usize) -> String {
 #[must_use]
 pub fn readable(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
-    text.chars().any(is_foreign_letter).then(|| {
-        let mut out = String::new();
-        let mut buffer = [0; 4];
-        for c in text.chars() {
-            match c {
-                '\n' => out.push('\n'),
-                c if is_foreign_letter(c) => out.push(c),
-                c => each(c.encode_utf8(&mut buffer).as_bytes(), |_, shown| out.push_str(shown)),
-            }
-        }
-        out
-    })
+    if !text.chars().any(is_foreign_letter) {
+        return None;
+    }
+    let mut out = String::new();
+    each(bytes, |at, shown| match text.get(at..).and_then(|rest| rest.chars().next()) {
+        Some(c) if c == '\n' || is_foreign_letter(c) => out.push(c),
+        _ => out.push_str(shown),
+    });
+    Some(out)
 }
 
 /// The line of `bytes` that holds `start`, and below it marks under what is between `start` and `end`.

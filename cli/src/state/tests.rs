@@ -1,3 +1,5 @@
+//! The state folder: who may look, who has it, and what a dead dev leaves.
+
 use super::*;
 
 fn folder() -> (tempfile::TempDir, StateFolder) {

@@ -1,3 +1,5 @@
+//! Reading statuses: every detail, and what may be tried again.
+
 use tonic_types::ErrorDetails;
 
 use super::*;

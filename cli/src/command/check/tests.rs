@@ -1,3 +1,5 @@
+//! Lines and profiles, without a process.
+
 use serde_json::Value;
 
 use super::*;

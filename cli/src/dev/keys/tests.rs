@@ -1,3 +1,5 @@
+//! Keys: who may read them, how long they are kept, and what is made anew.
+
 use std::collections::BTreeMap;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Exit codes and sentences for every cause.
+
 use super::*;
 use crate::client::v1::cause::{Cancelled, Denied, Exited, Signaled};
 

@@ -1,3 +1,5 @@
+//! The escaper: nothing hides, and two texts never look the same.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -54,7 +56,7 @@ fn shows_what_hides() {
 #[test]
 fn letters_can_be_read_beside() {
     assert_eq!(readable(b"ls"), None);
-    assert_eq!(readable("f\u{fc}r\u{202e}".as_bytes()).unwrap(), "f\u{fc}r\\u{202e}");
+    assert_eq!(readable("f\u{fc}r a\nb\u{202e}".as_bytes()).unwrap(), "f\u{fc}r a\nb\\u{202e}");
     assert_eq!(readable("\u{5d0}".as_bytes()), None);
 }
 

@@ -148,6 +148,7 @@ impl Core {
         wait_for(self.config.drain.grace, idle).await;
         let cut = self.live().len();
         self.end_all(&Cause::Cancelled(CancelledBy::Drain));
+        self.sessions.cancel_openings();
         self.tasks.close();
         self.tasks.wait().await;
         let unclaimed = || {

@@ -103,10 +103,11 @@ impl Core {
             inner.told.insert(server);
             inner.told.len()
         };
-        if told < self.config.servers.len() {
+        let mut journal = self.journal();
+        if told < self.config.servers.len() || journal.intact() {
             return;
         }
-        if let Err(error) = self.journal().told() {
+        if let Err(error) = journal.told() {
             tracing::warn!(%error, "the journal was not written");
         }
     }

@@ -1,7 +1,7 @@
 //! Output streams: on a connection of their own, so that no output stands in the way of the control
 //! stream. They end with their link.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use airlock_proto::{
     domain::{ExecutionId, PushFromRunner, PushToRunner},
@@ -20,17 +20,21 @@ use crate::{
 /// Chunks between the spool and the connection.
 const CHUNKS: usize = 4;
 
+/// Connections that a link's output streams are spread over: one connection takes some hundred streams.
+const CONNECTIONS: usize = 4;
+
 /// The output streams of one link.
 pub(super) struct Outputs {
     core: Arc<Core>,
-    channel: Channel,
+    channels: VecDeque<Channel>,
     streams: JoinSet<()>,
 }
 
 impl Outputs {
-    /// Connects with the first stream. Needs a runtime.
+    /// Connects with the first streams. Needs a runtime.
     pub(super) fn new(core: &Arc<Core>, endpoint: &Endpoint) -> Self {
-        Self { core: Arc::clone(core), channel: endpoint.connect_lazy(), streams: JoinSet::new() }
+        let channels = (0..CONNECTIONS).map(|_| endpoint.connect_lazy()).collect();
+        Self { core: Arc::clone(core), channels, streams: JoinSet::new() }
     }
 
     /// Opens a stream that the server asked for, within `limits.output_streams`.
@@ -41,7 +45,9 @@ impl Outputs {
             tracing::warn!(execution = %id, "the server asks for more than `limits.output_streams`");
             return;
         }
-        let client = RunnerLinkClient::new(self.channel.clone());
+        self.channels.rotate_left(1);
+        let Some(channel) = self.channels.front().cloned() else { return };
+        let client = RunnerLinkClient::new(channel);
         let core = Arc::clone(&self.core);
         self.streams.spawn(async move {
             if let Err(error) = push(&core, client, id, ticket).await {

@@ -184,6 +184,15 @@ impl Sessions {
         made
     }
 
+    /// Gives up every session that is being made.
+    pub(crate) fn cancel_openings(&self) {
+        for slot in self.lock().values() {
+            if let Slot::Opening { cancel, .. } = slot {
+                cancel.cancel();
+            }
+        }
+    }
+
     /// Takes an open session out of use, for [`Sessions::remove`]; cancels one that is being made. None
     /// if there is nothing to remove.
     pub(crate) fn begin_close(&self, id: &SessionId) -> Closing {

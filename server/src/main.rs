@@ -43,8 +43,16 @@ fn main() -> ExitCode {
         }
     };
     if arguments.check_config {
-        println!("{}: ok", arguments.config.display());
-        return ExitCode::SUCCESS;
+        return match Server::check(&config) {
+            Ok(()) => {
+                println!("{}: ok", arguments.config.display());
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("airlock-server: {error}");
+                ExitCode::from(REFUSED)
+            }
+        };
     }
     let served = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use airlock_proto::{LINK_PROTOCOL_VERSION, limits};
+use airlock_proto::{LINK_PROTOCOL_VERSION, domain::ExecutionId, limits};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 use uuid::Uuid;
@@ -85,6 +85,16 @@ pub fn unauthenticated(error: AuthenticationError) -> Status {
 /// The status of a request that the engine or the edge refused.
 #[must_use]
 pub fn from_api(error: &ApiError) -> Status {
+    refused(error, None)
+}
+
+/// As [`from_api`], where an execution is there all the same, so that the client can go on with it.
+#[must_use]
+pub fn from_api_about(error: &ApiError, execution: ExecutionId) -> Status {
+    refused(error, Some(execution))
+}
+
+fn refused(error: &ApiError, execution: Option<ExecutionId>) -> Status {
     let (code, reason, metadata, retry) = match error {
         ApiError::Invalid(violations) => return invalid(violations),
         ApiError::Internal(detail) => return internal(detail),
@@ -113,7 +123,8 @@ pub fn from_api(error: &ApiError) -> Status {
             (Code::OutOfRange, "OFFSET_PAST_END", vec![("end", end.to_string())], None)
         }
     };
-    let mut details = info(reason, metadata);
+    let about = execution.map(|id| ("execution_id", id.to_string()));
+    let mut details = info(reason, metadata.into_iter().chain(about));
     if retry.is_some() {
         details.set_retry_info(retry);
     }

@@ -96,6 +96,18 @@ struct Tokens {
 }
 
 impl Server {
+    /// Whether a server could start from this configuration, as far as that can be told from the files
+    /// that it names.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn check(config: &Config) -> Result<(), StartError> {
+        config.check()?;
+        load_profiles(config)?;
+        config.listen.tls.as_ref().map(tls::server_config).transpose()?;
+        Ok(())
+    }
+
     /// Starts a server; when this returns, it is ready.
     ///
     /// # Errors

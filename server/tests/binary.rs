@@ -62,6 +62,15 @@ fn a_bad_configuration_is_exit_2_with_its_line() {
 }
 
 #[test]
+fn a_profile_that_is_not_there_is_found_by_the_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = format!("{CONFIG}\n[profiles]\ndefault = \"nowhere\"\n");
+    let (code, said) = finish(program(folder.path(), &config, &["--check-config"]));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("no profile `nowhere`"), "{said}");
+}
+
+#[test]
 fn what_cannot_be_served_is_exit_1() {
     let folder = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     api::{ApiError, AttachFrom},
     model::{ExecutionRecord, Principal, Role},
-    telemetry,
+    status, telemetry,
     validate::{self, Start},
 };
 
@@ -74,7 +74,9 @@ impl ExecutionService for Executions {
         start.request.traceparent = traceparent;
         let (record, guard) = self.start_for_stream(&who, start).await.map_err(refused)?;
         let from = AttachFrom::Offsets { stdout: 0, stderr: 0 };
-        let events = self.0.streams.attach(record, from).await.map_err(refused)?;
+        let id = record.id;
+        let events = self.0.streams.attach(record, from).await;
+        let events = events.map_err(|error| status::from_api_about(&error, id))?;
         let wrap = |event| ExecutionServiceRunResponse { event: Some(event) };
         Ok(Response::new(view::responses(events, began, self.0.metrics.clone(), guard, wrap)))
     }

@@ -6,7 +6,10 @@ use airlock_proto::{domain::OutputStream, limits};
 use tonic::Code;
 use tonic_types::StatusExt as _;
 
-use super::{AuthenticationError, adopt, from_api, link_ended, link_message, link_refused, unauthenticated};
+use super::{
+    AuthenticationError, adopt, from_api, from_api_about, link_ended, link_message, link_refused,
+    unauthenticated,
+};
 use crate::{
     api::{ApiError, FieldViolation},
     links::{LinkError, LinkRefusal},
@@ -72,6 +75,15 @@ fn a_denial_names_its_execution_and_reason() {
     let info = from_api(&error).get_details_error_info().unwrap();
     assert_eq!(info.metadata["execution_id"], record.id.to_string());
     assert_eq!(info.metadata["reason_code"], record.decision.reason_code);
+}
+
+#[test]
+fn a_view_that_cannot_be_had_names_what_was_started() {
+    let record = execution();
+    let error = ApiError::Exhausted { limit: "readers", value: 1, retry_after: Duration::from_secs(1) };
+    let info = from_api_about(&error, record.id).get_details_error_info().unwrap();
+    assert_eq!(info.metadata["execution_id"], record.id.to_string());
+    assert_eq!(info.metadata["limit"], "readers");
 }
 
 #[test]

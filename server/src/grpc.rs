@@ -1,6 +1,6 @@
 //! The gRPC edge: thin services between the wire and the engine.
 //!
-//! Generated protobuf types end here. Every call has passed [`door`] first, which knows who calls and
+//! Generated protobuf types end here. Every call has passed `door` first, which knows who calls and
 //! whether they may; a handler checks its request, asks the engine, and says what that said.
 
 mod admin;

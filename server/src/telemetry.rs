@@ -8,7 +8,7 @@ pub mod metrics;
 mod propagation;
 pub mod store;
 
-use std::time::Duration;
+use std::{io::IsTerminal as _, time::Duration};
 
 use opentelemetry::{KeyValue, metrics::MeterProvider as _, trace::TracerProvider as _};
 use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig as _};
@@ -99,7 +99,9 @@ impl Telemetry {
     pub fn install(&self, config: &Config) -> Result<(), TelemetryError> {
         let level = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_else(|_| config.log_level.clone());
         let level = EnvFilter::try_new(level).map_err(TelemetryError::Level)?;
-        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        let lines = tracing_subscriber::fmt::layer()
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal());
         let lines = match config.log_format {
             LogFormat::Text => lines.boxed(),
             LogFormat::Json => lines.json().flatten_event(true).boxed(),

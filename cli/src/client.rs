@@ -102,7 +102,8 @@ impl Client {
     }
 
     /// The events of an execution from its beginning, or from where a reader was. Nothing is sent
-    /// before the first [`Events::next`].
+    /// before the first [`Events::next`]. All views of a client share a connection; at most 256 can be
+    /// open at once, unless the server says otherwise, and views beyond that wait.
     #[must_use]
     pub fn attach(&self, execution_id: impl Into<String>, from: From) -> Events {
         Events::attach(self.clone(), execution_id.into(), from)

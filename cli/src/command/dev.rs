@@ -81,7 +81,7 @@ impl Dev {
         output::note("stopping");
         match instance.stop().await {
             0 => {}
-            cut => output::note(&format!("{cut} commands were cut")),
+            cut => output::note(&format!("commands cut: {cut}")),
         }
         ended
     }

@@ -60,7 +60,7 @@ fn commands_that_run_are_ended_with_it() {
     let mut child = site.airlock(&["run", "--", "sleep 100"]).spawn().unwrap();
     crate::support::eventually("it runs", || site.text(&["ps"]).contains("running"));
     assert_eq!(site.stop(Signal::SIGTERM), Some(0), "{}", site.log());
-    assert!(site.log().contains("1 commands were cut"), "{}", site.log());
+    assert!(site.log().contains("commands cut: 1"), "{}", site.log());
     // It ended as cancelled, or the client learned that nobody is there any more.
     assert!(matches!(crate::support::end(&mut child), Some(1 | 130)));
     site.start(&[]);

@@ -15,14 +15,8 @@ use crate::{
 };
 
 /// The steps that traces show: those that change what a client asked for.
-const TRACED: [&str; 6] = [
-    "create_session",
-    "change_session",
-    "create_execution",
-    "transition",
-    "set_output",
-    "answer_approval",
-];
+const TRACED: [&str; 6] =
+    ["create_session", "change_session", "create_execution", "transition", "set_output", "answer_approval"];
 
 /// A store whose steps are measured.
 pub struct MeasuredStore {

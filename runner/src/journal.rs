@@ -38,9 +38,6 @@ pub enum JournalError {
     /// An entry could not be written; it counts as not written.
     #[error("cannot write the journal: {0}")]
     Write(io::Error),
-    /// It could not be rewritten; the old file goes on.
-    #[error("cannot rewrite the journal: {0}")]
-    Compact(io::Error),
 }
 
 /// The open journal.
@@ -74,7 +71,7 @@ impl Journal {
             intact: same_boot && understood && !read.damaged,
             boot_id: boot_id.to_owned(),
         };
-        journal.compact_if_large()?;
+        journal.compact_if_large();
         Ok(journal)
     }
 
@@ -164,24 +161,28 @@ impl Journal {
     fn write(&mut self, record: Record) -> Result<(), JournalError> {
         self.file.append(&record.encode()).map_err(JournalError::Write)?;
         self.state.apply(record);
-        self.compact_if_large()
+        self.compact_if_large();
+        Ok(())
     }
 
     fn write_or_keep(&mut self, record: Record) -> Result<(), JournalError> {
         let written = self.file.append(&record.encode()).map_err(JournalError::Write);
         self.state.apply(record);
-        written.and_then(|()| self.compact_if_large())
+        self.compact_if_large();
+        written
     }
 
-    fn compact_if_large(&mut self) -> Result<(), JournalError> {
+    /// What cannot be rewritten now goes on as it is, until it has grown by as much again.
+    fn compact_if_large(&mut self) {
         let bound = self.compacted_bytes.saturating_mul(2).max(COMPACT_AFTER_BYTES);
         if self.file.len() <= bound {
-            return Ok(());
+            return;
         }
         let payloads = self.state.records().map(|record| record.encode());
-        self.file.rewrite(payloads).map_err(JournalError::Compact)?;
+        if let Err(error) = self.file.rewrite(payloads) {
+            tracing::warn!(%error, "the journal cannot be rewritten; it goes on growing");
+        }
         self.compacted_bytes = self.file.len();
-        Ok(())
     }
 }
 

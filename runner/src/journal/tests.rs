@@ -2,6 +2,8 @@
 
 use airlock_proto::domain::{Cause, Started};
 
+use proptest::prelude::*;
+
 use super::*;
 
 const BOOT: &str = "boot-1";
@@ -140,4 +142,34 @@ fn rewriting_keeps_the_state_and_bounds_the_file() {
     assert!(journal.was_forgotten(&last.unwrap()));
     assert!(!journal.was_forgotten(&ids[4]), "only the latest hundred are remembered");
     assert!(!dir.path().join("journal.new").exists());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_opened_and_nothing_is_made_of_them(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("journal"), bytes).unwrap();
+        let mut journal = open(dir.path());
+        prop_assert_eq!(journal.job_count(), 0);
+        prop_assert!(!journal.intact());
+        journal.accept(ExecutionId::new(), 1, Epoch::new(), SessionId::new()).unwrap();
+        drop(journal);
+        prop_assert_eq!(open(dir.path()).job_count(), 1);
+    }
+}
+
+#[test]
+fn a_journal_that_cannot_be_rewritten_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut journal = open(dir.path());
+    // In the place of the new file.
+    std::fs::create_dir(dir.path().join("journal.new")).unwrap();
+    let (epoch, session) = (Epoch::new(), SessionId::new());
+    let ids: Vec<_> = (0..30_000).map(|_| ExecutionId::new()).collect();
+    for id in &ids {
+        journal.accept(*id, 1, epoch, session).unwrap();
+    }
+    assert!(journal.file.len() > COMPACT_AFTER_BYTES);
+    drop(journal);
+    assert_eq!(open(dir.path()).job_count(), ids.len());
 }

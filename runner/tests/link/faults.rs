@@ -1,5 +1,12 @@
 //! Links that break, heal, fall silent, or are of another version.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 use std::time::Duration;
 
 use airlock_proto::domain::{
@@ -230,4 +237,35 @@ async fn draining_takes_no_new_work_and_says_what_was_cut() {
     it.reconciled().await;
     assert_eq!(std::fs::read_dir(it.state("spool")).unwrap().count(), 0);
     again.shut_down().await;
+}
+
+/// Cuts the journal after the entry that accepts a job, as a death right after it would have.
+fn cut_after_acceptance(journal: &std::path::Path) {
+    let bytes = std::fs::read(journal).unwrap();
+    let mut at = 0;
+    while at < bytes.len() {
+        let len = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let entry = at + 8..at + 8 + usize::try_from(len).unwrap();
+        at = entry.end;
+        if bytes[entry].starts_with(b"{\"accepted\"") {
+            std::fs::write(journal, &bytes[..at]).unwrap();
+            return;
+        }
+    }
+    panic!("no job was accepted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_accepted_and_not_seen_to_run_may_have_run() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let (id, _) = it.run(grant(session, "echo ran")).await;
+    it.shut_down().await;
+    cut_after_acceptance(&it.state("journal"));
+    it.runner = Some(Runner::start(it.config.clone()).await.unwrap());
+    it.next_link().await;
+    let lost = it.job(id, JobPhase::Lost).await.result.unwrap();
+    assert_eq!((lost.cause, lost.started, lost.stdout_bytes), (Cause::RunnerLost, Started::Unknown, 4));
+    assert_eq!(it.text(id, OutputStream::Stdout).await, "ran\n");
+    it.shut_down().await;
 }

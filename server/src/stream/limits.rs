@@ -55,9 +55,9 @@ impl Default for StreamLimits {
             catch_up_bytes: 256 * 1024,
             reads_at_once: READS_AT_ONCE,
             open_wait: Duration::from_secs(5),
-            read_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(8),
             idle_close: Duration::from_secs(30),
-            unreachable_wait: Duration::from_secs(10),
+            unreachable_wait: Duration::from_secs(15),
             poll: Duration::from_secs(1),
             retry_first: Duration::from_millis(100),
             retry_most: Duration::from_secs(2),
@@ -93,6 +93,12 @@ impl StreamLimits {
         for (limit, value) in self.durations() {
             require(limit, !value.is_zero(), "must not be 0")?;
         }
+        // A stream that was silent is opened again within the patience of a view.
+        require(
+            "unreachable_wait",
+            self.unreachable_wait > self.open_wait + self.read_timeout,
+            "must be more than `open_wait` and `read_timeout` together",
+        )?;
         require("retry_most", self.retry_most >= self.retry_first, "must be at least `retry_first`")?;
         require(
             "store_retry_most",
@@ -118,4 +124,29 @@ impl StreamLimits {
 
 fn require(limit: &'static str, holds: bool, problem: &str) -> Result<(), LimitError> {
     if holds { Ok(()) } else { Err(LimitError { limit, problem: problem.to_owned() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_contradict_each_other_are_refused() {
+        assert_eq!(StreamLimits::default().check(), Ok(()));
+        let cases = [
+            ("ring_bytes", StreamLimits { ring_bytes: 512 * 1024, ..StreamLimits::default() }),
+            ("readers", StreamLimits { readers: 0, ..StreamLimits::default() }),
+            ("reads_at_once", StreamLimits { reads_at_once: 2, ..StreamLimits::default() }),
+            ("reads_at_once", StreamLimits { reads_at_once: 17, ..StreamLimits::default() }),
+            ("catch_up_bytes", StreamLimits { catch_up_bytes: 1000, ..StreamLimits::default() }),
+            ("poll", StreamLimits { poll: Duration::ZERO, ..StreamLimits::default() }),
+            (
+                "unreachable_wait",
+                StreamLimits { read_timeout: Duration::from_secs(10), ..StreamLimits::default() },
+            ),
+        ];
+        for (limit, limits) in cases {
+            assert_eq!(limits.check().map_err(|error| error.limit), Err(limit));
+        }
+    }
 }

@@ -278,9 +278,6 @@ impl View {
         let (inner, hub) = (&self.seat.inner, &self.seat.hub);
         let stream = lane.place.stream;
         let source = self.facts.source(stream);
-        if source != Source::Live {
-            hub.release(&mut lane.place);
-        }
         let offset = lane.place.offset;
         let past_end = |end| {
             if self.facts.may_be_past_end {

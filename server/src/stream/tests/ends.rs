@@ -6,7 +6,7 @@ use airlock_proto::{
     cursor::Cursor,
     domain::{Cause, ExecutionState, OutputState},
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{
     runner::runner_id,
@@ -141,8 +141,12 @@ async fn ahead_of_a_live_output_waits_and_disturbs_nobody() {
     assert!(waits.await.is_err());
     let mut reader = world.reader(id).await;
     reader.read_to(10).await;
+    let waits = tokio::time::timeout(Duration::from_millis(50), reader.read_to(11));
+    assert!(waits.await.is_err());
     world.write(id, Stdout, &[2; 100]);
+    let began = Instant::now();
     reader.read_to(110).await;
+    assert!(began.elapsed() < Duration::from_millis(100), "the ring came back to where the output is");
     ahead.read_to(110).await;
     assert_eq!(ahead.heard.stdout[100..], [2; 10]);
     world.finish(id);

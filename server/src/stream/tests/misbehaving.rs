@@ -81,7 +81,6 @@ async fn a_runner_that_comes_to_its_senses_is_read_again() {
         let waited = timeout(Duration::from_secs(60), reader.read_to(1)).await;
         assert!(waited.is_err(), "{name}");
         world.runner.play(None);
-        world.runner.cut_streams();
         world.finish(id);
         reader.read_all().await.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(reader.heard.stdout, [1; 100_000], "{name}");
@@ -103,6 +102,39 @@ async fn an_output_stream_that_is_cut_at_any_time_is_opened_again() {
     assert!(
         (0..30).all(|round| reader.heard.stdout[round * 50_000..][..50_000] == [round as u8 + 1; 50_000])
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_read_of_bytes_that_are_there_is_given_up_in_time() {
+    let world = World::new();
+    let id = world.run(false);
+    world.write(id, Stdout, &[1; 5_000_000]);
+    let mut fast = world.reader(id).await;
+    fast.read_to(4_000_000).await;
+    world.runner.play(Some(Trick::Silence));
+    world.runner.cut_streams();
+    let mut behind = world.reader(id).await;
+    assert!(timeout(Duration::from_millis(500), behind.read_to(1)).await.is_err());
+    world.runner.play(None);
+    let limits = &world.limits;
+    let soon = timeout(limits.read_timeout + limits.retry_most + limits.open_wait, behind.read_to(5_000_000));
+    assert!(soon.await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_behind_the_ring_goes_on_when_its_own_read_is_cut() {
+    let world = World::new();
+    let id = world.run(false);
+    world.write(id, Stdout, &[1; 5_000_000]);
+    let mut fast = world.reader(id).await;
+    fast.read_to(4_000_000).await;
+    let mut behind = world.reader(id).await;
+    for place in (1..100).map(|step| step * 30_000) {
+        behind.read_to(place).await;
+        world.runner.cut_streams();
+    }
+    let soon = timeout(Duration::from_secs(5), behind.read_to(5_000_000));
+    assert!(soon.await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use airlock_proto::domain::ExecutionState;
 use futures::StreamExt;
 use tokio::time::{Instant, sleep};
 
 use super::world::{START, Stderr, Stdout, World, pattern};
 use crate::{
-    api::{ApiError, EventKind},
+    api::{ApiError, AttachFrom, EventKind},
     stream::StreamLimits,
 };
 
@@ -39,6 +40,19 @@ async fn the_first_byte_comes_without_waiting_for_a_poll() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_change_of_state_is_told_while_output_flows() {
+    let world = World::new();
+    let id = world.run(false);
+    world.write(id, Stdout, &pattern(MIB));
+    let mut reader = world.reader(id).await;
+    reader.read_to(100_000).await;
+    world.store.step(id, ExecutionState::Running, None);
+    world.changes.notify(id);
+    reader.next().await.unwrap().unwrap();
+    assert_eq!(reader.heard.versions, [1, 2, 3, 4]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn stderr_that_was_asked_for_apart_has_offsets_of_its_own() {
     let world = World::new();
     let id = world.run(true);
@@ -48,6 +62,8 @@ async fn stderr_that_was_asked_for_apart_has_offsets_of_its_own() {
     let mut reader = world.reader(id).await;
     while reader.heard.stdout.len() + reader.heard.stderr.len() < MIB {
         reader.next().await.unwrap().unwrap();
+        // Slow, so that both always have something.
+        sleep(Duration::from_millis(5)).await;
     }
     assert!(reader.heard.stdout.len() > 300_000 && reader.heard.stderr.len() > 300_000, "they take turns");
     world.finish(id);
@@ -140,6 +156,31 @@ async fn readers_of_the_ring_share_its_bytes() {
     }
     assert_eq!(places[0], places[1]);
     assert_eq!(world.runner.bytes_sent(), 64 * 1024, "asked for once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_ring_goes_on_to_where_the_readers_are() {
+    let world = World::new();
+    let id = world.run(false);
+    world.write(id, Stdout, &pattern(12 * MIB));
+    let mut stopped = world.reader(id).await;
+    stopped.read_to(1).await;
+    let from = AttachFrom::Offsets { stdout: 8 * MIB as u64, stderr: 0 };
+    let before = world.runner.bytes_sent();
+    let mut readers = tokio::task::JoinSet::new();
+    for _ in 0..10 {
+        let mut events = world.attach(id, from).await.unwrap();
+        readers.spawn(async move {
+            while let Some(Ok(event)) = events.next().await {
+                if event.cursor.stdout == 12 * MIB as u64 {
+                    break;
+                }
+            }
+        });
+    }
+    readers.join_all().await;
+    let sent = world.runner.bytes_sent() - before;
+    assert!(sent < 8 * MIB as u64, "each byte but the first few is asked for once: {sent}");
 }
 
 #[tokio::test(start_paused = true)]

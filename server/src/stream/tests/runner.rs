@@ -48,6 +48,7 @@ pub(super) enum Trick {
 struct State {
     spools: HashMap<(ExecutionId, OutputStream), Spool>,
     held: HashSet<ExecutionId>,
+    cut_off: HashSet<ExecutionId>,
     forgotten: Vec<ExecutionId>,
     streams: Option<Streams>,
     away: bool,
@@ -95,6 +96,11 @@ impl MemoryRunner {
     pub(super) fn go_away(&self) {
         self.with(|state| state.away = true);
         self.cut_streams();
+    }
+
+    /// Only this execution is out of reach, as if another runner had it.
+    pub(super) fn cut_off(&self, id: ExecutionId) {
+        self.with(|state| state.cut_off.insert(id));
     }
 
     pub(super) fn come_back(&self) {
@@ -241,7 +247,7 @@ fn take(reads: &mut VecDeque<PushToRunner>, message: PushToRunner) {
 #[async_trait::async_trait]
 impl OutputDoor for MemoryRunner {
     async fn open_output(&self, _: &RunnerId, execution: ExecutionId, ticket: &str) -> Result<(), DoorError> {
-        if self.with_quietly(|state| state.away) {
+        if self.with_quietly(|state| state.away || state.cut_off.contains(&execution)) {
             return Err(DoorError::NotConnected);
         }
         let (runner, ticket) = (self.clone(), ticket.to_owned());

@@ -82,14 +82,12 @@ fn told(answer: &Answer, ids: &Ids) -> String {
 
 /// What waits for a person in `acme`.
 async fn made_by_acme(world: &World) -> Ids {
-    let session =
-        world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
-    // A command that no rule and no proof lets through by itself.
+    let request = v1::SessionServiceCreateRequest { profile: "demo".to_owned(), ..Default::default() };
+    let session = world.client.create_session(request).await.unwrap().session_id;
     let spec = v1::ExecutionSpec {
         session_id: session.clone(),
         on_ask: v1::OnAsk::Wait.into(),
-        mode: v1::Mode::Default.into(),
-        ..spec("touch /workspace/from-acme")
+        ..spec("make something")
     };
     let execution = world.client.start(spec).await.unwrap();
     assert_eq!(execution.state(), v1::ExecutionState::PendingApproval);

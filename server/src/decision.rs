@@ -212,3 +212,6 @@ fn requirements(found: &[airlock_policy::Requirement]) -> Vec<Requirement> {
     requires.dedup();
     requires
 }
+
+#[cfg(test)]
+mod tests;

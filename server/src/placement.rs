@@ -17,6 +17,8 @@ use airlock_proto::domain::{
 
 pub(crate) use drive::drive_sessions;
 
+use tracing::Instrument as _;
+
 use crate::{
     decision::{self, Offer, Ruling},
     engine::{Core, micros},
@@ -59,8 +61,9 @@ impl Core {
     async fn drive(&self, id: SessionId) -> Result<(), StoreError> {
         let Some(session) = self.store().session(id).await? else { return Ok(()) };
         let live = self.live_of_session(id).await?;
-        if live.is_empty() {
-            return self.close_if_used_up(&session).await;
+        // One that is not open yet is settled by what its runner says of it, or by the poll.
+        if live.is_empty() && session.state == SessionState::Open {
+            self.close_if_used_up(&session).await?;
         }
         for record in order::turns(&live) {
             self.place(&session, record).await?;
@@ -88,7 +91,7 @@ impl Core {
             SessionState::Opening | SessionState::Open => None,
         };
         if let Some(result) = over {
-            return self.finish(record.id, result).await.map(drop);
+            return self.finish_queued(record, result).await;
         }
         let waited = self.head_since(record.id).elapsed();
         if waited > self.parts.limits.queue_wait {
@@ -100,11 +103,11 @@ impl Core {
             return Ok(());
         };
         if session.state == SessionState::Opening {
-            self.ask_open(&link, session).await;
-            return Ok(());
+            return self.ask_open(&link, session.id).await;
         }
         if self.seats.take(&link.hello.runner_id, link.hello.slots, record.id, session.id) {
-            let placed = self.offer(&link, session, record).await;
+            let span = self.place_span(record);
+            let placed = self.offer(&link, session, record).instrument(span).await;
             if !matches!(placed, Ok(true)) {
                 self.seats.release(&link.hello.runner_id, record.id);
                 link.forget(record.id);

@@ -51,6 +51,8 @@ struct Memory {
     heads: HashMap<ExecutionId, Instant>,
     /// One open span for each execution in the queue.
     queue_spans: HashMap<ExecutionId, Span>,
+    /// What is remembered here of executions that the last poll did not find alive.
+    doubtful: HashSet<ExecutionId>,
     /// Since when a runner has had no link here.
     unlinked: HashMap<RunnerId, Instant>,
     /// Runners that were away for too long.
@@ -142,6 +144,18 @@ impl Core {
     pub(crate) fn forget(&self, id: ExecutionId) {
         self.left_queue(id);
         self.memory().cancels.remove(&id);
+    }
+
+    /// Forgets what ended while it was just being noted: whatever two polls in a row did not find alive.
+    pub(crate) fn prune(&self, live: &HashSet<ExecutionId>) {
+        let mut memory = self.memory();
+        let noted = memory.cancels.keys().chain(memory.heads.keys()).chain(memory.queue_spans.keys());
+        let (gone, doubtful): (HashSet<_>, HashSet<_>) =
+            noted.filter(|id| !live.contains(id)).copied().partition(|id| memory.doubtful.contains(id));
+        memory.cancels.retain(|id, _| !gone.contains(id));
+        memory.heads.retain(|id, _| !gone.contains(id));
+        memory.queue_spans.retain(|id, _| !gone.contains(id));
+        memory.doubtful = doubtful;
     }
 
     /// A runner has its link, and its jobs are known.

@@ -2,6 +2,7 @@
 //! truth of every clock here; whatever else tells of a change only makes it faster.
 
 use std::{
+    collections::HashSet,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
@@ -107,11 +108,13 @@ impl Core {
             slots: links.iter().map(|link| u64::from(link.hello.slots)).sum(),
             ..Levels::default()
         };
+        let mut live = HashSet::new();
         let query = ExecutionQuery { states: LIVE.to_vec(), ..ExecutionQuery::default() };
         let mut page = PageQuery { size: TEND_PAGE, token: None };
         loop {
             let found = self.store().executions(&query, &page).await?;
             for record in &found.items {
+                live.insert(record.id);
                 match record.state {
                     ExecutionState::PendingApproval => levels.pending_approval += 1,
                     ExecutionState::Queued => levels.queued += 1,
@@ -130,6 +133,7 @@ impl Core {
                 break;
             }
         }
+        self.prune(&live);
         self.queued.store(levels.queued, Ordering::Relaxed);
         self.parts.observer.levels(&levels);
         Ok(())

@@ -84,7 +84,7 @@ impl Core {
                 if let Some(link) = self.parts.links.get(&session.runner_id)
                     && link.is_reconciled()
                 {
-                    self.ask_open(&link, session).await;
+                    self.ask_open(&link, session.id).await?;
                 }
                 Ok(())
             }

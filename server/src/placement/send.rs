@@ -21,30 +21,31 @@ use crate::{
 const LEAVING: Duration = Duration::from_millis(5);
 
 impl Core {
+    /// The span of placing an execution, in the trace of the request that started it.
+    pub(super) fn place_span(&self, record: &ExecutionRecord) -> tracing::Span {
+        let span = tracing::info_span!("place", execution_id = %record.id);
+        (self.parts.trace.adopt)(&span, &record.traceparent);
+        span
+    }
+
     /// Sends the offer that the store has. If it does not arrive, the next link finds out.
     pub(super) async fn send_start(&self, link: &Arc<Link>, record: &ExecutionRecord, offer: Offer) {
-        let span = tracing::info_span!("place", execution_id = %record.id, attempt = record.attempt);
-        (self.parts.trace.adopt)(&span, &record.traceparent);
         let limits = &self.parts.limits;
-        async {
-            let (grant, binding) = offer.into_parts();
-            let here = (self.parts.trace.current)();
-            let job = StartJob {
-                execution_id: record.id,
-                attempt: record.attempt,
-                epoch: link.hello.epoch,
-                not_after_clock_ms: link.clock_in(limits.start_window),
-                grant,
-                binding,
-                // Where nothing makes traces of spans, the caller's context is passed on as it came.
-                traceparent: if here.is_empty() { record.traceparent.clone() } else { here },
-            };
-            link.set_sent(record.id);
-            // Not sent means that the link has ended; then the next one tells what the runner has.
-            let _ = link.send(ToRunner::StartJob(Box::new(job)), limits.send_wait).await;
-        }
-        .instrument(span)
-        .await;
+        let (grant, binding) = offer.into_parts();
+        let here = (self.parts.trace.current)();
+        let job = StartJob {
+            execution_id: record.id,
+            attempt: record.attempt,
+            epoch: link.hello.epoch,
+            not_after_clock_ms: link.clock_in(limits.start_window),
+            grant,
+            binding,
+            // Where nothing makes traces of spans, the caller's context is passed on as it came.
+            traceparent: if here.is_empty() { record.traceparent.clone() } else { here },
+        };
+        link.set_sent(record.id);
+        // Not sent means that the link has ended; then the next one tells what the runner has.
+        let _ = link.send(ToRunner::StartJob(Box::new(job)), limits.send_wait).await;
         if faults::is_armed(Fault::AfterStartJobSent) {
             link.flushed().await;
             tokio::time::sleep(LEAVING).await;
@@ -92,9 +93,8 @@ impl Core {
     async fn settle_sent(&self, link: &Arc<Link>, record: &ExecutionRecord) -> Result<(), StoreError> {
         if !record.cancel_requested
             && link.job(record.id).is_none()
-            && let Some(offer) = self.offer_again(record).await?
+            && self.send_again(link, record).instrument(self.place_span(record)).await?
         {
-            self.send_start(link, record, *offer).await;
             return Ok(());
         }
         // It is not to run any more. An offer of before may still be on its way, until its time is over
@@ -107,6 +107,13 @@ impl Core {
             }
             JobOnLink::Sent | JobOnLink::Reported => Ok(()),
         }
+    }
+
+    /// Makes the same offer once more, if it would still be made.
+    async fn send_again(&self, link: &Arc<Link>, record: &ExecutionRecord) -> Result<bool, StoreError> {
+        let Some(offer) = self.offer_again(record).await? else { return Ok(false) };
+        self.send_start(link, record, *offer).await;
+        Ok(true)
     }
 
     /// Back to the queue, which decides again; or its end, where that was asked for.

@@ -60,7 +60,7 @@ impl Core {
         match self.store().create_session(session).await? {
             Created::New(session) => {
                 if let Some(link) = self.parts.links.get(&session.runner_id) {
-                    self.ask_open(&link, &session).await;
+                    self.ask_open(&link, session.id).await?;
                 }
                 self.wait_open(session).await
             }

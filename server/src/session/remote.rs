@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::{Cause, ExecutionResult, SessionPhase, SessionReport, ToRunner};
+use airlock_proto::domain::{Cause, ExecutionResult, SessionId, SessionPhase, SessionReport, ToRunner};
 
 use super::close::to_state;
 use crate::{
@@ -13,13 +13,19 @@ use crate::{
 };
 
 impl Core {
-    /// Asks a runner to make a session, once on each link.
-    pub(crate) async fn ask_open(&self, link: &Link, session: &SessionRecord) {
-        if link.set_opening(session.id) {
+    /// Asks a runner to make a session, once on each link, if it is still to be made.
+    pub(crate) async fn ask_open(&self, link: &Link, id: SessionId) -> Result<(), StoreError> {
+        // Read now: a runner must not be asked again for what it has just said it cannot make.
+        let session = self.store().session(id).await?;
+        let session = session.filter(|session| session.state == SessionState::Opening);
+        if let Some(session) = session
+            && link.set_opening(id)
+        {
             let message = ToRunner::OpenSession { session_id: session.id, base: session.base.clone() };
             // If it does not arrive the link has ended, and the runner is asked on its next one.
             let _ = link.send(message, self.parts.limits.send_wait).await;
         }
+        Ok(())
     }
 
     /// Asks its runner to remove a session, if it has a link.
@@ -51,8 +57,9 @@ impl Core {
                 self.session_opened(&session, directory).await
             }
             SessionPhase::Failed { reason, message } => {
+                self.session_failed(&session, reason, message).await?;
                 link.clear_opening(id);
-                self.session_failed(&session, reason, message).await
+                Ok(())
             }
             SessionPhase::Closed => {
                 link.clear_opening(id);

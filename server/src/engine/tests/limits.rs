@@ -1,6 +1,8 @@
 //! What is over a limit is refused with the limit's name, and what the server does when it stops.
 
-use airlock_proto::domain::FromRunner;
+use std::collections::HashSet;
+
+use airlock_proto::domain::{CancelledBy, ExecutionId, FromRunner};
 
 use super::support::{Runner, World, alone, who};
 use crate::api::{ApiError, CreateSession};
@@ -60,4 +62,23 @@ async fn a_stopping_server_takes_nothing_new_and_gives_back_what_it_drove() {
     assert!(record.lease_until <= world.store.now().await.unwrap(), "another server can take it at once");
     assert!(runner.handle.received(FromRunner::Reconciled).await.is_err());
     assert!(world.engine.core.tasks.is_empty());
+}
+
+#[tokio::test]
+async fn nothing_is_remembered_of_what_is_gone() {
+    let world = World::new().await;
+    let core = &world.engine.core;
+    // No poll of its own in between.
+    core.stop.cancel();
+    core.tasks.close();
+    core.tasks.wait().await;
+    let (alive, gone) = (ExecutionId::new(), ExecutionId::new());
+    for id in [alive, gone] {
+        core.note_cancel(id, CancelledBy::Client);
+    }
+    let live = HashSet::from([alive]);
+    core.prune(&live);
+    assert!(core.cancelled_by(gone).is_some(), "it may be too new for the list");
+    core.prune(&live);
+    assert!(core.cancelled_by(gone).is_none() && core.cancelled_by(alive).is_some());
 }

@@ -1,0 +1,100 @@
+//! What follows from a decision and an answer, and what a grant says.
+
+use airlock_proto::domain::{ApprovalId, ExecutionState};
+
+use super::*;
+use crate::{engine::testing::record, model::Micros, profiles::Profiles};
+
+fn decided(command: &str, directory: &str) -> Decided {
+    let profiles = Profiles::builtin();
+    let mut spec = record(ExecutionState::Queued).spec;
+    spec.command = command.as_bytes().to_vec();
+    // One session for all, so that bindings can be compared.
+    let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
+    let encode: DecisionEncoder = |_, profile| profile.as_bytes().to_vec();
+    decide(profiles.get("demo").unwrap(), session, &spec, directory.as_bytes(), encode)
+}
+
+fn approval(state: ApprovalState, binding: Binding) -> ApprovalRecord {
+    let about = record(ExecutionState::PendingApproval);
+    ApprovalRecord {
+        id: ApprovalId::new(),
+        execution_id: about.id,
+        session_id: about.session_id,
+        tenant: about.tenant,
+        principal: about.principal,
+        state,
+        binding: *binding.as_bytes(),
+        command: about.spec.command,
+        shell: about.spec.shell,
+        directory: about.directory,
+        description: String::new(),
+        decision: about.decision,
+        created: Micros(0),
+        expires: Micros(0),
+        decided_by: String::new(),
+        reason: String::new(),
+    }
+}
+
+#[test]
+fn what_is_allowed_is_placed_with_the_hash_of_its_grant() {
+    let decided = decided("touch a", "/workspace");
+    let binding = decided.binding;
+    let Ruling::Place(offer) = decided.rule(None) else { panic!("not placed") };
+    let (grant, bound) = offer.into_parts();
+    assert_eq!((bound, &bound), (grant.binding(), binding.as_bytes()));
+}
+
+#[test]
+fn an_ask_is_placed_only_with_a_yes_to_exactly_it() {
+    let ask = || decided("make all", "/workspace");
+    let yes = approval(ApprovalState::Allowed, ask().binding);
+    assert!(matches!(ask().rule(Some(&yes)), Ruling::Place(_)));
+    assert!(matches!(ask().rule(None), Ruling::Ask));
+    for state in
+        [ApprovalState::Open, ApprovalState::Denied, ApprovalState::Expired, ApprovalState::Withdrawn]
+    {
+        assert!(matches!(ask().rule(Some(&approval(state, ask().binding))), Ruling::Ask), "{state:?}");
+    }
+    let elsewhere = decided("make all", "/workspace/src");
+    assert!(matches!(elsewhere.rule(Some(&yes)), Ruling::Ask), "the directory has changed");
+    assert!(matches!(decided("make clean", "/workspace").rule(Some(&yes)), Ruling::Ask));
+}
+
+#[test]
+fn no_answer_lifts_a_deny() {
+    let deny = || decided("git push", "/workspace");
+    let yes = approval(ApprovalState::Allowed, deny().binding);
+    assert!(matches!(deny().rule(Some(&yes)), Ruling::Deny));
+}
+
+#[test]
+fn a_grant_takes_from_the_decision_what_the_runner_must_give() {
+    let reads = decided("ls", "/workspace").grant;
+    assert!(reads.read_only && !reads.keep_directory);
+    assert_eq!(reads.requires, [Requirement::ReadOnlyMount, Requirement::TrustedPath]);
+    let moves = decided("cd src", "/workspace").grant;
+    assert!(moves.read_only && moves.keep_directory);
+    let writes = decided("touch a", "/workspace").grant;
+    assert!(!writes.read_only && writes.keep_directory && !writes.unsandboxed);
+}
+
+#[test]
+fn a_permit_for_one_grant_places_no_other() {
+    let one = decided("touch a", "/workspace");
+    let other = decided("touch b", "/workspace");
+    let permit = one.decision.permit(one.binding).unwrap();
+    assert!(Offer::new(other.grant, permit).is_none());
+    let mut wider = decided("ls", "/workspace");
+    let permit = wider.decision.permit(wider.binding).unwrap();
+    wider.grant.read_only = false;
+    assert!(Offer::new(wider.grant, permit).is_none());
+}
+
+#[test]
+fn a_fault_inside_the_policy_is_an_ask_of_its_own_kind() {
+    let decision = after_fault(Profiles::builtin().get("sandboxed").unwrap());
+    assert_eq!((decision.verdict, decision.reasons[0].code), (Says::Ask, "internal_fault"));
+    assert!(decision.permit(Binding::new([0; 32])).is_none());
+}

@@ -1,6 +1,6 @@
 # The commands that people and CI run. Each sets up what it needs; a second run is quick.
 
-.PHONY: run test lint fmt build setup-run setup-test setup-lint help
+.PHONY: run test lint fmt build bench setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -18,6 +18,10 @@ test: setup-test ## run every test; the last line counts them
 
 lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
 	@scripts/lint.sh
+
+bench: setup-run ## measure, as ratios side by side in one run
+	@cargo build --quiet --locked --release --workspace --bins
+	@cargo bench --quiet --locked --package airlock-benches
 
 fmt: ## format the code
 	@cargo fmt --all

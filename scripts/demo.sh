@@ -21,15 +21,18 @@ clean_up() {
 trap clean_up EXIT
 export AIRLOCK_STATE="$work/state"
 
-title() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold='' blue='' dim='' plain=''
+[ -t 1 ] && bold=$'\e[1m' blue=$'\e[36m' dim=$'\e[2m' plain=$'\e[0m'
+title() { printf '\n%s\n' "$bold$*$plain"; }
+says() { printf '%s %s\n' "$blue$1>$plain" "$2"; }
 
 # Runs a command in the session and holds its exit code against what it must be.
 agent() { # EXPECTED-CODE COMMAND...
     local want=$1 got=0
     shift
-    printf '\033[36magent>\033[0m %s\n' "${*: -1}"
+    says agent "${*: -1}"
     "$airlock" run --session "$session" "${@:1:$#-1}" -- "${*: -1}" || got=$?
-    printf '\033[2m(exit %d)\033[0m\n' "$got"
+    printf '%s\n' "$dim(exit $got)$plain"
     [ "$got" -eq "$want" ] || die "the demo went wrong: exit code $got instead of $want" "see above"
 }
 
@@ -37,12 +40,7 @@ title "A server and a runner start in one process: airlock dev"
 git clone --quiet --no-hardlinks . "$work/repository"
 "$airlock" dev --profile demo --base "airlock=$work/repository" >"$work/dev.log" 2>&1 &
 dev=$!
-for _ in $(seq 300); do
-    "$airlock" runners >/dev/null 2>&1 && break
-    kill -0 "$dev" 2>/dev/null || { cat "$work/dev.log" >&2; die "airlock dev ended" "see its words above"; }
-    sleep 0.1
-done
-"$airlock" runners
+"$airlock" runners --wait || { cat "$work/dev.log" >&2; die "airlock dev does not answer" "see its words above"; }
 
 title "A session, whose workspace is a copy of this repository"
 session=$("$airlock" session create --base airlock --quiet)
@@ -68,7 +66,7 @@ agent 0 "pwd && ls | head -n 3"
 agent 0 "cd /workspace"
 
 title "A long command is cancelled"
-printf '\033[36magent>\033[0m %s\n' "for i in \$(seq 600); do echo step \$i; sleep 1; done"
+says agent "for i in \$(seq 600); do echo step \$i; sleep 1; done"
 "$airlock" run --session "$session" -- 'for i in $(seq 600); do echo step $i; sleep 1; done' >"$work/long.out" 2>"$work/long.err" &
 long=$!
 until grep -q 'step 2' "$work/long.out"; do sleep 0.1; done
@@ -76,22 +74,18 @@ until grep -q 'step 2' "$work/long.out"; do sleep 0.1; done
 code=0
 wait "$long" || code=$?
 cat "$work/long.out" "$work/long.err"
-printf '\033[2m(exit %d)\033[0m\n' "$code"
+printf '%s\n' "$dim(exit $code)$plain"
 [ "$code" -ne 0 ] || die "the cancelled command claims success" "see above"
 
 title "A push is denied by a rule of the profile"
 agent 125 "git push origin main"
 
 title "A program that an ask rule names waits for a person, who approves it"
-printf '\033[36magent>\033[0m %s\n' "make help"
+says agent "make help"
 "$airlock" run --session "$session" --on-ask wait --description "List the make targets" -- 'make help' >"$work/make.out" 2>&1 &
 asked=$!
-for _ in $(seq 100); do
-    approval=$("$airlock" approve --list --quiet | head -n 1)
-    [ -n "$approval" ] && break
-    sleep 0.1
-done
-printf '\033[36mperson>\033[0m airlock approve %s\n' "$approval"
+approval=$("$airlock" approve --wait --quiet)
+says person "airlock approve $approval"
 "$airlock" approve "$approval" --yes
 wait "$asked"
 cat "$work/make.out"

@@ -1,1 +1,48 @@
-//! placeholder
+//! Measures two or more ways of doing the same work side by side, in turns, so that a noisy machine
+//! disturbs all of them alike. Prints medians and ratios; asserts nothing.
+
+#![forbid(unsafe_code)]
+
+use std::time::{Duration, Instant};
+
+/// The times that one way took.
+#[derive(Debug)]
+pub struct Way {
+    name: String,
+    times: Vec<Duration>,
+}
+
+impl Way {
+    /// A way that has not been measured yet.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), times: Vec::new() }
+    }
+
+    /// Does the work once, and notes the time.
+    pub fn measure<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        self.times.push(start.elapsed());
+        result
+    }
+
+    /// The median; nothing before the first measurement.
+    #[must_use]
+    pub fn median(&self) -> Duration {
+        let mut times = self.times.clone();
+        times.sort();
+        times.get(times.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+/// Prints each way's median, and its ratio to the first way's.
+pub fn print(title: &str, ways: &[Way]) {
+    println!("{title}");
+    let base = ways.first().map(Way::median).unwrap_or_default().as_secs_f64();
+    for way in ways {
+        let median = way.median();
+        let ratio = median.as_secs_f64() / base.max(f64::MIN_POSITIVE);
+        println!("  {:<44} {:>12} {ratio:>8.2} x", way.name, format!("{median:.1?}"));
+    }
+}

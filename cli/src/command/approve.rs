@@ -7,7 +7,7 @@ use clap::Args;
 use super::{
     Failure,
     connect::Connect,
-    list::{ids, lines, next_page},
+    list::{ids, lines, next_page, patient},
     output, pager,
 };
 use crate::{
@@ -35,6 +35,9 @@ pub(super) struct Approve {
     /// Only list what waits.
     #[arg(long, conflicts_with_all = ["id", "deny", "yes"])]
     list: bool,
+    /// Wait until something waits, for a minute at most.
+    #[arg(long, conflicts_with = "id")]
+    wait: bool,
     /// Deny it.
     #[arg(long, requires = "id", conflicts_with = "yes")]
     deny: bool,
@@ -55,7 +58,10 @@ pub(super) struct Approve {
 impl Approve {
     pub(super) async fn run(self) -> Result<u8, Failure> {
         let client = self.connect.client().await?;
-        let open = open_approvals(&client).await?;
+        let open = match self.wait {
+            true => patient(|| some_approvals(&client)).await?,
+            false => open_approvals(&client).await?,
+        };
         let Some(id) = &self.id else {
             return self.show(&open);
         };
@@ -125,6 +131,14 @@ impl Approve {
         let yes = asked.await.map_err(|error| Failure::new(format!("the question failed: {error}")))??;
         Ok(if yes { allow } else { None })
     }
+}
+
+async fn some_approvals(client: &Client) -> Result<Vec<v1::Approval>, Failure> {
+    let open = open_approvals(client).await?;
+    if open.is_empty() {
+        return Err(Failure::new("nothing waits for a person"));
+    }
+    Ok(open)
 }
 
 async fn open_approvals(client: &Client) -> Result<Vec<v1::Approval>, Failure> {

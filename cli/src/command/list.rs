@@ -1,8 +1,9 @@
 //! `airlock ps`, `airlock show` and `airlock runners`.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use tokio::time::Instant;
 
 use super::{Failure, connect::Connect, output};
 use crate::{
@@ -12,6 +13,10 @@ use crate::{
 
 /// Entries asked for at once: full executions are long.
 const PAGE: i32 = 50;
+/// How long `--wait` waits.
+const WAIT: Duration = Duration::from_secs(60);
+/// Between two tries of `--wait`.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// List executions, newest first: those that have not ended, or all.
 #[derive(Debug, Args)]
@@ -110,10 +115,15 @@ impl Show {
 
 /// List the runners: their state, load, base folders, and what their hosts cannot enforce.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  airlock runners --json | jq .capabilities")]
+#[command(
+    after_help = "Examples:\n  airlock dev & airlock runners --wait   # returns when commands can run\n  airlock runners --json | jq .capabilities"
+)]
 pub(super) struct Runners {
     #[command(flatten)]
     connect: Connect,
+    /// Wait until the server answers and a runner is connected, for a minute at most.
+    #[arg(long)]
+    wait: bool,
     /// One JSON object a line.
     #[arg(long)]
     json: bool,
@@ -121,6 +131,20 @@ pub(super) struct Runners {
 
 impl Runners {
     pub(super) async fn run(self) -> Result<u8, Failure> {
+        let list = match self.wait {
+            true => patient(|| self.connected()).await?,
+            false => self.all().await?,
+        };
+        if self.json {
+            return lines(list.iter().map(json::runner));
+        }
+        output::print(&page::runners(&list, SystemTime::now()))?;
+        Ok(0)
+    }
+}
+
+impl Runners {
+    async fn all(&self) -> Result<Vec<v1::Runner>, Failure> {
         let client = self.connect.client().await?;
         let mut request = v1::AdminServiceListRunnersRequest::default();
         let mut list = Vec::new();
@@ -128,15 +152,32 @@ impl Runners {
             let answer = client.runners(request.clone()).await?;
             list.extend(answer.runners);
             if answer.next_page_token.is_empty() {
-                break;
+                return Ok(list);
             }
             request.page = next_page(answer.next_page_token);
         }
-        if self.json {
-            return lines(list.iter().map(json::runner));
+    }
+
+    async fn connected(&self) -> Result<Vec<v1::Runner>, Failure> {
+        let list = self.all().await?;
+        if list.iter().any(|runner| runner.state() == v1::RunnerState::Connected) {
+            return Ok(list);
         }
-        output::print(&page::runners(&list, SystemTime::now()))?;
-        Ok(0)
+        Err(Failure::new("no runner is connected"))
+    }
+}
+
+/// Tries again until it succeeds, for a minute at most; then the last failure.
+pub(super) async fn patient<T, F>(attempt: impl Fn() -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let deadline = Instant::now() + WAIT;
+    loop {
+        match attempt().await {
+            Err(_) if Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+            done => return done,
+        }
     }
 }
 

@@ -37,7 +37,7 @@ advisories() {
 
 check "cargo fmt" cargo fmt --all --check
 check "cargo clippy" cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
-check "rustdoc" env RUSTDOCFLAGS='-D warnings' cargo doc --locked --quiet --workspace --no-deps --document-private-items
+check "rustdoc" env RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --locked --quiet --workspace --no-deps --document-private-items
 check "buf lint" sh -c 'cd proto && buf lint'
 check "buf breaking" buf_breaking
 check "cargo-deny bans, licences, sources" cargo deny --log-level error check bans licenses sources

@@ -4,7 +4,7 @@
 //! environment, and answers for any bytes whatever within a bound on time and
 //! memory. What it does not fully understand it never allows by itself.
 //!
-//! The way of a request: [`decide`] measures the text (see [`limits`]), parses it
+//! The way of a request: [`decide()`] measures the text (see [`limits`]), parses it
 //! into a closed tree (`parse`), lists every command found at any depth
 //! (`analysis`, `launch`), proves what it can (`readonly`, by the data in `tables`),
 //! locates paths (`paths`), and then asks the steps in `decide` one after the

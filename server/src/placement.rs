@@ -1,6 +1,6 @@
 //! From the queue to a runner: whose turn it is, where to, and the offer.
 //!
-//! Nothing is placed without an [`Offer`](crate::decision::Offer), and that is only made from a permit
+//! Nothing is placed without an [`Offer`], and that is only made from a permit
 //! of the policy: every placement decides its command again, in the directory and by the rules of that
 //! moment.
 

@@ -1,15 +1,10 @@
 //! Server and runner in one process: after any number of commands they have as many tasks as before.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::time::Duration;
 
 use airlock_cli::client::v1;
 use airlock_runner::{Runner, RunnerConfig};
-use airlock_server::{
-    config::Config,
-    wiring::Server,
-};
+use airlock_server::{config::Config, wiring::Server};
 use airlock_tests::{
     process::until,
     reader::{replay, run, spec_in},
@@ -32,19 +27,22 @@ fn tasks_are_as_many_after_as_before() {
     let tasks = || counted.metrics().num_alive_tasks();
     outside.block_on(async {
         let client = site.ready().await;
-        let session = client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
+        let session =
+            client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
         let commands = |count: usize| {
             let (client, session) = (client.clone(), session.clone());
             async move {
                 for number in 0..count {
-                    let story = run(&client, spec_in(&session, &format!("seq {number}; exit 3"))).await.unwrap();
+                    let story =
+                        run(&client, spec_in(&session, &format!("seq {number}; exit 3"))).await.unwrap();
                     assert_eq!(story.exit_code(), Some(3));
                     let id = story.end.unwrap().execution_id;
                     if number % 10 == 0 {
                         replay(&client, &id).await.unwrap();
                         // A view that is dropped in the middle.
                         let long = client.start(spec_in(&session, "yes | head -c 3000000")).await.unwrap();
-                        let mut events = client.attach(&long.execution_id, airlock_cli::client::From::Beginning);
+                        let mut events =
+                            client.attach(&long.execution_id, airlock_cli::client::From::Beginning);
                         events.next().await.unwrap();
                         drop(events);
                         client.wait(&long.execution_id, PATIENCE).await.unwrap();

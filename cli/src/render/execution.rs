@@ -199,8 +199,12 @@ pub fn runners(list: &[Runner], now: SystemTime) -> String {
     let rows: Vec<_> = list
         .iter()
         .map(|one| {
-            let missing: Vec<_> =
-                one.capabilities.iter().filter(|c| !c.enforced && c.name != JOURNAL).map(|c| shown(&c.name)).collect();
+            let missing: Vec<_> = one
+                .capabilities
+                .iter()
+                .filter(|c| !c.enforced && c.name != JOURNAL)
+                .map(|c| shown(&c.name))
+                .collect();
             [
                 shown(&one.runner_id),
                 names::lower::<RunnerState>(one.state),

@@ -21,7 +21,7 @@ pub(super) fn write(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Refused(error.to_string()))
 }
 
-/// Reads what [`write`] wrote to `column`.
+/// Reads what [`write()`] wrote to `column`.
 pub(super) fn read<T: DeserializeOwned>(column: &str, json: &str) -> Result<T, StoreError> {
     serde_json::from_str(json).map_err(|_| unreadable(column))
 }

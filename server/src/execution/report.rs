@@ -46,6 +46,10 @@ impl Core {
             .await;
             return Ok(());
         }
+        if !is_of_its_offer(&record, &report) {
+            tracing::warn!(execution_id = %record.id, runner = %link.hello.runner_id, "a report of another offer of the job, which says nothing of this one");
+            return Ok(());
+        }
         if PLACED.contains(&record.state) {
             link.set_reported(record.id);
         } else {
@@ -249,6 +253,13 @@ impl Core {
         })
         .await
     }
+}
+
+/// Whether a report answers the offer that the store has. Only a refusal may be of an earlier attempt, or
+/// of a life of the runner that the offer was not made to.
+fn is_of_its_offer(record: &ExecutionRecord, report: &JobReport) -> bool {
+    let is_same = report.attempt == record.attempt && Some(report.epoch) == record.runner_epoch;
+    is_same || report.phase == JobPhase::Refused
 }
 
 /// For an end that says nothing of how.

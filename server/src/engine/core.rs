@@ -36,7 +36,7 @@ pub(crate) struct Core {
     pub(crate) poll_now: Notify,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
-    /// Executions in the queue, as of the last poll and with what was queued since.
+    /// Executions in the queue, as of the last poll and with what came and went since.
     pub(crate) queued: AtomicU64,
     memory: Mutex<Memory>,
     clock: Mutex<(Micros, Instant)>,
@@ -137,7 +137,10 @@ impl Core {
         memory.heads.remove(&id);
         let span = memory.queue_spans.remove(&id);
         drop(memory);
-        drop(span);
+        if span.is_some() {
+            let one_less = |queued: u64| Some(queued.saturating_sub(1));
+            let _ = self.queued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+        }
     }
 
     /// Forgets an execution that has ended.

@@ -49,6 +49,23 @@ async fn executions_are_limited_by_tenant_and_by_session() {
 }
 
 #[tokio::test]
+async fn the_queue_of_all_tenants_is_limited_and_what_has_left_it_does_not_count() {
+    let world = World::with(|limits| limits.queue = 1).await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    for command in ["touch a", "touch b", "touch c"] {
+        let record = world.start(&session, command).await;
+        let job = runner.take().await;
+        assert_eq!(job.execution_id, record.id);
+        runner.ends(&job, 0).await;
+    }
+    drop(runner);
+    world.start(&session, "touch d").await;
+    let error = world.engine.start(who("ann"), super::support::run(session.id, "touch e")).await.unwrap_err();
+    assert_eq!(limit(&error), "queue");
+}
+
+#[tokio::test]
 async fn a_stopping_server_takes_nothing_new_and_gives_back_what_it_drove() {
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;

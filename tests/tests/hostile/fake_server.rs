@@ -5,7 +5,9 @@ use std::{net::SocketAddr, time::Duration};
 
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    domain::{Epoch, ExecutionId, Grant, NetworkMode, SandboxLimits, SandboxProfile, SessionId, Shell, StartJob},
+    domain::{
+        Epoch, ExecutionId, Grant, NetworkMode, SandboxLimits, SandboxProfile, SessionId, Shell, StartJob,
+    },
     runner_v1::{
         self as wire, ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse,
         connect_request::Message as Up,
@@ -41,7 +43,10 @@ impl RunnerLink for Service {
     type ConnectStream = ReceiverStream<Result<ConnectResponse, Status>>;
     type PushOutputStream = ReceiverStream<Result<PushOutputResponse, Status>>;
 
-    async fn connect(&self, request: Request<Streaming<ConnectRequest>>) -> Result<Response<Self::ConnectStream>, Status> {
+    async fn connect(
+        &self,
+        request: Request<Streaming<ConnectRequest>>,
+    ) -> Result<Response<Self::ConnectStream>, Status> {
         let (outgoing, queue) = mpsc::channel(QUEUE);
         drop(self.links.send((request.into_inner(), outgoing)).await);
         Ok(Response::new(ReceiverStream::new(queue)))
@@ -104,7 +109,10 @@ impl FakeServer {
         let (links, links_out) = mpsc::channel(QUEUE);
         let (pushes, pushes_out) = mpsc::channel(QUEUE);
         let incoming = TcpIncoming::bind(address).unwrap().with_nodelay(Some(true));
-        let router = Server::builder().tls_config(tls).unwrap().add_service(RunnerLinkServer::new(Service { links, pushes }));
+        let router = Server::builder()
+            .tls_config(tls)
+            .unwrap()
+            .add_service(RunnerLinkServer::new(Service { links, pushes }));
         let task = tokio::spawn(async move { router.serve_with_incoming(incoming).await.unwrap() });
         Self { links: links_out, pushes: pushes_out, task }
     }
@@ -187,12 +195,6 @@ impl Link {
         timeout(PATIENCE, look).await.unwrap()
     }
 
-    /// Whether the runner has ended this link.
-    pub(crate) async fn is_ended(&mut self) -> bool {
-        let end = async { while let Ok(Some(_)) = self.incoming.message().await {} };
-        timeout(PATIENCE, end).await.is_ok()
-    }
-
     /// A new session on the runner.
     pub(crate) async fn session(&mut self) -> SessionId {
         let id = SessionId::new();
@@ -217,7 +219,16 @@ impl Link {
         let epoch: Epoch = self.hello.epoch.parse().unwrap();
         let not_after_clock_ms = self.hello.clock_ms + 600_000;
         let execution_id = ExecutionId::new();
-        StartJob { execution_id, attempt: 1, epoch, not_after_clock_ms, grant, binding, traceparent: String::new() }.into()
+        StartJob {
+            execution_id,
+            attempt: 1,
+            epoch,
+            not_after_clock_ms,
+            grant,
+            binding,
+            traceparent: String::new(),
+        }
+        .into()
     }
 
     /// The report that answers an offer for good: REFUSED, or how it ended.
@@ -234,7 +245,9 @@ impl Link {
     /// The next report of a job in one of these phases.
     pub(crate) async fn job(&mut self, id: &str, phases: &[wire::JobPhase]) -> wire::JobReport {
         self.until(|message| match message {
-            Up::Job(report) if report.execution_id == id && phases.contains(&report.phase()) => Some(report.clone()),
+            Up::Job(report) if report.execution_id == id && phases.contains(&report.phase()) => {
+                Some(report.clone())
+            }
             _ => None,
         })
         .await
@@ -297,7 +310,11 @@ pub(crate) fn exit_code(report: &wire::JobReport) -> Option<i32> {
 
 /// Files on this host below the site, but for its bases, whose name begins so.
 pub(crate) fn marks(site: &Site, name: &str) -> usize {
-    let output = std::process::Command::new("find").arg(site.path()).args(["-name", &format!("{name}*")]).output().unwrap();
+    let output = std::process::Command::new("find")
+        .arg(site.path())
+        .args(["-name", &format!("{name}*")])
+        .output()
+        .unwrap();
     output.stdout.iter().filter(|byte| **byte == b'\n').count()
 }
 

@@ -5,8 +5,7 @@ use std::{os::unix::fs::symlink, time::Duration};
 
 use airlock_proto::{
     domain::{Bind, Grant, Requirement},
-    limits,
-    runner_v1 as wire,
+    limits, runner_v1 as wire,
     runner_v1::connect_response::Message as Down,
 };
 use airlock_tests::site::Site;
@@ -16,7 +15,11 @@ use crate::fake_server::{FakeServer, Link, exit_code, grant, marks, refusal, sit
 type Change = Box<dyn Fn(&mut Grant)>;
 
 /// A lie that its hash covers: what is changed, and the reason of the refusal.
-fn change(what: &'static str, reason: &'static str, change: impl Fn(&mut Grant) + 'static) -> (&'static str, &'static str, Change) {
+fn change(
+    what: &'static str,
+    reason: &'static str,
+    change: impl Fn(&mut Grant) + 'static,
+) -> (&'static str, &'static str, Change) {
     (what, reason, Box::new(change))
 }
 
@@ -85,7 +88,9 @@ fn malformed() -> Vec<(&'static str, &'static str, Change)> {
     let much = |grant: &mut Grant| drop(grant.env.insert("A".to_owned(), vec![b'x'; limits::ENV_BYTES]));
     vec![
         change("a NUL in the command", "malformed_grant", |grant| grant.command.push(0)),
-        change("a long command", "malformed_grant", |grant| grant.command.resize(limits::COMMAND_BYTES + 1, b' ')),
+        change("a long command", "malformed_grant", |grant| {
+            grant.command.resize(limits::COMMAND_BYTES + 1, b' ');
+        }),
         change("many variables", "malformed_grant", many),
         change("much environment", "malformed_grant", much),
         change("a NUL in the directory", "malformed_grant", directory(b"/workspace/\0")),
@@ -126,7 +131,9 @@ fn malformed() -> Vec<(&'static str, &'static str, Change)> {
             env("PATH", b"/workspace/bin")(grant);
         }),
         change("a snapshot that is not there", "no_snapshot", |grant| grant.snapshot_digest = vec![7; 32]),
-        change("another session", "no_such_session", |grant| grant.session_id = airlock_proto::domain::SessionId::new()),
+        change("another session", "no_such_session", |grant| {
+            grant.session_id = airlock_proto::domain::SessionId::new();
+        }),
     ]
 }
 
@@ -165,8 +172,10 @@ async fn what_is_beyond_the_floor_is_refused() {
     assert_eq!(exit_code(&report), Some(0), "control: {report:?}");
 }
 
+type Spoil = fn(&mut wire::StartJob);
+
 /// Lies about the offer itself: the hash belongs to something else, or the offer to another time.
-fn offers() -> Vec<(&'static str, &'static str, fn(&mut wire::StartJob))> {
+fn offers() -> Vec<(&'static str, &'static str, Spoil)> {
     fn of(offer: &mut wire::StartJob) -> &mut wire::Grant {
         offer.grant.as_mut().unwrap()
     }
@@ -174,10 +183,14 @@ fn offers() -> Vec<(&'static str, &'static str, fn(&mut wire::StartJob))> {
         ("a hash of zeros", "binding_mismatch", |offer| of(offer).binding = vec![0; 32].into()),
         ("another command", "binding_mismatch", |offer| of(offer).command = "touch /workspace/lie-x".into()),
         ("another directory", "binding_mismatch", |offer| of(offer).directory = "/workspace/".into()),
-        ("another variable", "binding_mismatch", |offer| drop(of(offer).env.insert("A".to_owned(), "b".into()))),
+        ("another variable", "binding_mismatch", |offer| {
+            drop(of(offer).env.insert("A".to_owned(), "b".into()));
+        }),
         ("writable after all", "binding_mismatch", |offer| of(offer).read_only = !of(offer).read_only),
         ("outside after all", "binding_mismatch", |offer| of(offer).unsandboxed = true),
-        ("required after all", "binding_mismatch", |offer| of(offer).requires = vec!["TRUSTED_PATH".to_owned()]),
+        ("required after all", "binding_mismatch", |offer| {
+            of(offer).requires = vec!["TRUSTED_PATH".to_owned()];
+        }),
         ("a bind after all", "binding_mismatch", |offer| {
             let bind = wire::Bind { source: "/usr".to_owned(), target: "/mnt".to_owned() };
             of(offer).profile.as_mut().unwrap().root_binds = vec![bind];
@@ -188,7 +201,9 @@ fn offers() -> Vec<(&'static str, &'static str, fn(&mut wire::StartJob))> {
         ("another session's hash", "binding_mismatch", |offer| {
             of(offer).session_id = "01900000-0000-7000-8000-000000000000".to_owned();
         }),
-        ("another epoch", "stale_epoch", |offer| offer.epoch = "11111111-1111-4111-8111-111111111111".to_owned()),
+        ("another epoch", "stale_epoch", |offer| {
+            offer.epoch = "11111111-1111-4111-8111-111111111111".to_owned();
+        }),
         ("too late", "past_not_after", |offer| offer.not_after_clock_ms = 0),
     ]
 }
@@ -211,7 +226,7 @@ async fn an_offer_of_something_else_or_of_another_time_is_refused() {
 }
 
 /// Offers that are not of the contract's form.
-fn unreadable() -> Vec<(&'static str, fn(&mut wire::StartJob))> {
+fn unreadable() -> Vec<(&'static str, Spoil)> {
     fn of(offer: &mut wire::StartJob) -> &mut wire::Grant {
         offer.grant.as_mut().unwrap()
     }
@@ -220,7 +235,9 @@ fn unreadable() -> Vec<(&'static str, fn(&mut wire::StartJob))> {
         ("no profile", |offer| of(offer).profile = None),
         ("no limits", |offer| of(offer).profile.as_mut().unwrap().limits = None),
         ("no timeout", |offer| of(offer).timeout = None),
-        ("a negative timeout", |offer| of(offer).timeout = Some(prost_types::Duration { seconds: -1, nanos: 0 })),
+        ("a negative timeout", |offer| {
+            of(offer).timeout = Some(prost_types::Duration { seconds: -1, nanos: 0 });
+        }),
         ("a short hash", |offer| of(offer).binding = vec![0; 31].into()),
         ("no hash", |offer| of(offer).binding = Vec::new().into()),
         ("an unknown shell", |offer| of(offer).shell = 99),
@@ -337,7 +354,11 @@ async fn no_offer_runs_twice() {
     let forget = wire::ForgetJob { execution_id: offer.execution_id.clone() };
     link.say(Down::ForgetJob(forget)).await;
     for offer in [&offer, &next] {
-        assert_eq!(refusal(&link.answer(offer).await).as_deref(), Some("already_accepted"), "forgotten, not undone");
+        assert_eq!(
+            refusal(&link.answer(offer).await).as_deref(),
+            Some("already_accepted"),
+            "forgotten, not undone"
+        );
     }
     let count = link.answer(&link.offer(grant(session, "test $(wc -l < /workspace/times) = 1"))).await;
     assert_eq!(exit_code(&count), Some(0), "it ran once: {count:?}");

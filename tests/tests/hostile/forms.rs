@@ -39,7 +39,7 @@ impl Witness {
         Self { id, story: tokio::spawn(call.answer_within(Duration::from_secs(300))) }
     }
 
-    async fn is_unharmed(self, world: &World) {
+    async fn ends_unharmed(self, world: &World) {
         world.client.cancel(&self.id).await.unwrap();
         let answer = self.story.await.unwrap().unwrap();
         assert_eq!(answer.status.code(), Code::Ok, "{:?}", answer.status);
@@ -124,7 +124,7 @@ async fn every_field_of_every_method_in_every_wrong_form_is_refused_and_no_other
             every_wrong_value(&schema, method, &connection, &[("authorization", agent.as_bytes())]).await;
     }
     assert!(count > 1000, "{count} cases");
-    witness.is_unharmed(&world).await;
+    witness.ends_unharmed(&world).await;
     world.runs_on().await;
 }
 
@@ -257,7 +257,7 @@ async fn garbage_gets_an_answer_and_breaks_nothing() {
         assert_eq!(answer.reason(), "MALFORMED_MESSAGE", "{}: {:?}", method.path, answer.status);
     }
     assert!(refused > 60, "{refused} refused");
-    witness.is_unharmed(&world).await;
+    witness.ends_unharmed(&world).await;
     world.runs_on().await;
 }
 
@@ -304,6 +304,6 @@ async fn frames_of_the_wrong_size_or_kind_are_refused() {
             "{path}"
         );
     }
-    witness.is_unharmed(&world).await;
+    witness.ends_unharmed(&world).await;
     world.runs_on().await;
 }

@@ -79,14 +79,27 @@ async fn a_link_that_does_not_begin_with_one_hello_of_its_own_ends() {
         ("two of them", vec![good(), good()], malformed),
         ("an empty message later", vec![good(), None], malformed),
         ("a job of no id", job(wire::JobReport::default()), malformed),
-        ("a job of no phase", job(wire::JobReport { execution_id: id(), epoch: id(), ..Default::default() }), malformed),
+        (
+            "a job of no phase",
+            job(wire::JobReport { execution_id: id(), epoch: id(), ..Default::default() }),
+            malformed,
+        ),
         (
             "an end without a result",
-            job(wire::JobReport { execution_id: id(), epoch: id(), phase: JobPhase::Ended.into(), ..Default::default() }),
+            job(wire::JobReport {
+                execution_id: id(),
+                epoch: id(),
+                phase: JobPhase::Ended.into(),
+                ..Default::default()
+            }),
             malformed,
         ),
         ("a session of no id", session(wire::SessionReport { phase: 1, ..Default::default() }), malformed),
-        ("a session of no phase", session(wire::SessionReport { session_id: id(), ..Default::default() }), malformed),
+        (
+            "a session of no phase",
+            session(wire::SessionReport { session_id: id(), ..Default::default() }),
+            malformed,
+        ),
     ];
     for (what, first, (code, expected)) in cases {
         let status = refused(&world, first).await;
@@ -94,7 +107,11 @@ async fn a_link_that_does_not_begin_with_one_hello_of_its_own_ends() {
     }
     // Who says nothing at all is told so, in time.
     let status = refused(&world, vec![]).await;
-    assert_eq!((status.code(), reason(&status).as_str()), (Code::InvalidArgument, "MALFORMED_MESSAGE"), "{status:?}");
+    assert_eq!(
+        (status.code(), reason(&status).as_str()),
+        (Code::InvalidArgument, "MALFORMED_MESSAGE"),
+        "{status:?}"
+    );
     world.runs_on().await;
 }
 
@@ -115,7 +132,8 @@ async fn a_hello_of_excess_does_not_keep_others_from_being_listed() {
         let mut hello = hello("runner-2");
         change(&mut hello);
         let channel = channel(&world, &world.site.pki.issue("runner-2", &[])).await;
-        let link = connect(channel, vec![Some(Up::Hello(hello)), Some(Up::Reconciled(wire::Reconciled {}))]).await;
+        let link =
+            connect(channel, vec![Some(Up::Hello(hello)), Some(Up::Reconciled(wire::Reconciled {}))]).await;
         let list = world.client.runners(v1::AdminServiceListRunnersRequest::default()).await.unwrap();
         assert!(list.runners.iter().any(|runner| runner.runner_id == "runner-1"), "the others are listed");
         drop(link);
@@ -125,8 +143,9 @@ async fn a_hello_of_excess_does_not_keep_others_from_being_listed() {
 
 /// A command of the honest runner that waits until it is told to go on.
 async fn waiting(world: &World) -> (String, v1::Execution) {
-    let session = world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
-    let command = "until test -e go; do sleep 0.1; done; echo the truth; exit 3";
+    let session =
+        world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
+    let command = "touch begun; until test -e go; do sleep 0.1; done; echo the truth; exit 3";
     let execution = world.client.start(spec_in(&session, command)).await.unwrap();
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
@@ -145,9 +164,10 @@ async fn reports_of_what_was_given_to_another_change_nothing() {
     let world = World::new().await;
     let (session, execution) = waiting(&world).await;
     let id = execution.execution_id.as_str();
-    let queued = world.client.start(spec_in(&session, "echo behind it")).await.unwrap().execution_id;
+    let queued = world.client.start(spec_in(&session, "echo behind > it")).await.unwrap().execution_id;
     let mut thief = FakeRunner::linked(&world).await;
-    for (id, attempts) in [(id, [execution.attempt, 0, 2, u32::MAX]), (queued.as_str(), [0, 1, 2, u32::MAX])] {
+    for (id, attempts) in [(id, [execution.attempt, 0, 2, u32::MAX]), (queued.as_str(), [0, 1, 2, u32::MAX])]
+    {
         for attempt in attempts {
             use JobPhase::{Accepted, Ended, Lost, Refused, Running};
             for phase in [Accepted, Running, Refused, Lost, Ended] {
@@ -168,12 +188,17 @@ async fn reports_of_what_was_given_to_another_change_nothing() {
     // What does not exist at all is not made by a report of it.
     let unknown = "01900000-0000-7000-8000-000000000000";
     thief.say(Up::Job(thief.report(unknown, 1, JobPhase::Running))).await;
-    thief.until(|message| matches!(message, Down::EndJob(end) if end.execution_id == unknown).then_some(())).await;
+    thief
+        .until(|message| matches!(message, Down::EndJob(end) if end.execution_id == unknown).then_some(()))
+        .await;
     assert!(world.client.execution(unknown).await.is_err());
 
     let now = world.client.execution(id).await.unwrap();
     assert_eq!((now.state(), now.version), (execution.state(), execution.version), "{now:?}");
-    assert_eq!((now.runner_id.as_str(), now.attempt, now.link()), ("runner-1", execution.attempt, v1::LinkState::Connected));
+    assert_eq!(
+        (now.runner_id.as_str(), now.attempt, now.link()),
+        ("runner-1", execution.attempt, v1::LinkState::Connected)
+    );
     let behind = world.client.execution(&queued).await.unwrap();
     assert_eq!((behind.state(), behind.runner_id.as_str()), (v1::ExecutionState::Queued, ""), "{behind:?}");
     let open = world.client.session(&session).await.unwrap();
@@ -203,23 +228,23 @@ async fn reports_of_other_attempts_and_epochs_of_its_own_job_change_nothing() {
         assert!(tokio::time::Instant::now() < deadline);
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    // A later attempt was never made, and what was accepted cannot be refused any more.
+    // What was accepted cannot be refused any more; an earlier attempt, or another life of the runner,
+    // says nothing of this one.
+    let other_epoch = |phase| wire::JobReport {
+        epoch: "11111111-1111-4111-8111-111111111111".to_owned(),
+        ..runner.report(&id, job.attempt, phase)
+    };
     for report in [
-        runner.report(&id, job.attempt + 1, JobPhase::Ended),
-        runner.report(&id, u32::MAX, JobPhase::Lost),
         runner.report(&id, job.attempt, JobPhase::Refused),
-        runner.report(&id, job.attempt + 1, JobPhase::Refused),
         runner.report(&id, job.attempt, JobPhase::Accepted),
+        runner.report(&id, 0, JobPhase::Ended),
+        runner.report(&id, 0, JobPhase::Lost),
+        other_epoch(JobPhase::Ended),
+        other_epoch(JobPhase::Lost),
+        other_epoch(JobPhase::Running),
     ] {
         runner.say(Up::Job(report)).await;
     }
-    // An earlier one, or one of another life of the runner, speaks of something else.
-    let other_epoch = wire::JobReport {
-        epoch: "11111111-1111-4111-8111-111111111111".to_owned(),
-        ..runner.report(&id, job.attempt, JobPhase::Ended)
-    };
-    runner.say(Up::Job(other_epoch)).await;
-    runner.say(Up::Job(runner.report(&id, 0, JobPhase::Ended))).await;
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let now = world.client.execution(&id).await.unwrap();
     assert!(running(&now), "{now:?}");
@@ -246,10 +271,20 @@ async fn results_of_extremes_are_kept_or_cut_and_shown() {
     let message = "m".repeat(200_000);
     let sandbox = v1::cause::SandboxFailed { step: "s".repeat(200_000), hint: "h\0\u{1b}[2J".repeat(10_000) };
     let results: Vec<v1::Result> = vec![
-        v1::Result { cpu_time: far, run_time: far, peak_memory: u64::MAX, stdout_cut_bytes: u64::MAX, ..exited(-7, u64::MAX) },
-        v1::Result { directory: vec![b'/'; 100_000].into(), ..exited(i32::MAX, 0) },
         v1::Result {
-            cause: Some(v1::Cause { code: v1::CauseCode::SandboxFailed.into(), message, detail: Some(v1::cause::Detail::SandboxFailed(sandbox)) }),
+            cpu_time: far,
+            run_time: far,
+            peak_memory: u64::MAX,
+            stdout_cut_bytes: u64::MAX,
+            ..exited(255, u64::MAX)
+        },
+        v1::Result { directory: vec![b'/'; 100_000].into(), ..exited(255, 0) },
+        v1::Result {
+            cause: Some(v1::Cause {
+                code: v1::CauseCode::SandboxFailed.into(),
+                message,
+                detail: Some(v1::cause::Detail::SandboxFailed(sandbox)),
+            }),
             ..exited(0, 0)
         },
     ];
@@ -257,7 +292,8 @@ async fn results_of_extremes_are_kept_or_cut_and_shown() {
         let spec = v1::ExecutionSpec { base: "only-here".to_owned(), ..spec("true") };
         let id = world.client.start(spec).await.unwrap().execution_id;
         let job = runner.takes_one().await;
-        let report = wire::JobReport { result: Some(result), ..runner.report(&id, job.attempt, JobPhase::Ended) };
+        let report =
+            wire::JobReport { result: Some(result), ..runner.report(&id, job.attempt, JobPhase::Ended) };
         runner.say(Up::Job(report)).await;
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {

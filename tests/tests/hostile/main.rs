@@ -4,7 +4,13 @@
 //! Each file is one kind of attack; each test ends with an honest command on the same server and runner,
 //! and looks for panics in their logs.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests: what is not there fails them"
+)]
 
 mod credentials;
 mod fake_runner;

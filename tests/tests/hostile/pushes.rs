@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use airlock_proto::{
     limits::CHUNK_BYTES,
-    runner_v1::{self as wire, JobPhase, connect_request::Message as Up, push_output_request::Message as PushUp},
+    runner_v1::{
+        self as wire, JobPhase, connect_request::Message as Up, push_output_request::Message as PushUp,
+    },
     v1,
 };
 use airlock_tests::{
@@ -134,7 +136,11 @@ async fn tickets_open_one_stream_of_one_execution_to_one_runner() {
         ("no ticket", Some(output_hello("runner-2", &id, "")), not_known),
         ("a guess", Some(output_hello("runner-2", &id, "00000000000040008000000000000000")), not_known),
         ("a long guess", Some(output_hello("runner-2", &id, &"t".repeat(500_000))), not_known),
-        ("another runner's name", Some(output_hello("runner-1", &id, "t")), (Code::PermissionDenied, "FORBIDDEN")),
+        (
+            "another runner's name",
+            Some(output_hello("runner-1", &id, "t")),
+            (Code::PermissionDenied, "FORBIDDEN"),
+        ),
         ("no runner", Some(output_hello("", &id, "t")), malformed),
         ("no execution", Some(output_hello("runner-2", "../..", "t")), malformed),
         ("a chunk first", Some(PushUp::Chunk(wire::OutputChunk::default())), malformed),
@@ -150,11 +156,20 @@ async fn tickets_open_one_stream_of_one_execution_to_one_runner() {
     }
     let ticket = stage.runner.ticket(&id).await;
     let other = stage.runner.push(Some(output_hello("runner-2", unknown, &ticket))).await.err().unwrap();
-    assert_eq!((other.code(), reason(&other).as_str()), (Code::PermissionDenied, "TICKET_OF_ANOTHER"), "{other:?}");
+    assert_eq!(
+        (other.code(), reason(&other).as_str()),
+        (Code::PermissionDenied, "TICKET_OF_ANOTHER"),
+        "{other:?}"
+    );
     let good = stage.runner.push(Some(output_hello("runner-2", &id, &ticket))).await;
-    let good = good.unwrap_or_else(|status| panic!("control: what others tried has not used it up: {status:?}"));
+    let good =
+        good.unwrap_or_else(|status| panic!("control: what others tried has not used it up: {status:?}"));
     let used = stage.runner.push(Some(output_hello("runner-2", &id, &ticket))).await.err().unwrap();
-    assert_eq!((used.code(), reason(&used).as_str()), (Code::FailedPrecondition, "TICKET_UNKNOWN"), "{used:?}");
+    assert_eq!(
+        (used.code(), reason(&used).as_str()),
+        (Code::FailedPrecondition, "TICKET_UNKNOWN"),
+        "{used:?}"
+    );
     drop(good);
     stage.the_truth_arrives().await;
 }
@@ -177,7 +192,9 @@ fn done(read: &wire::Read, offset: u64, end: bool) -> PushUp {
 
 /// Each breaks the protocol with its very first message, so that not one of its bytes may be shown.
 const LIES: [(&str, Lie); 14] = [
-    ("a chunk nobody asked for", |read| vec![chunk(&wire::Read { read_id: read.read_id + 1000, ..*read }, 0, 10)]),
+    ("a chunk nobody asked for", |read| {
+        vec![chunk(&wire::Read { read_id: read.read_id + 1000, ..*read }, 0, 10)]
+    }),
     ("a chunk of read 0", |read| vec![chunk(&wire::Read { read_id: 0, ..*read }, 0, 10)]),
     ("a later offset", |read| vec![chunk(read, read.offset + 1, 10)]),
     ("the last offset", |read| vec![chunk(read, u64::MAX, 10)]),
@@ -242,11 +259,19 @@ async fn messages_of_the_wrong_size_end_the_stream_with_its_reason() {
     let (push, read) = stage.push().await;
     push.say(chunk(&read, read.offset, 2 << 20)).await;
     let status = push.end().await;
-    assert_eq!((status.code(), reason(&status).as_str()), (Code::InvalidArgument, "MESSAGE_TOO_LARGE"), "{status:?}");
+    assert_eq!(
+        (status.code(), reason(&status).as_str()),
+        (Code::InvalidArgument, "MESSAGE_TOO_LARGE"),
+        "{status:?}"
+    );
     let (push, read) = stage.push().await;
     push.say(chunk(&read, read.offset, CHUNK_BYTES + 1)).await;
     let status = push.end().await;
-    assert_eq!((status.code(), reason(&status).as_str()), (Code::InvalidArgument, "MALFORMED_MESSAGE"), "{status:?}");
+    assert_eq!(
+        (status.code(), reason(&status).as_str()),
+        (Code::InvalidArgument, "MALFORMED_MESSAGE"),
+        "{status:?}"
+    );
     let details = status.get_error_details();
     assert_eq!(details.bad_request().unwrap().field_violations[0].field, "chunk.data");
     stage.the_truth_arrives().await;

@@ -5,7 +5,10 @@ use std::{net::SocketAddr, time::Duration};
 
 use airlock_proto::{
     domain::ExecutionId,
-    runner_v1::{self as wire, connect_request::Message as Up, connect_response::Message as Down, push_output_request::Message as Pushed},
+    runner_v1::{
+        self as wire, connect_request::Message as Up, connect_response::Message as Down,
+        push_output_request::Message as Pushed,
+    },
     v1,
 };
 use airlock_tests::{
@@ -30,7 +33,10 @@ async fn what_comes_before_welcome_or_instead_of_it_is_not_obeyed() {
     let site = site();
     let mut server = FakeServer::new(&site);
     let runner = site.runner(&[]);
-    let open = wire::OpenSession { session_id: "01900000-0000-7000-8000-000000000001".to_owned(), base: String::new() };
+    let open = wire::OpenSession {
+        session_id: "01900000-0000-7000-8000-000000000001".to_owned(),
+        base: String::new(),
+    };
     let other_version = |protocol_version| wire::Welcome { protocol_version, ..welcome() };
     let firsts: Vec<(&str, Option<Down>)> = vec![
         ("a session", Some(Down::OpenSession(open.clone()))),
@@ -66,7 +72,12 @@ async fn a_welcome_of_extremes_is_kept_within_the_runners_limits() {
     let runner = site.runner(&[]);
     let mut link = server.greeted().await;
     let forever = seconds(315_576_000_000);
-    link.say(Down::Welcome(wire::Welcome { heartbeat_interval: seconds(0), link_grace: forever, ..welcome() })).await;
+    link.say(Down::Welcome(wire::Welcome {
+        heartbeat_interval: seconds(0),
+        link_grace: forever,
+        ..welcome()
+    }))
+    .await;
     link.until(|message| matches!(message, Up::Reconciled(_)).then_some(())).await;
     let began = std::time::Instant::now();
     let mut beats = 0;
@@ -88,10 +99,18 @@ async fn orders_about_what_is_not_there_are_answered_or_ignored() {
     let mut server = FakeServer::new(&site);
     let runner = site.runner(&[]);
     let mut link = server.linked().await;
-    for (index, base) in ["../..", "/etc", "base/..", "Base", "base ", "base\0", "\u{202e}esab", &"x".repeat(100_000)].iter().enumerate() {
+    for (index, base) in
+        ["../..", "/etc", "base/..", "Base", "base ", "base\0", "\u{202e}esab", &"x".repeat(100_000)]
+            .iter()
+            .enumerate()
+    {
         let id = format!("01900000-0000-7000-8000-0000000000{index:02}");
         let report = link.open(&id, base).await;
-        assert_eq!((report.phase(), report.reason.as_str()), (wire::SessionPhase::Failed, "no_such_base"), "{base}");
+        assert_eq!(
+            (report.phase(), report.reason.as_str()),
+            (wire::SessionPhase::Failed, "no_such_base"),
+            "{base}"
+        );
         let again = link.open(&id, "base").await;
         assert_eq!(again.phase(), wire::SessionPhase::Open, "control: its honest name: {again:?}");
     }
@@ -102,14 +121,19 @@ async fn orders_about_what_is_not_there_are_answered_or_ignored() {
         link.say(Down::EndJob(wire::EndJob { execution_id: id.to_owned(), cause: None })).await;
         link.say(Down::ForgetJob(wire::ForgetJob { execution_id: id.to_owned() })).await;
         link.say(Down::CloseSession(wire::CloseSession { session_id: id.to_owned() })).await;
-        link.say(Down::OpenSession(wire::OpenSession { session_id: id.to_owned(), base: "..".to_owned() })).await;
+        link.say(Down::OpenSession(wire::OpenSession { session_id: id.to_owned(), base: "..".to_owned() }))
+            .await;
     }
     link.send(wire::ConnectResponse { message: None }).await;
     let ticket = "t".repeat(10_000);
-    link.say(Down::OpenOutput(wire::OpenOutput { execution_id: unknown.clone(), ticket: ticket.clone() })).await;
+    link.say(Down::OpenOutput(wire::OpenOutput { execution_id: unknown.clone(), ticket: ticket.clone() }))
+        .await;
     match server.pushed().await.next().await.unwrap().unwrap() {
         Pushed::Hello(hello) => {
-            assert_eq!((hello.missing, hello.ticket == ticket, hello.runner_id.as_str()), (true, true, "runner-1"));
+            assert_eq!(
+                (hello.missing, hello.ticket == ticket, hello.runner_id.as_str()),
+                (true, true, "runner-1")
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -133,7 +157,8 @@ async fn a_running_job_is_not_forgotten_and_ends_as_it_is_told_once() {
     for by in [v1::CancelledBy::Client, v1::CancelledBy::Admin] {
         let detail = Some(v1::cause::Detail::Cancelled(v1::cause::Cancelled { by: by.into() }));
         let cause = v1::Cause { code: v1::CauseCode::Cancelled.into(), message: String::new(), detail };
-        link.say(Down::EndJob(wire::EndJob { execution_id: offer.execution_id.clone(), cause: Some(cause) })).await;
+        link.say(Down::EndJob(wire::EndJob { execution_id: offer.execution_id.clone(), cause: Some(cause) }))
+            .await;
     }
     let end = link.end(&offer.execution_id).await;
     let cause = end.result.unwrap().cause.unwrap();
@@ -159,13 +184,21 @@ async fn reads_without_sense_cost_their_own_stream_at_most() {
     let mut link = server.linked().await;
     let execution_id = written(&mut link, BYTES).await;
     let open = wire::OpenOutput { execution_id, ticket: "t".to_owned() };
-    let read = |read_id, offset, max_bytes| wire::Read { read_id, stream: 1, offset, max_bytes, follow: false };
+    let read =
+        |read_id, offset, max_bytes| wire::Read { read_id, stream: 1, offset, max_bytes, follow: false };
 
     // Past the end, over all, of nothing: each has its end, and the bytes are those that were asked for.
     link.say(Down::OpenOutput(open.clone())).await;
     let mut push = server.pushed().await;
     assert!(matches!(push.next().await.unwrap().unwrap(), Pushed::Hello(hello) if !hello.missing));
-    let reads = [(0, u64::MAX, BYTES), (u64::MAX, u64::MAX, 0), (BYTES, 1, 0), (BYTES - 1, u64::MAX, 1), (7, 0, 0), (0, 1, 1)];
+    let reads = [
+        (0, u64::MAX, BYTES),
+        (u64::MAX, u64::MAX, 0),
+        (BYTES, 1, 0),
+        (BYTES - 1, u64::MAX, 1),
+        (7, 0, 0),
+        (0, 1, 1),
+    ];
     for (id, (offset, credit, expected)) in (1u32..).zip(reads) {
         push.read(wire::Read { follow: id % 2 == 0, ..read(id, offset, credit) }).await;
         let mut got = 0;
@@ -185,8 +218,10 @@ async fn reads_without_sense_cost_their_own_stream_at_most() {
 
     // A hundred at once, one id twice, and a message that is none: the end of that stream.
     let follow = |read_id| wire::Read { follow: true, ..read(read_id, BYTES, 10) };
-    let end = |messages: Vec<wire::Read>| (messages, ());
-    for (messages, ()) in [end((0..100).map(|id| read(id, 0, u64::MAX)).collect()), end(vec![read(5, 0, u64::MAX), read(5, 0, u64::MAX)]), end(vec![wire::Read { stream: 99, ..follow(1) }])] {
+    let too_many = (0..100).map(|id| read(id, 0, u64::MAX)).collect();
+    let doubled = vec![read(5, 0, u64::MAX), read(5, 0, u64::MAX)];
+    let unreadable = vec![wire::Read { stream: 99, ..follow(1) }];
+    for messages in [too_many, doubled, unreadable] {
         link.say(Down::OpenOutput(open.clone())).await;
         let mut push = server.pushed().await;
         for message in messages {
@@ -238,7 +273,8 @@ async fn garbage_server(site: &airlock_tests::site::Site, address: SocketAddr, b
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(site.pki.ca()).unwrap()).unwrap();
     let provider = std::sync::Arc::new(ring::default_provider());
-    let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider.clone()).build().unwrap();
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(roots.into(), provider.clone()).build().unwrap();
     let pair = server_pair(site);
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -282,7 +318,8 @@ async fn garbage_from_a_server_is_the_end_of_its_link_and_of_nothing_else() {
         with(&[0x99; 1000]),
         with(&frame(&[0x0b].repeat(100_000))),
     ] {
-        let served = tokio::time::timeout(Duration::from_secs(30), garbage_server(&site, site.address, bytes)).await;
+        let served =
+            tokio::time::timeout(Duration::from_secs(30), garbage_server(&site, site.address, bytes)).await;
         assert!(served.is_ok(), "the runner left the connection by itself:\n{}", runner.output());
         crate::world::no_panic("runner", &runner);
     }

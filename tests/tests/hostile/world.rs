@@ -33,10 +33,11 @@ fn identity(name: &str, tenant: &str, roles: &[&str]) -> String {
 /// A server and a runner that honest people use meanwhile.
 #[derive(Debug)]
 pub(crate) struct World {
-    pub(crate) site: Site,
     pub(crate) client: Client,
     pub(crate) server: Process,
     pub(crate) runner: Process,
+    /// Last, so that its folder is removed when nobody writes into it any more.
+    pub(crate) site: Site,
 }
 
 /// Identities, and a limit of failed authentications that these tests do not meet by accident.
@@ -58,7 +59,7 @@ impl World {
         let site = Site::with_tables(server_tables, "");
         let (server, runner) = (site.server(&[]), site.runner(&[]));
         let client = site.ready().await;
-        Self { site, client, server, runner }
+        Self { client, server, runner, site }
     }
 
     /// A connection without a certificate.

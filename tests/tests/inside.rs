@@ -21,11 +21,12 @@ use airlock_tests::{
 const SECRET: &str = "a-secret-of-the-runners-environment";
 
 struct Inside {
-    site: Site,
     client: Client,
     session: String,
     server: Process,
     runner: Process,
+    // Last, for its folder goes with it.
+    site: Site,
 }
 
 impl Inside {
@@ -35,7 +36,7 @@ impl Inside {
         let (server, runner) = (site.server(&[]), site.runner(&[("AIRLOCK_TEST_SECRET", SECRET)]));
         let client = site.ready().await;
         let session = new_session(&client).await;
-        Self { site, client, session, server, runner }
+        Self { client, session, server, runner, site }
     }
 
     async fn run(&self, command: &str) -> Story {

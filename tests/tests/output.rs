@@ -1,6 +1,6 @@
 //! Output arrives exactly, whoever reads it how: at once, in pieces, late, or not at all.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::{
     io::{BufRead as _, BufReader},

@@ -1,5 +1,7 @@
 //! Holds the structure of the code: sizes, the borders between the crates, and who may use what.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,

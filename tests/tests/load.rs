@@ -70,6 +70,7 @@ async fn five_hundred_commands_leave_nothing_behind() {
     assert_eq!(ids.len(), 500, "none is lost");
     for (name, process, before) in [("server", &server, server_before), ("runner", &runner, runner_before)] {
         let memory = process.memory();
+        println!("{name}: {} bytes after 100 commands, {memory} after 500", before.0);
         assert!(
             memory <= before.0 + MEMORY_GROWTH,
             "{name}: {} bytes after 100, {memory} after 500",

@@ -4,6 +4,7 @@
 
 mod execution;
 mod lists;
+mod runner;
 mod session;
 
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
@@ -14,6 +15,7 @@ use prost_types::Duration as WireDuration;
 
 pub use execution::{Attach, Check, Start, attach, check, decide, execution_id, get_execution, start, wait};
 pub use lists::{list_approvals, list_executions, list_runners, list_sessions};
+pub use runner::{from_runner, hello};
 pub use session::{create_session, session_id};
 
 use crate::api::{ApiError, FieldViolation};
@@ -77,6 +79,12 @@ impl Checker {
     fn at_most(&mut self, field: &str, length: usize, most: usize) {
         if length > most {
             self.bad(field, format!("has {length} bytes, at most {most}"));
+        }
+    }
+
+    fn count(&mut self, field: &str, count: usize, most: usize) {
+        if count > most {
+            self.bad(field, format!("has {count} entries, at most {most}"));
         }
     }
 
@@ -148,9 +156,7 @@ impl Checker {
     }
 
     fn env(&mut self, field: &str, env: BTreeMap<String, Bytes>) -> BTreeMap<String, Vec<u8>> {
-        if env.len() > limits::ENV_ENTRIES {
-            self.bad(field, format!("has {} entries, at most {}", env.len(), limits::ENV_ENTRIES));
-        }
+        self.count(field, env.len(), limits::ENV_ENTRIES);
         let total: usize = env.iter().map(|(name, value)| name.len() + value.len()).sum();
         self.at_most(field, total, limits::ENV_BYTES);
         for (name, value) in &env {
@@ -166,9 +172,7 @@ impl Checker {
     }
 
     fn labels(&mut self, field: &str, labels: BTreeMap<String, String>) -> BTreeMap<String, String> {
-        if labels.len() > limits::LABELS {
-            self.bad(field, format!("has {} entries, at most {}", labels.len(), limits::LABELS));
-        }
+        self.count(field, labels.len(), limits::LABELS);
         for (key, value) in &labels {
             let entry = format!("{field}[{}]", shown(key));
             if key.is_empty() || key.len() > limits::LABEL_KEY_BYTES || key.chars().any(char::is_control) {

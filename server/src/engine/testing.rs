@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_proto::domain::{ExecutionId, ExecutionState, Mode, OutputState, SessionId, Shell};
+use airlock_proto::{
+    LINK_PROTOCOL_VERSION,
+    domain::{Epoch, ExecutionId, ExecutionState, Mode, OutputState, RunnerHello, SessionId, Shell},
+};
 
 use crate::model::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict};
 
@@ -54,5 +57,20 @@ pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
         queued: Micros(0),
         started: None,
         ended: None,
+    }
+}
+
+/// An honest runner's.
+pub(crate) fn hello(name: &str, epoch: Epoch) -> RunnerHello {
+    RunnerHello {
+        protocol_version: LINK_PROTOCOL_VERSION,
+        runner_id: name.parse().expect("an id"),
+        epoch,
+        version: "0.1.0".to_owned(),
+        labels: BTreeMap::new(),
+        slots: 4,
+        bases: vec!["repo".to_owned()],
+        capabilities: Vec::new(),
+        clock_ms: 1000,
     }
 }

@@ -19,7 +19,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{Edge, caller, push, refused, view::Responses};
 use crate::{
     links::{LinkError, LinkHandle, LinkRefusal, Links},
-    status,
+    status, validate,
 };
 
 pub(super) struct RunnerLinks(pub(super) Arc<Edge>);
@@ -40,6 +40,7 @@ impl RunnerLink for RunnerLinks {
             .map_err(|_| status::link_message("hello", "did not come in time"))?;
         let hello = hello_of(hello.map_err(|error| status::adopt(error.code(), error.message()))?)?;
         caller.require_runner(&hello.runner_id).map_err(refused)?;
+        let hello = validate::hello(hello).map_err(refused)?;
 
         let runner = hello.runner_id.clone();
         let mut handle =
@@ -97,6 +98,10 @@ async fn listen(handle: &LinkHandle, mut incoming: Streaming<ConnectRequest>) ->
             Ok(FromRunner::Hello(_)) => return status::link_message("hello", "came a second time"),
             Ok(message) => message,
             Err(error) => return status::link_message(error.field, &error.problem),
+        };
+        let message = match validate::from_runner(message) {
+            Ok(message) => message,
+            Err(bad) => return status::link_message(&bad.field, &bad.description),
         };
         if let Err(error) = handle.received(message).await {
             return status::link_ended(&error);

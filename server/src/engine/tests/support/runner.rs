@@ -1,21 +1,19 @@
 //! A runner made of messages: one that a test leads by the hand, and one that goes by itself.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use airlock_proto::{
-    LINK_PROTOCOL_VERSION,
-    domain::{
-        Capability, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase,
-        JobReport, RunnerHello, SessionId, SessionPhase, SessionReport, StartJob, Started, ToRunner,
-    },
+use airlock_proto::domain::{
+    Capability, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport,
+    RunnerHello, SessionId, SessionPhase, SessionReport, StartJob, Started, ToRunner,
 };
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{SOON, World};
+pub(crate) use crate::engine::testing::hello;
 use crate::links::{LinkHandle, LinkRefusal};
 
 pub(crate) struct Runner {
@@ -24,20 +22,6 @@ pub(crate) struct Runner {
     pub(crate) epoch: Epoch,
     /// The sessions on this host, which outlive links and processes.
     held: Arc<Mutex<Vec<SessionId>>>,
-}
-
-pub(crate) fn hello(name: &str, epoch: Epoch) -> RunnerHello {
-    RunnerHello {
-        protocol_version: LINK_PROTOCOL_VERSION,
-        runner_id: name.parse().unwrap(),
-        epoch,
-        version: "0.1.0".to_owned(),
-        labels: BTreeMap::new(),
-        slots: 4,
-        bases: vec!["repo".to_owned()],
-        capabilities: Vec::new(),
-        clock_ms: 1000,
-    }
 }
 
 impl Runner {

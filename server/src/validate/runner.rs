@@ -1,0 +1,182 @@
+//! What runners say of themselves and of their work, by limit. A runner is believed about its own
+//! commands, and must not fill the server's store or another's listing with what it says.
+
+use airlock_proto::{
+    domain::{Cause, FromRunner, RunnerHello, SessionPhase},
+    limits::{DIRECTORY_BYTES, NAME_BYTES},
+};
+
+use super::Checker;
+use crate::api::{ApiError, FieldViolation};
+
+/// Commands at once that a runner may offer.
+const SLOTS: u32 = 1024;
+/// Base folders of a runner.
+const BASES: usize = 128;
+/// Things that a runner's host can or cannot enforce.
+const CAPABILITIES: usize = 64;
+/// Of what was found about one of them, and of any other text for people; longer ones are cut.
+const TEXT_BYTES: usize = 4 * 1024;
+
+/// Checks a Hello. The texts for people in it are cut.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn hello(mut hello: RunnerHello) -> Result<RunnerHello, ApiError> {
+    let mut checker = Checker::default();
+    hello.version = checker.text("hello.version", hello.version, NAME_BYTES).unwrap_or_default();
+    hello.labels = checker.labels("hello.labels", hello.labels);
+    if hello.slots > SLOTS {
+        checker.bad("hello.slots", format!("is {}, at most {SLOTS}", hello.slots));
+    }
+    checker.count("hello.bases", hello.bases.len(), BASES);
+    for base in hello.bases.iter().take(BASES) {
+        checker.name("hello.bases", base.clone());
+    }
+    checker.count("hello.capabilities", hello.capabilities.len(), CAPABILITIES);
+    for capability in hello.capabilities.iter_mut().take(CAPABILITIES) {
+        checker.name("hello.capabilities.name", capability.name.clone());
+        cut(&mut capability.detail);
+    }
+    checker.finish(Some(hello))
+}
+
+/// Checks what comes after the Hello. The texts for people in it are cut.
+///
+/// # Errors
+/// The first bad field.
+pub fn from_runner(mut message: FromRunner) -> Result<FromRunner, FieldViolation> {
+    let mut checker = Checker::default();
+    match &mut message {
+        FromRunner::Job(report) => {
+            if let Some(result) = &mut report.result {
+                checker.at_most("job.result.directory", result.directory.len(), DIRECTORY_BYTES);
+                cut_cause(&mut result.cause);
+            }
+        }
+        FromRunner::Session(report) => match &mut report.phase {
+            SessionPhase::Open { directory } => {
+                checker.at_most("session.directory", directory.len(), DIRECTORY_BYTES);
+            }
+            SessionPhase::Failed { reason, message } => {
+                cut(reason);
+                cut(message);
+            }
+            SessionPhase::Closed => {}
+        },
+        FromRunner::Hello(_)
+        | FromRunner::Heartbeat { .. }
+        | FromRunner::Reconciled
+        | FromRunner::Draining => {}
+    }
+    checker.violations.into_iter().next().map_or(Ok(message), Err)
+}
+
+fn cut_cause(cause: &mut Cause) {
+    match cause {
+        Cause::Denied { reason, .. } => cut(reason),
+        Cause::Refused { reason, message } => {
+            cut(reason);
+            cut(message);
+        }
+        Cause::SandboxFailed { step, message, hint } => {
+            cut(step);
+            cut(message);
+            cut(hint);
+        }
+        Cause::ShellUnavailable { message } | Cause::Internal { message } => cut(message),
+        Cause::Exited { .. }
+        | Cause::Signaled { .. }
+        | Cause::TimedOut(_)
+        | Cause::OomKilled
+        | Cause::OutputLimit
+        | Cause::DiskLimit
+        | Cause::Cancelled(_)
+        | Cause::ApprovalExpired
+        | Cause::QueueExpired
+        | Cause::RunnerLost => {}
+    }
+}
+
+fn cut(text: &mut String) {
+    text.truncate(text.floor_char_boundary(TEXT_BYTES));
+}
+
+#[cfg(test)]
+mod tests {
+    use airlock_proto::domain::{
+        Capability, Epoch, ExecutionId, ExecutionResult, JobPhase, JobReport, SessionId, SessionReport,
+    };
+
+    use super::*;
+    use crate::engine::testing;
+
+    fn honest() -> RunnerHello {
+        testing::hello("r", Epoch::from_bytes([7; 16]))
+    }
+
+    fn fields(said: RunnerHello) -> Vec<String> {
+        match hello(said) {
+            Err(ApiError::Invalid(violations)) => violations.into_iter().map(|bad| bad.field).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_honest_hello_is_taken_as_it_is() {
+        let unversioned = RunnerHello { version: String::new(), ..honest() };
+        for said in [honest(), unversioned] {
+            assert_eq!(hello(said.clone()).unwrap(), said);
+        }
+    }
+
+    #[test]
+    fn a_hello_is_bounded_in_every_field() {
+        let many = |count: usize| (0..count).map(|index| format!("n{index}"));
+        let bad = RunnerHello {
+            version: "v".repeat(NAME_BYTES + 1),
+            labels: many(33).map(|key| (key, String::new())).collect(),
+            slots: SLOTS + 1,
+            bases: many(BASES + 1).collect(),
+            capabilities: many(CAPABILITIES + 1)
+                .map(|name| Capability { name, enforced: true, detail: String::new() })
+                .collect(),
+            ..honest()
+        };
+        let expected = ["hello.version", "hello.labels", "hello.slots", "hello.bases", "hello.capabilities"];
+        assert_eq!(fields(bad), expected);
+        assert_eq!(
+            fields(RunnerHello { bases: vec!["b".repeat(NAME_BYTES + 1)], ..honest() }),
+            ["hello.bases"]
+        );
+    }
+
+    #[test]
+    fn texts_for_people_are_cut_and_directories_are_not() {
+        let long = "\u{e9}".repeat(TEXT_BYTES);
+        let capability = Capability { name: "n".to_owned(), enforced: false, detail: long.clone() };
+        let taken = hello(RunnerHello { capabilities: vec![capability], ..honest() }).unwrap();
+        assert_eq!(taken.capabilities[0].detail.len(), TEXT_BYTES);
+
+        let ended = |result| JobReport {
+            execution_id: ExecutionId::new(),
+            attempt: 1,
+            epoch: honest().epoch,
+            phase: JobPhase::Ended,
+            result: Some(result),
+        };
+        let result = ExecutionResult::not_started(Cause::Internal { message: long });
+        let Ok(FromRunner::Job(report)) = from_runner(FromRunner::Job(ended(result.clone()))) else {
+            panic!("not a report")
+        };
+        assert!(
+            matches!(report.result.unwrap().cause, Cause::Internal { message } if message.len() == TEXT_BYTES)
+        );
+        let directory = vec![b'd'; DIRECTORY_BYTES + 1];
+        let report = ended(ExecutionResult { directory: directory.clone(), ..result });
+        assert_eq!(from_runner(FromRunner::Job(report)).unwrap_err().field, "job.result.directory");
+        let phase = SessionPhase::Open { directory };
+        let report = SessionReport { session_id: SessionId::new(), phase };
+        assert_eq!(from_runner(FromRunner::Session(report)).unwrap_err().field, "session.directory");
+    }
+}

@@ -162,14 +162,24 @@ impl Core {
         id: ExecutionId,
         step: impl Fn(&ExecutionRecord) -> Option<Transition>,
     ) -> Result<Advanced, StoreError> {
-        let Some(mut record) = self.store().execution(id).await? else {
-            return Ok(Advanced::Missing);
-        };
+        match self.store().execution(id).await? {
+            Some(record) => self.advance_from(record, step).await,
+            None => Ok(Advanced::Missing),
+        }
+    }
+
+    /// Likewise, for one who has just read the record. What leaves the version as it is may be older in
+    /// it than in the store.
+    pub(crate) async fn advance_from(
+        &self,
+        mut record: ExecutionRecord,
+        step: impl Fn(&ExecutionRecord) -> Option<Transition>,
+    ) -> Result<Advanced, StoreError> {
         for _ in 0..TRIES {
             let Some(transition) = step(&record) else {
                 return Ok(Advanced::Left(record));
             };
-            match self.store().transition(id, record.version, &transition).await? {
+            match self.store().transition(record.id, record.version, &transition).await? {
                 Cas::Done(after) => {
                     self.took_step(&record, &after);
                     return Ok(Advanced::Taken(after));
@@ -242,6 +252,11 @@ pub(crate) fn lost_result(started: Started) -> ExecutionResult {
 
 pub(crate) fn no_such_execution(id: ExecutionId) -> ApiError {
     ApiError::NotFound { what: "execution", id: id.to_string() }
+}
+
+/// There are as many as there may be, for now.
+pub(crate) fn exhausted(limit: &'static str, value: u64) -> ApiError {
+    ApiError::Exhausted { limit, value, retry_after: Duration::from_secs(1) }
 }
 
 /// One bad field.

@@ -5,8 +5,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_proto::domain::{
-    ApprovalId, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode, OutputState,
-    RunnerId, SessionId, Shell,
+    ApprovalId, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode, OutputState, RunnerId,
+    SessionId, Shell,
 };
 
 /// Microseconds since 1970 by the store's clock.

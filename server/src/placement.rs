@@ -88,6 +88,11 @@ impl Core {
                 Some(ExecutionResult::not_started(Cause::Cancelled(CancelledBy::Session)))
             }
             SessionState::Lost => Some(lost_result(Started::No)),
+            // Asked for while its last offer was refused.
+            SessionState::Opening | SessionState::Open if record.cancel_requested => {
+                let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
+                Some(ExecutionResult::not_started(Cause::Cancelled(by)))
+            }
             SessionState::Opening | SessionState::Open => None,
         };
         if let Some(result) = over {

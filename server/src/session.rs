@@ -69,18 +69,6 @@ impl Core {
         Err(StoreError::Unavailable("a session is changed by too many at once".to_owned()))
     }
 
-    pub(crate) async fn check_session_limit(&self, tenant: &str) -> Result<(), ApiError> {
-        let limit = self.parts.limits.sessions_per_tenant;
-        if self.store().live_session_count(tenant).await? >= limit {
-            return Err(ApiError::Exhausted {
-                limit: "sessions_per_tenant",
-                value: limit,
-                retry_after: Duration::from_secs(1),
-            });
-        }
-        Ok(())
-    }
-
     /// The profile of this name, or the principal's default, if it may be used.
     pub(crate) fn profile_for(
         &self,

@@ -66,6 +66,26 @@ pub enum Created<T> {
     Existing(T),
     /// The key was used for another request.
     Conflict,
+    /// There are as many as there may be, by this limit.
+    Full {
+        /// Its name.
+        limit: &'static str,
+        /// Its value.
+        value: u64,
+    },
+}
+
+/// How many there may be. What is created ended counts against none of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Sessions of its tenant that are `OPENING`, `OPEN` or `CLOSING`.
+    pub sessions_per_tenant: u64,
+    /// Executions of its tenant that are not `FINISHED`.
+    pub executions_per_tenant: u64,
+    /// Executions of its session that are not `FINISHED`.
+    pub executions_per_session: u64,
+    /// Executions of all tenants that are `QUEUED`.
+    pub queue: u64,
 }
 
 /// What became of a compare-and-set.
@@ -157,6 +177,10 @@ pub struct NewExecution {
     pub approval: Option<ApprovalRecord>,
     /// How long the approval stays open.
     pub approval_valid_micros: i64,
+    /// The session that is made for it and with it, as in [`Store::create_session`].
+    pub session: Option<SessionRecord>,
+    /// Checked in the same transaction, after the key.
+    pub room: Room,
 }
 
 /// A step in an execution's life. `None` leaves a field as it is.
@@ -222,8 +246,13 @@ pub trait Store: Send + Sync {
     /// The store's clock.
     async fn now(&self) -> Result<Micros, StoreError>;
 
-    /// Adds a session (`version`, `created`, `last_used` are set here), unless its key was used.
-    async fn create_session(&self, session: SessionRecord) -> Result<Created<SessionRecord>, StoreError>;
+    /// Adds a session (`version`, `created`, `last_used` are set here), unless its key was used or its
+    /// tenant has `per_tenant` that are live.
+    async fn create_session(
+        &self,
+        session: SessionRecord,
+        per_tenant: u64,
+    ) -> Result<Created<SessionRecord>, StoreError>;
     /// One session, of any tenant.
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError>;
     /// Sessions, newest first.
@@ -232,8 +261,6 @@ pub trait Store: Send + Sync {
         query: &SessionQuery,
         page: &PageQuery,
     ) -> Result<Page<SessionRecord>, StoreError>;
-    /// Sessions of one tenant that are `OPENING`, `OPEN` or `CLOSING`.
-    async fn live_session_count(&self, tenant: &str) -> Result<u64, StoreError>;
     /// Changes a session if its version is still `version`. A use (`last_used`) leaves the version as
     /// it is; a directory that a result moves raises it.
     async fn change_session(
@@ -245,7 +272,7 @@ pub trait Store: Send + Sync {
     /// `OPEN` sessions without a live execution whose idle time-out is over.
     async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError>;
 
-    /// Adds an execution with its audit entry, unless its key was used.
+    /// Adds an execution with its audit entry, unless its key was used or there is no room for it.
     async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError>;
     /// The execution made with this key, if any.
     async fn execution_by_request(
@@ -262,8 +289,6 @@ pub trait Store: Send + Sync {
         query: &ExecutionQuery,
         page: &PageQuery,
     ) -> Result<Page<ExecutionRecord>, StoreError>;
-    /// Executions of a tenant that are not `FINISHED`.
-    async fn live_execution_count(&self, tenant: &str) -> Result<u64, StoreError>;
     /// Takes a step if the version is still `version`. [`StoreError::Refused`] if the version is right
     /// and the step is not one of the closed table, or `FINISHED` and a result do not come together.
     async fn transition(

@@ -33,16 +33,13 @@ pub trait OutputDoor: Send + Sync {
     async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), DoorError>;
 }
 
-/// What the engine tells the streams; the streams implement it. Both calls return soon and may be
+/// What the engine tells the streams; the streams implement it. The call returns soon and may be
 /// repeated for the same execution; the work is done in tasks of the streams' own.
 #[async_trait::async_trait]
 pub trait OutputKeeper: Send + Sync {
-    /// `record` is `FINISHED`, and its runner is connected and holds what it wrote: copy the output
-    /// into the storage, set its state to `STORED`, then [`OutputDoor::forget_job`]. Also called for
-    /// an execution that was `RUNNER_LOST` when its runner comes back with its output.
+    /// `record` is `FINISHED`, and its runner is connected: copy what it holds of the output into the
+    /// storage, say in the store what became of it, then [`OutputDoor::forget_job`]. For an execution
+    /// that was `RUNNER_LOST` by the passing of time it is called when its runner comes back, whether
+    /// or not that still knows of it.
     async fn ended(&self, record: &ExecutionRecord);
-
-    /// `record` is `FINISHED` with `RUNNER_LOST` by the passing of time alone: its runner cannot be
-    /// reached, and may come back with the output or never.
-    async fn lost(&self, record: &ExecutionRecord);
 }

@@ -3,10 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -36,8 +33,6 @@ pub(crate) struct Core {
     pub(crate) poll_now: Notify,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
-    /// Executions in the queue, as of the last poll and with what came and went since.
-    pub(crate) queued: AtomicU64,
     memory: Mutex<Memory>,
     clock: Mutex<(Micros, Instant)>,
 }
@@ -70,7 +65,6 @@ impl Core {
             poll_now: Notify::new(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
-            queued: AtomicU64::new(0),
             memory: Mutex::default(),
             clock: Mutex::new(clock),
         })
@@ -127,7 +121,6 @@ impl Core {
     }
 
     pub(crate) fn open_queue_span(&self, id: ExecutionId, span: Span) {
-        self.queued.fetch_add(1, Ordering::Relaxed);
         self.memory().queue_spans.insert(id, span);
     }
 
@@ -137,10 +130,8 @@ impl Core {
         memory.heads.remove(&id);
         let span = memory.queue_spans.remove(&id);
         drop(memory);
-        if span.is_some() {
-            let one_less = |queued: u64| Some(queued.saturating_sub(1));
-            let _ = self.queued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
-        }
+        // It is exported as it ends, outside the lock.
+        drop(span);
     }
 
     /// Forgets an execution that has ended.

@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -134,7 +134,6 @@ impl Core {
             }
         }
         self.prune(&live);
-        self.queued.store(levels.queued, Ordering::Relaxed);
         self.parts.observer.levels(&levels);
         Ok(())
     }

@@ -95,6 +95,7 @@ impl Core {
             }
         }
         self.reconcile_sessions(link).await?;
+        self.keep_unstored(link).await?;
         tracing::info!(%runner, "the runner is connected and reconciled");
         self.poll_now.notify_one();
         Ok(())
@@ -126,6 +127,27 @@ impl Core {
             page.token = found.next;
             if page.token.is_none() {
                 link.forget_sessions();
+                return Ok(());
+            }
+        }
+    }
+
+    /// Has the output of what ended here taken, also of what the runner did not report: only it can say
+    /// that there is none.
+    async fn keep_unstored(&self, link: &Link) -> Result<(), StoreError> {
+        let query = ExecutionQuery {
+            runner_id: Some(link.hello.runner_id.clone()),
+            unstored: true,
+            ..ExecutionQuery::default()
+        };
+        let mut page = PageQuery { size: TEND_PAGE, token: None };
+        loop {
+            let found = self.store().executions(&query, &page).await?;
+            for record in &found.items {
+                self.parts.output.ended(record).await;
+            }
+            page.token = found.next;
+            if page.token.is_none() {
                 return Ok(());
             }
         }

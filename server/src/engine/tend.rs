@@ -55,15 +55,13 @@ impl Core {
             return Ok(());
         };
         let Some(link) = self.parts.links.get(runner) else {
-            return self.set_link(record, LinkState::Unreachable).await.map(drop);
+            return self.set_link(record, LinkState::Unreachable).await;
         };
         if !link.is_reconciled() {
             return Ok(());
         }
         match link.job(record.id) {
-            Some(JobOnLink::Sent | JobOnLink::Reported) => {
-                self.set_link(record, LinkState::Connected).await.map(drop)
-            }
+            Some(JobOnLink::Sent | JobOnLink::Reported) => self.set_link(record, LinkState::Connected).await,
             Some(JobOnLink::Withdrawn { .. }) | None => self.settle_unreported(&link, record).await,
         }
     }

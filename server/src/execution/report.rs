@@ -64,13 +64,13 @@ impl Core {
             JobPhase::Refused => self.job_refused(link, &record, report).await,
             JobPhase::Ended => {
                 let result = report.result.unwrap_or_else(|| unknown_end(&record));
-                self.job_ended(link, &record, result).await
+                self.job_ended(link, record, result).await
             }
             JobPhase::Lost => {
                 let started =
                     if record.state == ExecutionState::Running { Started::Yes } else { Started::Unknown };
                 let result = report.result.unwrap_or_else(|| lost_result(started));
-                self.job_ended(link, &record, result).await
+                self.job_ended(link, record, result).await
             }
         }
     }
@@ -82,10 +82,7 @@ impl Core {
         record: ExecutionRecord,
         report: &JobReport,
     ) -> Result<(), StoreError> {
-        let record = match self.set_link(&record, LinkState::Connected).await? {
-            Advanced::Taken(record) | Advanced::Left(record) => record,
-            Advanced::Missing => return Ok(()),
-        };
+        self.set_link(&record, LinkState::Connected).await?;
         if PLACED.contains(&record.state) {
             if record.cancel_requested {
                 self.send_end(&record).await;
@@ -105,7 +102,7 @@ impl Core {
         report: &JobReport,
     ) -> Result<(), StoreError> {
         let advanced = self
-            .advance(record.id, |record| {
+            .advance_from(record, |record| {
                 (record.state == ExecutionState::Starting).then(|| Transition {
                     state: Some(ExecutionState::Running),
                     link: Some(Some(LinkState::Connected)),
@@ -179,12 +176,12 @@ impl Core {
     async fn job_ended(
         &self,
         link: &Link,
-        record: &ExecutionRecord,
+        record: ExecutionRecord,
         result: ExecutionResult,
     ) -> Result<(), StoreError> {
         let ran = result.started != Started::No;
         let advanced = self
-            .advance(record.id, |record| {
+            .advance_from(record, |record| {
                 if record.state == ExecutionState::Finished {
                     return None;
                 }
@@ -246,12 +243,15 @@ impl Core {
         &self,
         record: &ExecutionRecord,
         state: LinkState,
-    ) -> Result<Advanced, StoreError> {
-        self.advance(record.id, |record| {
-            (PLACED.contains(&record.state) && record.link != Some(state))
-                .then(|| Transition { link: Some(Some(state)), ..Transition::default() })
-        })
-        .await
+    ) -> Result<(), StoreError> {
+        let is_news = |record: &ExecutionRecord| PLACED.contains(&record.state) && record.link != Some(state);
+        if is_news(record) {
+            self.advance(record.id, |now| {
+                is_news(now).then(|| Transition { link: Some(Some(state)), ..Transition::default() })
+            })
+            .await?;
+        }
+        Ok(())
     }
 }
 

@@ -1,16 +1,12 @@
 //! From a request to an execution: decide, write it down with its audit entry, queue it.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_policy::Verdict as Says;
 use airlock_proto::domain::{Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, OutputState};
 use tracing::Instrument as _;
 
-use super::violation;
+use super::{exhausted, violation};
 use crate::{
     api::{ApiError, StartExecution},
     decision::{self, Decided, execution_hash},
@@ -18,7 +14,7 @@ use crate::{
     faults::{self, Fault},
     model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState, Verdict},
     profiles::ResolvedProfile,
-    store::{Created, NewExecution},
+    store::{Created, NewExecution, Room},
 };
 
 /// Where an execution is to run: the session, and whether it is yet to be made.
@@ -52,12 +48,11 @@ impl Core {
         }
         let setting = self.setting(who, &request).await?;
         let spec = spec(&setting, &request)?;
-        self.check_execution_limits(who, &setting).await?;
 
         let decided = tracing::info_span!("decide").in_scope(|| self.decide(&setting, &spec));
         let fate = fate(&decided, request.wait_for_approval);
-        let session = self.settle_session(setting, &request, &fate).await?;
-        let new = self.new_execution(who, &request, hash, spec, &decided, &fate, &session);
+        let setting = self.settle_session(setting, &request, &fate)?;
+        let new = self.new_execution(who, &request, hash, spec, &decided, &fate, setting);
         faults::hit(Fault::BeforeAudit);
         let key = request.request_id.unwrap_or_default();
         let span = tracing::info_span!("audit");
@@ -66,15 +61,9 @@ impl Core {
                 faults::hit(Fault::AfterAudit);
                 self.entered(record)
             }
-            other => {
-                if session.throwaway {
-                    self.drop_unused(&session).await;
-                }
-                match other {
-                    Created::Existing(existing) | Created::New(existing) => repeated(existing, hash, &key),
-                    Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
-                }
-            }
+            Created::Existing(existing) => repeated(existing, hash, &key),
+            Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
+            Created::Full { limit, value } => Err(exhausted(limit, value)),
         }
     }
 
@@ -113,42 +102,25 @@ impl Core {
         decided
     }
 
-    async fn check_execution_limits(&self, who: &Principal, setting: &Setting) -> Result<(), ApiError> {
-        let limits = &self.parts.limits;
-        let live = self.store().live_execution_count(&who.tenant).await?;
-        exhausted(live, limits.executions_per_tenant, "executions_per_tenant")?;
-        exhausted(self.queued.load(Ordering::Relaxed), limits.queue, "queue")?;
-        if setting.is_new {
-            return Ok(());
-        }
-        let limit = u64::from(limits.executions_per_session);
-        let of_session = self.live_of_session(setting.session.id).await?.len() as u64;
-        exhausted(of_session, limit, "executions_per_session")
-    }
-
-    /// Writes the throw-away session down. That of a denied command is closed from its beginning and
-    /// was never on a runner; any other gets a runner, which is not told of it before it is needed.
-    async fn settle_session(
+    /// Says where a throw-away session is to be. That of a denied command is closed from its beginning
+    /// and was never on a runner; any other gets a runner, which is not told of it before it is needed.
+    fn settle_session(
         &self,
-        setting: Setting,
+        mut setting: Setting,
         request: &StartExecution,
         fate: &Fate,
-    ) -> Result<SessionRecord, ApiError> {
-        let Setting { mut session, is_new, .. } = setting;
-        if !is_new {
-            return Ok(session);
+    ) -> Result<Setting, ApiError> {
+        let session = &mut setting.session;
+        if !setting.is_new {
+            return Ok(setting);
         }
         if matches!(fate, Fate::Denied(_)) {
             session.state = SessionState::Closed;
             session.state_message = "its command was not allowed".to_owned();
         } else {
-            self.check_session_limit(&session.tenant).await?;
             session.runner_id = self.pick_runner(request.base.as_deref())?;
         }
-        match self.store().create_session(session).await? {
-            Created::New(session) | Created::Existing(session) => Ok(session),
-            Created::Conflict => Err(ApiError::Internal("a session without a key met another".to_owned())),
-        }
+        Ok(setting)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the record is made of all of them, in one place")]
@@ -160,8 +132,9 @@ impl Core {
         spec: ExecutionSpec,
         decided: &Decided,
         fate: &Fate,
-        session: &SessionRecord,
+        setting: Setting,
     ) -> NewExecution {
+        let session = setting.session;
         let (state, result) = match fate {
             Fate::Queue => (ExecutionState::Queued, None),
             Fate::AskPerson => (ExecutionState::PendingApproval, None),
@@ -202,7 +175,14 @@ impl Core {
             record,
             peer: who.peer.clone(),
             approval,
-            approval_valid_micros: micros(self.approval_valid(session)),
+            approval_valid_micros: micros(self.approval_valid(&session)),
+            session: setting.is_new.then_some(session),
+            room: Room {
+                sessions_per_tenant: limits.sessions_per_tenant,
+                executions_per_tenant: limits.executions_per_tenant,
+                executions_per_session: u64::from(limits.executions_per_session),
+                queue: limits.queue,
+            },
         }
     }
 
@@ -294,13 +274,6 @@ fn refusal(execution: ExecutionRecord) -> ApiError {
 
 fn denied(by: DeniedBy, reason: &str) -> ExecutionResult {
     ExecutionResult::not_started(Cause::Denied { by, reason: reason.to_owned() })
-}
-
-fn exhausted(count: u64, value: u64, limit: &'static str) -> Result<(), ApiError> {
-    if count >= value {
-        return Err(ApiError::Exhausted { limit, value, retry_after: Duration::from_secs(1) });
-    }
-    Ok(())
 }
 
 fn state_words(session: &SessionRecord) -> String {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, ExecutionResult, ExecutionState, StartJob, Started, ToRunner,
+    CancelledBy, Cause, ExecutionResult, ExecutionState, OutputState, StartJob, Started, ToRunner,
 };
 use tracing::Instrument as _;
 
@@ -77,13 +77,13 @@ impl Core {
             return Ok(());
         }
         if record.state == ExecutionState::Running {
-            return self.lose(record, Started::Yes).await;
+            return self.lose_unknown(record, Started::Yes).await;
         }
         if record.runner_epoch == Some(link.hello.epoch) {
             return self.settle_sent(link, record).await;
         }
         if !link.journal_is_intact() {
-            return self.lose(record, Started::Unknown).await;
+            return self.lose_unknown(record, Started::Unknown).await;
         }
         // Never accepted, and that epoch is over: it can be offered anew.
         self.take_back(record).await
@@ -134,17 +134,27 @@ impl Core {
         Ok(())
     }
 
-    /// Says that what ran there is lost, and that nobody has its output just now.
-    pub(crate) async fn lose(&self, record: &ExecutionRecord, started: Started) -> Result<(), StoreError> {
-        let advanced = self
-            .advance(record.id, |now| {
-                let is_same = PLACED.contains(&now.state) && now.attempt == record.attempt;
-                is_same.then(|| finish_with(lost_result(started)))
-            })
-            .await?;
-        if let Advanced::Taken(record) = advanced {
-            self.parts.output.lost(&record).await;
+    /// Says that what was there is lost: its runner is back, and does not know of it. Whether it still
+    /// has its output is asked.
+    async fn lose_unknown(&self, record: &ExecutionRecord, started: Started) -> Result<(), StoreError> {
+        if let Advanced::Taken(record) = self.lose(record, started).await? {
+            self.parts.output.ended(&record).await;
         }
         Ok(())
+    }
+
+    /// Says that what was there is lost. Its runner may come back with what it wrote, so its output is
+    /// not said to be nothing, not even where nobody knows whether it began.
+    pub(crate) async fn lose(
+        &self,
+        record: &ExecutionRecord,
+        started: Started,
+    ) -> Result<Advanced, StoreError> {
+        self.advance(record.id, |now| {
+            let is_same = PLACED.contains(&now.state) && now.attempt == record.attempt;
+            is_same
+                .then(|| Transition { output: Some(OutputState::Live), ..finish_with(lost_result(started)) })
+        })
+        .await
     }
 }

@@ -2,12 +2,11 @@
 
 use airlock_proto::domain::{CancelledBy, SessionId};
 
-use super::THROWAWAY_IDLE;
 use crate::{
     api::ApiError,
     engine::Core,
     model::{Principal, SessionRecord, SessionState},
-    store::{ExecutionQuery, PageQuery, SessionChange, StoreError},
+    store::{SessionChange, StoreError},
 };
 
 impl Core {
@@ -52,28 +51,7 @@ impl Core {
         if !session.throwaway || !live {
             return Ok(());
         }
-        let query = ExecutionQuery { session_id: Some(session.id), ..ExecutionQuery::default() };
-        let page = PageQuery { size: 1, token: None };
-        let is_unused = self.store().executions(&query, &page).await?.items.is_empty();
-        // Its one execution is written down just after it.
-        if is_unused && self.since(session.created) < THROWAWAY_IDLE {
-            return Ok(());
-        }
         self.begin_close(session.id, "its execution has ended").await
-    }
-
-    /// Closes a throw-away session that got no execution and that no runner was told of.
-    pub(crate) async fn drop_unused(&self, session: &SessionRecord) {
-        let closed = self
-            .change_session(session.id, |session| {
-                (session.state == SessionState::Opening)
-                    .then(|| to_state(SessionState::Closed, "it was not needed"))
-            })
-            .await;
-        if let Err(error) = closed {
-            // It ends by its idle time-out.
-            tracing::warn!(session_id = %session.id, %error, "a session that is not needed stays for a while");
-        }
     }
 
     /// Says that a session is gone with what it held.

@@ -12,7 +12,7 @@ use crate::{
     api::{ApiError, CreateSession, StartExecution},
     decision::session_hash,
     engine::Core,
-    execution::violation,
+    execution::{exhausted, violation},
     model::{Principal, SessionRecord, SessionState},
     profiles::ResolvedProfile,
     store::{Created, PageQuery, SessionQuery},
@@ -39,8 +39,7 @@ impl Core {
             let message = format!("profile `{name}` does not permit mode `{mode}`");
             return Err(ApiError::Invalid(vec![violation("mode", message)]));
         }
-        let room = self.check_session_limit(&who.tenant).await;
-        session.runner_id = match room.and_then(|()| self.pick_runner(request.base.as_deref())) {
+        session.runner_id = match self.pick_runner(request.base.as_deref()) {
             Ok(runner) => runner,
             // A request that was made before has its session, whatever is the matter now.
             Err(error) => {
@@ -57,7 +56,8 @@ impl Core {
         session.labels = request.labels;
         session.idle_timeout = request.idle_timeout.unwrap_or(IDLE_TIMEOUT_DEFAULT);
         let key = session.request_id.clone().unwrap_or_default();
-        match self.store().create_session(session).await? {
+        let per_tenant = self.parts.limits.sessions_per_tenant;
+        match self.store().create_session(session, per_tenant).await? {
             Created::New(session) => {
                 if let Some(link) = self.parts.links.get(&session.runner_id) {
                     self.ask_open(&link, session.id).await?;
@@ -66,6 +66,7 @@ impl Core {
             }
             Created::Existing(session) => self.wait_open(session).await,
             Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
+            Created::Full { limit, value } => Err(exhausted(limit, value)),
         }
     }
 

@@ -100,8 +100,12 @@ impl Store for SqliteStore {
         clock(&mut *self.read.acquire().await?).await
     }
 
-    async fn create_session(&self, session: SessionRecord) -> Result<Created<SessionRecord>, StoreError> {
-        sessions::create(self.begin().await?, session).await
+    async fn create_session(
+        &self,
+        session: SessionRecord,
+        per_tenant: u64,
+    ) -> Result<Created<SessionRecord>, StoreError> {
+        sessions::create(self.begin().await?, session, per_tenant).await
     }
 
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
@@ -114,10 +118,6 @@ impl Store for SqliteStore {
         page: &PageQuery,
     ) -> Result<Page<SessionRecord>, StoreError> {
         sessions::list(&self.read, query, page).await
-    }
-
-    async fn live_session_count(&self, tenant: &str) -> Result<u64, StoreError> {
-        sessions::live_count(&self.read, tenant).await
     }
 
     async fn change_session(
@@ -156,10 +156,6 @@ impl Store for SqliteStore {
         page: &PageQuery,
     ) -> Result<Page<ExecutionRecord>, StoreError> {
         executions::list(&self.read, query, page).await
-    }
-
-    async fn live_execution_count(&self, tenant: &str) -> Result<u64, StoreError> {
-        executions::live_count(&self.read, tenant).await
     }
 
     async fn transition(

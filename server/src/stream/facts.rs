@@ -69,6 +69,12 @@ impl Facts {
         }
     }
 
+    /// Whether a reader at `offset` has had all of `stream`, by what the result says. Then nobody need be
+    /// asked for it.
+    pub(super) fn is_end(&self, stream: OutputStream, offset: u64) -> bool {
+        self.finished && !self.may_be_past_end && offset == self.length(stream)
+    }
+
     /// Refuses an offset that can be told to be past the end without asking for the output.
     ///
     /// # Errors

@@ -78,11 +78,6 @@ impl OutputKeeper for Streams {
     async fn ended(&self, record: &ExecutionRecord) {
         self.inner.keep(record.id);
     }
-
-    /// Nothing can be copied now. Views of it end as unreachable; `ended` comes with the runner.
-    async fn lost(&self, record: &ExecutionRecord) {
-        tracing::debug!(execution_id = %record.id, "the output stays with a runner that cannot be reached");
-    }
 }
 
 /// The entry of an execution whose output is being copied; taken away when the task ends.

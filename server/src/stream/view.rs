@@ -297,6 +297,7 @@ impl View {
                 Shelved::End => Ok(Look::Done),
                 Shelved::PastEnd(end) => past_end(end),
             },
+            Source::Live if self.facts.is_end(stream, offset) => Ok(Look::Done),
             Source::Live => {
                 let (step, fell_behind) = hub.step(&mut lane.place, Instant::now());
                 if fell_behind {

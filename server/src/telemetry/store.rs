@@ -69,17 +69,15 @@ macro_rules! measured {
 
 measured! {
     fn now(&self) -> Micros;
-    fn create_session(&self, session: SessionRecord) -> Created<SessionRecord>;
+    fn create_session(&self, session: SessionRecord, per_tenant: u64) -> Created<SessionRecord>;
     fn session(&self, id: SessionId) -> Option<SessionRecord>;
     fn sessions(&self, query: &SessionQuery, page: &PageQuery) -> Page<SessionRecord>;
-    fn live_session_count(&self, tenant: &str) -> u64;
     fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Cas<SessionRecord>;
     fn idle_sessions(&self, at_most: u32) -> Vec<SessionRecord>;
     fn create_execution(&self, new: NewExecution) -> Created<ExecutionRecord>;
     fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Option<ExecutionRecord>;
     fn execution(&self, id: ExecutionId) -> Option<ExecutionRecord>;
     fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Page<ExecutionRecord>;
-    fn live_execution_count(&self, tenant: &str) -> u64;
     fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
     fn set_output(&self, id: ExecutionId, output: OutputState) -> ();
     fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, LinkState, Started,
+    CancelledBy, Cause, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, LinkState, OutputState,
+    Started, ToRunner,
 };
 
 use super::support::{Runner, World, alone, exited, who};
 use crate::{
     api::{ApiError, CreateSession},
     model::SessionState,
+    store::Transition,
 };
 
 const BY_CLIENT: Cause = Cause::Cancelled(CancelledBy::Client);
@@ -99,7 +101,7 @@ async fn a_refusal_that_passes_is_offered_again_and_any_other_is_the_end() {
     }
     let refused = Cause::Refused { reason: "past_not_after".to_owned(), message: "no".to_owned() };
     assert_eq!(world.cause(record.id).await, refused);
-    assert!(matches!(runner.next().await, airlock_proto::domain::ToRunner::ForgetJob { .. }));
+    assert!(matches!(runner.next().await, ToRunner::ForgetJob { .. }));
 
     let record = world.start(&session, "touch b").await;
     let job = runner.next_job().await;
@@ -153,13 +155,24 @@ async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word
     let record = world.start(&session, "touch a").await;
     let job = runner.take().await;
     let queued = world.start(&session, "touch b").await;
+    let (other, third) = (world.session(&mut runner).await, world.session(&mut runner).await);
+    let offered = world.start(&other, "touch c").await;
+    let accepted_unheard = runner.next_job().await;
+    let never_arrived = world.start(&third, "touch d").await;
+    runner.next_job().await;
     let epoch = runner.epoch;
     drop(runner);
     let away = world.until_true(record.id, |record| record.link == Some(LinkState::Unreachable)).await;
     assert_eq!(away.state, ExecutionState::Running, "nothing is said of it too early");
     let lost = world.finished(record.id).await.result.unwrap();
     assert_eq!((lost.cause.clone(), lost.started), (Cause::RunnerLost, Started::Yes));
-    assert_eq!(*world.keeper.lost.lock().unwrap(), [record.id]);
+    for id in [offered.id, never_arrived.id] {
+        let lost = world.finished(id).await;
+        let result = lost.result.unwrap();
+        assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Unknown));
+        assert_eq!(lost.output, OutputState::Live, "it may have written something");
+    }
+    assert_eq!(*world.keeper.ended.lock().unwrap(), [], "nobody can be asked for the output");
     let never = world.finished(queued.id).await.result.unwrap();
     assert_eq!((never.cause, never.started), (Cause::RunnerLost, Started::No));
     let session = world.engine.session(who("ann"), session.id).await.unwrap();
@@ -168,9 +181,33 @@ async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word
     let mut runner = Runner::again(&world, epoch).await;
     runner.ends(&job, 0).await;
     assert_eq!(world.cause(record.id).await, Cause::RunnerLost);
-    assert_eq!(*world.keeper.ended.lock().unwrap(), [record.id], "but its output is taken");
+    runner.ends(&accepted_unheard, 0).await;
+    assert_eq!(world.cause(offered.id).await, Cause::RunnerLost);
+    assert_eq!(*world.keeper.ended.lock().unwrap(), [record.id, offered.id], "but its output is taken");
     runner.reconciled().await;
-    assert_eq!(runner.close_session().await, session.id, "and what is left of its sessions is removed");
+    assert!(
+        world.keeper.ended.lock().unwrap().contains(&never_arrived.id),
+        "also of what it does not report"
+    );
+    let sessions = [runner.close_session().await, runner.close_session().await, runner.close_session().await];
+    assert!(sessions.contains(&session.id), "and what is left of its sessions is removed");
+}
+
+#[tokio::test]
+async fn a_cancel_that_crossed_a_refusal_is_not_lost_in_the_queue() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    let job = runner.next_job().await;
+    let asked = world.cancel(record.id).await;
+    runner.expect_end(record.id).await;
+    // As the refusal does that has read the record just before the cancel was written.
+    let back = Transition { state: Some(ExecutionState::Queued), ..Transition::default() };
+    world.store.transition(record.id, asked.version, &back).await.unwrap();
+    assert_eq!(world.cause(record.id).await, BY_CLIENT);
+    runner.refuses(&job, "no_slots").await;
+    assert!(matches!(runner.next().await, ToRunner::ForgetJob { .. }), "it was not offered again");
 }
 
 #[tokio::test]
@@ -225,7 +262,7 @@ async fn a_session_that_its_runner_does_not_have_is_lost_and_says_so() {
     assert!(matches!(world.cause(record.id).await, Cause::Refused { .. }));
     assert_eq!(world.engine.session(who("ann"), session.id).await.unwrap().state, SessionState::Lost);
 
-    assert!(matches!(runner.next().await, airlock_proto::domain::ToRunner::ForgetJob { .. }));
+    assert!(matches!(runner.next().await, ToRunner::ForgetJob { .. }));
 
     let other = world.session(&mut runner).await;
     world.held.lock().unwrap().clear();

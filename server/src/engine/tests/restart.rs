@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{Cause, ExecutionState, FromRunner, JobPhase, LinkState, Started};
+use airlock_proto::domain::{Cause, ExecutionState, FromRunner, JobPhase, LinkState, OutputState, Started};
 
 use super::support::{Runner, World, hello};
 
@@ -84,7 +84,8 @@ async fn an_end_while_the_server_was_away_is_taken_in_and_only_once() {
     runner.ends(&job, 9).await;
     runner.reconciled().await;
     assert_eq!(world.get(record.id).await.version, done.version);
-    assert_eq!(world.keeper.ended.lock().unwrap().len(), 2, "the output is asked for again");
+    let asked = world.keeper.ended.lock().unwrap().len();
+    assert_eq!(asked, 4, "the output is asked for with each report and each reconciliation");
     world.store_output(record.id).await;
     runner.ends(&job, 7).await;
     assert!(matches!(runner.next().await, airlock_proto::domain::ToRunner::ForgetJob { .. }));
@@ -132,6 +133,7 @@ async fn what_ran_and_is_not_even_reported_is_lost() {
     let _next = Runner::ready(&world).await;
     let result = world.finished(record.id).await.result.unwrap();
     assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Yes));
+    assert_eq!(world.keeper.ended.lock().unwrap().first(), Some(&record.id), "it is asked for the output");
 }
 
 #[tokio::test]
@@ -143,8 +145,11 @@ async fn after_its_host_went_down_a_runner_cannot_vouch_for_what_it_does_not_rep
     runner.next_job().await;
     let mut next = Runner::after_host_crash(&world).await;
     next.reconciled().await;
-    let result = world.finished(record.id).await.result.unwrap();
+    let lost = world.finished(record.id).await;
+    let result = lost.result.unwrap();
     assert_eq!((result.cause, result.started), (Cause::RunnerLost, Started::Unknown));
+    assert_eq!(lost.output, OutputState::Live, "it may have written something");
+    assert_eq!(world.keeper.ended.lock().unwrap().first(), Some(&record.id), "it is asked for the output");
 }
 
 #[tokio::test]

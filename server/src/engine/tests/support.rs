@@ -36,17 +36,12 @@ const OWN_PROFILE: &str = "name = \"own\"\nextends = \"demo\"\n[approvals]\nself
 #[derive(Default)]
 pub(super) struct Keeper {
     pub(super) ended: Mutex<Vec<ExecutionId>>,
-    pub(super) lost: Mutex<Vec<ExecutionId>>,
 }
 
 #[async_trait::async_trait]
 impl OutputKeeper for Keeper {
     async fn ended(&self, record: &ExecutionRecord) {
         self.ended.lock().unwrap().push(record.id);
-    }
-
-    async fn lost(&self, record: &ExecutionRecord) {
-        self.lost.lock().unwrap().push(record.id);
     }
 }
 

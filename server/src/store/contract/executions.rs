@@ -7,14 +7,14 @@ use airlock_proto::domain::{
 
 use super::{
     fixtures::{
-        MINUTE, OTHER, TENANT, approval, create, denied, end, execution, finished, new, offer, opened,
-        queued, result, run, step, waiting,
+        MINUTE, OTHER, ROOMY, TENANT, approval, create, denied, end, execution, finished, new, offer, opened,
+        queued, result, run, session, step, waiting,
     },
     sessions::later,
 };
 use crate::{
     model::{ExecutionRecord, StateChange},
-    store::{Created, NewExecution, Store, StoreError},
+    store::{Created, NewExecution, Room, Store, StoreError},
 };
 
 pub(in crate::store) async fn an_execution_reads_back_as_it_was_written(store: &dyn Store) {
@@ -100,7 +100,6 @@ pub(in crate::store) async fn the_same_key_and_request_give_the_same_execution(s
     let other = ExecutionRecord { request_hash: [2; 32], ..with_key() };
     assert_eq!(store.create_execution(new(other)).await.unwrap(), Created::Conflict);
     assert_eq!(store.audit(0, 10).await.unwrap().len(), 1);
-    assert_eq!(store.live_execution_count(TENANT).await.unwrap(), 1);
 }
 
 pub(in crate::store) async fn a_key_belongs_to_one_tenant_and_principal(store: &dyn Store) {
@@ -162,8 +161,49 @@ pub(in crate::store) async fn live_executions_are_counted_per_tenant(store: &dyn
     create(store, waiting(&session, MINUTE)).await;
     create(store, denied(&session)).await;
     finished(store, &session).await;
-    assert_eq!(store.live_execution_count(TENANT).await.unwrap(), 2);
-    assert_eq!(store.live_execution_count(OTHER).await.unwrap(), 1);
+    let two = NewExecution { room: Room { executions_per_tenant: 2, ..ROOMY }, ..new(execution(&session)) };
+    let full = Created::Full { limit: "executions_per_tenant", value: 2 };
+    assert_eq!(store.create_execution(two.clone()).await.unwrap(), full);
+    assert_eq!(store.execution(two.record.id).await.unwrap(), None);
+    let denied = NewExecution { room: two.room, ..denied(&session) };
+    create(store, denied).await;
+    let of_other = NewExecution { room: two.room, ..new(execution(&other)) };
+    create(store, of_other).await;
+}
+
+pub(in crate::store) async fn room_in_a_session_and_in_the_queue_is_counted(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let other = opened(store, OTHER).await;
+    let placed = queued(store, &session).await;
+    step(store, &placed, offer()).await;
+    queued(store, &session).await;
+    let with = |session, room| NewExecution { room, ..new(execution(session)) };
+    let of_session = Room { executions_per_session: 2, ..ROOMY };
+    let full = Created::Full { limit: "executions_per_session", value: 2 };
+    assert_eq!(store.create_execution(with(&session, of_session)).await.unwrap(), full);
+    let of_queue = Room { queue: 1, ..ROOMY };
+    let full = Created::Full { limit: "queue", value: 1 };
+    assert_eq!(store.create_execution(with(&other, of_queue)).await.unwrap(), full);
+    create(store, with(&other, Room { queue: 2, ..of_session })).await;
+}
+
+pub(in crate::store) async fn a_session_made_with_its_execution_is_there_with_it_or_not_at_all(
+    store: &dyn Store,
+) {
+    let room = Room { sessions_per_tenant: 1, ..ROOMY };
+    let with_session = || {
+        let session = session(TENANT);
+        NewExecution { session: Some(session.clone()), room, ..new(execution(&session)) }
+    };
+    let made = create(store, with_session()).await;
+    assert_eq!(store.session(made.session_id).await.unwrap().unwrap().version, 1);
+    let second = with_session();
+    let full = Created::Full { limit: "sessions_per_tenant", value: 1 };
+    assert_eq!(store.create_execution(second.clone()).await.unwrap(), full);
+    assert_eq!(store.session(second.record.session_id).await.unwrap(), None);
+    let mut closed = with_session();
+    closed.session.as_mut().unwrap().state = crate::model::SessionState::Closed;
+    create(store, closed).await;
 }
 
 pub(in crate::store) async fn a_creation_uses_the_session(store: &dyn Store) {

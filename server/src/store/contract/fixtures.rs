@@ -12,12 +12,20 @@ use crate::{
         ApprovalRecord, ApprovalState, DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, SessionRecord,
         SessionState, Verdict,
     },
-    store::{Cas, Created, NewExecution, PageQuery, Store, Transition},
+    store::{Cas, Created, NewExecution, PageQuery, Room, Store, Transition},
 };
 
 pub(in crate::store) const TENANT: &str = "acme";
 pub(super) const OTHER: &str = "other";
 pub(super) const MINUTE: i64 = 60_000_000;
+/// More than any test makes.
+pub(in crate::store) const MANY: u64 = 1_000_000;
+pub(super) const ROOMY: Room = Room {
+    sessions_per_tenant: MANY,
+    executions_per_tenant: MANY,
+    executions_per_session: MANY,
+    queue: MANY,
+};
 
 pub(in crate::store) fn session(tenant: &str) -> SessionRecord {
     SessionRecord {
@@ -45,7 +53,7 @@ pub(in crate::store) fn session(tenant: &str) -> SessionRecord {
 }
 
 pub(in crate::store) async fn opened(store: &dyn Store, tenant: &str) -> SessionRecord {
-    match store.create_session(session(tenant)).await.unwrap() {
+    match store.create_session(session(tenant), MANY).await.unwrap() {
         Created::New(session) => session,
         other => panic!("{other:?}"),
     }
@@ -94,7 +102,14 @@ pub(in crate::store) fn execution(session: &SessionRecord) -> ExecutionRecord {
 }
 
 pub(in crate::store) fn new(record: ExecutionRecord) -> NewExecution {
-    NewExecution { record, peer: "127.0.0.1:4444".to_owned(), approval: None, approval_valid_micros: 0 }
+    NewExecution {
+        record,
+        peer: "127.0.0.1:4444".to_owned(),
+        approval: None,
+        approval_valid_micros: 0,
+        session: None,
+        room: ROOMY,
+    }
 }
 
 /// An execution that waits for a person, for `valid` microseconds.

@@ -3,8 +3,8 @@
 use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState};
 
 use super::fixtures::{
-    MINUTE, OTHER, TENANT, create, denied, execution, finished, first, labels, new, offer, opened, queued,
-    runner, session, step, waiting,
+    MANY, MINUTE, OTHER, TENANT, create, denied, execution, finished, first, labels, new, offer, opened,
+    queued, runner, session, step, waiting,
 };
 use crate::{
     model::{ApprovalState, ExecutionRecord, SessionRecord, SessionState},
@@ -137,7 +137,7 @@ pub(in crate::store) async fn ended_executions_with_output_to_store_are_found(st
 pub(in crate::store) async fn sessions_are_filtered(store: &dyn Store) {
     let open = opened(store, TENANT).await;
     let add = async |session: SessionRecord| {
-        store.create_session(session.clone()).await.unwrap();
+        store.create_session(session.clone(), MANY).await.unwrap();
         session.id
     };
     let closed = add(SessionRecord { state: SessionState::Closed, ..session(TENANT) }).await;

@@ -8,12 +8,13 @@ use futures::future::join_all;
 use super::{
     approvals::answer,
     fixtures::{
-        MINUTE, TENANT, create, end, execution, first, new, offer, opened, queued, result, run, step, waiting,
+        MINUTE, ROOMY, TENANT, create, end, execution, first, new, offer, opened, queued, result, run, step,
+        waiting,
     },
 };
 use crate::{
     model::{ApprovalState, ExecutionRecord, SessionRecord},
-    store::{Cas, Created, ExecutionQuery, Store, Transition},
+    store::{Cas, Created, ExecutionQuery, NewExecution, Room, Store, Transition},
 };
 
 pub(in crate::store) async fn one_of_many_steps_from_a_version_wins(store: &dyn Store) {
@@ -54,11 +55,19 @@ pub(in crate::store) async fn one_of_many_equal_requests_creates(store: &dyn Sto
             Created::Existing(record) => {
                 ids.insert(record.id);
             }
-            Created::Conflict => panic!("a conflict of equals"),
+            other => panic!("{other:?}"),
         }
     }
     assert_eq!((new_ones, ids.len()), (1, 1));
     assert_eq!(store.audit(0, 100).await.unwrap().len(), 1);
+}
+
+pub(in crate::store) async fn many_at_once_do_not_pass_a_limit(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let one = || NewExecution { room: Room { queue: 3, ..ROOMY }, ..new(execution(&session)) };
+    let made = join_all((0..20).map(|_| store.create_execution(one()))).await;
+    let new_ones = made.into_iter().filter(|made| matches!(made, Ok(Created::New(_)))).count();
+    assert_eq!(new_ones, 3);
 }
 
 pub(in crate::store) async fn no_step_is_lost_among_many(store: &dyn Store) {

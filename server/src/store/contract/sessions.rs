@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::fixtures::{
-    OTHER, TENANT, create, end, execution, new, opened, queued, result, runner, session, step,
+    MANY, OTHER, TENANT, create, end, execution, new, opened, queued, result, runner, session, step,
 };
 use crate::{
     model::{Micros, SessionRecord, SessionState},
@@ -17,7 +17,9 @@ pub(in crate::store) async fn a_session_reads_back_as_it_was_written(store: &dyn
     wanted.request_id = Some("key".to_owned());
     wanted.state = SessionState::Opening;
     wanted.throwaway = true;
-    let Created::New(made) = store.create_session(wanted.clone()).await.unwrap() else { panic!("not new") };
+    let Created::New(made) = store.create_session(wanted.clone(), MANY).await.unwrap() else {
+        panic!("not new")
+    };
     assert_eq!(made.version, 1);
     assert!(made.created >= before && made.created == made.last_used);
     wanted.version = 1;
@@ -30,12 +32,12 @@ pub(in crate::store) async fn a_session_reads_back_as_it_was_written(store: &dyn
 
 pub(in crate::store) async fn a_session_key_is_idempotent_and_bound_to_its_request(store: &dyn Store) {
     let with_key = || SessionRecord { request_id: Some("key".to_owned()), ..session(TENANT) };
-    let Created::New(made) = store.create_session(with_key()).await.unwrap() else { panic!("not new") };
-    assert_eq!(store.create_session(with_key()).await.unwrap(), Created::Existing(made));
+    let Created::New(made) = store.create_session(with_key(), MANY).await.unwrap() else { panic!("not new") };
+    assert_eq!(store.create_session(with_key(), MANY).await.unwrap(), Created::Existing(made));
     let other_request = SessionRecord { request_hash: [8; 32], ..with_key() };
-    assert_eq!(store.create_session(other_request).await.unwrap(), Created::Conflict);
+    assert_eq!(store.create_session(other_request, MANY).await.unwrap(), Created::Conflict);
     let other_tenant = SessionRecord { tenant: OTHER.to_owned(), ..with_key() };
-    assert!(matches!(store.create_session(other_tenant).await.unwrap(), Created::New(_)));
+    assert!(matches!(store.create_session(other_tenant, MANY).await.unwrap(), Created::New(_)));
 }
 
 pub(in crate::store) async fn a_session_changes_only_from_its_current_version(store: &dyn Store) {
@@ -64,7 +66,7 @@ pub(in crate::store) async fn a_session_changes_only_from_its_current_version(st
 
 pub(in crate::store) async fn only_open_unused_sessions_without_live_executions_are_idle(store: &dyn Store) {
     let short = |state| SessionRecord { state, idle_timeout: Duration::from_millis(1), ..session(TENANT) };
-    let add = async |session| match store.create_session(session).await.unwrap() {
+    let add = async |session| match store.create_session(session, MANY).await.unwrap() {
         Created::New(session) => session,
         other => panic!("{other:?}"),
     };
@@ -90,13 +92,14 @@ pub(in crate::store) async fn live_sessions_are_counted_per_tenant(store: &dyn S
         SessionState::Closed,
         SessionState::Lost,
     ] {
-        store.create_session(SessionRecord { state, ..session(TENANT) }).await.unwrap();
+        store.create_session(SessionRecord { state, ..session(TENANT) }, MANY).await.unwrap();
     }
     let other = opened(store, OTHER).await;
     create(store, new(execution(&other))).await;
-    assert_eq!(store.live_session_count(TENANT).await.unwrap(), 3);
-    assert_eq!(store.live_session_count(OTHER).await.unwrap(), 1);
-    assert_eq!(store.live_session_count("nobody").await.unwrap(), 0);
+    let full = Created::Full { limit: "sessions_per_tenant", value: 3 };
+    assert_eq!(store.create_session(session(TENANT), 3).await.unwrap(), full);
+    assert!(matches!(store.create_session(session(TENANT), 4).await.unwrap(), Created::New(_)));
+    assert!(matches!(store.create_session(session(OTHER), 2).await.unwrap(), Created::New(_)));
 }
 
 /// Until the store's clock has gone on by so many microseconds.

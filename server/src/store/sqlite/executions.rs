@@ -35,8 +35,14 @@ pub(super) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<Exec
             Created::Conflict
         });
     }
+    if let Some((limit, value)) = full(&mut tx, &new).await? {
+        return Ok(Created::Full { limit, value });
+    }
     let now = clock(&mut tx).await?;
     let peer = new.peer.clone();
+    if let Some(session) = new.session.clone() {
+        sessions::insert(&mut tx, session, now).await?;
+    }
     let taken = step::created(new, now)?;
     let record = &taken.record;
     insert(&mut tx, record).await?;
@@ -53,6 +59,35 @@ pub(super) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<Exec
     sessions::touch(&mut tx, record.session_id, now).await?;
     tx.commit().await?;
     Ok(Created::New(taken.record))
+}
+
+/// The limit that leaves no room for a new execution, with its value.
+async fn full(tx: &mut Tx, new: &NewExecution) -> Result<Option<(&'static str, u64)>, StoreError> {
+    let NewExecution { record, session, room, .. } = new;
+    if let Some(session) = session
+        && sessions::is_full(tx, session, room.sessions_per_tenant).await?
+    {
+        return Ok(Some(("sessions_per_tenant", room.sessions_per_tenant)));
+    }
+    if record.state == ExecutionState::Finished {
+        return Ok(None);
+    }
+    let (tenant, session, queue): (i64, i64, i64) = sqlx::query_as(
+        "SELECT (SELECT count(*) FROM executions WHERE tenant = ? AND ended IS NULL), \
+         (SELECT count(*) FROM executions WHERE session_id = ? AND ended IS NULL), \
+         (SELECT count(*) FROM executions WHERE state = 'QUEUED')",
+    )
+    .bind(&record.tenant)
+    .bind(record.session_id.to_string())
+    .fetch_one(&mut **tx)
+    .await?;
+    let counts = [
+        ("executions_per_tenant", tenant, room.executions_per_tenant),
+        ("queue", queue, room.queue),
+        ("executions_per_session", session, room.executions_per_session),
+    ];
+    let over = counts.into_iter().find(|(_, count, most)| count.unsigned_abs() >= *most);
+    Ok(over.map(|(limit, _, most)| (limit, most)))
 }
 
 async fn insert(connection: &mut SqliteConnection, record: &ExecutionRecord) -> Result<(), StoreError> {
@@ -219,14 +254,6 @@ fn select(query: &ExecutionQuery, page: &PageQuery) -> Result<QueryBuilder<Sqlit
     }
     sql.push(" ORDER BY id DESC");
     Ok(sql)
-}
-
-pub(super) async fn live_count(pool: &SqlitePool, tenant: &str) -> Result<u64, StoreError> {
-    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM executions WHERE tenant = ? AND ended IS NULL")
-        .bind(tenant)
-        .fetch_one(pool)
-        .await?;
-    Ok(count.unsigned_abs())
 }
 
 pub(super) async fn state_changes(

@@ -22,7 +22,8 @@ const INSERT: &str = "INSERT INTO sessions (id, version, tenant, principal, requ
 
 pub(super) async fn create(
     mut tx: Tx,
-    mut session: SessionRecord,
+    session: SessionRecord,
+    per_tenant: u64,
 ) -> Result<Created<SessionRecord>, StoreError> {
     if let Some(key) = &session.request_id
         && let Some(before) = by_request(&mut tx, &session.tenant, &session.principal, key).await?
@@ -33,17 +34,43 @@ pub(super) async fn create(
             Created::Conflict
         });
     }
+    if is_full(&mut tx, &session, per_tenant).await? {
+        return Ok(Created::Full { limit: "sessions_per_tenant", value: per_tenant });
+    }
     let now = clock(&mut tx).await?;
-    session.version = 1;
-    session.created = now;
-    session.last_used = now;
-    insert(&mut tx, &session).await?;
-    let session = require(&mut tx, session.id).await?;
+    let session = insert(&mut tx, session, now).await?;
     tx.commit().await?;
     Ok(Created::New(session))
 }
 
-async fn insert(connection: &mut SqliteConnection, session: &SessionRecord) -> Result<(), StoreError> {
+/// Whether the session's tenant has as many live ones as it may. One that is made closed counts for
+/// nothing.
+pub(super) async fn is_full(
+    connection: &mut SqliteConnection,
+    session: &SessionRecord,
+    per_tenant: u64,
+) -> Result<bool, StoreError> {
+    if matches!(session.state, SessionState::Closed | SessionState::Lost) {
+        return Ok(false);
+    }
+    let live: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM sessions WHERE tenant = ? AND state IN ('OPENING', 'OPEN', 'CLOSING')",
+    )
+    .bind(&session.tenant)
+    .fetch_one(connection)
+    .await?;
+    Ok(live.unsigned_abs() >= per_tenant)
+}
+
+/// Adds a session as new, and gives it as it was written.
+pub(super) async fn insert(
+    connection: &mut SqliteConnection,
+    mut session: SessionRecord,
+    now: Micros,
+) -> Result<SessionRecord, StoreError> {
+    session.version = 1;
+    session.created = now;
+    session.last_used = now;
     sqlx::query(INSERT)
         .bind(session.id.to_string())
         .bind(integer(session.version))
@@ -67,7 +94,7 @@ async fn insert(connection: &mut SqliteConnection, session: &SessionRecord) -> R
         .bind(session.last_used.0)
         .execute(connection)
         .await?;
-    Ok(())
+    Ok(session)
 }
 
 async fn by_request(
@@ -100,13 +127,6 @@ pub(super) async fn get(
         .transpose()
 }
 
-/// The row that this transaction has just written.
-async fn require(connection: &mut SqliteConnection, id: SessionId) -> Result<SessionRecord, StoreError> {
-    get(connection, id)
-        .await?
-        .ok_or_else(|| StoreError::Corrupt("a session is not where it was written".to_owned()))
-}
-
 pub(super) async fn list(
     pool: &SqlitePool,
     query: &SessionQuery,
@@ -133,16 +153,6 @@ pub(super) async fn list(
     }
     sql.push(" ORDER BY id DESC");
     lists::page::<SessionRow, SessionRecord>(pool, sql, query, page).await
-}
-
-pub(super) async fn live_count(pool: &SqlitePool, tenant: &str) -> Result<u64, StoreError> {
-    let count: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM sessions WHERE tenant = ? AND state IN ('OPENING', 'OPEN', 'CLOSING')",
-    )
-    .bind(tenant)
-    .fetch_one(pool)
-    .await?;
-    Ok(count.unsigned_abs())
 }
 
 pub(super) async fn change(

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::store::contract::{
     contract_tests,
-    fixtures::{TENANT, create, execution, new, opened, session},
+    fixtures::{MANY, TENANT, create, execution, new, opened, session},
 };
 
 struct Fresh {
@@ -128,10 +128,10 @@ async fn a_later_schema_is_refused() {
     let Fresh { store, folder } = fresh;
     drop(store);
     let error = open(&folder.path().join("airlock.db")).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 9999, known: 1 }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 9999, known: 2 }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "the store has schema 9999, and this version of airlock knows none later than 1"
+        "the store has schema 9999, and this version of airlock knows none later than 2"
     );
 }
 
@@ -191,7 +191,7 @@ async fn a_full_disk_is_unavailable_and_loses_nothing() {
 async fn a_row_that_cannot_be_read_is_corrupt_and_named_by_column_only() {
     let fresh = fresh().await;
     let secret = session(TENANT);
-    fresh.store.create_session(secret.clone()).await.unwrap();
+    fresh.store.create_session(secret.clone(), MANY).await.unwrap();
     for sql in [
         "UPDATE sessions SET state = 'secret'",
         "UPDATE sessions SET state = 'OPEN', env = '{\"A\": secret'",

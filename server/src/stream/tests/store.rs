@@ -111,16 +111,13 @@ impl Store for MemoryStore {
         Ok(Micros(0))
     }
 
-    async fn create_session(&self, _: SessionRecord) -> Result<Created<SessionRecord>, StoreError> {
+    async fn create_session(&self, _: SessionRecord, _: u64) -> Result<Created<SessionRecord>, StoreError> {
         not_here()
     }
     async fn session(&self, _: SessionId) -> Result<Option<SessionRecord>, StoreError> {
         not_here()
     }
     async fn sessions(&self, _: &SessionQuery, _: &PageQuery) -> Result<Page<SessionRecord>, StoreError> {
-        not_here()
-    }
-    async fn live_session_count(&self, _: &str) -> Result<u64, StoreError> {
         not_here()
     }
     async fn change_session(
@@ -143,9 +140,6 @@ impl Store for MemoryStore {
         _: &str,
         _: &str,
     ) -> Result<Option<ExecutionRecord>, StoreError> {
-        not_here()
-    }
-    async fn live_execution_count(&self, _: &str) -> Result<u64, StoreError> {
         not_here()
     }
     async fn transition(

@@ -10,6 +10,7 @@ use crate::{
     floor::{self, Refusal},
     job::{self, EndSwitch, Job},
     journal::{JobRecord, Journal, Phase},
+    session::OpenSession,
 };
 
 /// What the journal says about an offer.
@@ -22,12 +23,41 @@ enum Known {
     Conflict(Refusal),
 }
 
+/// A refusal, and the session whose directory was found to be gone: servers are told of it first, so
+/// that the next decision is about a directory that is there.
+struct No {
+    refusal: Refusal,
+    moved: Option<Arc<OpenSession>>,
+}
+
+impl From<Refusal> for No {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, moved: None }
+    }
+}
+
 impl Core {
-    /// Answers an offer. A repeated one gets the answer that the journal holds.
+    /// Answers an offer.
     pub(super) fn start_job(self: &Arc<Self>, offer: &StartJob) {
-        let (id, attempt, epoch) = (offer.execution_id, offer.attempt, self.clock.epoch());
+        self.answer(offer.execution_id, offer.attempt, |journal| self.admit(offer, journal));
+    }
+
+    /// Answers an offer of which no more than its id and attempt can be understood.
+    pub(crate) fn refuse_malformed(self: &Arc<Self>, id: ExecutionId, attempt: u32, problem: &str) {
+        self.answer(id, attempt, |_| Err(Refusal::new("malformed_grant", problem).into()));
+    }
+
+    /// Answers an offer for good: a repeated one gets the answer that the journal holds. Nothing is
+    /// reported while the journal is held: a new link holds the reports while it reads the journal.
+    fn answer(
+        self: &Arc<Self>,
+        id: ExecutionId,
+        attempt: u32,
+        admit: impl FnOnce(&mut Journal) -> Result<Job, No>,
+    ) {
+        let epoch = self.clock.epoch();
         let mut journal = self.journal();
-        match known(&journal, offer) {
+        match known(&journal, id, attempt) {
             Known::New => {}
             Known::Answered => {
                 drop(journal);
@@ -44,7 +74,7 @@ impl Core {
                 return;
             }
         }
-        let answer = self.admit(offer, &mut journal).and_then(|job| {
+        let answer = admit(&mut journal).and_then(|job| {
             let accepted = journal.accept(id, attempt, epoch, job.session.id);
             accepted.map_err(|error| Refusal::new("journal", error.to_string()))?;
             Ok(job)
@@ -58,21 +88,24 @@ impl Core {
                 self.report_job(id);
                 self.tasks.spawn(Arc::clone(self).carry_out(job));
             }
-            Err(refusal) => {
+            Err(No { refusal, moved }) => {
                 tracing::info!(execution = %id, reason = refusal.reason, "refused a job");
                 self.metrics.refused(refusal.reason);
                 if let Err(error) = journal.refuse(id, attempt, epoch, &refused(&refusal)) {
                     tracing::error!(%error, "a refusal stands in memory only");
                 }
                 drop(journal);
+                if let Some(session) = moved {
+                    self.tell_open(&session);
+                }
                 self.report_job(id);
             }
         }
     }
 
     /// Everything that stands between an offer and its acceptance.
-    fn admit(&self, offer: &StartJob, journal: &mut Journal) -> Result<Job, Refusal> {
-        let refuse = |reason, message: &str| Err(Refusal::new(reason, message));
+    fn admit(&self, offer: &StartJob, journal: &mut Journal) -> Result<Job, No> {
+        let refuse = |reason, message: &str| Err(Refusal::new(reason, message).into());
         let grant = &offer.grant;
         if offer.epoch != self.clock.epoch() {
             return refuse("stale_epoch", "the offer is for another epoch of this runner");
@@ -96,10 +129,9 @@ impl Core {
             return refuse("no_such_session", "the session is not open on this runner");
         };
         if !session.has_directory(&grant.directory) {
-            // So that the next decision is about a directory that is there.
             session.keep_directory(&grant.directory);
-            self.tell_open(&session);
-            return refuse("no_such_directory", "the directory is gone from the workspace");
+            let refusal = Refusal::new("no_such_directory", "the directory is gone from the workspace");
+            return Err(No { refusal, moved: Some(session) });
         }
         self.room(journal)?;
         Ok(Job {
@@ -131,15 +163,15 @@ impl Core {
     }
 }
 
-fn known(journal: &Journal, offer: &StartJob) -> Known {
+fn known(journal: &Journal, id: ExecutionId, attempt: u32) -> Known {
     let conflict = |reason, message: &str| Known::Conflict(Refusal::new(reason, message));
-    if journal.was_forgotten(&offer.execution_id) {
+    if journal.was_forgotten(&id) {
         return conflict("already_accepted", "this runner ran it before");
     }
-    match journal.job(&offer.execution_id) {
+    match journal.job(&id) {
         None => Known::New,
-        Some(job) if job.attempt == offer.attempt => Known::Answered,
-        Some(JobRecord { phase: Phase::Refused(_), attempt, .. }) if *attempt < offer.attempt => Known::New,
+        Some(job) if job.attempt == attempt => Known::Answered,
+        Some(job) if matches!(job.phase, Phase::Refused(_)) && job.attempt < attempt => Known::New,
         Some(JobRecord { phase: Phase::Refused(_), .. }) => {
             conflict("stale_attempt", "a later attempt was answered")
         }

@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    domain::{Epoch, FromRunner, ToRunner},
+    domain::{Epoch, ExecutionId, FromRunner, ToRunner},
     limits::MESSAGE_BYTES,
-    runner_v1::{ConnectRequest, ConnectResponse, runner_link_client::RunnerLinkClient},
+    runner_v1::{ConnectRequest, ConnectResponse, connect_response, runner_link_client::RunnerLinkClient},
 };
 use tokio::{
     sync::mpsc,
@@ -194,11 +194,24 @@ async fn listen(
             told = true;
             core.server_told(index);
         }
+        let offered = offered(&message);
         match ToRunner::try_from(message) {
             Ok(ToRunner::OpenOutput { execution_id, ticket }) => outputs.open(execution_id, ticket),
             Ok(message) => core.handle(message),
             // One bad message of a server is no reason to let its jobs go.
-            Err(error) => tracing::warn!(%error, "the server sent a message that is not of the contract"),
+            Err(error) => {
+                tracing::warn!(field = error.field, "the server sent a message that is not of the contract");
+                if let Some((id, attempt)) = offered {
+                    core.refuse_malformed(id, attempt, &error.to_string());
+                }
+            }
         }
     }
+}
+
+/// What an offer is of, as far as it can be read: such as one of a newer server, whose grant cannot.
+fn offered(message: &ConnectResponse) -> Option<(ExecutionId, u32)> {
+    let Some(connect_response::Message::StartJob(offer)) = &message.message else { return None };
+    let _: Epoch = offer.epoch.parse().ok()?;
+    Some((offer.execution_id.parse().ok()?, offer.attempt))
 }

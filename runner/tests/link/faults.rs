@@ -13,7 +13,7 @@ use airlock_proto::domain::{
     CancelledBy, Cause, FromRunner, JobPhase, OutputStream, PushFromRunner, SessionId, SessionPhase, Started,
     ToRunner,
 };
-use airlock_runner::{Runner, StartError};
+use airlock_runner::{Runner, StartError, config::ServerConfig};
 
 use crate::{
     fake::{FakeServer, Manners},
@@ -181,6 +181,34 @@ async fn every_server_is_told_of_every_job() {
         }
     }
     it.runner.unwrap().shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_is_made_while_another_offers_jobs_blocks_neither() {
+    let mut second = FakeServer::start(Manners::default()).await;
+    let mut it = Fixture::with(Manners::default(), |config| {
+        let endpoint = format!("http://{}", second.address);
+        config.servers.push(ServerConfig { endpoint, insecure_loopback: true, ..ServerConfig::default() });
+        config.reconnect.first = Duration::from_millis(1);
+    })
+    .await;
+    let session = it.open("").await;
+    let mut elsewhere = grant(session, "true");
+    elsewhere.directory = b"/workspace/gone".to_vec();
+    let (to, epoch) = (it.link.to.clone(), it.link.hello.epoch);
+    let offers = tokio::spawn(async move {
+        loop {
+            let start = ToRunner::StartJob(Box::new(offer(epoch, elsewhere.clone())));
+            to.send(Ok(start.into())).await.unwrap();
+            tokio::time::sleep(Duration::from_micros(50)).await;
+        }
+    });
+    for _ in 0..20 {
+        drop(second.link().await);
+    }
+    offers.abort();
+    it.run(grant(session, "true")).await;
+    it.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

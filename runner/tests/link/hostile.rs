@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use airlock_proto::{
     domain::{
-        Bind, Cause, Epoch, ExecutionId, JobPhase, PushFromRunner, PushToRunner, Requirement, Shell, ToRunner,
+        Bind, Cause, Epoch, ExecutionId, JobPhase, PushFromRunner, PushToRunner, Requirement, Shell,
+        StartJob, ToRunner,
     },
     runner_v1::{ConnectResponse, StartJob as WireStartJob, connect_response::Message},
 };
@@ -83,6 +84,40 @@ async fn stale_epochs_and_late_offers_are_refused_for_good() {
         it.link.send(ToRunner::StartJob(Box::new(offer))).await;
         assert_eq!(reason(&it.job(id, JobPhase::Refused).await), "already_accepted");
     }
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_that_cannot_be_understood_is_refused_for_good() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let good = offer(it.link.hello.epoch, grant(session, "echo ran > ran"));
+    let id = good.execution_id;
+    let wire = WireStartJob::from(good.clone());
+    let change = |change: fn(&mut WireStartJob)| {
+        let mut wire = wire.clone();
+        change(&mut wire);
+        wire
+    };
+    let newer = [
+        change(|wire| wire.grant.iter_mut().for_each(|grant| grant.requires.push("MOON_PHASE".to_owned()))),
+        change(|wire| wire.grant.iter_mut().for_each(|grant| grant.shell = 99)),
+        change(|wire| wire.grant = None),
+    ];
+    for start in newer {
+        it.link.to.send(Ok(ConnectResponse { message: Some(Message::StartJob(start)) })).await.unwrap();
+        let refused = it.job(id, JobPhase::Refused).await;
+        assert_eq!((refused.attempt, reason(&refused).as_str()), (1, "malformed_grant"));
+    }
+    // Final for this pair, also where it can be understood now; a new attempt is a new offer.
+    it.link.send(ToRunner::StartJob(Box::new(good.clone()))).await;
+    assert_eq!(reason(&it.job(id, JobPhase::Refused).await), "malformed_grant");
+    it.link.send(ToRunner::StartJob(Box::new(StartJob { attempt: 2, ..good }))).await;
+    assert_eq!(it.job(id, JobPhase::Ended).await.attempt, 2);
+    // What was accepted stays so, whatever is sent for it later.
+    let later = WireStartJob { attempt: 3, grant: None, ..wire };
+    it.link.to.send(Ok(ConnectResponse { message: Some(Message::StartJob(later)) })).await.unwrap();
+    assert_eq!(reason(&it.job(id, JobPhase::Refused).await), "already_accepted");
     it.shut_down().await;
 }
 

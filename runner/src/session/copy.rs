@@ -33,11 +33,13 @@ pub(crate) struct CopyLimits {
 /// Why a base was not copied. What was copied until then stays.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CopyError {
-    #[error("the base has more than `limits.base_bytes` of {0}")]
+    #[error("it has more than {0} bytes; raise the runner's `limits.base_bytes`, or offer a smaller folder")]
     Bytes(u64),
-    #[error("the base has more than `limits.base_entries` of {0}")]
+    #[error(
+        "it has more than {0} files and folders; raise the runner's `limits.base_entries`, or offer a smaller folder"
+    )]
     Entries(u64),
-    #[error("the base is nested deeper than {MAX_DEPTH} folders")]
+    #[error("it is nested deeper than {MAX_DEPTH} folders; offer a flatter one")]
     Depth,
     #[error("the copy was cancelled")]
     Cancelled,

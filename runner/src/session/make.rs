@@ -30,6 +30,17 @@ pub enum SessionError {
     /// Somebody closed it meanwhile.
     #[error("the session was closed while it was made")]
     Cancelled,
+    /// A session of an earlier process of this runner cannot be opened again as it was.
+    #[error(
+        "the session in `{root}` {problem}; set that right, or move the folder away to give the session up",
+        root = root.display()
+    )]
+    Saved {
+        /// Its folder.
+        root: PathBuf,
+        /// What does not fit.
+        problem: String,
+    },
     /// A folder could not be made or given to the session's user.
     #[error(transparent)]
     Folder(#[from] FolderError),
@@ -50,7 +61,7 @@ impl SessionError {
             Self::Base(_) => "no_such_base",
             Self::Copy(_) => "base",
             Self::Cancelled => "closed",
-            Self::Folder(_) | Self::Io { .. } => "disk",
+            Self::Saved { .. } | Self::Folder(_) | Self::Io { .. } => "disk",
         }
     }
 }

@@ -28,11 +28,20 @@ impl Saved {
         let next = root.join(NEXT);
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&next)?;
         file.write_all(&serde_json::to_vec(self)?)?;
-        fs::rename(next, root.join(NAME))
+        let name = root.join(NAME);
+        if !name.try_exists()? {
+            // File systems write a file out before it replaces another, and not before it gets a new name.
+            file.sync_data()?;
+        }
+        fs::rename(next, name)
     }
 
-    /// None for a folder that is not an open session's.
-    pub(super) fn read(root: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(root.join(NAME)).ok()?).ok()
+    /// None if it was never written.
+    pub(super) fn read(root: &Path) -> io::Result<Option<Self>> {
+        match fs::read(root.join(NAME)) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }

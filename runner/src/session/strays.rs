@@ -13,26 +13,25 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Waits until no process runs under these uids, which are this runner's alone, and kills what stays.
-/// Returns how many it had to kill. Blocks.
+/// Kills whatever runs under these uids, which are this runner's alone, and waits until it is gone.
+/// Returns how many are still there when the patience is over. Blocks.
 pub(crate) fn end_strays(uids: &BTreeSet<u32>) -> usize {
     let until = Instant::now() + PATIENCE;
-    while !uids.is_empty() && Instant::now() < until {
-        if running_as(uids).is_empty() {
-            return 0;
+    loop {
+        let strays = if uids.is_empty() { Vec::new() } else { running_as(uids) };
+        if strays.is_empty() || Instant::now() >= until {
+            return strays.len();
+        }
+        for pid in strays {
+            // A pid that ended meanwhile needs nothing more.
+            if let Ok(process) = pidfd_open(pid, PidfdFlags::empty())
+                && owner(pid).is_some_and(|uid| uids.contains(&uid))
+            {
+                let _ = pidfd_send_signal(&process, Signal::KILL);
+            }
         }
         thread::sleep(PAUSE);
     }
-    let strays = running_as(uids);
-    for pid in &strays {
-        // A pid that ended meanwhile needs nothing more.
-        if let Ok(process) = pidfd_open(*pid, PidfdFlags::empty())
-            && owner(*pid).is_some_and(|uid| uids.contains(&uid))
-        {
-            let _ = pidfd_send_signal(&process, Signal::KILL);
-        }
-    }
-    strays.len()
 }
 
 fn running_as(uids: &BTreeSet<u32>) -> Vec<Pid> {

@@ -83,7 +83,7 @@ impl Sessions {
         let mut used = BTreeSet::new();
         for entry in fs::read_dir(&places.sessions).map_err(failed)? {
             let root = entry.map_err(failed)?.path();
-            match restored(&root, uids) {
+            match restored(&root, uids)? {
                 Some(session) => {
                     used.extend(session.ids.map(|ids| ids.uid));
                     slots.insert(session.id, Slot::Open(Arc::new(session)));
@@ -93,7 +93,7 @@ impl Sessions {
         }
         let strays = end_strays(&used);
         if strays > 0 {
-            tracing::warn!(strays, "ended processes that an earlier process of this runner had left");
+            tracing::error!(strays, "processes that an earlier process of this runner has left do not end");
         }
         for root in stale {
             places.remove(&root)?;
@@ -168,20 +168,21 @@ impl Sessions {
     ) -> Result<Arc<OpenSession>, SessionError> {
         let Reserved { id, ids, cancel } = reserved;
         let made = self.places.create(*id, *ids, base.map(PathBuf::as_path), self.copy, cancel);
-        let made = match made {
-            Ok(session) if cancel.is_cancelled() => {
-                let removed = self.places.remove(&session.folders.root);
-                removed.and(Err(SessionError::Cancelled))
+        let unwanted = {
+            let mut slots = self.lock();
+            match made {
+                // Whoever closes it after this finds it open.
+                Ok(session) if !cancel.is_cancelled() => {
+                    let session = Arc::new(session);
+                    slots.insert(*id, Slot::Open(Arc::clone(&session)));
+                    return Ok(session);
+                }
+                other => other,
             }
-            other => other.map(Arc::new),
         };
-        let mut slots = self.lock();
-        match &made {
-            // Closed in this very moment: the closer finds it open.
-            Ok(session) => slots.insert(*id, Slot::Open(Arc::clone(session))),
-            Err(_) => slots.remove(id),
-        };
-        made
+        let removed = unwanted.and_then(|session| self.places.remove(&session.folders.root));
+        self.lock().remove(id);
+        removed.and(Err(SessionError::Cancelled))
     }
 
     /// Gives up every session that is being made.
@@ -240,14 +241,22 @@ pub(crate) enum Closing {
     Begun(Arc<OpenSession>),
 }
 
-fn restored(root: &Path, uids: Option<UidRange>) -> Option<OpenSession> {
-    let saved = Saved::read(root)?;
+/// None for a folder whose session was never made in full: nobody was told of it.
+fn restored(root: &Path, uids: Option<UidRange>) -> Result<Option<OpenSession>, SessionError> {
+    let damaged = |problem: String| SessionError::Saved { root: root.to_owned(), problem };
+    let saved = Saved::read(root).map_err(|error| damaged(format!("has a file `session.json`: {error}")))?;
+    let Some(saved) = saved else { return Ok(None) };
     let ids = saved.uid.map(|uid| HostIds { uid, gid: uid });
-    let fits = match (uids, ids) {
-        (Some(range), Some(ids)) => range.contains(ids),
-        (None, None) => true,
-        _ => false,
-    };
-    let directory = hex::decode(&saved.directory).ok()?;
-    fits.then_some(OpenSession::new(saved.id.parse().ok()?, root, ids, directory))
+    match (uids, ids) {
+        (Some(range), Some(ids)) if range.contains(ids) => {}
+        (None, None) => {}
+        (Some(_), Some(ids)) => return Err(damaged(format!("has uid {}, which is not in `uids`", ids.uid))),
+        (None, Some(ids)) => {
+            return Err(damaged(format!("has uid {}, which this runner cannot change to", ids.uid)));
+        }
+        (Some(_), None) => return Err(damaged("has no uid of its own".to_owned())),
+    }
+    let id = saved.id.parse().map_err(|_| damaged("has no session id".to_owned()))?;
+    let directory = hex::decode(&saved.directory).map_err(|_| damaged("has no directory".to_owned()))?;
+    Ok(Some(OpenSession::new(id, root, ids, directory)))
 }

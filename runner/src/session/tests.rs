@@ -108,6 +108,28 @@ fn closing_while_it_is_made_cancels_it() {
 }
 
 #[test]
+fn a_close_at_any_moment_of_the_making_is_not_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let sessions = sessions(dir.path());
+    for round in 0..400 {
+        let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else { panic!("it is new") };
+        let id = reserved.id;
+        std::thread::scope(|scope| {
+            let made = scope.spawn(|| sessions.make(&reserved, None));
+            std::thread::sleep(std::time::Duration::from_micros(round));
+            let closed = sessions.begin_close(&id);
+            match (closed, made.join().unwrap()) {
+                (Closing::Begun(session), Ok(_)) => sessions.remove(&session).unwrap(),
+                (Closing::Underway, Err(SessionError::Cancelled)) => {}
+                other => panic!("{other:?}"),
+            }
+        });
+        assert!(matches!(sessions.begin_close(&id), Closing::Gone));
+    }
+    assert_eq!(entries(&dir.path().join("sessions")), 0);
+}
+
+#[test]
 fn the_limit_is_kept_and_uids_are_used_again() {
     let dir = tempfile::tempdir().unwrap();
     let sessions = sessions_with(dir.path(), 2, COPY);
@@ -140,6 +162,34 @@ fn sessions_outlive_the_process_and_half_made_ones_do_not() {
     assert_eq!(fs::read(again.folders.workspace.join("file")).unwrap(), b"kept");
     assert_eq!(after.all().len(), 1);
     assert_eq!((entries(&dir.path().join("sessions")), entries(&dir.path().join("trash"))), (1, 0));
+}
+
+#[test]
+fn a_session_that_cannot_be_opened_again_is_not_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = sessions(dir.path());
+    let session = open(&before, None).unwrap();
+    let file = session.folders.workspace.join("file");
+    fs::write(&file, "kept").unwrap();
+    drop(before);
+    let restore = |isolation, first| {
+        let range = UidRange::new(first, 64);
+        Sessions::restore(dir.path(), isolation, range, 8, COPY).map(drop).map_err(|error| error.to_string())
+    };
+    let isolation = UidIsolation::detect();
+    if session.ids.is_some() {
+        let moved = restore(isolation, 2_200_000).unwrap_err();
+        assert!(moved.contains("has uid 2100000, which is not in `uids`; set that right, or"), "{moved}");
+        assert!(restore(UidIsolation::None, 2_100_000).unwrap_err().contains("cannot change to"));
+    }
+    let saved = session.folders.root.join("session.json");
+    let text = fs::read(&saved).unwrap();
+    fs::write(&saved, &text[..text.len() / 2]).unwrap();
+    assert!(restore(isolation, 2_100_000).unwrap_err().contains("session.json"));
+    assert_eq!(fs::read(&file).unwrap(), b"kept");
+    fs::write(&saved, &text).unwrap();
+    restore(isolation, 2_100_000).unwrap();
+    assert_eq!(fs::read(&file).unwrap(), b"kept");
 }
 
 #[test]

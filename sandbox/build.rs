@@ -16,27 +16,27 @@ fn main() {
     let out = PathBuf::from(variable("OUT_DIR"));
     let target = variable("TARGET");
     let init = here.join("init");
-    let lock = here.join("../Cargo.lock");
-    for watched in [init.join("src"), init.join("Cargo.toml"), lock.clone()] {
-        println!("cargo::rerun-if-changed={}", watched.display());
+    for watched in ["init/src", "init/Cargo.toml", "../Cargo.toml", "../Cargo.lock"] {
+        println!("cargo::rerun-if-changed={}", here.join(watched).display());
     }
-    build(&init, &out.join("init-target"), &target, lock.exists());
+    build(&init, &out.join("init-target"), &target);
     let built = out.join("init-target").join(&target).join("init/airlock-init");
     fs::copy(&built, out.join("airlock-init")).expect("the program that was just built");
 }
 
-fn build(init: &Path, target_dir: &Path, target: &str, locked: bool) {
+/// Needs no network: what it builds are dependencies of the outer build too. Says nothing of the lock
+/// file: an outer build with `--locked` has checked it, and one without must not fail here.
+fn build(init: &Path, target_dir: &Path, target: &str) {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.arg("build").args(["--bin", "airlock-init", "--profile", "init"]);
     command.arg("--manifest-path").arg(init.join("Cargo.toml"));
     command.args(["--target", target]).arg("--target-dir").arg(target_dir);
-    if locked {
-        command.arg("--locked");
-    }
     // What the outer build says about flags, wrappers and places is not for
     // this one: it is another program, for inside the sandbox.
     for name in [
+        "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",
+        "CARGO_BUILD_RUSTC_WRAPPER",
         "CARGO_BUILD_TARGET",
         "CARGO_ENCODED_RUSTFLAGS",
         "CARGO_TARGET_DIR",
@@ -48,6 +48,8 @@ fn build(init: &Path, target_dir: &Path, target: &str, locked: bool) {
     command.env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static");
     let status = command.status().expect("cargo can be started");
     if !status.success() {
-        panic!("airlock-init was not built: {status}");
+        panic!(
+            "airlock-init was not built: {status}; it is linked statically, which needs the C library's static part (Debian: libc6-dev)"
+        );
     }
 }

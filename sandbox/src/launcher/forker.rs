@@ -26,7 +26,7 @@ struct Request {
     mode: &'static str,
     socket: UnixStream,
     errors: OwnedFd,
-    answer: SyncSender<Result<(i32, OwnedFd), LaunchError>>,
+    answer: SyncSender<Result<Process, LaunchError>>,
 }
 
 /// Keeps the thread alive.
@@ -64,8 +64,7 @@ impl Forker {
         let (answer, answered) = sync_channel(1);
         let request = Request { mode, socket: theirs, errors: errors_write, answer };
         self.requests.send(request).map_err(|_| LaunchError::Closed)?;
-        let (pid, pidfd) = answered.recv().map_err(|_| LaunchError::Closed)??;
-        let process = Process { pid, pidfd: Some(pidfd) };
+        let process = answered.recv().map_err(|_| LaunchError::Closed)??;
         Ok(Child { socket: ours, diagnostics: errors_read, process })
     }
 }
@@ -119,14 +118,14 @@ impl Drop for Process {
 fn serve(init: &Path, requests: &Receiver<Request>) {
     for request in requests {
         let Request { mode, socket, errors, answer } = request;
-        // The one who asked may have given up; then the child is dropped with
-        // the answer, and ends because its socket is closed.
+        // The one who asked may have given up; then the child goes with the
+        // answer.
         let _ = answer.send(fork(init, mode, socket, errors));
     }
 }
 
-fn fork(init: &Path, mode: &str, socket: UnixStream, errors: OwnedFd) -> Result<(i32, OwnedFd), LaunchError> {
-    let child = Command::new(init)
+fn fork(init: &Path, mode: &str, socket: UnixStream, errors: OwnedFd) -> Result<Process, LaunchError> {
+    let mut child = Command::new(init)
         .arg(mode)
         .env_clear()
         .current_dir("/")
@@ -135,10 +134,15 @@ fn fork(init: &Path, mode: &str, socket: UnixStream, errors: OwnedFd) -> Result<
         .stderr(Stdio::from(errors))
         .spawn()
         .map_err(|source| LaunchError::Spawn { source })?;
-    let number = i32::try_from(child.id()).unwrap_or(0);
-    let pidfd = Pid::from_raw(number)
-        .ok_or(Errno::SRCH)
-        .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))
-        .map_err(|error| LaunchError::Descriptor { what: "pidfd", source: error.into() })?;
-    Ok((number, pidfd))
+    let pid = i32::try_from(child.id()).unwrap_or(0);
+    let pidfd = Pid::from_raw(pid).ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()));
+    match pidfd {
+        Ok(pidfd) => Ok(Process { pid, pidfd: Some(pidfd) }),
+        Err(error) => {
+            // Out of descriptors, say. Killed, it is not waited for long.
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(LaunchError::Descriptor { what: "pidfd", source: error.into() })
+        }
+    }
 }

@@ -196,12 +196,13 @@ async fn until_ended(
     job: &Job,
     started: Instant,
 ) -> Result<Ended, tokio::task::JoinError> {
-    let limit = tokio::time::Instant::from_std(started) + job.grant.timeout;
+    // Not a moment in time: one that is too far away would be a panic.
+    let left = job.grant.timeout.saturating_sub(started.elapsed());
     tokio::select! {
         biased;
         ended = &mut *wait => return ended,
         () = job.switch.ended() => {}
-        () = tokio::time::sleep_until(limit) => job.switch.end(Cause::TimedOut(TimeoutKind::Wall)),
+        () = tokio::time::sleep(left) => job.switch.end(Cause::TimedOut(TimeoutKind::Wall)),
     }
     control.terminate();
     let grace = job.grant.profile.limits.grace;

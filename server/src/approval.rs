@@ -12,7 +12,9 @@ use crate::{
     api::ApiError,
     engine::{ApproverAnswer, Core},
     execution::finish_with,
-    model::{ApprovalRecord, ApprovalState, ExecutionRecord, Micros, Principal, SessionRecord},
+    model::{
+        ApprovalRecord, ApprovalState, ExecutionRecord, LiveExecution, Micros, Principal, SessionRecord,
+    },
     store::{ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, StoreError, Transition},
 };
 
@@ -119,8 +121,8 @@ impl Core {
     }
 
     /// Moves on an execution whose approval was answered while nobody was there to do it.
-    pub(crate) async fn tend_pending(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
-        let Some(id) = record.approval_id else { return Ok(()) };
+    pub(crate) async fn tend_pending(&self, record: &LiveExecution) -> Result<(), StoreError> {
+        let Some(id) = record.approval_id.filter(|_| record.is_answered) else { return Ok(()) };
         match self.store().approval(id).await? {
             Some(approval) => self.follow_answer(&approval).await,
             None => Ok(()),

@@ -23,13 +23,6 @@ use crate::{
 const POLL: Duration = Duration::from_secs(1);
 /// Tries of one step, each lost to another writer.
 const TRIES: u32 = 100;
-/// The states of what has not ended.
-pub(crate) const LIVE: [ExecutionState; 4] = [
-    ExecutionState::PendingApproval,
-    ExecutionState::Queued,
-    ExecutionState::Starting,
-    ExecutionState::Running,
-];
 /// The states of what is on a runner.
 pub(crate) const PLACED: [ExecutionState; 2] = [ExecutionState::Starting, ExecutionState::Running];
 

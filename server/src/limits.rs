@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// What `executions_per_session` can be at most, so that all of a session's can be looked at in one go.
+pub(crate) const EXECUTIONS_PER_SESSION_MOST: u32 = 1000;
+
 /// How much of everything, and how long. Durations are measured on monotonic clocks unless said
 /// otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,9 +112,11 @@ impl EngineLimits {
         for (limit, value) in self.durations() {
             require(limit, !value.is_zero(), || "must not be 0".to_owned())?;
         }
-        require("executions_per_session", self.executions_per_session <= 1000, || {
-            "must be at most 1000".to_owned()
-        })?;
+        require(
+            "executions_per_session",
+            self.executions_per_session <= EXECUTIONS_PER_SESSION_MOST,
+            || format!("must be at most {EXECUTIONS_PER_SESSION_MOST}"),
+        )?;
         require("heartbeat_timeout", self.heartbeat_timeout >= 2 * self.heartbeat_interval, || {
             "must be at least twice `heartbeat_interval`".to_owned()
         })?;

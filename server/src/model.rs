@@ -216,6 +216,70 @@ pub struct ExecutionRecord {
     pub ended: Option<Micros>,
 }
 
+impl ExecutionRecord {
+    /// Whether it takes its turn in the order of its session.
+    #[must_use]
+    pub fn is_serial(&self) -> bool {
+        !self.spec.allow_concurrent && !self.decision.concurrency_safe
+    }
+}
+
+/// What must be known of an execution that has not ended to see what is next for it. Small, however
+/// large its command is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveExecution {
+    /// Made by the server.
+    pub id: ExecutionId,
+    /// As in [`ExecutionRecord`].
+    pub version: u64,
+    /// Where it runs.
+    pub session_id: SessionId,
+    /// Where it is in its life.
+    pub state: ExecutionState,
+    /// Whether its runner can be reached.
+    pub link: Option<LinkState>,
+    /// The runner it was offered to.
+    pub runner_id: Option<RunnerId>,
+    /// How many times it was offered.
+    pub attempt: u32,
+    /// The server that drives it.
+    pub owner_server: Option<String>,
+    /// Until when that server drives it.
+    pub lease_until: Micros,
+    /// The approval it waits or waited for.
+    pub approval_id: Option<ApprovalId>,
+    /// That approval is no longer open.
+    pub is_answered: bool,
+    /// Takes its turn in the order of its session.
+    pub serial: bool,
+    /// When it was created.
+    pub created: Micros,
+    /// When it last became `QUEUED`.
+    pub queued: Micros,
+}
+
+impl From<&ExecutionRecord> for LiveExecution {
+    /// Of one whose approval is still open, if it has one.
+    fn from(record: &ExecutionRecord) -> Self {
+        Self {
+            id: record.id,
+            version: record.version,
+            session_id: record.session_id,
+            state: record.state,
+            link: record.link,
+            runner_id: record.runner_id.clone(),
+            attempt: record.attempt,
+            owner_server: record.owner_server.clone(),
+            lease_until: record.lease_until,
+            approval_id: record.approval_id,
+            is_answered: false,
+            serial: record.is_serial(),
+            created: record.created,
+            queued: record.queued,
+        }
+    }
+}
+
 /// One step in an execution's life, as readers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateChange {

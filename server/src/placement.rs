@@ -12,7 +12,7 @@ mod send;
 use std::sync::Arc;
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, DeniedBy, ExecutionResult, ExecutionState, LinkState, SessionId, Started,
+    CancelledBy, Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, LinkState, SessionId, Started,
 };
 
 pub(crate) use drive::drive_sessions;
@@ -23,9 +23,10 @@ use crate::{
     decision::{self, Offer, Ruling},
     engine::{Core, micros},
     execution::{finish_with, lost_result},
+    limits::EXECUTIONS_PER_SESSION_MOST,
     links::Link,
-    model::{DecisionRecord, ExecutionRecord, SessionRecord, SessionState},
-    store::{Cas, ExecutionQuery, PageQuery, StoreError, Transition},
+    model::{DecisionRecord, ExecutionRecord, LiveExecution, SessionRecord, SessionState},
+    store::{Cas, StoreError, Transition},
 };
 
 /// What the policy says of a stored execution now.
@@ -36,25 +37,9 @@ struct Again {
 }
 
 impl Core {
-    /// The executions of a session that have not ended, newest first; about `executions_per_session`
-    /// at most.
-    pub(crate) async fn live_of_session(&self, id: SessionId) -> Result<Vec<ExecutionRecord>, StoreError> {
-        let query = ExecutionQuery {
-            session_id: Some(id),
-            states: crate::execution::LIVE.to_vec(),
-            ..ExecutionQuery::default()
-        };
-        let mut page = PageQuery { size: self.parts.limits.executions_per_session, token: None };
-        let mut live = Vec::new();
-        loop {
-            // Large commands make small pages.
-            let found = self.store().executions(&query, &page).await?;
-            live.extend(found.items);
-            page.token = found.next;
-            if page.token.is_none() {
-                return Ok(live);
-            }
-        }
+    /// The executions of a session that have not ended, oldest first.
+    pub(crate) async fn live_of_session(&self, id: SessionId) -> Result<Vec<LiveExecution>, StoreError> {
+        self.store().live_executions(Some(id), None, EXECUTIONS_PER_SESSION_MOST).await
     }
 
     /// Looks at the queue of a session and places whatever can be placed.
@@ -82,26 +67,21 @@ impl Core {
     }
 
     /// Offers an execution whose turn it is to its session's runner, if that can take it now.
-    async fn place(&self, session: &SessionRecord, record: &ExecutionRecord) -> Result<(), StoreError> {
+    async fn place(&self, session: &SessionRecord, turn: &LiveExecution) -> Result<(), StoreError> {
         let over = match session.state {
             SessionState::Closing | SessionState::Closed => {
                 Some(ExecutionResult::not_started(Cause::Cancelled(CancelledBy::Session)))
             }
             SessionState::Lost => Some(lost_result(Started::No)),
-            // Asked for while its last offer was refused.
-            SessionState::Opening | SessionState::Open if record.cancel_requested => {
-                let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
-                Some(ExecutionResult::not_started(Cause::Cancelled(by)))
-            }
             SessionState::Opening | SessionState::Open => None,
         };
         if let Some(result) = over {
-            return self.finish_queued(record, result).await;
+            return self.finish_queued(turn.id, result).await;
         }
-        let waited = self.head_since(record.id).elapsed();
+        let waited = self.head_since(turn.id).elapsed();
         if waited > self.parts.limits.queue_wait {
             let expired = ExecutionResult::not_started(Cause::QueueExpired);
-            return self.finish_queued(record, expired).await;
+            return self.finish_queued(turn.id, expired).await;
         }
         let link = self.parts.links.get(&session.runner_id);
         let Some(link) = link.filter(|link| link.is_reconciled() && !link.is_draining()) else {
@@ -110,29 +90,44 @@ impl Core {
         if session.state == SessionState::Opening {
             return self.ask_open(&link, session.id).await;
         }
-        if self.seats.take(&link.hello.runner_id, link.hello.slots, record.id, session.id) {
-            let span = self.place_span(record);
-            let placed = self.offer(&link, session, record).instrument(span).await;
+        if self.seats.take(&link.hello.runner_id, link.hello.slots, turn.id, session.id) {
+            let placed = self.place_on(&link, session, turn).await;
             if !matches!(placed, Ok(true)) {
-                self.seats.release(&link.hello.runner_id, record.id);
-                link.forget(record.id);
+                self.seats.release(&link.hello.runner_id, turn.id);
+                link.forget(turn.id);
             }
             placed?;
         }
         Ok(())
     }
 
-    /// Ends what is still in the queue with the version that was seen.
-    async fn finish_queued(
+    /// Offers an execution that has a slot. Whether it takes it up.
+    async fn place_on(
         &self,
-        record: &ExecutionRecord,
-        result: ExecutionResult,
-    ) -> Result<(), StoreError> {
-        self.advance(record.id, |now| {
-            (now.state == ExecutionState::Queued).then(|| finish_with(result.clone()))
-        })
-        .await
-        .map(drop)
+        link: &Arc<Link>,
+        session: &SessionRecord,
+        turn: &LiveExecution,
+    ) -> Result<bool, StoreError> {
+        let record = self.store().execution(turn.id).await?;
+        let Some(record) = record.filter(|record| record.version == turn.version) else {
+            self.wake.wake(session.id);
+            return Ok(false);
+        };
+        if record.cancel_requested {
+            // Asked for while its last offer was refused.
+            let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
+            let cancelled = ExecutionResult::not_started(Cause::Cancelled(by));
+            return self.finish_queued(record.id, cancelled).await.map(|()| false);
+        }
+        let span = self.place_span(&record);
+        self.offer(link, session, &record).instrument(span).await
+    }
+
+    /// Ends what is still in the queue.
+    async fn finish_queued(&self, id: ExecutionId, result: ExecutionResult) -> Result<(), StoreError> {
+        self.advance(id, |now| (now.state == ExecutionState::Queued).then(|| finish_with(result.clone())))
+            .await
+            .map(drop)
     }
 
     /// Decides again, writes the offer down and sends it. Whether it takes up its slot.
@@ -143,7 +138,7 @@ impl Core {
         record: &ExecutionRecord,
     ) -> Result<bool, StoreError> {
         let Some(again) = self.decide_again(session, record).await? else {
-            return self.finish_queued(record, no_profile(session)).await.map(|()| false);
+            return self.finish_queued(record.id, no_profile(session)).await.map(|()| false);
         };
         let changed = again.record.policy_version != record.decision.policy_version
             || again.record.verdict != record.decision.verdict

@@ -10,8 +10,8 @@ use airlock_proto::domain::{
 };
 
 use crate::model::{
-    ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, Micros, RunnerRecord,
-    SessionRecord, SessionState, StateChange,
+    ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, LiveExecution, Micros,
+    RunnerRecord, SessionRecord, SessionState, StateChange,
 };
 
 #[cfg(test)]
@@ -289,6 +289,13 @@ pub trait Store: Send + Sync {
         query: &ExecutionQuery,
         page: &PageQuery,
     ) -> Result<Page<ExecutionRecord>, StoreError>;
+    /// Executions that are not `FINISHED`, of one session or of all, oldest first; those after `after`.
+    async fn live_executions(
+        &self,
+        session: Option<SessionId>,
+        after: Option<ExecutionId>,
+        at_most: u32,
+    ) -> Result<Vec<LiveExecution>, StoreError>;
     /// Takes a step if the version is still `version`. [`StoreError::Refused`] if the version is right
     /// and the step is not one of the closed table, or `FINISHED` and a result do not come together.
     async fn transition(

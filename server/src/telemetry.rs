@@ -10,7 +10,7 @@ pub mod store;
 
 use std::{io::IsTerminal as _, time::Duration};
 
-use opentelemetry::{KeyValue, metrics::MeterProvider as _, trace::TracerProvider as _};
+use opentelemetry::{KeyValue, global, metrics::MeterProvider as _, trace::TracerProvider as _};
 use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::{
     Resource,
@@ -92,7 +92,8 @@ impl Telemetry {
         Ok(Self { traces: traces.build(), metrics: metrics.build() })
     }
 
-    /// Makes this process log, and its spans traces. `RUST_LOG` overrules the configured level.
+    /// Makes this process log, its spans traces, and this the way of all metrics in it: a runner in the
+    /// same process sends its own along. `RUST_LOG` overrules the configured level.
     ///
     /// # Errors
     /// The level cannot be read, or somebody has done so before.
@@ -119,7 +120,9 @@ impl Telemetry {
             .with(traces)
             .with(lines.with_filter(level))
             .try_init()
-            .map_err(TelemetryError::Installed)
+            .map_err(TelemetryError::Installed)?;
+        global::set_meter_provider(self.metrics.clone());
+        Ok(())
     }
 
     /// The instruments, which all go the same way.

@@ -11,9 +11,8 @@ use airlock_proto::domain::ExecutionState;
 
 use super::{Core, Levels, core::micros, tend::TEND_PAGE};
 use crate::{
-    execution::LIVE,
     model::SessionState,
-    store::{ExecutionQuery, PageQuery, SessionQuery, StoreError},
+    store::{PageQuery, SessionQuery, StoreError},
 };
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -109,11 +108,10 @@ impl Core {
             ..Levels::default()
         };
         let mut live = HashSet::new();
-        let query = ExecutionQuery { states: LIVE.to_vec(), ..ExecutionQuery::default() };
-        let mut page = PageQuery { size: TEND_PAGE, token: None };
+        let mut after = None;
         loop {
-            let found = self.store().executions(&query, &page).await?;
-            for record in &found.items {
+            let found = self.store().live_executions(None, after, TEND_PAGE).await?;
+            for record in &found {
                 live.insert(record.id);
                 match record.state {
                     ExecutionState::PendingApproval => levels.pending_approval += 1,
@@ -128,8 +126,8 @@ impl Core {
                     Err(error) => tracing::error!(execution_id = %record.id, %error, "an execution is stuck"),
                 }
             }
-            page.token = found.next;
-            if page.token.is_none() {
+            after = found.last().map(|last| last.id);
+            if found.len() < TEND_PAGE as usize {
                 break;
             }
         }

@@ -91,7 +91,7 @@ impl Core {
         self.set_linked(runner);
         for id in placed {
             if let Some(record) = self.store().execution(id).await? {
-                self.tend_placed(&record).await?;
+                self.tend_placed(&(&record).into()).await?;
             }
         }
         self.reconcile_sessions(link).await?;

@@ -9,7 +9,7 @@ use super::{Core, core::micros};
 use crate::{
     execution::PLACED,
     links::JobOnLink,
-    model::{ExecutionRecord, RunnerRecord, SessionRecord, SessionState},
+    model::{LiveExecution, RunnerRecord, SessionRecord, SessionState},
     store::{ExecutionQuery, PageQuery, SessionQuery, StoreError, Transition},
 };
 
@@ -18,7 +18,7 @@ pub(super) const TEND_PAGE: u32 = 500;
 
 impl Core {
     /// Looks after an execution that has not ended.
-    pub(super) async fn tend_execution(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
+    pub(super) async fn tend_execution(&self, record: &LiveExecution) -> Result<(), StoreError> {
         if !self.drives(record).await? {
             return Ok(());
         }
@@ -34,7 +34,7 @@ impl Core {
     }
 
     /// Whether this server drives it; takes it over where nobody does.
-    async fn drives(&self, record: &ExecutionRecord) -> Result<bool, StoreError> {
+    async fn drives(&self, record: &LiveExecution) -> Result<bool, StoreError> {
         let own = self.parts.server_id.as_str();
         match record.owner_server.as_deref() {
             Some(owner) if owner == own => return Ok(true),
@@ -50,18 +50,20 @@ impl Core {
     }
 
     /// Looks after an execution that is on a runner.
-    pub(super) async fn tend_placed(&self, record: &ExecutionRecord) -> Result<(), StoreError> {
+    pub(super) async fn tend_placed(&self, record: &LiveExecution) -> Result<(), StoreError> {
         let Some(runner) = record.runner_id.as_ref().filter(|_| PLACED.contains(&record.state)) else {
             return Ok(());
         };
         let Some(link) = self.parts.links.get(runner) else {
-            return self.set_link(record, LinkState::Unreachable).await;
+            return self.set_link(record.id, (record.state, record.link), LinkState::Unreachable).await;
         };
         if !link.is_reconciled() {
             return Ok(());
         }
         match link.job(record.id) {
-            Some(JobOnLink::Sent | JobOnLink::Reported) => self.set_link(record, LinkState::Connected).await,
+            Some(JobOnLink::Sent | JobOnLink::Reported) => {
+                self.set_link(record.id, (record.state, record.link), LinkState::Connected).await
+            }
             Some(JobOnLink::Withdrawn { .. }) | None => self.settle_unreported(&link, record).await,
         }
     }
@@ -130,7 +132,8 @@ impl Core {
             let placed = self.store().executions(&query, &page).await?.items;
             for record in &placed {
                 let ran = record.state == ExecutionState::Running;
-                self.lose(record, if ran { Started::Yes } else { Started::Unknown }).await?;
+                self.lose(record.id, record.attempt, if ran { Started::Yes } else { Started::Unknown })
+                    .await?;
             }
             if placed.len() < TEND_PAGE as usize {
                 break;

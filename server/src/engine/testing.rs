@@ -7,7 +7,7 @@ use airlock_proto::{
     domain::{Epoch, ExecutionId, ExecutionState, Mode, OutputState, RunnerHello, SessionId, Shell},
 };
 
-use crate::model::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict};
+use crate::model::{DecisionRecord, ExecutionRecord, ExecutionSpec, LiveExecution, Micros, Verdict};
 
 /// An execution of `true` in this state.
 pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
@@ -58,6 +58,11 @@ pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
         started: None,
         ended: None,
     }
+}
+
+/// What the server looks at of one.
+pub(crate) fn live_execution(state: ExecutionState) -> LiveExecution {
+    (&record(state)).into()
 }
 
 /// An honest runner's.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, ExecutionResult, ExecutionState, JobPhase, JobReport, LinkState, OutputState,
-    Started, ToRunner,
+    CancelledBy, Cause, ExecutionId, ExecutionResult, ExecutionState, JobPhase, JobReport, LinkState,
+    OutputState, Started, ToRunner,
 };
 
 use super::{Advanced, PLACED, finish_with, lost_result};
@@ -82,7 +82,7 @@ impl Core {
         record: ExecutionRecord,
         report: &JobReport,
     ) -> Result<(), StoreError> {
-        self.set_link(&record, LinkState::Connected).await?;
+        self.set_link(record.id, (record.state, record.link), LinkState::Connected).await?;
         if PLACED.contains(&record.state) {
             if record.cancel_requested {
                 self.send_end(&record).await;
@@ -238,16 +238,18 @@ impl Core {
         let _ = link.send(message, self.parts.limits.send_wait).await;
     }
 
-    /// Notes whether the runner of an execution can be reached.
+    /// Notes whether the runner of an execution can be reached, of which this state and link were seen.
     pub(crate) async fn set_link(
         &self,
-        record: &ExecutionRecord,
-        state: LinkState,
+        id: ExecutionId,
+        seen: (ExecutionState, Option<LinkState>),
+        link: LinkState,
     ) -> Result<(), StoreError> {
-        let is_news = |record: &ExecutionRecord| PLACED.contains(&record.state) && record.link != Some(state);
-        if is_news(record) {
-            self.advance(record.id, |now| {
-                is_news(now).then(|| Transition { link: Some(Some(state)), ..Transition::default() })
+        let is_news = |state, known| PLACED.contains(&state) && known != Some(link);
+        if is_news(seen.0, seen.1) {
+            self.advance(id, |now| {
+                let step = Transition { link: Some(Some(link)), ..Transition::default() };
+                is_news(now.state, now.link).then_some(step)
             })
             .await?;
         }

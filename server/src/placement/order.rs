@@ -6,32 +6,26 @@
 
 use airlock_proto::domain::ExecutionState;
 
-use crate::model::{ExecutionRecord, Micros};
+use crate::model::{LiveExecution, Micros};
 
 /// The executions that may be placed now, of all of a session's that have not ended.
-pub(super) fn turns(live: &[ExecutionRecord]) -> Vec<&ExecutionRecord> {
+pub(super) fn turns(live: &[LiveExecution]) -> Vec<&LiveExecution> {
     let mut order: Vec<_> =
         live.iter().filter(|record| record.state != ExecutionState::PendingApproval).collect();
     order.sort_by_key(|record| (joined(record), record.id));
     let mut serial_ahead = false;
     let mut turns = Vec::new();
     for record in order {
-        let serial = is_serial(record);
-        if record.state == ExecutionState::Queued && !(serial && serial_ahead) {
+        if record.state == ExecutionState::Queued && !(record.serial && serial_ahead) {
             turns.push(record);
         }
-        serial_ahead |= serial;
+        serial_ahead |= record.serial;
     }
     turns
 }
 
-/// Whether it takes its turn in the order of its session.
-fn is_serial(record: &ExecutionRecord) -> bool {
-    !record.spec.allow_concurrent && !record.decision.concurrency_safe
-}
-
 /// When it joined the queue. An offer that was refused does not cost it its place.
-fn joined(record: &ExecutionRecord) -> Micros {
+fn joined(record: &LiveExecution) -> Micros {
     if record.approval_id.is_some() { record.queued } else { record.created }
 }
 
@@ -40,17 +34,17 @@ mod tests {
     use airlock_proto::domain::ExecutionState::{self, Finished, PendingApproval, Queued, Running, Starting};
 
     use super::*;
-    use crate::engine::testing::record;
+    use crate::engine::testing::live_execution;
 
-    fn live(states: &[(ExecutionState, bool)]) -> Vec<ExecutionRecord> {
+    fn live(states: &[(ExecutionState, bool)]) -> Vec<LiveExecution> {
         let made = states.iter().enumerate().map(|(index, (state, serial))| {
-            let mut made = record(*state);
+            let mut made = live_execution(*state);
             made.created = Micros(index as i64);
             made.queued = Micros(index as i64);
-            made.spec.allow_concurrent = !serial;
+            made.serial = *serial;
             made
         });
-        // The store lists the newest first.
+        // In any order.
         made.rev().collect()
     }
 

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, ExecutionResult, ExecutionState, OutputState, StartJob, Started, ToRunner,
+    CancelledBy, Cause, ExecutionId, ExecutionResult, ExecutionState, OutputState, StartJob, Started,
+    ToRunner,
 };
 use tracing::Instrument as _;
 
@@ -13,7 +14,7 @@ use crate::{
     execution::{Advanced, PLACED, finish_with, lost_result},
     faults::{self, Fault},
     links::{JobOnLink, Link},
-    model::ExecutionRecord,
+    model::{ExecutionRecord, LiveExecution},
     store::{StoreError, Transition},
 };
 
@@ -69,13 +70,13 @@ impl Core {
     pub(crate) async fn settle_unreported(
         &self,
         link: &Arc<Link>,
-        record: &ExecutionRecord,
+        seen: &LiveExecution,
     ) -> Result<(), StoreError> {
-        // The record may be from a list that was read a while ago.
-        let now = self.store().execution(record.id).await?;
-        if now.is_none_or(|now| now.state != record.state || now.attempt != record.attempt) {
-            return Ok(());
-        }
+        // It may be from a list that was read a while ago.
+        let now = self.store().execution(seen.id).await?;
+        let same = |now: &ExecutionRecord| now.state == seen.state && now.attempt == seen.attempt;
+        let Some(record) = now.filter(same) else { return Ok(()) };
+        let record = &record;
         if record.state == ExecutionState::Running {
             return self.lose_unknown(record, Started::Yes).await;
         }
@@ -137,7 +138,7 @@ impl Core {
     /// Says that what was there is lost: its runner is back, and does not know of it. Whether it still
     /// has its output is asked.
     async fn lose_unknown(&self, record: &ExecutionRecord, started: Started) -> Result<(), StoreError> {
-        if let Advanced::Taken(record) = self.lose(record, started).await? {
+        if let Advanced::Taken(record) = self.lose(record.id, record.attempt, started).await? {
             self.parts.output.ended(&record).await;
         }
         Ok(())
@@ -147,11 +148,12 @@ impl Core {
     /// not said to be nothing, not even where nobody knows whether it began.
     pub(crate) async fn lose(
         &self,
-        record: &ExecutionRecord,
+        id: ExecutionId,
+        attempt: u32,
         started: Started,
     ) -> Result<Advanced, StoreError> {
-        self.advance(record.id, |now| {
-            let is_same = PLACED.contains(&now.state) && now.attempt == record.attempt;
+        self.advance(id, |now| {
+            let is_same = PLACED.contains(&now.state) && now.attempt == attempt;
             is_same
                 .then(|| Transition { output: Some(OutputState::Live), ..finish_with(lost_result(started)) })
         })

@@ -32,6 +32,7 @@ macro_rules! contract_tests {
             executions::room_in_a_session_and_in_the_queue_is_counted,
             executions::a_session_made_with_its_execution_is_there_with_it_or_not_at_all,
             executions::a_creation_uses_the_session,
+            executions::what_lives_is_found_oldest_first_with_what_is_next_for_it,
             steps::a_life_from_queue_to_end_leaves_its_history,
             steps::a_stale_version_changes_nothing,
             steps::a_missing_execution_is_missing,

@@ -27,7 +27,8 @@ use super::{
     SessionChange, SessionQuery, Store, StoreError, Transition,
 };
 use crate::model::{
-    ApprovalRecord, AuditRecord, ExecutionRecord, Micros, RunnerRecord, SessionRecord, StateChange,
+    ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RunnerRecord, SessionRecord,
+    StateChange,
 };
 
 /// How a store file is opened.
@@ -156,6 +157,15 @@ impl Store for SqliteStore {
         page: &PageQuery,
     ) -> Result<Page<ExecutionRecord>, StoreError> {
         executions::list(&self.read, query, page).await
+    }
+
+    async fn live_executions(
+        &self,
+        session: Option<SessionId>,
+        after: Option<ExecutionId>,
+        at_most: u32,
+    ) -> Result<Vec<LiveExecution>, StoreError> {
+        executions::live(&self.read, session, after, at_most).await
     }
 
     async fn transition(

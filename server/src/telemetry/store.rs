@@ -7,7 +7,10 @@ use tracing::{Instrument as _, Span};
 
 use super::Metrics;
 use crate::{
-    model::{ApprovalRecord, AuditRecord, ExecutionRecord, Micros, RunnerRecord, SessionRecord, StateChange},
+    model::{
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RunnerRecord, SessionRecord,
+        StateChange,
+    },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, NewExecution, Page, PageQuery,
         SessionChange, SessionQuery, Store, StoreError, Transition,
@@ -78,6 +81,7 @@ measured! {
     fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Option<ExecutionRecord>;
     fn execution(&self, id: ExecutionId) -> Option<ExecutionRecord>;
     fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Page<ExecutionRecord>;
+    fn live_executions(&self, session: Option<SessionId>, after: Option<ExecutionId>, at_most: u32) -> Vec<LiveExecution>;
     fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
     fn set_output(&self, id: ExecutionId, output: OutputState) -> ();
     fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;

@@ -13,8 +13,8 @@ use super::{
     sessions::later,
 };
 use crate::{
-    model::{ExecutionRecord, StateChange},
-    store::{Created, NewExecution, Room, Store, StoreError},
+    model::{ApprovalState, ExecutionRecord, LiveExecution, StateChange},
+    store::{ApprovalAnswer, Created, NewExecution, Room, Store, StoreError, Transition},
 };
 
 pub(in crate::store) async fn an_execution_reads_back_as_it_was_written(store: &dyn Store) {
@@ -213,4 +213,38 @@ pub(in crate::store) async fn a_creation_uses_the_session(store: &dyn Store) {
     let used = store.session(session.id).await.unwrap().unwrap();
     assert_eq!(used.last_used, record.created);
     assert_eq!(used.version, session.version);
+}
+
+pub(in crate::store) async fn what_lives_is_found_oldest_first_with_what_is_next_for_it(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    finished(store, &session).await;
+    create(store, denied(&session)).await;
+    let mut serial = execution(&session);
+    serial.decision.concurrency_safe = false;
+    let placed = create(store, new(serial)).await;
+    let placed = step(store, &placed, offer()).await;
+    let asked = create(store, waiting(&session, MINUTE)).await;
+    let mut apart = execution(&session);
+    apart.decision.concurrency_safe = false;
+    apart.spec.allow_concurrent = true;
+    let apart = create(store, new(apart)).await;
+    let elsewhere = queued(store, &opened(store, OTHER).await).await;
+    let all = [&placed, &asked, &apart, &elsewhere].map(LiveExecution::from);
+    assert_eq!(store.live_executions(None, None, 10).await.unwrap(), all);
+    assert_eq!(all.iter().map(|live| live.serial).collect::<Vec<_>>(), [true, false, false, false]);
+    assert_eq!(store.live_executions(Some(session.id), None, 10).await.unwrap(), all[..3]);
+    assert_eq!(store.live_executions(None, Some(placed.id), 2).await.unwrap(), all[1..3]);
+
+    let answer =
+        ApprovalAnswer { state: ApprovalState::Denied, decided_by: "bob".to_owned(), reason: String::new() };
+    store.answer_approval(asked.approval_id.unwrap(), &answer).await.unwrap();
+    let answered: Vec<_> =
+        store.live_executions(None, None, 10).await.unwrap().iter().map(|live| live.is_answered).collect();
+    assert_eq!(answered, [false, true, false, false]);
+    // A new decision may change whose turn it is.
+    let mut safe = placed.decision.clone();
+    safe.concurrency_safe = true;
+    let decision = Some((safe, placed.directory.clone()));
+    step(store, &placed, Transition { decision, ..Transition::default() }).await;
+    assert!(!store.live_executions(None, None, 1).await.unwrap()[0].serial);
 }

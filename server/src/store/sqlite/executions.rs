@@ -1,6 +1,6 @@
 //! The table of executions and the history of their states.
 
-use airlock_proto::domain::{ExecutionId, ExecutionState};
+use airlock_proto::domain::{ExecutionId, ExecutionState, SessionId};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
 
 use super::{
@@ -8,11 +8,11 @@ use super::{
     json::{self, DecisionJson, ResultJson, SpecJson},
     lists,
     names::Named,
-    rows::{ChangeRow, ExecutionRow, integer, output_columns},
+    rows::{ChangeRow, ExecutionRow, LiveRow, integer, output_columns},
     sessions,
 };
 use crate::{
-    model::{ExecutionRecord, StateChange},
+    model::{ExecutionRecord, LiveExecution, StateChange},
     store::{
         Created, ExecutionQuery, NewExecution, Page, PageQuery, STATE_CHANGES_AT_ONCE, StoreError, page, step,
     },
@@ -21,8 +21,8 @@ use crate::{
 const INSERT: &str = "INSERT INTO executions (id, version, session_id, tenant, principal, request_id, \
      request_hash, state, link, runner_id, runner_epoch, attempt, owner_server, lease_until, approval_id, \
      cancel_requested, output, output_from, traceparent, created, queued, started, ended, labels, directory, \
-     decision, result, spec, command) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+     decision, result, spec, command, serial) \
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 pub(super) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
     let asked = &new.record;
@@ -122,6 +122,7 @@ async fn insert(connection: &mut SqliteConnection, record: &ExecutionRecord) -> 
         .bind(result_json(record)?)
         .bind(json::write(&SpecJson::new(&record.spec))?)
         .bind(&record.spec.command)
+        .bind(record.is_serial())
         .execute(connection)
         .await?;
     Ok(())
@@ -136,7 +137,7 @@ pub(super) async fn update(
     sqlx::query(
         "UPDATE executions SET version = ?, state = ?, link = ?, runner_id = ?, runner_epoch = ?, attempt = ?, \
          owner_server = ?, lease_until = ?, approval_id = ?, cancel_requested = ?, output = ?, output_from = ?, \
-         queued = ?, started = ?, ended = ?, directory = ?, decision = ?, result = ? WHERE id = ?",
+         queued = ?, started = ?, ended = ?, directory = ?, decision = ?, result = ?, serial = ? WHERE id = ?",
     )
     .bind(integer(record.version))
     .bind(record.state.name())
@@ -156,6 +157,7 @@ pub(super) async fn update(
     .bind(&record.directory)
     .bind(json::write(&DecisionJson(record.decision.clone()))?)
     .bind(result_json(record)?)
+    .bind(record.is_serial())
     .bind(record.id.to_string())
     .execute(connection)
     .await?;
@@ -214,6 +216,29 @@ pub(super) async fn by_request(
     .await?
     .map(TryInto::try_into)
     .transpose()
+}
+
+pub(super) async fn live(
+    pool: &SqlitePool,
+    session: Option<SessionId>,
+    after: Option<ExecutionId>,
+    at_most: u32,
+) -> Result<Vec<LiveExecution>, StoreError> {
+    let mut sql = QueryBuilder::new(
+        "SELECT e.id, e.version, e.session_id, e.state, e.link, e.runner_id, e.attempt, e.owner_server, \
+         e.lease_until, e.approval_id, e.serial, e.created, e.queued, \
+         EXISTS (SELECT 1 FROM approvals WHERE id = e.approval_id AND state <> 'OPEN') AS is_answered \
+         FROM executions e WHERE ended IS NULL",
+    );
+    if let Some(session) = session {
+        sql.push(" AND session_id = ").push_bind(session.to_string());
+    }
+    if let Some(after) = after {
+        sql.push(" AND id > ").push_bind(after.to_string());
+    }
+    sql.push(" ORDER BY id LIMIT ").push_bind(at_most);
+    let rows = sql.build_query_as::<LiveRow>().fetch_all(pool).await?;
+    rows.into_iter().map(TryInto::try_into).collect()
 }
 
 pub(super) async fn list(

@@ -12,7 +12,10 @@ use super::{
     names,
 };
 use crate::{
-    model::{ApprovalRecord, AuditRecord, ExecutionRecord, Micros, RunnerRecord, SessionRecord, StateChange},
+    model::{
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RunnerRecord, SessionRecord,
+        StateChange,
+    },
     store::StoreError,
 };
 
@@ -138,6 +141,48 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
             queued: Micros(row.queued),
             started: row.started.map(Micros),
             ended: row.ended.map(Micros),
+        })
+    }
+}
+
+/// The small part of a row of `executions`.
+#[derive(FromRow)]
+pub(super) struct LiveRow {
+    id: String,
+    version: i64,
+    session_id: String,
+    state: String,
+    link: Option<String>,
+    runner_id: Option<String>,
+    attempt: i64,
+    owner_server: Option<String>,
+    lease_until: i64,
+    approval_id: Option<String>,
+    is_answered: bool,
+    serial: bool,
+    created: i64,
+    queued: i64,
+}
+
+impl TryFrom<LiveRow> for LiveExecution {
+    type Error = StoreError;
+
+    fn try_from(row: LiveRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: id("id", &row.id)?,
+            version: count("version", row.version)?,
+            session_id: id("session_id", &row.session_id)?,
+            state: names::value("state", &row.state)?,
+            link: row.link.as_deref().map(|link| names::value("link", link)).transpose()?,
+            runner_id: optional_id("runner_id", row.runner_id.as_deref())?,
+            attempt: count("attempt", row.attempt)?,
+            owner_server: row.owner_server,
+            lease_until: Micros(row.lease_until),
+            approval_id: optional_id("approval_id", row.approval_id.as_deref())?,
+            is_answered: row.is_answered,
+            serial: row.serial,
+            created: Micros(row.created),
+            queued: Micros(row.queued),
         })
     }
 }

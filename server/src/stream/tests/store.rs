@@ -13,7 +13,10 @@ use airlock_proto::domain::{
 };
 
 use crate::{
-    model::{ApprovalRecord, AuditRecord, ExecutionRecord, Micros, RunnerRecord, SessionRecord, StateChange},
+    model::{
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RunnerRecord, SessionRecord,
+        StateChange,
+    },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, NewExecution, Page, PageQuery,
         SessionChange, SessionQuery, Store, StoreError, Transition,
@@ -140,6 +143,14 @@ impl Store for MemoryStore {
         _: &str,
         _: &str,
     ) -> Result<Option<ExecutionRecord>, StoreError> {
+        not_here()
+    }
+    async fn live_executions(
+        &self,
+        _: Option<SessionId>,
+        _: Option<ExecutionId>,
+        _: u32,
+    ) -> Result<Vec<LiveExecution>, StoreError> {
         not_here()
     }
     async fn transition(

@@ -206,5 +206,7 @@ fn floor(found: &mut Problems, config: &RunnerConfig) {
             "use an absolute path without `..`",
         );
         found.unless(hides(source), &field, "would show the runner's `state_dir`", "name narrower folders");
+        let staged = source.starts_with(airlock_sandbox::STAGE);
+        found.unless(!staged, &field, "is at or below `/sys`", "a sandbox shows nothing of it");
     }
 }

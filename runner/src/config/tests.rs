@@ -77,6 +77,10 @@ fn every_rule_between_fields_is_kept() {
             "floor.bind_sources = [\"/\"]\n",
             "r.toml:1: `floor.bind_sources.0` would show the runner's `state_dir`; ",
         ),
+        (
+            "floor.bind_sources = [\"/sys/class\"]\n",
+            "r.toml:1: `floor.bind_sources.0` is at or below `/sys`; ",
+        ),
         ("uids = { first = 0, count = 300 }\n", "r.toml:1: `uids` is empty, holds 0"),
         ("uids = { first = 5, count = 3 }\n", "r.toml: `limits.sessions` is more than `uids.count`; "),
         ("limits.jobs_kept = 2\n", "r.toml:1: `limits.jobs_kept` is less than `slots`; "),

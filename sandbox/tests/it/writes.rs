@@ -67,6 +67,8 @@ fn limits_hold_inside() {
     let session = host.session();
     let output = host.run(&session, &host.spec("ulimit -Hc; ulimit -Hn; ulimit -Hu; ulimit -Hf"));
     assert_eq!(output.stdout, "0\n64\n40\n1024\n");
+    let core = host.run(&session, &host.spec("awk '/^Max core/ { print $5, $6 }' /proc/self/limits"));
+    assert_eq!(core.stdout, "1 1\n", "no dump, and no handler of dumps on the host");
     let file = host.run(&session, &host.spec("head -c 2000000 /dev/zero > big; stat -c %s big"));
     assert!(file.stdout.ends_with("1048576\n"), "{}", file.stdout);
     let memory =

@@ -64,7 +64,9 @@ pub(super) fn apply_limits(limits: &Rlimits) -> Result<(), Failure> {
         let value = value.min(most);
         setrlimit(resource, value, value).at(Step::Limits)
     };
-    set(Resource::RLIMIT_CORE, 0)?;
+    // No dump: 0 would still start a handler of the host's, as root, where the
+    // host pipes dumps to one (core(5)); 1 byte is the kernel's word for never.
+    set(Resource::RLIMIT_CORE, 1)?;
     set(Resource::RLIMIT_NOFILE, limits.nofile)?;
     if let Some(bytes) = limits.fsize {
         set(Resource::RLIMIT_FSIZE, bytes)?;

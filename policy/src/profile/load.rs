@@ -1,19 +1,29 @@
 //! From TOML to a profile. Every error names file, line, what is wrong and the cure.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use toml::Spanned;
 
 use super::{Profile, ProfileError, builtin, selftest};
 use crate::request::Mode;
 use crate::rules::{Rule, Rules};
 
-/// The top level: only these keys are the policy's; others belong to other crates.
+/// The top level. A key that nobody knows is a mistake, and may be a misspelt rule's.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     name: Spanned<String>,
     extends: Option<Spanned<String>>,
     description: Option<String>,
     policy: Option<Section>,
+    // The rest of a profile is read by others.
+    #[serde(rename = "sandbox")]
+    _sandbox: Option<IgnoredAny>,
+    #[serde(rename = "env")]
+    _env: Option<IgnoredAny>,
+    #[serde(rename = "limits")]
+    _limits: Option<IgnoredAny>,
+    #[serde(rename = "approvals")]
+    _approvals: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize, Default)]

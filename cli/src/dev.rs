@@ -118,6 +118,8 @@ impl Dev {
         let uids = UidBlock::reserve(folder.path())?;
 
         let config = server_config(&folder, &options, &keys)?;
+        // Telemetry is the first to use it, and has no good words for what is wrong with it.
+        Server::check(&config).map_err(DevError::Server)?;
         let telemetry = Telemetry::start(&config.telemetry, NAME).map_err(DevError::Telemetry)?;
         // Where a subscriber is there already, logs and traces go its way.
         let _ = telemetry.install(&config.telemetry);
@@ -273,7 +275,12 @@ fn runner_config(
         if !path.is_dir() {
             return Err(bad(std::io::ErrorKind::NotADirectory.into()));
         }
-        config.bases.insert(name.clone(), path);
+        if std::fs::canonicalize(folder.path()).is_ok_and(|state| state.starts_with(&path)) {
+            return Err(DevError::BaseHoldsState { base: path, state: folder.path().to_owned() });
+        }
+        if config.bases.insert(name.clone(), path).is_some() {
+            return Err(DevError::BaseTwice(name.clone()));
+        }
     }
     Ok(config)
 }

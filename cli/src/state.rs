@@ -54,6 +54,14 @@ pub enum StateError {
     /// Nothing says where it should be.
     #[error("there is no place for the state folder: set HOME, or name one with --state DIR")]
     NoPlace,
+    /// It cannot be made.
+    #[error("the state folder {} cannot be made: {source}; name another with --state DIR", path.display())]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// It belongs to somebody else.
     #[error("the state folder {} belongs to another user; name another with --state DIR", .0.display())]
     NotOurs(PathBuf),
@@ -129,7 +137,7 @@ impl StateFolder {
             .recursive(true)
             .mode(FOLDER_MODE)
             .create(path)
-            .map_err(io_error("making", path))?;
+            .map_err(|source| StateError::NoFolder { path: path.clone(), source })?;
         let metadata = fs::metadata(path).map_err(io_error("looking at", path))?;
         if metadata.uid() != nix::unistd::geteuid().as_raw() {
             return Err(StateError::NotOurs(path.clone()));
@@ -142,7 +150,7 @@ impl StateFolder {
             if attempt > 0 {
                 std::thread::sleep(LOCK_PAUSE);
             }
-            if let Some(lock) = self.lock(FlockArg::LockExclusiveNonblock)? {
+            if let Some(lock) = self.lock()? {
                 // What a dev that died left behind says nothing true any more.
                 self.withdraw();
                 return Ok(Tenure { _lock: lock });
@@ -158,9 +166,15 @@ impl StateFolder {
     /// [`StateError::NotRunning`] where there is none, whatever files are left;
     /// [`StateError::NotReady`] where it does not listen.
     pub fn connection(&self) -> Result<Connection, StateError> {
-        let not_running = || StateError::NotRunning(self.path.clone());
-        if !self.lock_path().exists() || self.lock(FlockArg::LockSharedNonblock)?.is_some() {
-            return Err(not_running());
+        let lock = match fs::File::open(self.lock_path()) {
+            Ok(file) => try_lock(file, FlockArg::LockSharedNonblock),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StateError::NotRunning(self.path.clone()));
+            }
+            Err(error) => Err(error),
+        };
+        if lock.map_err(io_error("looking into", &self.path))?.is_some() {
+            return Err(StateError::NotRunning(self.path.clone()));
         }
         match self.read_connection() {
             Err(StateError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
@@ -196,21 +210,16 @@ impl StateFolder {
     }
 
     /// The lock, or none where somebody else has it.
-    fn lock(&self, how: FlockArg) -> Result<Option<Flock<fs::File>>, StateError> {
+    fn lock(&self) -> Result<Option<Flock<fs::File>>, StateError> {
         let path = self.lock_path();
         let file = fs::OpenOptions::new()
-            .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(SECRET_MODE)
             .open(&path)
             .map_err(io_error("opening", &path))?;
-        match Flock::lock(file, how) {
-            Ok(lock) => Ok(Some(lock)),
-            Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
-            Err((_, errno)) => Err(io_error("locking", &path)(errno.into())),
-        }
+        try_lock(file, FlockArg::LockExclusiveNonblock).map_err(io_error("locking", &path))
     }
 
     fn read_connection(&self) -> Result<Connection, StateError> {
@@ -218,6 +227,15 @@ impl StateFolder {
         let text = read_bounded(&path, CONNECTION_BYTES)?;
         serde_json::from_slice(&text)
             .map_err(|error| StateError::Malformed { path, message: error.to_string() })
+    }
+}
+
+/// The lock, or none where somebody else has it.
+fn try_lock(file: fs::File, how: FlockArg) -> io::Result<Option<Flock<fs::File>>> {
+    match Flock::lock(file, how) {
+        Ok(lock) => Ok(Some(lock)),
+        Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
+        Err((_, errno)) => Err(errno.into()),
     }
 }
 

@@ -20,6 +20,14 @@ pub enum ClientError {
         /// What broke.
         message: String,
     },
+    /// What answered is not the server that was meant, or does not take this client's certificate.
+    #[error("no secure connection to {address}: {message}")]
+    Untrusted {
+        /// The server's address.
+        address: String,
+        /// What is wrong with which certificate.
+        message: String,
+    },
     /// The server answered with an error.
     #[error("{}", .0.message)]
     Rejected(Box<Rejection>),
@@ -92,6 +100,9 @@ impl ClientError {
             Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled | Code::DeadlineExceeded
         );
         if info.is_none() && unsaid {
+            if let Some(error) = tls_error(status) {
+                return Self::Untrusted { address: address.to_owned(), message: error.to_string() };
+            }
             return Self::Transport { address: address.to_owned(), message: causes(status) };
         }
         let metadata = info.map(|info| info.metadata.clone()).unwrap_or_default();
@@ -121,7 +132,9 @@ impl ClientError {
         match self {
             Self::Rejected(rejection) => Some(rejection),
             Self::ViewLost { last, .. } | Self::StartUnknown { last, .. } => last.rejection(),
-            Self::Settings(_) | Self::Transport { .. } | Self::Contract { .. } => None,
+            Self::Settings(_) | Self::Transport { .. } | Self::Untrusted { .. } | Self::Contract { .. } => {
+                None
+            }
         }
     }
 
@@ -146,6 +159,21 @@ impl ClientError {
     pub fn retry_after(&self) -> Option<Duration> {
         self.rejection().and_then(|rejection| rejection.retry_after)
     }
+}
+
+/// What is wrong with a certificate, where that is why there is no connection. It does not pass by itself.
+fn tls_error(status: &Status) -> Option<&rustls::Error> {
+    let mut source = status.source();
+    while let Some(error) = source {
+        // An I/O error does not name what it wraps as its source.
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let tls = wrapped.and_then(|error| error.downcast_ref()).or_else(|| error.downcast_ref());
+        if let Some(tls @ (rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_))) = tls {
+            return Some(tls);
+        }
+        source = error.source();
+    }
+    None
 }
 
 /// A status's message and the messages of what caused it, in one line.

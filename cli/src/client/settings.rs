@@ -112,9 +112,9 @@ impl Settings {
         match uri.scheme_str() {
             Some("https") => endpoint
                 .tls_config(self.tls()?)
-                .map_err(|error| self.bad(&format!("cannot be used with these keys: {error}"))),
+                .map_err(|error| self.bad(&format!("cannot be used with these keys: {}", causes(&error)))),
             Some("http") if !self.insecure_loopback => {
-                Err(self.bad("is plain text, which must be asked for by name"))
+                Err(self.bad("is plain text, which must be asked for by name (insecure loopback)"))
             }
             Some("http") if !is_loopback(host) => {
                 Err(self.bad("is plain text to another host, which is never done"))
@@ -126,7 +126,7 @@ impl Settings {
 
     fn tls(&self) -> Result<ClientTlsConfig, ClientError> {
         let Some(ca) = &self.ca else {
-            return Err(self.bad("needs the certificate of its authority (a CA file)"));
+            return Err(self.bad("needs the certificate of its authority (a CA file: --ca)"));
         };
         let mut tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca));
         if let Some(name) = &self.server_name {
@@ -160,6 +160,12 @@ impl Settings {
     fn bad(&self, what: &str) -> ClientError {
         ClientError::Settings(format!("the server's address `{}` {what}", self.address))
     }
+}
+
+/// An error and what caused it; tonic's own texts say only that there is one.
+fn causes(error: &dyn std::error::Error) -> String {
+    let sources = std::iter::successors(error.source(), |error| error.source());
+    sources.last().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -136,7 +136,7 @@ impl Approve {
 async fn some_approvals(client: &Client) -> Result<Vec<v1::Approval>, Failure> {
     let open = open_approvals(client).await?;
     if open.is_empty() {
-        return Err(Failure::new("nothing waits for a person"));
+        return Err(Failure::not_yet("nothing waits for a person"));
     }
     Ok(open)
 }

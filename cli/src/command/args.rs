@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
+    net::SocketAddr,
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     time::Duration,
 };
@@ -131,6 +132,19 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
         return Err("the key before `=` is empty".to_owned());
     }
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// A folder inside the sandbox.
+pub(super) fn absolute(text: &str) -> Result<String, String> {
+    match text.strip_prefix('/') {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("write it from the sandbox's root, such as /workspace/src".to_owned()),
+    }
+}
+
+/// An address to listen on.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write it as ADDRESS:PORT, such as 127.0.0.1:7443 or [::1]:7443".to_owned())
 }
 
 /// A span of time such as `30s`, `1m30s`, `250ms`; a bare number is seconds.

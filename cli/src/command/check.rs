@@ -43,7 +43,7 @@ pub(super) struct Check {
     #[arg(long, value_enum, conflicts_with = "jsonl")]
     mode: Option<Mode>,
     /// The current directory, inside the sandbox [default: the workspace's root].
-    #[arg(long, value_name = "DIR", conflicts_with = "jsonl")]
+    #[arg(long, value_name = "DIR", conflicts_with = "jsonl", value_parser = args::absolute)]
     cwd: Option<String>,
     /// Read one JSON request a line from standard input, and write one JSON decision a line.
     #[arg(long)]

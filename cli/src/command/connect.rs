@@ -1,17 +1,25 @@
 //! Which server to talk to: the one that is named, or the `airlock dev` of the state folder.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 
 use super::Failure;
 use crate::{
-    client::{Client, Credentials, Settings},
+    client::{Client, ClientError, Credentials, Settings},
     state::{Connection, StateFolder, read_bounded},
 };
 
 /// Of a certificate, key or token file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
+
+/// For a call to answer again where the server is a dev of this machine: one that went away comes back
+/// elsewhere, if at all.
+const DEV_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How to reach the server.
 #[derive(Debug, Clone, Args)]
@@ -21,23 +29,29 @@ pub(super) struct Connect {
     /// ~/.local/state/airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_STATE", hide_env_values = true)]
     state: Option<PathBuf>,
-    /// Another server, as https://HOST:PORT.
+    /// Another server, as https://HOST:PORT; a state folder is not looked at then.
     #[arg(long, value_name = "URL", env = "AIRLOCK_ADDRESS", hide_env_values = true)]
     address: Option<String>,
     /// The certificate of that server's authority (PEM).
-    #[arg(long, value_name = "FILE", env = "AIRLOCK_CA", hide_env_values = true)]
+    #[arg(long, value_name = "FILE", env = "AIRLOCK_CA", hide_env_values = true, requires = "address")]
     ca: Option<PathBuf>,
     /// A file with a bearer token.
-    #[arg(long, value_name = "FILE", env = "AIRLOCK_TOKEN_FILE", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "AIRLOCK_TOKEN_FILE",
+        hide_env_values = true,
+        requires = "address"
+    )]
     token_file: Option<PathBuf>,
     /// A client certificate and what leads to its root (PEM).
-    #[arg(long, value_name = "FILE", env = "AIRLOCK_CERT", hide_env_values = true, requires = "key")]
+    #[arg(long, value_name = "FILE", env = "AIRLOCK_CERT", hide_env_values = true, requires_all = ["key", "address"])]
     cert: Option<PathBuf>,
     /// The client certificate's key (PEM).
     #[arg(long, value_name = "FILE", env = "AIRLOCK_KEY", hide_env_values = true, requires = "cert")]
     key: Option<PathBuf>,
     /// Permit an address with http://, on loopback only.
-    #[arg(long)]
+    #[arg(long, requires = "address")]
     insecure_loopback: bool,
 }
 
@@ -62,19 +76,29 @@ impl Connect {
 
     /// Connects.
     pub(super) async fn client(&self) -> Result<Client, Failure> {
-        Ok(Client::connect(self.settings()?).await?)
+        match Client::connect(self.settings()?).await {
+            Ok(client) => Ok(client),
+            Err(error @ ClientError::Transport { .. }) => {
+                // A dev that went away just now is better called that.
+                let gone = self.dev_folder().and_then(|folder| folder.connection().err());
+                Err(gone.map_or_else(|| error.into(), Failure::from))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn named(&self, address: &str) -> Result<Settings, Failure> {
         let mut settings = Settings::new(address);
         settings.insecure_loopback = self.insecure_loopback;
-        settings.ca = self.ca.as_deref().map(read).transpose()?;
+        settings.ca = self.ca.as_deref().map(certificates).transpose()?;
         settings.credentials = match (&self.token_file, &self.cert, &self.key) {
             (Some(_), Some(_), _) => {
                 return Err(Failure::usage("a token and a certificate are two identities; give one of them"));
             }
             (Some(token), None, _) => Credentials::Token(token_in(token)?),
-            (None, Some(cert), Some(key)) => Credentials::Certificate { chain: read(cert)?, key: read(key)? },
+            (None, Some(cert), Some(key)) => {
+                Credentials::Certificate { chain: certificates(cert)?, key: private_key(key)? }
+            }
             (None, _, _) => Credentials::None,
         };
         Ok(settings)
@@ -84,6 +108,7 @@ impl Connect {
         let folder = StateFolder::locate(self.state.as_deref())?;
         let Connection { address, ca, token_file, .. } = folder.connection()?;
         let mut settings = Settings::new(address);
+        settings.patience.call = DEV_PATIENCE;
         settings.ca = Some(read(&folder.path().join(ca))?);
         settings.credentials = Credentials::Token(token_in(&folder.path().join(token_file))?);
         Ok(settings)
@@ -99,14 +124,31 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(read_bounded(path, FILE_BYTES)?)
 }
 
-fn token_in(path: &Path) -> Result<String, Failure> {
-    let text = String::from_utf8(read(path)?)
-        .map_err(|_| Failure::new(format!("the token file {} is not text", path.display())))?;
-    Ok(text.trim().to_owned())
+fn certificates(path: &Path) -> Result<Vec<u8>, Failure> {
+    let pem = read(path)?;
+    match CertificateDer::from_pem_slice(&pem) {
+        Ok(_) => Ok(pem),
+        Err(error) => Err(no_pem(path, "certificate", &error)),
+    }
 }
 
-impl From<crate::state::StateError> for Failure {
-    fn from(error: crate::state::StateError) -> Self {
-        Self::new(error.to_string())
+fn private_key(path: &Path) -> Result<Vec<u8>, Failure> {
+    let pem = read(path)?;
+    match PrivateKeyDer::from_pem_slice(&pem) {
+        Ok(_) => Ok(pem),
+        Err(error) => Err(no_pem(path, "private key", &error)),
+    }
+}
+
+fn no_pem(path: &Path, what: &str, error: &rustls::pki_types::pem::Error) -> Failure {
+    Failure::new(format!("{} holds no {what} in PEM: {error}", path.display()))
+}
+
+fn token_in(path: &Path) -> Result<String, Failure> {
+    let bad = |what: &str| Failure::new(format!("the token file {} {what}", path.display()));
+    let text = String::from_utf8(read(path)?).map_err(|_| bad("is not text"))?;
+    match text.trim() {
+        "" => Err(bad("is empty")),
+        token => Ok(token.to_owned()),
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Failure, connect::traceparent, interrupt::Interrupts, output};
+use super::{Failure, args, connect::traceparent, interrupt::Interrupts, output};
 use crate::{
     client::Settings,
     dev::{Dev as Instance, DevError, Options},
@@ -34,7 +34,7 @@ pub(super) struct Dev {
     #[arg(long, value_name = "DIR", env = "AIRLOCK_STATE", hide_env_values = true)]
     state: Option<PathBuf>,
     /// Where to listen; port 0 lets the system choose.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = args::address)]
     listen: SocketAddr,
     /// The profile of those who name none.
     #[arg(long, value_name = "NAME", default_value = "sandboxed")]
@@ -74,6 +74,11 @@ impl Dev {
             () = interrupts.next() => return Err(Failure::new("stopped before it was up")),
         };
         output::print(&greeting(&instance, &profile))?;
+        if !nix::unistd::geteuid().is_root() {
+            output::note(
+                "without root, all sessions run as this user of the host, and not each as one of its own",
+            );
+        }
         let ended = tokio::select! {
             error = instance.wait() => Err(error.into()),
             () = interrupts.next() => Ok(0),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::{
     client::ClientError,
     render::{cause, escape},
+    state::StateError,
 };
 
 /// Of wrong arguments.
@@ -17,22 +18,28 @@ pub(super) const BROKEN_PIPE: u8 = 141;
 pub(super) struct Failure {
     code: u8,
     message: String,
+    passing: bool,
 }
 
 impl Failure {
     /// A failure with exit code 1.
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { code: cause::FAILED, message: message.into() }
+        Self { code: cause::FAILED, message: message.into(), passing: false }
+    }
+
+    /// What may be otherwise in a moment.
+    pub(super) fn not_yet(message: impl Into<String>) -> Self {
+        Self { passing: true, ..Self::new(message) }
     }
 
     /// Arguments that do not go together.
     pub(super) fn usage(message: impl Into<String>) -> Self {
-        Self { code: USAGE, message: message.into() }
+        Self { code: USAGE, ..Self::new(message) }
     }
 
     /// Nobody reads the output any more: nothing to say, and nobody to say it to.
     pub(super) fn broken_pipe() -> Self {
-        Self { code: BROKEN_PIPE, message: String::new() }
+        Self { code: BROKEN_PIPE, ..Self::new("") }
     }
 
     pub(super) fn with_code(mut self, code: u8) -> Self {
@@ -42,6 +49,15 @@ impl Failure {
 
     pub(super) fn code(&self) -> u8 {
         self.code
+    }
+
+    /// Whether the same may succeed in a moment.
+    pub(super) fn is_passing(&self) -> bool {
+        self.passing
+    }
+
+    pub(super) fn message(&self) -> &str {
+        &self.message
     }
 
     pub(super) fn is_broken_pipe(&self) -> bool {
@@ -58,7 +74,14 @@ impl Failure {
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        Self::new(describe(&error))
+        Self { passing: error.is_passing(), ..Self::new(describe(&error)) }
+    }
+}
+
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        let passing = matches!(error, StateError::NotRunning(_) | StateError::NotReady(_));
+        Self { passing, ..Self::new(error.to_string()) }
     }
 }
 
@@ -66,15 +89,21 @@ impl From<ClientError> for Failure {
 pub(super) fn describe(error: &ClientError) -> String {
     let mut text = escape::line(error.to_string().as_bytes());
     let Some(rejection) = error.rejection() else {
-        if let ClientError::Transport { .. } = error {
-            text.push_str("; is the server running, and may it be reached from here?");
-        }
+        text.push_str(match error {
+            ClientError::Transport { .. } => "; is the server running, and may it be reached from here?",
+            ClientError::Untrusted { .. } => {
+                "; does --ca name the server's authority, and is the address one of its certificate's names?"
+            }
+            _ => "",
+        });
         return text;
     };
     if !rejection.reason.is_empty() {
         let _ = write!(text, " ({})", escape::line(rejection.reason.as_bytes()));
     }
-    for violation in &rejection.violations {
+    // The message tells of the first one.
+    let listed = if rejection.violations.len() > 1 { rejection.violations.as_slice() } else { &[] };
+    for violation in listed {
         let (field, what) = (&violation.field, &violation.description);
         let _ = write!(text, "\n  {}: {}", escape::line(field.as_bytes()), escape::line(what.as_bytes()));
     }

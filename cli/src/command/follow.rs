@@ -11,10 +11,7 @@ use super::{Failure, failure::describe, interrupt::Interrupts, output};
 use crate::{
     client::{
         Client, ClientError, Events, Rejection,
-        v1::{
-            Event, Execution, ExecutionState, LinkState, OutputStream, Started, StateChanged,
-            event::Event as Kind,
-        },
+        v1::{Event, Execution, ExecutionState, LinkState, OutputStream, StateChanged, event::Event as Kind},
     },
     render::{cause, decision, escape, json, names},
     state::{StateError, StateFolder},
@@ -24,6 +21,8 @@ use crate::{
 const LEFT: u8 = 130;
 /// How long a request for the end may take once nobody waits for that end any more.
 const LAST_WORD: Duration = Duration::from_secs(1);
+/// The reason's code where the mode alone denies.
+const PLAN_MODE: &str = "plan_mode";
 /// Trouble that passes sooner is not worth a word.
 const LASTING: Duration = Duration::from_secs(2);
 
@@ -135,10 +134,7 @@ impl Trouble<'_> {
                 continue;
             }
             if self.dev_is_gone() {
-                let id = id.borrow().clone().unwrap_or_default();
-                return Failure::new(format!(
-                    "the airlock dev has ended; start it again, and see what became of the command with: airlock wait {id}"
-                ));
+                return dev_has_ended(id.borrow().as_deref());
             }
             output::note(&format!("{}; trying again", escape::line(text.as_bytes())));
             if self.text.wait_for(Option::is_none).await.is_err() {
@@ -147,13 +143,27 @@ impl Trouble<'_> {
         }
     }
 
-    /// Whether the dev that was talked to has ended, or another is in its place.
     fn dev_is_gone(&self) -> bool {
-        self.dev.as_ref().is_some_and(|folder| match folder.connection() {
-            Ok(connection) => connection.address != self.address,
-            Err(error) => matches!(error, StateError::NotRunning(_)),
-        })
+        self.dev.as_ref().is_some_and(|folder| is_gone(folder, self.address))
     }
+}
+
+/// Whether the dev that was talked to has ended, or another is in its place.
+pub(super) fn is_gone(folder: &StateFolder, address: &str) -> bool {
+    match folder.connection() {
+        Ok(connection) => connection.address != address,
+        Err(error) => matches!(error, StateError::NotRunning(_)),
+    }
+}
+
+pub(super) fn dev_has_ended(id: Option<&str>) -> Failure {
+    let look = match id {
+        Some(id) => format!("airlock wait {id}"),
+        None => "airlock ps --all".to_owned(),
+    };
+    Failure::new(format!(
+        "the airlock dev has ended; start it again, and see what became of the command with: {look}"
+    ))
 }
 
 /// How a view ended.
@@ -309,7 +319,10 @@ async fn say_denied(client: &Client, rejection: &Rejection, id: &str) {
             text.push_str(&rules);
         }
     }
-    text.push_str(if asked {
+    let planned = execution.decision.iter().flat_map(|decided| &decided.reasons);
+    text.push_str(if planned.into_iter().any(|reason| reason.code == PLAN_MODE) {
+        "  to have it decided by the profile's rules: run it in another --mode, in a session that permits it\n"
+    } else if asked {
         "  to have a person decide: run it again with --on-ask wait, and answer with `airlock approve`\n"
     } else {
         "  only whoever keeps the profile can allow it\n"
@@ -321,9 +334,5 @@ async fn say_denied(client: &Client, rejection: &Rejection, id: &str) {
 /// The exit code of an execution that was looked at after its end, with the sentence on standard error.
 pub(super) fn end_of(execution: &Execution) -> u8 {
     say_end(execution);
-    let outcome = execution.result.as_ref();
-    if outcome.is_some_and(|outcome| outcome.started() == Started::No) {
-        return cause::NOT_RUN;
-    }
-    cause::exit_code(outcome)
+    cause::exit_code(execution.result.as_ref())
 }

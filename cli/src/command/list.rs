@@ -15,6 +15,8 @@ use crate::{
 const PAGE: i32 = 50;
 /// How long `--wait` waits.
 const WAIT: Duration = Duration::from_secs(60);
+/// A wait that ends sooner is not worth a word.
+const LASTING: Duration = Duration::from_secs(2);
 /// Between two tries of `--wait`.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -163,19 +165,26 @@ impl Runners {
         if list.iter().any(|runner| runner.state() == v1::RunnerState::Connected) {
             return Ok(list);
         }
-        Err(Failure::new("no runner is connected"))
+        Err(Failure::not_yet("no runner is connected"))
     }
 }
 
-/// Tries again until it succeeds, for a minute at most; then the last failure.
+/// Tries again while a failure may pass, for a minute at most; then the last failure. Says what it waits
+/// for.
 pub(super) async fn patient<T, F>(attempt: impl Fn() -> F) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let deadline = Instant::now() + WAIT;
+    let (began, mut said) = (Instant::now(), false);
     loop {
         match attempt().await {
-            Err(_) if Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+            Err(failure) if failure.is_passing() && began.elapsed() < WAIT => {
+                if !said && began.elapsed() > LASTING {
+                    output::note(&format!("waiting, for a minute at most: {}", failure.message()));
+                    said = true;
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
             done => return done,
         }
     }

@@ -6,10 +6,15 @@ use airlock_proto::limits::WAIT_MAX;
 use clap::Args;
 use tokio::time::Instant;
 
-use super::{Failure, args, connect::Connect, follow::end_of, output};
+use super::{
+    Failure, args,
+    connect::Connect,
+    follow::{dev_has_ended, end_of, is_gone},
+    output,
+};
 use crate::{
     client::{
-        Client,
+        Client, ClientError,
         v1::{Execution, ExecutionState},
     },
     render::execution::status,
@@ -34,7 +39,12 @@ pub(super) struct Wait {
 impl Wait {
     pub(super) async fn run(self) -> Result<u8, Failure> {
         let client = self.connect.client().await?;
-        let execution = until_end(&client, &self.id, self.timeout).await?;
+        let execution = match until_end(&client, &self.id, self.timeout).await {
+            Err(ClientError::Transport { .. }) if self.dev_is_gone(&client) => {
+                return Err(dev_has_ended(Some(&self.id)));
+            }
+            done => done?,
+        };
         if execution.state() != ExecutionState::Finished {
             return Err(Failure::new(format!(
                 "execution {} has not ended yet, it is {}; wait again, or end it with `airlock kill {}`",
@@ -45,9 +55,13 @@ impl Wait {
         }
         Ok(end_of(&execution))
     }
+
+    fn dev_is_gone(&self, client: &Client) -> bool {
+        self.connect.dev_folder().is_some_and(|folder| is_gone(&folder, client.address()))
+    }
 }
 
-async fn until_end(client: &Client, id: &str, timeout: Option<Duration>) -> Result<Execution, Failure> {
+async fn until_end(client: &Client, id: &str, timeout: Option<Duration>) -> Result<Execution, ClientError> {
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let left = end.map_or(WAIT_MAX, |end| end.saturating_duration_since(Instant::now()));

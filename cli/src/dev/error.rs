@@ -44,6 +44,21 @@ pub enum DevError {
         /// Why it is not.
         source: io::Error,
     },
+    /// Two base folders have one name.
+    #[error("two bases are called `{0}`; give each a name of its own")]
+    BaseTwice(String),
+    /// A copy of the base folder would hold the state, and every copy before it.
+    #[error(
+        "the base folder {} holds the state folder {}; offer a folder further down, or keep the state elsewhere (--state DIR; TMPDIR for --local)",
+        base.display(),
+        state.display()
+    )]
+    BaseHoldsState {
+        /// The base.
+        base: PathBuf,
+        /// The state folder.
+        state: PathBuf,
+    },
     /// The profiles do not load.
     #[error(transparent)]
     Profiles(ProfilesError),

@@ -79,3 +79,17 @@ fn a_file_that_is_none_is_named() {
     fs::write(state.connection_path(), vec![b' '; 70_000]).unwrap();
     assert!(state.connection().unwrap_err().to_string().contains("over 65536 bytes"));
 }
+
+#[test]
+fn a_look_makes_nothing() {
+    let (_temp, state) = folder();
+    fs::create_dir_all(state.path()).unwrap();
+    assert!(matches!(state.connection(), Err(StateError::NotRunning(_))));
+    assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
+    // Not to be looked into is not the same as nobody being there.
+    fs::create_dir(state.lock_path()).unwrap();
+    let inside = StateFolder::locate(Some(&state.path().join("lock/file"))).unwrap();
+    fs::remove_dir(state.lock_path()).unwrap();
+    fs::write(state.lock_path(), "").unwrap();
+    assert!(matches!(inside.connection(), Err(StateError::Io { .. })));
+}

@@ -57,3 +57,26 @@ fn lines_are_answered_one_by_one_at_once() {
     drop(input);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn mistakes_are_named_with_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("team.toml");
+    let path = file.to_str().unwrap();
+    for (text, piece) in [
+        ("name = \"team\"\nextendz = \"strict\"", ":2: unknown field `extendz`"),
+        ("name = \"team\"\n[polcy]\ndeny = [\"Bash(ls)\"]", ":2: unknown field `polcy`"),
+        ("name = \"team\"\n[policy]\ndney = [\"Bash(ls)\"]", ":3: unknown field `dney`"),
+        ("name = \"team\"\nextends = \"nope\"", ":2: `extends` names `nope`"),
+        ("name = \"team\"\n[policy]\nallow = [\"Bash(ls\"]", ":3: `Bash(ls` is not a rule"),
+        ("name = \"team", ":1: "),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let output = airlock(&["check", "--profile", path, "ls"]).output().unwrap();
+        let why = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}: {why}");
+        assert!(why.contains(&format!("team.toml{piece}")), "`{piece}` in: {why}");
+    }
+    let output = airlock(&["check", "--cwd", "src", "ls"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}

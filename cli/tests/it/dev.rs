@@ -84,6 +84,69 @@ fn a_client_whose_dev_died_does_not_wait_for_it() {
 }
 
 #[test]
+fn a_wait_whose_dev_died_says_so_and_soon() {
+    let mut site = Site::with_dev(&[]);
+    let mut run =
+        site.airlock(&["run", "--", "sleep 100"]).stderr(std::process::Stdio::null()).spawn().unwrap();
+    crate::support::eventually("it runs", || site.text(&["ps"]).contains("running"));
+    let id = site.text(&["ps", "--quiet"]);
+    let wait = site.airlock(&["wait", id.trim()]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    site.stop(Signal::SIGKILL);
+    let output = wait.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let why = crate::support::stderr(&output);
+    // The second where it died before the wait had reached it.
+    let says = ["the airlock dev has ended", "no airlock dev is running"];
+    assert!(says.iter().any(|piece| why.contains(piece)), "{why}");
+    assert_eq!(crate::support::end(&mut run), Some(1));
+}
+
+#[test]
+fn waiting_says_what_for_and_does_not_wait_for_what_will_not_come() {
+    let site = Site::empty();
+    let mut wait = site.airlock(&["runners", "--wait"]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    let errors = wait.stderr.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(errors), &mut said).unwrap();
+    assert!(said.contains("waiting") && said.contains("no airlock dev is running"), "{said}");
+    crate::support::send(&wait, Signal::SIGTERM);
+    crate::support::end(&mut wait);
+    let (code, why) =
+        site.fails(&["runners", "--wait", "--address", "https://127.0.0.1:1", "--ca", "/no/such"]);
+    assert_eq!(code, 1);
+    assert!(why.contains("/no/such") && !why.contains("waiting"), "{why}");
+}
+
+#[test]
+fn a_server_that_is_not_the_one_that_was_meant_is_told_from_one_that_is_away() {
+    let (site, other) = (Site::with_dev(&[]), Site::with_dev(&[]));
+    let connection: serde_json::Value =
+        serde_json::from_slice(&fs::read(site.state().join("connection.json")).unwrap()).unwrap();
+    let address = connection["address"].as_str().unwrap();
+    let file = |site: &Site, name: &str| site.state().join("keys").join(name).display().to_string();
+    let (ca, token) = (file(&site, "ca.pem"), file(&site, "client.token"));
+    let (stranger, runner, key) =
+        (file(&other, "ca.pem"), file(&site, "runner.pem"), file(&other, "runner.key"));
+    fs::write(site.state().join("empty"), "\n").unwrap();
+    let empty = site.state().join("empty").display().to_string();
+    for (more, code, piece) in [
+        (&["--ca", &ca, "--token-file", &token][..], 0, ""),
+        (&["--ca", &stranger, "--token-file", &token], 1, "does --ca name the server's authority"),
+        (&["--ca", "/etc/passwd", "--token-file", &token], 1, "/etc/passwd holds no certificate in PEM"),
+        (&["--ca", &ca, "--token-file", &empty], 1, "is empty"),
+        (&["--ca", &ca, "--cert", &runner, "--key", &runner], 1, "holds no private key in PEM"),
+        (&["--ca", &ca, "--cert", &runner, "--key", &key], 1, "cannot be used with these keys"),
+        (&["--ca", &ca], 1, "CREDENTIALS_MISSING"),
+    ] {
+        let (got, why) = site.fails(&[&["ps", "--address", address], more].concat());
+        assert_eq!(got, code, "{more:?}: {why}");
+        assert!(why.contains(piece), "`{piece}` in: {why}");
+    }
+    let (code, why) = site.fails(&["ps", "--ca", &ca]);
+    assert_eq!(code, 2, "without an address it would not be looked at: {why}");
+}
+
+#[test]
 fn bad_settings_are_refused_with_what_to_do() {
     let site = Site::empty();
     let file = site.state().with_extension("file");
@@ -95,8 +158,13 @@ fn bad_settings_are_refused_with_what_to_do() {
         (&["dev", "--profiles", "/no/such/folder"], 1, "/no/such/folder"),
         (&["dev", "--base", "repo"], 2, "NAME=DIR"),
         (&["dev", "--base", "repo=/no/such/folder"], 1, "/no/such/folder"),
-        (&["dev", "--state", file], 1, "failed"),
+        (&["dev", "--state", file], 1, "name another with --state"),
         (&["dev", "--log", "=="], 1, "log_level"),
+        (&["dev", "--listen", "localhost:0"], 2, "such as 127.0.0.1:7443"),
+        (&["dev", "--otlp", "collector"], 1, "otlp_endpoint"),
+        (&["dev", "--base", "a=/usr", "--base", "a=/etc"], 1, "two bases are called `a`"),
+        (&["dev", "--base", "all=/"], 1, "holds the state folder"),
+        (&["dev", "--state", "/proc/none"], 1, "cannot be made"),
     ] {
         let (got, why) = site.fails(arguments);
         assert_eq!(got, code, "{arguments:?}: {why}");

@@ -104,6 +104,11 @@ fn what_did_not_run_is_125_and_says_why() {
         assert_eq!(code, 125, "{arguments:?}: {why}");
         assert!(why.contains(piece), "`{piece}` in:\n{why}");
     }
+    let (code, why) = site.fails(&["run", "--mode", "plan", "--", "touch x"]);
+    assert_eq!(code, 125);
+    assert!(why.contains("in another --mode") && !why.contains("keeps the profile"), "{why}");
+    let (_, why) = site.fails(&["show", "nonsense"]);
+    assert_eq!(why.matches("is not an execution id").count(), 1, "said once: {why}");
     let (code, why) = Site::empty().fails(&["run", "--", "ls"]);
     assert_eq!(code, 125);
     assert!(why.contains("no airlock dev is running"), "{why}");

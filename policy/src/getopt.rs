@@ -85,6 +85,31 @@ pub(crate) fn is_operand(word: &Word) -> bool {
     }
 }
 
+/// What the short option takes, if it is on the list.
+fn short(list: &str, letter: u8) -> Option<Takes> {
+    let mut letters = list.bytes().peekable();
+    while let Some(known) = letters.next() {
+        let takes = match letters.peek() {
+            Some(b':') => Takes::Value,
+            Some(b'@') => Takes::Path,
+            Some(b'?') => Takes::Optional,
+            _ => Takes::Nothing,
+        };
+        if takes != Takes::Nothing {
+            letters.next();
+        }
+        if known == letter {
+            return Some(takes);
+        }
+    }
+    None
+}
+
+/// Whether the short option takes a value.
+pub(crate) fn takes_value(list: &str, letter: u8) -> bool {
+    short(list, letter).is_some_and(|takes| takes != Takes::Nothing)
+}
+
 struct Sorter<'w> {
     words: &'w [Word],
     options: &'w Options<'static>,
@@ -159,7 +184,7 @@ impl Sorter<'_> {
                 self.trouble(Trouble::Refused(reason));
                 break;
             }
-            match self.short(letter) {
+            match short(self.options.short, letter) {
                 None => {
                     self.trouble(Trouble::UnknownFlag);
                     break;
@@ -198,25 +223,6 @@ impl Sorter<'_> {
         }
         self.flag(name, value, is_path);
         self.at += 2;
-    }
-
-    fn short(&self, letter: u8) -> Option<Takes> {
-        let mut letters = self.options.short.bytes().peekable();
-        while let Some(known) = letters.next() {
-            let takes = match letters.peek() {
-                Some(b':') => Takes::Value,
-                Some(b'@') => Takes::Path,
-                Some(b'?') => Takes::Optional,
-                _ => Takes::Nothing,
-            };
-            if takes != Takes::Nothing {
-                letters.next();
-            }
-            if known == letter {
-                return Some(takes);
-            }
-        }
-        None
     }
 
     fn refusal(&self, name: &str) -> Option<&'static str> {

@@ -23,6 +23,8 @@ pub(crate) struct Launches {
     pub(crate) safe: bool,
     /// Whether the program may launch something that could not be made out.
     pub(crate) opaque: bool,
+    /// Whether it runs what it reads from standard input.
+    pub(crate) runs_input: bool,
     /// A path that the launcher itself reads.
     pub(crate) reads: Vec<Word>,
 }
@@ -42,7 +44,11 @@ pub(crate) fn launches(words: &[Word]) -> Launches {
     };
     match base_name(text) {
         b"find" | b"fd" | b"fdfind" => find_exec(rest),
-        b"trap" => text_operand(rest, 0),
+        b"trap" => trap(rest),
+        b"source" | b"." => sourced(rest.iter().find(|word| word.text.as_deref() != Some(b"--"))),
+        // They give a name to another program, or to code from a file.
+        b"hash" if rest.iter().any(|word| may_have_flag(word, b'p')) => opaque(),
+        b"enable" if rest.iter().any(|word| may_have_flag(word, b'f')) => opaque(),
         b"alias" => alias(rest),
         b"mapfile" | b"readarray" | b"compgen" | b"complete" => callback(rest),
         b"git" => git_run(rest),
@@ -108,6 +114,9 @@ fn command(launcher: &Launcher, operands: &[Word]) -> Launches {
         let Some(name) = assigned_name(launcher, text) else {
             break;
         };
+        if crate::tables::names::is_evaluated(name) {
+            return opaque();
+        }
         assignments.push(Assign {
             name: name.to_vec(),
             values: vec![value_of(word, name.len() + 1)],
@@ -184,27 +193,58 @@ fn shell_text(launcher: &Launcher, sorted: &Sorted, operands: &[Word]) -> Launch
         return opaque();
     }
     match operands.first() {
+        _ if sorted.has("version") || sorted.has("help") => Launches::default(),
         Some(word) if sorted.has("c") => one(Launch::Text(word.text.clone(), word.span)),
-        _ => Launches::default(),
+        _ if sorted.has("s") => Launches { runs_input: true, ..Launches::default() },
+        script => sourced(script),
+    }
+}
+
+/// A script by name: its text is not looked at, unless it is what stands in the command.
+fn sourced(script: Option<&Word>) -> Launches {
+    let stdin = |text: &[u8]| matches!(text, b"-" | b"/dev/stdin" | b"/dev/fd/0" | b"/proc/self/fd/0");
+    match script {
+        Some(word) if word.is_process_input() => opaque(),
+        Some(word) if !word.text.as_deref().is_some_and(stdin) => Launches::default(),
+        _ => Launches { runs_input: true, ..Launches::default() },
+    }
+}
+
+/// Whether the word is a cluster of flags with this one, or could become one.
+fn may_have_flag(word: &Word, flag: u8) -> bool {
+    match &word.text {
+        Some(text) => text.starts_with(b"-") && text.contains(&flag),
+        None => !getopt::is_operand(word),
     }
 }
 
 fn xargs(sorted: &Sorted, operands: Vec<Word>) -> Launches {
-    let replace = sorted.flags.iter().rev().find_map(|flag| match flag.name.as_str() {
-        "I" | "i" | "replace" => Some(match &flag.value {
-            Some(value) => value.text.clone().unwrap_or_default(),
-            None => b"{}".to_vec(),
-        }),
-        _ => None,
-    });
+    let mut replace = None;
+    for flag in &sorted.flags {
+        match flag.name.as_str() {
+            "I" | "i" | "replace" => {
+                replace = Some(flag.value.as_ref().map_or(Some(b"{}".to_vec()), |value| value.text.clone()));
+            }
+            _ => {}
+        }
+    }
+    if replace == Some(None) {
+        return opaque();
+    }
+    // Which of them wins depends on their order and on their values: both are assumed.
+    let appends = ["n", "L", "l", "max-args", "max-lines"].iter().any(|flag| sorted.has(flag));
     let mut words = operands;
     let span = words.first().map(|word| word.span).unwrap_or_default();
     if words.is_empty() {
         words.push(Word::known(b"echo", span));
     }
-    match replace {
-        Some(mark) => words.iter_mut().for_each(|word| blank(word, &mark)),
-        None => words.push(Word::unknown(false, span)),
+    if let Some(mark) = replace.flatten() {
+        words.iter_mut().for_each(|word| blank(word, &mark));
+        if appends {
+            words.push(Word::unknown(false, span));
+        }
+    } else {
+        words.push(Word::unknown(false, span));
     }
     one(Launch::Command { words, assignments: Vec::new() })
 }
@@ -235,42 +275,72 @@ fn find_exec(rest: &[Word]) -> Launches {
             continue;
         }
         let mut inner: Vec<Word> = Vec::new();
+        let mut ended = false;
         for word in words.by_ref() {
-            let plus =
-                word.text.as_deref() == Some(b"+") && inner.last().is_some_and(|last| last.text.is_none());
-            if word.text.as_deref() == Some(b";") || plus {
+            let after_place = inner.last().is_some_and(|last| last.text.as_deref() == Some(b"{}"));
+            ended = matches!(word.text.as_deref(), Some(b";"))
+                || (after_place && word.text.as_deref() == Some(b"+"));
+            if ended {
                 break;
             }
-            let mut word = word.clone();
-            blank(&mut word, b"{}");
-            inner.push(word);
+            inner.push(word.clone());
         }
+        found.opaque |= may_end_early(&inner, ended);
+        inner.iter_mut().for_each(|word| blank(word, b"{}"));
         found.launches.push(Launch::Command { words: inner, assignments: Vec::new() });
     }
     found
 }
 
-fn text_operand(rest: &[Word], index: usize) -> Launches {
-    let mut operands = rest.iter().filter(|word| !word.lead.starts_with(b"-"));
-    match operands.nth(index) {
-        Some(word) => one(Launch::Text(word.text.clone(), word.span)),
-        None => Launches::default(),
+/// Whether an unknown word among those of `-exec` could be the `;` that ends them, so
+/// that what follows is an action of its own. One such word alone leaves a `;` over,
+/// which find refuses before it does anything.
+fn may_end_early(inner: &[Word], ended: bool) -> bool {
+    let unknown = |word: &&Word| {
+        let begins = !matches!(word.lead.first(), None | Some(b';' | b'+' | b'*' | b'?' | b'['));
+        word.text.is_none() && !word.is_process_input() && !(begins && (word.exactly_one || word.glob))
+    };
+    let many = inner.iter().filter(unknown).count() > 1
+        || inner.iter().any(|word| unknown(&word) && !word.exactly_one);
+    let acts = inner.iter().skip_while(|word| !unknown(word)).any(|word| word.lead.starts_with(b"-"));
+    many || (inner.iter().any(|word| unknown(&word)) && (!ended || acts))
+}
+
+fn trap(rest: &[Word]) -> Launches {
+    let sorted = builtin_options(rest, "lpP");
+    if !sorted.troubles.is_empty() {
+        return opaque();
+    }
+    match sorted.operands.first().and_then(|index| rest.get(*index)) {
+        Some(word) if word.text.as_deref() != Some(b"-") => one(Launch::Text(word.text.clone(), word.span)),
+        _ => Launches::default(),
     }
 }
 
-/// `mapfile -C text`, `compgen -C text`.
+/// `mapfile -C text`, `compgen -C text`, `compgen -W words`.
 fn callback(rest: &[Word]) -> Launches {
-    let after = rest.iter().skip_while(|word| word.text.as_deref() != Some(b"-C")).nth(1);
-    after.map_or_else(Launches::default, |word| one(Launch::Text(word.text.clone(), word.span)))
+    let sorted = builtin_options(rest, "abcd:efgijklmn:o:pqrstuvxyzA:C:DEF:G:IO:P:S:W:X:");
+    if !sorted.troubles.is_empty() {
+        return opaque();
+    }
+    let mut found = Launches::default();
+    for flag in sorted.flags {
+        match (flag.name.as_str(), flag.value) {
+            ("C", Some(word)) => found.launches.push(Launch::Text(word.text, word.span)),
+            // The words are expanded.
+            ("W", Some(word)) => {
+                let plain = |text: &Vec<u8>| !text.iter().any(|byte| matches!(byte, b'$' | b'`'));
+                found.opaque |= !word.text.as_ref().is_some_and(plain);
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
-/// Whether the program is a shell, which runs what it reads where nothing else is said.
-pub(crate) fn is_shell(words: &[Word]) -> bool {
-    let Some(program) = words.first().and_then(|word| word.text.as_deref()) else {
-        return false;
-    };
-    let entry = launcher_named(base_name(program));
-    words.len() == 1 && entry.is_some_and(|entry| entry.inner == Inner::ShellText)
+fn builtin_options(rest: &[Word], short: &'static str) -> Sorted {
+    let options = Options { short, long: "", refused: &[], stop_at_operand: true, digits: false };
+    getopt::sort(rest, &options)
 }
 
 fn alias(rest: &[Word]) -> Launches {

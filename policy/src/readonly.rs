@@ -15,7 +15,7 @@ use crate::analysis::{Analysis, Found};
 use crate::decision::{Access, Span};
 use crate::getopt::{self, Options, Sorted, Trouble};
 use crate::parse::Word;
-use crate::tables::{self, Check, Operands, Program, names};
+use crate::tables::{self, Check, Glued, Operands, Program, names};
 
 /// Why a command is not proven read-only.
 #[derive(Debug, Clone)]
@@ -195,6 +195,7 @@ fn check_program(entry: &'static Program, rest: &[Word], analysis: &Analysis, sp
         },
     );
     troubles(entry, &sorted, rest)?;
+    glued(entry, rest)?;
     let operands: Vec<&Word> = sorted.operands.iter().filter_map(|index| rest.get(*index)).collect();
     let mut paths = flag_paths(entry, &sorted, span)?;
     paths.extend(operand_paths(entry, &sorted, &operands)?);
@@ -226,6 +227,25 @@ fn troubles(entry: &Program, sorted: &Sorted, rest: &[Word]) -> Result<(), Refus
         });
     }
     Ok(())
+}
+
+/// Short flags in one word, of programs that do not read them as getopt does.
+fn glued(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
+    if entry.glued == Glued::Anything {
+        return Ok(());
+    }
+    let is_plain = |cluster: &[u8]| {
+        let valued = cluster.iter().position(|letter| getopt::takes_value(entry.short, *letter));
+        let value = valued.and_then(|at| cluster.get(at + 1..)).unwrap_or_default();
+        let alone = valued.unwrap_or(cluster.len().saturating_sub(1)) == 0;
+        cluster.starts_with(b"-")
+            || (value.iter().all(u8::is_ascii_digit) && (alone || entry.glued == Glued::Numbers))
+    };
+    let strange = rest.iter().find(|word| word.lead.strip_prefix(b"-").is_some_and(|rest| !is_plain(rest)));
+    strange.map_or(Ok(()), |word| {
+        let message = format!("{} reads flags in one word in a way of its own", entry.name);
+        Err(Refusal::new("unknown_flag", message, word.span))
+    })
 }
 
 fn flag_paths(entry: &Program, sorted: &Sorted, span: Span) -> Proof {

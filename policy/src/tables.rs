@@ -30,6 +30,18 @@ pub(crate) enum Operands {
     TextAtMost(usize),
 }
 
+/// What may stand in one word with a short flag. Programs that do not use getopt read
+/// the rest of such a word in ways of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Glued {
+    /// Other flags, or the value: as getopt does.
+    Anything,
+    /// Other flags, or a value that is a number.
+    Numbers,
+    /// A value that is a number, and nothing else.
+    NumbersOnly,
+}
+
 /// Checks that flags and operands alone do not make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Check {
@@ -76,6 +88,7 @@ pub(crate) struct Program {
     /// Whether no flag at all writes or runs, so that unknown words do no harm.
     pub(crate) harmless: bool,
     pub(crate) digits: bool,
+    pub(crate) glued: Glued,
     /// Whether its first operand ends its options, as for builtins.
     pub(crate) stops: bool,
     pub(crate) check: Check,
@@ -98,6 +111,7 @@ impl Program {
             operands,
             harmless: false,
             digits: false,
+            glued: Glued::Anything,
             stops: false,
             check: Check::Nothing,
             reason,
@@ -119,6 +133,11 @@ impl Program {
     /// `-5` is a number, not a flag.
     pub(crate) const fn digits(mut self) -> Self {
         self.digits = true;
+        self
+    }
+
+    pub(crate) const fn glued(mut self, glued: Glued) -> Self {
+        self.glued = glued;
         self
     }
 

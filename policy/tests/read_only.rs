@@ -37,6 +37,10 @@ fn sed_filters_and_never_writes() {
         "sed '1i hello' f",
         "sed 's/[^/]*$//' f",
         "sed 's/[[:space:]/]*x/y/' f",
+        "sed ':a;N;$!ba;s/\\n/ /g' f",
+        "sed -e ': top' -e 's/aa/a/; t top' f",
+        "sed '# it is a comment; w out\ns/a/b/' f",
+        "sed -n '/x/{p;b}' f",
     ]);
     asked(&[
         "sed -i s/a/b/ f",
@@ -59,6 +63,10 @@ fn sed_filters_and_never_writes() {
         "sed --in-pl s/a/b/ f",
         "sed '1!{W out\n}' f",
         "sed 'R x' f",
+        "sed ':a w out' f",
+        "sed 'b a w out' f",
+        "sed -n 't a w out\n:a' f",
+        "sed '# a comment\nw out' f",
         "sed",
     ]);
 }
@@ -79,6 +87,9 @@ fn awk_filters_and_never_runs() {
         "awk 1 ORS=' ' f",
         "awk '{gsub(/a\\/b/,\"c\"); print}' f",
         "awk '{print \"a > b | c\"}' f",
+        "awk '/[[:alpha:]\"]x/ {print}' f",
+        "awk '$1 ~ /[^a-z]/ {exit 1}' f",
+        "awk '{n = split($0, a, /[,;]/); exit a[1] / n}' f",
     ]);
     asked(&[
         "awk 'BEGIN{system(\"id\")}'",
@@ -99,6 +110,10 @@ fn awk_filters_and_never_runs() {
         "awk '{print(1) > \"x\"}' f",
         "awk -v x=1 -E p f",
         "awk '/[/]/ {print}' f",
+        "awk 'BEGIN { if (0) exit /\"/ ; system(\"id\") ; x = /\"/ }'",
+        "awk 'BEGIN{ z = /[^]/[\"]/; system(\"id\"); y = /[\"]/ }'",
+        "awk 'BEGIN{ z = /[[:alpha:]/[\"]/; system(\"id\"); y = /[\"]/ }'",
+        "awk 'BEGIN{SYMTAB[\"ARGC\"]=1}1' f",
         "awk 'BEGIN{printf \"a\" > \"x\"}'",
         "awk '{print $1,\n $2 > \"x\"}' f",
         "tree -R -H . f",
@@ -121,6 +136,8 @@ fn find_looks_and_never_acts() {
         "find . -size +1M -printf '%p\\n'",
         "find . -name \\* -prune",
         "find -maxdepth 2 -type d",
+        "x=a; find . -name '*.c' -exec grep -l \"$x\" {} \\;",
+        "find . -exec grep \"a$x\" {} +",
     ]);
     asked(&[
         "find . -delete",
@@ -138,6 +155,11 @@ fn find_looks_and_never_acts() {
         "find . -del\"\"ete",
         "find . -nosuch",
         "find . -name * -print",
+        "x='; -delete -exec echo'; find . -exec echo $x \\;",
+        "find . -exec echo \"$x\" -exec rm {} \\;",
+        "find . -exec grep \"$x\" \"$y\" {} \\;",
+        "find . -exec echo \"$x\" -delete",
+        "find . -exec echo * -delete \\;",
     ]);
 }
 
@@ -353,5 +375,61 @@ fn paths_outside_are_asked_about_however_they_are_written() {
         "cat ...",
         "ls aux/",
         "cat a..b",
+    ]);
+}
+
+#[test]
+fn flags_in_one_word_are_read_as_the_program_reads_them() {
+    allowed(&[
+        "xxd -c 8 f",
+        "xxd -c8 -l 16 f",
+        "xxd -p f",
+        "tree -aL 2",
+        "tree -L2 -d",
+        "tree -ad sub",
+        "ls -lL f",
+    ]);
+    asked(&[
+        "xxd -bc f out",
+        "xxd -pc f out",
+        "xxd -bs f out",
+        "tree -Lo 2 out",
+        "tree -aPo x out",
+        "file -p f",
+    ]);
+}
+
+#[test]
+fn xargs_appends_where_it_may_ignore_its_mark() {
+    allowed(&["ls | xargs -I{} cat {}", "ls | xargs -n1 wc -l", "ls | xargs -I{} -L1 cat x{}"]);
+    asked(&[
+        "echo out | xargs -I{} -L1 uniq f",
+        "echo out | xargs -I{} -n2 uniq f",
+        "echo out | xargs -i -l uniq f",
+        "echo out | xargs -L1 -I{} uniq f",
+        "x=HEAD; echo --output=o | xargs -I \"$x\" git log HEAD",
+    ]);
+}
+
+#[test]
+fn what_bash_itself_evaluates_is_a_number() {
+    allowed(&[
+        "SECONDS=0; ls; echo $SECONDS",
+        "echo $RANDOM",
+        "OPTIND=1",
+        "x='a[0]'; echo \"$x\"",
+        "for i in a b; do echo $i; done",
+        "[ \"$x\" = 'a[0]' ]",
+        "[ -n \"$x\" ]",
+    ]);
+    asked(&[
+        "RANDOM='a[$(id)]'",
+        "x='a[$(id)]'; RANDOM=$x",
+        "for SECONDS in 'a[$(id)]'; do :; done",
+        "echo 'a[$(id)]' | while read OPTIND; do :; done",
+        "HISTCMD='a[$(id)]'",
+        "SRANDOM+='a[$(id)]'",
+        "x=-v; test \"$x\" 'a[$(id)]'",
+        "x=-v; [ \"$x\" 'a[$(id)]' ]",
     ]);
 }

@@ -196,11 +196,29 @@ impl Walker<'_> {
         for launch in launched.launches {
             self.launched(index, launch);
         }
-        if launch::is_shell(words) {
-            let given = |redirect: &&Redir| matches!(redirect.op, RedirOp::Heredoc | RedirOp::HereString);
-            for target in redirects.iter().filter(given).filter_map(|redirect| redirect.target.as_ref()) {
-                self.launched(index, Launch::Text(target.text.clone(), target.span));
+        if launched.runs_input {
+            self.run_input(index, redirects, span);
+        }
+    }
+
+    /// A shell that runs its standard input: a text in the command, or a file by name.
+    fn run_input(&mut self, index: usize, redirects: &[Redir], span: crate::Span) {
+        let mut given = false;
+        for redirect in redirects.iter().filter(|redirect| matches!(redirect.descriptor, None | Some(0))) {
+            let Some(target) = &redirect.target else {
+                continue;
+            };
+            match redirect.op {
+                RedirOp::Heredoc | RedirOp::HereString => {
+                    given = true;
+                    self.launched(index, Launch::Text(target.text.clone(), target.span));
+                }
+                RedirOp::Read => given |= target.text.is_some(),
+                RedirOp::Write | RedirOp::Duplicate => {}
             }
+        }
+        if !given {
+            self.fail("launched_text_unknown", span);
         }
     }
 

@@ -162,6 +162,7 @@ fn problem_reason(problem: &Problem) -> Reason {
     let message = match problem.code {
         "incomplete_command" => "a quote, a heredoc or the command is not complete",
         "arithmetic_evaluation" => "arithmetic here evaluates text that is not known to be a number",
+        "dangerous_variables" => "bash expands or runs what this variable is set to",
         "brace_expansion" => "braces here decide what runs",
         "obfuscated_flags" => "quotes or escapes hide the name of a flag",
         "carriage_return" => "a carriage return looks like a line end and is none",

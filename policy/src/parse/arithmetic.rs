@@ -6,6 +6,7 @@ use tree_sitter::Node;
 
 use super::build::Builder;
 use super::tree::Word;
+use crate::tables::names;
 
 /// Operators of `[[ ]]` that evaluate their operands as arithmetic or as a name.
 const EVALUATING: &[&[u8]] = &[b"-eq", b"-ne", b"-lt", b"-le", b"-gt", b"-ge", b"-v", b"-R"];
@@ -89,6 +90,15 @@ impl Builder<'_> {
         rest
     }
 
+    /// An assignment by name: what bash itself evaluates must be a number.
+    pub(super) fn note_value(&mut self, name: Vec<u8>, numeric: bool, span: crate::Span) {
+        if names::is_evaluated(&name) && !numeric {
+            let dangerous = names::is_dangerous_variable(&name);
+            self.problem(if dangerous { "dangerous_variables" } else { "arithmetic_evaluation" }, span);
+        }
+        self.note_assignment(name, numeric);
+    }
+
     pub(super) fn note_assignment(&mut self, name: Vec<u8>, numeric: bool) {
         let entry = self.numeric.entry(name).or_insert(true);
         *entry &= numeric;
@@ -168,17 +178,40 @@ impl Builder<'_> {
             return;
         }
         let all = NAMING.contains(&name);
+        let declares = DECLARING.contains(&name);
         for (index, word) in rest.iter().enumerate() {
             let before = index.checked_sub(1).and_then(|i| rest.get(i)).and_then(|word| word.text.as_deref());
             let flagged = NAMING_BY_FLAG
                 .iter()
                 .any(|(program, flag)| *program == name && (before == Some(flag) || is_attached(word, flag)));
-            let risky = name == b"let" || ((all || flagged) && !is_plain_target(word));
+            let risky = name == b"let"
+                || ((all || flagged) && !is_plain_target(word))
+                || (declares && (changes_evaluation(name, word) || is_array_text(word, rest)));
             if risky {
                 self.problem("arithmetic_evaluation", word.span);
             }
         }
     }
+}
+
+/// Builtins that give attributes to the names they set.
+const DECLARING: &[&[u8]] = &[b"declare", b"typeset", b"local", b"export", b"readonly"];
+
+/// The integer and the reference attribute: every value given later is evaluated.
+fn changes_evaluation(program: &[u8], word: &Word) -> bool {
+    let flag = word.lead.first().is_some_and(|byte| *byte == b'-');
+    flag && (word.lead.contains(&b'i') || (word.lead.contains(&b'n') && program != b"export"))
+}
+
+/// A value that is read again as the elements of an array, quoted or not.
+fn is_array_text(word: &Word, all: &[Word]) -> bool {
+    let Some(at) = word.lead.iter().position(|byte| *byte == b'=') else {
+        return false;
+    };
+    let value = word.lead.get(at + 1..).unwrap_or_default();
+    let array =
+        |word: &Word| word.lead.starts_with(b"-") && word.lead.iter().any(|b| matches!(b, b'a' | b'A'));
+    value.starts_with(b"(") || (value.is_empty() && word.text.is_none() && all.iter().any(array))
 }
 
 /// `printf -va[x]`.
@@ -190,5 +223,5 @@ fn is_attached(word: &Word, flag: &[u8]) -> bool {
 fn is_plain_target(word: &Word) -> bool {
     let name = word.lead.split(|byte| *byte == b'=').next().unwrap_or_default();
     let ends = name.len() < word.lead.len() || word.text.is_some();
-    ends && !name.contains(&b'[')
+    ends && !name.contains(&b'[') && !names::is_evaluated(name)
 }

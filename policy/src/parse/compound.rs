@@ -31,7 +31,7 @@ impl Builder<'_> {
         };
         self.compound_parts(node, &mut nested);
         if let Some(name) = nested.binds.clone() {
-            self.bind(name, &nested.words);
+            self.bind(name, &nested.words, nested.span);
         }
         Statement::Nested(nested)
     }
@@ -80,9 +80,9 @@ impl Builder<'_> {
     }
 
     /// A loop's variable is a number where every word is one.
-    fn bind(&mut self, name: Vec<u8>, words: &[Word]) {
+    fn bind(&mut self, name: Vec<u8>, words: &[Word], span: crate::Span) {
         let numeric = !words.is_empty() && words.iter().all(super::arithmetic::is_number);
-        self.note_assignment(name, numeric);
+        self.note_value(name, numeric, span);
     }
 
     pub(super) fn function(&mut self, node: Node<'_>) -> Statement {

@@ -63,7 +63,7 @@ impl Builder<'_> {
             [b'@', b'Q' | b'E' | b'A' | b'a' | b'U' | b'u' | b'L' | b'K' | b'k'] => {}
             [b':', b'=', ..] | [b'=', ..] => {
                 let name = word.variables.first().cloned().unwrap_or_default();
-                self.note_assignment(name, false);
+                self.note_value(name, false, span);
                 word.hazards.push(self.hazard("command_substitution", node.start_byte(), node.end_byte()));
                 self.operand(node, word, from, quoted);
             }

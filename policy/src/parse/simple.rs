@@ -187,7 +187,7 @@ impl Builder<'_> {
             None => vec![self.value(operator.end_byte(), node)],
         };
         let numeric = matches!(values.as_slice(), [value] if super::arithmetic::is_number(value) || self.is_arithmetic(node));
-        self.note_assignment(name.clone(), numeric);
+        self.note_value(name.clone(), numeric, self.span_of(node));
         Assign { name, values, span: self.span_of(node) }
     }
 

@@ -6,11 +6,12 @@ use crate::decision::Span;
 use crate::parse::Word;
 
 /// Names that run, write, read elsewhere or load.
-const REFUSED: &[&[u8]] = &[b"system", b"getline", b"ARGV", b"ARGC", b"extension", b"include", b"load"];
+const REFUSED: &[&[u8]] =
+    &[b"system", b"getline", b"ARGV", b"ARGC", b"SYMTAB", b"FUNCTAB", b"extension", b"include", b"load"];
 
 /// Keywords behind which `/` opens a regular expression.
 const BEFORE_REGEX: &[&[u8]] =
-    &[b"print", b"printf", b"return", b"in", b"else", b"do", b"case", b"if", b"while"];
+    &[b"print", b"printf", b"return", b"exit", b"in", b"else", b"do", b"case", b"if", b"while"];
 
 pub(super) fn check(operands: &[&Word], span: Span) -> Proof {
     let Some((program, files)) = operands.split_first() else {
@@ -153,22 +154,45 @@ impl Program<'_> {
     }
 
     fn regex(&mut self) -> Option<()> {
-        let mut bracket = false;
         loop {
             match self.next()? {
-                b'/' if bracket => return None,
                 b'/' => break,
                 b'\\' => {
                     self.next()?;
                 }
-                b'[' => bracket = true,
-                b']' => bracket = false,
+                b'[' => self.bracket()?,
                 b'\n' => return None,
                 _ => {}
             }
         }
         self.before = Before::Operand;
         Some(())
+    }
+
+    /// A bracket expression of a regex, where all awks agree on its end: no `/`, no
+    /// `]` in the first place, no `[` but that of a class.
+    fn bracket(&mut self) -> Option<()> {
+        if self.peek() == Some(b'^') {
+            self.next();
+        }
+        (self.peek()? != b']').then_some(())?;
+        loop {
+            match self.next()? {
+                b']' => return Some(()),
+                b'\\' => {
+                    self.next()?;
+                }
+                b'[' => {
+                    (self.next()? == b':').then_some(())?;
+                    while self.peek()?.is_ascii_lowercase() {
+                        self.next();
+                    }
+                    (self.next()? == b':' && self.next()? == b']').then_some(())?;
+                }
+                b'/' | b'\n' => return None,
+                _ => {}
+            }
+        }
     }
 
     fn name(&mut self, first: u8) -> Option<()> {

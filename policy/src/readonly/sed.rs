@@ -184,16 +184,15 @@ impl Script<'_> {
     fn command(&mut self) -> Option<()> {
         match self.next()? {
             b'{' | b'}' => Some(()),
-            b'#' | b':' | b'b' | b't' | b'T' => {
-                // A label may hold `;` in GNU sed and not in others.
-                let line = self.rest.iter().take_while(|byte| **byte != b'\n');
-                let label: Vec<u8> = line.copied().collect();
-                let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_');
-                let simple = label.iter().take_while(|b| !matches!(b, b';' | b'}')).all(plain);
-                let length = label.iter().position(|b| matches!(b, b';' | b'}'));
-                let skip = length.unwrap_or(label.len());
-                self.rest = self.rest.get(skip..)?;
-                simple.then_some(())
+            b'#' => {
+                self.skip(|byte| byte != b'\n');
+                Some(())
+            }
+            b':' | b'b' | b't' | b'T' => {
+                // Seds differ on what ends a label: behind it only a clear end may stand.
+                self.skip(|byte| byte == b' ');
+                self.skip(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                self.end()
             }
             b'a' | b'i' | b'c' => {
                 self.text();

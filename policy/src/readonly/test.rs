@@ -13,7 +13,8 @@ pub(super) fn check(rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
     let mut unknown_before = false;
     for (index, word) in rest.iter().enumerate() {
         let unknown = word.text.is_none() && word.lead.is_empty() && !is_number(word, analysis);
-        if unknown && (unknown_before || !word.exactly_one) {
+        let subscript = word.lead.contains(&b'[') && word.lead.len() > 1;
+        if (unknown && (unknown_before || !word.exactly_one)) || (unknown_before && subscript) {
             return refuse(word.span);
         }
         unknown_before = unknown;

@@ -1,7 +1,7 @@
 //! Programs that look at files and directories.
 
 use super::Operands::{AtMost, Nothing, Paths, Text};
-use super::{Check, Program};
+use super::{Check, Glued, Program};
 
 /// `-c` checks sums against a list that it reads.
 const SUM: &str = "bctzw";
@@ -64,12 +64,14 @@ pub(crate) const PROGRAMS: &[Program] = &[
     .harmless(),
     Program::new(
         "file",
-        "bcdEhiklLnNprsSv0e:F:P:",
-        "brief checking-printout debug exclude= exclude-quiet= separator= mime apple extension mime-type mime-encoding keep-going list dereference no-dereference no-buffer no-pad preserve-date parameter= raw special-files version print0 help",
+        "bcdEhiklLnNrsSv0e:F:P:",
+        "brief checking-printout debug exclude= exclude-quiet= separator= mime apple extension mime-type mime-encoding keep-going list dereference no-dereference no-buffer no-pad parameter= raw special-files version print0 help",
         Paths,
         "guesses what files hold",
     )
     .refuse(&[
+        ("p", "sets times"),
+        ("preserve-date", "sets times"),
         ("C", "compiles a magic file and writes it"),
         ("compile", "compiles a magic file and writes it"),
         ("m", "reads a magic file of its own"),
@@ -101,6 +103,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
         Paths,
         "lists names as a tree",
     )
+    .glued(Glued::Numbers)
     .refuse(&[("o", "writes its output to a file"), ("output", "writes its output to a file"), ("R", "writes a page for each directory")]),
     Program::new(
         "realpath",
@@ -150,7 +153,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
         "autoskip bits cols= capitalize EBCDIC decimal groupsize= help include len= name= offset= plain postscript revert seek= upper version",
         AtMost(1),
         "prints bytes; its second operand is written",
-    ),
+    )
+    .glued(Glued::NumbersOnly),
     Program::new(
         "od",
         "A:j:N:S:t:vw?abcdfhiloxsBDFHILOX",

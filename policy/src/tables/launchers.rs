@@ -77,7 +77,7 @@ const fn shell(name: &'static str) -> Launcher {
     launcher(
         name,
         "abcefhkmnptuvxBCEHPilDrso:O:",
-        "posix norc noprofile login verbose restricted rcfile= init-file= noediting",
+        "posix norc noprofile login verbose restricted rcfile= init-file= noediting version help",
         "runs the text of -c, or a file",
     )
     .inner(Inner::ShellText)

@@ -94,6 +94,30 @@ const DANGEROUS: &[&str] = &[
     "FCEDIT",
 ];
 
+/// Variables whose value bash itself evaluates as arithmetic (a subscript in it may
+/// hold a substitution), expands, or runs as a file.
+const EVALUATED: &[&str] = &[
+    "RANDOM",
+    "SRANDOM",
+    "SECONDS",
+    "LINENO",
+    "OPTIND",
+    "HISTCMD",
+    "BASHPID",
+    "EPOCHSECONDS",
+    "BASH_SUBSHELL",
+    "PPID",
+    "UID",
+    "EUID",
+    "PS4",
+    "BASH_ENV",
+];
+
+/// Whether a value given to the variable is evaluated, and not only stored.
+pub(crate) fn is_evaluated(name: &[u8]) -> bool {
+    EVALUATED.iter().any(|known| known.as_bytes() == name) || name.starts_with(b"BASH_FUNC_")
+}
+
 /// Whether setting the variable changes what runs.
 pub(crate) fn is_dangerous_variable(name: &[u8]) -> bool {
     DANGEROUS.iter().any(|known| known.as_bytes() == name)

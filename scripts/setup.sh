@@ -71,6 +71,7 @@ main() {
         ;;
     test)
         need_debian bwrap bubblewrap
+        need_debian openssl openssl
         need_debian python3 python3
         python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
         install_debian

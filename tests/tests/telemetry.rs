@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, process::Command};
 use airlock_cli::client::{Client, v1};
 use airlock_tests::{
     process::{Process, until},
+    programs::program,
     reader::{run, spec},
     site::{PATIENCE, Site, free_address},
 };
@@ -111,6 +112,36 @@ async fn the_trace_of_a_run_joins_caller_server_runner_and_command() {
     }
     assert!(!log.contains(SECRET), "no command text or environment value is in traces or metrics");
     assert!(!(server_log(&site) + &runner_log(&site)).contains(SECRET), "nor in a log line");
+}
+
+#[test]
+fn a_dev_sends_what_its_runner_has_to_say_too() {
+    let site = Site::new();
+    let port = free_address().port();
+    let collector = collector(&site, port);
+    until("the collector listens", PATIENCE, || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let airlock = |arguments: &[&str]| {
+        let mut command = Command::new(program("airlock"));
+        command.args(arguments).env("AIRLOCK_STATE", site.path().join("state"));
+        command.env("TRACEPARENT", format!("00-{TRACE}-{CALLER}-01")).env_remove("AIRLOCK_ADDRESS");
+        command
+    };
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let dev = Process::start(&mut airlock(&["dev", "--otlp", &endpoint]), &site.path().join("dev.log"));
+    assert!(airlock(&["runners", "--wait"]).output().unwrap().status.success(), "{}", dev.output());
+    let output = airlock(&["run", "--", "echo $TRACEPARENT"]).output().unwrap();
+    let inside = String::from_utf8(output.stdout).unwrap();
+    let inside = inside.trim().split('-').nth(2).unwrap_or_default().to_owned();
+    assert!(dev.terminate(PATIENCE).success());
+    until("the spans arrive", PATIENCE, || spans(&collector.output()).contains_key(&inside));
+    let log = collector.output();
+    let found: Vec<Span> = spans(&log).into_values().filter(|span| span.trace == TRACE).collect();
+    for name in ["decide", "place", "sandbox start", "run", "spool"] {
+        assert!(found.iter().any(|span| span.name == name), "a span `{name}` among {found:?}");
+    }
+    for metric in ["airlock.executions", "airlock.runner.jobs", "airlock.runner.launch.time"] {
+        assert!(log.contains(metric), "the metric {metric} arrived");
+    }
 }
 
 fn server_log(site: &Site) -> String {

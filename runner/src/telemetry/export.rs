@@ -2,6 +2,8 @@
 //!
 //! Only the runner's own program uses it: where the runner is embedded, its host has a subscriber.
 
+use std::io::IsTerminal as _;
+
 use opentelemetry::{KeyValue, global, trace::TracerProvider};
 use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::{Resource, metrics::SdkMeterProvider, trace::SdkTracerProvider};
@@ -39,7 +41,9 @@ impl Telemetry {
     /// See [`TelemetryError`].
     pub fn start(config: &TelemetryConfig, runner_id: &str) -> Result<Self, TelemetryError> {
         let filter = EnvFilter::try_new(&config.log)?;
-        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        let lines = tracing_subscriber::fmt::layer()
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal());
         let lines: Box<dyn Layer<Registry> + Send + Sync> =
             if config.log_json { Box::new(lines.json()) } else { Box::new(lines) };
         let registry = tracing_subscriber::registry().with(lines.with_filter(filter));

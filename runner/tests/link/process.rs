@@ -9,7 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{Cause, FromRunner, JobPhase, OutputStream, SessionPhase, Started, ToRunner};
+use airlock_proto::domain::{
+    Cause, FromRunner, JobPhase, OutputStream, SessionId, SessionPhase, Started, ToRunner,
+};
 
 use crate::{
     fake::{FakeServer, Manners},
@@ -141,6 +143,52 @@ async fn a_stopped_runner_leaves_no_process_and_no_file_but_its_state() {
     assert_eq!(strays(), 0);
     assert_eq!(fs::read_dir(it.state("launcher")).unwrap().count(), 0);
     assert_eq!(fs::read_dir(it.state("trash")).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().join("base");
+    for folder in 0..6 {
+        let folder = base.join(folder.to_string());
+        fs::create_dir_all(&folder).unwrap();
+        (0..50).for_each(|file| fs::write(folder.join(file.to_string()), "x").unwrap());
+    }
+    let server = FakeServer::start(Manners::default()).await;
+    let path = write_config(dir.path(), &server);
+    let text = format!("{}[bases]\nmany = \"{}\"\n", fs::read_to_string(&path).unwrap(), base.display());
+    fs::write(&path, text).unwrap();
+    let mut process = Process::start(&path);
+    let mut it = fixture(server, dir).await;
+    let (mut whole, mut gone) = (0, 0);
+    for delay in [0, 30, 1500].map(Duration::from_millis) {
+        for close in [false, true] {
+            let session_id = SessionId::new();
+            let open = ToRunner::OpenSession { session_id, base: "many".to_owned() };
+            it.link.send(open.clone()).await;
+            if close {
+                assert!(matches!(it.session(session_id).await, SessionPhase::Open { .. }));
+                it.link.send(ToRunner::CloseSession { session_id }).await;
+            }
+            tokio::time::sleep(delay).await;
+            process.0.kill().unwrap();
+            process.0.wait().unwrap();
+            process = Process::start(&path);
+            it.next_link().await;
+            it.reconciled().await;
+            let sessions = fs::read_dir(it.state("sessions")).unwrap().count();
+            assert_eq!(fs::read_dir(it.state("trash")).unwrap().count(), 0);
+            *(if sessions == 0 { &mut gone } else { &mut whole }) += 1;
+            // Asked for again it is there, whole, whatever was left of it.
+            it.link.send(open).await;
+            while !matches!(it.session(session_id).await, SessionPhase::Open { .. }) {}
+            assert_eq!(it.said(grant(session_id, "find . -type f | wc -l")).await, "300\n");
+            it.link.send(ToRunner::CloseSession { session_id }).await;
+            while it.session(session_id).await != SessionPhase::Closed {}
+            assert_eq!(fs::read_dir(it.state("sessions")).unwrap().count(), 0);
+        }
+    }
+    assert!(whole > 0 && gone > 0, "{whole} whole, {gone} gone: no moment in between was met");
 }
 
 #[test]

@@ -36,14 +36,14 @@ pub(super) enum Mode {
     Plan,
 }
 
-/// Which shell reads the command.
+/// Which shell reads the command; so far only bash is understood and run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Shell {
     /// GNU bash.
     Bash,
-    /// Z shell.
+    /// Z shell; not yet run.
     Zsh,
-    /// PowerShell 6 or later.
+    /// PowerShell 6 or later; not yet run.
     Pwsh,
 }
 

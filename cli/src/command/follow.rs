@@ -21,6 +21,8 @@ use crate::{
 const LEFT: u8 = 130;
 /// How long a request for the end may take once nobody waits for that end any more.
 const LAST_WORD: Duration = Duration::from_secs(1);
+/// The reason's code where a rule asks.
+const ASK_RULE: &str = "ask_rule";
 /// The reason's code where the mode alone denies.
 const PLAN_MODE: &str = "plan_mode";
 /// Trouble that passes sooner is not worth a word.
@@ -314,7 +316,9 @@ async fn say_denied(client: &Client, rejection: &Rejection, id: &str) {
         text = format!("it did not run: {}\n", decision::headline(decided));
         text.push_str(&decision::reasons(&execution.command, decided));
         let rules = decision::suggestions(decided);
-        if asked && !rules.is_empty() {
+        // An ask rule comes before every rule that allows.
+        let by_rule = decided.reasons.iter().any(|reason| reason.code == ASK_RULE);
+        if asked && !by_rule && !rules.is_empty() {
             text.push_str("  rules that would allow it in the profile:\n");
             text.push_str(&rules);
         }

@@ -76,7 +76,7 @@ async fn until_end(client: &Client, id: &str, timeout: Option<Duration>) -> Resu
 /// End an execution: SIGTERM to all of it, a grace period, SIGKILL.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock kill 01234567-89ab-7def-8123-456789abcdef\n  airlock kill $(airlock ps --quiet)          # everything that has not ended"
+    after_help = "Examples:\n  airlock kill 01234567-89ab-7def-8123-456789abcdef\n  airlock ps --quiet | xargs -r airlock kill  # everything that has not ended"
 )]
 pub(super) struct Kill {
     #[command(flatten)]

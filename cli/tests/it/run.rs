@@ -94,6 +94,7 @@ fn what_did_not_run_is_125_and_says_why() {
     for piece in ["ask (ask_rule)", "--on-ask wait", "airlock approve"] {
         assert!(why.contains(piece), "`{piece}` in:\n{why}");
     }
+    assert!(!why.contains("rules that would allow it"), "none would: {why}");
     for (arguments, piece) in [
         (&["run", "--profile", "nope", "--", "ls"][..], "nope"),
         (&["run", "--session", "01234567-89ab-7def-8123-456789abcdef", "--", "ls"], "no such session"),

@@ -214,7 +214,7 @@ pub enum ApiError {
         retry_after: Duration,
     },
     /// Offsets past the end of a finished output.
-    #[error("offset {asked} is past the end of {stream:?}, which has {end} bytes")]
+    #[error("offset {asked} is past the end of {}, which has {end} bytes", stream_name(*stream))]
     OutOfRange {
         /// Which stream.
         stream: OutputStream,
@@ -257,5 +257,12 @@ impl From<StoreError> for ApiError {
                 Self::Internal(error.to_string())
             }
         }
+    }
+}
+
+fn stream_name(stream: OutputStream) -> &'static str {
+    match stream {
+        OutputStream::Stdout => "stdout",
+        OutputStream::Stderr => "stderr",
     }
 }

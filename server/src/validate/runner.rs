@@ -2,7 +2,7 @@
 //! commands, and must not fill the server's store or another's listing with what it says.
 
 use airlock_proto::{
-    domain::{Cause, FromRunner, RunnerHello, SessionPhase},
+    domain::{Cause, DirectoryReport, FromRunner, RunnerHello, SessionPhase},
     limits::{DIRECTORY_BYTES, NAME_BYTES},
 };
 
@@ -41,7 +41,8 @@ pub fn hello(mut hello: RunnerHello) -> Result<RunnerHello, ApiError> {
     checker.finish(Some(hello))
 }
 
-/// Checks what comes after the Hello. The texts for people in it are cut.
+/// Checks what comes after the Hello. The texts for people in it are cut; a directory that is too long
+/// to be one counts as not reported.
 ///
 /// # Errors
 /// The first bad field.
@@ -50,7 +51,11 @@ pub fn from_runner(mut message: FromRunner) -> Result<FromRunner, FieldViolation
     match &mut message {
         FromRunner::Job(report) => {
             if let Some(result) = &mut report.result {
-                checker.at_most("job.result.directory", result.directory.len(), DIRECTORY_BYTES);
+                // An end must be taken in, or it would be reported for ever; a directory need not.
+                if result.directory.len() > DIRECTORY_BYTES {
+                    result.directory.clear();
+                    result.directory_report = DirectoryReport::Unchanged;
+                }
                 cut_cause(&mut result.cause);
             }
         }
@@ -152,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_for_people_are_cut_and_directories_are_not() {
+    fn texts_for_people_are_cut_and_what_is_no_directory_is_not_taken() {
         let long = "\u{e9}".repeat(TEXT_BYTES);
         let capability = Capability { name: "n".to_owned(), enforced: false, detail: long.clone() };
         let taken = hello(RunnerHello { capabilities: vec![capability], ..honest() }).unwrap();
@@ -173,8 +178,16 @@ mod tests {
             matches!(report.result.unwrap().cause, Cause::Internal { message } if message.len() == TEXT_BYTES)
         );
         let directory = vec![b'd'; DIRECTORY_BYTES + 1];
-        let report = ended(ExecutionResult { directory: directory.clone(), ..result });
-        assert_eq!(from_runner(FromRunner::Job(report)).unwrap_err().field, "job.result.directory");
+        let moved = ExecutionResult {
+            directory: directory.clone(),
+            directory_report: DirectoryReport::Reported,
+            ..result
+        };
+        let Ok(FromRunner::Job(report)) = from_runner(FromRunner::Job(ended(moved))) else {
+            panic!("not a report")
+        };
+        let taken = report.result.unwrap();
+        assert_eq!((taken.directory.len(), taken.directory_report), (0, DirectoryReport::Unchanged));
         let phase = SessionPhase::Open { directory };
         let report = SessionReport { session_id: SessionId::new(), phase };
         assert_eq!(from_runner(FromRunner::Session(report)).unwrap_err().field, "session.directory");

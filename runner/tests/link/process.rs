@@ -206,4 +206,10 @@ fn the_program_says_what_is_wrong_with_its_configuration() {
     assert!(said.contains("runner.toml:3: `slots` is not from 1 to 128"), "{said}");
     fs::write(&path, fs::read_to_string(&path).unwrap().replace("slots = 0", "slots = 1")).unwrap();
     assert!(check().status.success());
+    let text = fs::read_to_string(&path).unwrap() + "[bases]\ngone = \"/no/such/base\"\n";
+    fs::write(&path, text).unwrap();
+    let bad = check();
+    assert_eq!(bad.status.code(), Some(2));
+    let said = String::from_utf8(bad.stderr).unwrap();
+    assert!(said.contains("`bases.gone`: `/no/such/base` cannot be read"), "{said}");
 }

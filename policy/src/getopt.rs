@@ -221,6 +221,10 @@ impl Sorter<'_> {
         if value.as_ref().is_some_and(|value| !value.exactly_one) {
             self.trouble(Trouble::UnknownWord);
         }
+        if let Some(reason) = value.as_ref().and_then(|value| self.refusal_in(&value.lead)) {
+            // Versions of a program differ on which flags take a value.
+            self.trouble(Trouble::Refused(reason));
+        }
         self.flag(name, value, is_path);
         self.at += 2;
     }
@@ -228,6 +232,16 @@ impl Sorter<'_> {
     fn refusal(&self, name: &str) -> Option<&'static str> {
         let found = self.options.refused.iter().find(|(flag, _)| *flag == name);
         found.map(|(_, reason)| *reason)
+    }
+
+    /// Whether the word, were it read as flags, would hold a refused one.
+    fn refusal_in(&self, word: &[u8]) -> Option<&'static str> {
+        let flags = word.strip_prefix(b"-")?;
+        let Some(name) = flags.strip_prefix(b"-") else {
+            return flags.iter().find_map(|letter| self.refusal(&char::from(*letter).to_string()));
+        };
+        let name = name.split(|byte| *byte == b'=').next().unwrap_or_default();
+        self.refusal(&self.resolve(&String::from_utf8_lossy(name))?)
     }
 
     fn long(&mut self, text: &[u8]) {

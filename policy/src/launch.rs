@@ -272,6 +272,9 @@ fn find_exec(rest: &[Word]) -> Launches {
             b"-exec" | b"-execdir" | b"-ok" | b"-okdir" | b"-x" | b"-X" | b"--exec" | b"--exec-batch"
         );
         if !runs {
+            // It may become an action with what it runs.
+            found.opaque |=
+                word.text.is_none() && !word.exactly_one && !word.glob && !getopt::is_operand(word);
             continue;
         }
         let mut inner: Vec<Word> = Vec::new();

@@ -196,6 +196,7 @@ fn check_program(entry: &'static Program, rest: &[Word], analysis: &Analysis, sp
     );
     troubles(entry, &sorted, rest)?;
     glued(entry, rest)?;
+    asks_for_signature(entry, &sorted, span)?;
     let operands: Vec<&Word> = sorted.operands.iter().filter_map(|index| rest.get(*index)).collect();
     let mut paths = flag_paths(entry, &sorted, span)?;
     paths.extend(operand_paths(entry, &sorted, &operands)?);
@@ -246,6 +247,20 @@ fn glued(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
         let message = format!("{} reads flags in one word in a way of its own", entry.name);
         Err(Refusal::new("unknown_flag", message, word.span))
     })
+}
+
+/// A format of git that shows whether a signature is good: gpg is run to tell.
+fn asks_for_signature(entry: &Program, sorted: &Sorted, span: Span) -> Result<(), Refusal> {
+    let asks = |text: &[u8]| {
+        text.windows(2).any(|part| part == b"%G") || text.windows(9).any(|part| part == b"signature")
+    };
+    let formats =
+        sorted.flags.iter().filter(|flag| matches!(flag.name.as_str(), "format" | "pretty" | "sort"));
+    let mut values = formats.filter_map(|flag| flag.value.as_ref());
+    match values.find(|value| entry.name.starts_with("git ") && asks(&value.lead)) {
+        None => Ok(()),
+        Some(_) => Err(Refusal::new("dangerous_flag", "this format of git runs gpg", span)),
+    }
 }
 
 fn flag_paths(entry: &Program, sorted: &Sorted, span: Span) -> Proof {

@@ -107,6 +107,10 @@ const WAYS: &[&str] = &[
     "y=(1); declare y='($(@ x))'",
     "read RANDOM <<< 'a[$(@ x)]'",
     "find . -exec echo \"$y\" -exec @ {} \\;",
+    "echo -exec @ {} + | xargs find .",
+    "y='-exec @ {} +'; find . $y",
+    "y='a[$(@ x)]'; [[ -v $y ]]",
+    "REPLY=1; read <<< 'a[$(@ x)]'; echo $((REPLY))",
 ];
 
 #[test]

@@ -400,6 +400,39 @@ fn flags_in_one_word_are_read_as_the_program_reads_them() {
 }
 
 #[test]
+fn a_value_is_no_place_to_hide_a_flag() {
+    allowed(&[
+        "git log -U5 -p",
+        "git diff -U0",
+        "git log --grep -x",
+        "git log --author \"$x\" -n 5",
+        "git log --format=%h --since yesterday",
+        "git log --pretty=format:'%h %s' -L 1,5:f",
+        "git rev-list --all --count",
+        "git config --get user.name",
+        "grep -e --output f",
+        "head -n -5 f",
+        "sort -t - -k2 f",
+    ]);
+    asked(&[
+        "git diff -U --output=x",
+        "git log --unified --output=x",
+        "git log --format --output=x",
+        "git show --min-parents --outp=x",
+        "git rev-list --all --output=x",
+        "git diff -L --output=x",
+        "git log -U \"$x\"",
+        "git log --author --output=x",
+        "git config --get --unset a.b",
+        "git config --get -f x a.b",
+        "sort -k -o f",
+        "git log --format=%G?",
+        "git log --pretty=format:'%h %GK'",
+        "git branch --format '%(signature)'",
+    ]);
+}
+
+#[test]
 fn xargs_appends_where_it_may_ignore_its_mark() {
     allowed(&["ls | xargs -I{} cat {}", "ls | xargs -n1 wc -l", "ls | xargs -I{} -L1 cat x{}"]);
     asked(&[
@@ -416,6 +449,8 @@ fn what_bash_itself_evaluates_is_a_number() {
     allowed(&[
         "SECONDS=0; ls; echo $SECONDS",
         "echo $RANDOM",
+        "[[ -v x ]] && echo set",
+        "n=1; echo $((n + 1))",
         "OPTIND=1",
         "x='a[0]'; echo \"$x\"",
         "for i in a b; do echo $i; done",
@@ -430,6 +465,8 @@ fn what_bash_itself_evaluates_is_a_number() {
         "HISTCMD='a[$(id)]'",
         "SRANDOM+='a[$(id)]'",
         "x=-v; test \"$x\" 'a[$(id)]'",
+        "x='a[$(id)]'; [[ -v $x ]]",
+        "BASH_REMATCH=1; [[ 'a[$(id)]' =~ .* ]]; echo $((BASH_REMATCH))",
         "x=-v; [ \"$x\" 'a[$(id)]' ]",
     ]);
 }

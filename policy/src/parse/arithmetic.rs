@@ -107,7 +107,7 @@ impl Builder<'_> {
     /// Every name read must have been set, and only ever to numbers.
     pub(super) fn check_arithmetic_reads(&mut self) {
         for (name, span) in std::mem::take(&mut self.arithmetic_reads) {
-            if self.numeric.get(&name) != Some(&true) {
+            if self.numeric.get(&name) != Some(&true) || names::is_set_by_bash(&name) {
                 self.problem("arithmetic_evaluation", span);
             }
         }
@@ -138,8 +138,9 @@ impl Builder<'_> {
             let name = value.strip_prefix(b"$").unwrap_or(value);
             let plain_name = !name.is_empty() && name.iter().all(|byte| is_name_byte(*byte));
             let span = self.span_of(operand);
-            if is_number_text(value) || matches!(value, b"$#" | b"$?") || (unary && plain_name) {
-            } else if plain_name {
+            let literal = plain_name && !value.starts_with(b"$");
+            if is_number_text(value) || matches!(value, b"$#" | b"$?") || (unary && literal) {
+            } else if plain_name && !unary {
                 self.arithmetic_reads.push((name.to_vec(), span));
             } else {
                 self.problem("arithmetic_evaluation", span);

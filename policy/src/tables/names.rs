@@ -118,6 +118,25 @@ pub(crate) fn is_evaluated(name: &[u8]) -> bool {
     EVALUATED.iter().any(|known| known.as_bytes() == name) || name.starts_with(b"BASH_FUNC_")
 }
 
+/// Whether bash gives the variable values of its own, whatever the text assigns.
+pub(crate) fn is_set_by_bash(name: &[u8]) -> bool {
+    const SET: &[&[u8]] = &[
+        b"_",
+        b"REPLY",
+        b"MAPFILE",
+        b"COPROC",
+        b"OPTARG",
+        b"PWD",
+        b"OLDPWD",
+        b"FUNCNAME",
+        b"DIRSTACK",
+        b"PIPESTATUS",
+        b"GROUPS",
+    ];
+    SET.contains(&name)
+        || [&b"BASH_"[..], b"COMP_", b"READLINE_"].iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// Whether setting the variable changes what runs.
 pub(crate) fn is_dangerous_variable(name: &[u8]) -> bool {
     DANGEROUS.iter().any(|known| known.as_bytes() == name)

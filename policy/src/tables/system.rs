@@ -15,7 +15,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     Program::new("sleep", "", "help version", Text, "waits").harmless(),
     Program::new("test", "", "", Text, "tests").check(Check::Test),
     Program::new("[", "", "", Text, "tests").check(Check::Test),
-    Program::new("date", "d:If?ru", "date= iso-8601=? rfc-email rfc-3339= debug utc universal resolution help version", Text, "prints the time")
+    Program::new("date", "d:I?Ru", "date= iso-8601=? rfc-email rfc-3339= debug utc universal resolution help version", Text, "prints the time")
         .refuse(&[("s", "sets the clock"), ("set", "sets the clock"), ("f", "reads a file"), ("file", "reads a file"), ("r", "reads a file"), ("reference", "reads a file")])
         .check(Check::Date),
     Program::new("env", "0", "null help version", TextAtMost(0), "prints the environment; with operands it runs a program"),

@@ -45,7 +45,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     grep("fgrep"),
     Program::new(
         "rg",
-        "aA:B:C:bcd:e:E:f@FFg:hHiIj:lLm:M:nNopPqr:sSt:T:uUvVwx.0",
+        "aA:B:C:bcd:e:E:f@Fg:hHiIj:lLm:M:nNopPqr:sSt:T:uUvVwx.0",
         "after-context= before-context= context= auto-hybrid-regex binary block-buffered byte-offset case-sensitive color= colors= column context-separator= count count-matches crlf debug dfa-size-limit= encoding= engine= field-context-separator= field-match-separator= file=@ files files-with-matches files-without-match fixed-strings follow generate= glob= glob-case-insensitive heading help hidden hyperlink-format= iglob= ignore-case ignore-file=@ ignore-file-case-insensitive include-zero invert-match json line-buffered line-number line-regexp max-columns= max-columns-preview max-count= max-depth= max-filesize= mmap multiline multiline-dotall no-binary no-config no-column no-context-separator no-encoding no-filename no-fixed-strings no-follow no-heading no-hidden no-ignore no-ignore-dot no-ignore-exclude no-ignore-files no-ignore-global no-ignore-messages no-ignore-parent no-ignore-vcs no-json no-line-number no-messages no-mmap no-multiline no-pcre2 no-require-git no-stats no-text no-unicode null null-data one-file-system only-matching path-separator= passthru pcre2 pretty quiet regex-size-limit= regexp= replace= smart-case sort= sortr= stats stop-on-nonmatch text threads= trace trim type= type-add= type-clear= type-list type-not= unrestricted version vimgrep with-filename word-regexp",
         TextThenPaths(1, "e f regexp file files type-list"),
         "searches text",

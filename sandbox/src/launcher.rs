@@ -9,10 +9,12 @@ mod forker;
 mod start;
 
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use airlock_init::frame::{recv_frame, send_frame};
 use airlock_init::wire::{HoldPlan, HostIds, MODE_HOLD, Report};
@@ -30,6 +32,9 @@ const OPTIONS: [&str; 6] =
     ["--args", "--as-pid-1", "--disable-userns", "--json-status-fd", "--perms", "--size"];
 /// How long the making of a session's network may take.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long bubblewrap may take to print its options or its version.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+const ANSWER_POLL: Duration = Duration::from_millis(1);
 
 /// Where a launcher finds what it needs.
 #[derive(Debug, Clone)]
@@ -124,12 +129,7 @@ impl Launcher {
 /// The version of bubblewrap, if it has all that is needed.
 fn look_at(bwrap: &Path) -> Result<String, LaunchError> {
     let ask = |option| {
-        Command::new(bwrap)
-            .arg(option)
-            .env_clear()
-            .stdin(Stdio::null())
-            .output()
-            .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        answer(Command::new(bwrap).arg(option).env_clear())
             .map_err(|source| LaunchError::BubblewrapMissing { path: bwrap.to_owned(), source })
     };
     let help = ask("--help")?;
@@ -139,4 +139,20 @@ fn look_at(bwrap: &Path) -> Result<String, LaunchError> {
         }
     }
     Ok(ask("--version")?.trim().to_owned())
+}
+
+/// What a program prints about itself. One that does not end within [`ANSWER_WAIT`] is ended; more than
+/// a pipe holds is not waited for either.
+fn answer(command: &mut Command) -> io::Result<String> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let deadline = Instant::now() + ANSWER_WAIT;
+    while child.try_wait()?.is_none() {
+        if Instant::now() > deadline {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer"));
+        }
+        thread::sleep(ANSWER_POLL);
+    }
+    Ok(String::from_utf8_lossy(&child.wait_with_output()?.stdout).into_owned())
 }

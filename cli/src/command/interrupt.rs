@@ -4,18 +4,20 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Failure;
 
-/// SIGINT and SIGTERM, from now on.
+/// SIGINT, SIGTERM and, unless it is ignored (`nohup`), SIGHUP, from now on.
 #[derive(Debug)]
 pub(super) struct Interrupts {
     int: Signal,
     term: Signal,
+    hup: Option<Signal>,
 }
 
 impl Interrupts {
     pub(super) fn new() -> Result<Self, Failure> {
         let listen =
             |kind| signal(kind).map_err(|error| Failure::new(format!("signals cannot be caught: {error}")));
-        Ok(Self { int: listen(SignalKind::interrupt())?, term: listen(SignalKind::terminate())? })
+        let hup = if hangup_is_ignored() { None } else { Some(listen(SignalKind::hangup())?) };
+        Ok(Self { int: listen(SignalKind::interrupt())?, term: listen(SignalKind::terminate())?, hup })
     }
 
     /// The next one. Cancel-safe.
@@ -23,6 +25,15 @@ impl Interrupts {
         tokio::select! {
             _ = self.int.recv() => {}
             _ = self.term.recv() => {}
+            Some(_) = async { self.hup.as_mut()?.recv().await } => {}
         }
     }
+}
+
+/// Whether whoever started this process wants it to outlive its terminal.
+fn hangup_is_ignored() -> bool {
+    const SIGHUP_BIT: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & SIGHUP_BIT != 0)
 }

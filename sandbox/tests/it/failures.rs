@@ -67,6 +67,17 @@ fn bubblewrap_that_is_something_else_or_too_old() {
 }
 
 #[test]
+fn bubblewrap_that_never_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bwrap");
+    fs::write(&path, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let error = launcher(path.to_str().unwrap());
+    assert_eq!(error.step(), "bubblewrap");
+    assert!(error.to_string().ends_with("it does not answer"), "{error}");
+}
+
+#[test]
 fn bubblewrap_that_goes_missing_later() {
     let host = Host::new().with_bwrap("");
     fs::remove_file(host.folder.path().join("bwrap")).unwrap();

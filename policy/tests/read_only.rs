@@ -470,3 +470,9 @@ fn what_bash_itself_evaluates_is_a_number() {
         "x=-v; [ \"$x\" 'a[$(id)]' ]",
     ]);
 }
+
+#[test]
+fn a_comment_hides_nothing_from_jq() {
+    allowed(&["jq .a f", "jq '.[\"#\"]' f", "jq '\"# \\(.a)\"' f"]);
+    asked(&["jq '. # \"\nenv # \"' f", "jq '# \"\ninclude \"x\"; . # \"' f"]);
+}

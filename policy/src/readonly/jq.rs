@@ -103,6 +103,8 @@ fn find(text: &[u8], refused: &[&[u8]]) -> Option<Vec<u8>> {
         }
         match byte {
             b'"' => in_string = true,
+            // Versions differ on where a comment ends, and a quote in it opens no string.
+            b'#' => return Some(vec![b'#']),
             b'(' => depth += 1,
             b')' => {
                 depth = depth.saturating_sub(1);

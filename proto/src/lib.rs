@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod binding;
+pub mod canonical;
 pub mod convert;
 pub mod cursor;
 pub mod domain;

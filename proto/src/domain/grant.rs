@@ -15,6 +15,18 @@ pub enum Shell {
     Pwsh,
 }
 
+impl Shell {
+    /// The stable name of the shell, as in configuration and the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Pwsh => "pwsh",
+        }
+    }
+}
+
 /// How much policy lets through without asking. Ordered from the loosest to the tightest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {

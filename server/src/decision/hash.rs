@@ -2,95 +2,40 @@
 //! every field that changes what runs or where, and nothing else: not the description, not the labels,
 //! not the trace.
 
-use std::collections::BTreeMap;
-
-use airlock_proto::domain::{Mode, Shell};
-use sha2::{Digest as _, Sha256};
+use airlock_proto::{
+    canonical::CanonicalHash,
+    domain::{Mode, Shell},
+};
 
 use crate::api::{CreateSession, StartExecution};
 
 /// Of a request to start an execution.
 pub(crate) fn execution_hash(request: &StartExecution) -> [u8; 32] {
-    let mut form = Form::new(b"airlock start v1");
-    form.bytes(&request.command);
-    form.shell(request.shell);
-    form.optional(request.session_id.as_ref().map(|id| id.as_bytes().as_slice()));
-    form.optional(request.timeout.map(|timeout| timeout.as_nanos().to_be_bytes()).as_ref());
-    form.flag(request.wait_for_approval);
-    form.mode(request.mode);
-    form.env(&request.env);
-    form.flag(request.separate_stderr);
-    form.optional(request.profile.as_ref());
-    form.optional(request.base.as_ref());
-    form.flag(request.allow_concurrent);
-    form.finish()
+    let mut hash = CanonicalHash::new(b"airlock start v1");
+    hash.bytes(&request.command);
+    hash.optional(request.shell.map(Shell::name));
+    hash.optional(request.session_id.as_ref().map(|id| id.as_bytes().as_slice()));
+    hash.optional(request.timeout.map(|timeout| timeout.as_nanos().to_be_bytes()).as_ref());
+    hash.flag(request.wait_for_approval);
+    hash.optional(request.mode.map(Mode::name));
+    hash.env(&request.env);
+    hash.flag(request.separate_stderr);
+    hash.optional(request.profile.as_ref());
+    hash.optional(request.base.as_ref());
+    hash.flag(request.allow_concurrent);
+    hash.finish()
 }
 
 /// Of a request to make a session.
 pub(crate) fn session_hash(request: &CreateSession) -> [u8; 32] {
-    let mut form = Form::new(b"airlock session v1");
-    form.optional(request.profile.as_ref());
-    form.mode(request.mode);
-    form.shell(request.shell);
-    form.optional(request.base.as_ref());
-    form.env(&request.env);
-    form.optional(request.idle_timeout.map(|timeout| timeout.as_nanos().to_be_bytes()).as_ref());
-    form.finish()
-}
-
-/// Every part is preceded by its length, so that no two requests share a form.
-struct Form(Sha256);
-
-impl Form {
-    fn new(domain: &[u8]) -> Self {
-        let mut form = Self(Sha256::new());
-        form.bytes(domain);
-        form
-    }
-
-    fn number(&mut self, value: u64) {
-        self.0.update(value.to_be_bytes());
-    }
-
-    fn flag(&mut self, value: bool) {
-        self.number(u64::from(value));
-    }
-
-    fn bytes(&mut self, value: &[u8]) {
-        self.number(value.len() as u64);
-        self.0.update(value);
-    }
-
-    fn optional(&mut self, value: Option<impl AsRef<[u8]>>) {
-        self.flag(value.is_some());
-        if let Some(value) = value {
-            self.bytes(value.as_ref());
-        }
-    }
-
-    fn shell(&mut self, shell: Option<Shell>) {
-        self.optional(shell.map(|shell| match shell {
-            Shell::Bash => "bash",
-            Shell::Zsh => "zsh",
-            Shell::Pwsh => "pwsh",
-        }));
-    }
-
-    fn mode(&mut self, mode: Option<Mode>) {
-        self.optional(mode.map(Mode::name));
-    }
-
-    fn env(&mut self, env: &BTreeMap<String, Vec<u8>>) {
-        self.number(env.len() as u64);
-        for (name, value) in env {
-            self.bytes(name.as_bytes());
-            self.bytes(value);
-        }
-    }
-
-    fn finish(self) -> [u8; 32] {
-        self.0.finalize().into()
-    }
+    let mut hash = CanonicalHash::new(b"airlock session v1");
+    hash.optional(request.profile.as_ref());
+    hash.optional(request.mode.map(Mode::name));
+    hash.optional(request.shell.map(Shell::name));
+    hash.optional(request.base.as_ref());
+    hash.env(&request.env);
+    hash.optional(request.idle_timeout.map(|timeout| timeout.as_nanos().to_be_bytes()).as_ref());
+    hash.finish()
 }
 
 #[cfg(test)]

@@ -89,6 +89,7 @@ fn awk_filters_and_never_runs() {
         "awk '{print \"a > b | c\"}' f",
         "awk '/[[:alpha:]\"]x/ {print}' f",
         "awk '$1 ~ /[^a-z]/ {exit 1}' f",
+        "awk 'length > 80 || length($1) / 2 > 3' f",
         "awk '{n = split($0, a, /[,;]/); exit a[1] / n}' f",
     ]);
     asked(&[
@@ -113,6 +114,7 @@ fn awk_filters_and_never_runs() {
         "awk 'BEGIN { if (0) exit /\"/ ; system(\"id\") ; x = /\"/ }'",
         "awk 'BEGIN{ z = /[^]/[\"]/; system(\"id\"); y = /[\"]/ }'",
         "awk 'BEGIN{ z = /[[:alpha:]/[\"]/; system(\"id\"); y = /[\"]/ }'",
+        "awk 'BEGIN { print length /\"/ ; system(\"id\") ; x = /\"/ }'",
         "awk 'BEGIN{SYMTAB[\"ARGC\"]=1}1' f",
         "awk 'BEGIN{printf \"a\" > \"x\"}'",
         "awk '{print $1,\n $2 > \"x\"}' f",

@@ -39,7 +39,8 @@ enum Before {
     Operator,
     Operand,
     Parenthesis,
-    Increment,
+    /// `++`, `--` and names behind which both may stand.
+    Ambiguous,
 }
 
 struct Program<'a> {
@@ -114,7 +115,7 @@ impl Program<'_> {
             }
             b'+' | b'-' if self.peek() == Some(byte) => {
                 self.next();
-                self.before = Before::Increment;
+                self.before = Before::Ambiguous;
             }
             b'+' | b'-' | b'*' | b'%' | b'^' | b'!' | b'<' | b'=' | b'&' | b'~' | b',' | b'?' | b':' => {}
             _ => return None,
@@ -149,7 +150,7 @@ impl Program<'_> {
                 self.before = Before::Operator;
                 Some(())
             }
-            Before::Parenthesis | Before::Increment => None,
+            Before::Parenthesis | Before::Ambiguous => None,
         }
     }
 
@@ -210,8 +211,12 @@ impl Program<'_> {
         if matches!(name.as_slice(), b"print" | b"printf") {
             self.printing = Some(self.depth);
         }
-        self.before =
-            if BEFORE_REGEX.contains(&name.as_slice()) { Before::Operator } else { Before::Operand };
+        self.before = match name.as_slice() {
+            name if BEFORE_REGEX.contains(&name) => Before::Operator,
+            // Awks differ: without brackets a regex or a division may follow.
+            b"length" | b"next" | b"nextfile" | b"break" | b"continue" | b"default" => Before::Ambiguous,
+            _ => Before::Operand,
+        };
         Some(())
     }
 }

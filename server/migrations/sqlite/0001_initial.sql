@@ -1,5 +1,6 @@
 -- Ids are hyphenated UUIDs, which sort by time. Times are microseconds since 1970 by the clock of
--- SQLite. Labels, environments (values in base64), decisions and results are JSON.
+-- SQLite. Labels, environments (values in base64) and decisions are JSON; results are in the contract's
+-- encoding.
 
 CREATE TABLE sessions (
   id            TEXT    NOT NULL PRIMARY KEY,
@@ -59,7 +60,7 @@ CREATE TABLE executions (
   labels           TEXT    NOT NULL,
   directory        BLOB    NOT NULL,
   decision         TEXT    NOT NULL,
-  result           TEXT,
+  result           BLOB,
   spec             TEXT    NOT NULL,
   command          BLOB    NOT NULL
 ) STRICT;

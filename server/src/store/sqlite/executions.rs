@@ -1,11 +1,11 @@
 //! The table of executions and the history of their states.
 
-use airlock_proto::domain::{ExecutionId, ExecutionState, SessionId};
+use airlock_proto::domain::{ExecutionId, ExecutionResult, ExecutionState, SessionId};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
 
 use super::{
     Tx, approvals, audit, clock,
-    json::{self, DecisionJson, ResultJson, SpecJson},
+    json::{self, DecisionJson, SpecJson},
     lists,
     names::Named,
     rows::{ChangeRow, ExecutionRow, LiveRow, integer, output_columns},
@@ -119,7 +119,7 @@ async fn insert(connection: &mut SqliteConnection, record: &ExecutionRecord) -> 
         .bind(json::write(&record.spec.labels)?)
         .bind(&record.directory)
         .bind(json::write(&DecisionJson(record.decision.clone()))?)
-        .bind(result_json(record)?)
+        .bind(record.result.as_ref().map(ExecutionResult::encode))
         .bind(json::write(&SpecJson::new(&record.spec))?)
         .bind(&record.spec.command)
         .bind(record.is_serial())
@@ -156,16 +156,12 @@ pub(super) async fn update(
     .bind(record.ended.map(|at| at.0))
     .bind(&record.directory)
     .bind(json::write(&DecisionJson(record.decision.clone()))?)
-    .bind(result_json(record)?)
+    .bind(record.result.as_ref().map(ExecutionResult::encode))
     .bind(record.is_serial())
     .bind(record.id.to_string())
     .execute(connection)
     .await?;
     Ok(())
-}
-
-fn result_json(record: &ExecutionRecord) -> Result<Option<String>, StoreError> {
-    record.result.clone().map(|result| json::write(&ResultJson(result))).transpose()
 }
 
 /// Adds an entry to an execution's history.

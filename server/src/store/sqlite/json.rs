@@ -1,13 +1,11 @@
-//! The JSON of columns that nothing is looked up by: decisions, results, specs, maps.
+//! The JSON of columns that nothing is looked up by: decisions, specs, maps.
 //!
 //! The domain types know no serde; each `*Form` mirrors one of them, and the compiler holds it to that.
 //! A field that is added later needs `#[serde(default)]` here, so that older rows stay readable.
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_proto::domain::{
-    CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Mode, Shell, Started, TimeoutKind,
-};
+use airlock_proto::domain::{Mode, Shell};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::errors::unreadable;
@@ -25,10 +23,6 @@ pub(super) fn write(value: &impl Serialize) -> Result<String, StoreError> {
 pub(super) fn read<T: DeserializeOwned>(column: &str, json: &str) -> Result<T, StoreError> {
     serde_json::from_str(json).map_err(|_| unreadable(column))
 }
-
-/// An execution's result.
-#[derive(Serialize, Deserialize)]
-pub(super) struct ResultJson(#[serde(with = "ResultForm")] pub(super) ExecutionResult);
 
 /// A decision.
 #[derive(Serialize, Deserialize)]
@@ -84,109 +78,6 @@ impl SpecJson {
             labels,
         }
     }
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "ExecutionResult")]
-struct ResultForm {
-    #[serde(with = "CauseForm")]
-    cause: Cause,
-    #[serde(with = "StartedForm")]
-    started: Started,
-    #[serde(with = "base64")]
-    directory: Vec<u8>,
-    #[serde(with = "DirectoryReportForm")]
-    directory_report: DirectoryReport,
-    leftovers_killed: bool,
-    cpu_time: Duration,
-    peak_memory: u64,
-    run_time: Duration,
-    stdout_bytes: u64,
-    stderr_bytes: u64,
-    stdout_cut_bytes: u64,
-    stderr_cut_bytes: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Cause", rename_all = "SCREAMING_SNAKE_CASE")]
-enum CauseForm {
-    Exited {
-        code: u8,
-    },
-    Signaled {
-        signal: i32,
-        core: bool,
-    },
-    TimedOut(#[serde(with = "TimeoutKindForm")] TimeoutKind),
-    OomKilled,
-    OutputLimit,
-    DiskLimit,
-    Cancelled(#[serde(with = "CancelledByForm")] CancelledBy),
-    Denied {
-        #[serde(with = "DeniedByForm")]
-        by: DeniedBy,
-        reason: String,
-    },
-    ApprovalExpired,
-    QueueExpired,
-    Refused {
-        reason: String,
-        message: String,
-    },
-    SandboxFailed {
-        step: String,
-        message: String,
-        hint: String,
-    },
-    ShellUnavailable {
-        message: String,
-    },
-    RunnerLost,
-    Internal {
-        message: String,
-    },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "TimeoutKind", rename_all = "SCREAMING_SNAKE_CASE")]
-enum TimeoutKindForm {
-    Wall,
-    Idle,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "CancelledBy", rename_all = "SCREAMING_SNAKE_CASE")]
-enum CancelledByForm {
-    Client,
-    Admin,
-    Disconnect,
-    Session,
-    Drain,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "DeniedBy", rename_all = "SCREAMING_SNAKE_CASE")]
-enum DeniedByForm {
-    Policy,
-    Person,
-    NobodyToAsk,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Started", rename_all = "SCREAMING_SNAKE_CASE")]
-enum StartedForm {
-    No,
-    Yes,
-    Unknown,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "DirectoryReport", rename_all = "SCREAMING_SNAKE_CASE")]
-enum DirectoryReportForm {
-    Reported,
-    Unchanged,
-    SnappedBack,
-    NotKept,
 }
 
 #[derive(Serialize, Deserialize)]

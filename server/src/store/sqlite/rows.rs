@@ -3,12 +3,12 @@
 
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
-use airlock_proto::domain::OutputState;
+use airlock_proto::domain::{ExecutionResult, OutputState};
 use sqlx::FromRow;
 
 use super::{
     errors::unreadable,
-    json::{self, DecisionJson, EnvJson, ResultJson, SpecJson},
+    json::{self, DecisionJson, EnvJson, SpecJson},
     names,
 };
 use crate::{
@@ -102,7 +102,7 @@ pub(super) struct ExecutionRow {
     labels: String,
     directory: Vec<u8>,
     decision: String,
-    result: Option<String>,
+    result: Option<Vec<u8>>,
     spec: String,
     command: Vec<u8>,
 }
@@ -112,8 +112,7 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
 
     fn try_from(row: ExecutionRow) -> Result<Self, StoreError> {
         let labels: BTreeMap<String, String> = json::read("labels", &row.labels)?;
-        let result: Option<ResultJson> =
-            row.result.as_deref().map(|result| json::read("result", result)).transpose()?;
+        let result = row.result.as_deref().map(ExecutionResult::decode).transpose();
         Ok(Self {
             id: id("id", &row.id)?,
             version: count("version", row.version)?,
@@ -135,7 +134,7 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
             approval_id: optional_id("approval_id", row.approval_id.as_deref())?,
             cancel_requested: row.cancel_requested,
             output: output_state(&row.output, row.output_from)?,
-            result: result.map(|result| result.0),
+            result: result.map_err(|_| unreadable("result"))?,
             traceparent: row.traceparent,
             created: Micros(row.created),
             queued: Micros(row.queued),

@@ -3,7 +3,7 @@
 
 mod writers;
 
-pub(crate) use writers::{WriterPaths, redirect_writes, writer_paths};
+pub(crate) use writers::{WriterPaths, redirect_reads, redirect_writes, writer_paths};
 
 use crate::analysis::Directory;
 use crate::decision::{Access, Span};

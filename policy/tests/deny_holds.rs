@@ -226,6 +226,12 @@ fn read_and_edit_rules_deny_paths() {
         "sed -i s/a/b/ src/x",
         "head -n1 sub/.env",
         "dd if=a of=src/b",
+        "mapfile -t a < .env",
+        "tee < .env",
+        "date -f .env",
+        "jq --slurpfile a .env . f",
+        "git blame .env",
+        "git log -p -- .env",
     ] {
         assert_eq!(verdict(command), Verdict::Deny, "{command:?}");
     }

@@ -190,6 +190,7 @@ fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> Com
         }
         Err(refusal) => {
             words.extend(suspected_paths(found, writes.is_some()));
+            words.extend(paths::redirect_reads(found));
             Some(refusal)
         }
     };

@@ -1,6 +1,6 @@
 //! Rules against the commands found: which deny, which ask, which paths they permit.
 
-use super::facts::Facts;
+use super::facts::{CommandFacts, Facts};
 use super::outcome::reason;
 use crate::analysis::Found;
 use crate::decision::{Access, Reason, ShadowHit, Verdict};
@@ -77,7 +77,7 @@ impl<'a> RuleSet<'a> {
         for (index, (found, command)) in commands {
             let span = match rule.tool() {
                 Tool::Bash if self.tool == Tool::Bash => may_match(rule, found).then_some(found.span),
-                Tool::Read | Tool::Edit => path_hit(rule, facts, found, &command.paths),
+                Tool::Read | Tool::Edit => path_hit(rule, facts, found, command),
                 _ => None,
             };
             if span.is_some() {
@@ -144,11 +144,14 @@ fn names_path(rule: &Rule, path: &Located, facts: &Facts<'_>) -> bool {
 
 /// A path rule that denies or asks: on the paths known, and on every word of a
 /// program whose paths are not known.
-fn path_hit(rule: &Rule, facts: &Facts<'_>, found: &Found, paths: &[Located]) -> Option<crate::Span> {
-    if let Some(path) = paths.iter().find(|path| path.exact && names_path(rule, path, facts)) {
+fn path_hit(rule: &Rule, facts: &Facts<'_>, found: &Found, command: &CommandFacts) -> Option<crate::Span> {
+    if let Some(path) = command.paths.iter().find(|path| path.exact && names_path(rule, path, facts)) {
         return Some(path.span);
     }
-    if !paths.is_empty() || crate::advice::knows_paths(found) {
+    // git takes revisions and paths in the same place.
+    let understood = command.refusal.is_none() || command.writes.is_some();
+    let is_git = found.program().is_some_and(|program| base_name(program) == b"git");
+    if understood && !is_git && (!command.paths.is_empty() || crate::advice::knows_paths(found)) {
         return None;
     }
     let pattern = rule.path()?;

@@ -125,10 +125,13 @@ fn sed_in_place(rest: &[Word]) -> Option<WriterPaths> {
 
 /// The files that redirects write.
 pub(crate) fn redirect_writes(found: &Found) -> impl Iterator<Item = PathWord> {
-    found
-        .redirects
-        .iter()
-        .filter(|redirect| redirect.op == RedirOp::Write)
-        .filter_map(|redirect| redirect.target.as_ref())
-        .map(|word| with(word, Access::Write))
+    let files = found.redirects.iter().filter(|redirect| redirect.op == RedirOp::Write);
+    files.filter_map(|redirect| redirect.target.as_ref()).map(|word| with(word, Access::Write))
+}
+
+/// The files that redirects read; an address behind `/dev/tcp` is none.
+pub(crate) fn redirect_reads(found: &Found) -> impl Iterator<Item = PathWord> {
+    let files = found.redirects.iter().filter(|redirect| redirect.op == RedirOp::Read);
+    let known = files.filter(|redirect| crate::readonly::redirect_is_harmless(redirect));
+    known.filter_map(|redirect| redirect.target.as_ref()).map(|word| with(word, Access::Read))
 }

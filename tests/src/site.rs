@@ -20,6 +20,10 @@ use crate::{
 /// How long anything may take to become ready on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Runners end what runs under their uids when they start, so each site has uids of its own.
+const FIRST_UID: u32 = 100_000_000;
+const UIDS: u32 = 1000;
+
 const TOKEN: &str = "a-token-of-the-test-that-is-long-enough";
 
 /// Where a server and a runner live during one test.
@@ -143,6 +147,9 @@ server_name = "localhost"
 ca = "{ca}"
 cert = "{cert}"
 key = "{key}"
+[uids]
+first = {first_uid}
+count = {UIDS}
 [floor]
 servers = ["localhost"]
 [bases]
@@ -150,6 +157,7 @@ base = "{path}/base"
 {tables}"#,
                 tables = self.runner_tables,
                 port = self.address.port(),
+                first_uid = FIRST_UID + u32::from(self.address.port()) * UIDS,
                 ca = self.pki.ca().display(),
                 cert = pair.certificate.display(),
                 key = pair.key.display(),

@@ -168,7 +168,7 @@ async fn what_is_over_the_cap_is_a_gap_that_is_said() {
     let command = "yes xxxxxxxxx | tr -d '\\n' | head -c 100000000; echo; echo the end";
     let id = start(&client, spec(command)).await;
     let end = client.wait(&id, Duration::from_secs(60)).await.unwrap();
-    assert_eq!(exit_code(&end), Some(0));
+    assert_eq!(exit_code(&end), Some(0), "{end:?}");
     let story = replay(&client, &id).await.unwrap();
     assert!(story.missing > 0, "a reader that comes late is told what was cut");
     assert_eq!(story.stdout.len() as u64 + story.missing, 100_000_000 + 1 + 8);

@@ -22,7 +22,7 @@ use super::{remove::remove_tree, *};
 const COPY: CopyLimits = CopyLimits { bytes: 1 << 20, entries: 1000 };
 
 fn sessions_with(state: &Path, limit: usize, copy: CopyLimits) -> Sessions {
-    Sessions::restore(state, UidIsolation::detect(), UidRange::new(2_100_000, 64), limit, copy).unwrap()
+    Sessions::restore(state, UidIsolation::detect(), UidRange::new(40_000_000, 64), limit, copy).unwrap()
 }
 
 fn sessions(state: &Path) -> Sessions {
@@ -178,17 +178,17 @@ fn a_session_that_cannot_be_opened_again_is_not_deleted() {
     };
     let isolation = UidIsolation::detect();
     if session.ids.is_some() {
-        let moved = restore(isolation, 2_200_000).unwrap_err();
-        assert!(moved.contains("has uid 2100000, which is not in `uids`; set that right, or"), "{moved}");
-        assert!(restore(UidIsolation::None, 2_100_000).unwrap_err().contains("cannot change to"));
+        let moved = restore(isolation, 41_000_000).unwrap_err();
+        assert!(moved.contains("has uid 40000000, which is not in `uids`; set that right, or"), "{moved}");
+        assert!(restore(UidIsolation::None, 40_000_000).unwrap_err().contains("cannot change to"));
     }
     let saved = session.folders.root.join("session.json");
     let text = fs::read(&saved).unwrap();
     fs::write(&saved, &text[..text.len() / 2]).unwrap();
-    assert!(restore(isolation, 2_100_000).unwrap_err().contains("session.json"));
+    assert!(restore(isolation, 40_000_000).unwrap_err().contains("session.json"));
     assert_eq!(fs::read(&file).unwrap(), b"kept");
     fs::write(&saved, &text).unwrap();
-    restore(isolation, 2_100_000).unwrap();
+    restore(isolation, 40_000_000).unwrap();
     assert_eq!(fs::read(&file).unwrap(), b"kept");
 }
 

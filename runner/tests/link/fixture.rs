@@ -35,7 +35,7 @@ pub(crate) struct Fixture {
 
 /// A range of uids for one test: tests run in processes of their own, at once.
 pub(crate) fn uids() -> UidConfig {
-    UidConfig { first: 2_200_000 + std::process::id() % 100_000 * 300, count: 300 }
+    UidConfig { first: 50_000_000 + std::process::id() % 100_000 * 300, count: 300 }
 }
 
 pub(crate) fn config(dir: &Path, server: &FakeServer) -> RunnerConfig {

@@ -13,26 +13,23 @@ impl Core {
     /// `Unavailable` while no runner takes work, `FailedPrecondition` if none of those that are
     /// connected offers the base.
     pub(crate) fn pick_runner(&self, base: Option<&str>) -> Result<RunnerId, ApiError> {
-        let links: Vec<_> = self
-            .parts
-            .links
-            .all()
-            .into_iter()
-            .filter(|link| !link.has_ended() && link.is_reconciled())
-            .collect();
-        let ready: Vec<_> = links.iter().filter(|link| !link.is_draining() && link.hello.slots > 0).collect();
-        if ready.is_empty() {
-            return Err(ApiError::Unavailable {
-                reason: "NO_RUNNER",
-                message: "no runner is connected that takes work".to_owned(),
-                retry_after: Duration::from_secs(1),
+        let mut links = self.parts.links.all();
+        links.retain(|link| !link.has_ended() && !link.is_draining() && link.hello.slots > 0);
+        let known = !links.is_empty();
+        let offers = |link: &Link| base.is_none_or(|base| link.hello.bases.iter().any(|own| own == base));
+        links.retain(|link| offers(link));
+        if known && links.is_empty() {
+            return Err(ApiError::FailedPrecondition {
+                reason: "NO_SUCH_BASE",
+                message: format!("no runner offers the base `{}`", base.unwrap_or_default()),
             });
         }
-        let offers = |link: &Link| base.is_none_or(|base| link.hello.bases.iter().any(|own| own == base));
-        let fit: Vec<&Arc<Link>> = ready.into_iter().filter(|link| offers(link)).collect();
-        let picked = self.less_loaded(&fit).ok_or_else(|| ApiError::FailedPrecondition {
-            reason: "NO_SUCH_BASE",
-            message: format!("no runner offers the base `{}`", base.unwrap_or_default()),
+        // One that has not told everything yet takes work in a moment.
+        let ready: Vec<_> = links.iter().filter(|link| link.is_reconciled()).collect();
+        let picked = self.less_loaded(&ready).ok_or_else(|| ApiError::Unavailable {
+            reason: "NO_RUNNER",
+            message: "no runner is connected that takes work".to_owned(),
+            retry_after: Duration::from_secs(1),
         })?;
         Ok(picked.hello.runner_id.clone())
     }

@@ -5,11 +5,12 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message as _;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "airlock/v1/admin.proto",
     "airlock/v1/approval.proto",
     "airlock/v1/common.proto",
     "airlock/v1/execution.proto",
+    "airlock/v1/file.proto",
     "airlock/v1/policy.proto",
     "airlock/v1/session.proto",
     "airlock/runner/v1/link.proto",

@@ -15,7 +15,7 @@ const DOMAIN: &[u8] = b"airlock grant v1";
 
 impl Grant {
     /// The hash of what was decided: session, command, shell, directory, environment, resolved
-    /// profile, snapshot, sandbox flag and requirements.
+    /// profile, snapshot, sandbox flag, requirements, and whether its input is open.
     #[must_use]
     pub fn binding(&self) -> [u8; BINDING_BYTES] {
         let mut hash = CanonicalHash::new(DOMAIN);
@@ -32,6 +32,7 @@ impl Grant {
         }
         hash.flag(self.unsandboxed);
         hash.bytes(&self.snapshot_digest);
+        hash.flag(self.stdin);
         hash.finish()
     }
 }

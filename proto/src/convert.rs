@@ -5,6 +5,8 @@
 
 mod cause;
 mod enums;
+mod exchange;
+mod file;
 mod grant;
 mod link;
 mod push;

@@ -3,13 +3,22 @@
 //! They are plain data: no generated type, no I/O, no clock. Each enum is closed.
 
 mod cause;
+mod exchange;
 mod execution;
+mod file;
 mod grant;
 mod ids;
 mod link;
 
 pub use cause::{CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind};
-pub use execution::{ExecutionState, JobPhase, JobReport, LinkState, OutputState, OutputStream};
+pub use exchange::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner};
+pub use execution::{
+    BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, OutputStream, Signal,
+};
+pub use file::{
+    ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, FileChange, FileFilter, FileFormat,
+    FileInfo, FileType, ListOrder, SkippedFile, UploadOrder, Uploaded,
+};
 pub use grant::{Bind, Grant, Mode, NetworkMode, Requirement, SandboxLimits, SandboxProfile, Shell};
 pub use ids::{ApprovalId, Epoch, ExecutionId, IdError, RunnerId, SessionId};
 pub use link::{

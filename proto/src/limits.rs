@@ -36,6 +36,34 @@ pub const DIRECTORY_BYTES: usize = 4096;
 pub const CURSOR_BYTES: usize = 64;
 /// Of one output chunk, live.
 pub const CHUNK_BYTES: usize = 32 * 1024;
+/// Of one chunk of an upload, a download or an input.
+pub const TRANSFER_CHUNK_BYTES: usize = 256 * 1024;
+/// Of a `transfer_id`.
+pub const TRANSFER_ID_BYTES: usize = 128;
+/// Of a file's path.
+pub const PATH_BYTES: usize = 4096;
+/// Globs of one kind in a filter.
+pub const GLOBS: usize = 64;
+/// Of one glob.
+pub const GLOB_BYTES: usize = 1024;
+/// Files that a download names as left out.
+pub const SKIPPED_FILES: usize = 100;
+/// Of one file's unified diff.
+pub const PATCH_BYTES: usize = 64 * 1024;
+/// Of a search pattern.
+pub const PATTERN_BYTES: usize = 1024;
+/// Of a line, as it is searched and shown.
+pub const LINE_BYTES: usize = 64 * 1024;
+/// Lines of a head or tail.
+pub const EDGE_LINES: u64 = 1_000_000;
+/// Lines before and after a match.
+pub const CONTEXT_LINES: u32 = 100;
+/// Matches of a search when no number is asked for.
+pub const MATCHES_DEFAULT: u32 = 1000;
+/// Matches of a search at most.
+pub const MATCHES_MAX: u32 = 100_000;
+/// Ranges shown of the matches in one line.
+pub const SPANS_PER_LINE: usize = 64;
 /// Of one gRPC message, both ways.
 pub const MESSAGE_BYTES: usize = 1024 * 1024;
 /// Of all `google.rpc` details of one error.

@@ -53,6 +53,17 @@ same_enum!(domain::CancelledBy, v1::CancelledBy, "cancelled.by", {
 same_enum!(domain::DeniedBy, v1::DeniedBy, "denied.by", {
     Policy = Policy, Person = Person, NobodyToAsk = NobodyToAsk,
 });
+same_enum!(domain::BackgroundedBy, v1::BackgroundedBy, "backgrounded_by", { Client = Client });
+same_enum!(domain::Signal, v1::Signal, "signal", {
+    Hup = Hup, Int = Int, Quit = Quit, Usr1 = Usr1, Usr2 = Usr2,
+    Term = Term, Kill = Kill, Stop = Stop, Cont = Cont,
+});
+same_enum!(domain::FileFormat, v1::FileFormat, "format", {
+    File = File, Tar = Tar, TarGzip = TarGzip,
+});
+same_enum!(domain::FileType, v1::FileType, "type", {
+    Regular = Regular, Directory = Directory, Symlink = Symlink, Other = Other,
+});
 same_enum!(domain::DirectoryReport, v1::DirectoryReport, "directory_report", {
     Reported = Reported, Unchanged = Unchanged, SnappedBack = SnappedBack, NotKept = NotKept,
 });

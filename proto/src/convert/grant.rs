@@ -62,6 +62,7 @@ impl Grant {
             keep_directory: self.keep_directory,
             unsandboxed: self.unsandboxed,
             snapshot_digest: self.snapshot_digest.into(),
+            stdin: self.stdin,
         }
     }
 
@@ -87,6 +88,7 @@ impl Grant {
             keep_directory: grant.keep_directory,
             unsandboxed: grant.unsandboxed,
             snapshot_digest: grant.snapshot_digest.into(),
+            stdin: grant.stdin,
         };
         Ok((grant, binding))
     }

@@ -21,7 +21,7 @@ impl From<FromRunner> for wire::ConnectRequest {
             FromRunner::Job(report) => Up::Job(report.into()),
             FromRunner::Reconciled => Up::Reconciled(wire::Reconciled {}),
             FromRunner::Session(report) => Up::Session(report.into()),
-            FromRunner::Draining => Up::Draining(wire::Draining {}),
+            FromRunner::Draining { over } => Up::Draining(wire::Draining { over }),
         };
         Self { message: Some(message) }
     }
@@ -37,7 +37,7 @@ impl TryFrom<wire::ConnectRequest> for FromRunner {
             Up::Job(report) => Self::Job(report.try_into()?),
             Up::Reconciled(_) => Self::Reconciled,
             Up::Session(report) => Self::Session(report.try_into()?),
-            Up::Draining(_) => Self::Draining,
+            Up::Draining(wire::Draining { over }) => Self::Draining { over },
         })
     }
 }
@@ -186,6 +186,16 @@ impl From<ToRunner> for wire::ConnectResponse {
             ToRunner::ForgetJob { execution_id } => {
                 Down::ForgetJob(wire::ForgetJob { execution_id: execution_id.to_string() })
             }
+            ToRunner::SignalJob { execution_id, signal } => Down::SignalJob(wire::SignalJob {
+                execution_id: execution_id.to_string(),
+                signal: v1::Signal::from(signal).into(),
+            }),
+            ToRunner::DetachJob { execution_id, timeout } => Down::DetachJob(wire::DetachJob {
+                execution_id: execution_id.to_string(),
+                timeout: Some(wire_duration(timeout)),
+            }),
+            ToRunner::Drain { undo } => Down::Drain(wire::Drain { undo }),
+            ToRunner::OpenExchange { ticket } => Down::OpenExchange(wire::OpenExchange { ticket }),
             ToRunner::Heartbeat => Down::Heartbeat(wire::ServerHeartbeat {}),
         };
         Self { message: Some(message) }
@@ -222,6 +232,16 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
             Down::ForgetJob(forget) => {
                 Self::ForgetJob { execution_id: parsed("forget_job.execution_id", &forget.execution_id)? }
             }
+            Down::SignalJob(signal) => Self::SignalJob {
+                execution_id: parsed("signal_job.execution_id", &signal.execution_id)?,
+                signal: signal.signal().try_into()?,
+            },
+            Down::DetachJob(detach) => Self::DetachJob {
+                execution_id: parsed("detach_job.execution_id", &detach.execution_id)?,
+                timeout: duration("detach_job.timeout", detach.timeout)?,
+            },
+            Down::Drain(wire::Drain { undo }) => Self::Drain { undo },
+            Down::OpenExchange(wire::OpenExchange { ticket }) => Self::OpenExchange { ticket },
             Down::Heartbeat(_) => Self::Heartbeat,
         })
     }

@@ -75,6 +75,7 @@ fn grant() -> Grant {
         keep_directory: true,
         unsandboxed: false,
         snapshot_digest: vec![1, 2],
+        stdin: true,
     }
 }
 
@@ -113,7 +114,8 @@ fn messages_from_runners_survive_the_wire() {
         FromRunner::Hello(hello),
         FromRunner::Heartbeat { clock_ms: 1, running: 2 },
         FromRunner::Reconciled,
-        FromRunner::Draining,
+        FromRunner::Draining { over: false },
+        FromRunner::Draining { over: true },
         FromRunner::Session(SessionReport { session_id, phase: SessionPhase::Closed }),
         FromRunner::Session(SessionReport {
             session_id,
@@ -163,6 +165,10 @@ fn messages_to_runners_survive_the_wire() {
         ToRunner::EndJob { execution_id, cause: Cause::Cancelled(CancelledBy::Session) },
         ToRunner::OpenOutput { execution_id, ticket: "t".to_owned() },
         ToRunner::ForgetJob { execution_id },
+        ToRunner::SignalJob { execution_id, signal: Signal::Usr1 },
+        ToRunner::DetachJob { execution_id, timeout: Duration::from_secs(1800) },
+        ToRunner::Drain { undo: true },
+        ToRunner::OpenExchange { ticket: "t".to_owned() },
         ToRunner::Heartbeat,
     ];
     for message in messages {
@@ -256,6 +262,7 @@ fn every_bound_field_changes_the_binding() {
         |g| g.requires.clear(),
         |g| g.unsandboxed = true,
         |g| g.snapshot_digest.clear(),
+        |g| g.stdin = false,
     ];
     for (index, change) in changes.iter().enumerate() {
         let mut other = base.clone();

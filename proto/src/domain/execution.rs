@@ -75,6 +75,36 @@ pub enum OutputStream {
     Stderr,
 }
 
+/// Who sent a command to the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BackgroundedBy {
+    /// Somebody, by Detach.
+    Client,
+}
+
+/// A signal for every process of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// Hang-up.
+    Hup,
+    /// What Ctrl+C sends.
+    Int,
+    /// What Ctrl+\ sends.
+    Quit,
+    /// The program's own.
+    Usr1,
+    /// The program's own.
+    Usr2,
+    /// Please end.
+    Term,
+    /// End.
+    Kill,
+    /// Stand still.
+    Stop,
+    /// Go on.
+    Cont,
+}
+
 /// What a runner knows of one attempt to run an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobPhase {

@@ -92,6 +92,8 @@ pub struct Grant {
     pub unsandboxed: bool,
     /// SHA-256 of the session's shell snapshot; empty without one.
     pub snapshot_digest: Vec<u8>,
+    /// Its input stays open for what is written to it.
+    pub stdin: bool,
 }
 
 /// The part of a resolved profile that the sandbox is built from.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Cause, Epoch, ExecutionId, Grant, JobReport, OutputStream, RunnerId, SessionId};
+use super::{Cause, Epoch, ExecutionId, Grant, JobReport, OutputStream, RunnerId, SessionId, Signal};
 
 /// Runner to server, on the control stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +25,10 @@ pub enum FromRunner {
     /// What became of a session.
     Session(SessionReport),
     /// No new work, please.
-    Draining,
+    Draining {
+        /// New work again.
+        over: bool,
+    },
 }
 
 /// How a runner introduces itself.
@@ -136,6 +139,30 @@ pub enum ToRunner {
     ForgetJob {
         /// Which.
         execution_id: ExecutionId,
+    },
+    /// Sends a signal to every process of a job; does nothing unless it runs.
+    SignalJob {
+        /// Which.
+        execution_id: ExecutionId,
+        /// What.
+        signal: Signal,
+    },
+    /// Sends a job to the background. Idempotent.
+    DetachJob {
+        /// Which.
+        execution_id: ExecutionId,
+        /// Its wall time from its start.
+        timeout: Duration,
+    },
+    /// Take no new work, or take it again. Answered `Draining`. Idempotent.
+    Drain {
+        /// Take it again.
+        undo: bool,
+    },
+    /// Asks for an `Exchange` stream.
+    OpenExchange {
+        /// To be repeated there.
+        ticket: String,
     },
     /// Sent when there is nothing else to say, so that a runner can tell a dead link.
     Heartbeat,

@@ -1,0 +1,176 @@
+//! The messages of an exchange.
+
+use bytes::Bytes;
+
+use super::{ConvertError, parsed, required};
+use crate::{
+    domain::{
+        ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileChange,
+        FileInfo,
+    },
+    limits::TRANSFER_CHUNK_BYTES,
+    runner_v1 as wire,
+    runner_v1::{exchange_request::Message as Up, exchange_response::Message as Down},
+    v1,
+};
+
+impl From<ExchangeFromRunner> for wire::ExchangeRequest {
+    fn from(message: ExchangeFromRunner) -> Self {
+        use ExchangeFromRunner as From;
+        let message = match message {
+            From::Hello { runner_id, ticket } => {
+                Up::Hello(wire::ExchangeHello { runner_id: runner_id.to_string(), ticket })
+            }
+            From::Ready { offset } => Up::Ready(wire::ExchangeReady { offset }),
+            From::Chunk { offset, data } => Up::Chunk(v1::FileChunk { offset, data }),
+            From::DownloadStarted(started) => Up::DownloadStarted(started.into()),
+            From::Downloaded(done) => Up::Downloaded(done.into()),
+            From::Uploaded(uploaded) => Up::Uploaded(uploaded.into()),
+            From::File(info) => Up::File(info.into()),
+            From::Files { files, more } => {
+                Up::Files(wire::FilePage { files: files.into_iter().map(Into::into).collect(), more })
+            }
+            From::Changes { changes, more } => {
+                Up::Changes(wire::ChangePage { changes: changes.into_iter().map(Into::into).collect(), more })
+            }
+            From::Written { accepted, ended } => Up::Written(wire::StdinWritten { accepted, ended }),
+            From::Failed(failed) => Up::Failed(failed.into()),
+        };
+        Self { message: Some(message) }
+    }
+}
+
+impl TryFrom<wire::ExchangeRequest> for ExchangeFromRunner {
+    type Error = ConvertError;
+
+    fn try_from(request: wire::ExchangeRequest) -> Result<Self, ConvertError> {
+        Ok(match required("message", request.message)? {
+            Up::Hello(hello) => {
+                Self::Hello { runner_id: parsed("hello.runner_id", &hello.runner_id)?, ticket: hello.ticket }
+            }
+            Up::Ready(wire::ExchangeReady { offset }) => Self::Ready { offset },
+            Up::Chunk(chunk) => {
+                let (offset, data) = checked(chunk)?;
+                Self::Chunk { offset, data }
+            }
+            Up::DownloadStarted(started) => Self::DownloadStarted(started.try_into()?),
+            Up::Downloaded(done) => Self::Downloaded(done.try_into()?),
+            Up::Uploaded(uploaded) => Self::Uploaded(uploaded.into()),
+            Up::File(info) => Self::File(info.try_into()?),
+            Up::Files(page) => {
+                let files = page.files.into_iter().map(FileInfo::try_from).collect::<Result<_, _>>()?;
+                Self::Files { files, more: page.more }
+            }
+            Up::Changes(page) => {
+                let changes = page.changes.into_iter().map(FileChange::try_from);
+                Self::Changes { changes: changes.collect::<Result<_, _>>()?, more: page.more }
+            }
+            Up::Written(wire::StdinWritten { accepted, ended }) => Self::Written { accepted, ended },
+            Up::Failed(failed) => Self::Failed(failed.into()),
+        })
+    }
+}
+
+impl From<ExchangeToRunner> for wire::ExchangeResponse {
+    fn from(message: ExchangeToRunner) -> Self {
+        use ExchangeOrder::{Diff, Download, List, Stat, Stdin, Upload};
+        let message = match message {
+            ExchangeToRunner::Order(Upload(order)) => Down::Upload(order.into()),
+            ExchangeToRunner::Order(Download(order)) => Down::Download(order.into()),
+            ExchangeToRunner::Order(Stat { session_id, path }) => {
+                Down::Stat(wire::StatOrder { session_id: session_id.to_string(), path: path.into() })
+            }
+            ExchangeToRunner::Order(List(order)) => Down::List(order.into()),
+            ExchangeToRunner::Order(Diff(order)) => Down::Diff(order.into()),
+            ExchangeToRunner::Order(Stdin { execution_id }) => {
+                Down::Stdin(wire::StdinOrder { execution_id: execution_id.to_string() })
+            }
+            ExchangeToRunner::Chunk { offset, data } => Down::Chunk(v1::FileChunk { offset, data }),
+            ExchangeToRunner::End { close } => Down::End(wire::ExchangeEnd { close }),
+        };
+        Self { message: Some(message) }
+    }
+}
+
+impl TryFrom<wire::ExchangeResponse> for ExchangeToRunner {
+    type Error = ConvertError;
+
+    fn try_from(response: wire::ExchangeResponse) -> Result<Self, ConvertError> {
+        let order = match required("message", response.message)? {
+            Down::Upload(order) => ExchangeOrder::Upload(order.try_into()?),
+            Down::Download(order) => ExchangeOrder::Download(order.try_into()?),
+            Down::Stat(order) => ExchangeOrder::Stat {
+                session_id: parsed("stat.session_id", &order.session_id)?,
+                path: order.path.into(),
+            },
+            Down::List(order) => ExchangeOrder::List(order.try_into()?),
+            Down::Diff(order) => ExchangeOrder::Diff(order.try_into()?),
+            Down::Stdin(order) => {
+                ExchangeOrder::Stdin { execution_id: parsed("stdin.execution_id", &order.execution_id)? }
+            }
+            Down::Chunk(chunk) => {
+                let (offset, data) = checked(chunk)?;
+                return Ok(Self::Chunk { offset, data });
+            }
+            Down::End(wire::ExchangeEnd { close }) => return Ok(Self::End { close }),
+        };
+        Ok(Self::Order(order))
+    }
+}
+
+/// The offset and bytes of a chunk, of which there are not too many, and which end within 64 bits.
+fn checked(chunk: v1::FileChunk) -> Result<(u64, Bytes), ConvertError> {
+    let length = chunk.data.len();
+    if length > TRANSFER_CHUNK_BYTES {
+        let problem = format!("has {length} bytes, at most {TRANSFER_CHUNK_BYTES}");
+        return Err(ConvertError::new("chunk.data", problem));
+    }
+    if chunk.offset.checked_add(length as u64).is_none() {
+        return Err(ConvertError::new("chunk.offset", "is too large"));
+    }
+    Ok((chunk.offset, chunk.data))
+}
+
+impl From<ExchangeFailed> for wire::ExchangeFailed {
+    fn from(failed: ExchangeFailed) -> Self {
+        use wire::ExchangeFailure as Wire;
+        let mut out = Self { reason: failed.reason, message: failed.message, ..Self::default() };
+        let failure = match failed.failure {
+            ExchangeFailure::NotFound => Wire::NotFound,
+            ExchangeFailure::Invalid => Wire::Invalid,
+            ExchangeFailure::OutOfRange { end } => {
+                out.end = end;
+                Wire::OutOfRange
+            }
+            ExchangeFailure::FailedPrecondition => Wire::FailedPrecondition,
+            ExchangeFailure::Exhausted { limit, value } => {
+                (out.limit, out.value) = (limit, value);
+                Wire::Exhausted
+            }
+            ExchangeFailure::Unavailable => Wire::Unavailable,
+            ExchangeFailure::Internal => Wire::Internal,
+        };
+        out.set_failure(failure);
+        out
+    }
+}
+
+impl From<wire::ExchangeFailed> for ExchangeFailed {
+    /// A failure that this version does not know is the runner's own fault.
+    fn from(failed: wire::ExchangeFailed) -> Self {
+        use wire::ExchangeFailure as Wire;
+        let failure = match failed.failure() {
+            Wire::NotFound => ExchangeFailure::NotFound,
+            Wire::Invalid => ExchangeFailure::Invalid,
+            Wire::OutOfRange => ExchangeFailure::OutOfRange { end: failed.end },
+            Wire::FailedPrecondition => ExchangeFailure::FailedPrecondition,
+            Wire::Exhausted => ExchangeFailure::Exhausted { limit: failed.limit, value: failed.value },
+            Wire::Unavailable => ExchangeFailure::Unavailable,
+            Wire::Internal | Wire::Unspecified => ExchangeFailure::Internal,
+        };
+        Self { failure, reason: failed.reason, message: failed.message }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -125,7 +125,13 @@ impl Core {
             ToRunner::StartJob(offer) => self.start_job(&offer),
             ToRunner::EndJob { execution_id, cause } => self.end_job(&execution_id, cause),
             ToRunner::ForgetJob { execution_id } => self.forget_job(execution_id),
-            ToRunner::Welcome { .. } | ToRunner::OpenOutput { .. } | ToRunner::Heartbeat => {}
+            ToRunner::Welcome { .. }
+            | ToRunner::OpenOutput { .. }
+            | ToRunner::OpenExchange { .. }
+            | ToRunner::SignalJob { .. }
+            | ToRunner::DetachJob { .. }
+            | ToRunner::Drain { .. }
+            | ToRunner::Heartbeat => {}
         }
     }
 
@@ -176,7 +182,7 @@ impl Core {
         told.extend(self.journal().jobs().map(|(id, job)| FromRunner::Job(report(*id, job))));
         told.push(FromRunner::Reconciled);
         if self.draining.load(Ordering::Acquire) {
-            told.push(FromRunner::Draining);
+            told.push(FromRunner::Draining { over: false });
         }
         told
     }

@@ -7,14 +7,19 @@ mod admin;
 mod approval;
 pub(crate) mod decision;
 pub(crate) mod door;
+mod exchange;
 mod execution;
+mod file;
 mod link;
 mod pages;
 mod policy;
 mod push;
+mod read_output;
 mod records;
 mod session;
+mod stdin;
 mod view;
+mod watch;
 
 use std::{sync::Arc, time::Duration};
 
@@ -53,8 +58,8 @@ pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Res
     use runner_v1::runner_link_server::RunnerLinkServer;
     use v1::{
         admin_service_server::AdminServiceServer, approval_service_server::ApprovalServiceServer,
-        execution_service_server::ExecutionServiceServer, policy_service_server::PolicyServiceServer,
-        session_service_server::SessionServiceServer,
+        execution_service_server::ExecutionServiceServer, file_service_server::FileServiceServer,
+        policy_service_server::PolicyServiceServer, session_service_server::SessionServiceServer,
     };
 
     let most = edge.message_bytes;
@@ -71,6 +76,7 @@ pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Res
         .add_service(
             ExecutionServiceServer::new(execution::Executions(edge.clone())).max_decoding_message_size(most),
         )
+        .add_service(FileServiceServer::new(file::Files(edge.clone())).max_decoding_message_size(most))
         .add_service(PolicyServiceServer::new(policy::Policy(edge.clone())).max_decoding_message_size(most))
         .add_service(
             ApprovalServiceServer::new(approval::Approvals(edge.clone())).max_decoding_message_size(most),

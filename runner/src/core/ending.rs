@@ -143,7 +143,7 @@ impl Core {
         self.draining.store(true, Ordering::Release);
         // An offer that came before this is in the table once the journal is free.
         drop(self.journal());
-        self.reports.send(&FromRunner::Draining);
+        self.reports.send(&FromRunner::Draining { over: false });
         let idle = || self.live().is_empty();
         wait_for(self.config.drain.grace, idle).await;
         let cut = self.live().len();

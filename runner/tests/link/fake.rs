@@ -13,7 +13,8 @@ use airlock_proto::{
     LINK_PROTOCOL_VERSION,
     domain::{FromRunner, PushFromRunner, RunnerHello, ToRunner},
     runner_v1::{
-        ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse,
+        ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
+        PushOutputResponse,
         runner_link_server::{RunnerLink, RunnerLinkServer},
     },
 };
@@ -156,6 +157,7 @@ type Answer<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl RunnerLink for Service {
     type ConnectStream = Answer<ConnectResponse>;
     type PushOutputStream = Answer<PushOutputResponse>;
+    type ExchangeStream = Answer<ExchangeResponse>;
 
     async fn connect(
         &self,
@@ -201,6 +203,13 @@ impl RunnerLink for Service {
         }
         self.links.send(Link { hello, to, from }).await.unwrap();
         Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+    }
+
+    async fn exchange(
+        &self,
+        _: Request<Streaming<ExchangeRequest>>,
+    ) -> Result<Response<Self::ExchangeStream>, Status> {
+        Err(Status::unimplemented("not here"))
     }
 
     async fn push_output(

@@ -248,7 +248,7 @@ async fn draining_takes_no_new_work_and_says_what_was_cut() {
     it.job(long, JobPhase::Running).await;
     let runner = it.runner.take().unwrap();
     let down = tokio::spawn(runner.shut_down());
-    it.report(|message| matches!(message, FromRunner::Draining).then_some(())).await;
+    it.report(|message| matches!(message, FromRunner::Draining { .. }).then_some(())).await;
     assert_eq!(it.refusal(grant(session, "true")).await, "draining");
     assert_eq!(it.job(short, JobPhase::Ended).await.result.unwrap().cause, Cause::Exited { code: 0 });
     let cut = it.job(long, JobPhase::Ended).await.result.unwrap();

@@ -234,6 +234,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         keep_directory: false,
         unsandboxed: false,
         snapshot_digest: Vec::new(),
+        stdin: false,
     }
 }
 

@@ -129,7 +129,7 @@ async fn a_stopped_runner_leaves_no_process_and_no_file_but_its_state() {
     it.job(running, JobPhase::Running).await;
     let pid = rustix::process::Pid::from_child(&process.0);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    it.report(|message| matches!(message, FromRunner::Draining).then_some(())).await;
+    it.report(|message| matches!(message, FromRunner::Draining { .. }).then_some(())).await;
     it.job(running, JobPhase::Ended).await;
     let begun = Instant::now();
     let status = loop {

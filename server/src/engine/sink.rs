@@ -72,9 +72,9 @@ impl Core {
             }
             FromRunner::Job(report) => self.job_reported(link, report).await?,
             FromRunner::Session(report) => self.session_reported(link, report).await?,
-            FromRunner::Draining => {
-                link.drain();
-                self.store().put_runner(&self.runner_record(&link.hello, true)).await?;
+            FromRunner::Draining { over } => {
+                link.set_draining(!over);
+                self.store().put_runner(&self.runner_record(&link.hello, !over)).await?;
             }
             FromRunner::Reconciled => self.reconcile(link).await?,
         }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use airlock_proto::v1::{
-    AdminServiceListRunnersRequest, AdminServiceListRunnersResponse, admin_service_server::AdminService,
+    AdminServiceDrainRunnerRequest, AdminServiceDrainRunnerResponse, AdminServiceGetCapabilitiesRequest,
+    AdminServiceGetCapabilitiesResponse, AdminServiceListRunnersRequest, AdminServiceListRunnersResponse,
+    admin_service_server::AdminService,
 };
 use tonic::{Request, Response, Status};
 
@@ -29,5 +31,18 @@ impl AdminService for Admin {
                 return Ok(Response::new(answer));
             }
         }
+    }
+    async fn drain_runner(
+        &self,
+        _request: Request<AdminServiceDrainRunnerRequest>,
+    ) -> Result<Response<AdminServiceDrainRunnerResponse>, Status> {
+        Err(crate::status::adopt(tonic::Code::Unimplemented, ""))
+    }
+
+    async fn get_capabilities(
+        &self,
+        _request: Request<AdminServiceGetCapabilitiesRequest>,
+    ) -> Result<Response<AdminServiceGetCapabilitiesResponse>, Status> {
+        Err(crate::status::adopt(tonic::Code::Unimplemented, ""))
     }
 }

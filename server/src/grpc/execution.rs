@@ -6,20 +6,24 @@ use airlock_proto::{
     domain::CancelledBy,
     v1::{
         ExecutionServiceAttachRequest, ExecutionServiceAttachResponse, ExecutionServiceCancelRequest,
-        ExecutionServiceCancelResponse, ExecutionServiceGetRequest, ExecutionServiceGetResponse,
-        ExecutionServiceListRequest, ExecutionServiceListResponse, ExecutionServiceRunRequest,
-        ExecutionServiceRunResponse, ExecutionServiceStartRequest, ExecutionServiceStartResponse,
-        ExecutionServiceWaitRequest, ExecutionServiceWaitResponse,
+        ExecutionServiceCancelResponse, ExecutionServiceDetachRequest, ExecutionServiceDetachResponse,
+        ExecutionServiceGetRequest, ExecutionServiceGetResponse, ExecutionServiceListRequest,
+        ExecutionServiceListResponse, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse,
+        ExecutionServiceRunRequest, ExecutionServiceRunResponse, ExecutionServiceSignalRequest,
+        ExecutionServiceSignalResponse, ExecutionServiceStartRequest, ExecutionServiceStartResponse,
+        ExecutionServiceWaitRequest, ExecutionServiceWaitResponse, ExecutionServiceWatchRequest,
+        ExecutionServiceWatchResponse, ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
         execution_service_server::ExecutionService,
     },
 };
 use tokio::sync::oneshot;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 use tracing::Instrument as _;
 
 use super::{
-    Edge, caller, pages, records, refused,
+    Edge, caller, pages, read_output, records, refused, stdin,
     view::{self, EndOnDisconnect, Responses},
+    watch,
 };
 use crate::{
     api::{ApiError, AttachFrom},
@@ -62,6 +66,8 @@ impl Executions {
 impl ExecutionService for Executions {
     type RunStream = Responses<ExecutionServiceRunResponse>;
     type AttachStream = Responses<ExecutionServiceAttachResponse>;
+    type ReadOutputStream = Responses<ExecutionServiceReadOutputResponse>;
+    type WatchStream = Responses<ExecutionServiceWatchResponse>;
 
     async fn run(
         &self,
@@ -161,5 +167,42 @@ impl ExecutionService for Executions {
         let by = if runs { CancelledBy::Client } else { CancelledBy::Admin };
         let record = self.0.engine.cancel(&who, id, by).await.map_err(refused)?;
         Ok(Response::new(ExecutionServiceCancelResponse { execution: Some(records::full_execution(record)) }))
+    }
+    async fn signal(
+        &self,
+        _request: Request<ExecutionServiceSignalRequest>,
+    ) -> Result<Response<ExecutionServiceSignalResponse>, Status> {
+        Err(status::adopt(tonic::Code::Unimplemented, ""))
+    }
+
+    async fn detach(
+        &self,
+        _request: Request<ExecutionServiceDetachRequest>,
+    ) -> Result<Response<ExecutionServiceDetachResponse>, Status> {
+        Err(status::adopt(tonic::Code::Unimplemented, ""))
+    }
+
+    async fn write_stdin(
+        &self,
+        request: Request<Streaming<ExecutionServiceWriteStdinRequest>>,
+    ) -> Result<Response<ExecutionServiceWriteStdinResponse>, Status> {
+        let who = caller(&request)?.principal;
+        stdin::write(&self.0, &who, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn read_output(
+        &self,
+        request: Request<ExecutionServiceReadOutputRequest>,
+    ) -> Result<Response<Self::ReadOutputStream>, Status> {
+        let who = caller(&request)?.principal;
+        read_output::open(&self.0, &who, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn watch(
+        &self,
+        request: Request<ExecutionServiceWatchRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        let who = caller(&request)?.principal;
+        watch::open(&self.0, &who, request.into_inner()).await.map(Response::new)
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use airlock_proto::{
     domain::{FromRunner, RunnerHello, ToRunner},
     runner_v1::{
-        ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse, connect_request::Message,
-        runner_link_server::RunnerLink,
+        ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
+        PushOutputResponse, connect_request::Message, runner_link_server::RunnerLink,
     },
 };
 use futures::stream;
@@ -16,7 +16,7 @@ use tokio::{
 };
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Edge, caller, push, refused, view::Responses};
+use super::{Edge, caller, exchange, push, refused, view::Responses};
 use crate::{
     links::{LinkError, LinkHandle, LinkRefusal, Links},
     status, validate,
@@ -28,6 +28,7 @@ pub(super) struct RunnerLinks(pub(super) Arc<Edge>);
 impl RunnerLink for RunnerLinks {
     type ConnectStream = Responses<ConnectResponse>;
     type PushOutputStream = Responses<PushOutputResponse>;
+    type ExchangeStream = Responses<ExchangeResponse>;
 
     async fn connect(
         &self,
@@ -66,6 +67,14 @@ impl RunnerLink for RunnerLinks {
     ) -> Result<Response<Self::PushOutputStream>, Status> {
         let caller = caller(&request)?;
         push::open(&self.0, &caller, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Streaming<ExchangeRequest>>,
+    ) -> Result<Response<Self::ExchangeStream>, Status> {
+        let caller = caller(&request)?;
+        exchange::open(&self.0, &caller, request.into_inner()).await.map(Response::new)
     }
 }
 

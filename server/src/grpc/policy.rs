@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use airlock_proto::v1::{
-    PolicyServiceCheckRequest, PolicyServiceCheckResponse, policy_service_server::PolicyService,
+    PolicyServiceCheckRequest, PolicyServiceCheckResponse, PolicyServiceGetProfileRequest,
+    PolicyServiceGetProfileResponse, PolicyServiceListProfilesRequest, PolicyServiceListProfilesResponse,
+    policy_service_server::PolicyService,
 };
 use tonic::{Request, Response, Status};
 
@@ -23,5 +25,18 @@ impl PolicyService for Policy {
         let (made, profile) = self.0.engine.check(&who, request).await.map_err(refused)?;
         let decision = Some(decision::to_wire(&made, &profile));
         Ok(Response::new(PolicyServiceCheckResponse { decision }))
+    }
+    async fn get_profile(
+        &self,
+        _request: Request<PolicyServiceGetProfileRequest>,
+    ) -> Result<Response<PolicyServiceGetProfileResponse>, Status> {
+        Err(crate::status::adopt(tonic::Code::Unimplemented, ""))
+    }
+
+    async fn list_profiles(
+        &self,
+        _request: Request<PolicyServiceListProfilesRequest>,
+    ) -> Result<Response<PolicyServiceListProfilesResponse>, Status> {
+        Err(crate::status::adopt(tonic::Code::Unimplemented, ""))
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use airlock_proto::v1::{
     SessionServiceCloseRequest, SessionServiceCloseResponse, SessionServiceCreateRequest,
     SessionServiceCreateResponse, SessionServiceGetRequest, SessionServiceGetResponse,
-    SessionServiceListRequest, SessionServiceListResponse, session_service_server::SessionService,
+    SessionServiceListRequest, SessionServiceListResponse, SessionServiceUpdateRequest,
+    SessionServiceUpdateResponse, session_service_server::SessionService,
 };
 use tonic::{Request, Response, Status};
 
@@ -62,5 +63,11 @@ impl SessionService for Sessions {
         let id = validate::session_id(&request.get_ref().session_id).map_err(refused)?;
         let session = self.0.engine.close_session(&who, id).await.map_err(refused)?;
         Ok(Response::new(SessionServiceCloseResponse { session: Some(records::session(session)) }))
+    }
+    async fn update(
+        &self,
+        _request: Request<SessionServiceUpdateRequest>,
+    ) -> Result<Response<SessionServiceUpdateResponse>, Status> {
+        Err(crate::status::adopt(tonic::Code::Unimplemented, ""))
     }
 }

@@ -181,8 +181,8 @@ impl Link {
         clock_ms.saturating_add(u64::try_from(ahead).unwrap_or(u64::MAX))
     }
 
-    pub(crate) fn drain(&self) {
-        self.body().draining = true;
+    pub(crate) fn set_draining(&self, draining: bool) {
+        self.body().draining = draining;
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -72,7 +72,7 @@ pub fn from_runner(mut message: FromRunner) -> Result<FromRunner, FieldViolation
         FromRunner::Hello(_)
         | FromRunner::Heartbeat { .. }
         | FromRunner::Reconciled
-        | FromRunner::Draining => {}
+        | FromRunner::Draining { .. } => {}
     }
     checker.violations.into_iter().next().map_or(Ok(message), Err)
 }

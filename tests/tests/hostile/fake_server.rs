@@ -9,7 +9,8 @@ use airlock_proto::{
         Epoch, ExecutionId, Grant, NetworkMode, SandboxLimits, SandboxProfile, SessionId, Shell, StartJob,
     },
     runner_v1::{
-        self as wire, ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse,
+        self as wire, ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
+        PushOutputResponse,
         connect_request::Message as Up,
         connect_response::Message as Down,
         runner_link_server::{RunnerLink, RunnerLinkServer},
@@ -42,6 +43,7 @@ struct Service {
 impl RunnerLink for Service {
     type ConnectStream = ReceiverStream<Result<ConnectResponse, Status>>;
     type PushOutputStream = ReceiverStream<Result<PushOutputResponse, Status>>;
+    type ExchangeStream = ReceiverStream<Result<ExchangeResponse, Status>>;
 
     async fn connect(
         &self,
@@ -50,6 +52,13 @@ impl RunnerLink for Service {
         let (outgoing, queue) = mpsc::channel(QUEUE);
         drop(self.links.send((request.into_inner(), outgoing)).await);
         Ok(Response::new(ReceiverStream::new(queue)))
+    }
+
+    async fn exchange(
+        &self,
+        _: Request<Streaming<ExchangeRequest>>,
+    ) -> Result<Response<Self::ExchangeStream>, Status> {
+        Err(Status::unimplemented("not here"))
     }
 
     async fn push_output(
@@ -288,6 +297,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         keep_directory: false,
         unsandboxed: false,
         snapshot_digest: Vec::new(),
+        stdin: false,
     }
 }
 

@@ -95,7 +95,7 @@ async fn runners_are_listed_with_how_they_are() {
     runner.take().await;
     let view = world.engine.list_runners(&[], &page).await.unwrap().items.pop().unwrap();
     assert_eq!((view.state, view.running, view.record.bases.len()), (RunnerState::Connected, 1, 1));
-    runner.say(FromRunner::Draining).await;
+    runner.say(FromRunner::Draining { over: false }).await;
     let view = world.engine.list_runners(&[], &page).await.unwrap().items.pop().unwrap();
     assert_eq!((view.state, view.record.draining), (RunnerState::Draining, true));
     drop(runner);

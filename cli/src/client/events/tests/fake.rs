@@ -14,7 +14,7 @@ use tokio::{
     task::JoinSet,
 };
 use tokio_stream::wrappers::TcpListenerStream;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
 use crate::client::v1::{
     self,
@@ -111,6 +111,8 @@ pub(super) fn cursor(index: usize) -> bytes::Bytes {
 impl ExecutionService for Fake {
     type RunStream = Views<v1::ExecutionServiceRunResponse>;
     type AttachStream = Views<v1::ExecutionServiceAttachResponse>;
+    type ReadOutputStream = Views<v1::ExecutionServiceReadOutputResponse>;
+    type WatchStream = Views<v1::ExecutionServiceWatchResponse>;
 
     async fn run(
         &self,
@@ -177,6 +179,40 @@ impl ExecutionService for Fake {
         &self,
         _: Request<v1::ExecutionServiceCancelRequest>,
     ) -> Result<Response<v1::ExecutionServiceCancelResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+    async fn signal(
+        &self,
+        _: Request<v1::ExecutionServiceSignalRequest>,
+    ) -> Result<Response<v1::ExecutionServiceSignalResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn detach(
+        &self,
+        _: Request<v1::ExecutionServiceDetachRequest>,
+    ) -> Result<Response<v1::ExecutionServiceDetachResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn write_stdin(
+        &self,
+        _: Request<Streaming<v1::ExecutionServiceWriteStdinRequest>>,
+    ) -> Result<Response<v1::ExecutionServiceWriteStdinResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn read_output(
+        &self,
+        _: Request<v1::ExecutionServiceReadOutputRequest>,
+    ) -> Result<Response<Self::ReadOutputStream>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn watch(
+        &self,
+        _: Request<v1::ExecutionServiceWatchRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
         Err(Status::unimplemented("not here"))
     }
 }

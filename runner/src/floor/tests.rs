@@ -29,6 +29,7 @@ fn grant() -> Grant {
         keep_directory: true,
         unsandboxed: false,
         snapshot_digest: Vec::new(),
+        stdin: false,
     }
 }
 

@@ -122,6 +122,12 @@ impl Events {
         self.trouble.subscribe()
     }
 
+    /// After a closing `backgrounded`: what comes next is how it goes on there, up to its end.
+    pub fn go_on(&mut self) {
+        self.finished = false;
+        self.view = None;
+    }
+
     /// The next event, or none after the closing one. Waits as long as the execution goes on, and
     /// takes a broken view up again for as long as the client's patience lasts.
     ///
@@ -171,7 +177,7 @@ impl Events {
                 if let Source::Execution { from, .. } = &mut self.source {
                     *from = From::Cursor(event.cursor.clone());
                 }
-                self.finished = matches!(event.event, Some(Kind::Finished(_)));
+                self.finished = matches!(event.event, Some(Kind::Finished(_) | Kind::Backgrounded(_)));
                 Ok(Some(event))
             }
         }

@@ -71,7 +71,7 @@ impl Seen {
                 *at = Some(gap.to.max(start));
                 gap.to > start
             }
-            Some(Kind::Finished(_)) => true,
+            Some(Kind::Finished(_) | Kind::Backgrounded(_)) => true,
         };
         if new { Admission::New } else { Admission::Old }
     }

@@ -47,7 +47,8 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
     let id = known.subscribe();
     let mut trouble = Trouble { text: events.trouble(), dev: how.dev.clone(), address: client.address() };
     let mut view = std::pin::pin!(
-        View { json: how.json, known, stdout: io::stdout(), stderr: io::stderr() }.show(events)
+        View { json: how.json, owns: how.owns, known, stdout: io::stdout(), stderr: io::stderr() }
+            .show(events)
     );
     let mut interrupts = Interrupts::new()?;
     let mut asked = Asked::Not;
@@ -176,6 +177,7 @@ enum End {
 
 struct View {
     json: bool,
+    owns: bool,
     known: watch::Sender<Option<String>>,
     stdout: io::Stdout,
     stderr: io::Stderr,
@@ -202,6 +204,14 @@ impl View {
                 let execution = finished.execution.clone().unwrap_or_default();
                 say_end(&execution);
                 return Ok(End::Finished(cause::exit_code(execution.result.as_ref())));
+            }
+            if let Some(Kind::Backgrounded(_)) = &event.event {
+                if self.owns {
+                    say_backgrounded(id);
+                    return Ok(End::Finished(cause::BACKGROUNDED));
+                }
+                output::note("it was sent to the background, and goes on there");
+                events.go_on();
             }
         }
     }
@@ -251,6 +261,12 @@ fn say_end(execution: &Execution) {
     if !exited {
         output::note(&cause::sentence(execution.result.as_ref()));
     }
+}
+
+fn say_backgrounded(id: &str) {
+    output::note(&format!(
+        "execution {id} was sent to the background, and runs on\n  follow it with: airlock logs --follow {id}\n  end it with: airlock kill {id}"
+    ));
 }
 
 fn say_left(id: Option<&str>) {

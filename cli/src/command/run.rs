@@ -120,6 +120,7 @@ impl Run {
             allow_concurrent: self.allow_concurrent,
             labels: self.label.into_iter().collect(),
             base: base.unwrap_or_default(),
+            stdin: false,
         })
     }
 }

@@ -5,6 +5,8 @@ use crate::client::v1::{
     CancelledBy, Cause, CauseCode, DeniedBy, Result as Outcome, Started, TimeoutKind, cause::Detail,
 };
 
+/// The command was sent to the background, and runs on.
+pub const BACKGROUNDED: u8 = 123;
 /// The command did not run.
 pub const NOT_RUN: u8 = 125;
 /// The wall time was up.

@@ -8,9 +8,9 @@ use super::{names, time};
 use crate::client::{
     ClientError, Violation,
     v1::{
-        Approval, ApprovalState, Cause, CauseCode, Decision, DirectoryReport, Event, Execution,
-        ExecutionState, LinkState, Mode, OutputState, OutputStream, Result as Outcome, Runner, RunnerState,
-        Session, SessionState, Shell, Started, Verdict, cause::Detail, event::Event as Kind,
+        Approval, ApprovalState, BackgroundedBy, Cause, CauseCode, Decision, DirectoryReport, Event,
+        Execution, ExecutionState, LinkState, Mode, OutputState, OutputStream, Result as Outcome, Runner,
+        RunnerState, Session, SessionState, Shell, Started, Verdict, cause::Detail, event::Event as Kind,
     },
 };
 
@@ -41,6 +41,7 @@ pub fn event(execution_id: &str, event: &Event) -> Value {
             json!({"stream": names::lower::<OutputStream>(gap.stream), "from": gap.from, "to": gap.to}),
         ),
         Some(Kind::Finished(finished)) => ("finished", json!(finished.execution.as_ref().map(execution))),
+        Some(Kind::Backgrounded(gone)) => ("backgrounded", json!(gone.execution.as_ref().map(execution))),
         None => ("unknown", Value::Null),
     };
     let cursor = STANDARD.encode(&event.cursor);
@@ -95,6 +96,9 @@ pub fn execution(one: &Execution) -> Value {
         "command": known(one.decision.is_some() || !one.command.is_empty(), || bytes(&one.command)),
         "description": one.description,
         "decision": one.decision.as_ref().map(decision),
+        "backgrounded_by": known(one.backgrounded_by != 0, || {
+            names::upper::<BackgroundedBy>(one.backgrounded_by)
+        }),
     })
 }
 

@@ -1,8 +1,8 @@
 //! The wire's enums by the names that people read and type.
 
 use crate::client::v1::{
-    ApprovalState, CauseCode, DirectoryReport, ExecutionState, LinkState, Mode, OutputState, OutputStream,
-    RunnerState, SessionState, Shell, Started, Verdict,
+    ApprovalState, BackgroundedBy, CauseCode, DirectoryReport, ExecutionState, LinkState, Mode, OutputState,
+    OutputStream, RunnerState, SessionState, Shell, Started, Verdict,
 };
 
 /// A wire enum with names.
@@ -28,6 +28,7 @@ macro_rules! named {
 
 named! {
     ApprovalState "APPROVAL_STATE_",
+    BackgroundedBy "BACKGROUNDED_BY_",
     CauseCode "CAUSE_CODE_",
     DirectoryReport "DIRECTORY_REPORT_",
     ExecutionState "EXECUTION_STATE_",

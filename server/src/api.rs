@@ -66,6 +66,8 @@ pub struct StartExecution {
     pub base: Option<String>,
     /// Not in the session's order.
     pub allow_concurrent: bool,
+    /// Its input stays open for what is written to it.
+    pub stdin: bool,
     /// The client's.
     pub labels: BTreeMap<String, String>,
     /// W3C trace context to hand on; may be empty.

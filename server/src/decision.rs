@@ -86,7 +86,7 @@ pub(crate) fn decide(
         keep_directory: !spec.allow_concurrent && !decision.concurrency_safe,
         unsandboxed: false,
         snapshot_digest: Vec::new(),
-        stdin: false,
+        stdin: spec.stdin,
     };
     let binding = Binding::new(grant.binding());
     let record = record(&decision, profile.name(), encode);

@@ -168,6 +168,15 @@ impl Engine {
         self.core.session(who, id).await
     }
 
+    /// A session of the caller's tenant whose files are to be worked on: it is `OPEN`, and this is a use
+    /// of it.
+    ///
+    /// # Errors
+    /// `NotFound`, `FailedPrecondition` (`SESSION_NOT_OPEN`).
+    pub async fn session_for_files(&self, who: &Principal, id: SessionId) -> Result<SessionRecord, ApiError> {
+        self.core.session_in_use(who, id).await
+    }
+
     /// Sessions of the caller's tenant, newest first. The query's tenant is set here.
     ///
     /// # Errors
@@ -205,6 +214,18 @@ impl Engine {
     /// `NotFound`.
     pub async fn execution(&self, who: &Principal, id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
         self.core.execution(who, id).await
+    }
+
+    /// An execution of the caller's tenant that runs.
+    ///
+    /// # Errors
+    /// `NotFound`, `FailedPrecondition` (`NOT_RUNNING`).
+    pub async fn running_execution(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+    ) -> Result<ExecutionRecord, ApiError> {
+        self.core.running_execution(who, id).await
     }
 
     /// Executions of the caller's tenant, newest first. The query's tenant is set here.

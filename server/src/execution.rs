@@ -46,6 +46,15 @@ impl Core {
         record.filter(|record| record.tenant == who.tenant).ok_or_else(|| no_such_execution(id))
     }
 
+    pub(crate) async fn running_execution(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+    ) -> Result<ExecutionRecord, ApiError> {
+        let record = self.execution(who, id).await?;
+        if record.state == ExecutionState::Running { Ok(record) } else { Err(not_running(&record)) }
+    }
+
     pub(crate) async fn list_executions(
         &self,
         who: &Principal,
@@ -245,6 +254,21 @@ pub(crate) fn lost_result(started: Started) -> ExecutionResult {
 
 pub(crate) fn no_such_execution(id: ExecutionId) -> ApiError {
     ApiError::NotFound { what: "execution", id: id.to_string() }
+}
+
+/// It has not begun, or is over.
+pub(crate) fn not_running(record: &ExecutionRecord) -> ApiError {
+    let state = match record.state {
+        ExecutionState::PendingApproval => "it waits for a person",
+        ExecutionState::Queued => "it waits for its turn",
+        ExecutionState::Starting => "it is being started",
+        ExecutionState::Running => "it runs",
+        ExecutionState::Finished => "it has ended",
+    };
+    ApiError::FailedPrecondition {
+        reason: "NOT_RUNNING",
+        message: format!("execution `{}` does not run: {state}", record.id),
+    }
 }
 
 /// There are as many as there may be, for now.

@@ -13,6 +13,7 @@ pub mod changes;
 pub mod config;
 pub mod decision;
 pub mod engine;
+pub mod exchange_door;
 pub mod execution;
 pub mod faults;
 pub mod grpc;

@@ -112,6 +112,8 @@ pub struct ExecutionSpec {
     pub shell: Shell,
     /// Wall time.
     pub timeout: Duration,
+    /// The request gave that time; else it is the profile's default.
+    pub timeout_given: bool,
     /// The agent's words.
     pub description: String,
     /// Wait for a person where policy asks for one; else the request fails.
@@ -124,6 +126,8 @@ pub struct ExecutionSpec {
     pub separate_stderr: bool,
     /// Not in the session's order.
     pub allow_concurrent: bool,
+    /// Its input stays open for what is written to it.
+    pub stdin: bool,
     /// The client's.
     pub labels: BTreeMap<String, String>,
 }

@@ -36,6 +36,18 @@ impl Core {
         session.filter(|session| session.tenant == who.tenant).ok_or_else(|| no_such_session(id))
     }
 
+    /// A session that is open, and is used by this.
+    pub(crate) async fn session_in_use(
+        &self,
+        who: &Principal,
+        id: SessionId,
+    ) -> Result<SessionRecord, ApiError> {
+        let session = self.session(who, id).await?;
+        check_open(&session)?;
+        self.store().touch_session(id).await?;
+        Ok(session)
+    }
+
     pub(crate) async fn list_sessions(
         &self,
         who: &Principal,
@@ -115,6 +127,32 @@ fn blank(who: &Principal, profile: &ResolvedProfile) -> Result<SessionRecord, Ap
         created: Micros(0),
         last_used: Micros(0),
     })
+}
+
+/// Refuses a session that is not usable.
+pub(crate) fn check_open(session: &SessionRecord) -> Result<(), ApiError> {
+    if session.state == SessionState::Open {
+        return Ok(());
+    }
+    Err(ApiError::FailedPrecondition {
+        reason: "SESSION_NOT_OPEN",
+        message: format!("session `{}` is not open: {}", session.id, state_words(session)),
+    })
+}
+
+fn state_words(session: &SessionRecord) -> String {
+    let state = match session.state {
+        SessionState::Opening => "it is being made",
+        SessionState::Open => "it is open",
+        SessionState::Closing => "it is being closed",
+        SessionState::Closed => "it was closed",
+        SessionState::Lost => "it is lost",
+    };
+    if session.state_message.is_empty() {
+        state.to_owned()
+    } else {
+        format!("{state} ({})", session.state_message)
+    }
 }
 
 fn no_such_session(id: SessionId) -> ApiError {

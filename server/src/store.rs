@@ -269,6 +269,8 @@ pub trait Store: Send + Sync {
         version: u64,
         change: &SessionChange,
     ) -> Result<Cas<SessionRecord>, StoreError>;
+    /// Notes that a session is used just now; not a change of it. Nothing happens without such a row.
+    async fn touch_session(&self, id: SessionId) -> Result<(), StoreError>;
     /// `OPEN` sessions without a live execution whose idle time-out is over.
     async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError>;
 

@@ -46,12 +46,14 @@ fn spec() -> ExecutionSpec {
         command: b"git push".to_vec(),
         shell: Shell::Bash,
         timeout: Duration::from_secs(120),
+        timeout_given: false,
         description: "push the branch".to_owned(),
         wait_for_approval: false,
         mode: Mode::Default,
         env: BTreeMap::new(),
         separate_stderr: false,
         allow_concurrent: false,
+        stdin: false,
         labels: BTreeMap::from([("job".to_owned(), "7".to_owned())]),
     }
 }

@@ -23,6 +23,7 @@ pub(crate) fn execution_hash(request: &StartExecution) -> [u8; 32] {
     hash.optional(request.profile.as_ref());
     hash.optional(request.base.as_ref());
     hash.flag(request.allow_concurrent);
+    hash.flag(request.stdin);
     hash.finish()
 }
 
@@ -49,7 +50,7 @@ mod tests {
     #[test]
     fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
         let base = StartExecution { command: b"ls".to_vec(), ..StartExecution::default() };
-        let changed: [fn(&mut StartExecution); 11] = [
+        let changed: [fn(&mut StartExecution); 12] = [
             |r| r.command = b"ls ".to_vec(),
             |r| r.shell = Some(Shell::Bash),
             |r| r.session_id = Some(SessionId::new()),
@@ -61,6 +62,7 @@ mod tests {
             |r| r.profile = Some("strict".to_owned()),
             |r| r.base = Some("strict".to_owned()),
             |r| r.allow_concurrent = true,
+            |r| r.stdin = true,
         ];
         let mut seen = vec![execution_hash(&base)];
         for change in changed {

@@ -14,6 +14,7 @@ use crate::{
     faults::{self, Fault},
     model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState, Verdict},
     profiles::ResolvedProfile,
+    session::check_open,
     store::{Created, NewExecution, Room},
 };
 
@@ -84,12 +85,7 @@ impl Core {
             return Err(ApiError::Invalid(violations));
         }
         let session = self.session(who, id).await?;
-        if session.state != SessionState::Open {
-            return Err(ApiError::FailedPrecondition {
-                reason: "SESSION_NOT_OPEN",
-                message: format!("session `{id}` is not open: {}", state_words(&session)),
-            });
-        }
+        check_open(&session)?;
         let profile = self.profile_of(&session)?;
         Ok(Setting { session, is_new: false, profile })
     }
@@ -235,12 +231,14 @@ fn spec(setting: &Setting, request: &StartExecution) -> Result<ExecutionSpec, Ap
         command: request.command.clone(),
         shell: request.shell.unwrap_or(session.shell),
         timeout,
+        timeout_given: request.timeout.is_some(),
         description: request.description.clone(),
         wait_for_approval: request.wait_for_approval,
         mode,
         env,
         separate_stderr: request.separate_stderr,
         allow_concurrent: request.allow_concurrent,
+        stdin: request.stdin,
         labels: request.labels.clone(),
     })
 }
@@ -274,21 +272,6 @@ fn refusal(execution: ExecutionRecord) -> ApiError {
 
 fn denied(by: DeniedBy, reason: &str) -> ExecutionResult {
     ExecutionResult::not_started(Cause::Denied { by, reason: reason.to_owned() })
-}
-
-fn state_words(session: &SessionRecord) -> String {
-    let state = match session.state {
-        SessionState::Opening => "it is being made",
-        SessionState::Open => "it is open",
-        SessionState::Closing => "it is being closed",
-        SessionState::Closed => "it was closed",
-        SessionState::Lost => "it is lost",
-    };
-    if session.state_message.is_empty() {
-        state.to_owned()
-    } else {
-        format!("{state} ({})", session.state_message)
-    }
 }
 
 fn verdict_name(verdict: Verdict) -> &'static str {

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::{Link, LinkError, LinkHandle, LinkRefusal};
 use crate::{
+    exchange_door::ExchangeDoor,
     limits::EngineLimits,
     stream_door::{DoorError, OutputDoor},
 };
@@ -253,5 +254,13 @@ impl OutputDoor for Links {
         let link = self.get(runner).ok_or(DoorError::NotConnected)?;
         let message = ToRunner::ForgetJob { execution_id: execution };
         link.send(message, self.inner.limits.send_wait).await
+    }
+}
+
+#[async_trait::async_trait]
+impl ExchangeDoor for Links {
+    async fn open_exchange(&self, runner: &RunnerId, ticket: &str) -> Result<(), DoorError> {
+        let link = self.get(runner).ok_or(DoorError::NotConnected)?;
+        link.send(ToRunner::OpenExchange { ticket: ticket.to_owned() }, self.inner.limits.send_wait).await
     }
 }

@@ -130,6 +130,10 @@ impl Store for SqliteStore {
         sessions::change(self.begin().await?, id, version, change).await
     }
 
+    async fn touch_session(&self, id: SessionId) -> Result<(), StoreError> {
+        sessions::touch_now(self.begin().await?, id).await
+    }
+
     async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError> {
         sessions::idle(&self.read, at_most).await
     }

@@ -76,6 +76,7 @@ measured! {
     fn session(&self, id: SessionId) -> Option<SessionRecord>;
     fn sessions(&self, query: &SessionQuery, page: &PageQuery) -> Page<SessionRecord>;
     fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Cas<SessionRecord>;
+    fn touch_session(&self, id: SessionId) -> ();
     fn idle_sessions(&self, at_most: u32) -> Vec<SessionRecord>;
     fn create_execution(&self, new: NewExecution) -> Created<ExecutionRecord>;
     fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Option<ExecutionRecord>;

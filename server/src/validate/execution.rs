@@ -77,6 +77,7 @@ impl Checker {
             profile: self.name("spec.profile", spec.profile),
             base: self.name("spec.base", spec.base),
             allow_concurrent: spec.allow_concurrent,
+            stdin: spec.stdin,
             labels: self.labels("spec.labels", spec.labels),
             traceparent: String::new(),
         };

@@ -38,6 +38,7 @@ pub(super) struct SpecJson {
     #[serde(with = "ShellForm")]
     shell: Shell,
     timeout: Duration,
+    timeout_given: bool,
     description: String,
     wait_for_approval: bool,
     #[serde(with = "ModeForm")]
@@ -46,6 +47,7 @@ pub(super) struct SpecJson {
     env: BTreeMap<String, Vec<u8>>,
     separate_stderr: bool,
     allow_concurrent: bool,
+    stdin: bool,
 }
 
 impl SpecJson {
@@ -54,12 +56,14 @@ impl SpecJson {
         Self {
             shell: spec.shell,
             timeout: spec.timeout,
+            timeout_given: spec.timeout_given,
             description: spec.description.clone(),
             wait_for_approval: spec.wait_for_approval,
             mode: spec.mode,
             env: spec.env.clone(),
             separate_stderr: spec.separate_stderr,
             allow_concurrent: spec.allow_concurrent,
+            stdin: spec.stdin,
         }
     }
 
@@ -69,12 +73,14 @@ impl SpecJson {
             command,
             shell: self.shell,
             timeout: self.timeout,
+            timeout_given: self.timeout_given,
             description: self.description,
             wait_for_approval: self.wait_for_approval,
             mode: self.mode,
             env: self.env,
             separate_stderr: self.separate_stderr,
             allow_concurrent: self.allow_concurrent,
+            stdin: self.stdin,
             labels,
         }
     }

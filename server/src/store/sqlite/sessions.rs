@@ -206,6 +206,13 @@ pub(super) async fn idle(pool: &SqlitePool, at_most: u32) -> Result<Vec<SessionR
     Ok(first)
 }
 
+/// As [`touch`], as a step of its own.
+pub(super) async fn touch_now(mut tx: Tx, id: SessionId) -> Result<(), StoreError> {
+    let now = clock(&mut tx).await?;
+    touch(&mut tx, id, now).await?;
+    Ok(tx.commit().await?)
+}
+
 /// Notes that the session was used just now.
 pub(super) async fn touch(
     connection: &mut SqliteConnection,

@@ -131,6 +131,9 @@ impl Store for MemoryStore {
     ) -> Result<Cas<SessionRecord>, StoreError> {
         not_here()
     }
+    async fn touch_session(&self, _: SessionId) -> Result<(), StoreError> {
+        not_here()
+    }
     async fn idle_sessions(&self, _: u32) -> Result<Vec<SessionRecord>, StoreError> {
         not_here()
     }

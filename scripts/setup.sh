@@ -49,6 +49,40 @@ need_wheel_program() { # PROGRAM REQUIREMENT PATH-IN-WHEEL
     rm -rf "$work"
 }
 
+# Packages for the Python 3.11 of the system, by their hashes, in a folder of their own.
+need_python_packages() { # REQUIREMENTS
+    local target="$tools/python" work
+    [ -d "$target" ] && [ "$(cat "$target/requirements.txt")" = "$1" ] && return
+    say "fetching gRPC for Python from PyPI"
+    work=$(mktemp -d)
+    printf '%s\n' "$1" >"$work/requirements.txt"
+    python3 -m pip install --quiet --root-user-action=ignore --disable-pip-version-check --no-deps --only-binary=:all: \
+        --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
+        --platform manylinux_2_34_x86_64 --platform manylinux2014_x86_64 \
+        --require-hashes --target "$work/packages" --requirement "$work/requirements.txt" ||
+        die "PyPI did not give gRPC for Python" "is PyPI reachable from here?"
+    mv "$work/requirements.txt" "$work/packages/"
+    mkdir -p "$tools"
+    rm -rf "$target"
+    mv "$work/packages" "$target"
+    rm -rf "$work"
+}
+
+# The source of a Python project, as it was published.
+need_sdist() { # REQUIREMENT
+    local target="$tools/projects" work
+    [ -f "$target/${1%%==*}.tar.gz" ] && return
+    say "fetching the source of ${1%% *} from PyPI"
+    work=$(mktemp -d)
+    printf '%s\n' "$1" >"$work/requirements.txt"
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary=:all: \
+        --require-hashes --dest "$work/sdist" --requirement "$work/requirements.txt" ||
+        die "PyPI did not give ${1%% *}" "is PyPI reachable from here?"
+    mkdir -p "$target"
+    mv "$work"/sdist/*.tar.gz "$target/${1%%==*}.tar.gz"
+    rm -rf "$work"
+}
+
 need_cargo_tool() { # PROGRAM CRATE VERSION
     command -v "$1" >/dev/null 2>&1 && return
     say "building $2 $3 from crates.io; once, some minutes"
@@ -76,6 +110,9 @@ main() {
         python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
         install_debian
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
+        need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
+        need_python_packages "$GRPC_PYTHON"
+        need_sdist "$IDNA"
         need_cargo_tool cargo-nextest cargo-nextest "$NEXTEST_VERSION"
         ;;
     lint)

@@ -10,6 +10,7 @@
     reason = "support for tests: what is missing fails the test"
 )]
 
+pub mod cutter;
 pub mod leftovers;
 pub mod pki;
 pub mod process;
@@ -19,3 +20,4 @@ pub mod reader;
 pub mod schema;
 pub mod site;
 pub mod source;
+pub mod tools;

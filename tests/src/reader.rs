@@ -39,6 +39,7 @@ impl Story {
             }
             Kind::Gap(gap) => self.missing += gap.to - gap.from,
             Kind::Finished(finished) => self.end = finished.execution,
+            Kind::Backgrounded(backgrounded) => self.end = backgrounded.execution,
         }
     }
 

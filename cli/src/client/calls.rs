@@ -10,9 +10,7 @@ use super::{
     retry::retrying,
     settings::Wire,
     v1::{
-        self, admin_service_client::AdminServiceClient, approval_service_client::ApprovalServiceClient,
-        execution_service_client::ExecutionServiceClient, policy_service_client::PolicyServiceClient,
-        session_service_client::SessionServiceClient,
+        self, execution_service_client::ExecutionServiceClient, session_service_client::SessionServiceClient,
     },
     with_request_id,
 };
@@ -33,6 +31,9 @@ macro_rules! call {
                                                     .await
     }};
 }
+
+mod admin;
+mod files;
 
 impl Client {
     /// Starts a command without a view. A spec without `request_id` gets one, so that the start can be
@@ -102,6 +103,30 @@ impl Client {
         self.present(answer.execution, "execution")
     }
 
+    /// Sends a signal to every process of a running command, and gives the execution as it then was. A
+    /// signal whose answer was lost is sent again, so that it may come twice.
+    ///
+    /// # Errors
+    /// As for any call; `FAILED_PRECONDITION` (`NOT_RUNNING`) before its start and after its end.
+    pub async fn signal(&self, execution_id: &str, signal: v1::Signal) -> Result<v1::Execution, ClientError> {
+        let request = v1::ExecutionServiceSignalRequest {
+            execution_id: execution_id.to_owned(),
+            signal: signal.into(),
+        };
+        let answer = call!(self, ExecutionServiceClient::signal, request, CALL_TIMEOUT)?;
+        self.present(answer.execution, "execution")
+    }
+
+    /// Sends a running command to the background, and gives the execution as it then is.
+    ///
+    /// # Errors
+    /// As for any call; `FAILED_PRECONDITION` (`NOT_RUNNING`) before its start and after its end.
+    pub async fn detach(&self, execution_id: &str) -> Result<v1::Execution, ClientError> {
+        let request = v1::ExecutionServiceDetachRequest { execution_id: execution_id.to_owned() };
+        let answer = call!(self, ExecutionServiceClient::detach, request, CALL_TIMEOUT)?;
+        self.present(answer.execution, "execution")
+    }
+
     /// Creates a session and waits until it is usable. A request without `request_id` gets one.
     ///
     /// # Errors
@@ -138,6 +163,18 @@ impl Client {
         call!(self, SessionServiceClient::list, request, CALL_TIMEOUT)
     }
 
+    /// Changes the mode or the idle time-out of a session; what is not given stays as it is.
+    ///
+    /// # Errors
+    /// As for any call; `NOT_FOUND` for an unknown id, `FAILED_PRECONDITION` unless it is open.
+    pub async fn update_session(
+        &self,
+        request: v1::SessionServiceUpdateRequest,
+    ) -> Result<v1::Session, ClientError> {
+        let answer = call!(self, SessionServiceClient::update, request, CALL_TIMEOUT)?;
+        self.present(answer.session, "session")
+    }
+
     /// Ends what runs in a session and removes its workspace.
     ///
     /// # Errors
@@ -146,49 +183,6 @@ impl Client {
         let request = v1::SessionServiceCloseRequest { session_id: session_id.to_owned() };
         let answer = call!(self, SessionServiceClient::close, request, SLOW_CALL_TIMEOUT)?;
         self.present(answer.session, "session")
-    }
-
-    /// What policy says of a command, without running it.
-    ///
-    /// # Errors
-    /// As for any call.
-    pub async fn check(&self, request: v1::PolicyServiceCheckRequest) -> Result<v1::Decision, ClientError> {
-        let answer = call!(self, PolicyServiceClient::check, request, CALL_TIMEOUT)?;
-        self.present(answer.decision, "decision")
-    }
-
-    /// One page of approvals, oldest first.
-    ///
-    /// # Errors
-    /// As for any call.
-    pub async fn approvals(
-        &self,
-        request: v1::ApprovalServiceListRequest,
-    ) -> Result<v1::ApprovalServiceListResponse, ClientError> {
-        call!(self, ApprovalServiceClient::list, request, CALL_TIMEOUT)
-    }
-
-    /// Answers an approval. `binding` must be that of the approval as it was shown.
-    ///
-    /// # Errors
-    /// As for any call; `FAILED_PRECONDITION` if it is no longer open, or has changed.
-    pub async fn decide(
-        &self,
-        request: v1::ApprovalServiceDecideRequest,
-    ) -> Result<v1::Approval, ClientError> {
-        let answer = call!(self, ApprovalServiceClient::decide, request, CALL_TIMEOUT)?;
-        self.present(answer.approval, "approval")
-    }
-
-    /// One page of runners, by id.
-    ///
-    /// # Errors
-    /// As for any call.
-    pub async fn runners(
-        &self,
-        request: v1::AdminServiceListRunnersRequest,
-    ) -> Result<v1::AdminServiceListRunnersResponse, ClientError> {
-        call!(self, AdminServiceClient::list_runners, request, CALL_TIMEOUT)
     }
 
     async fn call<T, F, Fut>(&self, timeout: Duration, send: F) -> Result<T, ClientError>

@@ -1,0 +1,99 @@
+//! What policy, approvers and administrators are asked.
+
+use super::super::{
+    ANSWER_BYTES, CALL_TIMEOUT, Client, ClientError,
+    v1::{
+        self, admin_service_client::AdminServiceClient, approval_service_client::ApprovalServiceClient,
+        policy_service_client::PolicyServiceClient,
+    },
+};
+use super::with_timeout;
+
+impl Client {
+    /// What policy says of a command, without running it.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn check(&self, request: v1::PolicyServiceCheckRequest) -> Result<v1::Decision, ClientError> {
+        let answer = call!(self, PolicyServiceClient::check, request, CALL_TIMEOUT)?;
+        self.present(answer.decision, "decision")
+    }
+
+    /// One page of approvals, oldest first.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn approvals(
+        &self,
+        request: v1::ApprovalServiceListRequest,
+    ) -> Result<v1::ApprovalServiceListResponse, ClientError> {
+        call!(self, ApprovalServiceClient::list, request, CALL_TIMEOUT)
+    }
+
+    /// Answers an approval. `binding` must be that of the approval as it was shown.
+    ///
+    /// # Errors
+    /// As for any call; `FAILED_PRECONDITION` if it is no longer open, or has changed.
+    pub async fn decide(
+        &self,
+        request: v1::ApprovalServiceDecideRequest,
+    ) -> Result<v1::Approval, ClientError> {
+        let answer = call!(self, ApprovalServiceClient::decide, request, CALL_TIMEOUT)?;
+        self.present(answer.approval, "approval")
+    }
+
+    /// One page of runners, by id.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn runners(
+        &self,
+        request: v1::AdminServiceListRunnersRequest,
+    ) -> Result<v1::AdminServiceListRunnersResponse, ClientError> {
+        call!(self, AdminServiceClient::list_runners, request, CALL_TIMEOUT)
+    }
+
+    /// Lets a runner finish what it runs and gives it nothing new, or with `undo` takes that back. Look at
+    /// `running` of the runner it gives: it is drained when that is 0.
+    ///
+    /// # Errors
+    /// As for any call; `NOT_FOUND` for an unknown runner.
+    pub async fn drain_runner(&self, runner_id: &str, undo: bool) -> Result<v1::Runner, ClientError> {
+        let request = v1::AdminServiceDrainRunnerRequest { runner_id: runner_id.to_owned(), undo };
+        let answer = call!(self, AdminServiceClient::drain_runner, request, CALL_TIMEOUT)?;
+        self.present(answer.runner, "runner")
+    }
+
+    /// What the server is and allows, and what the host of a runner (empty: of every one) can enforce.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn capabilities(
+        &self,
+        runner_id: &str,
+    ) -> Result<v1::AdminServiceGetCapabilitiesResponse, ClientError> {
+        let request = v1::AdminServiceGetCapabilitiesRequest { runner_id: runner_id.to_owned() };
+        call!(self, AdminServiceClient::get_capabilities, request, CALL_TIMEOUT)
+    }
+
+    /// One profile; an empty name is the caller's default.
+    ///
+    /// # Errors
+    /// As for any call; `NOT_FOUND` for one that is not there or that the caller cannot use.
+    pub async fn profile(&self, name: &str, view: v1::ProfileView) -> Result<v1::Profile, ClientError> {
+        let request = v1::PolicyServiceGetProfileRequest { name: name.to_owned(), view: view.into() };
+        let answer = call!(self, PolicyServiceClient::get_profile, request, CALL_TIMEOUT)?;
+        self.present(answer.profile, "profile")
+    }
+
+    /// One page of profiles, by name.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn profiles(
+        &self,
+        request: v1::PolicyServiceListProfilesRequest,
+    ) -> Result<v1::PolicyServiceListProfilesResponse, ClientError> {
+        call!(self, PolicyServiceClient::list_profiles, request, CALL_TIMEOUT)
+    }
+}

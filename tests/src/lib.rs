@@ -10,6 +10,7 @@
     reason = "support for tests: what is missing fails the test"
 )]
 
+pub mod airlock;
 pub mod cutter;
 pub mod leftovers;
 pub mod pki;

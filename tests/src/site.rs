@@ -34,15 +34,27 @@ pub struct Site {
     pub pki: Pki,
     /// Where the server listens, now and after a restart.
     pub address: SocketAddr,
-    server_tables: String,
-    runner_tables: String,
+    extras: Extras,
+}
+
+/// What a site has besides the defaults.
+#[derive(Debug, Default)]
+pub struct Extras {
+    /// Tables for the server's configuration.
+    pub server_tables: String,
+    /// Tables for the runner's configuration.
+    pub runner_tables: String,
+    /// Host folders that the runner lets profiles show.
+    pub bind_sources: Vec<String>,
+    /// Profiles that the agent may use too: name and file.
+    pub profiles: Vec<(String, String)>,
 }
 
 impl Site {
     /// A site with default limits.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_tables("", "")
+        Self::with(Extras::default())
     }
 
     /// A site whose configurations have these tables besides their own.
@@ -51,16 +63,20 @@ impl Site {
     /// If files cannot be written.
     #[must_use]
     pub fn with_tables(server_tables: &str, runner_tables: &str) -> Self {
+        let (server_tables, runner_tables) = (server_tables.to_owned(), runner_tables.to_owned());
+        Self::with(Extras { server_tables, runner_tables, ..Extras::default() })
+    }
+
+    /// A site with these extras.
+    ///
+    /// # Panics
+    /// If files cannot be written.
+    #[must_use]
+    pub fn with(extras: Extras) -> Self {
         let folder = tempfile::Builder::new().prefix("airlock-site-").tempdir().unwrap();
         let pki = Pki::new(&folder.path().join("pki"));
         let address = free_address();
-        let site = Self {
-            folder,
-            pki,
-            address,
-            server_tables: server_tables.to_owned(),
-            runner_tables: runner_tables.to_owned(),
-        };
+        let site = Self { folder, pki, address, extras };
         site.write();
         site
     }
@@ -83,6 +99,8 @@ impl Site {
         let token = sha256(TOKEN.as_bytes());
         let other = sha256(self.other_token().as_bytes());
         let path = self.path().display();
+        let profiles: String =
+            self.extras.profiles.iter().map(|(name, _)| format!(", \"{name}\"")).collect();
         fs::write(
             self.path().join("server.toml"),
             format!(
@@ -104,7 +122,7 @@ default = "sandboxed"
 name = "agent"
 tenant = "acme"
 roles = ["executor", "approver", "admin"]
-profiles = ["sandboxed", "strict", "demo", "read_only"]
+profiles = ["sandboxed", "strict", "demo", "read_only"{profiles}]
 match = {{ token_sha256 = "{token}" }}
 [[identity]]
 name = "stranger"
@@ -122,11 +140,14 @@ match = {{ common_name = "runner-1" }}
                 certificate = server.certificate.display(),
                 key = server.key.display(),
                 ca = self.pki.ca().display(),
-                tables = self.server_tables,
+                tables = self.extras.server_tables,
             ),
         )
         .unwrap();
         fs::create_dir_all(self.path().join("profiles")).unwrap();
+        for (name, text) in &self.extras.profiles {
+            fs::write(self.path().join(format!("profiles/{name}.toml")), text).unwrap();
+        }
         self.write_runner("runner-1", &runner);
     }
 
@@ -152,10 +173,12 @@ first = {first_uid}
 count = {UIDS}
 [floor]
 servers = ["localhost"]
+bind_sources = {binds:?}
 [bases]
 base = "{path}/base"
 {tables}"#,
-                tables = self.runner_tables,
+                binds = self.extras.bind_sources,
+                tables = self.extras.runner_tables,
                 port = self.address.port(),
                 first_uid = FIRST_UID + u32::from(self.address.port()) * UIDS,
                 ca = self.pki.ca().display(),

@@ -1,0 +1,242 @@
+//! A day of work by the command line alone: projects from the registries are uploaded, tested, changed,
+//! tested again, compared and taken home. Once over a good connection, and once over one that is cut
+//! every two seconds.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    time::Duration,
+};
+
+use airlock_tests::{
+    airlock::{Airlock, said},
+    cutter::Cutter,
+    process::Process,
+    site::{Extras, Site},
+    source,
+    tools::project,
+};
+
+const CUT_EVERY: Duration = Duration::from_secs(2);
+
+struct World {
+    _server: Process,
+    _runner: Process,
+    site: Site,
+}
+
+impl World {
+    fn new(extras: Extras) -> Self {
+        let site = Site::with(extras);
+        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        tokio::runtime::Runtime::new().unwrap().block_on(site.ready());
+        Self { _server: server, _runner: runner, site }
+    }
+}
+
+fn stdout_of(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", said(&output));
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+/// Everything below a folder: relative names, and the content of what is a file.
+fn tree(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+    let mut found = Vec::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(next) = left.pop() {
+        for entry in fs::read_dir(next).unwrap().flatten() {
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            let name = path.strip_prefix(folder).unwrap().to_owned();
+            found.push((name, kind.is_file().then(|| fs::read(&path).unwrap())));
+            left.extend(kind.is_dir().then_some(path));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A session in which one project is worked on.
+struct Desk<'a> {
+    airlock: Airlock<'a>,
+    session: String,
+}
+
+impl<'a> Desk<'a> {
+    fn new(airlock: Airlock<'a>, profile: &str) -> Self {
+        let session = airlock.text(&["session", "create", "--quiet", "--profile", profile]);
+        Self { airlock, session }
+    }
+
+    fn there(&self, path: &str) -> String {
+        format!("{}:{path}", self.session)
+    }
+
+    fn run(&self, command: &str) -> Output {
+        self.airlock.run(&["run", "--session", &self.session, "--", command])
+    }
+
+    fn check(&self, command: &str) -> String {
+        let output = self.run(command);
+        assert!(output.status.success(), "{command}: {}", said(&output));
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    }
+
+    /// Runs tests that must fail.
+    fn fails(&self, command: &str) -> String {
+        let output = self.run(command);
+        let text = said(&output);
+        assert!(!output.status.success(), "{command}: {text}");
+        text
+    }
+
+    /// What the comparison with what was uploaded says.
+    fn patch(&self) -> String {
+        let output = self.airlock.run(&["diff", &self.session, "--patch"]);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{}", said(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn close(self) {
+        drop(self.airlock.bytes(&["session", "close", &self.session]));
+        assert_eq!(self.airlock.text(&["session", "list", "--quiet"]), "", "nothing is left open");
+    }
+}
+
+fn a_day_with_python(airlock: Airlock<'_>, home: &Path) {
+    fs::create_dir_all(home).unwrap();
+    drop(stdout_of(Command::new("tar").arg("-xzf").arg(project("idna")).arg("-C").arg(home)));
+    let unpacked = fs::read_dir(home).unwrap().flatten().next().unwrap().path();
+    let desk = Desk::new(airlock, "sandboxed");
+    desk.airlock.copy(&unpacked, &desk.there("idna"));
+    let tests = "python3 -B -m unittest tests.test_idna tests.test_idna_codec tests.test_intranges";
+    let passed = desk.check(&format!("cd idna && {tests}"));
+    assert!(passed.contains("\nOK"), "{passed}");
+
+    // The current directory is that of the session, and stays.
+    let broken = desk.fails(&format!("sed -i 's/return ranges/return ranges[1:]/; s/xn--/xm--/' idna/*.py && {tests}"));
+    assert!(broken.contains("FAILED"), "{broken}");
+    let patch = desk.patch();
+    assert!(patch.contains("+++ ") && patch.contains("xm--"), "{patch}");
+    assert!(!patch.contains("__pycache__"), "{patch}");
+
+    for name in ["core.py", "intranges.py", "codec.py"] {
+        desk.airlock.copy(&unpacked.join("idna").join(name), &desk.there(&format!("idna/idna/{name}")));
+    }
+    let remains = desk.patch();
+    drop(desk.check(&format!("tar -C / -cf - --files-from /dev/null | wc -c && {tests}")));
+
+    let execution = desk.airlock.text(&[
+        "start",
+        "--session",
+        &desk.session,
+        "--",
+        "python3 -c 'import idna; [print(n, idna.encode(chr(0xe0 + n % 16)).decode()) for n in range(60000)]'",
+    ]);
+    drop(desk.airlock.bytes(&["wait", &execution]));
+    let all = desk.airlock.bytes(&["logs", &execution]);
+    assert_eq!(all.split(|byte| *byte == b'\n').count(), 60_001);
+    assert_eq!(desk.airlock.text(&["logs", &execution, "--tail", "1"]).split(' ').next(), Some("59999"));
+    assert_eq!(desk.airlock.text(&["logs", &execution, "--head", "2"]).lines().count(), 2);
+    let found = desk.airlock.text(&["logs", &execution, "--grep", "^5999[0-9] "]);
+    assert_eq!(found.lines().count(), 10, "{found}");
+    assert_eq!(desk.airlock.bytes(&["logs", &execution, "--range", "100-200"]), all[100..200]);
+
+    let result = home.join("result");
+    drop(desk.airlock.bytes(&["cp", &desk.there("idna"), &result.display().to_string()]));
+    let changed: Vec<_> = {
+        let before = tree(&unpacked);
+        tree(&result).into_iter().filter(|file| !before.contains(file)).map(|(name, _)| name).collect()
+    };
+    let named = changed.iter().all(|name| remains.contains(&*name.to_string_lossy()));
+    assert!(named, "what differs at home is what the comparison named: {changed:?}\n{remains}");
+    desk.close();
+}
+
+/// The source of a crate that this workspace depends on, as cargo has it from the registry.
+fn vendored(name: &str) -> PathBuf {
+    let metadata = stdout_of(
+        Command::new("cargo")
+            .args(["metadata", "--format-version", "1", "--locked"])
+            .current_dir(source::root()),
+    );
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).unwrap();
+    let package = metadata["packages"].as_array().unwrap().iter().find(|package| package["name"] == name);
+    Path::new(package.unwrap()["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned()
+}
+
+/// A profile whose sandboxes show the Rust toolchain of this machine.
+fn with_rust() -> Extras {
+    let toolchain = stdout_of(Command::new("rustc").args(["--print", "sysroot"]).current_dir(source::root()));
+    let profile = format!(
+        "name = \"rust\"\nextends = \"sandboxed\"\n[sandbox]\n\
+         root_binds = [{{ source = \"{toolchain}\", target = \"/opt/rust\" }}]\n\
+         path = \"/opt/rust/bin:/usr/bin:/bin\"\n",
+    );
+    Extras {
+        bind_sources: vec![toolchain],
+        profiles: vec![("rust".to_owned(), profile)],
+        ..Extras::default()
+    }
+}
+
+fn a_day_with_rust(airlock: Airlock<'_>, home: &Path) {
+    fs::create_dir_all(home).unwrap();
+    let desk = Desk::new(airlock, "rust");
+    desk.airlock.copy(&vendored("fnv"), &desk.there("fnv"));
+    let test = "cargo test --offline --quiet --lib";
+    let passed = desk.check(&format!("cd fnv && chmod -R u+w . && {test}"));
+    assert!(passed.contains("test result: ok"), "{passed}");
+
+    let local = home.join("lib.rs");
+    drop(desk.airlock.bytes(&["cp", &desk.there("fnv/lib.rs"), &local.display().to_string()]));
+    let text = fs::read_to_string(&local).unwrap();
+    fs::write(&local, text.replace("0xcbf29ce484222325", "0xcbf29ce484222326")).unwrap();
+    desk.airlock.copy(&local, &desk.there("fnv/lib.rs"));
+    let failed = desk.fails(test);
+    assert!(failed.contains("test result: FAILED"), "{failed}");
+
+    fs::write(&local, &text).unwrap();
+    desk.airlock.copy(&local, &desk.there("fnv/lib.rs"));
+    assert!(desk.check(test).contains("test result: ok"));
+    let listed = desk.airlock.text(&["ls", &desk.there("fnv")]);
+    assert!(listed.contains("Cargo.toml") && listed.contains("target"), "{listed}");
+    let result = home.join("result");
+    let there = desk.there("fnv");
+    drop(desk.airlock.bytes(&["cp", "--exclude", "target", &there, &result.display().to_string()]));
+    assert_eq!(fs::read_to_string(result.join("lib.rs")).unwrap(), text);
+    assert!(!result.join("target").exists());
+    desk.close();
+}
+
+#[test]
+fn a_day_with_a_python_project() {
+    let world = World::new(Extras::default());
+    a_day_with_python(Airlock::at(&world.site), &world.site.path().join("home"));
+}
+
+#[test]
+fn a_day_with_a_vendored_crate() {
+    let world = World::new(with_rust());
+    a_day_with_rust(Airlock::at(&world.site), &world.site.path().join("home"));
+}
+
+#[test]
+fn a_day_over_a_connection_that_is_cut_every_two_seconds() {
+    let world = World::new(with_rust());
+    let cutter = Cutter::new(world.site.address, CUT_EVERY);
+    let home = world.site.path().join("home");
+    a_day_with_python(Airlock::through(&world.site, cutter.address), &home.join("python"));
+    a_day_with_rust(Airlock::through(&world.site, cutter.address), &home.join("rust"));
+    // Something that takes longer than any connection, both ways.
+    let desk = Desk::new(Airlock::through(&world.site, cutter.address), "sandboxed");
+    let before = cutter.cuts();
+    let output = desk.run("for n in $(seq 1 90); do echo tick $n; sleep 0.1; done");
+    let expected: String = (1..=90).map(|n| format!("tick {n}\n")).collect();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", said(&output));
+    assert!(cutter.cuts() >= before + 3, "it was cut {} times", cutter.cuts() - before);
+    desk.close();
+}

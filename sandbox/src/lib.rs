@@ -19,7 +19,7 @@ mod spec;
 mod status;
 mod uid;
 
-pub use airlock_init::wire::{HostIds, INSIDE_ID, STAGE};
+pub use airlock_init::wire::{HostIds, INSIDE_ID, STAGE, Signal};
 pub use args::{Sources, bwrap_args};
 pub use error::{LaunchError, Started};
 pub use launcher::{Config, Launcher};

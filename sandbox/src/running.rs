@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use airlock_init::frame::send_frame;
-use airlock_init::wire::ToInit;
+use airlock_init::wire::{self, ToInit};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::launcher::Tie;
@@ -64,9 +64,19 @@ impl Control {
     /// Sends SIGTERM to every process inside but pid 1. Does nothing when the
     /// sandbox has ended; what ignores the signal goes on.
     pub fn terminate(&self) {
+        self.tell(&ToInit::Terminate);
+    }
+
+    /// Sends a signal to every process inside but pid 1. Does nothing when the
+    /// sandbox has ended.
+    pub fn signal(&self, signal: wire::Signal) {
+        self.tell(&ToInit::Signal(signal));
+    }
+
+    fn tell(&self, message: &ToInit) {
         let socket = self.0.socket.lock().unwrap_or_else(PoisonError::into_inner);
         // A closed socket means that it has ended.
-        let _ = send_frame(socket.as_fd(), &ToInit::Terminate, &[]);
+        let _ = send_frame(socket.as_fd(), message, &[]);
     }
 
     /// Kills every process inside, from outside. Does nothing when the sandbox

@@ -1,4 +1,4 @@
-//! Pid 1 of a sandbox: starts one shell, reaps, passes SIGTERM on, reports.
+//! Pid 1 of a sandbox: starts one shell, reaps, passes signals on, reports.
 //!
 //! Shares the sandbox with a hostile command, so whatever it needs is opened
 //! before the fork, nothing of it is inherited, and what it reads back from the
@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlock_init::frame::{recv_frame, send_frame};
-use airlock_init::wire::{End, MAX_CWD, Report, Status, Step, ToInit};
+use airlock_init::wire::{self, End, MAX_CWD, Report, Status, Step, ToInit};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeValLike;
@@ -69,12 +69,35 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
 /// Does what the runner asks for while the shell runs. Where the runner is
 /// gone, everything ends.
 fn listen(control: BorrowedFd<'_>) {
-    while let Ok((ToInit::Terminate, _)) = recv_frame(control) {
-        // Stopped processes act on SIGTERM only once they go on.
-        let _ = kill(EVERYTHING, Signal::SIGTERM);
-        let _ = kill(EVERYTHING, Signal::SIGCONT);
+    while let Ok((message, _)) = recv_frame(control) {
+        // Where nothing is left to be told, the end is on its way already.
+        match message {
+            ToInit::Terminate => {
+                let _ = kill(EVERYTHING, Signal::SIGTERM);
+                // Stopped processes act on SIGTERM only once they go on.
+                let _ = kill(EVERYTHING, Signal::SIGCONT);
+            }
+            ToInit::Signal(signal) => {
+                let _ = kill(EVERYTHING, number(signal));
+            }
+            ToInit::Start(_) => break,
+        }
     }
     let _ = kill(EVERYTHING, Signal::SIGKILL);
+}
+
+fn number(signal: wire::Signal) -> Signal {
+    match signal {
+        wire::Signal::Hup => Signal::SIGHUP,
+        wire::Signal::Int => Signal::SIGINT,
+        wire::Signal::Quit => Signal::SIGQUIT,
+        wire::Signal::Usr1 => Signal::SIGUSR1,
+        wire::Signal::Usr2 => Signal::SIGUSR2,
+        wire::Signal::Term => Signal::SIGTERM,
+        wire::Signal::Kill => Signal::SIGKILL,
+        wire::Signal::Stop => Signal::SIGSTOP,
+        wire::Signal::Cont => Signal::SIGCONT,
+    }
 }
 
 /// Reaps whatever ends until the shell does.

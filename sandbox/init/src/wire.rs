@@ -110,8 +110,33 @@ pub struct StartSpec {
 pub enum ToInit {
     /// Start this; sent once.
     Start(StartSpec),
-    /// Send SIGTERM to everything inside.
+    /// Send SIGTERM to everything inside, and let what stands still go on.
     Terminate,
+    /// Send this to everything inside.
+    Signal(Signal),
+}
+
+/// The signals that can be sent from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Signal {
+    /// SIGHUP.
+    Hup,
+    /// SIGINT.
+    Int,
+    /// SIGQUIT.
+    Quit,
+    /// SIGUSR1.
+    Usr1,
+    /// SIGUSR2.
+    Usr2,
+    /// SIGTERM.
+    Term,
+    /// SIGKILL.
+    Kill,
+    /// SIGSTOP.
+    Stop,
+    /// SIGCONT.
+    Cont,
 }
 
 /// From `airlock-init`, in any of its modes, to the runner's side.

@@ -9,9 +9,11 @@
 
 mod end;
 mod failures;
+mod input;
 mod network;
 mod reach;
 mod session;
 mod shell;
+mod signals;
 mod support;
 mod writes;

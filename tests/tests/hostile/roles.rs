@@ -12,7 +12,7 @@ use tonic::Code;
 use crate::world::{ROLES, World, call, token};
 
 /// Method, and which of executor, approver, auditor, admin and runner may call it.
-const MAY: [(&str, [bool; 5]); 17] = [
+const MAY: [(&str, [bool; 5]); 33] = [
     ("/airlock.v1.SessionService/Create", [true, false, false, false, false]),
     ("/airlock.v1.SessionService/Get", [true, true, true, true, false]),
     ("/airlock.v1.SessionService/List", [true, true, true, true, false]),
@@ -28,6 +28,22 @@ const MAY: [(&str, [bool; 5]); 17] = [
     ("/airlock.v1.ApprovalService/List", [true, true, true, true, false]),
     ("/airlock.v1.ApprovalService/Decide", [false, true, false, false, false]),
     ("/airlock.v1.AdminService/ListRunners", [false, false, false, true, false]),
+    ("/airlock.v1.SessionService/Update", [true, false, false, false, false]),
+    ("/airlock.v1.ExecutionService/Signal", [true, false, false, true, false]),
+    ("/airlock.v1.ExecutionService/Detach", [true, false, false, false, false]),
+    ("/airlock.v1.ExecutionService/WriteStdin", [true, false, false, false, false]),
+    ("/airlock.v1.ExecutionService/ReadOutput", [true, false, true, true, false]),
+    ("/airlock.v1.ExecutionService/Watch", [true, true, true, true, false]),
+    ("/airlock.v1.FileService/Upload", [true, false, false, false, false]),
+    ("/airlock.v1.FileService/Download", [true, false, false, false, false]),
+    ("/airlock.v1.FileService/Stat", [true, false, false, false, false]),
+    ("/airlock.v1.FileService/List", [true, false, false, false, false]),
+    ("/airlock.v1.FileService/Diff", [true, true, true, false, false]),
+    ("/airlock.v1.PolicyService/GetProfile", [true, true, true, true, false]),
+    ("/airlock.v1.PolicyService/ListProfiles", [true, true, true, true, false]),
+    ("/airlock.v1.AdminService/DrainRunner", [false, false, false, true, false]),
+    ("/airlock.v1.AdminService/GetCapabilities", [false, false, false, true, false]),
+    ("/airlock.runner.v1.RunnerLink/Exchange", [false, false, false, false, true]),
     ("/airlock.runner.v1.RunnerLink/Connect", [false, false, false, false, true]),
     ("/airlock.runner.v1.RunnerLink/PushOutput", [false, false, false, false, true]),
 ];

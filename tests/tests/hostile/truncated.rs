@@ -70,14 +70,17 @@ async fn connections_that_never_speak_are_let_go() {
     lets_go("and so do many", &world.server, before);
 }
 
-/// Every public method with a body, and the two of runners.
-const METHODS: [&str; 6] = [
+/// Methods with a body of one message or of many, and those of runners.
+const METHODS: [&str; 9] = [
     "/airlock.v1.ExecutionService/Run",
     "/airlock.v1.ExecutionService/Attach",
     "/airlock.v1.ExecutionService/Start",
     "/airlock.v1.SessionService/Create",
     "/airlock.runner.v1.RunnerLink/Connect",
     "/airlock.runner.v1.RunnerLink/PushOutput",
+    "/airlock.runner.v1.RunnerLink/Exchange",
+    "/airlock.v1.FileService/Upload",
+    "/airlock.v1.ExecutionService/WriteStdin",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -163,6 +163,12 @@ pub struct LimitsConfig {
     pub ids_remembered: u32,
     /// Output streams at once, per server.
     pub output_streams: u32,
+    /// Exchanges at once, per server: transfers, listings, inputs of commands.
+    pub exchanges: u32,
+    /// How long an exchange waits for a server that does not send what is due, or does not take what
+    /// there is. The writer of a command's input may think for as long as its connection lives.
+    #[serde(with = "duration")]
+    pub exchange_idle: Duration,
     /// Messages that wait to be sent on one link; over it the link is made anew.
     pub link_queue: u32,
     /// How long a sandbox may take to start.

@@ -148,6 +148,7 @@ fn limits(found: &mut Problems, config: &RunnerConfig) {
         ("sessions", u64::from(limits.sessions)),
         ("jobs_kept", u64::from(limits.jobs_kept)),
         ("output_streams", u64::from(limits.output_streams)),
+        ("exchanges", u64::from(limits.exchanges)),
         ("base_bytes", limits.base_bytes),
         ("base_entries", limits.base_entries),
     ] {
@@ -168,6 +169,7 @@ fn limits(found: &mut Problems, config: &RunnerConfig) {
         ("limits.start_timeout", limits.start_timeout),
         ("limits.dial_timeout", limits.dial_timeout),
         ("limits.heartbeat_min", limits.heartbeat_min),
+        ("limits.exchange_idle", limits.exchange_idle),
         ("reconnect.first", config.reconnect.first),
         ("reconnect.refused", config.reconnect.refused),
         ("floor.max_timeout", config.floor.max_timeout),

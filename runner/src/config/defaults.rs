@@ -54,6 +54,8 @@ impl Default for LimitsConfig {
             jobs_kept: 20_000,
             ids_remembered: 200_000,
             output_streams: 512,
+            exchanges: 64,
+            exchange_idle: Duration::from_secs(5 * 60),
             link_queue: 4096,
             start_timeout: Duration::from_secs(10),
             dial_timeout: Duration::from_secs(10),

@@ -205,12 +205,11 @@ impl Server {
         let Some(mut read) = self.reads.pop_front() else { return Ok(None) };
         let read_id = read.id;
         let Some(stream) = self.spool.stream(read.stream).cloned() else {
-            return Ok(Some(PushFromRunner::Done { read_id, offset: 0, end: true }));
+            return Ok(Some(PushFromRunner::Done { read_id, offset: 0, end: true, total: 0 }));
         };
         if read.credit == 0 {
             let state = stream.state();
-            let end = state.complete && read.offset >= state.total;
-            return Ok(Some(PushFromRunner::Done { read_id, offset: read.offset, end }));
+            return Ok(Some(done(&read, state)));
         }
         let offset = read.offset;
         let answer = match read_piece(stream, &read).await? {
@@ -225,18 +224,19 @@ impl Server {
                 read.offset = to;
                 Some(PushFromRunner::Gap { read_id, from: offset, to })
             }
-            Piece::End(state) if state.complete => {
-                let done = PushFromRunner::Done { read_id, offset: state.total.min(offset), end: true };
-                return Ok(Some(done));
-            }
-            Piece::End(_) if !read.follow => {
-                return Ok(Some(PushFromRunner::Done { read_id, offset, end: false }));
-            }
+            Piece::End(state) if state.complete || !read.follow => return Ok(Some(done(&read, state))),
             Piece::End(_) => None,
         };
         self.reads.push_back(read);
         Ok(answer)
     }
+}
+
+/// The answer that ends a read, where the stream is so far.
+fn done(read: &Read, StreamState { total, complete }: StreamState) -> PushFromRunner {
+    let end = complete && read.offset >= total;
+    let offset = if end { total } else { read.offset };
+    PushFromRunner::Done { read_id: read.id, offset, end, total }
 }
 
 const NOTHING: StreamState = StreamState { total: 0, complete: true };

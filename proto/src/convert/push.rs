@@ -24,8 +24,8 @@ impl From<PushFromRunner> for wire::PushOutputRequest {
                 Up::Chunk(wire::OutputChunk { read_id, offset, data })
             }
             PushFromRunner::Gap { read_id, from, to } => Up::Gap(wire::OutputGap { read_id, from, to }),
-            PushFromRunner::Done { read_id, offset, end } => {
-                Up::Done(wire::ReadDone { read_id, offset, end })
+            PushFromRunner::Done { read_id, offset, end, total } => {
+                Up::Done(wire::ReadDone { read_id, offset, end, total })
             }
         };
         Self { message: Some(message) }
@@ -50,7 +50,9 @@ impl TryFrom<wire::PushOutputRequest> for PushFromRunner {
             Up::Chunk(wire::OutputChunk { read_id, offset, data }) => Self::Chunk { read_id, offset, data },
             Up::Gap(wire::OutputGap { read_id, from, to }) if from < to => Self::Gap { read_id, from, to },
             Up::Gap(_) => return Err(ConvertError::new("gap.to", "is not after `from`")),
-            Up::Done(wire::ReadDone { read_id, offset, end }) => Self::Done { read_id, offset, end },
+            Up::Done(wire::ReadDone { read_id, offset, end, total }) => {
+                Self::Done { read_id, offset, end, total }
+            }
         })
     }
 }

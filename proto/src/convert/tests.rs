@@ -187,7 +187,7 @@ fn output_messages_survive_the_wire() {
         },
         PushFromRunner::Chunk { read_id: 1, offset: 9, data: Bytes::from_static(b"\0\xff") },
         PushFromRunner::Gap { read_id: 1, from: 3, to: 4 },
-        PushFromRunner::Done { read_id: 1, offset: 4, end: true },
+        PushFromRunner::Done { read_id: 1, offset: 4, end: true, total: 4 },
     ];
     for message in up {
         assert_eq!(PushFromRunner::try_from(PushOutputRequest::from(message.clone())), Ok(message));

@@ -227,6 +227,8 @@ pub enum PushFromRunner {
         offset: u64,
         /// The stream is complete, and was read to its end.
         end: bool,
+        /// Length of the stream as it is now.
+        total: u64,
     },
 }
 

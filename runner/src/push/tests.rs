@@ -54,8 +54,8 @@ fn chunk(read_id: u32, offset: u64, data: &'static [u8]) -> PushFromRunner {
     PushFromRunner::Chunk { read_id, offset, data: Bytes::from_static(data) }
 }
 
-fn done(read_id: u32, offset: u64, end: bool) -> PushFromRunner {
-    PushFromRunner::Done { read_id, offset, end }
+fn done(read_id: u32, offset: u64, end: bool, total: u64) -> PushFromRunner {
+    PushFromRunner::Done { read_id, offset, end, total }
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn a_following_read_gets_bytes_as_they_come_and_then_the_end() {
     it.write(b"world");
     assert_eq!(it.next().await, chunk(1, 6, b"world"));
     it.writers = None;
-    assert_eq!(it.next().await, done(1, 11, true));
+    assert_eq!(it.next().await, done(1, 11, true, 11));
     it.to_runner = None;
     assert!(matches!(it.end().await, PushEnd::Closed));
 }
@@ -78,12 +78,18 @@ async fn a_plain_read_ends_at_what_there_is_and_credit_is_kept_to() {
     it.write(b"0123456789");
     it.read(1, 2, 100, false).await;
     assert_eq!(it.next().await, chunk(1, 2, b"23456789"));
-    assert_eq!(it.next().await, done(1, 10, false));
+    assert_eq!(it.next().await, done(1, 10, false, 10));
     it.read(2, 2, 3, true).await;
     assert_eq!(it.next().await, chunk(2, 2, b"234"));
-    assert_eq!(it.next().await, done(2, 5, false));
+    assert_eq!(it.next().await, done(2, 5, false, 10));
     it.read(3, 7, 0, true).await;
-    assert_eq!(it.next().await, done(3, 7, false));
+    assert_eq!(it.next().await, done(3, 7, false, 10));
+    // Credit for nothing asks how long the stream is, and whether it will grow.
+    it.read(4, u64::MAX, 0, false).await;
+    assert_eq!(it.next().await, done(4, u64::MAX, false, 10));
+    it.writers = None;
+    it.read(5, u64::MAX, 0, false).await;
+    assert_eq!(it.next().await, done(5, 10, true, 10));
 }
 
 #[tokio::test]
@@ -130,7 +136,7 @@ async fn the_cut_middle_is_a_gap_and_costs_no_credit() {
     assert!(
         matches!(it.next().await, PushFromRunner::Chunk { data, offset, .. } if data.len() == 20 && offset == to)
     );
-    assert_eq!(it.next().await, done(1, to + 20, false));
+    assert_eq!(it.next().await, done(1, to + 20, false, 1 << 20));
 }
 
 #[tokio::test]
@@ -174,10 +180,10 @@ async fn absurd_offsets_wait_or_end_and_harm_nobody() {
     it.write(b"abc");
     it.read(1, u64::MAX, u64::MAX, true).await;
     it.read(2, u64::MAX - 1, 5, false).await;
-    assert_eq!(it.next().await, done(2, u64::MAX - 1, false));
+    assert_eq!(it.next().await, done(2, u64::MAX - 1, false, 3));
     it.to_runner.as_ref().unwrap().send(PushToRunner::Cancel { read_id: 77 }).await.unwrap();
     it.writers = None;
-    assert_eq!(it.next().await, done(1, 3, true));
+    assert_eq!(it.next().await, done(1, 3, true, 3));
 }
 
 #[tokio::test]
@@ -199,7 +205,7 @@ async fn stderr_that_is_not_apart_is_empty_and_a_deleted_spool_closes_the_stream
     let stream = OutputStream::Stderr;
     let read = PushToRunner::Read { read_id: 9, stream, offset: 0, max_bytes: 10, follow: true };
     it.to_runner.as_ref().unwrap().send(read).await.unwrap();
-    assert_eq!(it.next().await, done(9, 0, true));
+    assert_eq!(it.next().await, done(9, 0, true, 0));
     it.read(1, 0, 10, true).await;
     it.spools.remove(&it.id).unwrap();
     assert!(matches!(it.end().await, PushEnd::Removed));

@@ -70,6 +70,8 @@ pub(super) enum Accepted {
         start: u64,
         reached: u64,
         end: bool,
+        /// Length of the stream as the runner says.
+        total: u64,
     },
     /// An answer that crossed the cancellation of its read.
     Late,
@@ -168,11 +170,11 @@ impl Reads {
                 read.take_gap(from, to)?;
                 Ok(Accepted::Piece { target, stream, piece: Piece::Gap { from, to } })
             }
-            PushFromRunner::Done { offset, end, .. } => {
+            PushFromRunner::Done { offset, end, total, .. } => {
                 let start = read.start;
-                read.check_done(offset, end)?;
+                read.check_done(offset, end, total)?;
                 self.under_way.remove(&read_id);
-                Ok(Accepted::Done { target, stream, start, reached: offset, end })
+                Ok(Accepted::Done { target, stream, start, reached: offset, end, total })
             }
         }
     }
@@ -214,11 +216,15 @@ impl Read {
         Ok(())
     }
 
-    fn check_done(&self, offset: u64, end: bool) -> Result<(), Violation> {
+    fn check_done(&self, offset: u64, end: bool, total: u64) -> Result<(), Violation> {
         // A stream that ended before the read began says where it ended.
         let ended_before = end && self.next == self.start && offset < self.start;
         if offset != self.next && !ended_before {
             return Err(Violation::OutOfOrder);
+        }
+        let contradicts = if end { total != offset } else { self.next > self.start && total < offset };
+        if contradicts {
+            return Err(Violation::WrongEnd);
         }
         // Asked again at once it would be done at once, without end.
         if self.target == Target::Ring && !end && self.credit > 0 {
@@ -249,9 +255,10 @@ mod tests {
     #[test]
     fn what_a_runner_must_not_do_is_told_apart() {
         let claim = Target::Claim(1);
-        let done = |offset, end| PushFromRunner::Done { read_id: 1, offset, end };
+        let done = |offset, end| PushFromRunner::Done { read_id: 1, offset, end, total: offset };
+        let total = |offset, end, total| PushFromRunner::Done { read_id: 1, offset, end, total };
         let gap = |from, to| PushFromRunner::Gap { read_id: 1, from, to };
-        let unknown = PushFromRunner::Done { read_id: 2, offset: 100, end: true };
+        let unknown = PushFromRunner::Done { read_id: 2, offset: 100, end: true, total: 100 };
         let cases = [
             (claim, vec![chunk(99, 5)], Violation::OutOfOrder),
             (claim, vec![chunk(100, 5), chunk(104, 5)], Violation::OutOfOrder),
@@ -268,6 +275,8 @@ mod tests {
             (claim, vec![done(100, false), done(100, false)], Violation::UnknownRead),
             (claim, vec![unknown], Violation::UnknownRead),
             (Target::Ring, vec![done(100, false)], Violation::WrongEnd),
+            (claim, vec![total(100, true, 101)], Violation::WrongEnd),
+            (claim, vec![chunk(100, 5), total(105, false, 104)], Violation::WrongEnd),
         ];
         for (target, messages, violation) in cases {
             assert_eq!(answers(target, messages.clone()), Err(violation), "{messages:?}");
@@ -276,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_ended_before_the_read_says_where() {
-        let done = PushFromRunner::Done { read_id: 1, offset: 40, end: true };
+        let done = PushFromRunner::Done { read_id: 1, offset: 40, end: true, total: 40 };
         let accepted = answers(Target::Claim(1), vec![done]);
         assert!(matches!(accepted, Ok(Accepted::Done { start: 100, reached: 40, end: true, .. })));
     }

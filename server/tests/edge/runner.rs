@@ -200,8 +200,9 @@ impl Link {
                 if !data.is_empty() {
                     let _gone = say.send(PushFromRunner::Chunk { read_id, offset, data }.into()).await;
                 }
-                let offset = whole.len() as u64;
-                let _gone = say.send(PushFromRunner::Done { read_id, offset, end: true }.into()).await;
+                let total = whole.len() as u64;
+                let done = PushFromRunner::Done { read_id, offset: total, end: true, total };
+                let _gone = say.send(done.into()).await;
             }
         });
     }

@@ -209,7 +209,7 @@ impl State {
                 }
                 Ok(())
             }
-            Accepted::Done { target, stream, start, reached, end } => {
+            Accepted::Done { target, stream, start, reached, end, total: _ } => {
                 match target {
                     Target::Ring => self.track(stream).follow = None,
                     Target::Claim(id) => {

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     api::ApiError,
-    stream::{PushHello, PushRefused},
+    stream::PushHello,
+    tickets::TicketRefused,
 };
 
 fn chunk(read_id: u32, offset: u64, length: usize) -> PushFromRunner {
@@ -21,7 +22,7 @@ fn chunk(read_id: u32, offset: u64, length: usize) -> PushFromRunner {
 }
 
 fn tricks() -> Vec<(&'static str, Trick)> {
-    let done = |offset, end| PushFromRunner::Done { read_id: 1, offset, end };
+    let done = |offset, end| PushFromRunner::Done { read_id: 1, offset, end, total: offset };
     let hello = PushFromRunner::Hello {
         runner_id: runner_id(),
         execution_id: ExecutionId::new(),
@@ -149,24 +150,24 @@ async fn a_stream_without_a_ticket_is_turned_away() {
         missing: false,
     };
     let refused = world.streams.accept_push(&hello("0"), nothing()).err();
-    assert_eq!(refused, Some(PushRefused::UnknownTicket));
+    assert_eq!(refused, Some(TicketRefused::UnknownTicket));
 
     let (ticket, _waits) = world.streams.inner.tickets.issue(id, runner_id());
     let other_runner = PushHello { runner_id: "r2".parse().unwrap(), ..hello(ticket.text()) };
-    assert_eq!(world.streams.accept_push(&other_runner, nothing()).err(), Some(PushRefused::OtherRunner));
+    assert_eq!(world.streams.accept_push(&other_runner, nothing()).err(), Some(TicketRefused::OtherRunner));
     let other_execution = PushHello { execution_id: ExecutionId::new(), ..hello(ticket.text()) };
     assert_eq!(
         world.streams.accept_push(&other_execution, nothing()).err(),
-        Some(PushRefused::OtherExecution)
+        Some(TicketRefused::OtherSubject)
     );
     assert!(world.streams.accept_push(&hello(ticket.text()), nothing()).is_ok());
     let twice = world.streams.accept_push(&hello(ticket.text()), nothing()).err();
-    assert_eq!(twice, Some(PushRefused::UnknownTicket));
+    assert_eq!(twice, Some(TicketRefused::UnknownTicket));
 
     let (ticket, waits) = world.streams.inner.tickets.issue(id, runner_id());
     let text = ticket.text().to_owned();
     drop((ticket, waits));
     sleep(Duration::from_millis(1)).await;
     let late = world.streams.accept_push(&hello(&text), nothing()).err();
-    assert_eq!(late, Some(PushRefused::UnknownTicket));
+    assert_eq!(late, Some(TicketRefused::UnknownTicket));
 }

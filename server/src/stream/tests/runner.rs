@@ -210,7 +210,7 @@ impl MemoryRunner {
                 return (None, rest(offset, max_bytes));
             }
             let offset = if end { total } else { offset };
-            return (Some(PushFromRunner::Done { read_id, offset, end }), None);
+            return (Some(PushFromRunner::Done { read_id, offset, end, total }), None);
         }
         let mut until = total;
         if let Some((from, to)) = spool.cut {

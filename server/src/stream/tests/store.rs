@@ -18,8 +18,8 @@ use crate::{
         StateChange,
     },
     store::{
-        ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, NewExecution, Page, PageQuery,
-        SessionChange, SessionQuery, Store, StoreError, Transition,
+        ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones, NewExecution,
+        Page, PageQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
     },
 };
 
@@ -54,7 +54,8 @@ impl MemoryStore {
         }
         record.result = result;
         let version = record.version;
-        changes.push(StateChange { version, state, link: None, at: Micros(0), approval_id: None });
+        let backgrounded_by = record.backgrounded;
+        changes.push(StateChange { version, state, link: None, at: Micros(0), approval_id: None, backgrounded_by });
     }
 
     pub(super) fn record(&self, id: ExecutionId) -> ExecutionRecord {
@@ -165,6 +166,9 @@ impl Store for MemoryStore {
         not_here()
     }
     async fn renew_leases(&self, _: &str, _: i64) -> Result<u64, StoreError> {
+        not_here()
+    }
+    async fn milestones(&self, _: &MilestoneQuery, _: u64, _: u32) -> Result<Milestones, StoreError> {
         not_here()
     }
     async fn approval(&self, _: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError> {

@@ -1,0 +1,72 @@
+//! Where a field is in a text. Decides nothing.
+
+use toml::de::{DeTable, DeValue};
+
+/// A place in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+}
+
+impl Place {
+    /// The place of a byte.
+    #[must_use]
+    pub fn at(text: &str, offset: usize) -> Self {
+        let mut offset = offset.min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let (before, _) = text.split_at(offset);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        Self {
+            line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
+            column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
+        }
+    }
+}
+
+/// Where `field`, a path such as `limits.queue` or `identity[1].match`, is written; where it is not
+/// written, the nearest table around it. None for a text that is no TOML.
+#[must_use]
+pub fn place_of(text: &str, field: &str) -> Option<Place> {
+    let table = DeTable::parse(text).ok()?;
+    let mut offset = 0;
+    let mut value: Option<&DeValue<'_>> = None;
+    for step in steps(field) {
+        let found = match (step, value) {
+            (Step::Key(key), None) => entry(table.get_ref(), key),
+            (Step::Key(key), Some(DeValue::Table(inner))) => entry(inner, key),
+            (Step::Index(index), Some(DeValue::Array(list))) => {
+                list.get(index).map(|item| (item.span().start, item.get_ref()))
+            }
+            _ => None,
+        };
+        let Some((start, next)) = found else { break };
+        offset = start;
+        value = Some(next);
+    }
+    Some(Place::at(text, offset))
+}
+
+enum Step<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+/// `a.b[2].c` as `a`, `b`, 2, `c`.
+fn steps(field: &str) -> impl Iterator<Item = Step<'_>> {
+    field
+        .split(['.', '[', ']'])
+        .filter(|part| !part.is_empty())
+        .map(|part| part.parse().map_or(Step::Key(part), Step::Index))
+}
+
+fn entry<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<(usize, &'a DeValue<'i>)> {
+    table
+        .iter()
+        .find(|(name, _)| name.get_ref() == key)
+        .map(|(name, value)| (name.span().start, value.get_ref()))
+}

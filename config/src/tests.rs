@@ -1,0 +1,178 @@
+//! Texts that do not fit, and what is said of them.
+
+use std::{fs, time::Duration};
+
+use super::*;
+
+const LISTEN: &[Field] = &[
+    Field::required("address", Kind::Form(Form { holds: |text| text.contains(':'), what: "`a:b`" })),
+    Field::new("plain", Kind::Bool),
+];
+const IDENTITY: &[Field] = &[
+    Field::required("name", Kind::Text),
+    Field::required("roles", Kind::List(&Kind::OneOf(&["executor", "approver"]))),
+    Field::required(
+        "match",
+        Kind::Choice {
+            words: &["loopback"],
+            fields: &[Field::new("dns", Kind::Text), Field::new("token", Kind::Text)],
+        },
+    ),
+];
+const LIMITS: &[Field] = &[
+    Field::new("queue", Kind::at_least_u32(1)),
+    Field::new("share", Kind::Fraction { least: 0.0, most: 1.0 }),
+    Field::new("wait", Kind::Time { least: Duration::from_millis(100), most: Duration::from_secs(60) }),
+    Field::new("keep", Kind::time_from(Duration::ZERO)),
+    Field::new("level", Kind::OneOf(&["low", "high"])),
+];
+const SCHEMA: &[Field] = &[
+    Field::required("id", Kind::Text),
+    Field::required("listen", Kind::Table(LISTEN)),
+    Field::new("identity", Kind::List(&Kind::Table(IDENTITY))),
+    Field::new("bases", Kind::Map(&Kind::Text)),
+    Field::new("limits", Kind::Table(LIMITS)),
+];
+
+const FULL: &str = r#"id = "one"
+bases = { a = "/a" }
+
+[listen]
+address = "a:b"
+plain = true
+
+[[identity]]
+name = "x"
+roles = ["executor"]
+match = { dns = "x.example" }
+
+[[identity]]
+name = "y"
+roles = ["approver", "executor"]
+match = { token = "t" }
+
+[[identity]]
+name = "z"
+roles = []
+match = "loopback"
+
+[limits]
+queue = 3
+share = 0.5
+wait = "1s"
+keep = "0s"
+level = "low"
+"#;
+
+fn said(text: &str) -> String {
+    check(text, "f.toml", SCHEMA).map_or_else(|error| error.to_string(), |()| String::new())
+}
+
+#[test]
+fn what_fits_is_taken() {
+    assert_eq!(said(FULL), "");
+}
+
+#[test]
+fn every_key_has_its_cases_and_each_is_told() {
+    let told =
+        cases::assert_told(FULL, "f.toml", SCHEMA, |text| Some(said(text)).filter(|said| !said.is_empty()));
+    assert!(told.len() > 70, "{}", told.len());
+}
+
+#[test]
+#[should_panic(expected = "limits.level")]
+fn a_key_without_a_case_fails() {
+    let _ = cases::all(&FULL.replace("level = \"low\"\n", ""), SCHEMA);
+}
+
+#[test]
+fn each_kind_of_mistake_has_its_words() {
+    for (from, to, expected) in [
+        ("queue", "queu", "f.toml:24:1: `limits.queu`: there is no such key; did you mean `queue`?"),
+        (
+            "id =",
+            "wait = \"1s\"\nid =",
+            "f.toml:1:1: `wait`: there is no such key; did you mean `limits.wait`?",
+        ),
+        (
+            "plain",
+            "zzzzzz",
+            "f.toml:6:1: `listen.zzzzzz`: there is no such key; write one of `address`, `plain`, or remove it",
+        ),
+        ("address = \"a:b\"\n", "", "f.toml:4:2: `listen.address`: it is missing; add it; write `a:b`"),
+        (
+            "queue = 3",
+            "queue = \"3\"",
+            "f.toml:24:9: `limits.queue`: it is the text `3`; write a whole number from 1 to 4294967295, without quotes",
+        ),
+        ("queue = 3", "queue = 0", "f.toml:24:9: `limits.queue`: it is the whole number 0; write a whole"),
+        (
+            "\"1s\"",
+            "\"2m\"",
+            "f.toml:26:8: `limits.wait`: it is the text `2m`; write a time with its unit in quotes, such as \"500ms\", \"30s\" or \"4m\", from 100ms to 1m",
+        ),
+        ("\"1s\"", "5", "f.toml:26:8: `limits.wait`: it is the whole number 5; write a time with its unit"),
+        (
+            "[\"executor\"]",
+            "[\"execute\"]",
+            "f.toml:10:10: `identity[0].roles[0]`: it is the text `execute`; did you mean \"executor\"?",
+        ),
+        (
+            "\"loopback\"",
+            "\"lopback\"",
+            "f.toml:21:1: `identity[2].match`: this word is not known here; did you mean \"loopback\"?",
+        ),
+        (
+            "{ dns = \"x.example\" }",
+            "{ dns = \"x\", token = \"y\" }",
+            "f.toml:11:1: `identity[0].match`: 2 ways are given; give exactly one of `dns`, `token`",
+        ),
+        (
+            "id = \"one\"",
+            "id = \"one\"\nid = \"two\"",
+            "f.toml:2:1: `id`: it is there twice; keep one of the two",
+        ),
+        ("id = \"one\"", "id = one", "f.toml:1:"),
+    ] {
+        let said = said(&FULL.replacen(from, to, 1));
+        assert!(said.lines().count() == 1 && said.starts_with(expected), "{to}: {said}");
+    }
+}
+
+#[test]
+fn everything_is_told_at_once_in_order() {
+    let text = FULL.replace("queue", "queu").replace("\"one\"", "1").replace("plain = true", "plain = 1");
+    let said = said(&text);
+    let starts: Vec<&str> = said.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(starts, ["f.toml:1:6", "f.toml:6:9", "f.toml:24:1"], "{said}");
+}
+
+#[test]
+fn a_secret_in_the_wrong_place_is_not_repeated() {
+    for wrong in ["\"s3cret\"", "{ tokn = \"s3cret\" }"] {
+        let said = said(&FULL.replacen("{ token = \"t\" }", wrong, 1));
+        assert!(!said.is_empty() && !said.contains("s3cret"), "{said}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_one_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("latin1"), b"id = \"one\"\n# caf\xe9\n").unwrap();
+    fs::write(at("long"), vec![b'#'; usize::try_from(FILE_BYTES).unwrap() + 1]).unwrap();
+    fs::write(at("empty"), " \n").unwrap();
+    for (name, expected) in [
+        ("latin1", ":2:6: here is a byte that is not UTF-8; save"),
+        ("long", ": it is longer than 1048576 bytes; name"),
+        ("nowhere", ": there is no such file; name the file that is meant"),
+        (".", ": it is a folder, not a file; name the file that is meant"),
+    ] {
+        let said = read(&at(name)).unwrap_err().to_string();
+        assert!(said.contains(&format!("{name}{expected}")), "{name}: {said}");
+    }
+    let text = read(&at("empty")).unwrap();
+    assert_eq!(said(&text), "f.toml:1:1: the file is empty; it must hold `id`, `listen`");
+    assert_eq!(said("# nothing\n").lines().count(), 2, "what is missing");
+}

@@ -5,8 +5,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_proto::domain::{
-    ApprovalId, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode, OutputState, RunnerId,
-    SessionId, Shell,
+    ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
+    OutputState, RunnerId, SessionId, Shell,
 };
 
 /// Microseconds since 1970 by the store's clock.
@@ -204,6 +204,8 @@ pub struct ExecutionRecord {
     pub approval_id: Option<ApprovalId>,
     /// Somebody asked for its end before it had one.
     pub cancel_requested: bool,
+    /// Who sent it to the background; none for one in the foreground.
+    pub backgrounded: Option<BackgroundedBy>,
     /// Where its output is.
     pub output: OutputState,
     /// Exactly when it is `FINISHED`.
@@ -224,7 +226,7 @@ impl ExecutionRecord {
     /// Whether it takes its turn in the order of its session.
     #[must_use]
     pub fn is_serial(&self) -> bool {
-        !self.spec.allow_concurrent && !self.decision.concurrency_safe
+        self.backgrounded.is_none() && !self.spec.allow_concurrent && !self.decision.concurrency_safe
     }
 }
 
@@ -297,6 +299,30 @@ pub struct StateChange {
     pub at: Micros,
     /// With `PENDING_APPROVAL`.
     pub approval_id: Option<ApprovalId>,
+    /// From the step on that sent it to the background.
+    pub backgrounded_by: Option<BackgroundedBy>,
+}
+
+/// What is told of an execution to those who watch many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Milestone {
+    /// It became `RUNNING`.
+    Started,
+    /// It was sent to the background.
+    Backgrounded,
+    /// It became `FINISHED`.
+    Finished,
+}
+
+/// A milestone in the life of one execution, in its place among those of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MilestoneRecord {
+    /// Grows from one to the next in the store; there are gaps.
+    pub sequence: u64,
+    /// Whose.
+    pub execution_id: ExecutionId,
+    /// Which.
+    pub milestone: Milestone,
 }
 
 /// The state of an approval.

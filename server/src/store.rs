@@ -4,14 +4,16 @@
 //! SQL, and no step leaves a half-written state behind, whenever the process dies. Times are the
 //! store's.
 
+use std::time::Duration;
+
 use airlock_proto::domain::{
-    ApprovalId, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, OutputState, RunnerId,
-    SessionId,
+    ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
+    OutputState, RunnerId, SessionId,
 };
 
 use crate::model::{
     ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, LiveExecution, Micros,
-    RunnerRecord, SessionRecord, SessionState, StateChange,
+    MilestoneRecord, RunnerRecord, SessionRecord, SessionState, StateChange,
 };
 
 #[cfg(test)]
@@ -186,11 +188,13 @@ pub struct NewExecution {
 /// A step in an execution's life. `None` leaves a field as it is.
 ///
 /// The version grows by one, and the history by one entry, with a change of state or link, an offer, a
-/// new approval, and a change of owner. A renewed lease of the same owner, a decision, a request to
+/// new approval, a change of owner, and when it is sent to the background. A renewed lease of the same owner, a decision, a request to
 /// end, and the place of the output alone leave the version as it is: each is set by itself, so that
 /// none can be lost to another. Outside `STARTING` and `RUNNING` there is no link. Whatever leaves
 /// `PENDING_APPROVAL` withdraws an approval that is still open. An offer and `STARTING` go together. A
-/// `FINISHED` execution takes only a lease and an output.
+/// `FINISHED` execution takes only a lease and an output. Only what is `RUNNING` and stays so is sent to
+/// the background, once; from then on it is not serial, and its result says of its directory that it was
+/// not kept, whatever its runner said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transition {
     /// The new state; must be one that may follow, or equal for a change of link alone.
@@ -207,6 +211,8 @@ pub struct Transition {
     pub approval: Option<(ApprovalRecord, i64)>,
     /// Somebody asked for its end.
     pub cancel_requested: Option<bool>,
+    /// Somebody sends it to the background.
+    pub backgrounded: Option<BackgroundedBy>,
     /// Where the output is.
     pub output: Option<OutputState>,
     /// With `FINISHED`: the result; closes the audit entry, withdraws an open approval, touches the
@@ -234,6 +240,34 @@ pub struct SessionChange {
     pub directory: Option<Vec<u8>>,
     /// Another runner, before it was opened.
     pub runner_id: Option<RunnerId>,
+    /// The new loosest mode of its commands.
+    pub mode: Option<Mode>,
+    /// Closed after so long without a live execution.
+    pub idle_timeout: Option<Duration>,
+    /// This is a use of it.
+    pub used: bool,
+}
+
+/// Whose milestones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MilestoneQuery {
+    /// Only of this tenant's executions.
+    pub tenant: String,
+    /// Only of this session's.
+    pub session_id: Option<SessionId>,
+}
+
+/// Milestones, and the range that the store has. All of one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Milestones {
+    /// Of the store: random, made with it.
+    pub store: [u8; 16],
+    /// Sequences before this one may have been pruned.
+    pub oldest: u64,
+    /// The highest sequence that was ever given; 0 before the first.
+    pub latest: u64,
+    /// In the order of their sequences.
+    pub found: Vec<MilestoneRecord>,
 }
 
 /// Of [`Store::state_changes`].
@@ -317,6 +351,20 @@ pub trait Store: Send + Sync {
         id: ExecutionId,
         after_version: u64,
     ) -> Result<Vec<StateChange>, StoreError>;
+
+    /// The milestones of executions after `after`, at most `at_most`.
+    ///
+    /// Each is written in the transaction of its step, and each step has at most one. Whoever has seen all
+    /// up to a sequence never has to look back: none with a lower one may become visible after a higher one
+    /// was. An engine whose transactions commit in another order than they take their numbers must give
+    /// the number as the last thing before the commit, under a lock that it holds until then, or hide what
+    /// has a transaction in flight before it. A sequence is never given twice, even after pruning.
+    async fn milestones(
+        &self,
+        query: &MilestoneQuery,
+        after: u64,
+        at_most: u32,
+    ) -> Result<Milestones, StoreError>;
 
     /// One approval, of any tenant.
     async fn approval(&self, id: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError>;

@@ -31,6 +31,7 @@ pub(crate) fn execution() -> ExecutionRecord {
         lease_until: Micros(0),
         approval_id: None,
         cancel_requested: false,
+        backgrounded: None,
         output: OutputState::None,
         result: Some(ExecutionResult::not_started(cause)),
         traceparent: String::new(),

@@ -2,6 +2,13 @@
 -- SQLite. Labels, environments (values in base64) and decisions are JSON; results are in the contract's
 -- encoding.
 
+-- What tells one store from another; a copy of it has the same.
+CREATE TABLE store (
+  id BLOB NOT NULL
+) STRICT;
+
+INSERT INTO store (id) VALUES (randomblob(16));
+
 CREATE TABLE sessions (
   id            TEXT    NOT NULL PRIMARY KEY,
   version       INTEGER NOT NULL,
@@ -49,6 +56,8 @@ CREATE TABLE executions (
   lease_until      INTEGER NOT NULL,
   approval_id      TEXT,
   cancel_requested INTEGER NOT NULL,
+  -- Who sent it to the background; NULL in the foreground.
+  backgrounded     TEXT,
   output           TEXT    NOT NULL,
   output_from      INTEGER NOT NULL,
   traceparent      TEXT    NOT NULL,
@@ -61,6 +70,9 @@ CREATE TABLE executions (
   directory        BLOB    NOT NULL,
   decision         TEXT    NOT NULL,
   result           BLOB,
+  -- Whether it takes its turn in the order of its session, so that the order can be found without reading
+  -- commands and decisions.
+  serial           INTEGER NOT NULL,
   spec             TEXT    NOT NULL,
   command          BLOB    NOT NULL
 ) STRICT;
@@ -75,17 +87,33 @@ CREATE INDEX live_by_session ON executions (session_id, id) WHERE ended IS NULL;
 CREATE INDEX live_by_runner ON executions (runner_id, id) WHERE ended IS NULL;
 CREATE INDEX live_by_owner ON executions (owner_server) WHERE ended IS NULL;
 CREATE INDEX live_by_id ON executions (id) WHERE ended IS NULL;
+-- The limit of the queue is counted with each creation.
+CREATE INDEX queued_by_id ON executions (id) WHERE state = 'QUEUED';
 CREATE INDEX unstored_by_id ON executions (id) WHERE ended IS NOT NULL AND output IN ('LIVE', 'STORING');
 
 CREATE TABLE state_changes (
-  execution_id TEXT    NOT NULL REFERENCES executions (id),
-  version      INTEGER NOT NULL,
-  state        TEXT    NOT NULL,
-  link         TEXT,
-  at           INTEGER NOT NULL,
-  approval_id  TEXT,
+  execution_id    TEXT    NOT NULL REFERENCES executions (id),
+  version         INTEGER NOT NULL,
+  state           TEXT    NOT NULL,
+  link            TEXT,
+  at              INTEGER NOT NULL,
+  approval_id     TEXT,
+  backgrounded_by TEXT,
   PRIMARY KEY (execution_id, version)
 ) STRICT, WITHOUT ROWID;
+
+-- The starts, backgroundings and ends of all executions, in the order in which they were committed. A
+-- sequence is never given twice.
+CREATE TABLE milestones (
+  sequence     INTEGER PRIMARY KEY AUTOINCREMENT,
+  execution_id TEXT    NOT NULL REFERENCES executions (id),
+  session_id   TEXT    NOT NULL,
+  tenant       TEXT    NOT NULL,
+  milestone    TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX milestones_by_tenant ON milestones (tenant, sequence);
+CREATE INDEX milestones_by_session ON milestones (session_id, sequence);
 
 CREATE TABLE approvals (
   id           TEXT    NOT NULL PRIMARY KEY,

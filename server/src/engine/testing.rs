@@ -52,6 +52,7 @@ pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
         lease_until: Micros(0),
         approval_id: None,
         cancel_requested: false,
+        backgrounded: None,
         output: OutputState::None,
         result: None,
         traceparent: String::new(),

@@ -157,6 +157,7 @@ impl Core {
             lease_until: Micros(self.now().0.saturating_add(micros(limits.lease))),
             approval_id: None,
             cancel_requested: false,
+            backgrounded: None,
             output: OutputState::None,
             result,
             traceparent: request.traceparent.clone(),

@@ -4,9 +4,11 @@
 
 pub(super) mod approvals;
 pub(super) mod audit;
+pub(super) mod background;
 pub(super) mod executions;
 pub(super) mod fixtures;
 pub(super) mod lists;
+pub(super) mod milestones;
 pub(super) mod races;
 pub(super) mod runners;
 pub(super) mod sessions;
@@ -20,6 +22,8 @@ macro_rules! contract_tests {
             sessions::a_session_reads_back_as_it_was_written,
             sessions::a_session_key_is_idempotent_and_bound_to_its_request,
             sessions::a_session_changes_only_from_its_current_version,
+            sessions::a_change_of_mode_or_time_out_is_kept_and_may_be_a_use,
+            sessions::a_use_alone_is_no_change,
             sessions::only_open_unused_sessions_without_live_executions_are_idle,
             sessions::live_sessions_are_counted_per_tenant,
             executions::an_execution_reads_back_as_it_was_written,
@@ -45,6 +49,13 @@ macro_rules! contract_tests {
             steps::leases_are_renewed_for_what_lives,
             steps::a_result_moves_the_session_only_where_it_says_so,
             steps::history_is_read_from_any_version,
+            background::leaving_the_foreground_is_a_step_in_the_history,
+            background::only_what_runs_leaves_the_foreground,
+            background::a_result_from_the_background_moves_no_session,
+            background::a_detach_and_an_end_of_one_version_do_not_both_win,
+            milestones::each_milestone_of_a_life_is_told_once_and_in_order,
+            milestones::milestones_are_told_by_tenant_and_session,
+            milestones::a_reader_that_goes_on_after_the_last_misses_nothing,
             lists::pages_hold_each_execution_once_newest_first,
             lists::pages_stay_stable_under_inserts,
             lists::executions_are_filtered,

@@ -10,6 +10,7 @@ mod errors;
 mod executions;
 mod json;
 mod lists;
+mod milestones;
 mod names;
 mod open;
 mod rows;
@@ -23,8 +24,8 @@ use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RunnerI
 use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use super::{
-    ApprovalAnswer, ApprovalQuery, Cas, Created, Durability, ExecutionQuery, NewExecution, Page, PageQuery,
-    SessionChange, SessionQuery, Store, StoreError, Transition,
+    ApprovalAnswer, ApprovalQuery, Cas, Created, Durability, ExecutionQuery, MilestoneQuery, Milestones,
+    NewExecution, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
 };
 use crate::model::{
     ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RunnerRecord, SessionRecord,
@@ -195,6 +196,15 @@ impl Store for SqliteStore {
         after_version: u64,
     ) -> Result<Vec<StateChange>, StoreError> {
         executions::state_changes(&self.read, id, after_version).await
+    }
+
+    async fn milestones(
+        &self,
+        query: &MilestoneQuery,
+        after: u64,
+        at_most: u32,
+    ) -> Result<Milestones, StoreError> {
+        milestones::list(&self.read, query, after, at_most).await
     }
 
     async fn approval(&self, id: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError> {

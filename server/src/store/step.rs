@@ -1,10 +1,10 @@
 //! What a step makes of a record: the closed table and the rules around it, for every implementation
 //! of the store alike. Pure; reads no clock and writes nothing.
 
-use airlock_proto::domain::{ExecutionState, LinkState};
+use airlock_proto::domain::{DirectoryReport, ExecutionResult, ExecutionState, LinkState};
 
 use super::{NewExecution, StoreError, Transition};
-use crate::model::{ApprovalRecord, ApprovalState, ExecutionRecord, Micros, StateChange};
+use crate::model::{ApprovalRecord, ApprovalState, ExecutionRecord, Micros, Milestone, StateChange};
 
 /// What is to be written after a step.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(super) struct Taken {
     pub(super) record: ExecutionRecord,
     /// The entry in its history, if it gets one.
     pub(super) change: Option<StateChange>,
+    /// What is told of it to those who watch many.
+    pub(super) milestone: Option<Milestone>,
     /// A new approval.
     pub(super) approval: Option<ApprovalRecord>,
     /// Approvals that are still open are to be withdrawn (before the new one is added).
@@ -49,9 +51,11 @@ pub(super) fn created(new: NewExecution, now: Micros) -> Result<Taken, StoreErro
     record.started = None;
     record.ended = finished.then_some(now);
     record.link = None;
+    record.backgrounded = None;
     let approval = approval.map(|approval| opened(&mut record, approval, approval_valid_micros, now));
     let change = Some(change(&record, now));
-    Ok(Taken { record, change, approval, withdraw: false, finished })
+    let milestone = finished.then_some(Milestone::Finished);
+    Ok(Taken { record, change, milestone, approval, withdraw: false, finished })
 }
 
 /// The row after `step`.
@@ -67,7 +71,9 @@ pub(super) fn taken(
     let to = step.state.unwrap_or(from);
     check(from, to, step)?;
     let finished = to == ExecutionState::Finished && from != to;
+    let leaves_foreground = step.backgrounded.is_some() && record.backgrounded.is_none();
     let bumps = to != from
+        || leaves_foreground
         || step.offer.is_some()
         || step.approval.is_some()
         || owner_changes(&record, step)
@@ -92,6 +98,7 @@ pub(super) fn taken(
         record.output = output;
     }
     record.cancel_requested = step.cancel_requested.unwrap_or(record.cancel_requested);
+    record.backgrounded = record.backgrounded.or(step.backgrounded);
     record.version = record.version.saturating_add(u64::from(bumps));
     if from != to {
         match to {
@@ -99,7 +106,7 @@ pub(super) fn taken(
             ExecutionState::Running => record.started = Some(now),
             ExecutionState::Finished => {
                 record.ended = Some(now);
-                record.result.clone_from(&step.result);
+                record.result = step.result.clone().map(|result| kept(result, record.backgrounded.is_some()));
             }
             ExecutionState::PendingApproval | ExecutionState::Starting => {}
         }
@@ -108,7 +115,12 @@ pub(super) fn taken(
     let withdraw = leaves || finished || step.approval.is_some();
     let approval = step.approval.clone().map(|(approval, valid)| opened(&mut record, approval, valid, now));
     let change = bumps.then(|| change(&record, now));
-    Ok(Taken { record, change, approval, withdraw, finished })
+    let milestone = match to {
+        ExecutionState::Running if from != to => Some(Milestone::Started),
+        ExecutionState::Finished if from != to => Some(Milestone::Finished),
+        _ => leaves_foreground.then_some(Milestone::Backgrounded),
+    };
+    Ok(Taken { record, change, milestone, approval, withdraw, finished })
 }
 
 fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<(), StoreError> {
@@ -125,6 +137,7 @@ fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<
             decision,
             approval,
             cancel_requested,
+            backgrounded,
             result,
         } = step;
         let touched = link.is_some()
@@ -132,6 +145,7 @@ fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<
             || decision.is_some()
             || approval.is_some()
             || cancel_requested.is_some()
+            || backgrounded.is_some()
             || result.is_some();
         return if touched { refused("a FINISHED execution does not change") } else { Ok(()) };
     }
@@ -143,6 +157,9 @@ fn check(from: ExecutionState, to: ExecutionState, step: &Transition) -> Result<
     }
     if from != to && to == ExecutionState::Starting && step.offer.is_none() {
         return refused("STARTING needs an offer");
+    }
+    if step.backgrounded.is_some() && (from, to) != (ExecutionState::Running, ExecutionState::Running) {
+        return refused("only what is RUNNING and stays so is sent to the background");
     }
     if step.approval.is_some() && to != ExecutionState::PendingApproval {
         return refused("an approval needs PENDING_APPROVAL");
@@ -162,6 +179,15 @@ fn link(record: &ExecutionRecord, to: ExecutionState, step: &Transition) -> Opti
 
 fn owner_changes(record: &ExecutionRecord, step: &Transition) -> bool {
     step.lease.as_ref().is_some_and(|(server, _)| record.owner_server.as_ref() != Some(server))
+}
+
+/// The result as it is kept: a command in the background moves no session.
+fn kept(mut result: ExecutionResult, is_background: bool) -> ExecutionResult {
+    let moves = matches!(result.directory_report, DirectoryReport::Reported | DirectoryReport::SnappedBack);
+    if is_background && moves {
+        result.directory_report = DirectoryReport::NotKept;
+    }
+    result
 }
 
 /// The approval as it is to be written; the execution waits for it from now on.
@@ -188,6 +214,7 @@ fn change(record: &ExecutionRecord, at: Micros) -> StateChange {
         link: record.link,
         at,
         approval_id: record.approval_id.filter(|_| record.state == ExecutionState::PendingApproval),
+        backgrounded_by: record.backgrounded,
     }
 }
 

@@ -12,8 +12,8 @@ use crate::{
         StateChange,
     },
     store::{
-        ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, NewExecution, Page, PageQuery,
-        SessionChange, SessionQuery, Store, StoreError, Transition,
+        ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
+        NewExecution, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
     },
 };
 
@@ -87,6 +87,7 @@ measured! {
     fn set_output(&self, id: ExecutionId, output: OutputState) -> ();
     fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;
     fn state_changes(&self, id: ExecutionId, after_version: u64) -> Vec<StateChange>;
+    fn milestones(&self, query: &MilestoneQuery, after: u64, at_most: u32) -> Milestones;
     fn approval(&self, id: ApprovalId) -> Option<ApprovalRecord>;
     fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Page<ApprovalRecord>;
     fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Cas<ApprovalRecord>;

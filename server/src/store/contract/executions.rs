@@ -33,6 +33,7 @@ pub(in crate::store) async fn an_execution_reads_back_as_it_was_written(store: &
     assert_eq!(by_key, Some(wanted.clone()));
     assert_eq!(store.execution(ExecutionId::new()).await.unwrap(), None);
     let first = StateChange {
+        backgrounded_by: None,
         version: 1,
         state: ExecutionState::Queued,
         link: None,

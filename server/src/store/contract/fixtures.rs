@@ -93,6 +93,7 @@ pub(in crate::store) fn execution(session: &SessionRecord) -> ExecutionRecord {
         lease_until: Micros(5),
         approval_id: None,
         cancel_requested: false,
+        backgrounded: None,
         output: OutputState::None,
         result: None,
         traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned(),
@@ -124,7 +125,7 @@ pub(super) fn waiting(session: &SessionRecord, valid: i64) -> NewExecution {
 }
 
 /// One that policy denied.
-pub(super) fn denied(session: &SessionRecord) -> NewExecution {
+pub(in crate::store) fn denied(session: &SessionRecord) -> NewExecution {
     let mut record = execution(session);
     record.state = ExecutionState::Finished;
     record.decision = decision(Verdict::Deny);

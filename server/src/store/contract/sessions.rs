@@ -9,7 +9,7 @@ use crate::{
     model::{Micros, SessionRecord, SessionState},
     store::{Cas, Created, SessionChange, Store},
 };
-use airlock_proto::domain::{Cause, SessionId};
+use airlock_proto::domain::{Cause, Mode, SessionId};
 
 pub(in crate::store) async fn a_session_reads_back_as_it_was_written(store: &dyn Store) {
     let before = store.now().await.unwrap();
@@ -46,6 +46,7 @@ pub(in crate::store) async fn a_session_changes_only_from_its_current_version(st
         state: Some((SessionState::Closing, "asked".to_owned())),
         directory: Some(b"/workspace/\xff".to_vec()),
         runner_id: Some(runner("runner-2")),
+        ..SessionChange::default()
     };
     let Cas::Done(changed) = store.change_session(made.id, 1, &close).await.unwrap() else {
         panic!("not done")
@@ -108,4 +109,43 @@ pub(super) async fn later(store: &dyn Store, micros: i64) {
     while store.now().await.unwrap() < until {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+}
+
+pub(in crate::store) async fn a_change_of_mode_or_time_out_is_kept_and_may_be_a_use(store: &dyn Store) {
+    let made = opened(store, TENANT).await;
+    let change = SessionChange {
+        mode: Some(Mode::Plan),
+        idle_timeout: Some(Duration::from_secs(7)),
+        used: true,
+        ..SessionChange::default()
+    };
+    a_tick().await;
+    let Cas::Done(changed) = store.change_session(made.id, 1, &change).await.unwrap() else {
+        panic!("not done")
+    };
+    assert!(changed.last_used > made.last_used);
+    let wanted = SessionRecord {
+        version: 2,
+        mode: Mode::Plan,
+        idle_timeout: Duration::from_secs(7),
+        last_used: changed.last_used,
+        ..made.clone()
+    };
+    assert_eq!(changed, wanted);
+    assert_eq!(store.session(made.id).await.unwrap(), Some(wanted));
+}
+
+pub(in crate::store) async fn a_use_alone_is_no_change(store: &dyn Store) {
+    let made = opened(store, TENANT).await;
+    a_tick().await;
+    store.touch_session(made.id).await.unwrap();
+    let used = store.session(made.id).await.unwrap().unwrap();
+    assert!(used.last_used > made.last_used);
+    assert_eq!(used, SessionRecord { last_used: used.last_used, ..made });
+    store.touch_session(SessionId::new()).await.unwrap();
+}
+
+/// Longer than the least that a store's clock can tell apart.
+async fn a_tick() {
+    tokio::time::sleep(Duration::from_millis(5)).await;
 }

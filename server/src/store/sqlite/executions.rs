@@ -1,12 +1,12 @@
 //! The table of executions and the history of their states.
 
 use airlock_proto::domain::{ExecutionId, ExecutionResult, ExecutionState, SessionId};
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool, sqlite::SqliteArguments};
 
 use super::{
     Tx, approvals, audit, clock,
     json::{self, DecisionJson, SpecJson},
-    lists,
+    lists, milestones,
     names::Named,
     rows::{ChangeRow, ExecutionRow, LiveRow, integer, output_columns},
     sessions,
@@ -18,11 +18,18 @@ use crate::{
     },
 };
 
-const INSERT: &str = "INSERT INTO executions (id, version, session_id, tenant, principal, request_id, \
-     request_hash, state, link, runner_id, runner_epoch, attempt, owner_server, lease_until, approval_id, \
-     cancel_requested, output, output_from, traceparent, created, queued, started, ended, labels, directory, \
-     decision, result, spec, command, serial) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+/// What a step can change comes first, in the order of [`bind_changing`].
+const INSERT: &str = "INSERT INTO executions (version, state, link, runner_id, runner_epoch, attempt, \
+     owner_server, lease_until, approval_id, cancel_requested, backgrounded, output, output_from, queued, \
+     started, ended, directory, decision, result, serial, \
+     id, session_id, tenant, principal, request_id, request_hash, traceparent, created, labels, spec, command) \
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const UPDATE: &str = "UPDATE executions SET version = ?, state = ?, link = ?, runner_id = ?, \
+     runner_epoch = ?, attempt = ?, owner_server = ?, lease_until = ?, approval_id = ?, \
+     cancel_requested = ?, backgrounded = ?, output = ?, output_from = ?, queued = ?, started = ?, ended = ?, \
+     directory = ?, decision = ?, result = ?, serial = ? WHERE id = ?";
+
+type Statement<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
 
 pub(super) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
     let asked = &new.record;
@@ -48,6 +55,9 @@ pub(super) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<Exec
     insert(&mut tx, record).await?;
     if let Some(change) = &taken.change {
         insert_change(&mut tx, record.id, change).await?;
+    }
+    if let Some(milestone) = taken.milestone {
+        milestones::insert(&mut tx, record, milestone).await?;
     }
     if let Some(approval) = &taken.approval {
         approvals::insert(&mut tx, approval).await?;
@@ -91,38 +101,18 @@ async fn full(tx: &mut Tx, new: &NewExecution) -> Result<Option<(&'static str, u
 }
 
 async fn insert(connection: &mut SqliteConnection, record: &ExecutionRecord) -> Result<(), StoreError> {
-    let (output, output_from) = output_columns(record.output);
-    sqlx::query(INSERT)
+    bind_changing(sqlx::query(INSERT), record)?
         .bind(record.id.to_string())
-        .bind(integer(record.version))
         .bind(record.session_id.to_string())
         .bind(&record.tenant)
         .bind(&record.principal)
         .bind(&record.request_id)
         .bind(&record.request_hash[..])
-        .bind(record.state.name())
-        .bind(record.link.map(Named::name))
-        .bind(record.runner_id.as_ref().map(|id| id.as_str()))
-        .bind(record.runner_epoch.map(|epoch| epoch.to_string()))
-        .bind(record.attempt)
-        .bind(&record.owner_server)
-        .bind(record.lease_until.0)
-        .bind(record.approval_id.map(|id| id.to_string()))
-        .bind(record.cancel_requested)
-        .bind(output)
-        .bind(output_from)
         .bind(&record.traceparent)
         .bind(record.created.0)
-        .bind(record.queued.0)
-        .bind(record.started.map(|at| at.0))
-        .bind(record.ended.map(|at| at.0))
         .bind(json::write(&record.spec.labels)?)
-        .bind(&record.directory)
-        .bind(json::write(&DecisionJson(record.decision.clone()))?)
-        .bind(record.result.as_ref().map(ExecutionResult::encode))
         .bind(json::write(&SpecJson::new(&record.spec))?)
         .bind(&record.spec.command)
-        .bind(record.is_serial())
         .execute(connection)
         .await?;
     Ok(())
@@ -133,35 +123,36 @@ pub(super) async fn update(
     connection: &mut SqliteConnection,
     record: &ExecutionRecord,
 ) -> Result<(), StoreError> {
-    let (output, output_from) = output_columns(record.output);
-    sqlx::query(
-        "UPDATE executions SET version = ?, state = ?, link = ?, runner_id = ?, runner_epoch = ?, attempt = ?, \
-         owner_server = ?, lease_until = ?, approval_id = ?, cancel_requested = ?, output = ?, output_from = ?, \
-         queued = ?, started = ?, ended = ?, directory = ?, decision = ?, result = ?, serial = ? WHERE id = ?",
-    )
-    .bind(integer(record.version))
-    .bind(record.state.name())
-    .bind(record.link.map(Named::name))
-    .bind(record.runner_id.as_ref().map(|id| id.as_str()))
-    .bind(record.runner_epoch.map(|epoch| epoch.to_string()))
-    .bind(record.attempt)
-    .bind(&record.owner_server)
-    .bind(record.lease_until.0)
-    .bind(record.approval_id.map(|id| id.to_string()))
-    .bind(record.cancel_requested)
-    .bind(output)
-    .bind(output_from)
-    .bind(record.queued.0)
-    .bind(record.started.map(|at| at.0))
-    .bind(record.ended.map(|at| at.0))
-    .bind(&record.directory)
-    .bind(json::write(&DecisionJson(record.decision.clone()))?)
-    .bind(record.result.as_ref().map(ExecutionResult::encode))
-    .bind(record.is_serial())
-    .bind(record.id.to_string())
-    .execute(connection)
-    .await?;
+    bind_changing(sqlx::query(UPDATE), record)?.bind(record.id.to_string()).execute(connection).await?;
     Ok(())
+}
+
+fn bind_changing<'q>(
+    statement: Statement<'q>,
+    record: &'q ExecutionRecord,
+) -> Result<Statement<'q>, StoreError> {
+    let (output, output_from) = output_columns(record.output);
+    Ok(statement
+        .bind(integer(record.version))
+        .bind(record.state.name())
+        .bind(record.link.map(Named::name))
+        .bind(record.runner_id.as_ref().map(|id| id.as_str()))
+        .bind(record.runner_epoch.map(|epoch| epoch.to_string()))
+        .bind(record.attempt)
+        .bind(&record.owner_server)
+        .bind(record.lease_until.0)
+        .bind(record.approval_id.map(|id| id.to_string()))
+        .bind(record.cancel_requested)
+        .bind(record.backgrounded.map(Named::name))
+        .bind(output)
+        .bind(output_from)
+        .bind(record.queued.0)
+        .bind(record.started.map(|at| at.0))
+        .bind(record.ended.map(|at| at.0))
+        .bind(&record.directory)
+        .bind(json::write(&DecisionJson(record.decision.clone()))?)
+        .bind(record.result.as_ref().map(ExecutionResult::encode))
+        .bind(record.is_serial()))
 }
 
 /// Adds an entry to an execution's history.
@@ -171,7 +162,8 @@ pub(super) async fn insert_change(
     change: &StateChange,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "INSERT INTO state_changes (execution_id, version, state, link, at, approval_id) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO state_changes (execution_id, version, state, link, at, approval_id, backgrounded_by) \
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(id.to_string())
     .bind(integer(change.version))
@@ -179,6 +171,7 @@ pub(super) async fn insert_change(
     .bind(change.link.map(Named::name))
     .bind(change.at.0)
     .bind(change.approval_id.map(|id| id.to_string()))
+    .bind(change.backgrounded_by.map(Named::name))
     .execute(connection)
     .await?;
     Ok(())
@@ -283,7 +276,7 @@ pub(super) async fn state_changes(
     after_version: u64,
 ) -> Result<Vec<StateChange>, StoreError> {
     sqlx::query_as::<_, ChangeRow>(
-        "SELECT version, state, link, at, approval_id FROM state_changes \
+        "SELECT version, state, link, at, approval_id, backgrounded_by FROM state_changes \
          WHERE execution_id = ? AND version > ? ORDER BY version LIMIT ?",
     )
     .bind(id.to_string())

@@ -1,10 +1,10 @@
 //! The names that closed enums have in columns. Fixed for ever: rows hold them.
 
-use airlock_proto::domain::{ExecutionState, LinkState, Mode, Shell, Started};
+use airlock_proto::domain::{BackgroundedBy, ExecutionState, LinkState, Mode, Shell, Started};
 
 use super::errors::unreadable;
 use crate::{
-    model::{ApprovalState, SessionState, Verdict},
+    model::{ApprovalState, Milestone, SessionState, Verdict},
     store::StoreError,
 };
 
@@ -62,6 +62,8 @@ named!(ApprovalState {
     Expired = "EXPIRED",
     Withdrawn = "WITHDRAWN",
 });
+named!(BackgroundedBy { Client = "CLIENT" });
+named!(Milestone { Started = "STARTED", Backgrounded = "BACKGROUNDED", Finished = "FINISHED" });
 named!(Verdict { Allow = "ALLOW", Ask = "ASK", Deny = "DENY" });
 named!(Started { No = "NO", Yes = "YES", Unknown = "UNKNOWN" });
 named!(Shell { Bash = "bash", Zsh = "zsh", Pwsh = "pwsh" });

@@ -9,12 +9,12 @@ use sqlx::FromRow;
 use super::{
     errors::unreadable,
     json::{self, DecisionJson, EnvJson, SpecJson},
-    names,
+    names::{self, Named},
 };
 use crate::{
     model::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RunnerRecord, SessionRecord,
-        StateChange,
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, MilestoneRecord, RunnerRecord,
+        SessionRecord, StateChange,
     },
     store::StoreError,
 };
@@ -92,6 +92,7 @@ pub(super) struct ExecutionRow {
     lease_until: i64,
     approval_id: Option<String>,
     cancel_requested: bool,
+    backgrounded: Option<String>,
     output: String,
     output_from: i64,
     traceparent: String,
@@ -124,7 +125,7 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
             spec: json::read::<SpecJson>("spec", &row.spec)?.with(row.command, labels),
             directory: row.directory,
             state: names::value("state", &row.state)?,
-            link: row.link.as_deref().map(|link| names::value("link", link)).transpose()?,
+            link: optional("link", row.link.as_deref())?,
             decision: json::read::<DecisionJson>("decision", &row.decision)?.0,
             runner_id: optional_id("runner_id", row.runner_id.as_deref())?,
             runner_epoch: optional_id("runner_epoch", row.runner_epoch.as_deref())?,
@@ -133,6 +134,7 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
             lease_until: Micros(row.lease_until),
             approval_id: optional_id("approval_id", row.approval_id.as_deref())?,
             cancel_requested: row.cancel_requested,
+            backgrounded: optional("backgrounded", row.backgrounded.as_deref())?,
             output: output_state(&row.output, row.output_from)?,
             result: result.map_err(|_| unreadable("result"))?,
             traceparent: row.traceparent,
@@ -172,7 +174,7 @@ impl TryFrom<LiveRow> for LiveExecution {
             version: count("version", row.version)?,
             session_id: id("session_id", &row.session_id)?,
             state: names::value("state", &row.state)?,
-            link: row.link.as_deref().map(|link| names::value("link", link)).transpose()?,
+            link: optional("link", row.link.as_deref())?,
             runner_id: optional_id("runner_id", row.runner_id.as_deref())?,
             attempt: count("attempt", row.attempt)?,
             owner_server: row.owner_server,
@@ -194,6 +196,7 @@ pub(super) struct ChangeRow {
     link: Option<String>,
     at: i64,
     approval_id: Option<String>,
+    backgrounded_by: Option<String>,
 }
 
 impl TryFrom<ChangeRow> for StateChange {
@@ -203,9 +206,30 @@ impl TryFrom<ChangeRow> for StateChange {
         Ok(Self {
             version: count("version", row.version)?,
             state: names::value("state", &row.state)?,
-            link: row.link.as_deref().map(|link| names::value("link", link)).transpose()?,
+            link: optional("link", row.link.as_deref())?,
             at: Micros(row.at),
             approval_id: optional_id("approval_id", row.approval_id.as_deref())?,
+            backgrounded_by: optional("backgrounded_by", row.backgrounded_by.as_deref())?,
+        })
+    }
+}
+
+/// A row of `milestones`.
+#[derive(FromRow)]
+pub(super) struct MilestoneRow {
+    sequence: i64,
+    execution_id: String,
+    milestone: String,
+}
+
+impl TryFrom<MilestoneRow> for MilestoneRecord {
+    type Error = StoreError;
+
+    fn try_from(row: MilestoneRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            sequence: count("sequence", row.sequence)?,
+            execution_id: id("execution_id", &row.execution_id)?,
+            milestone: names::value("milestone", &row.milestone)?,
         })
     }
 }
@@ -361,7 +385,11 @@ pub(super) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn count<T: TryFrom<i64>>(column: &str, value: i64) -> Result<T, StoreError> {
+fn optional<T: Named>(column: &str, name: Option<&str>) -> Result<Option<T>, StoreError> {
+    name.map(|name| names::value(column, name)).transpose()
+}
+
+pub(super) fn count<T: TryFrom<i64>>(column: &str, value: i64) -> Result<T, StoreError> {
     T::try_from(value).map_err(|_| unreadable(column))
 }
 

@@ -88,13 +88,17 @@ pub(super) async fn insert(
         .bind(session.runner_id.as_str())
         .bind(&session.base)
         .bind(json::write(&session.labels)?)
-        .bind(i64::try_from(session.idle_timeout.as_micros()).unwrap_or(i64::MAX))
+        .bind(idle_micros(&session))
         .bind(session.throwaway)
         .bind(session.created.0)
         .bind(session.last_used.0)
         .execute(connection)
         .await?;
     Ok(session)
+}
+
+fn idle_micros(session: &SessionRecord) -> i64 {
+    i64::try_from(session.idle_timeout.as_micros()).unwrap_or(i64::MAX)
 }
 
 async fn by_request(
@@ -178,14 +182,23 @@ pub(super) async fn change(
     if let Some(runner) = &change.runner_id {
         session.runner_id = runner.clone();
     }
+    session.mode = change.mode.unwrap_or(session.mode);
+    session.idle_timeout = change.idle_timeout.unwrap_or(session.idle_timeout);
+    if change.used {
+        session.last_used = clock(&mut tx).await?;
+    }
     sqlx::query(
-        "UPDATE sessions SET version = ?, state = ?, state_message = ?, directory = ?, runner_id = ? WHERE id = ?",
+        "UPDATE sessions SET version = ?, state = ?, state_message = ?, directory = ?, runner_id = ?, mode = ?, \
+         idle_timeout = ?, last_used = ? WHERE id = ?",
     )
     .bind(integer(session.version))
     .bind(session.state.name())
     .bind(&session.state_message)
     .bind(&session.directory)
     .bind(session.runner_id.as_str())
+    .bind(session.mode.name())
+    .bind(idle_micros(&session))
+    .bind(session.last_used.0)
     .bind(id.to_string())
     .execute(&mut *tx)
     .await?;

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::store::contract::{
     contract_tests,
-    fixtures::{MANY, TENANT, create, execution, new, opened, session},
+    fixtures::{MANY, TENANT, create, denied, execution, new, opened, session},
 };
 
 struct Fresh {
@@ -128,10 +128,10 @@ async fn a_later_schema_is_refused() {
     let Fresh { store, folder } = fresh;
     drop(store);
     let error = open(&folder.path().join("airlock.db")).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 9999, known: 3 }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 9999, known: 1 }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "the store has schema 9999, and this version of airlock knows none later than 3"
+        "the store has schema 9999, and this version of airlock knows none later than 1"
     );
 }
 
@@ -185,6 +185,25 @@ async fn a_full_disk_is_unavailable_and_loses_nothing() {
     assert_eq!(fresh.store().audit(0, 10).await.unwrap().len(), 1);
     limit("PRAGMA max_page_count = 1000000").await;
     create(fresh.store(), large()).await;
+}
+
+#[tokio::test]
+async fn milestones_that_were_pruned_are_said_to_be_and_their_numbers_never_come_again() {
+    let fresh = fresh().await;
+    let query = MilestoneQuery { tenant: TENANT.to_owned(), session_id: None };
+    let session = opened(fresh.store(), TENANT).await;
+    for _ in 0..3 {
+        create(fresh.store(), denied(&session)).await;
+    }
+    let prune = async |sql| drop(sqlx::raw_sql(sql).execute(&fresh.store.write).await.unwrap());
+    prune("DELETE FROM milestones WHERE sequence < 3").await;
+    let left = fresh.store().milestones(&query, 0, 10).await.unwrap();
+    assert_eq!((left.oldest, left.latest, left.found.len()), (3, 3, 1));
+    prune("DELETE FROM milestones").await;
+    let left = fresh.store().milestones(&query, 0, 10).await.unwrap();
+    assert_eq!((left.oldest, left.latest, left.found.len()), (4, 3, 0));
+    create(fresh.store(), denied(&session)).await;
+    assert_eq!(fresh.store().milestones(&query, 3, 10).await.unwrap().found[0].sequence, 4);
 }
 
 #[tokio::test]
@@ -246,6 +265,10 @@ async fn what_is_asked_often_uses_an_index_of_what_lives() {
             "SELECT * FROM sessions WHERE state = 'OPEN' AND last_used + idle_timeout <= 1 \
           ORDER BY last_used + idle_timeout",
             "sessions_idle",
+        ),
+        (
+            "SELECT * FROM milestones WHERE tenant = 'x' AND sequence > 1 ORDER BY sequence",
+            "milestones_by_tenant",
         ),
         ("SELECT * FROM approvals WHERE state = 'OPEN' AND expires <= 1 ORDER BY expires", "approvals_open"),
     ] {

@@ -2,7 +2,7 @@
 
 use airlock_proto::domain::{ExecutionId, OutputState};
 
-use super::{Tx, approvals, audit, clock, executions, rows::output_columns, sessions};
+use super::{Tx, approvals, audit, clock, executions, milestones, rows::output_columns, sessions};
 use crate::{
     model::ExecutionRecord,
     store::{Cas, StoreError, Transition, step},
@@ -26,6 +26,9 @@ pub(super) async fn take(
     executions::update(&mut tx, record).await?;
     if let Some(change) = &taken.change {
         executions::insert_change(&mut tx, id, change).await?;
+    }
+    if let Some(milestone) = taken.milestone {
+        milestones::insert(&mut tx, record, milestone).await?;
     }
     if taken.withdraw {
         approvals::withdraw(&mut tx, id).await?;

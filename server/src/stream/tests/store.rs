@@ -18,8 +18,8 @@ use crate::{
         StateChange,
     },
     store::{
-        ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones, NewExecution,
-        Page, PageQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
+        ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
+        NewExecution, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
     },
 };
 
@@ -55,7 +55,14 @@ impl MemoryStore {
         record.result = result;
         let version = record.version;
         let backgrounded_by = record.backgrounded;
-        changes.push(StateChange { version, state, link: None, at: Micros(0), approval_id: None, backgrounded_by });
+        changes.push(StateChange {
+            version,
+            state,
+            link: None,
+            at: Micros(0),
+            approval_id: None,
+            backgrounded_by,
+        });
     }
 
     pub(super) fn record(&self, id: ExecutionId) -> ExecutionRecord {

@@ -159,7 +159,7 @@ impl Cases<'_> {
                 field.name,
             );
             if field.required && span.start > key.end && self.on_one_line(key.start, span.end) {
-                self.replace("missing", &path, key.start..span.end, "", "missing");
+                self.replace("missing", &path, key.start..self.with_comma(span.end), "", "missing");
                 // It is told where the table begins, or at the text's beginning.
                 let line = self.table_line(key.start, path.contains('.'));
                 if let Some(last) = self.made.last_mut() {
@@ -230,6 +230,12 @@ impl Cases<'_> {
         let line = Place::at(&text, span.start).line;
         text.replace_range(span, by);
         self.made.push(Case { what, path: path.to_owned(), line, says: says.to_owned(), text });
+    }
+
+    /// The end of a value in an inline table, its comma included.
+    fn with_comma(&self, end: usize) -> usize {
+        let after = self.text.get(end..).unwrap_or_default();
+        after.strip_prefix(", ").map_or(end, |rest| self.text.len() - rest.len())
     }
 
     fn on_one_line(&self, from: usize, to: usize) -> bool {

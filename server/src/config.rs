@@ -5,25 +5,18 @@
 
 mod check;
 mod identity;
-mod locate;
+mod schema;
 mod sections;
 
-use std::{
-    fmt,
-    fs::File,
-    io::{self, Read as _},
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use serde::Deserialize;
 
+pub use airlock_config::{ConfigError, Problem};
 pub use identity::{Identity, Match, RoleName};
 pub use sections::{
     ClientCertificates, Limits, Link, Listen, LogFormat, Outputs, Profiles, Store, Telemetry, Tls,
 };
-
-/// A configuration file is at most so long, in bytes.
-pub const FILE_BYTES: u64 = 1024 * 1024;
 
 /// The whole configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -54,46 +47,6 @@ pub struct Config {
     pub telemetry: Telemetry,
 }
 
-/// One thing that is wrong with a configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// From 1; none where there is no file.
-    pub line: Option<usize>,
-    /// The field's path, such as `link.lost_after`.
-    pub field: String,
-    /// What is wrong.
-    pub what: String,
-    /// What to do about it.
-    pub cure: String,
-}
-
-/// Why a configuration was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("the configuration `{}` cannot be read: {source}", file.display())]
-    Read {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It is too long to be one.
-    #[error("the configuration `{}` is longer than {FILE_BYTES} bytes", file.display())]
-    TooLong {
-        /// The file.
-        file: PathBuf,
-    },
-    /// It was read and refused.
-    #[error("{}", Listing { name, problems })]
-    Refused {
-        /// The file as it was named.
-        name: String,
-        /// All that is wrong.
-        problems: Vec<Problem>,
-    },
-}
-
 impl Config {
     /// A configuration for a server inside another program: plain text on a loopback port of the
     /// system's choice, state under `state`, nobody known yet.
@@ -112,79 +65,38 @@ impl Config {
         }
     }
 
-    /// Reads, parses and checks `file`, the files that it names included.
+    /// Reads, parses and checks `file`, the files that it names included. Blocks.
     ///
     /// # Errors
-    /// See [`ConfigError`].
+    /// Everything that is wrong, as far as it can be told at once: first what each key holds, then what
+    /// holds across them, then the files.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
-        let read = |source| ConfigError::Read { file: file.to_owned(), source };
-        let mut text = String::new();
-        File::open(file).map_err(read)?.take(FILE_BYTES + 1).read_to_string(&mut text).map_err(read)?;
-        if text.len() as u64 > FILE_BYTES {
-            return Err(ConfigError::TooLong { file: file.to_owned() });
-        }
+        let text = airlock_config::read(file)?;
         let name = file.display().to_string();
         let config = Self::parse(&text, &name)?;
-        refuse(&name, Some(&text), config.file_problems())?;
+        ConfigError::unless_right(&name, Some(&text), config.file_problems())?;
         Ok(config)
     }
 
     /// Parses and checks a configuration, but not whether the files that it names are there.
     ///
     /// # Errors
-    /// [`ConfigError::Refused`]; `name` is what it calls the file.
+    /// As [`Config::load`]; `name` is what errors call the file.
     pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
-        let config: Self = toml::from_str(text).map_err(|error| ConfigError::Refused {
-            name: name.to_owned(),
-            problems: vec![locate::parse_problem(text, &error)],
-        })?;
-        refuse(name, Some(text), config.problems())?;
+        let config: Self = airlock_config::parse(text, name, schema::SCHEMA)?;
+        ConfigError::unless_right(name, Some(text), config.problems())?;
         Ok(config)
     }
 
-    /// Checks a configuration that was made by a program, and the files that it names.
+    /// Checks across the fields of a configuration that was made by a program, and the files that it
+    /// names. The range of each single field is the program's own care.
     ///
     /// # Errors
-    /// [`ConfigError::Refused`].
+    /// Everything that is wrong.
     pub fn check(&self) -> Result<(), ConfigError> {
         let mut problems = self.problems();
         problems.extend(self.file_problems());
-        refuse("configuration", None, problems)
-    }
-}
-
-fn refuse(name: &str, text: Option<&str>, mut problems: Vec<Problem>) -> Result<(), ConfigError> {
-    if problems.is_empty() {
-        return Ok(());
-    }
-    if let Some(text) = text {
-        for problem in &mut problems {
-            problem.line = locate::line_of(text, &problem.field);
-        }
-        problems.sort_by_key(|problem| problem.line);
-    }
-    Err(ConfigError::Refused { name: name.to_owned(), problems })
-}
-
-/// One line for each problem.
-struct Listing<'a> {
-    name: &'a str,
-    problems: &'a [Problem],
-}
-
-impl fmt::Display for Listing<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().enumerate() {
-            if index > 0 {
-                f.write_str("\n")?;
-            }
-            f.write_str(self.name)?;
-            if let Some(line) = problem.line {
-                write!(f, ":{line}")?;
-            }
-            write!(f, ": `{}`: {}; {}", problem.field, problem.what, problem.cure)?;
-        }
-        Ok(())
+        ConfigError::unless_right("configuration", None, problems)
     }
 }
 

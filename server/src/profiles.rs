@@ -5,6 +5,7 @@
 
 mod parse;
 mod resolve;
+mod schema;
 
 use std::{
     collections::BTreeMap,
@@ -17,8 +18,6 @@ use airlock_proto::domain::Mode;
 
 pub use resolve::ResolvedProfile;
 
-/// Bytes of one profile file.
-const FILE_BYTES: u64 = 1 << 20;
 /// Files in the folder.
 const FILES: usize = 1000;
 
@@ -33,25 +32,20 @@ pub enum ProfilesError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A file cannot be read.
-    #[error("the profile `{}` cannot be read: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A file is too long, or there are too many.
+    /// There are too many files.
     #[error("`{}` has more than {limit} {what}", path.display())]
     TooMuch {
-        /// The file or folder.
+        /// The folder.
         path: PathBuf,
         /// At most so many.
         limit: u64,
         /// Of what.
         what: &'static str,
     },
-    /// A file says something that it cannot say. File, line, what is wrong, and the cure.
+    /// A file cannot be read, or says what no profile says: everything that is wrong with it.
+    #[error(transparent)]
+    Refused(#[from] airlock_config::ConfigError),
+    /// What the policy says of its part: file, line, what is wrong, and the cure.
     #[error(transparent)]
     Profile(#[from] airlock_policy::ProfileError),
 }
@@ -136,6 +130,14 @@ struct ProfileFile {
     text: String,
 }
 
+/// What is wrong with a profile's text by itself, whatever it extends. `file` is what errors call it.
+///
+/// # Errors
+/// Everything that is wrong, with place, key and cure.
+pub fn check_text(text: &str, file: &str) -> Result<(), airlock_config::ConfigError> {
+    parse::file(text, file).map(drop)
+}
+
 fn read_folder(folder: &Path) -> Result<Vec<ProfileFile>, ProfilesError> {
     let unreadable = |source| ProfilesError::Folder { path: folder.to_owned(), source };
     let mut files = Vec::new();
@@ -152,24 +154,11 @@ fn read_folder(folder: &Path) -> Result<Vec<ProfileFile>, ProfilesError> {
                 what: "profiles",
             });
         }
-        let text = read_file(&path)?;
+        let text = airlock_config::read(&path)?;
         files.push(ProfileFile { stem: stem.to_owned(), path: path.display().to_string(), text });
     }
     files.sort_by(|a, b| a.stem.cmp(&b.stem));
     Ok(files)
-}
-
-fn read_file(path: &Path) -> Result<String, ProfilesError> {
-    use std::io::Read as _;
-
-    let unreadable = |source| ProfilesError::File { path: path.to_owned(), source };
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut text = String::new();
-    file.take(FILE_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > FILE_BYTES {
-        return Err(ProfilesError::TooMuch { path: path.to_owned(), limit: FILE_BYTES, what: "bytes" });
-    }
-    Ok(text)
 }
 
 /// The policy's name for a mode of the contract.

@@ -1,27 +1,27 @@
-//! From the text of profile files to resolved profiles. Every error names file, line, what is wrong
-//! and the cure. Opens no file.
+//! From the text of profile files to resolved profiles. Every error names file, place, key, what is wrong and
+//! the cure; all of one file come at once. Opens no file.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use airlock_policy::{Profile, ProfileError, limits::MAX_EXTENDS};
+use airlock_config::{ConfigError, Problem};
+use airlock_policy::{Profile, Rule, limits::MAX_EXTENDS};
 use airlock_proto::domain::Bind;
 use serde::{Deserialize, Deserializer, de::Error as _};
-use toml::Spanned;
 
-use super::{ProfileFile, ResolvedProfile};
+use super::{ProfileFile, ProfilesError, ResolvedProfile, schema::SCHEMA};
 
 type ByName = BTreeMap<String, Arc<ResolvedProfile>>;
 
-/// The whole file. The policy's own part is read by the policy.
+/// The whole file. What the policy has to say of its own part it says itself.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    name: Spanned<String>,
-    extends: Option<Spanned<String>>,
+pub(super) struct File {
+    name: String,
+    extends: Option<String>,
     #[serde(rename = "description")]
     _description: Option<String>,
-    #[serde(rename = "policy")]
-    _policy: Option<toml::Table>,
+    #[serde(default)]
+    policy: toml::Table,
     #[serde(default)]
     sandbox: Sandbox,
     #[serde(default)]
@@ -36,8 +36,8 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Sandbox {
     #[serde(default)]
-    root_binds: Vec<Spanned<RootBind>>,
-    path: Option<Spanned<String>>,
+    root_binds: Vec<RootBind>,
+    path: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -51,29 +51,29 @@ struct RootBind {
 #[serde(deny_unknown_fields)]
 struct Env {
     #[serde(default)]
-    set: BTreeMap<Spanned<String>, String>,
+    set: BTreeMap<String, String>,
     #[serde(default)]
-    allowed: Vec<Spanned<String>>,
+    allowed: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct Limits {
-    open_files: Option<Spanned<u32>>,
-    processes: Option<Spanned<u32>>,
-    file_size: Option<Spanned<u64>>,
-    output_bytes: Option<Spanned<u64>>,
-    private_tmp_bytes: Option<Spanned<u64>>,
-    grace: Option<Spanned<Time>>,
-    timeout_default: Option<Spanned<Time>>,
-    timeout_max: Option<Spanned<Time>>,
+    open_files: Option<u32>,
+    processes: Option<u32>,
+    file_size: Option<u64>,
+    output_bytes: Option<u64>,
+    private_tmp_bytes: Option<u64>,
+    grace: Option<Time>,
+    timeout_default: Option<Time>,
+    timeout_max: Option<Time>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct Approvals {
     self_approval: Option<bool>,
-    valid_for: Option<Spanned<Time>>,
+    valid_for: Option<Time>,
 }
 
 /// A time with its unit, such as `5s` or `30m`.
@@ -83,12 +83,7 @@ struct Time(Duration);
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         let text = String::deserialize(input)?;
-        let time = humantime::parse_duration(&text)
-            .map_err(|error| D::Error::custom(format!("`{text}` is not a time such as `5s`: {error}")))?;
-        if time.is_zero() {
-            return Err(D::Error::custom("a time of 0 is no limit"));
-        }
-        Ok(Self(time))
+        humantime::parse_duration(&text).map(Self).map_err(D::Error::custom)
     }
 }
 
@@ -99,18 +94,72 @@ struct Parsed<'a> {
 }
 
 impl Parsed<'_> {
-    fn error(&self, offset: usize, what: String, cure: &str) -> ProfileError {
-        error_at(self.from, offset, what, cure)
+    fn error(&self, field: &str, what: String, cure: &str) -> ProfilesError {
+        refused(&self.from.path, &self.from.text, vec![problem(field, what, cure)])
     }
 }
 
-fn error_at(from: &ProfileFile, offset: usize, what: String, cure: &str) -> ProfileError {
-    let line = 1 + from.text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
-    ProfileError { file: from.path.clone(), line, what, cure: cure.to_owned() }
+fn problem(field: &str, what: String, cure: &str) -> Problem {
+    Problem { place: None, field: field.to_owned(), what, cure: cure.to_owned() }
+}
+
+fn refused(path: &str, text: &str, problems: Vec<Problem>) -> ProfilesError {
+    match ConfigError::unless_right(path, Some(text), problems) {
+        Err(error) => error.into(),
+        Ok(()) => ConfigError::whole(path, "it is refused", "correct it").into(),
+    }
+}
+
+/// Everything that can be said of a profile's text by itself.
+pub(super) fn file(text: &str, path: &str) -> Result<File, ConfigError> {
+    let file: File = airlock_config::parse(text, path, SCHEMA)?;
+    let mut problems = Vec::new();
+    rules(&file.policy, "policy", &mut problems);
+    if let Some(shadow) = file.policy.get("shadow").and_then(toml::Value::as_table) {
+        rules(shadow, "policy.shadow", &mut problems);
+    }
+    environment(&file.env, &mut problems);
+    ConfigError::unless_right(path, Some(text), problems)?;
+    Ok(file)
+}
+
+fn rules(table: &toml::Table, path: &str, problems: &mut Vec<Problem>) {
+    for kind in ["allow", "ask", "deny"] {
+        let list = table.get(kind).and_then(toml::Value::as_array);
+        for (index, rule) in list.into_iter().flatten().enumerate() {
+            if let Some(Err(error)) = rule.as_str().map(Rule::parse) {
+                let field = format!("{path}.{kind}[{index}]");
+                problems.push(problem(&field, error.to_string(), "correct or remove the rule"));
+            }
+        }
+    }
+}
+
+fn environment(env: &Env, problems: &mut Vec<Problem>) {
+    const CURE: &str = "use letters, digits and `_`, a digit not first";
+    let wrong = |name: &str| format!("`{}` is not the name of a variable", name.escape_debug());
+    for (name, value) in &env.set {
+        let field = format!("env.set.{name}");
+        if !is_variable(name) {
+            problems.push(problem(&field, wrong(name), CURE));
+        }
+        if value.contains('\0') {
+            problems.push(problem(&field, "its value has a NUL".to_owned(), "remove it"));
+        }
+    }
+    for (index, name) in env.allowed.iter().enumerate().filter(|(_, name)| !is_variable(name)) {
+        problems.push(problem(&format!("env.allowed[{index}]"), wrong(name), CURE));
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Resolves every file against the others and `known`.
-pub(super) fn resolve_all(files: &[ProfileFile], known: &ByName) -> Result<ByName, ProfileError> {
+pub(super) fn resolve_all(files: &[ProfileFile], known: &ByName) -> Result<ByName, ProfilesError> {
     let mut parsed = BTreeMap::new();
     for from in files {
         let one = parse(from, known)?;
@@ -123,28 +172,18 @@ pub(super) fn resolve_all(files: &[ProfileFile], known: &ByName) -> Result<ByNam
     Ok(done)
 }
 
-fn parse<'a>(from: &'a ProfileFile, known: &ByName) -> Result<Parsed<'a>, ProfileError> {
-    let file: File = toml::from_str(&from.text).map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        let what = error.message().replace('\n', " ");
-        error_at(from, offset, what, "see the profile's reference for the keys and their values")
-    })?;
-    let parsed = Parsed { from, file };
+fn parse<'a>(from: &'a ProfileFile, known: &ByName) -> Result<Parsed<'a>, ProfilesError> {
+    let parsed = Parsed { from, file: file(&from.text, &from.path)? };
     let name = &parsed.file.name;
-    let problem = if *name.get_ref() != from.stem {
-        Some((
-            format!("the profile `{}` is in `{}.toml`", name.get_ref(), from.stem),
-            "give file and profile one name",
-        ))
-    } else if known.contains_key(name.get_ref()) {
-        Some((format!("`{}` is a built-in profile", name.get_ref()), "choose another name, and extend it"))
-    } else {
-        None
-    };
-    match problem {
-        Some((what, cure)) => Err(parsed.error(name.span().start, what, cure)),
-        None => Ok(parsed),
+    if *name != from.stem {
+        let what = format!("the profile `{name}` is in `{}.toml`", from.stem);
+        return Err(parsed.error("name", what, "give file and profile one name"));
     }
+    if known.contains_key(name) {
+        let what = format!("`{name}` is a built-in profile");
+        return Err(parsed.error("name", what, "choose another name, and extend it"));
+    }
+    Ok(parsed)
 }
 
 fn resolve(
@@ -153,17 +192,17 @@ fn resolve(
     known: &ByName,
     done: &mut ByName,
     depth: usize,
-) -> Result<Option<Arc<ResolvedProfile>>, ProfileError> {
+) -> Result<Option<Arc<ResolvedProfile>>, ProfilesError> {
     if let Some(ready) = done.get(name).or_else(|| known.get(name)) {
         return Ok(Some(ready.clone()));
     }
     let Some(one) = parsed.get(name) else { return Ok(None) };
     let parent = match &one.file.extends {
-        Some(extends) if depth == MAX_EXTENDS => {
+        Some(_) if depth == MAX_EXTENDS => {
             let what = format!("profiles extend one another more than {MAX_EXTENDS} deep, or in a circle");
-            return Err(one.error(extends.span().start, what, "shorten or break the chain"));
+            return Err(one.error("extends", what, "shorten or break the chain"));
         }
-        Some(extends) => resolve(extends.get_ref(), parsed, known, done, depth + 1)?,
+        Some(extends) => resolve(extends, parsed, known, done, depth + 1)?,
         None => None,
     };
     // A name that is not found is the policy's to complain about: it knows where it stands.
@@ -178,118 +217,54 @@ fn resolve(
     Ok(Some(resolved))
 }
 
-fn apply(one: &Parsed<'_>, mut profile: ResolvedProfile) -> Result<ResolvedProfile, ProfileError> {
-    profile.sandbox.name = one.file.name.get_ref().clone();
-    apply_sandbox(one, &mut profile)?;
-    apply_env(one, &mut profile)?;
-    apply_limits(one, &mut profile)?;
-    let approvals = &one.file.approvals;
-    profile.self_approval = approvals.self_approval.unwrap_or(profile.self_approval);
-    if let Some(valid) = &approvals.valid_for {
-        profile.approval_valid = Some(valid.get_ref().0);
+fn apply(one: &Parsed<'_>, mut profile: ResolvedProfile) -> Result<ResolvedProfile, ProfilesError> {
+    let File { name, sandbox, env, limits, approvals, .. } = &one.file;
+    profile.sandbox.name.clone_from(name);
+    for RootBind { source, target } in &sandbox.root_binds {
+        let target = target.as_ref().unwrap_or(source);
+        profile.sandbox.root_binds.retain(|known| known.target != *target);
+        profile.sandbox.root_binds.push(Bind { source: source.clone(), target: target.clone() });
     }
+    if let Some(path) = &sandbox.path {
+        profile.sandbox.path.clone_from(path);
+    }
+    for (name, value) in &env.set {
+        profile.sandbox.env.insert(name.clone(), value.clone().into_bytes());
+    }
+    let allowed = &mut profile.sandbox.allowed_env;
+    allowed.extend(env.allowed.iter().cloned());
+    allowed.sort();
+    allowed.dedup();
+    apply_limits(limits, &mut profile);
+    if profile.timeout_default > profile.timeout_max {
+        let field = if limits.timeout_default.is_some() { "timeout_default" } else { "timeout_max" };
+        let what = "`timeout_default` is more than `timeout_max`".to_owned();
+        return Err(one.error(&format!("limits.{field}"), what, "lower one or raise the other"));
+    }
+    profile.self_approval = approvals.self_approval.unwrap_or(profile.self_approval);
+    profile.approval_valid = approvals.valid_for.map(|time| time.0).or(profile.approval_valid);
     Ok(profile)
 }
 
-fn apply_sandbox(one: &Parsed<'_>, profile: &mut ResolvedProfile) -> Result<(), ProfileError> {
-    let binds = &mut profile.sandbox.root_binds;
-    for bind in &one.file.sandbox.root_binds {
-        let RootBind { source, target } = bind.get_ref();
-        let target = target.as_ref().unwrap_or(source);
-        for path in [source, target] {
-            if !path.starts_with('/') || path.split('/').any(|part| part == "..") {
-                let what = format!("`{path}` is not an absolute path without `..`");
-                return Err(one.error(bind.span().start, what, "write it from `/`"));
-            }
-        }
-        binds.retain(|known| known.target != *target);
-        binds.push(Bind { source: source.clone(), target: target.clone() });
-    }
-    if let Some(path) = &one.file.sandbox.path {
-        if path.get_ref().split(':').any(|folder| !folder.starts_with('/')) {
-            let what = format!("`{}` has a folder that is not absolute", path.get_ref());
-            return Err(one.error(
-                path.span().start,
-                what,
-                "write each folder from `/`, with `:` between them",
-            ));
-        }
-        profile.sandbox.path.clone_from(path.get_ref());
-    }
-    Ok(())
-}
-
-fn apply_env(one: &Parsed<'_>, profile: &mut ResolvedProfile) -> Result<(), ProfileError> {
-    let names = one.file.env.set.keys().chain(&one.file.env.allowed);
-    for name in names {
-        if !is_variable(name.get_ref()) {
-            let what = format!("`{}` is not the name of a variable", name.get_ref());
-            return Err(one.error(name.span().start, what, "use letters, digits and `_`, a digit not first"));
-        }
-    }
-    for (name, value) in &one.file.env.set {
-        if value.contains('\0') {
-            let what = format!("the value of `{}` has a NUL", name.get_ref());
-            return Err(one.error(name.span().start, what, "remove it"));
-        }
-        profile.sandbox.env.insert(name.get_ref().clone(), value.clone().into_bytes());
-    }
-    let allowed = &mut profile.sandbox.allowed_env;
-    allowed.extend(one.file.env.allowed.iter().map(|name| name.get_ref().clone()));
-    allowed.sort();
-    allowed.dedup();
-    Ok(())
-}
-
-fn is_variable(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-fn apply_limits(one: &Parsed<'_>, profile: &mut ResolvedProfile) -> Result<(), ProfileError> {
-    let given = &one.file.limits;
+fn apply_limits(given: &Limits, profile: &mut ResolvedProfile) {
     let own = &mut profile.sandbox.limits;
-    for (value, target) in [(&given.open_files, &mut own.open_files), (&given.processes, &mut own.processes)]
-    {
-        if let Some(value) = value {
-            not_zero(one, value.span().start, u64::from(*value.get_ref()))?;
-            *target = *value.get_ref();
-        }
+    for (value, target) in [(given.open_files, &mut own.open_files), (given.processes, &mut own.processes)] {
+        *target = value.unwrap_or(*target);
     }
     let sizes = [
-        (&given.file_size, &mut own.file_size),
-        (&given.output_bytes, &mut own.output_bytes),
-        (&given.private_tmp_bytes, &mut own.private_tmp_bytes),
+        (given.file_size, &mut own.file_size),
+        (given.output_bytes, &mut own.output_bytes),
+        (given.private_tmp_bytes, &mut own.private_tmp_bytes),
     ];
     for (value, target) in sizes {
-        if let Some(value) = value {
-            not_zero(one, value.span().start, *value.get_ref())?;
-            *target = *value.get_ref();
-        }
+        *target = value.unwrap_or(*target);
     }
     let times = [
-        (&given.grace, &mut own.grace),
-        (&given.timeout_default, &mut profile.timeout_default),
-        (&given.timeout_max, &mut profile.timeout_max),
+        (given.grace, &mut own.grace),
+        (given.timeout_default, &mut profile.timeout_default),
+        (given.timeout_max, &mut profile.timeout_max),
     ];
     for (value, target) in times {
-        if let Some(value) = value {
-            *target = value.get_ref().0;
-        }
+        *target = value.map_or(*target, |time| time.0);
     }
-    if profile.timeout_default > profile.timeout_max {
-        let at = given.timeout_default.as_ref().or(given.timeout_max.as_ref());
-        let offset = at.map_or(0, |value| value.span().start);
-        let what = "`timeout_default` is more than `timeout_max`".to_owned();
-        return Err(one.error(offset, what, "lower one or raise the other"));
-    }
-    Ok(())
-}
-
-fn not_zero(one: &Parsed<'_>, offset: usize, value: u64) -> Result<(), ProfileError> {
-    if value == 0 {
-        return Err(one.error(offset, "a limit of 0 lets nothing run".to_owned(), "give a positive number"));
-    }
-    Ok(())
 }

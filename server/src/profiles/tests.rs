@@ -66,37 +66,125 @@ fn a_profile_inherits_policy_and_sandbox_along_the_whole_chain() {
     assert_eq!(profiles.longest_grace(), Duration::from_secs(9));
 }
 
+/// Every key that a profile has.
+const FULL: &str = r#"name = "mine"
+extends = "strict"
+description = "all of it"
+
+[policy]
+modes = ["default", "plan"]
+default_mode = "default"
+allow = ["Bash(make)"]
+ask = ["Bash(git commit:*)"]
+deny = ["Bash(git push:*)"]
+auto_allow_if_sandboxed = false
+allow_unsandboxed = false
+unsandboxed_without_asking = false
+additional_directories = ["/opt/data"]
+
+[policy.shadow]
+allow = []
+ask = []
+deny = ["Bash(curl:*)"]
+
+[[policy.test]]
+command = "git push"
+expect = "deny"
+mode = "default"
+cwd = "/workspace"
+
+[sandbox]
+root_binds = [{ source = "/opt/new", target = "/opt/tools" }]
+path = "/opt/tools:/usr/bin"
+
+[env]
+set = { CI = "1" }
+allowed = ["NODE_OPTIONS"]
+
+[limits]
+open_files = 100
+processes = 100
+file_size = 1000000
+output_bytes = 1000000
+private_tmp_bytes = 1000000
+grace = "5s"
+timeout_default = "1m"
+timeout_max = "2m"
+
+[approvals]
+self_approval = true
+valid_for = "1h"
+"#;
+
 #[test]
-fn every_mistake_names_file_line_and_cure() {
+fn every_key_of_a_profile_has_its_cases_and_each_is_told_with_place_and_cure() {
+    load(&[("mine.toml", FULL)]).expect("it is right");
+    let refuse = |text: &str| load(&[("mine.toml", text)]).err().map(|error| named(&error));
+    let told = airlock_config::cases::assert_told(FULL, "mine.toml", schema::SCHEMA, refuse);
+    assert!(told.len() > 120, "{}", told.len());
+}
+
+/// The lines of an error, from the name of the file on.
+fn named(error: &ProfilesError) -> String {
+    let text = error.to_string();
+    let lines = text.lines().filter_map(|line| line.find("mine.toml").and_then(|at| line.get(at..)));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// What the policy knows, it is asked for by the policy's own reading of the same text.
+#[test]
+fn the_schema_knows_what_the_types_know() {
+    airlock_config::cases::assert_same_keys(FULL, schema::SCHEMA, &|text| {
+        let own = toml::from_str::<parse::File>(text).err().map(|error| error.message().to_owned());
+        let policy = || airlock_policy::Profile::from_toml(text, "mine.toml", &|_| None).err();
+        own.or_else(|| policy().map(|error| error.what))
+    });
+}
+
+#[test]
+fn every_mistake_names_file_place_key_and_cure() {
     let cases = [
-        ("name = \"mine\"\n[sandbox]\nrot_binds = []\n", "mine.toml:3: unknown field `rot_binds`"),
-        ("name = \"mine\"\nshell = \"zsh\"\n", "mine.toml:2: unknown field `shell`"),
-        ("name = \"other\"\n", "mine.toml:1: the profile `other` is in `mine.toml`; give"),
         (
-            "name = \"mine\"\nextends = \"nowhere\"\n",
-            "mine.toml:2: `extends` names `nowhere`, which is not loaded",
+            "name = \"mine\"\n[sandbox]\nrot_binds = []\n",
+            "3:1: `sandbox.rot_binds`: there is no such key; did you mean `root_binds`?",
         ),
-        (
-            "name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"opt\" }]\n",
-            "mine.toml:3: `opt` is not an absolute path",
-        ),
+        ("name = \"mine\"\nshell = \"zsh\"\n", "2:1: `shell`: there is no such key; write one of `name`"),
+        ("name = \"other\"\n", "1:1: `name`: the profile `other` is in `mine.toml`; give"),
+        ("name = \"mine\"\nextends = \"nowhere\"\n", "2: `extends` names `nowhere`, which is not loaded"),
         (
             "name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"/a/../etc\" }]\n",
-            "mine.toml:3: `/a/../etc` is not",
+            "3:26: `sandbox.root_binds[0].source`: it is the text `/a/../etc`; write an absolute path",
         ),
-        ("name = \"mine\"\n[sandbox]\npath = \"bin\"\n", "mine.toml:3: `bin` has a folder"),
-        ("name = \"mine\"\n[env]\nset = { \"A B\" = \"1\" }\n", "mine.toml:3: `A B` is not the name"),
-        ("name = \"mine\"\n[limits]\nopen_files = 0\n", "mine.toml:3: a limit of 0"),
-        ("name = \"mine\"\n[limits]\ngrace = \"soon\"\n", "mine.toml:3: `soon` is not a time"),
-        ("name = \"mine\"\n[limits]\ngrace = \"0s\"\n", "mine.toml:3: a time of 0"),
-        ("name = \"mine\"\n[limits]\ntimeout_default = \"2h\"\n", "mine.toml:3: `timeout_default` is more"),
-        ("name = \"mine\"\n[policy]\ndeny = [\"Bash(\"]\n", "mine.toml:3: "),
+        ("name = \"mine\"\n[env]\nset = { \"A B\" = \"1\" }\n", "3:9: `env.set.A B`: `A B` is not the name"),
+        ("name = \"mine\"\n[env]\nset = { A = \"\\u0000\" }\n", "3:9: `env.set.A`: its value has a NUL"),
+        ("name = \"mine\"\n[env]\nallowed = [\"1A\"]\n", "3:12: `env.allowed[0]`: `1A` is not the name"),
+        (
+            "name = \"mine\"\n[limits]\ntimeout_default = \"2h\"\n",
+            "3:1: `limits.timeout_default`: `timeout_default` is more",
+        ),
+        ("name = \"mine\"\n[policy]\ndeny = [\"Bash(\"]\n", "3:9: `policy.deny[0]`: "),
+        (
+            "name = \"mine\"\n[policy]\nmodes = [\"plan\"]\ndefault_mode = \"bypass\"\n",
+            "4: the default mode is not among",
+        ),
+        (
+            "name = \"mine\"\n[[policy.test]]\ncommand = \"rm x\"\nexpect = \"allow\"\n",
+            "2: the profile's own test fails",
+        ),
+        ("", "1:1: the file is empty; it must hold `name`"),
     ];
     for (text, expected) in cases {
         let said = error(text);
-        assert!(said.starts_with(expected), "{text:?}: {said}");
+        assert!(said.starts_with(&format!("mine.toml:{expected}")), "{text:?}: {said}");
         assert!(said.contains("; "), "no cure in {said}");
     }
+}
+
+#[test]
+fn all_mistakes_of_a_file_come_at_once() {
+    let text = "name = \"mine\"\n[policy]\nallow = [\"Bash(\", \"Bosh(x)\"]\n[env]\nallowed = [\"1\"]\n";
+    let error = load(&[("mine.toml", text)]).expect_err("three mistakes").to_string();
+    assert_eq!(error.lines().count(), 3, "{error}");
 }
 
 #[test]

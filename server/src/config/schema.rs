@@ -1,0 +1,127 @@
+//! What the configuration's file may say, key by key: kinds, ranges, what must be there. Plain data; what
+//! holds across keys is in `check.rs`.
+
+use std::{net::SocketAddr, time::Duration};
+
+use airlock_config::{Field, Form, Kind};
+use airlock_proto::limits;
+
+/// The longest time that any field may hold.
+pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
+/// The shortest interval between two of anything periodic.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+/// A command, its environment and everything else of a request fit into so many bytes.
+const MESSAGE_BYTES_MIN: usize = limits::COMMAND_BYTES + limits::ENV_BYTES + 64 * 1024;
+/// A ring holds at least so many of the largest chunks.
+const RING_CHUNKS_MIN: usize = 4;
+/// The largest ring, in bytes.
+const RING_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+const INTERVAL: Kind = Kind::Time { least: SHORTEST_INTERVAL, most: DAY };
+const UP_TO_A_DAY: Kind = Kind::Time { least: Duration::ZERO, most: DAY };
+const COUNT_32: Kind = Kind::at_least_u32(1);
+const COUNT: Kind = Kind::at_least(1);
+const ADDRESS: Form = Form {
+    holds: |text| text.parse::<SocketAddr>().is_ok(),
+    what: "an IP address and a port, such as \"127.0.0.1:7443\" or \"[::]:7443\"",
+};
+
+/// The whole file.
+pub(super) const SCHEMA: &[Field] = &[
+    Field::required("server_id", Kind::Text),
+    Field::required("listen", Kind::Table(LISTEN)),
+    Field::required("store", Kind::Table(STORE)),
+    Field::required("outputs", Kind::Table(OUTPUTS)),
+    Field::new("profiles", Kind::Table(PROFILES)),
+    Field::new("identity", Kind::List(&Kind::Table(IDENTITY))),
+    Field::new("limits", Kind::Table(LIMITS)),
+    Field::new("link", Kind::Table(LINK)),
+    Field::new("telemetry", Kind::Table(TELEMETRY)),
+];
+
+const LISTEN: &[Field] = &[
+    Field::required("address", Kind::Form(ADDRESS)),
+    Field::new("insecure_loopback", Kind::Bool),
+    Field::new("tls", Kind::Table(TLS)),
+];
+
+const TLS: &[Field] = &[
+    Field::required("certificate", Kind::Text),
+    Field::required("key", Kind::Text),
+    Field::new("client_ca", Kind::Text),
+    Field::new("client_certificates", Kind::OneOf(&["optional", "required"])),
+];
+
+const STORE: &[Field] =
+    &[Field::required("path", Kind::Text), Field::new("durability", Kind::OneOf(&["process", "disk"]))];
+
+const OUTPUTS: &[Field] = &[Field::required("directory", Kind::Text)];
+
+const PROFILES: &[Field] = &[
+    Field::new("directory", Kind::Text),
+    Field::new("default", Kind::Text),
+    Field::new("self_approval", Kind::Bool),
+];
+
+const IDENTITY: &[Field] = &[
+    Field::required("name", Kind::Text),
+    Field::required("tenant", Kind::Text),
+    Field::required(
+        "roles",
+        Kind::List(&Kind::OneOf(&["executor", "approver", "auditor", "admin", "runner"])),
+    ),
+    Field::new("profiles", Kind::List(&Kind::Text)),
+    Field::required("match", Kind::Choice { words: &["loopback"], fields: MATCH }),
+    Field::new("runner_ids", Kind::List(&Kind::Text)),
+];
+
+const MATCH: &[Field] = &[
+    Field::new("common_name", Kind::Text),
+    Field::new("dns", Kind::Text),
+    Field::new("spiffe", Kind::Text),
+    Field::new("token_sha256", Kind::Text),
+];
+
+const LIMITS: &[Field] = &[
+    Field::new(
+        "message_bytes",
+        Kind::Number { least: MESSAGE_BYTES_MIN as u64, most: limits::MESSAGE_BYTES as u64 },
+    ),
+    Field::new("connections", COUNT_32),
+    Field::new("streams_per_connection", COUNT_32),
+    Field::new("handshake_timeout", INTERVAL),
+    Field::new("authentication_failures_per_minute", COUNT_32),
+    Field::new("executions_per_tenant", COUNT),
+    Field::new("sessions_per_tenant", COUNT),
+    Field::new("executions_per_session", COUNT_32),
+    Field::new("queue", COUNT),
+    Field::new("runners", COUNT_32),
+    Field::new("queue_wait", INTERVAL),
+    Field::new("approval_valid", INTERVAL),
+    Field::new("open_wait", INTERVAL),
+    Field::new("readers_per_execution", COUNT),
+    Field::new("readers", COUNT),
+    Field::new(
+        "ring_bytes",
+        Kind::Number { least: (RING_CHUNKS_MIN * limits::CHUNK_BYTES) as u64, most: RING_BYTES_MAX as u64 },
+    ),
+    Field::new("shutdown_grace", INTERVAL),
+];
+
+const LINK: &[Field] = &[
+    Field::new("heartbeat_interval", INTERVAL),
+    Field::new("heartbeat_timeout", INTERVAL),
+    Field::new("link_grace", UP_TO_A_DAY),
+    Field::new("ending_grace", UP_TO_A_DAY),
+    Field::new("lost_after", UP_TO_A_DAY),
+    Field::new("start_window", INTERVAL),
+];
+
+const TELEMETRY: &[Field] = &[
+    Field::new("otlp_endpoint", Kind::Text),
+    Field::new("service_name", Kind::Text),
+    Field::new("sampling", Kind::Fraction { least: 0.0, most: 1.0 }),
+    Field::new("metrics_interval", INTERVAL),
+    Field::new("log_format", Kind::OneOf(&["text", "json"])),
+    Field::new("log_level", Kind::Text),
+];

@@ -1,0 +1,77 @@
+//! What a profile's file may say, key by key. The keys of `[policy]` are read by the policy, and checked here
+//! with the rest, so that everything wrong with a file is told at once.
+
+use std::time::Duration;
+
+use airlock_config::{Field, Form, Kind};
+
+const MODE: Kind = Kind::OneOf(&["bypass", "accept_edits", "default", "plan"]);
+const TEXTS: Kind = Kind::List(&Kind::Text);
+const TIME: Kind = Kind::time_from(Duration::from_millis(1));
+const COUNT_32: Kind = Kind::at_least_u32(1);
+const COUNT: Kind = Kind::at_least(1);
+const FOLDER: Kind = Kind::Form(Form {
+    holds: |path| path.starts_with('/') && path.split('/').all(|part| part != ".."),
+    what: "an absolute path without `..`, such as \"/usr/share/doc\"",
+});
+const SEARCH_PATH: Form = Form {
+    holds: |path| path.split(':').all(|folder| folder.starts_with('/')),
+    what: "absolute folders with `:` between them, such as \"/opt/tools/bin:/usr/bin\"",
+};
+
+/// The whole file.
+pub(super) const SCHEMA: &[Field] = &[
+    Field::required("name", Kind::Text),
+    Field::new("extends", Kind::Text),
+    Field::new("description", Kind::Text),
+    Field::new("policy", Kind::Table(POLICY)),
+    Field::new("sandbox", Kind::Table(SANDBOX)),
+    Field::new("env", Kind::Table(ENV)),
+    Field::new("limits", Kind::Table(LIMITS)),
+    Field::new("approvals", Kind::Table(APPROVALS)),
+];
+
+const POLICY: &[Field] = &[
+    Field::new("modes", Kind::List(&MODE)),
+    Field::new("default_mode", MODE),
+    Field::new("allow", TEXTS),
+    Field::new("ask", TEXTS),
+    Field::new("deny", TEXTS),
+    Field::new("shadow", Kind::Table(SHADOW)),
+    Field::new("auto_allow_if_sandboxed", Kind::Bool),
+    Field::new("allow_unsandboxed", Kind::Bool),
+    Field::new("unsandboxed_without_asking", Kind::Bool),
+    Field::new("additional_directories", Kind::List(&FOLDER)),
+    Field::new("test", Kind::List(&Kind::Table(TEST))),
+];
+
+const SHADOW: &[Field] = &[Field::new("allow", TEXTS), Field::new("ask", TEXTS), Field::new("deny", TEXTS)];
+
+const TEST: &[Field] = &[
+    Field::required("command", Kind::Text),
+    Field::required("expect", Kind::OneOf(&["allow", "ask", "deny"])),
+    Field::new("mode", MODE),
+    Field::new("cwd", Kind::Text),
+];
+
+const SANDBOX: &[Field] = &[
+    Field::new("root_binds", Kind::List(&Kind::Table(ROOT_BIND))),
+    Field::new("path", Kind::Form(SEARCH_PATH)),
+];
+
+const ROOT_BIND: &[Field] = &[Field::required("source", FOLDER), Field::new("target", FOLDER)];
+
+const ENV: &[Field] = &[Field::new("set", Kind::Map(&Kind::Text)), Field::new("allowed", TEXTS)];
+
+const LIMITS: &[Field] = &[
+    Field::new("open_files", COUNT_32),
+    Field::new("processes", COUNT_32),
+    Field::new("file_size", COUNT),
+    Field::new("output_bytes", COUNT),
+    Field::new("private_tmp_bytes", COUNT),
+    Field::new("grace", TIME),
+    Field::new("timeout_default", TIME),
+    Field::new("timeout_max", TIME),
+];
+
+const APPROVALS: &[Field] = &[Field::new("self_approval", Kind::Bool), Field::new("valid_for", TIME)];

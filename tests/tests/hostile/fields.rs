@@ -18,7 +18,13 @@ use tonic::Code;
 use crate::world::{World, call};
 
 /// Fields for which every value of their type is right, and why.
-const ANY_VALUE: [(&str, &str); 3] = [
+const ANY_VALUE: [(&str, &str); 9] = [
+    ("header.size", "what does not come is OUT_OF_RANGE; see the tests of files"),
+    ("chunk.offset", "follows the header; see the tests of files"),
+    ("chunk.data", "follows the header; see the tests of files"),
+    ("offset", "what is past the end is OUT_OF_RANGE; see the tests of files and output"),
+    ("search.offset", "what is past the end is OUT_OF_RANGE; see the tests of output"),
+    ("range.offset", "what is past the end is OUT_OF_RANGE; see the tests of output"),
     ("offsets.stdout", "what is past the end is OUT_OF_RANGE; see below"),
     ("offsets.stderr", "what is past the end is OUT_OF_RANGE; see below"),
     ("allow_once", "it has no fields"),

@@ -1,5 +1,8 @@
 //! The table: a field, a value that it must not have, and what the answer says about it.
 
+mod files;
+mod output;
+
 use std::collections::BTreeMap;
 
 use airlock_proto::{limits, v1};
@@ -8,6 +11,7 @@ use prost::Message;
 use prost_types::Duration;
 
 /// One bad value.
+#[derive(Clone)]
 pub(super) struct Case {
     pub(super) path: &'static str,
     pub(super) field: &'static str,
@@ -22,7 +26,17 @@ const ALPHABET: &str = "a-z A-Z 0-9 . _ -";
 
 /// Every case.
 pub(super) fn all() -> Vec<Case> {
-    [specs(), executions(), sessions(), checks(), approvals(), pages()].into_iter().flatten().collect()
+    [
+        specs(),
+        executions(),
+        sessions(),
+        checks(),
+        approvals(),
+        pages(),
+        files::all(),
+        output::all(),
+    ]
+    .concat()
 }
 
 fn case(path: &'static str, field: &'static str, description: &'static str, request: &impl Message) -> Case {
@@ -368,6 +382,21 @@ fn approvals() -> Vec<Case> {
     cases
 }
 
+fn bad_pages() -> Vec<(&'static str, &'static str, v1::PageRequest)> {
+    let page = |page_size, page_token| v1::PageRequest { page_size, page_token };
+    let sizes = [-1, 1001, i32::MIN, i32::MAX];
+    let mut bad: Vec<_> = sizes
+        .map(|size| ("page.page_size", "between 0 and 1000", page(size, String::new())))
+        .into_iter()
+        .collect();
+    bad.push(("page.page_token", "at most", page(0, long(20_000))));
+    for token in ["a b", "\u{1f4a3}"] {
+        bad.push(("page.page_token", "not one that a list has given", page(0, token.to_owned())));
+    }
+    bad.extend(["x", "AAAA", "eyJhIjoxfQ=="].map(|token| ("page.page_token", "", page(0, token.to_owned()))));
+    bad
+}
+
 /// One message with all that the requests of lists have; each list reads what it knows by number.
 fn pages() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -377,15 +406,9 @@ fn pages() -> Vec<Case> {
         "/airlock.v1.ApprovalService/List",
         "/airlock.v1.AdminService/ListRunners",
     ] {
-        let sizes = [-1, 1001, i32::MIN, i32::MAX]
-            .map(|size| ("page.page_size", "between 0 and 1000", size, String::new()));
-        let tokens = [long(limits::PAGE_TOKEN_BYTES + 1), "a b".to_owned(), "\u{1f4a3}".to_owned()];
-        let said = ["at most 256", "not one that a list has given", "not one that a list has given"];
-        let tokens = said.into_iter().zip(tokens).map(|(said, token)| ("page.page_token", said, 0, token));
-        let forged = ["x", "AAAA", "eyJhIjoxfQ=="].map(|token| ("page.page_token", "", 0, token.to_owned()));
-        for (field, said, page_size, page_token) in sizes.into_iter().chain(tokens).chain(forged) {
-            let page = Some(v1::PageRequest { page_size, page_token });
-            cases.push(case(path, field, said, &v1::SessionServiceListRequest { page, filter: None }));
+        for (field, said, page) in bad_pages() {
+            let request = v1::SessionServiceListRequest { page: Some(page), filter: None };
+            cases.push(case(path, field, said, &request));
         }
     }
     for (said, states) in [

@@ -1,0 +1,141 @@
+//! Bad values in requests about files.
+
+use super::*;
+
+const UPLOAD: &str = "/airlock.v1.FileService/Upload";
+const DOWNLOAD: &str = "/airlock.v1.FileService/Download";
+const STAT: &str = "/airlock.v1.FileService/Stat";
+const LIST: &str = "/airlock.v1.FileService/List";
+const DIFF: &str = "/airlock.v1.FileService/Diff";
+
+fn bad_paths() -> Vec<(&'static str, Bytes)> {
+    vec![
+        ("at most 4096", long(limits::PATH_BYTES + 1).into()),
+        ("NUL", Bytes::from_static(b"a\0b")),
+        ("/workspace", Bytes::from_static(b"/etc/passwd")),
+        ("/workspace", Bytes::from_static(b"../x")),
+        ("/workspace", Bytes::from_static(b"/workspace/a/../../x")),
+        ("/workspace", Bytes::from_static(b"/workspaces")),
+    ]
+}
+
+fn bad_globs() -> Vec<(&'static str, Vec<String>)> {
+    vec![
+        ("at most 64", vec!["a".to_owned(); limits::GLOBS + 1]),
+        ("at most 1024", vec![long(limits::GLOB_BYTES + 1)]),
+        ("glob", vec!["a[".to_owned()]),
+    ]
+}
+
+fn bad_transfers() -> Vec<(&'static str, String)> {
+    vec![
+        ("has 129 bytes, at most 128", long(limits::TRANSFER_ID_BYTES + 1)),
+        ("has control characters", "a\nb".to_owned()),
+    ]
+}
+
+fn header() -> v1::UploadHeader {
+    let format = v1::FileFormat::Tar.into();
+    v1::UploadHeader { session_id: ID.to_owned(), format, ..Default::default() }
+}
+
+fn uploads() -> Vec<Case> {
+    use v1::file_service_upload_request::Part;
+    let mut cases = Vec::new();
+    let mut add = |field, said, header| {
+        let part = Some(Part::Header(header));
+        cases.push(case(UPLOAD, field, said, &v1::FileServiceUploadRequest { part }));
+    };
+    for (said, session_id) in bad_ids().into_iter().chain([("is missing", String::new())]) {
+        add("header.session_id", said, v1::UploadHeader { session_id, ..header() });
+    }
+    for (said, transfer_id) in bad_transfers() {
+        add("header.transfer_id", said, v1::UploadHeader { transfer_id, ..header() });
+    }
+    for (said, path) in bad_paths() {
+        add("header.path", said, v1::UploadHeader { path, ..header() });
+    }
+    for format in [0, 99, -1] {
+        add("header.format", "", v1::UploadHeader { format, ..header() });
+    }
+    for sha256 in [vec![1; 31], vec![1; 33]] {
+        add("header.sha256", "32", v1::UploadHeader { sha256: sha256.into(), ..header() });
+    }
+    for mode in [0o1_0000, 0o4755, 0o2755, u32::MAX] {
+        let (format, path) = (v1::FileFormat::File.into(), "x".into());
+        add("header.mode", "", v1::UploadHeader { mode, format, path, ..header() });
+    }
+    cases
+}
+
+fn filters() -> Vec<(&'static str, &'static str, v1::FileFilter)> {
+    let mut bad = Vec::new();
+    for types in [vec![0], vec![1, 99]] {
+        let filter = v1::FileFilter { types, ..Default::default() };
+        bad.push(("filter.types", "is not a known", filter));
+    }
+    for (said, globs) in bad_globs() {
+        let include = v1::FileFilter { include: globs.clone(), ..Default::default() };
+        bad.push(("filter.include", said, include));
+        bad.push(("filter.exclude", said, v1::FileFilter { exclude: globs, ..Default::default() }));
+    }
+    bad
+}
+
+fn downloads() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let good = || v1::FileServiceDownloadRequest { session_id: ID.to_owned(), ..Default::default() };
+    let mut add = |field, said, request: v1::FileServiceDownloadRequest| {
+        cases.push(case(DOWNLOAD, field, said, &request));
+    };
+    for (said, transfer_id) in bad_transfers() {
+        add("transfer_id", said, v1::FileServiceDownloadRequest { transfer_id, ..good() });
+    }
+    for format in [99, -1] {
+        add("format", UNKNOWN, v1::FileServiceDownloadRequest { format, ..good() });
+    }
+    add("offset", "transfer_id", v1::FileServiceDownloadRequest { offset: 1, ..good() });
+    for (said, exclude) in bad_globs() {
+        add("exclude", said, v1::FileServiceDownloadRequest { exclude, ..good() });
+    }
+    cases
+}
+
+/// Every case.
+pub(super) fn all() -> Vec<Case> {
+    let mut cases = [uploads(), downloads()].concat();
+    for (said, session_id) in bad_ids().into_iter().chain([("is missing", String::new())]) {
+        let alone = v1::SessionServiceGetRequest { session_id };
+        cases.extend([DOWNLOAD, STAT, LIST, DIFF].map(|path| case(path, "session_id", said, &alone)));
+    }
+    for (said, path) in bad_paths() {
+        let session_id = ID.to_owned();
+        let request = v1::FileServiceStatRequest { session_id: session_id.clone(), path: path.clone() };
+        cases.extend([STAT, LIST, DIFF].map(|method| case(method, "path", said, &request)));
+        let request = v1::FileServiceDownloadRequest { session_id, path, ..Default::default() };
+        cases.push(case(DOWNLOAD, "path", said, &request));
+    }
+    for (field, said, filter) in filters() {
+        let (session_id, filter) = (ID.to_owned(), Some(filter));
+        let list = v1::FileServiceListRequest {
+            session_id: session_id.clone(),
+            filter: filter.clone(),
+            ..Default::default()
+        };
+        cases.push(case(LIST, field, said, &list));
+        let diff = v1::FileServiceDiffRequest { session_id, filter, ..Default::default() };
+        cases.push(case(DIFF, field, said, &diff));
+    }
+    for (field, said, page) in bad_pages() {
+        let (session_id, page) = (ID.to_owned(), Some(page));
+        let list = v1::FileServiceListRequest {
+            session_id: session_id.clone(),
+            page: page.clone(),
+            ..Default::default()
+        };
+        cases.push(case(LIST, field, said, &list));
+        let diff = v1::FileServiceDiffRequest { session_id, page, ..Default::default() };
+        cases.push(case(DIFF, field, said, &diff));
+    }
+    cases
+}

@@ -5,21 +5,26 @@ mod approve;
 mod args;
 mod attach;
 mod check;
+mod completions;
 mod connect;
 mod dev;
+mod doctor;
 mod failure;
 mod follow;
+mod help;
 mod interrupt;
 mod list;
 mod output;
 mod pager;
+mod profile;
 mod run;
+mod runners;
 mod session;
 mod wait;
 
 use std::{process::ExitCode, time::Duration};
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
 
 use failure::Failure;
 
@@ -33,7 +38,7 @@ const SHUTDOWN: Duration = Duration::from_millis(200);
     version,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "First steps:\n  airlock dev                         # in one terminal: a server and a runner\n  airlock run -- 'ls -la | head'      # in another: the command's output and exit code\n\nExit codes of every subcommand: 0 done, 1 failed, 2 wrong usage; `run`, `attach` and `wait` give the\ncommand's own (see `airlock run --help`), `check` gives 0, 10 or 11."
+    after_help = "First steps:\n  airlock dev                         # in one terminal: a server and a runner\n  airlock run -- 'ls -la | head'      # in another: the command's output and exit code\n  airlock doctor                      # where something does not work: what, and what to do\n\n`airlock SUBCOMMAND --help` says why and shows examples.\n\nExit codes of every subcommand: 0 done, 1 failed, 2 wrong usage; `run`, `attach` and `wait` give the\ncommand's own (see `airlock run --help`), `check` gives 0, 10 or 11."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -63,14 +68,22 @@ enum Command {
     Check(check::Check),
     /// List the commands that wait for a person, and answer one.
     Approve(approve::Approve),
-    /// List the runners.
-    Runners(list::Runners),
+    /// Show the profiles that you may use, and their rules.
+    #[command(subcommand)]
+    Profile(profile::Profile),
+    /// Find out what does not work between here and a command's start, and what to do about it.
+    Doctor(doctor::Doctor),
+    /// Print what a shell needs to complete these subcommands.
+    Completions(completions::Completions),
+    /// List the runners, show one, and let one finish its work.
+    Runners(runners::Runners),
 }
 
 /// Does what the arguments of the process say.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Nothing can be said where even this fails.
@@ -81,6 +94,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         // Needs neither runtime nor TLS, and starts the faster for it.
         Command::Check(check) => check.run(),
+        Command::Completions(completions) => completions.run(),
         command => in_runtime(command),
     };
     match done {
@@ -116,6 +130,9 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Session(session) => session.run().await,
         Command::Check(check) => check.run(),
         Command::Approve(approve) => approve.run().await,
+        Command::Profile(profile) => profile.run().await,
+        Command::Doctor(doctor) => doctor.run().await,
+        Command::Completions(completions) => completions.run(),
         Command::Runners(runners) => runners.run().await,
     }
 }

@@ -30,7 +30,7 @@ use crate::{
     state::{Connection, StateFolder, Tenure, read_bounded},
 };
 use keys::Keys;
-use uids::UidBlock;
+pub(crate) use uids::UidBlock;
 
 /// The name of the one who uses a dev, and of the tenant.
 const NAME: &str = "dev";

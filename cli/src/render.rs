@@ -7,5 +7,6 @@ pub mod escape;
 pub mod execution;
 pub mod json;
 pub mod names;
+pub mod runner;
 pub mod table;
 pub mod time;

@@ -162,6 +162,11 @@ impl Core {
         }
     }
 
+    /// Whether it takes no new commands.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
     /// A sign of life.
     pub(crate) fn heartbeat(&self) -> FromRunner {
         let running = u32::try_from(self.live().len()).unwrap_or(u32::MAX);

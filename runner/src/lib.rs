@@ -8,11 +8,13 @@
 mod clock;
 pub mod config;
 mod core;
+pub mod doctor;
 mod floor;
 mod job;
 mod journal;
 mod link;
 mod push;
+pub mod ready;
 mod reports;
 mod session;
 mod spool;

@@ -1,55 +1,132 @@
-//! The program `airlock-runner`: reads its configuration, runs until SIGTERM or SIGINT, and then drains.
+//! The program `airlock-runner`: reads its configuration, runs until it is told to stop, and then drains; and
+//! the small commands around that.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
-use airlock_runner::{Runner, RunnerConfig, Telemetry};
-use clap::Parser;
+use airlock_runner::{Runner, RunnerConfig, Telemetry, doctor, ready};
+use clap::{Args, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
+
+const EXAMPLES: &str = "\
+Examples:
+  airlock-runner check-config --config deploy/runner.toml
+  airlock-runner doctor --config runner.toml      # what this host and the servers say to it
+  airlock-runner run --config runner.toml         # the same as airlock-runner --config runner.toml
+  airlock-runner ready --config runner.toml       # for supervisors: exit code 0 once it takes commands
+
+Signals: SIGTERM, SIGINT and SIGHUP drain it: no new commands, `drain.grace` for those that run,
+`drain.handover` for their output, then it ends. A changed configuration is read at the next start.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
 
 /// Airlock's worker: dials the servers it is told of and runs commands in sandboxes.
 #[derive(Debug, Parser)]
-#[command(name = "airlock-runner", version)]
+#[command(
+    name = "airlock-runner",
+    version,
+    after_help = EXAMPLES,
+    arg_required_else_help = true,
+    subcommand_negates_reqs = true,
+    args_conflicts_with_subcommands = true
+)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// The configuration, TOML.
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    /// Check the configuration and end.
+    #[arg(long, value_name = "FILE", required = true)]
+    config: Option<PathBuf>,
+    /// Check the configuration and end; as `check-config`.
     #[arg(long)]
     check_config: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run until SIGTERM, and then drain.
+    Run(ConfigFile),
+    /// Say whether the configuration is right, and whether the files that it names are there.
+    CheckConfig(ConfigFile),
+    /// Look at everything that the configuration asks of this host and its servers.
+    Doctor {
+        #[command(flatten)]
+        config: ConfigFile,
+        /// One JSON object instead of lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask the runner that runs with this configuration whether it takes commands.
+    Ready {
+        #[command(flatten)]
+        config: ConfigFile,
+    },
+    /// Print the version.
+    Version,
+}
+
+#[derive(Debug, Args)]
+struct ConfigFile {
+    /// The configuration, TOML.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// It did not start, or something is not as it should be.
+const FAILED: u8 = 1;
 /// The configuration was refused; the same as clap's for bad arguments.
 const REFUSED: u8 = 2;
+/// Of the readiness probe.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What to say, and the exit code.
+type Failure = (u8, String);
 
 fn main() -> ExitCode {
     // Fails only where one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let arguments = Arguments::parse();
-    let config = match RunnerConfig::load(&arguments.config) {
-        Ok(config) => config,
-        Err(error) => {
-            eprintln!("airlock-runner: {error}");
-            return ExitCode::from(REFUSED);
-        }
-    };
-    if arguments.check_config {
-        let unreadable = unreadable(&config);
-        for problem in &unreadable {
-            eprintln!("airlock-runner: {}: {problem}", arguments.config.display());
-        }
-        if !unreadable.is_empty() {
-            return ExitCode::from(REFUSED);
-        }
-        println!("{}: ok", arguments.config.display());
-        return ExitCode::SUCCESS;
-    }
-    match run(config) {
+    match obey(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("airlock-runner: {error}");
-            ExitCode::FAILURE
+        Err((code, said)) => {
+            for line in said.lines() {
+                eprintln!("airlock-runner: {line}");
+            }
+            ExitCode::from(code)
         }
     }
+}
+
+fn obey(arguments: Arguments) -> Result<(), Failure> {
+    match (arguments.command, arguments.config) {
+        (Some(Command::Run(file)), _) => run(load(&file.config)?),
+        (Some(Command::CheckConfig(file)), _) => check(&file.config),
+        (Some(Command::Doctor { config, json }), _) => examine(load(&config.config)?, json),
+        (Some(Command::Ready { config }), _) => probe(&load(&config.config)?),
+        (Some(Command::Version), _) => {
+            println!("airlock-runner {}", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+        (None, Some(file)) if arguments.check_config => check(&file),
+        (None, Some(file)) => run(load(&file)?),
+        (None, None) => Err((REFUSED, "no configuration is named; name one with --config FILE".to_owned())),
+    }
+}
+
+fn load(file: &Path) -> Result<RunnerConfig, Failure> {
+    RunnerConfig::load(file).map_err(|error| (REFUSED, error.to_string()))
+}
+
+fn check(file: &Path) -> Result<(), Failure> {
+    let unreadable = unreadable(&load(file)?);
+    if !unreadable.is_empty() {
+        let lines: Vec<String> =
+            unreadable.iter().map(|line| format!("{}: {line}", file.display())).collect();
+        return Err((REFUSED, lines.join("\n")));
+    }
+    println!("{}: ok", file.display());
+    Ok(())
 }
 
 /// What of the files and folders that the configuration names cannot be read just now. A start does not
@@ -59,7 +136,7 @@ fn unreadable(config: &RunnerConfig) -> Vec<String> {
         let named = [("ca", &server.ca), ("cert", &server.cert), ("key", &server.key)];
         named
             .into_iter()
-            .filter_map(move |(name, path)| Some((format!("server.{index}.{name}"), path.as_ref()?)))
+            .filter_map(move |(name, path)| Some((format!("server[{index}].{name}"), path.as_ref()?)))
     });
     let bases = config.bases.iter().map(|(name, path)| (format!("bases.{name}"), path));
     let problem = |(field, path): (String, &PathBuf)| {
@@ -70,20 +147,46 @@ fn unreadable(config: &RunnerConfig) -> Vec<String> {
     files.chain(bases).filter_map(problem).collect()
 }
 
-type AnyError = Box<dyn std::error::Error>;
-
-fn run(config: RunnerConfig) -> Result<(), AnyError> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(config))
+fn examine(config: RunnerConfig, json: bool) -> Result<(), Failure> {
+    let found =
+        runtime()?.block_on(doctor::configured(config)).map_err(|error| (FAILED, error.to_string()))?;
+    match json {
+        true => println!("{}", doctor::to_json(&found)),
+        false => print!("{}", doctor::render(&found)),
+    }
+    match doctor::is_well(&found) {
+        true => Ok(()),
+        false => Err((FAILED, String::new())),
+    }
 }
 
-async fn serve(config: RunnerConfig) -> Result<(), AnyError> {
+fn probe(config: &RunnerConfig) -> Result<(), Failure> {
+    runtime()?
+        .block_on(ready::ask(&config.state_dir, PATIENCE))
+        .map_err(|error| (FAILED, format!("not ready: {error}")))?;
+    println!("ready");
+    Ok(())
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(|error| (FAILED, format!("the async runtime does not start: {error}")))
+}
+
+fn run(config: RunnerConfig) -> Result<(), Failure> {
+    runtime()?.block_on(serve(config)).map_err(|error| (FAILED, error.to_string()))
+}
+
+async fn serve(config: RunnerConfig) -> Result<(), Box<dyn std::error::Error>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
     let telemetry = Telemetry::start(&config.telemetry, &config.runner_id)?;
     let runner = Runner::start(config).await?;
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
+        _ = hang_up.recv() => {}
     }
     let cut = runner.shut_down().await;
     if cut > 0 {

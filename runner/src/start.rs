@@ -21,6 +21,7 @@ use crate::{
     job::Tools,
     journal::{Journal, JournalError},
     link,
+    ready::ReadySocket,
     session::{CopyLimits, SessionError, Sessions},
     spool::{SpoolError, Spools},
 };
@@ -99,11 +100,15 @@ impl Runner {
         let id = config.id()?;
         let servers = config.servers.clone();
         let (core, lock) = spawn_blocking(move || open(config, id)).await??;
+        let state_dir = &core.config.state_dir;
+        let ready = ReadySocket::bind(state_dir)
+            .map_err(|source| StartError::StateDir { path: state_dir.clone(), source })?;
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for (index, server) in servers.into_iter().enumerate() {
             tasks.spawn(link::keep(Arc::clone(&core), index, server, stop.clone()));
         }
+        tasks.spawn(ready.serve(Arc::clone(&core), stop.clone()));
         tasks.spawn(Arc::clone(&core).expire(stop.clone()));
         tasks.spawn(Arc::clone(&core).watch_links(stop.clone()));
         tracing::info!(runner = %core.id, epoch = %core.clock.epoch(), "the runner is up");

@@ -1,76 +1,172 @@
-//! `airlock-server`: reads its configuration, serves until it is told to stop.
+//! `airlock-server`: reads its configuration, serves until it is told to stop; and the small commands around
+//! that.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    io::{IsTerminal as _, Read as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use airlock_server::{
     config::Config,
+    profiles::Profiles,
     telemetry::Telemetry,
     wiring::{Options, Server},
 };
-use clap::Parser;
+use clap::{Args, Parser, Subcommand};
+use sha2::{Digest as _, Sha256};
 use tokio::signal::unix::{SignalKind, signal};
+
+const EXAMPLES: &str = "\
+Examples:
+  airlock-server check-config --config deploy/server.toml
+  airlock-server hash-token < orchestrator.token      # the line for [[identity]]
+  airlock-server serve --config server.toml           # the same as airlock-server --config server.toml
+
+Signals: SIGTERM, SIGINT and SIGHUP stop it in order within `limits.shutdown_grace`; commands go on on their
+runners meanwhile, for `link.link_grace`. A changed configuration is read at the next start.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
 
 /// The front service of Airlock.
 #[derive(Debug, Parser)]
-#[command(version, about)]
+#[command(
+    name = "airlock-server",
+    version,
+    after_help = EXAMPLES,
+    arg_required_else_help = true,
+    subcommand_negates_reqs = true,
+    args_conflicts_with_subcommands = true
+)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// The configuration, in TOML.
+    #[arg(long, value_name = "FILE", required = true)]
+    config: Option<PathBuf>,
+    /// Only say whether the configuration is right; as `check-config`.
+    #[arg(long)]
+    check_config: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve until SIGTERM.
+    Serve(ConfigFile),
+    /// Say whether the configuration, the files that it names and the profiles are right.
+    CheckConfig(ConfigFile),
+    /// Read a token from standard input, and print what `match` of its identity must be.
+    HashToken,
+    /// Print the version.
+    Version,
+}
+
+#[derive(Debug, Args)]
+struct ConfigFile {
     /// The configuration, in TOML.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Only say whether the configuration is right.
-    #[arg(long)]
-    check_config: bool,
 }
 
 /// It did not start, or stopped by itself.
 const FAILED: u8 = 1;
 /// The configuration was refused; the same as clap's for bad arguments.
 const REFUSED: u8 = 2;
+/// Of a token, in bytes.
+const TOKEN_BYTES: u64 = 4096;
+/// A token of fewer bytes could be guessed.
+const TOKEN_SHORT: usize = 32;
+
+/// What to say, and the exit code.
+type Failure = (u8, String);
 
 fn main() -> ExitCode {
     // Before anything that could want another one.
     let provider = rustls::crypto::ring::default_provider();
-    if provider.install_default().is_err() {
-        eprintln!("airlock-server: another cryptography provider is installed");
-        return ExitCode::from(FAILED);
-    }
-    let arguments = Arguments::parse();
-    let config = match Config::load(&arguments.config) {
-        Ok(config) => config,
-        Err(error) => {
-            eprintln!("airlock-server: {error}");
-            return ExitCode::from(REFUSED);
-        }
+    let done = match provider.install_default() {
+        Ok(()) => obey(Arguments::parse()),
+        Err(_) => Err((FAILED, "another cryptography provider is installed".to_owned())),
     };
-    if arguments.check_config {
-        return match Server::check(&config) {
-            Ok(()) => {
-                println!("{}: ok", arguments.config.display());
-                ExitCode::SUCCESS
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((code, said)) => {
+            for line in said.lines() {
+                eprintln!("airlock-server: {line}");
             }
-            Err(error) => {
-                eprintln!("airlock-server: {error}");
-                ExitCode::from(REFUSED)
-            }
-        };
+            ExitCode::from(code)
+        }
     }
-    let served = tokio::runtime::Builder::new_multi_thread()
+}
+
+fn obey(arguments: Arguments) -> Result<(), Failure> {
+    match (arguments.command, arguments.config) {
+        (Some(Command::Serve(file)), _) => run(load(&file.config)?),
+        (Some(Command::CheckConfig(file)), _) => check(&file.config),
+        (Some(Command::HashToken), _) => hash_token(),
+        (Some(Command::Version), _) => {
+            println!("airlock-server {}", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+        (None, Some(file)) if arguments.check_config => check(&file),
+        (None, Some(file)) => run(load(&file)?),
+        (None, None) => Err((REFUSED, "no configuration is named; name one with --config FILE".to_owned())),
+    }
+}
+
+fn load(file: &Path) -> Result<Config, Failure> {
+    Config::load(file).map_err(|error| (REFUSED, error.to_string()))
+}
+
+fn check(file: &Path) -> Result<(), Failure> {
+    let config = load(file)?;
+    Server::check(&config).map_err(|error| (REFUSED, error.to_string()))?;
+    let profiles = Profiles::load(config.profiles.directory.as_deref());
+    let profiles = profiles.map_err(|error| (REFUSED, error.to_string()))?;
+    for (profile, warning) in profiles.warnings() {
+        eprintln!("airlock-server: warning: profile {profile}: {warning}");
+    }
+    println!("{}: ok", file.display());
+    Ok(())
+}
+
+/// Nothing of the token is shown, whatever is wrong with it.
+fn hash_token() -> Result<(), Failure> {
+    if std::io::stdin().is_terminal() {
+        eprintln!("airlock-server: type or paste the token, then Enter and Ctrl-D");
+    }
+    let mut token = String::new();
+    let read = std::io::stdin().take(TOKEN_BYTES + 1).read_to_string(&mut token);
+    read.map_err(|error| (FAILED, format!("the token cannot be read: {error}")))?;
+    let wrong = |what: &str| Err((REFUSED, format!("{what}; make one with `openssl rand -hex 32`")));
+    let token = token.trim();
+    match token {
+        "" => return wrong("standard input holds no token"),
+        _ if token.len() as u64 > TOKEN_BYTES => return wrong("that is too long for a token"),
+        _ if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            return wrong("a token is one line of letters, digits and signs, without spaces");
+        }
+        _ if token.len() < TOKEN_SHORT => {
+            eprintln!("airlock-server: warning: the token is short, and could be guessed");
+        }
+        _ => {}
+    }
+    println!("match = {{ token_sha256 = \"{}\" }}", hex::encode(Sha256::digest(token.as_bytes())));
+    Ok(())
+}
+
+fn run(config: Config) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(Into::into)
-        .and_then(|runtime| runtime.block_on(serve(config)));
-    match served {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("airlock-server: {error}");
-            ExitCode::from(FAILED)
-        }
-    }
+        .and_then(|runtime| runtime.block_on(serve(config)))
+        .map_err(|error: Box<dyn std::error::Error>| (FAILED, error.to_string()))
 }
 
 async fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
     let telemetry = Telemetry::start(&config.telemetry, &config.server_id)?;
     telemetry.install(&config.telemetry)?;
     let options = Options { telemetry: Some(telemetry), ..Options::default() };
@@ -79,6 +175,7 @@ async fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {
         error = server.wait() => Some(error),
         _ = terminate.recv() => None,
         _ = interrupt.recv() => None,
+        _ = hang_up.recv() => None,
     };
     server.shut_down().await;
     failed.map_or(Ok(()), |error| Err(error.into()))

@@ -1,6 +1,7 @@
 //! Which server to talk to: the one that is named, or the `airlock dev` of the state folder.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -72,6 +73,39 @@ impl Connect {
             Some(_) => None,
             None => StateFolder::locate(self.state.as_deref()).ok(),
         }
+    }
+
+    /// Each setting, with where it came from: a flag, the environment, or the state folder.
+    pub(super) fn sources(&self) -> Vec<(&'static str, String)> {
+        let from = |flag: &str, name: &str, value: &OsStr| {
+            let variable = std::env::var_os(name).is_some_and(|set| set == value);
+            format!("{} (from {})", value.display(), if variable { name } else { flag })
+        };
+        let Some(address) = &self.address else {
+            let folder = StateFolder::locate(self.state.as_deref());
+            let source = match (&self.state, &folder) {
+                (Some(state), _) => from("--state", "AIRLOCK_STATE", state.as_os_str()),
+                (None, Ok(folder)) => format!("{} (the usual one)", folder.path().display()),
+                (None, Err(error)) => error.to_string(),
+            };
+            return vec![("state folder", source)];
+        };
+        let mut all = vec![("address", from("--address", "AIRLOCK_ADDRESS", address.as_ref()))];
+        let files = [
+            ("authority", "--ca", "AIRLOCK_CA", &self.ca),
+            ("token", "--token-file", "AIRLOCK_TOKEN_FILE", &self.token_file),
+            ("certificate", "--cert", "AIRLOCK_CERT", &self.cert),
+            ("key", "--key", "AIRLOCK_KEY", &self.key),
+        ];
+        all.extend(files.into_iter().filter_map(|(name, flag, variable, file)| {
+            Some((name, from(flag, variable, file.as_ref()?.as_os_str())))
+        }));
+        all
+    }
+
+    /// Whether an address was named, by a flag or the environment.
+    pub(super) fn names_address(&self) -> bool {
+        self.address.is_some()
     }
 
     /// Connects.

@@ -1,4 +1,4 @@
-//! `airlock ps`, `airlock show` and `airlock runners`.
+//! `airlock ps` and `airlock show`, and what lists have in common.
 
 use std::time::{Duration, SystemTime};
 
@@ -112,60 +112,6 @@ impl Show {
             output::print(&page::execution(&execution))?;
         }
         Ok(0)
-    }
-}
-
-/// List the runners: their state, load, base folders, and what their hosts cannot enforce.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  airlock dev & airlock runners --wait   # returns when commands can run\n  airlock runners --json | jq .capabilities"
-)]
-pub(super) struct Runners {
-    #[command(flatten)]
-    connect: Connect,
-    /// Wait until the server answers and a runner is connected, for a minute at most.
-    #[arg(long)]
-    wait: bool,
-    /// One JSON object a line.
-    #[arg(long)]
-    json: bool,
-}
-
-impl Runners {
-    pub(super) async fn run(self) -> Result<u8, Failure> {
-        let list = match self.wait {
-            true => patient(|| self.connected()).await?,
-            false => self.all().await?,
-        };
-        if self.json {
-            return lines(list.iter().map(json::runner));
-        }
-        output::print(&page::runners(&list, SystemTime::now()))?;
-        Ok(0)
-    }
-}
-
-impl Runners {
-    async fn all(&self) -> Result<Vec<v1::Runner>, Failure> {
-        let client = self.connect.client().await?;
-        let mut request = v1::AdminServiceListRunnersRequest::default();
-        let mut list = Vec::new();
-        loop {
-            let answer = client.runners(request.clone()).await?;
-            list.extend(answer.runners);
-            if answer.next_page_token.is_empty() {
-                return Ok(list);
-            }
-            request.page = next_page(answer.next_page_token);
-        }
-    }
-
-    async fn connected(&self) -> Result<Vec<v1::Runner>, Failure> {
-        let list = self.all().await?;
-        if list.iter().any(|runner| runner.state() == v1::RunnerState::Connected) {
-            return Ok(list);
-        }
-        Err(Failure::not_yet("no runner is connected"))
     }
 }
 

@@ -24,7 +24,7 @@ const BLOCKS: u32 = 256;
 
 /// The right to a block of uids, for as long as it lives.
 #[derive(Debug)]
-pub(super) struct UidBlock {
+pub(crate) struct UidBlock {
     index: u32,
     _held: UnixListener,
 }
@@ -32,7 +32,7 @@ pub(super) struct UidBlock {
 impl UidBlock {
     /// A block that no other dev has; the same for the same state folder, if it is free. None where this
     /// process cannot give uids to others anyway.
-    pub(super) fn reserve(folder: &Path) -> Result<Option<Self>, DevError> {
+    pub(crate) fn reserve(folder: &Path) -> Result<Option<Self>, DevError> {
         if !nix::unistd::geteuid().is_root() {
             return Ok(None);
         }
@@ -47,7 +47,7 @@ impl UidBlock {
         Err(DevError::NoUids)
     }
 
-    pub(super) fn first(&self) -> u32 {
+    pub(crate) fn first(&self) -> u32 {
         FIRST + self.index * COUNT
     }
 }

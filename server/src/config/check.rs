@@ -133,6 +133,12 @@ impl Config {
             format!("{} is less than readers_per_execution", limits.readers),
             "raise it, or lower readers_per_execution",
         );
+        found.require(
+            limits.exchanges >= limits.exchanges_per_tenant,
+            "limits.exchanges",
+            format!("{} is less than exchanges_per_tenant", limits.exchanges),
+            "raise it, or lower exchanges_per_tenant",
+        );
     }
 
     fn link_problems(&self, found: &mut Findings) {

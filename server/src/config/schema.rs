@@ -101,10 +101,17 @@ const LIMITS: &[Field] = &[
     Field::new("open_wait", INTERVAL),
     Field::new("readers_per_execution", COUNT),
     Field::new("readers", COUNT),
+    Field::new("watches", COUNT_32),
+    Field::new("watches_per_tenant", COUNT_32),
     Field::new(
         "ring_bytes",
         Kind::Number { least: (RING_CHUNKS_MIN * limits::CHUNK_BYTES) as u64, most: RING_BYTES_MAX as u64 },
     ),
+    Field::new("exchanges_per_tenant", COUNT),
+    Field::new("exchanges", COUNT),
+    Field::new("exchange_open_wait", INTERVAL),
+    Field::new("exchange_answer_wait", INTERVAL),
+    Field::new("transfer_idle", INTERVAL),
     Field::new("shutdown_grace", INTERVAL),
 ];
 

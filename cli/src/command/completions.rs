@@ -1,0 +1,33 @@
+//! `airlock completions`: what a shell needs to complete the others.
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::{Failure, output};
+
+/// Print what a shell needs to complete airlock's subcommands and options.
+///
+/// Why: so that Tab knows them.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock completions bash > airlock.bash && . ./airlock.bash   # in ~/.bashrc: . <(airlock completions bash)\n  airlock completions zsh > _airlock                            # into a folder of $fpath\n  airlock completions fish > airlock.fish                       # into ~/.config/fish/completions"
+)]
+pub(super) struct Completions {
+    /// The shell.
+    #[arg(value_parser = ["bash", "zsh", "fish"])]
+    shell: String,
+}
+
+impl Completions {
+    pub(super) fn run(&self) -> Result<u8, Failure> {
+        let shell = match self.shell.as_str() {
+            "zsh" => Shell::Zsh,
+            "fish" => Shell::Fish,
+            _ => Shell::Bash,
+        };
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut super::help::command(), "airlock", &mut text);
+        output::print(&String::from_utf8_lossy(&text))?;
+        Ok(0)
+    }
+}

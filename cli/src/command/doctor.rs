@@ -1,0 +1,229 @@
+//! `airlock doctor`: everything between here and a command's start, step by step, each with a cure.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use airlock_runner::doctor::{Finding, Probe, Target, Trust, host, is_well, reach, render, to_json};
+use clap::Args;
+use tonic::{Code, transport::Uri};
+
+use super::{Failure, connect::Connect, failure::describe, output};
+use crate::{
+    client::{Client, ClientError, Settings, v1},
+    dev::UidBlock,
+    render::cause,
+};
+
+/// What a server is given to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Clocks that are further apart are worth a word.
+const SKEW: Duration = Duration::from_secs(60);
+
+/// Find out what does not work between here and a command's start, and what to do about it.
+///
+/// Why: to learn in one go whether it is the settings, the name, the port, the certificate, the identity, the
+/// runner or its host. Nothing is changed. Exit codes: 0 where nothing failed, 1 where something did.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock doctor\n  airlock doctor --host            # what a runner on this host could enforce\n  airlock doctor --json | jq '.checks[] | select(.health != \"ok\")'"
+)]
+pub(super) struct Doctor {
+    #[command(flatten)]
+    connect: Connect,
+    /// Look at this host as a runner's, too.
+    #[arg(long)]
+    host: bool,
+    /// bubblewrap on this host.
+    #[arg(long, value_name = "FILE", default_value = "/usr/bin/bwrap", requires = "host")]
+    bwrap: PathBuf,
+    /// One JSON object instead of lines.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let mut found: Vec<Finding> =
+            self.connect.sources().into_iter().map(|(name, source)| Finding::ok(name, source)).collect();
+        let configured = self.server(&mut found).await;
+        if self.host || !configured {
+            found.extend(this_host(self.bwrap.clone()).await?);
+        }
+        match self.json {
+            true => output::print_json(&to_json(&found))?,
+            false => output::print(&render(&found))?,
+        }
+        Ok(if is_well(&found) { 0 } else { cause::FAILED })
+    }
+
+    /// Looks at the server that the settings name; false where they name none.
+    async fn server(&self, found: &mut Vec<Finding>) -> bool {
+        let mut settings = match self.connect.settings() {
+            Ok(settings) => settings,
+            Err(failure) if failure.is_passing() && !self.connect.names_address() => {
+                let cure =
+                    "start one with `airlock dev`, or name a server with --address (or AIRLOCK_ADDRESS)";
+                found.push(Finding::warning("server", failure.message(), cure));
+                return false;
+            }
+            Err(failure) => {
+                found.push(Finding::failed("settings", failure.message(), "correct the setting"));
+                return true;
+            }
+        };
+        settings.patience.call = PATIENCE;
+        let Some(target) = target(&settings) else {
+            let what = format!("`{}` is not an address", settings.address);
+            found.push(Finding::failed("address", what, "write https://HOST:PORT"));
+            return true;
+        };
+        found.extend(reach(&target).await);
+        if is_well(found) {
+            match Client::connect(settings).await {
+                Ok(client) => identity(&client, found).await,
+                Err(error) => {
+                    found.push(Finding::failed("connection", describe(&error), "see the lines above"));
+                }
+            }
+        }
+        true
+    }
+}
+
+fn target(settings: &Settings) -> Option<Target> {
+    let uri: Uri = settings.address.parse().ok()?;
+    let host = uri.host()?.to_owned();
+    let name = settings.server_name.clone().unwrap_or_else(|| host.trim_matches(['[', ']']).to_owned());
+    let secure = uri.scheme_str() != Some("http");
+    let trust = secure.then(|| Trust { ca: settings.ca.clone().unwrap_or_default(), name });
+    Some(Target { port: uri.port_u16().unwrap_or(if secure { 443 } else { 80 }), host, trust })
+}
+
+/// Who the server takes us for, as far as its answers tell, and what it says of its runners.
+async fn identity(client: &Client, found: &mut Vec<Finding>) {
+    let profiles = client.profiles(v1::PolicyServiceListProfilesRequest::default()).await;
+    match &profiles {
+        Ok(answer) => {
+            let names: Vec<&str> = answer.profiles.iter().map(|profile| profile.name.as_str()).collect();
+            found.push(Finding::ok("identity", "the server knows you"));
+            found.push(Finding::ok("profiles", format!("you may use {}", names.join(", "))));
+        }
+        Err(error) if error.code() == Some(Code::PermissionDenied) => {
+            found.push(Finding::ok("identity", "the server knows you; your roles do not show profiles"));
+        }
+        Err(error) => {
+            let cure =
+                "see [[identity]] in the server's configuration: does one match this token or certificate?";
+            found.push(Finding::failed("identity", describe(error), cure));
+            return;
+        }
+    }
+    let mut roles = Vec::new();
+    if client.executions(v1::ExecutionServiceListRequest::default()).await.is_ok() {
+        roles.push("may run commands");
+    }
+    if client.approvals(v1::ApprovalServiceListRequest::default()).await.is_ok() {
+        roles.push("may see approvals");
+    }
+    let capabilities = client.capabilities("").await;
+    if capabilities.is_ok() {
+        roles.push("may administer");
+    }
+    found.push(match roles.is_empty() {
+        true => Finding::failed(
+            "roles",
+            "you may do nothing",
+            "give the identity roles in the server's configuration",
+        ),
+        false => Finding::ok("roles", roles.join(", ")),
+    });
+    match capabilities {
+        Ok(answer) => {
+            found.push(versions(&answer.version));
+            runners(&answer, found);
+            skew(client, found).await;
+        }
+        Err(error) => found.push(unseen(&error)),
+    }
+}
+
+fn unseen(error: &ClientError) -> Finding {
+    match error.code() {
+        Some(Code::PermissionDenied) => Finding::ok("runners", "not shown to you: that takes the role admin"),
+        _ => Finding::failed("runners", describe(error), "see the server's log"),
+    }
+}
+
+fn versions(server: &str) -> Finding {
+    let own = env!("CARGO_PKG_VERSION");
+    let what = format!("the server is {server}, this command is {own}");
+    match server == own {
+        true => Finding::ok("version", what),
+        false => Finding::warning("version", what, "use the same release on both sides"),
+    }
+}
+
+fn runners(answer: &v1::AdminServiceGetCapabilitiesResponse, found: &mut Vec<Finding>) {
+    let connected =
+        answer.runners.iter().filter(|runner| runner.state() == v1::RunnerState::Connected).count();
+    found.push(match connected {
+        0 => Finding::failed(
+            "runners",
+            "none is connected, so that no command can run",
+            "start one, and look at it with `airlock-runner doctor --config FILE`",
+        ),
+        _ => Finding::ok("runners", format!("{connected} connected")),
+    });
+    for runner in &answer.runners {
+        let name = format!("runner {}", runner.runner_id);
+        if runner.state() != v1::RunnerState::Connected {
+            let what = crate::render::names::lower::<v1::RunnerState>(runner.state);
+            let cure = "see `airlock runners show NAME`, and its log";
+            found.push(Finding::warning(&name, what, cure));
+        }
+        found.extend(runner.capabilities.iter().filter(|layer| !layer.enforced).map(|layer| {
+            Finding::warning(&name, format!("{} is not enforced: {}", layer.name, layer.detail), "")
+        }));
+    }
+}
+
+/// A connected runner was seen just now, by the server's clock.
+async fn skew(client: &Client, found: &mut Vec<Finding>) {
+    let Ok(answer) = client.runners(v1::AdminServiceListRunnersRequest::default()).await else { return };
+    let seen = answer
+        .runners
+        .iter()
+        .filter(|runner| runner.state() == v1::RunnerState::Connected)
+        .filter_map(|runner| SystemTime::try_from(runner.last_seen?).ok())
+        .max();
+    let Some(seen) = seen else { return };
+    let now = SystemTime::now();
+    let apart = now.duration_since(seen).unwrap_or_else(|early| early.duration());
+    found.push(match apart > SKEW {
+        true => Finding::warning(
+            "clock",
+            format!(
+                "this host's clock and the server's are about {} apart",
+                humantime::format_duration(Duration::from_secs(apart.as_secs()))
+            ),
+            "set the clocks of both, with NTP",
+        ),
+        false => Finding::ok("clock", "as the server's"),
+    });
+}
+
+async fn this_host(bwrap: PathBuf) -> Result<Vec<Finding>, Failure> {
+    let look = move || {
+        let scratch = tempfile::Builder::new().prefix("airlock-doctor-").tempdir()?;
+        // No dev takes its processes for strays of its own.
+        let uids = UidBlock::reserve(scratch.path()).map_err(std::io::Error::other)?;
+        let uid = uids.as_ref().map(UidBlock::first);
+        let found = host(&Probe { bwrap, scratch: scratch.path().to_owned(), uid });
+        scratch.close()?;
+        Ok::<_, std::io::Error>(found)
+    };
+    let looked = tokio::task::spawn_blocking(look).await.map_err(std::io::Error::other).flatten();
+    looked.map_err(|error| Failure::new(format!("this host cannot be looked at: {error}")))
+}

@@ -1,0 +1,136 @@
+//! `airlock profile`: what decides, and what commands are given.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::{
+    Failure,
+    connect::Connect,
+    list::{lines, next_page},
+    output,
+};
+use crate::{
+    client::v1,
+    render::{names, runner as page},
+};
+
+/// List the profiles that you may use, or show one with its rules.
+///
+/// Why: a profile decides what runs without asking, and what a command can reach at most.
+#[derive(Debug, Subcommand)]
+pub(super) enum Profile {
+    /// List the profiles that you may use.
+    ///
+    /// Why: to choose one for `run --profile` or `session create --profile`.
+    #[command(visible_alias = "ls", after_help = "Example:\n  airlock profile list")]
+    List(List),
+    /// Show a profile: its modes, limits and rules.
+    ///
+    /// Why: to see which rule decides before a command is sent.
+    #[command(
+        after_help = "Examples:\n  airlock profile show strict\n  airlock profile show --json | jq .rules"
+    )]
+    Show(Show),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct List {
+    #[command(flatten)]
+    connect: Connect,
+    /// Only names with this beginning.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    prefix: String,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    #[command(flatten)]
+    connect: Connect,
+    /// The profile [default: the one you get where you name none].
+    #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
+    name: String,
+    /// As one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Profile {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        match self {
+            Self::List(list) => list.run().await,
+            Self::Show(show) => show.run().await,
+        }
+    }
+}
+
+impl List {
+    async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let mut request = v1::PolicyServiceListProfilesRequest {
+            filter: Some(v1::ProfileFilter { name_prefix: self.prefix }),
+            ..Default::default()
+        };
+        let mut list = Vec::new();
+        loop {
+            let answer = client.profiles(request.clone()).await?;
+            list.extend(answer.profiles);
+            if answer.next_page_token.is_empty() {
+                break;
+            }
+            request.page = next_page(answer.next_page_token);
+        }
+        if self.json {
+            return lines(list.iter().map(profile));
+        }
+        output::print(&page::profiles(&list))?;
+        Ok(0)
+    }
+}
+
+impl Show {
+    async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let one = client.profile(&self.name, v1::ProfileView::Full).await?;
+        match self.json {
+            true => output::print_json(&profile(&one))?,
+            false => output::print(&page::profile(&one))?,
+        }
+        Ok(0)
+    }
+}
+
+/// For programs; times in seconds.
+fn profile(one: &v1::Profile) -> Value {
+    let limits = one.limits.unwrap_or_default();
+    let seconds = |span: Option<prost_types::Duration>| {
+        let span = span.and_then(|span| std::time::Duration::try_from(span).ok());
+        span.map(|span| span.as_secs_f64())
+    };
+    let rules = one
+        .rules
+        .iter()
+        .map(|rule| json!({ "verdict": names::lower::<v1::Verdict>(rule.verdict), "rule": rule.rule }));
+    json!({
+        "name": one.name,
+        "is_default": one.is_default,
+        "policy_version": hex::encode(&one.policy_version),
+        "default_mode": names::lower::<v1::Mode>(one.default_mode),
+        "modes": one.modes.iter().map(|mode| names::lower::<v1::Mode>(*mode)).collect::<Vec<_>>(),
+        "timeout_default": seconds(one.timeout_default),
+        "timeout_max": seconds(one.timeout_max),
+        "limits": {
+            "open_files": limits.open_files,
+            "processes": limits.processes,
+            "file_size": limits.file_size,
+            "output_bytes": limits.output_bytes,
+            "grace": seconds(limits.grace),
+        },
+        "path": one.path,
+        "env_names": one.env_names,
+        "root_binds": one.root_binds,
+        "rules": rules.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,172 @@
+//! What a runner's configuration asks of its host: folders, uids, room, servers.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use airlock_sandbox::UidIsolation;
+use rustix::fs::{Access, FlockOperation, access, flock, statvfs};
+use tokio::task::spawn_blocking;
+use tonic::transport::Uri;
+
+use super::{Finding, Probe, Target, Trust, host, reach};
+use crate::config::{RunnerConfig, ServerConfig};
+
+/// Of a certificate's file, in bytes.
+const FILE_BYTES: u64 = 1024 * 1024;
+
+/// Looks at everything that `config` names, and at the host. A runner that runs with it is not disturbed.
+///
+/// # Errors
+/// If there is no temporary folder to look from, or the look was cut short.
+pub async fn configured(config: RunnerConfig) -> std::io::Result<Vec<Finding>> {
+    let servers = config.servers.clone();
+    let mut found = spawn_blocking(move || local(&config)).await.map_err(std::io::Error::other)??;
+    for server in servers {
+        found.extend(dialled(&server).await);
+    }
+    Ok(found)
+}
+
+fn local(config: &RunnerConfig) -> std::io::Result<Vec<Finding>> {
+    let mut found = vec![state(&config.state_dir)];
+    found.extend(room(config));
+    found.push(accounts(config));
+    found.extend(config.bases.iter().map(|(name, path)| folder(&format!("base {name}"), path)));
+    found.extend(config.floor.bind_sources.iter().map(|path| folder("floor.bind_sources", path)));
+    let scratch = tempfile::Builder::new().prefix("airlock-doctor-").tempdir()?;
+    // The last of the range: sessions get the first free one.
+    let uid = config.uids.first.saturating_add(config.uids.count.saturating_sub(1));
+    let probe = Probe { bwrap: config.bwrap.clone(), scratch: scratch.path().to_owned(), uid: Some(uid) };
+    found.extend(host(&probe));
+    scratch.close()?;
+    Ok(found)
+}
+
+fn state(path: &Path) -> Finding {
+    const NAME: &str = "state_dir";
+    let shown = path.display();
+    let there = path.ancestors().find(|path| path.exists()).unwrap_or(path);
+    if there != path {
+        return match access(there, Access::WRITE_OK) {
+            Ok(()) => Finding::ok(NAME, format!("{shown} will be made")),
+            Err(errno) => Finding::failed(
+                NAME,
+                format!("{shown} is not there, and {} cannot be written: {errno}", there.display()),
+                "make it, and give it to the user who starts the runner",
+            ),
+        };
+    }
+    if let Err(errno) = access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
+        let cure = "give it to the user who starts the runner";
+        return Finding::failed(NAME, format!("{shown} cannot be used: {errno}"), cure);
+    }
+    let taken = fs::File::open(path.join("lock"))
+        .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err());
+    Finding::ok(NAME, format!("{shown}{}", if taken { "; a runner uses it now" } else { "" }))
+}
+
+fn room(config: &RunnerConfig) -> Option<Finding> {
+    const MIB: u64 = 1024 * 1024;
+    let there = config.state_dir.ancestors().find(|path| path.exists())?;
+    let disk = statvfs(there).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let what = format!("{} MiB free", free / MIB);
+    Some(match free > config.limits.disk_reserve_bytes {
+        true => Finding::ok("disk", what),
+        false => Finding::failed(
+            "disk",
+            format!("{what}, less than limits.disk_reserve_bytes"),
+            "make room: no command would be taken",
+        ),
+    })
+}
+
+/// Whether accounts of the host have uids of the range.
+fn accounts(config: &RunnerConfig) -> Finding {
+    const NAME: &str = "uids";
+    if UidIsolation::detect() == UidIsolation::None {
+        return Finding::ok(NAME, "not used: the runner would not be root");
+    }
+    let first = config.uids.first;
+    let last = first.saturating_add(config.uids.count.saturating_sub(1));
+    let range = format!("{first} to {last}");
+    let inside = |line: &str| {
+        let mut parts = line.split(':');
+        let name = parts.next()?.to_owned();
+        let uid: u32 = parts.nth(1)?.parse().ok()?;
+        (first..=last).contains(&uid).then_some(name)
+    };
+    let overlaps = |line: &str| {
+        let mut parts = line.split(':');
+        let name = parts.next()?.to_owned();
+        let begins: u32 = parts.next()?.parse().ok()?;
+        let count: u32 = parts.next()?.trim().parse().ok()?;
+        (begins <= last && first < begins.saturating_add(count)).then_some(name)
+    };
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let mut taken: Vec<String> = read("/etc/passwd").lines().filter_map(inside).collect();
+    taken.extend(
+        ["/etc/subuid", "/etc/subgid"]
+            .iter()
+            .flat_map(|path| read(path).lines().filter_map(overlaps).collect::<Vec<_>>()),
+    );
+    taken.dedup();
+    match taken.is_empty() {
+        true => Finding::ok(NAME, format!("{range}; no account has one of them")),
+        false => Finding::failed(
+            NAME,
+            format!("{range}; they are those of {} too", taken.join(", ")),
+            "choose another uids.first: what runs under these is ended when the runner starts",
+        ),
+    }
+}
+
+fn folder(name: &str, path: &Path) -> Finding {
+    let shown = path.display();
+    match fs::read_dir(path) {
+        Ok(_) => Finding::ok(name, shown.to_string()),
+        Err(error) => Finding::failed(
+            name,
+            format!("{shown} cannot be read: {error}"),
+            "put it there, or name the one that is",
+        ),
+    }
+}
+
+async fn dialled(server: &ServerConfig) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let Some((host, port)) = place(&server.endpoint) else { return found };
+    let named = [("ca", &server.ca), ("cert", &server.cert), ("key", &server.key)];
+    for (name, path) in named.into_iter().filter_map(|(name, path)| Some((name, path.as_ref()?))) {
+        if let Err(error) = fs::File::open(path) {
+            let what = format!("{} cannot be read: {error}", path.display());
+            found.push(Finding::failed(name, what, "put it there, or name the one that is"));
+        }
+    }
+    let ca = server.ca.clone().map(|path: PathBuf| read(&path)).transpose();
+    let trust = match ca {
+        Ok(ca) => ca.map(|ca| Trust { ca, name: server.server_name.clone().unwrap_or_else(|| host.clone()) }),
+        // Told above.
+        Err(_) => return found,
+    };
+    found.extend(reach(&Target { host, port, trust }).await);
+    for finding in &mut found {
+        finding.name = format!("{} {}", server.endpoint, finding.name);
+    }
+    found
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::Read::take(fs::File::open(path)?, FILE_BYTES), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Host and port of an endpoint.
+fn place(endpoint: &str) -> Option<(String, u16)> {
+    let uri: Uri = endpoint.parse().ok()?;
+    let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
+    Some((uri.host()?.to_owned(), port))
+}

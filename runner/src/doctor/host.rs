@@ -1,0 +1,111 @@
+//! What this host can enforce: bubblewrap, user namespaces, and every layer as it is seen from inside a
+//! sandbox that is really started.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use airlock_sandbox::{Check, Config, HostIds, LaunchError, Launcher, Profile, UidIsolation};
+
+use super::Finding;
+
+/// Layers without which a sandbox is still one.
+const OPTIONAL: [&str; 6] =
+    ["uid_isolation", "seccomp", "landlock", "cgroup", "disk_quota", "protected_names"];
+
+/// How to look at a host.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// bubblewrap, as an absolute path.
+    pub bwrap: PathBuf,
+    /// A folder of the caller's own, in which nothing stays.
+    pub scratch: PathBuf,
+    /// A host uid, and gid of the same number, that nothing else runs under; used only by root.
+    pub uid: Option<u32>,
+}
+
+/// Starts two sandboxes and says what holds. Blocks for some tens of milliseconds.
+#[must_use]
+pub fn host(probe: &Probe) -> Vec<Finding> {
+    let mut found = vec![kernel(), namespaces()];
+    let isolation = UidIsolation::detect();
+    let launcher = Launcher::new(Config {
+        bwrap: probe.bwrap.clone(),
+        state: probe.scratch.join("launcher"),
+        uid_isolation: isolation,
+    });
+    let launcher = match launcher {
+        Ok(launcher) => launcher,
+        Err(error) => {
+            found.push(unusable(&error));
+            return found;
+        }
+    };
+    found.push(Finding::ok(
+        "bubblewrap",
+        format!("{} at {}", launcher.bwrap_version(), probe.bwrap.display()),
+    ));
+    let ids = match isolation {
+        UidIsolation::PerSession => probe.uid.map(|uid| HostIds { uid, gid: uid }),
+        UidIsolation::None => None,
+    };
+    let sessions = probe.scratch.join("sessions");
+    if let Err(error) = fs::create_dir_all(&sessions) {
+        let what = format!("no folder can be made in {}: {error}", probe.scratch.display());
+        found.push(Finding::failed("sandbox", what, "name another folder for temporary files with TMPDIR"));
+        return found;
+    }
+    let report = launcher.report(&Profile::minimal(), &sessions, ids);
+    found.extend(report.checks.iter().map(layer));
+    found
+}
+
+fn unusable(error: &LaunchError) -> Finding {
+    let cure = error.hint().unwrap_or("see the message; nothing can run on this host before");
+    Finding::failed("bubblewrap", error.to_string(), cure)
+}
+
+fn layer(check: &Check) -> Finding {
+    let Check { layer, enforced, detail } = check;
+    match (enforced, OPTIONAL.contains(layer)) {
+        (true, _) => Finding::ok(layer, format!("holds: {detail}")),
+        (false, true) => Finding::warning(layer, format!("not enforced: {detail}"), cure(layer)),
+        (false, false) => Finding::failed(layer, format!("does not hold: {detail}"), cure(layer)),
+    }
+}
+
+fn cure(layer: &str) -> &'static str {
+    match layer {
+        "uid_isolation" => "start the runner as root, so that each session gets a host user of its own",
+        "seccomp" | "landlock" | "cgroup" | "disk_quota" | "protected_names" => "",
+        _ => "nothing can run safely here: allow user namespaces, and mount /proc unmasked",
+    }
+}
+
+fn kernel() -> Finding {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let lsm = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
+    let has =
+        |name: &str, there: bool| format!("{name} {}", if there { "is there" } else { "was not found" });
+    let facts = [
+        has("cgroup v2", Path::new("/sys/fs/cgroup/cgroup.controllers").exists()),
+        has("Landlock", lsm.split(',').any(|name| name.trim() == "landlock")),
+    ];
+    Finding::ok("kernel", format!("{}; {}", release.trim(), facts.join(", ")))
+}
+
+fn namespaces() -> Finding {
+    let number = |path: &str| fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    if number("/proc/sys/user/max_user_namespaces") == Some(0) {
+        let cure = "sysctl -w user.max_user_namespaces=10000, and in /etc/sysctl.d to keep it";
+        return Finding::failed("user namespaces", "none may be made on this host", cure);
+    }
+    let restricted = number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == Some(1);
+    let refused = number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0);
+    if restricted || refused {
+        let cure = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu) or kernel.unprivileged_userns_clone=1 (Debian)";
+        return Finding::warning("user namespaces", "only root may make them", cure);
+    }
+    Finding::ok("user namespaces", "may be made")
+}

@@ -1,0 +1,259 @@
+//! Whether a server can be reached: its name, its port, its certificate. Speaks no further than the
+//! handshake, and gives no credential away.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use rustls::{
+    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::ring,
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::TlsConnector;
+use x509_parser::{extensions::GeneralName, prelude::FromDer as _};
+
+use super::Finding;
+
+/// Of each step.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A certificate that ends sooner is worth a word.
+const SOON: Duration = Duration::from_secs(30 * 24 * 3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// Of a certificate's names, shown.
+const NAMES: usize = 8;
+
+/// A server to reach.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// How to know it; none: plain text.
+    pub trust: Option<Trust>,
+}
+
+/// How to know a server.
+#[derive(Debug, Clone)]
+pub struct Trust {
+    /// The authorities that may have signed its certificate, PEM.
+    pub ca: Vec<u8>,
+    /// The name that its certificate must carry.
+    pub name: String,
+}
+
+/// Resolves, connects and shakes hands, each within five seconds. Stops at the first step that fails.
+pub async fn reach(target: &Target) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let Some(addresses) = resolve(target, &mut found).await else { return found };
+    let Some(socket) = connect(target, &addresses, &mut found).await else { return found };
+    match &target.trust {
+        None => found.push(Finding::ok("TLS", "none: plain text, on this host only")),
+        Some(trust) => found.extend(handshake(trust, socket).await),
+    }
+    found
+}
+
+async fn resolve(target: &Target, found: &mut Vec<Finding>) -> Option<Vec<SocketAddr>> {
+    let Target { host, port, .. } = target;
+    let asked = tokio::net::lookup_host((host.trim_matches(['[', ']']), *port));
+    let cure = "correct the name, or see to this host's name service (/etc/resolv.conf, /etc/hosts)";
+    let failed = |what: String| Finding::failed("name", what, cure);
+    match timeout(PATIENCE, asked).await {
+        Err(_) => found.push(failed(format!("no answer for `{host}` in {PATIENCE:?}"))),
+        Ok(Err(error)) => found.push(failed(format!("`{host}` has no address: {error}"))),
+        Ok(Ok(addresses)) => {
+            let addresses: Vec<SocketAddr> = addresses.collect();
+            let shown: Vec<String> = addresses.iter().take(NAMES).map(|one| one.ip().to_string()).collect();
+            found.push(Finding::ok("name", format!("`{host}` is {}", shown.join(", "))));
+            return Some(addresses);
+        }
+    }
+    None
+}
+
+async fn connect(target: &Target, addresses: &[SocketAddr], found: &mut Vec<Finding>) -> Option<TcpStream> {
+    let mut last = "it has no address".to_owned();
+    for address in addresses {
+        match timeout(PATIENCE, TcpStream::connect(address)).await {
+            Ok(Ok(socket)) => {
+                found.push(Finding::ok("TCP", format!("{address} is open")));
+                return Some(socket);
+            }
+            Ok(Err(error)) => last = format!("{address}: {error}"),
+            Err(_) => last = format!("{address}: no answer in {PATIENCE:?}"),
+        }
+    }
+    let cure = format!(
+        "is the server running there, does it listen on port {}, and does no firewall stand between?",
+        target.port
+    );
+    found.push(Finding::failed("TCP", last, cure));
+    None
+}
+
+async fn handshake(trust: &Trust, socket: TcpStream) -> Vec<Finding> {
+    let failed = |what: String, cure: &str| vec![Finding::failed("TLS", what, cure)];
+    let Ok(name) = ServerName::try_from(trust.name.clone()) else {
+        return failed(format!("`{}` is not a name that certificates carry", trust.name), "correct the name");
+    };
+    let recorder = match Recorder::new(&trust.ca) {
+        Ok(recorder) => Arc::new(recorder),
+        Err(what) => {
+            return failed(what, "name the PEM file of the authority that signed the server's certificate");
+        }
+    };
+    let verifier: Arc<dyn ServerCertVerifier> = Arc::clone(&recorder) as _;
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map(|config| config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth());
+    let mut config = match config {
+        Ok(config) => config,
+        Err(error) => return failed(error.to_string(), "this build cannot speak TLS"),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let shaken = timeout(PATIENCE, TlsConnector::from(Arc::new(config)).connect(name, socket)).await;
+    let mut found = match shaken {
+        Ok(Ok(_)) => vec![Finding::ok("TLS", format!("the server proves to be `{}`", trust.name))],
+        Ok(Err(error)) => failed(error.to_string(), tls_cure(recorder.verdict().as_ref())),
+        Err(_) => {
+            failed(format!("no handshake in {PATIENCE:?}"), "does something that speaks TLS listen there?")
+        }
+    };
+    found.extend(recorder.certificate().map(|leaf| validity(&leaf, SystemTime::now())));
+    found
+}
+
+fn tls_cure(verdict: Option<&Error>) -> &'static str {
+    match verdict {
+        Some(Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer)) => {
+            "another authority signed it: name that one's certificate, or make sure that this is the server"
+        }
+        Some(Error::InvalidCertificate(_)) => {
+            "use a name that the certificate carries (below), or give the server a new certificate"
+        }
+        _ => "does something that speaks TLS listen there?",
+    }
+}
+
+/// The certificate's names and its end.
+fn validity(leaf: &CertificateDer<'_>, now: SystemTime) -> Finding {
+    let Ok((_, certificate)) = x509_parser::certificate::X509Certificate::from_der(leaf) else {
+        return Finding::failed("certificate", "it cannot be read", "give the server a new certificate");
+    };
+    let alternative = certificate.subject_alternative_name().ok().flatten();
+    let names: Vec<String> = alternative
+        .iter()
+        .flat_map(|names| names.value.general_names.iter().filter_map(shown))
+        .take(NAMES)
+        .collect();
+    let names = if names.is_empty() { "it carries no name".to_owned() } else { names.join(", ") };
+    let second = |time: i64| Duration::from_secs(u64::try_from(time).unwrap_or(0));
+    let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let begins = second(certificate.validity().not_before.timestamp());
+    let ends = second(certificate.validity().not_after.timestamp());
+    let days = |span: Duration| span.as_secs() / DAY.as_secs();
+    const RENEW: &str = "give the server a new certificate";
+    if begins > now {
+        let what = format!("{names}; it is not valid for another {} h", (begins - now).as_secs() / 3600 + 1);
+        return Finding::failed("certificate", what, "is the clock of this host right?");
+    }
+    match ends.checked_sub(now) {
+        None => {
+            Finding::failed("certificate", format!("{names}; it ended {} days ago", days(now - ends)), RENEW)
+        }
+        Some(left) if left < SOON => {
+            Finding::warning("certificate", format!("{names}; it ends in {} days", days(left)), RENEW)
+        }
+        Some(left) => Finding::ok("certificate", format!("{names}; it ends in {} days", days(left))),
+    }
+}
+
+fn shown(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) | GeneralName::URI(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => {
+            let four = <[u8; 4]>::try_from(*bytes).map(|bytes| std::net::IpAddr::from(bytes).to_string());
+            let six = || <[u8; 16]>::try_from(*bytes).map(|bytes| std::net::IpAddr::from(bytes).to_string());
+            four.or_else(|_| six()).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Verifies as rustls does, and keeps what it saw.
+#[derive(Debug)]
+struct Recorder {
+    inner: Arc<WebPkiServerVerifier>,
+    seen: Mutex<Option<(CertificateDer<'static>, Option<Error>)>>,
+}
+
+impl Recorder {
+    fn new(ca: &[u8]) -> Result<Self, String> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(ca) {
+            let certificate =
+                certificate.map_err(|error| format!("the authority's file is no PEM: {error}"))?;
+            roots.add(certificate).map_err(|error| format!("the authority cannot be used: {error}"))?;
+        }
+        let provider = Arc::new(ring::default_provider());
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map(|inner| Self { inner, seen: Mutex::new(None) })
+            .map_err(|error| format!("the authority's file cannot be used: {error}"))
+    }
+
+    fn verdict(&self) -> Option<Error> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|seen| seen.1.clone())
+    }
+
+    fn certificate(&self) -> Option<CertificateDer<'static>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|seen| seen.0.clone())
+    }
+}
+
+impl ServerCertVerifier for Recorder {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verdict = self.inner.verify_server_cert(leaf, others, name, ocsp, now);
+        let seen = (leaf.clone().into_owned(), verdict.as_ref().err().cloned());
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+        verdict
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}

@@ -1,0 +1,115 @@
+//! What is found is told with its cure, and shown whole.
+
+use std::net::TcpListener;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
+use super::*;
+use crate::config::RunnerConfig;
+
+#[test]
+fn findings_are_one_line_each_with_their_cures_below() {
+    let found = [Finding::ok("a", "fine"), Finding::failed("longer", "broken\u{1b}[2J", "mend it")];
+    let text = render(&found);
+    assert_eq!(
+        text,
+        "ok       a       fine\nfailed   longer  broken [2J\n                 -> mend it\n\n1 ok, 0 to know about, 1 failed\n"
+    );
+    assert!(!is_well(&found) && is_well(&found[..1]));
+    assert_eq!(to_json(&found)["checks"][1]["cure"], "mend it");
+}
+
+#[tokio::test]
+async fn a_port_that_nobody_listens_on_is_told() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let found = reach(&Target { host: "127.0.0.1".to_owned(), port: free.port(), trust: None }).await;
+    assert_eq!(found.last().map(|finding| finding.health), Some(Health::Failed), "{found:?}");
+    assert!(found.last().is_some_and(|finding| finding.cure.contains("is the server running")), "{found:?}");
+    let found = reach(&Target { host: "no.such.invalid".to_owned(), port: 1, trust: None }).await;
+    assert_eq!((found.len(), found[0].name.as_str()), (1, "name"), "{found:?}");
+}
+
+/// A TLS server for `names` until `until`, its port, and its authority.
+async fn server(authority: &str, names: &[&str], until: i32) -> (u16, Vec<u8>) {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, authority);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.not_after = rcgen::date_time_ymd(until, 1, 1);
+    let leaf = params.signed_by(&key, &authority).unwrap();
+    let config = rustls::ServerConfig::builder_with_provider(std::sync::Arc::new(
+        rustls::crypto::ring::default_provider(),
+    ))
+    .with_safe_default_protocol_versions()
+    .unwrap()
+    .with_no_client_auth()
+    .with_single_cert(
+        vec![leaf.der().clone()],
+        rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+    )
+    .unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let acceptor = tokio_rustls::TlsAcceptor::from(std::sync::Arc::new(config));
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let _ = acceptor.accept(socket).await;
+        }
+    });
+    (port, authority.pem().into_bytes())
+}
+
+#[tokio::test]
+async fn the_names_and_the_end_of_a_certificate_are_told_whether_it_is_trusted_or_not() {
+    let (port, ca) = server("one", &["good.example", "127.0.0.1"], 2090).await;
+    let (old, old_ca) = server("two", &["good.example"], 2021).await;
+    let (_, stranger) = server("three", &["good.example"], 2090).await;
+    for (port, ca, name, tls, says, certificate) in [
+        (port, ca.clone(), "good.example", Health::Ok, "proves to be", Health::Ok),
+        (port, ca.clone(), "other.example", Health::Failed, "other.example", Health::Ok),
+        (port, stranger, "good.example", Health::Failed, "UnknownIssuer", Health::Ok),
+        (old, old_ca, "good.example", Health::Failed, "xpired", Health::Failed),
+    ] {
+        let trust = Some(Trust { ca, name: name.to_owned() });
+        let found = reach(&Target { host: "127.0.0.1".to_owned(), port, trust }).await;
+        let [_, _, handshake, validity] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((handshake.health, validity.health), (tls, certificate), "{found:?}");
+        assert!(handshake.what.contains(says), "{handshake:?}");
+        assert!(validity.what.contains("good.example"), "{validity:?}");
+        assert_eq!(handshake.health == Health::Ok, handshake.cure.is_empty(), "{handshake:?}");
+    }
+    let trust = Some(Trust { ca: b"no pem".to_vec(), name: "good.example".to_owned() });
+    let found = reach(&Target { host: "127.0.0.1".to_owned(), port, trust }).await;
+    assert!(found.last().is_some_and(|finding| finding.cure.contains("PEM")), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_configuration_asks_of_its_host_is_looked_at_and_nothing_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let mut config = RunnerConfig::new("r1", &state, crate::config::ServerConfig::default());
+    config.servers.clear();
+    config.bases.insert("gone".to_owned(), folder.path().join("nowhere"));
+    config.uids.first = 2_200_000;
+    config.uids.count = 4;
+    let found = configured(config.clone()).await.unwrap();
+    let health = |name: &str| found.iter().find(|one| one.name == name).map(|one| one.health);
+    assert_eq!(health("state_dir"), Some(Health::Ok), "{found:#?}");
+    assert_eq!(health("base gone"), Some(Health::Failed), "{found:#?}");
+    assert_eq!(health("bubblewrap"), Some(Health::Ok), "{found:#?}");
+    assert_eq!(health("read_only"), Some(Health::Ok), "{found:#?}");
+    assert!(!state.exists(), "nothing was made");
+
+    config.bwrap = "/no/such/bwrap".into();
+    config.uids.first = 1;
+    let found = configured(config).await.unwrap();
+    let of = |name: &str| found.iter().find(|one| one.name == name).unwrap();
+    assert_eq!(of("bubblewrap").health, Health::Failed);
+    assert!(of("bubblewrap").cure.contains("install bubblewrap"), "{found:#?}");
+    if rustix::process::geteuid().is_root() {
+        assert!(of("uids").what.contains("daemon"), "{found:#?}");
+    }
+}

@@ -7,11 +7,16 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod globs;
+mod header;
 mod names;
 mod pack;
 mod put;
-mod read;
+mod source;
+mod tree;
 mod unpack;
+mod walk;
+mod write;
 
 use std::sync::{
     Arc,
@@ -19,7 +24,8 @@ use std::sync::{
 };
 
 pub use error::{ArchiveError, Cause, Obstacle, Place, Rule};
-pub use pack::{GlobError, Pack, Packed, Skipped, globs, pack};
+pub use globs::{GlobError, globs};
+pub use pack::{Pack, Packed, Skipped, pack};
 pub use put::{TEMPORARY_PREFIX, write_file};
 pub use unpack::{Unpack, check, conflicts, unpack};
 
@@ -90,6 +96,11 @@ pub struct Limits {
     pub path_bytes: usize,
     /// Components of one path.
     pub depth: usize,
+}
+
+impl Limits {
+    /// Of the kernel and of Airlock's contract, for paths: 4096 bytes, 255 components. For the rest none.
+    pub const PATHS: Self = Self { entries: u64::MAX, bytes: u64::MAX, path_bytes: 4096, depth: 255 };
 }
 
 /// What an archive holds, or what became of it.

@@ -1,16 +1,46 @@
-//! Packs a folder into an archive.
+//! Packs a folder that a hostile program may be changing at the same time. It must not follow a link, wait
+//! for a named pipe, touch a device, or hold more than one folder open.
 
-use std::io::Write;
+use std::{
+    ffi::OsStr,
+    io::Write,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    vec,
+};
 
 use cap_std::fs::Dir;
 use globset::GlobSet;
+use rustix::{
+    fs::{self, AtFlags, FileType, Mode, OFlags, Stat},
+    io::Errno,
+};
 
-use crate::{ArchiveError, Cancel, Cause, Counts, Format, Limits};
+use crate::{
+    ArchiveError, BLOCK_BYTES, Cancel, Cause, Counts, Format, Kind, Limits, Place, SKIPPED_FILES,
+    error::shown,
+    names,
+    put::open_folder,
+    write::{Head, TarWriter},
+};
+
+const GONE: &str = "it went away while the archive was made";
+const UNREADABLE: &str = "it cannot be read";
+const CHANGED: &str = "it was changed while it was read";
+const CUT: &str = "it could not be read to its end; zeros stand for the rest";
+const LONG: &str = "its path is too long";
+const DEEP: &str = "it is in too many folders";
+const LEAVES: &str = "it is a link that leaves the folder, or may";
+const PIPE: &str = "it is a named pipe";
+const SOCKET: &str = "it is a socket";
+const DEVICE: &str = "it is a device";
 
 /// How to pack.
 #[derive(Debug)]
 pub struct Pack<'a> {
-    /// Over paths relative to the folder; a match leaves out what is below too. See [`globs`].
+    /// Over paths relative to the folder; a match leaves out what is below too. See [`globs`](crate::globs).
     pub exclude: &'a GlobSet,
     /// What the archive may hold; more entries or bytes are an error, longer paths are skipped.
     pub limits: &'a Limits,
@@ -23,7 +53,7 @@ pub struct Pack<'a> {
 pub struct Packed {
     /// What the archive holds.
     pub counts: Counts,
-    /// The first [`SKIPPED_FILES`](crate::SKIPPED_FILES) that it does not, or not as they were.
+    /// The first [`SKIPPED_FILES`] that it does not, or not as they were.
     pub skipped: Vec<Skipped>,
     /// How many these are in all.
     pub skipped_total: u64,
@@ -38,36 +68,286 @@ pub struct Skipped {
     pub reason: &'static str,
 }
 
-/// A pattern that is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("pattern `{pattern}`: {what}")]
-pub struct GlobError {
-    /// The pattern, escaped, at most 200 bytes of it.
-    pub pattern: String,
-    /// What is wrong, and the cure.
-    pub what: String,
-}
-
-/// Packs a folder: sorted by path, owners and names of owners left out, times of change (whole seconds)
-/// kept, so that the same folder gives the same bytes. No link is followed; a file with several names is
-/// packed once for each.
+/// Packs a folder: sorted by path, owners and names of owners left out, times of change (whole seconds) and
+/// permissions (without setuid, setgid and sticky) kept, so that the same folder gives the same bytes. No
+/// link is followed; a file with several names is packed once for each. A file that shrinks while it is
+/// read is filled up with zeros, one that grows is cut; both are among the skipped.
 ///
 /// # Errors
 /// [`Cause::Limit`], [`Cause::Folder`] if the folder itself cannot be read, [`Cause::Write`],
 /// [`Cause::Cancelled`]. The archive then has no end marker.
 pub fn pack(from: &Dir, format: Format, out: impl Write, options: &Pack<'_>) -> Result<Packed, ArchiveError> {
-    let _ = (from, format, out);
-    options.cancel.look()?;
-    Err(Cause::Cancelled.into())
+    let mut packer = Packer {
+        root: from.as_fd(),
+        options,
+        out: TarWriter::new(out, format, options.cancel),
+        packed: Packed::default(),
+        listed: 0,
+        buffer: vec![0; BLOCK_BYTES],
+    };
+    packer.all()?;
+    packer.out.finish()?;
+    Ok(packer.packed)
 }
 
-/// Patterns over paths relative to a folder: `*` and `?` match no slash, `**` does, `{a,b}` and `[a-z]` as
-/// usual; a `\` takes a sign's meaning away. A slash at the end is ignored.
-///
-/// # Errors
-/// More than [`GLOBS`](crate::GLOBS), one of more than [`GLOB_BYTES`](crate::GLOB_BYTES), an empty or
-/// absolute one, or one that cannot be read.
-pub fn globs(patterns: &[String]) -> Result<GlobSet, GlobError> {
-    let _ = patterns;
-    Ok(GlobSet::empty())
+struct Packer<'a, W: Write> {
+    root: BorrowedFd<'a>,
+    options: &'a Pack<'a>,
+    out: TarWriter<'a, W>,
+    packed: Packed,
+    /// Names that were found in folders, all in all.
+    listed: u64,
+    buffer: Vec<u8>,
+}
+
+/// A folder that is being packed.
+struct Level {
+    path: Vec<u8>,
+    names: vec::IntoIter<Vec<u8>>,
+}
+
+/// A folder that was opened, with the names in it.
+struct Below {
+    folder: OwnedFd,
+    names: Vec<Vec<u8>>,
+}
+
+impl<W: Write> Packer<'_, W> {
+    /// Goes down and up again on a stack of its own, with only the folder it is in open.
+    fn all(&mut self) -> Result<(), ArchiveError> {
+        let root = open_folder(self.root, b".");
+        let root = root.map_err(|error| ArchiveError::folder("open the folder", b".", error))?;
+        let names = self.names(&root, b"")?;
+        let names = names.map_err(|error| ArchiveError::folder("list the folder", b".", error))?;
+        let mut stack = vec![Level { path: Vec::new(), names: names.into_iter() }];
+        let mut open = Some(root);
+        while let Some(level) = stack.last_mut() {
+            self.options.cancel.look()?;
+            let Some(name) = level.names.next() else {
+                stack.pop();
+                open = None;
+                continue;
+            };
+            let path = join(&level.path, &name);
+            let folder = match open.take().map_or_else(|| reopen(self.root, &level.path), Ok) {
+                Ok(folder) => folder,
+                Err(error) => {
+                    // And so is all that is left of it, for the same reason.
+                    self.skip(&path, reason(error));
+                    continue;
+                }
+            };
+            open = match self.one(folder.as_fd(), &name, &path)? {
+                None => Some(folder),
+                Some(Below { folder, names }) => {
+                    stack.push(Level { path, names: names.into_iter() });
+                    Some(folder)
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Packs one file, link or folder; a folder is returned with the names in it.
+    fn one(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        path: &[u8],
+    ) -> Result<Option<Below>, ArchiveError> {
+        let limits = self.options.limits;
+        let depth = path.iter().filter(|byte| **byte == b'/').count() + 1;
+        let stat = fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        let reason = match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            Err(error) => reason(error),
+            Ok(_) if path.len() > limits.path_bytes => LONG,
+            Ok(_) if depth > limits.depth => DEEP,
+            Ok(FileType::Directory) => return self.folder(folder, name, path),
+            Ok(FileType::RegularFile) => return self.file(folder, name, path).map(|()| None),
+            Ok(FileType::Symlink) => return self.symlink(folder, name, path).map(|()| None),
+            Ok(FileType::Fifo) => PIPE,
+            Ok(FileType::Socket) => SOCKET,
+            Ok(_) => DEVICE,
+        };
+        self.skip(path, reason);
+        Ok(None)
+    }
+
+    fn folder(
+        &mut self,
+        parent: BorrowedFd<'_>,
+        name: &[u8],
+        path: &[u8],
+    ) -> Result<Option<Below>, ArchiveError> {
+        let opened =
+            open_folder(parent, name).and_then(|folder| fs::fstat(&folder).map(|stat| (folder, stat)));
+        let (folder, stat) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.skip(path, reason(error));
+                return Ok(None);
+            }
+        };
+        let names = match self.names(&folder, path)? {
+            Ok(names) => names,
+            Err(error) => {
+                self.skip(path, reason(error));
+                return Ok(None);
+            }
+        };
+        self.out.header(&head(path, Kind::Directory, &stat, 0, b""))?;
+        self.packed.counts.directories += 1;
+        Ok(Some(Below { folder, names }))
+    }
+
+    fn symlink(&mut self, folder: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
+        let target = fs::readlinkat(folder, name, Vec::new());
+        let stat = fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        let (target, stat) = match target.and_then(|target| stat.map(|stat| (target, stat))) {
+            Ok(read) => read,
+            Err(error) => {
+                self.skip(path, reason(error));
+                return Ok(());
+            }
+        };
+        if names::target(path, target.as_bytes()).is_err() {
+            self.skip(path, LEAVES);
+            return Ok(());
+        }
+        self.out.header(&head(path, Kind::Symlink, &stat, 0, target.as_bytes()))?;
+        self.packed.counts.links += 1;
+        Ok(())
+    }
+
+    /// Opens without waiting, for the name may be a named pipe's by now.
+    fn file(&mut self, folder: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = fs::openat(folder, name, flags, Mode::empty())
+            .and_then(|file| fs::fstat(&file).map(|stat| (file, stat)));
+        let (file, stat) = match opened {
+            Ok((_, stat)) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
+                self.skip(path, CHANGED);
+                return Ok(());
+            }
+            Ok(opened) => opened,
+            Err(error) => {
+                self.skip(path, reason(error));
+                return Ok(());
+            }
+        };
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        let bytes = self.packed.counts.bytes.saturating_add(size);
+        if bytes > self.options.limits.bytes {
+            return Err(limit(path, "bytes", self.options.limits.bytes));
+        }
+        self.out.header(&head(path, Kind::File, &stat, size, b""))?;
+        self.packed.counts.bytes = bytes;
+        self.packed.counts.files += 1;
+        let changed = self.content(&file, size)?.or_else(|| is_other_now(&file, &stat).then_some(CHANGED));
+        if let Some(reason) = changed {
+            self.skip(path, reason);
+        }
+        Ok(())
+    }
+
+    /// Copies as many bytes as the header says, whatever the file has.
+    fn content(&mut self, file: &OwnedFd, size: u64) -> Result<Option<&'static str>, ArchiveError> {
+        let (mut left, mut fault) = (size, None);
+        while left > 0 {
+            self.options.cancel.look()?;
+            let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(self.buffer.len());
+            let part = self.buffer.get_mut(..wanted).unwrap_or_default();
+            let read = match fault.map_or_else(|| rustix::io::read(file, &mut *part), |_| Ok(0)) {
+                Err(Errno::INTR) => continue,
+                Err(_) => {
+                    fault = Some(CUT);
+                    0
+                }
+                Ok(read) => read,
+            };
+            let part = if read == 0 {
+                fault = fault.or(Some(CHANGED));
+                part.fill(0);
+                part
+            } else {
+                part.get_mut(..read).unwrap_or_default()
+            };
+            self.out.content(part)?;
+            left -= part.len() as u64;
+        }
+        self.out.pad(size)?;
+        Ok(fault)
+    }
+
+    /// The names in a folder, sorted, without those that are left out.
+    fn names(&mut self, folder: &OwnedFd, path: &[u8]) -> Result<Result<Vec<Vec<u8>>, Errno>, ArchiveError> {
+        let mut names = Vec::new();
+        let entries = match fs::Dir::read_from(folder) {
+            Ok(entries) => entries,
+            Err(error) => return Ok(Err(error)),
+        };
+        for entry in entries {
+            self.options.cancel.look()?;
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => return Ok(Err(error)),
+            };
+            let name = entry.file_name().to_bytes();
+            let full = join(path, name);
+            if matches!(name, b"." | b"..") || self.options.exclude.is_match(OsStr::from_bytes(&full)) {
+                continue;
+            }
+            self.listed += 1;
+            if self.listed > self.options.limits.entries {
+                return Err(limit(&full, "entries", self.options.limits.entries));
+            }
+            names.push(name.to_vec());
+        }
+        names.sort_unstable();
+        Ok(Ok(names))
+    }
+
+    fn skip(&mut self, path: &[u8], reason: &'static str) {
+        self.packed.skipped_total += 1;
+        if self.packed.skipped.len() < SKIPPED_FILES {
+            self.packed.skipped.push(Skipped { path: path.to_vec(), reason });
+        }
+    }
+}
+
+fn head<'h>(path: &'h [u8], kind: Kind, stat: &Stat, size: u64, target: &'h [u8]) -> Head<'h> {
+    let modified = u64::try_from(stat.st_mtime).unwrap_or_default();
+    Head { path, kind, size, mode: stat.st_mode & 0o777, modified, target }
+}
+
+/// The file was written to since it was opened.
+fn is_other_now(file: &OwnedFd, before: &Stat) -> bool {
+    fs::fstat(file).is_ok_and(|now| {
+        (now.st_size, now.st_mtime, now.st_mtime_nsec)
+            != (before.st_size, before.st_mtime, before.st_mtime_nsec)
+    })
+}
+
+fn reopen(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let mut folder = open_folder(root, b".")?;
+    for component in path.split(|byte| *byte == b'/').filter(|component| !component.is_empty()) {
+        folder = open_folder(folder.as_fd(), component)?;
+    }
+    Ok(folder)
+}
+
+fn reason(error: Errno) -> &'static str {
+    match error {
+        Errno::NOENT => GONE,
+        Errno::LOOP | Errno::NOTDIR | Errno::INVAL | Errno::NXIO => CHANGED,
+        _ => UNREADABLE,
+    }
+}
+
+fn limit(path: &[u8], limit: &'static str, value: u64) -> ArchiveError {
+    Cause::Limit { place: Place::File(shown(path)), limit, value }.into()
+}
+
+fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
 }

@@ -1,14 +1,40 @@
-//! Puts single files, folders and links into a folder that a hostile program may be changing.
+//! Puts single files, folders and links into a folder that a hostile program may be changing at the same
+//! time. It must not give the kernel a path of more than one component, nor follow a link: every folder on
+//! the way is opened by its own name in the one before, and what is opened is what is changed.
 
-use std::{io::Read, path::Path};
+use std::{
+    collections::BTreeMap,
+    io::{self, Read},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::Path,
+};
 
 use cap_std::fs::Dir;
+use rustix::{
+    fs::{self, AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid},
+    io::Errno,
+};
+use sha2::{Digest, Sha256};
 
-use crate::{ArchiveError, Cancel, Cause};
+use crate::{
+    ArchiveError, BLOCK_BYTES, Cancel, Cause, Limits, Obstacle, Rule,
+    error::shown,
+    names::{self, Name},
+};
 
 /// How the names of temporary files begin. They are removed when a call returns; if the process dies in
 /// the middle, they stay, and may be removed by whoever knows that none runs.
 pub const TEMPORARY_PREFIX: &str = ".airlock-put-";
+/// Of folders that are only named as part of a path.
+pub(crate) const FOLDER_MODE: u32 = 0o755;
+/// Names tried for a temporary file before something is wrong.
+const NAMES_TRIED: usize = 16;
+
+/// Size and SHA-256 of a file's content.
+pub(crate) type Written = (u64, [u8; 32]);
 
 /// Writes one file. Its path is as an archive's may be; missing folders are made (0755). It is written to
 /// a temporary name in the same folder and renamed: a file or link of its name is replaced whole, a folder
@@ -20,12 +46,356 @@ pub const TEMPORARY_PREFIX: &str = ".airlock-put-";
 pub fn write_file(
     into: &Dir,
     path: &Path,
-    content: impl Read,
+    mut content: impl Read,
     mode: u32,
     owner: Option<(u32, u32)>,
     cancel: &Cancel,
 ) -> Result<(u64, [u8; 32]), ArchiveError> {
-    let _ = (into, path, content, mode, owner);
-    cancel.look()?;
-    Err(Cause::Cancelled.into())
+    let written = path.as_os_str().as_bytes();
+    let refused = |rule| Cause::Refused { number: 1, entry: shown(written), rule };
+    let path = match names::name(written, &Limits::PATHS).map_err(refused)? {
+        Name::Below { path, slash: false } => path,
+        Name::Below { .. } | Name::Root => return Err(refused(Rule::NotNormalName).into()),
+    };
+    if mode & 0o6000 != 0 {
+        return Err(refused(Rule::SetId).into());
+    }
+    let mut target = Target::new(into.as_fd(), owner);
+    let mut read = |buffer: &mut [u8]| {
+        cancel.look()?;
+        loop {
+            match content.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => cancel.look()?,
+                read => return read.map_err(|source| Cause::Read { source }.into()),
+            }
+        }
+    };
+    let content = Content { read: &mut read, buffer: &mut vec![0; BLOCK_BYTES] };
+    target.file(path, mode & 0o777, None, content, &mut |_| {})
+}
+
+/// Where the content of a file comes from.
+pub(crate) struct Content<'a> {
+    /// Fills a part of the buffer; 0 at the end.
+    pub(crate) read: &'a mut dyn FnMut(&mut [u8]) -> Result<usize, ArchiveError>,
+    /// Not empty.
+    pub(crate) buffer: &'a mut [u8],
+}
+/// Told the path of each folder that was made only because it is part of a path.
+pub(crate) type OnFolder<'a> = &'a mut dyn FnMut(&[u8]);
+
+/// A folder that things are put into.
+pub(crate) struct Target<'a> {
+    root: BorrowedFd<'a>,
+    owner: Option<(Uid, Gid)>,
+    /// The folder used last, so that one is not opened anew for each of its files.
+    last: Option<(Vec<u8>, OwnedFd)>,
+    /// The modes and times that folders get when nothing more is put into them.
+    folders: BTreeMap<Vec<u8>, (u32, u64)>,
+}
+
+impl<'a> Target<'a> {
+    pub(crate) fn new(root: BorrowedFd<'a>, owner: Option<(u32, u32)>) -> Self {
+        let owner = owner.map(|(uid, gid)| (Uid::from_raw(uid), Gid::from_raw(gid)));
+        Self { root, owner, last: None, folders: BTreeMap::new() }
+    }
+
+    /// Writes a file; whole, or not at all.
+    pub(crate) fn file(
+        &mut self,
+        path: &[u8],
+        mode: u32,
+        modified: Option<u64>,
+        content: Content<'_>,
+        on_folder: OnFolder<'_>,
+    ) -> Result<Written, ArchiveError> {
+        let owner = self.owner;
+        let (folder, name) = self.parent(path, on_folder)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let (temporary, file) =
+            Temporary::new(folder, |name| fs::openat(folder, name, flags, Mode::from_raw_mode(0o600)))
+                .map_err(at("write", path))?;
+        let written = copy(&file, path, content)?;
+        if let Some((uid, gid)) = owner {
+            fs::fchown(&file, Some(uid), Some(gid)).map_err(at("set the owner of", path))?;
+        }
+        fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(at("set the mode of", path))?;
+        if let Some(modified) = modified {
+            fs::futimens(&file, &times(modified)).map_err(at("set the time of", path))?;
+        }
+        temporary.rename(name, path)?;
+        Ok(written)
+    }
+
+    /// Makes a folder, or keeps the one that is there. It gets its mode and time from [`Target::finish`].
+    pub(crate) fn folder(
+        &mut self,
+        path: &[u8],
+        mode: u32,
+        modified: u64,
+        on_folder: OnFolder<'_>,
+    ) -> Result<(), ArchiveError> {
+        let owner = self.owner;
+        let (parent, name) = self.parent(path, on_folder)?;
+        let (folder, made) = open_or_make(parent, name, path, owner)?;
+        if !made {
+            // It may be there from an earlier time, without the rights to fill it.
+            let now = fs::fstat(&folder).map_err(at("look at", path))?.st_mode;
+            let now = Mode::from_raw_mode(now);
+            if !now.contains(Mode::RWXU) {
+                fs::fchmod(&folder, now | Mode::RWXU).map_err(at("set the mode of", path))?;
+            }
+        }
+        self.folders.insert(path.to_vec(), (mode, modified));
+        Ok(())
+    }
+
+    /// Makes a symbolic link.
+    pub(crate) fn symlink(
+        &mut self,
+        path: &[u8],
+        target: &[u8],
+        on_folder: OnFolder<'_>,
+    ) -> Result<(), ArchiveError> {
+        let owner = self.owner;
+        let (folder, name) = self.parent(path, on_folder)?;
+        let (temporary, ()) = Temporary::new(folder, |name| fs::symlinkat(target, folder, name))
+            .map_err(at("make the link", path))?;
+        if let Some((uid, gid)) = owner {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let link = fs::openat(folder, &temporary.name, flags, Mode::empty())
+                .map_err(at("make the link", path))?;
+            if file_type(&link).map_err(at("make the link", path))? != FileType::Symlink {
+                return Err(ArchiveError::in_the_way(path, Obstacle::Changed));
+            }
+            fs::chownat(&link, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)
+                .map_err(at("set the owner of", path))?;
+        }
+        temporary.rename(name, path)
+    }
+
+    /// Makes another name for a file that was put here before. Neither its mode nor its owner is set:
+    /// should it be another file by now, that one is left as it is.
+    pub(crate) fn hard_link(
+        &mut self,
+        path: &[u8],
+        target: &[u8],
+        on_folder: OnFolder<'_>,
+    ) -> Result<(), ArchiveError> {
+        let (target_folder, target_name) = names::split(target);
+        let target_folder = self.open(target_folder)?;
+        let (folder, name) = self.parent(path, on_folder)?;
+        let from = target_folder.as_fd();
+        let (temporary, ()) =
+            Temporary::new(folder, |name| fs::linkat(from, target_name, folder, name, AtFlags::empty()))
+                .map_err(at("make the link", path))?;
+        let now = fs::statat(folder, &temporary.name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(at("make the link", path))?;
+        if FileType::from_raw_mode(now.st_mode) != FileType::RegularFile {
+            return Err(ArchiveError::in_the_way(target, Obstacle::Changed));
+        }
+        temporary.rename(name, path)
+    }
+
+    /// Gives the folders their modes and times, the deepest first, and tells the first that failed. One
+    /// that is gone by now needs none.
+    pub(crate) fn finish(&mut self) -> Result<(), ArchiveError> {
+        self.last = None;
+        let mut result = Ok(());
+        while let Some((path, (mode, modified))) = self.folders.pop_last() {
+            let done = self.finish_folder(&path, mode, modified);
+            result = result.and(done);
+        }
+        result
+    }
+
+    fn finish_folder(&self, path: &[u8], mode: u32, modified: u64) -> Result<(), ArchiveError> {
+        let folder = match self.open(path) {
+            Ok(folder) => folder,
+            Err(ArchiveError { cause: Cause::Folder { source, .. }, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        fs::futimens(&folder, &times(modified)).map_err(at("set the time of", path))?;
+        fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(at("set the mode of", path))
+    }
+
+    /// Opens a folder that has to be there.
+    fn open(&self, path: &[u8]) -> Result<OwnedFd, ArchiveError> {
+        let mut folder = open_folder(self.root, b".").map_err(|error| not_opened(b".", error))?;
+        for (component, so_far) in components(path) {
+            folder = open_folder(folder.as_fd(), component).map_err(|error| not_opened(so_far, error))?;
+        }
+        Ok(folder)
+    }
+
+    /// The folder that a path is in, made where it is missing, and the path's last component.
+    fn parent<'p>(
+        &mut self,
+        path: &'p [u8],
+        on_folder: OnFolder<'_>,
+    ) -> Result<(BorrowedFd<'_>, &'p [u8]), ArchiveError> {
+        let (folder, name) = names::split(path);
+        if self.last.as_ref().is_none_or(|(last, _)| last != folder) {
+            let mut open = open_folder(self.root, b".").map_err(|error| not_opened(b".", error))?;
+            for (component, so_far) in components(folder) {
+                let (next, made) = open_or_make(open.as_fd(), component, so_far, self.owner)?;
+                if made {
+                    fs::fchmod(&next, Mode::from_raw_mode(FOLDER_MODE))
+                        .map_err(at("set the mode of", so_far))?;
+                    on_folder(so_far);
+                }
+                open = next;
+            }
+            self.last = Some((folder.to_vec(), open));
+        }
+        let open = self.last.as_ref().map_or(self.root, |(_, open)| open.as_fd());
+        Ok((open, name))
+    }
+}
+
+/// Looks for what stands in the way of something, without changing anything.
+pub(crate) fn look(root: BorrowedFd<'_>, path: &[u8], folder: bool) -> Result<(), ArchiveError> {
+    let (parents, name) = names::split(path);
+    let mut open = open_folder(root, b".").map_err(|error| not_opened(b".", error))?;
+    for (component, so_far) in components(parents) {
+        open = match open_folder(open.as_fd(), component) {
+            Ok(next) => next,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(not_opened(so_far, error)),
+        };
+    }
+    match fs::statat(&open, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(ArchiveError::folder("look at", path, error)),
+        Ok(now) => match (FileType::from_raw_mode(now.st_mode) == FileType::Directory, folder) {
+            (true, true) | (false, false) => Ok(()),
+            (true, false) => Err(ArchiveError::in_the_way(path, Obstacle::AFolder)),
+            (false, true) => Err(ArchiveError::in_the_way(path, Obstacle::NotAFolder)),
+        },
+    }
+}
+
+/// A name in a folder that is removed unless it is renamed.
+struct Temporary<'f> {
+    folder: BorrowedFd<'f>,
+    name: String,
+}
+
+impl<'f> Temporary<'f> {
+    /// Makes something under a new random name.
+    fn new<T>(
+        folder: BorrowedFd<'f>,
+        mut make: impl FnMut(&str) -> rustix::io::Result<T>,
+    ) -> io::Result<(Self, T)> {
+        for _ in 0..NAMES_TRIED {
+            let name = format!("{TEMPORARY_PREFIX}{:016x}", getrandom::u64().map_err(io::Error::other)?);
+            match make(&name) {
+                Ok(made) => return Ok((Self { folder, name }, made)),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    /// Gives it its name. Two names of one file are left as they are by the kernel, so that the temporary
+    /// one is then still there, and is removed like one that failed.
+    fn rename(self, name: &[u8], path: &[u8]) -> Result<(), ArchiveError> {
+        match fs::renameat(self.folder, &self.name, self.folder, name) {
+            Ok(()) => Ok(()),
+            Err(Errno::ISDIR | Errno::NOTEMPTY) => Err(ArchiveError::in_the_way(path, Obstacle::AFolder)),
+            Err(error) => Err(ArchiveError::folder("rename into place", path, error)),
+        }
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        // Gone already, when it was renamed.
+        let _ = fs::unlinkat(self.folder, &self.name, AtFlags::empty());
+    }
+}
+
+fn copy(file: &OwnedFd, path: &[u8], content: Content<'_>) -> Result<Written, ArchiveError> {
+    let (mut digest, mut size) = (Sha256::new(), 0);
+    let Content { read, buffer } = content;
+    loop {
+        let filled = read(buffer)?;
+        let mut left = buffer.get(..filled).unwrap_or_default();
+        if left.is_empty() {
+            return Ok((size, digest.finalize().into()));
+        }
+        digest.update(left);
+        size += left.len() as u64;
+        while !left.is_empty() {
+            match rustix::io::write(file, left) {
+                Ok(written) => left = left.get(written..).unwrap_or_default(),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(ArchiveError::folder("write", path, error)),
+            }
+        }
+    }
+}
+
+/// Opens the folder of that name, or makes it. One that is made is its owner's, and nobody else's until it
+/// gets its mode.
+fn open_or_make(
+    parent: BorrowedFd<'_>,
+    name: &[u8],
+    path: &[u8],
+    owner: Option<(Uid, Gid)>,
+) -> Result<(OwnedFd, bool), ArchiveError> {
+    match open_folder(parent, name) {
+        Err(Errno::NOENT) => {}
+        result => return result.map(|folder| (folder, false)).map_err(|error| not_opened(path, error)),
+    }
+    let made = match fs::mkdirat(parent, name, Mode::RWXU) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
+        Err(error) => return Err(ArchiveError::folder("make the folder", path, error)),
+    };
+    let folder = open_folder(parent, name).map_err(|error| not_opened(path, error))?;
+    if let (true, Some((uid, gid))) = (made, owner) {
+        fs::fchown(&folder, Some(uid), Some(gid)).map_err(at("set the owner of", path))?;
+    }
+    Ok((folder, made))
+}
+
+/// Opens a folder by one component of a path.
+pub(crate) fn open_folder(parent: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::openat(parent, name, flags, Mode::empty())
+}
+
+fn at<E: Into<io::Error>>(doing: &'static str, path: &[u8]) -> impl FnOnce(E) -> ArchiveError {
+    move |error| ArchiveError::folder(doing, path, error)
+}
+
+fn not_opened(path: &[u8], error: Errno) -> ArchiveError {
+    match error {
+        Errno::NOTDIR | Errno::LOOP => ArchiveError::in_the_way(path, Obstacle::NotAFolder),
+        error => ArchiveError::folder("open the folder", path, error),
+    }
+}
+
+/// The components of a path, each with the path up to it.
+fn components(path: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut end = 0;
+    path.split(|byte| *byte == b'/').filter(|component| !component.is_empty()).map(move |component| {
+        end += component.len() + usize::from(end > 0);
+        (component, path.get(..end).unwrap_or(path))
+    })
+}
+
+fn file_type(file: &OwnedFd) -> rustix::io::Result<FileType> {
+    Ok(FileType::from_raw_mode(fs::fstat(file)?.st_mode))
+}
+
+fn times(modified: u64) -> Timestamps {
+    let time = Timespec { tv_sec: modified.try_into().unwrap_or_default(), tv_nsec: 0 };
+    Timestamps { last_access: time, last_modification: time }
 }

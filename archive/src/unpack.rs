@@ -1,10 +1,15 @@
-//! Reads archives: checks them, compares them with a folder, and unpacks them into it.
+//! Reads archives: checks them, compares them with a folder, and unpacks them into it. What is taken is
+//! decided by `walk`, and how it is put there by `put`; nothing here must go around either.
 
-use std::io::Read;
+use std::{io::Read, os::fd::AsFd};
 
 use cap_std::fs::Dir;
 
-use crate::{ArchiveError, Cancel, Cause, Counts, Entry, Format, Limits};
+use crate::{
+    ArchiveError, BLOCK_BYTES, Cancel, Counts, Entry, Format, Kind, Limits,
+    put::{self, Content, FOLDER_MODE, Target},
+    walk::{Item, Walk},
+};
 
 /// How to unpack.
 #[derive(Debug)]
@@ -27,16 +32,14 @@ pub fn check(
     limits: &Limits,
     cancel: &Cancel,
 ) -> Result<Counts, ArchiveError> {
-    let _ = (archive, format, limits);
-    cancel.look()?;
-    Err(Cause::Cancelled.into())
+    each(archive, format, limits, cancel, |_| Ok(()))
 }
 
 /// Looks for what stands in the way of an archive in a folder, and touches nothing. Of use before
 /// [`unpack`] where nothing else changes the folder; it says nothing about what comes later.
 ///
 /// # Errors
-/// As [`check`], and [`Cause::InTheWay`].
+/// As [`check`], and [`Cause::InTheWay`](crate::Cause::InTheWay).
 pub fn conflicts(
     archive: impl Read,
     format: Format,
@@ -44,8 +47,9 @@ pub fn conflicts(
     limits: &Limits,
     cancel: &Cancel,
 ) -> Result<(), ArchiveError> {
-    let _ = into;
-    check(archive, format, limits, cancel).map(drop)
+    let root = into.as_fd();
+    each(archive, format, limits, cancel, |item| put::look(root, &item.path, item.kind == Kind::Directory))
+        .map(drop)
 }
 
 /// Unpacks an archive into a folder. Files are replaced whole, folders are made or kept, and
@@ -59,8 +63,69 @@ pub fn unpack(
     format: Format,
     into: &Dir,
     options: &Unpack<'_>,
-    on_entry: impl FnMut(&Entry<'_>),
+    mut on_entry: impl FnMut(&Entry<'_>),
 ) -> Result<Counts, ArchiveError> {
-    let _ = (into, on_entry);
-    check(archive, format, options.limits, options.cancel)
+    let mut walk = Walk::new(archive, format, options.limits, options.cancel);
+    let mut target = Target::new(into.as_fd(), options.owner);
+    let mut put = 0;
+    let mut told = |entry: &Entry<'_>| {
+        put += 1;
+        on_entry(entry);
+    };
+    let result = put_all(&mut walk, &mut target, &mut told);
+    // Also after an error: folders are not left as they were for filling them.
+    let finished = target.finish();
+    result.and(finished).map(|()| walk.counts()).map_err(|error| error.having_put(put))
+}
+
+fn each(
+    archive: impl Read,
+    format: Format,
+    limits: &Limits,
+    cancel: &Cancel,
+    mut look: impl FnMut(&Item) -> Result<(), ArchiveError>,
+) -> Result<Counts, ArchiveError> {
+    let mut walk = Walk::new(archive, format, limits, cancel);
+    let mut buffer = vec![0; BLOCK_BYTES];
+    while let Some(item) = walk.next()? {
+        look(&item)?;
+        while walk.content(&mut buffer)? > 0 {}
+    }
+    Ok(walk.counts())
+}
+
+fn put_all(
+    walk: &mut Walk<'_, impl Read>,
+    target: &mut Target<'_>,
+    told: &mut dyn FnMut(&Entry<'_>),
+) -> Result<(), ArchiveError> {
+    let mut buffer = vec![0; BLOCK_BYTES];
+    while let Some(item) = walk.next()? {
+        let Item { path, kind, size, mode, modified, target: link } = &item;
+        let mut on_folder = |path: &[u8]| {
+            told(&Entry {
+                path,
+                kind: Kind::Directory,
+                size: 0,
+                mode: FOLDER_MODE,
+                link_target: None,
+                sha256: None,
+            });
+        };
+        let mut sha256 = None;
+        match kind {
+            Kind::File => {
+                let mut read = |buffer: &mut [u8]| walk.content(buffer);
+                let content = Content { read: &mut read, buffer: &mut buffer };
+                sha256 = Some(target.file(path, *mode, Some(*modified), content, &mut on_folder)?.1);
+            }
+            Kind::Directory => target.folder(path, *mode, *modified, &mut on_folder)?,
+            Kind::Symlink => target.symlink(path, link, &mut on_folder)?,
+            Kind::HardLink => target.hard_link(path, link, &mut on_folder)?,
+        }
+        let is_link = matches!(kind, Kind::Symlink | Kind::HardLink);
+        let link_target = is_link.then_some(link.as_slice());
+        told(&Entry { path, kind: *kind, size: *size, mode: *mode, link_target, sha256 });
+    }
+    Ok(())
 }

@@ -1,1 +1,0 @@
-//! Later in this hour.

@@ -1,0 +1,105 @@
+//! The bytes of an archive, uncompressed. It must not hold more of them than its buffers.
+
+use std::io::{self, BufReader, Read};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::{BLOCK_BYTES, Cancel, Cause, Format, Place};
+
+/// Why there are no more bytes, other than their end.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Cancelled,
+    Read(io::Error),
+    /// The gzip stream is none, or its check sum is wrong.
+    Gzip,
+    /// The gzip stream ends in the middle.
+    GzipShort,
+}
+
+impl Fault {
+    pub(crate) fn at(self, place: Place) -> Cause {
+        match self {
+            Self::Cancelled => Cause::Cancelled,
+            Self::Read(source) => Cause::Read { source },
+            Self::Gzip => Cause::Malformed {
+                place,
+                what: "its bytes are no gzip, or were changed on the way; send it again, or say how it is compressed",
+            },
+            Self::GzipShort => Cause::Truncated { place, what: "its gzip data has no end" },
+        }
+    }
+}
+
+/// An archive's bytes.
+pub(crate) enum Source<'a, R> {
+    Tar(Guarded<'a, R>),
+    Gzip(Box<MultiGzDecoder<BufReader<Guarded<'a, R>>>>),
+}
+
+impl<'a, R: Read> Source<'a, R> {
+    pub(crate) fn new(input: R, format: Format, cancel: &'a Cancel) -> Self {
+        let input = Guarded { input, cancel };
+        match format {
+            Format::Tar => Self::Tar(input),
+            Format::TarGzip => {
+                Self::Gzip(Box::new(MultiGzDecoder::new(BufReader::with_capacity(BLOCK_BYTES, input))))
+            }
+        }
+    }
+
+    /// Reads until the buffer is full or the bytes end; returns how many there were.
+    pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let read = match self {
+                Self::Tar(input) => input.read(rest),
+                Self::Gzip(input) => input.read(rest),
+            };
+            match read {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) => return Err(fault(error)),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// The input, with its errors marked, so that they are not taken for those of the decoder.
+pub(crate) struct Guarded<'a, R> {
+    input: R,
+    cancel: &'a Cancel,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Stopped {
+    #[error("cancelled")]
+    Cancelled,
+    #[error("{0}")]
+    Failed(io::Error),
+}
+
+impl<R: Read> Read for Guarded<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.cancel.is_cancelled() {
+                return Err(io::Error::other(Stopped::Cancelled));
+            }
+            match self.input.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(io::Error::other(Stopped::Failed(error))),
+                Ok(read) => return Ok(read),
+            }
+        }
+    }
+}
+
+fn fault(error: io::Error) -> Fault {
+    match error.downcast::<Stopped>() {
+        Ok(Stopped::Cancelled) => Fault::Cancelled,
+        Ok(Stopped::Failed(error)) => Fault::Read(error),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Fault::GzipShort,
+        Err(_) => Fault::Gzip,
+    }
+}

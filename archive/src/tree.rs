@@ -1,0 +1,96 @@
+//! What an archive has named so far. It must not keep the names: their hashes bound its memory by the
+//! number of entries, whatever these are called.
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use sha2::{Digest, Sha256};
+
+use crate::{Rule, names};
+
+/// 128 bits of a path's SHA-256: no two paths that anyone can find share one.
+type Key = [u8; 16];
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    Folder,
+    File,
+    Symlink,
+}
+
+/// Names, and what they stand for.
+#[derive(Debug, Default)]
+pub(crate) struct Tree(HashMap<Key, Node>);
+
+impl Tree {
+    /// Adds a path with the folders above it. Returns how many folders are new, the path itself
+    /// included.
+    pub(crate) fn add(&mut self, path: &[u8], node: Node) -> Result<u64, Rule> {
+        let (folder, _) = names::split(path);
+        let mut new = if folder.is_empty() { 0 } else { self.add_folders(folder)? };
+        match self.0.entry(key(path)) {
+            Entry::Vacant(place) => {
+                place.insert(node);
+                new += u64::from(node == Node::Folder);
+            }
+            Entry::Occupied(mut place) => {
+                if (*place.get() == Node::Folder) != (node == Node::Folder) {
+                    return Err(Rule::FolderAndOther);
+                }
+                place.insert(node);
+            }
+        }
+        Ok(new)
+    }
+
+    /// Most often the folder is known, and with it all above it.
+    fn add_folders(&mut self, folder: &[u8]) -> Result<u64, Rule> {
+        match self.0.get(&key(folder)) {
+            Some(Node::Folder) => return Ok(0),
+            Some(_) => return Err(Rule::ParentNoFolder),
+            None => {}
+        }
+        let ends = folder.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
+        let mut new = 0;
+        for end in ends.chain([folder.len()]) {
+            match self.0.entry(key(folder.get(..end).unwrap_or(folder))) {
+                Entry::Vacant(place) => {
+                    place.insert(Node::Folder);
+                    new += 1;
+                }
+                Entry::Occupied(place) if *place.get() == Node::Folder => {}
+                Entry::Occupied(_) => return Err(Rule::ParentNoFolder),
+            }
+        }
+        Ok(new)
+    }
+
+    /// The path is a file of the archive now.
+    pub(crate) fn is_file(&self, path: &[u8]) -> bool {
+        self.0.get(&key(path)) == Some(&Node::File)
+    }
+}
+
+fn key(path: &[u8]) -> Key {
+    Sha256::digest(path).first_chunk().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_counted_once_and_stay_folders() {
+        let mut tree = Tree::default();
+        assert_eq!(tree.add(b"a/b/c", Node::File), Ok(2));
+        assert_eq!(tree.add(b"a/b", Node::Folder), Ok(0));
+        assert_eq!(tree.add(b"a/d", Node::Folder), Ok(1));
+        assert_eq!(tree.add(b"a/b/c", Node::Symlink), Ok(0), "the later wins");
+        assert!(!tree.is_file(b"a/b/c"));
+        assert_eq!(tree.add(b"a/b/c/d", Node::File), Err(Rule::ParentNoFolder));
+        assert_eq!(tree.add(b"a/b/c/d/e/f", Node::File), Err(Rule::ParentNoFolder));
+        assert_eq!(tree.add(b"a/b", Node::File), Err(Rule::FolderAndOther));
+        assert_eq!(tree.add(b"a/b/c", Node::Folder), Err(Rule::FolderAndOther));
+        assert_eq!(tree.add(b"A", Node::File), Ok(0), "case matters");
+    }
+}

@@ -1,0 +1,97 @@
+//! A folder to unpack into, with a canary beside it, and what is in both. It must not follow a link.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs,
+    io::Read,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use airlock_archive::{ArchiveError, Cancel, Counts, Format, Limits, Unpack, unpack};
+use cap_std::{ambient_authority, fs::Dir};
+
+/// Small enough that every bomb goes off early.
+pub(crate) const LIMITS: Limits = Limits { entries: 10_000, bytes: 64 << 20, path_bytes: 4096, depth: 255 };
+
+/// What can be seen of a file: mode, owner, times, content or target.
+pub(crate) type Seen = (u32, u32, i64, i64, Vec<u8>);
+
+/// A temporary folder with `target/`, which is empty, and `canary/file` beside it.
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(place.target()).unwrap();
+        fs::create_dir(place.0.path().join("canary")).unwrap();
+        fs::write(place.canary(), "alive").unwrap();
+        place
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn target(&self) -> PathBuf {
+        self.0.path().join("target")
+    }
+
+    pub(crate) fn canary(&self) -> PathBuf {
+        self.0.path().join("canary/file")
+    }
+
+    pub(crate) fn dir(&self) -> Dir {
+        Dir::open_ambient_dir(self.target(), ambient_authority()).unwrap()
+    }
+
+    /// Everything outside of the target, the folder around it included.
+    pub(crate) fn outside(&self) -> BTreeMap<PathBuf, Seen> {
+        seen(self.root(), Some(Path::new("target")))
+    }
+
+    pub(crate) fn inside(&self) -> BTreeMap<PathBuf, Seen> {
+        all(&self.target())
+    }
+
+    pub(crate) fn unpack(&self, archive: impl Read, format: Format) -> Result<Counts, ArchiveError> {
+        let cancel = Cancel::new();
+        let options = Unpack { limits: &LIMITS, owner: None, cancel: &cancel };
+        unpack(archive, format, &self.dir(), &options, |_| {})
+    }
+}
+
+/// Everything below a folder, and the folder itself as an empty path.
+pub(crate) fn all(root: &Path) -> BTreeMap<PathBuf, Seen> {
+    seen(root, None)
+}
+
+fn seen(root: &Path, without: Option<&Path>) -> BTreeMap<PathBuf, Seen> {
+    let mut seen = BTreeMap::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(path) = open.pop() {
+        if without == Some(path.as_path()) {
+            continue;
+        }
+        let full = if path.as_os_str().is_empty() { root.to_owned() } else { root.join(&path) };
+        let meta = fs::symlink_metadata(&full).unwrap();
+        let content = if meta.is_symlink() {
+            fs::read_link(&full).unwrap().as_os_str().as_bytes().to_vec()
+        } else if meta.is_file() {
+            fs::read(&full).unwrap_or_default()
+        } else {
+            if meta.is_dir() {
+                open.extend(fs::read_dir(&full).unwrap().map(|entry| path.join(entry.unwrap().file_name())));
+            }
+            Vec::new()
+        };
+        seen.insert(path, (meta.mode(), meta.uid(), meta.mtime(), meta.mtime_nsec(), content));
+    }
+    seen
+}
+
+/// A file's content, by its path in what was seen.
+pub(crate) fn content<'s>(seen: &'s BTreeMap<PathBuf, Seen>, path: &[u8]) -> &'s [u8] {
+    &seen.get(Path::new(OsStr::from_bytes(path))).unwrap_or_else(|| panic!("no {}", path.escape_ascii())).4
+}

@@ -11,6 +11,7 @@ use airlock_proto::{
 use bytes::Bytes;
 
 use crate::{
+    exchange::{ClientFault, ExchangeRefusal},
     model::{ExecutionRecord, StateChange},
     store::StoreError,
 };
@@ -225,6 +226,12 @@ pub enum ApiError {
         /// Its length.
         end: u64,
     },
+    /// Work on files or input was refused, by the runner or for what came for it.
+    #[error(transparent)]
+    Exchange(ExchangeRefusal),
+    /// What a client streams cannot be taken.
+    #[error(transparent)]
+    ClientStream(ClientFault),
     /// A fault of the server's own; logged in full, shown without detail.
     #[error("internal error")]
     Internal(String),

@@ -10,6 +10,7 @@ pub(crate) mod door;
 mod exchange;
 mod execution;
 mod file;
+mod incoming;
 mod link;
 mod pages;
 mod policy;
@@ -23,17 +24,21 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::{FILE_DESCRIPTOR_SET, runner_v1, v1};
+use airlock_proto::{FILE_DESCRIPTOR_SET, limits::MESSAGE_BYTES, runner_v1, v1};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{Request, Status, service::Routes};
 use tonic_health::pb::health_server::{Health, HealthServer};
 
-use crate::{api::ApiError, authn::Caller, engine::Engine, status, stream::Streams, telemetry::Metrics};
+use crate::{
+    api::ApiError, authn::Caller, engine::Engine, exchange::Exchanges, status, stream::Streams,
+    telemetry::Metrics,
+};
 
 /// What the services share.
 pub(crate) struct Edge {
     pub(crate) engine: Engine,
     pub(crate) streams: Streams,
+    pub(crate) exchanges: Exchanges,
     pub(crate) metrics: Metrics,
     /// Owns what outlives a call: links, and starts whose caller has gone.
     pub(crate) tasks: TaskTracker,
@@ -82,7 +87,10 @@ pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Res
             ApprovalServiceServer::new(approval::Approvals(edge.clone())).max_decoding_message_size(most),
         )
         .add_service(AdminServiceServer::new(admin::Admin(edge.clone())).max_decoding_message_size(most))
-        .add_service(RunnerLinkServer::new(link::RunnerLinks(edge.clone())).max_decoding_message_size(most))
+        // Pages of files are as large as the contract permits, whatever clients may send.
+        .add_service(
+            RunnerLinkServer::new(link::RunnerLinks(edge.clone())).max_decoding_message_size(MESSAGE_BYTES),
+        )
         .add_service(health.max_decoding_message_size(most))
         .add_service(reflection().build_v1()?.max_decoding_message_size(most))
         .add_service(reflection().build_v1alpha()?.max_decoding_message_size(most));

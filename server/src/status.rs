@@ -13,9 +13,12 @@ use uuid::Uuid;
 
 use crate::{
     api::{ApiError, FieldViolation},
+    exchange::ClientFault,
     links::{LinkError, LinkRefusal},
-    stream::PushRefused,
+    tickets::TicketRefused,
 };
+
+mod exchange;
 
 /// The domain of every reason.
 pub const DOMAIN: &str = "airlock";
@@ -98,6 +101,8 @@ fn refused(error: &ApiError, execution: Option<ExecutionId>) -> Status {
     let (code, reason, metadata, retry) = match error {
         ApiError::Invalid(violations) => return invalid(violations),
         ApiError::Internal(detail) => return internal(detail),
+        ApiError::ClientStream(fault) => return client_stream(fault),
+        ApiError::Exchange(refusal) => exchange::parts(refusal),
         ApiError::NotFound { what, .. } => {
             (Code::NotFound, "NOT_FOUND", vec![("what", (*what).to_owned())], None)
         }
@@ -162,12 +167,12 @@ pub fn link_ended(error: &LinkError) -> Status {
     status(code, &error.to_string(), details)
 }
 
-/// The status for an output stream that nobody waits for.
+/// The status for a runner's stream that nobody waits for.
 #[must_use]
-pub fn push_refused(refusal: &PushRefused) -> Status {
+pub fn ticket_refused(refusal: &TicketRefused) -> Status {
     let (code, reason) = match refusal {
-        PushRefused::UnknownTicket => (Code::FailedPrecondition, "TICKET_UNKNOWN"),
-        PushRefused::OtherRunner | PushRefused::OtherExecution => {
+        TicketRefused::UnknownTicket => (Code::FailedPrecondition, "TICKET_UNKNOWN"),
+        TicketRefused::OtherRunner | TicketRefused::OtherSubject => {
             (Code::PermissionDenied, "TICKET_OF_ANOTHER")
         }
     };
@@ -243,6 +248,15 @@ fn invalid(violations: &[FieldViolation]) -> Status {
         _ => format!("{} fields are not valid", violations.len()),
     };
     status(Code::InvalidArgument, &message, details)
+}
+
+/// As [`adopt`] has it.
+fn client_stream(fault: &ClientFault) -> Status {
+    match fault {
+        ClientFault::Unreadable(message) => adopt(Code::Internal, message),
+        ClientFault::TooLarge(message) => adopt(Code::OutOfRange, message),
+        ClientFault::Gone => adopt(Code::Cancelled, &fault.to_string()),
+    }
 }
 
 fn internal(detail: &str) -> Status {

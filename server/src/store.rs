@@ -18,7 +18,7 @@ use crate::model::{
 
 #[cfg(test)]
 mod contract;
-mod page;
+pub(crate) mod page;
 pub mod sqlite;
 mod step;
 

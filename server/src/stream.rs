@@ -24,6 +24,7 @@ use crate::{
     model::ExecutionRecord,
     store::Store,
     stream_door::OutputDoor,
+    tickets::TicketRefused,
 };
 
 mod facts;
@@ -50,7 +51,6 @@ pub use observe::{StreamObserver, Unobserved};
 pub use push::PushBroken;
 pub use ring::Piece;
 pub use shelf::{OutputShelf, ShelfError, ShelfWriter, Shelved};
-pub use tickets::PushRefused;
 
 use push::{OUTGOING, Push};
 use registry::Registry;
@@ -167,18 +167,18 @@ impl Streams {
         &self,
         hello: &PushHello,
         incoming: S,
-    ) -> Result<mpsc::Receiver<PushToRunner>, PushRefused>
+    ) -> Result<mpsc::Receiver<PushToRunner>, TicketRefused>
     where
         S: Stream<Item = Result<PushFromRunner, PushBroken>> + Send + 'static,
     {
-        let opened = self.inner.tickets.redeem(&hello.ticket, &hello.runner_id, hello.execution_id)?;
+        let opened = self.inner.tickets.redeem(&hello.ticket, &hello.runner_id, &hello.execution_id)?;
         let (outgoing, messages) = mpsc::channel(OUTGOING);
         let answer = if hello.missing {
             Opened::Missing
         } else {
             Opened::Push(Push { incoming: incoming.boxed(), outgoing })
         };
-        opened.send(answer).map_err(|_| PushRefused::UnknownTicket)?;
+        opened.send(answer).map_err(|_| TicketRefused::UnknownTicket)?;
         Ok(messages)
     }
 

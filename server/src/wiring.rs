@@ -25,6 +25,7 @@ use crate::{
     changes::Changes,
     config::Config,
     engine::{Engine, EngineParts, TraceHooks},
+    exchange::{ExchangeLimits, ExchangeParts, Exchanges},
     grpc::{self, Edge, door::Door},
     limits::EngineLimits,
     links::Links,
@@ -73,6 +74,7 @@ pub struct RunningServer {
     local_addr: SocketAddr,
     health: HealthReporter,
     streams: Streams,
+    exchanges: Exchanges,
     engine: Engine,
     store: Arc<dyn Store>,
     telemetry: Telemetry,
@@ -142,10 +144,17 @@ impl Server {
         let tokens = Tokens::default();
         let (engine, streams) = start_engine(&config, profiles, store.clone(), outputs, &metrics).await?;
 
+        let exchanges = Exchanges::new(ExchangeParts {
+            door: Arc::new(engine.links().clone()),
+            limits: exchange_limits(&config),
+            observer: Arc::new(metrics.clone()),
+        });
+
         let tasks = TaskTracker::new();
         let edge = Arc::new(Edge {
             engine: engine.clone(),
             streams: streams.clone(),
+            exchanges: exchanges.clone(),
             metrics: metrics.clone(),
             tasks: tasks.clone(),
             stopping: tokens.closed.clone(),
@@ -171,6 +180,7 @@ impl Server {
             local_addr,
             health,
             streams,
+            exchanges,
             engine,
             store,
             telemetry,
@@ -241,6 +251,7 @@ async fn start_engine(
     limits.check(config.link.ending_grace)?;
     let stream_limits = stream_limits(config);
     stream_limits.check()?;
+    exchange_limits(config).check()?;
     let links = Links::new(config.server_id.clone(), limits.clone());
     let changes = Changes::default();
     let observer = Arc::new(metrics.clone());
@@ -302,6 +313,17 @@ fn stream_limits(config: &Config) -> StreamLimits {
         ring_bytes,
         ahead_bytes: ring_bytes as u64 / 2,
         ..StreamLimits::default()
+    }
+}
+
+fn exchange_limits(config: &Config) -> ExchangeLimits {
+    let limits = &config.limits;
+    ExchangeLimits {
+        exchanges_per_tenant: limits.exchanges_per_tenant,
+        exchanges: limits.exchanges,
+        exchange_open_wait: limits.exchange_open_wait,
+        exchange_answer_wait: limits.exchange_answer_wait,
+        transfer_idle: limits.transfer_idle,
     }
 }
 

@@ -2,6 +2,7 @@
 //! the count of how it ended. Handlers behind it cannot be reached without a caller.
 
 mod answer;
+mod request;
 
 use std::{
     convert::Infallible,
@@ -20,6 +21,8 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use answer::{Answer, Ending};
 
+pub(super) use request::RequestCut;
+
 use crate::{
     api::ApiError,
     authn::{
@@ -32,6 +35,8 @@ use crate::{
 
 /// Where tokens are.
 const AUTHORIZATION: &str = "authorization";
+/// Calls of which it matters whether their client ended its stream or was cut off.
+const STREAMED: [&str; 2] = ["/airlock.v1.FileService/Upload", "/airlock.v1.ExecutionService/WriteStdin"];
 /// What calls that are in no table are counted as.
 const UNKNOWN_METHOD: &str = "/_OTHER";
 
@@ -87,6 +92,9 @@ where
         let span = rpc_span(method, request.headers());
         let ending = Ending::new(method, began, door.metrics.clone(), span.clone());
         let draining = door.draining.clone();
+        if STREAMED.contains(&method) {
+            request = request::watch(request);
+        }
         let handled = async move {
             match door.admit(&mut request, access) {
                 Ok(()) => inner.call(request).await.map(with_details),

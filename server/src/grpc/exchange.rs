@@ -1,16 +1,76 @@
 //! Exchange: the work on files and input, between the wire of a runner and the exchanges.
 
-use airlock_proto::runner_v1::{ExchangeRequest, ExchangeResponse};
-use tonic::{Status, Streaming};
+use std::sync::{Arc, OnceLock};
 
-use super::{Edge, view::Responses};
-use crate::{authn::Caller, status};
+use airlock_proto::{
+    domain::{ExchangeFromRunner, RunnerId},
+    runner_v1::{ExchangeRequest, ExchangeResponse},
+};
+use futures::{Stream, StreamExt as _, stream};
+use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Status, Streaming};
+
+use super::{Edge, incoming::is_of_transport, refused, view::Responses};
+use crate::{authn::Caller, exchange::ExchangeBroken, status};
+
+/// Why a stream was broken, for its runner; set at most once.
+type Fault = Arc<OnceLock<Status>>;
 
 /// Opens an exchange for the one who waits for its ticket.
 pub(super) async fn open(
-    _edge: &Edge,
-    _caller: &Caller,
-    _incoming: Streaming<ExchangeRequest>,
+    edge: &Edge,
+    caller: &Caller,
+    mut incoming: Streaming<ExchangeRequest>,
 ) -> Result<Responses<ExchangeResponse>, Status> {
-    Err(status::adopt(tonic::Code::Unimplemented, ""))
+    let first = timeout(edge.hello_wait, incoming.message())
+        .await
+        .map_err(|_| status::link_message("hello", "did not come in time"))?
+        .map_err(|error| status::adopt(error.code(), error.message()))?
+        .ok_or_else(|| status::link_message("hello", "the stream ended before it"))?;
+    let (runner, ticket) = hello_of(first)?;
+    caller.require_runner(&runner).map_err(refused)?;
+
+    let fault = Fault::default();
+    let outgoing = edge
+        .exchanges
+        .accept(&runner, &ticket, messages(incoming, fault.clone()))
+        .map_err(|refusal| status::ticket_refused(&refusal))?;
+    let end = stream::once(async move { fault.get().cloned().map(Err) }).filter_map(std::future::ready);
+    Ok(Box::pin(ReceiverStream::new(outgoing).map(|message| Ok(message.into())).chain(end)))
+}
+
+fn hello_of(first: ExchangeRequest) -> Result<(RunnerId, String), Status> {
+    match ExchangeFromRunner::try_from(first) {
+        Ok(ExchangeFromRunner::Hello { runner_id, ticket }) => Ok((runner_id, ticket)),
+        Ok(_) => Err(status::link_message("message", "the first must be hello")),
+        Err(error) => Err(status::link_message(error.field, &error.problem)),
+    }
+}
+
+/// What the runner says, up to the first thing that cannot be read.
+fn messages(
+    incoming: Streaming<ExchangeRequest>,
+    fault: Fault,
+) -> impl Stream<Item = Result<ExchangeFromRunner, ExchangeBroken>> + Send + 'static {
+    incoming.map(move |message| {
+        let (status, broken): (Status, fn(String) -> ExchangeBroken) = match message {
+            Ok(message) => match ExchangeFromRunner::try_from(message) {
+                Ok(message) => return Ok(message),
+                Err(error) => (status::link_message(error.field, &error.problem), ExchangeBroken::Unreadable),
+            },
+            Err(error) => {
+                let broken = match error.code() {
+                    _ if is_of_transport(&error) => ExchangeBroken::Cut,
+                    Code::Internal | Code::OutOfRange => ExchangeBroken::Unreadable,
+                    _ => ExchangeBroken::Cut,
+                };
+                (status::adopt(error.code(), error.message()), broken)
+            }
+        };
+        let broken = broken(status.message().to_owned());
+        // The first fault is the one that counts.
+        drop(fault.set(status));
+        Err(broken)
+    })
 }

@@ -187,7 +187,7 @@ impl ExecutionService for Executions {
         request: Request<Streaming<ExecutionServiceWriteStdinRequest>>,
     ) -> Result<Response<ExecutionServiceWriteStdinResponse>, Status> {
         let who = caller(&request)?.principal;
-        stdin::write(&self.0, &who, request.into_inner()).await.map(Response::new)
+        stdin::write(&self.0, &who, request).await.map(Response::new)
     }
 
     async fn read_output(

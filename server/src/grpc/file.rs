@@ -2,22 +2,27 @@
 
 use std::sync::Arc;
 
-use airlock_proto::v1::{
-    FileServiceDiffRequest, FileServiceDiffResponse, FileServiceDownloadRequest, FileServiceDownloadResponse,
-    FileServiceListRequest, FileServiceListResponse, FileServiceStatRequest, FileServiceStatResponse,
-    FileServiceUploadRequest, FileServiceUploadResponse, file_service_server::FileService,
+use airlock_proto::{
+    domain::Uploaded,
+    limits::MESSAGE_BYTES,
+    v1::{
+        self, FileServiceDiffRequest, FileServiceDiffResponse, FileServiceDownloadRequest,
+        FileServiceDownloadResponse, FileServiceListRequest, FileServiceListResponse, FileServiceStatRequest,
+        FileServiceStatResponse, FileServiceUploadRequest, FileServiceUploadResponse,
+        file_service_download_response::Part, file_service_server::FileService,
+    },
 };
-use tonic::{Code, Request, Response, Status, Streaming};
+use futures::{StreamExt as _, stream};
+use prost::Message;
+use tonic::{Request, Response, Status, Streaming};
 
-use super::{Edge, view::Responses};
-use crate::status;
+use super::{Edge, caller, incoming::Incoming, refused, view::Responses};
+use crate::{
+    files::{self, Download, DownloadPart, Entry, Listed},
+    validate,
+};
 
-#[expect(dead_code, reason = "its handlers come next")]
 pub(super) struct Files(pub(super) Arc<Edge>);
-
-fn not_yet<T>() -> Result<T, Status> {
-    Err(status::adopt(Code::Unimplemented, ""))
-}
 
 #[tonic::async_trait]
 impl FileService for Files {
@@ -25,36 +30,103 @@ impl FileService for Files {
 
     async fn upload(
         &self,
-        _request: Request<Streaming<FileServiceUploadRequest>>,
+        request: Request<Streaming<FileServiceUploadRequest>>,
     ) -> Result<Response<FileServiceUploadResponse>, Status> {
-        not_yet()
+        let who = caller(&request)?.principal;
+        let (engine, exchanges) = (&self.0.engine, &self.0.exchanges);
+        let mut incoming = Incoming::new(request);
+        let wait = exchanges.limits().transfer_idle;
+        let order = incoming.first("header", wait).await.and_then(validate::upload).map_err(refused)?;
+        let session = engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
+        let transfer_id = order.transfer_id.clone();
+        let pieces = incoming.pieces(None, validate::upload_chunk);
+        let uploaded = files::upload(exchanges, &who, &session.runner_id, order, pieces).await;
+        let Uploaded { received, files, directories, links, bytes } = uploaded.map_err(refused)?;
+        let answer = FileServiceUploadResponse { transfer_id, received, files, directories, links, bytes };
+        Ok(Response::new(answer))
     }
 
     async fn download(
         &self,
-        _request: Request<FileServiceDownloadRequest>,
+        request: Request<FileServiceDownloadRequest>,
     ) -> Result<Response<Self::DownloadStream>, Status> {
-        not_yet()
+        let who = caller(&request)?.principal;
+        let order = validate::download(request.into_inner()).map_err(refused)?;
+        let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
+        let transfer_id = order.transfer_id.clone();
+        let download = files::download(&self.0.exchanges, &who, &session.runner_id, order).await;
+        Ok(Response::new(responses(transfer_id, download.map_err(refused)?)))
     }
 
     async fn stat(
         &self,
-        _request: Request<FileServiceStatRequest>,
+        request: Request<FileServiceStatRequest>,
     ) -> Result<Response<FileServiceStatResponse>, Status> {
-        not_yet()
+        let who = caller(&request)?.principal;
+        let (session_id, path) = validate::stat(request.get_ref()).map_err(refused)?;
+        let session = self.0.engine.session_for_files(&who, session_id).await.map_err(refused)?;
+        let found = files::stat(&self.0.exchanges, &who, &session.runner_id, session_id, path).await;
+        Ok(Response::new(FileServiceStatResponse { file: Some(found.map_err(refused)?.into()) }))
     }
 
     async fn list(
         &self,
-        _request: Request<FileServiceListRequest>,
+        request: Request<FileServiceListRequest>,
     ) -> Result<Response<FileServiceListResponse>, Status> {
-        not_yet()
+        let who = caller(&request)?.principal;
+        let (order, token) = validate::list_files(request.into_inner()).map_err(refused)?;
+        let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
+        let listed = files::list(&self.0.exchanges, &who, &session.runner_id, order, token).await;
+        let answer = fitting(listed.map_err(refused)?, |listed| FileServiceListResponse {
+            files: listed.items.iter().cloned().map(Into::into).collect(),
+            next_page_token: listed.next_page_token(),
+        });
+        Ok(Response::new(answer))
     }
 
     async fn diff(
         &self,
-        _request: Request<FileServiceDiffRequest>,
+        request: Request<FileServiceDiffRequest>,
     ) -> Result<Response<FileServiceDiffResponse>, Status> {
-        not_yet()
+        let who = caller(&request)?.principal;
+        let (order, token) = validate::diff(request.into_inner()).map_err(refused)?;
+        let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
+        let listed = files::diff(&self.0.exchanges, &who, &session.runner_id, order, token).await;
+        let answer = fitting(listed.map_err(refused)?, |listed| FileServiceDiffResponse {
+            changes: listed.items.iter().cloned().map(Into::into).collect(),
+            next_page_token: listed.next_page_token(),
+        });
+        Ok(Response::new(answer))
+    }
+}
+
+/// A download as responses, its header first.
+fn responses(transfer_id: String, download: Download) -> Responses<FileServiceDownloadResponse> {
+    let Download { started, parts } = download;
+    let header = v1::DownloadHeader {
+        transfer_id,
+        format: v1::FileFormat::from(started.format).into(),
+        info: Some(started.info.into()),
+    };
+    let parts = parts.map(|part| match part {
+        Ok(DownloadPart::Chunk { offset, data }) => Ok(Part::Chunk(v1::FileChunk { offset, data })),
+        Ok(DownloadPart::Done(done)) => Ok(Part::Done(done.into())),
+        Err(error) => Err(refused(error)),
+    });
+    let header = stream::once(std::future::ready(Ok(Part::Header(header))));
+    Box::pin(
+        header.chain(parts).map(|part| part.map(|part| FileServiceDownloadResponse { part: Some(part) })),
+    )
+}
+
+/// As much of a page as fits into a message; the rest is left to the next. A single entry fits by its
+/// own limits.
+fn fitting<T: Entry, M: Message>(mut listed: Listed<T>, answer: fn(&Listed<T>) -> M) -> M {
+    loop {
+        let page = answer(&listed);
+        if listed.items.len() <= 1 || page.encoded_len() <= MESSAGE_BYTES {
+            return page;
+        }
+        listed.shorten();
     }
 }

@@ -45,7 +45,7 @@ pub(super) async fn open(
     let outgoing = edge
         .streams
         .accept_push(&hello, messages(incoming, fault.clone()))
-        .map_err(|refusal| status::push_refused(&refusal))?;
+        .map_err(|refusal| status::ticket_refused(&refusal))?;
     let end = stream::once(async move { fault.get().cloned().map(Err) }).filter_map(std::future::ready);
     Ok(Box::pin(ReceiverStream::new(outgoing).map(|message| Ok(message.into())).chain(end)))
 }

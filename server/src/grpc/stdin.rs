@@ -1,16 +1,68 @@
 //! WriteStdin: the input of a running command.
 
-use airlock_proto::v1::{ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse};
-use tonic::{Status, Streaming};
+use std::time::Duration;
 
-use super::Edge;
-use crate::{model::Principal, status};
+use airlock_proto::{
+    domain::{ExecutionId, ExecutionState},
+    limits::WAIT_MAX,
+    v1::{ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse},
+};
+use tokio::time::sleep;
+use tonic::{Request, Status, Streaming};
+
+use super::{Edge, incoming::Incoming, refused};
+use crate::{
+    api::ApiError,
+    exchange::input::{self, Written},
+    model::Principal,
+    validate,
+};
+
+/// How often it is asked whether a command has ended, while the store cannot say.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// Passes on what a client writes, until it ends its stream.
 pub(super) async fn write(
-    _edge: &Edge,
-    _who: &Principal,
-    _incoming: Streaming<ExecutionServiceWriteStdinRequest>,
+    edge: &Edge,
+    who: &Principal,
+    request: Request<Streaming<ExecutionServiceWriteStdinRequest>>,
 ) -> Result<ExecutionServiceWriteStdinResponse, Status> {
-    Err(status::adopt(tonic::Code::Unimplemented, ""))
+    let Written { accepted, ended } = pass_on(edge, who, request).await.map_err(refused)?;
+    Ok(ExecutionServiceWriteStdinResponse { accepted, ended })
+}
+
+async fn pass_on(
+    edge: &Edge,
+    who: &Principal,
+    request: Request<Streaming<ExecutionServiceWriteStdinRequest>>,
+) -> Result<Written, ApiError> {
+    let mut incoming = Incoming::new(request);
+    let first = incoming.first("execution_id", edge.exchanges.limits().transfer_idle).await?;
+    let (id, first) = validate::write_stdin(first)?;
+    let execution = edge.engine.running_execution(who, id).await?;
+    if !execution.spec.stdin {
+        return Err(closed());
+    }
+    let runner =
+        execution.runner_id.ok_or_else(|| ApiError::Internal(format!("`{id}` runs on no runner")))?;
+    let pieces = incoming.pieces(Some(first), validate::more_stdin);
+    input::write(&edge.exchanges, who, &runner, id, pieces, over(edge, who, id)).await
+}
+
+/// Returns when the execution has ended.
+async fn over(edge: &Edge, who: &Principal, id: ExecutionId) {
+    loop {
+        match edge.engine.wait(who, id, WAIT_MAX).await {
+            Ok(record) if record.state == ExecutionState::Finished => return,
+            Ok(_) => {}
+            Err(_) => sleep(RETRY).await,
+        }
+    }
+}
+
+fn closed() -> ApiError {
+    ApiError::FailedPrecondition {
+        reason: "STDIN_CLOSED",
+        message: "the command was started without `stdin`: its input is empty".to_owned(),
+    }
 }

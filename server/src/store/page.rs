@@ -16,7 +16,8 @@ use super::{PageQuery, StoreError};
 pub(super) const PAGE_BYTES: usize = 4 << 20;
 
 const VERSION: u8 = 1;
-const QUERY_BYTES: usize = 8;
+/// Of the hash of a query in a token.
+pub(crate) const QUERY_BYTES: usize = 8;
 
 /// How many entries a page may have.
 pub(super) fn size(page: &PageQuery) -> usize {
@@ -53,7 +54,7 @@ fn read<I: FromStr>(query: &impl Debug, token: &str) -> Option<I> {
 }
 
 /// The debug form will do: a token need not outlive a release.
-fn digest(query: &impl Debug) -> [u8; QUERY_BYTES] {
+pub(crate) fn digest(query: &impl Debug) -> [u8; QUERY_BYTES] {
     let digest = Sha256::digest(format!("{query:?}"));
     let mut short = [0; QUERY_BYTES];
     short.iter_mut().zip(digest).for_each(|(to, from)| *to = from);

@@ -50,6 +50,9 @@ metrics! {
     CATCH_UPS = "airlock.readers.catch_ups", "counter", "{read}", [], "Times that a reader fell behind the ring";
     READERS = "airlock.readers", "updown", "{reader}", [], "Views that are open";
     PUSHES = "airlock.pushes", "counter", "{stream}", ["outcome"], "Output streams that runners opened, and those ended for what they carried";
+    EXCHANGES = "airlock.exchanges", "updown", "{exchange}", ["kind"], "Work on files and input that is under way";
+    EXCHANGES_ENDED = "airlock.exchanges.ended", "counter", "{exchange}", ["kind", "outcome"], "Work on files and input that has ended";
+    TRANSFER_BYTES = "airlock.transfer.bytes", "counter", "By", ["kind"], "Bytes of uploads, downloads and input";
     ACTIVE = "airlock.executions.active", "gauge", "{execution}", [], "Executions that start or run";
     QUEUED = "airlock.executions.queued", "gauge", "{execution}", [], "Executions that wait in the queue";
     APPROVALS_OPEN = "airlock.approvals.open", "gauge", "{approval}", [], "Executions that wait for a person";
@@ -84,6 +87,9 @@ pub struct Metrics {
     catch_ups: Counter<u64>,
     readers: UpDownCounter<i64>,
     pushes: Counter<u64>,
+    exchanges: UpDownCounter<i64>,
+    exchanges_ended: Counter<u64>,
+    transfer_bytes: Counter<u64>,
     active: Gauge<u64>,
     queued: Gauge<u64>,
     approvals_open: Gauge<u64>,
@@ -115,6 +121,9 @@ impl Metrics {
             catch_ups: counter(meter, CATCH_UPS),
             readers: updown(meter, READERS),
             pushes: counter(meter, PUSHES),
+            exchanges: updown(meter, EXCHANGES),
+            exchanges_ended: counter(meter, EXCHANGES_ENDED),
+            transfer_bytes: counter(meter, TRANSFER_BYTES),
             active: gauge(meter, ACTIVE),
             queued: gauge(meter, QUEUED),
             approvals_open: gauge(meter, APPROVALS_OPEN),

@@ -89,6 +89,11 @@ pub fn list_runners(
 
 impl Checker {
     fn page(&mut self, page: Option<v1::PageRequest>) -> PageQuery {
+        self.page_with(page, limits::PAGE_TOKEN_BYTES)
+    }
+
+    /// A page of a list whose tokens have at most so many bytes.
+    pub(super) fn page_with(&mut self, page: Option<v1::PageRequest>, token_bytes: usize) -> PageQuery {
         let page = page.unwrap_or_default();
         let size = match page.page_size {
             0 => limits::PAGE_SIZE_DEFAULT,
@@ -98,7 +103,7 @@ impl Checker {
                 limits::PAGE_SIZE_DEFAULT
             }
         };
-        self.at_most("page.page_token", page.page_token.len(), limits::PAGE_TOKEN_BYTES);
+        self.at_most("page.page_token", page.page_token.len(), token_bytes);
         if !page.page_token.bytes().all(|byte| byte.is_ascii_graphic()) {
             self.bad("page.page_token", "is not one that a list has given");
         }

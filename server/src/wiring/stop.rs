@@ -36,6 +36,7 @@ impl RunningServer {
         // Views end with a status to resume by; then the engine hands over what it drives, and the
         // last that runners report is taken in before their links are closed.
         let in_order = async {
+            self.exchanges.shut_down().await;
             self.streams.shut_down().await;
             self.engine.shut_down().await;
             self.tokens.draining.cancel();

@@ -11,11 +11,7 @@ use super::{
     runner::{Trick, runner_id},
     world::{Stdout, World},
 };
-use crate::{
-    api::ApiError,
-    stream::PushHello,
-    tickets::TicketRefused,
-};
+use crate::{api::ApiError, stream::PushHello, tickets::TicketRefused};
 
 fn chunk(read_id: u32, offset: u64, length: usize) -> PushFromRunner {
     PushFromRunner::Chunk { read_id, offset, data: Bytes::from(vec![9; length]) }

@@ -8,8 +8,25 @@ use opentelemetry::KeyValue;
 use super::Metrics;
 use crate::{
     engine::{Levels, Observer},
+    exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
     stream::StreamObserver,
 };
+
+impl ExchangeObserver for Metrics {
+    fn exchange_opened(&self, kind: ExchangeKind) {
+        self.exchanges.add(1, &[KeyValue::new("kind", kind.name())]);
+    }
+
+    fn exchange_bytes(&self, kind: ExchangeKind, bytes: u64) {
+        self.transfer_bytes.add(bytes, &[KeyValue::new("kind", kind.name())]);
+    }
+
+    fn exchange_ended(&self, kind: ExchangeKind, outcome: ExchangeOutcome) {
+        let kind = KeyValue::new("kind", kind.name());
+        self.exchanges.add(-1, std::slice::from_ref(&kind));
+        self.exchanges_ended.add(1, &[kind, KeyValue::new("outcome", outcome.name())]);
+    }
+}
 
 impl Observer for Metrics {
     fn decided(&self, verdict: &'static str, reason_code: &str) {

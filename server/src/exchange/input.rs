@@ -1,0 +1,66 @@
+//! The input of a running command: what a client writes, on its way to the command's pipe. It may take
+//! as long as the command does.
+
+use std::{future::Future, pin::pin};
+
+use airlock_proto::domain::{ExchangeFromRunner, ExchangeOrder, ExecutionId, RunnerId};
+use tokio::time::sleep;
+
+use super::{Exchange, ExchangeRefusal, Exchanges, Pieces, Start, Violation, What};
+use crate::{api::ApiError, model::Principal};
+
+/// What has come of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes in the command's pipe, counted from its start.
+    pub accepted: u64,
+    /// It was ended.
+    pub ended: bool,
+}
+
+/// Passes on what a client writes, until all of it is in the command's pipe. `over` is when the command
+/// has ended; a runner that does not say so by itself is not waited for longer than for an answer.
+/// Dropping the future ends the writing, and leaves the input open.
+///
+/// # Errors
+/// `OutOfRange` from further on than what is there; `FailedPrecondition` if the command has ended or its
+/// input is closed; `Invalid` for pieces that are not in order; `Exhausted`; `Unavailable`.
+pub async fn write(
+    exchanges: &Exchanges,
+    who: &Principal,
+    runner: &RunnerId,
+    execution_id: ExecutionId,
+    mut pieces: Pieces,
+    over: impl Future<Output = ()> + Send,
+) -> Result<Written, ApiError> {
+    let order = ExchangeOrder::Stdin { execution_id };
+    let mut exchange = exchanges.open(who, runner, order).await?;
+    let wait = exchange.limits().exchange_answer_wait;
+    let given_up = pin!(async {
+        over.await;
+        sleep(wait).await;
+    });
+    let written = tokio::select! {
+        written = pass_on(&mut exchange, &mut pieces) => written,
+        () = given_up => Err(ApiError::Exchange(ExchangeRefusal::not_running(None))),
+    };
+    exchange.settled(written)
+}
+
+async fn pass_on(exchange: &mut Exchange, pieces: &mut Pieces) -> Result<Written, ApiError> {
+    let ExchangeFromRunner::Ready { offset: ready } = exchange.hear().await? else {
+        return Err(exchange.misbehaved(Violation::WrongKind));
+    };
+    let start = Start { ready, what: What::Input };
+    let poured = exchange.pour(pieces, start).await?;
+    let ExchangeFromRunner::Written { accepted, ended } = poured.answer else {
+        return Err(exchange.misbehaved(Violation::WrongKind));
+    };
+    if !poured.complete {
+        return Err(ApiError::Exchange(ExchangeRefusal::not_running(Some(accepted))));
+    }
+    if accepted < poured.reached || (poured.closed && !ended) {
+        return Err(exchange.misbehaved(Violation::WrongSize));
+    }
+    Ok(Written { accepted, ended })
+}

@@ -1,0 +1,51 @@
+//! The files of sessions: what a client asks of them, done by exchanges with the session's runner, and
+//! what the runner answers, held against what was asked. Who may ask is the engine's to say.
+
+mod download;
+mod lists;
+mod page;
+mod upload;
+
+use airlock_proto::{
+    domain::{ExchangeFromRunner, ExchangeOrder, FileInfo, RunnerId, SessionId},
+    limits::PATH_BYTES,
+};
+
+use crate::{
+    api::ApiError,
+    exchange::{Exchanges, Violation},
+    model::Principal,
+};
+
+pub use download::{Download, DownloadPart, Parts, download};
+pub use lists::{Entry, Listed, diff, list};
+pub use upload::upload;
+
+pub(crate) use page::TOKEN_BYTES;
+
+/// One file. Dropping the future ends the exchange; so it is with all of these.
+///
+/// # Errors
+/// What the runner refuses; `Exhausted`; `Unavailable`.
+pub async fn stat(
+    exchanges: &Exchanges,
+    who: &Principal,
+    runner: &RunnerId,
+    session_id: SessionId,
+    path: Vec<u8>,
+) -> Result<FileInfo, ApiError> {
+    let order = ExchangeOrder::Stat { session_id, path };
+    let mut exchange = exchanges.open(who, runner, order).await?;
+    let found = match exchange.hear().await {
+        Ok(ExchangeFromRunner::File(info)) if can_be(&info) => Ok(info),
+        Ok(ExchangeFromRunner::File(_)) => Err(exchange.misbehaved(Violation::BadEntry)),
+        Ok(_) => Err(exchange.misbehaved(Violation::WrongKind)),
+        Err(error) => Err(error),
+    };
+    exchange.settled(found)
+}
+
+/// Whether a runner may say that there is such a file.
+fn can_be(info: &FileInfo) -> bool {
+    info.path.starts_with(b"/") && info.path.len() <= PATH_BYTES && info.link_target.len() <= PATH_BYTES
+}

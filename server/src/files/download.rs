@@ -1,0 +1,157 @@
+//! Files out of a workspace: no faster than the client takes them, and without a hole. A task passes
+//! them on, so that a client that takes nothing is noticed; it ends with the client's stream.
+
+use airlock_proto::{
+    domain::{
+        DownloadOrder, DownloadStarted, Downloaded, ExchangeFromRunner, ExchangeOrder, RunnerId, SkippedFile,
+    },
+    limits::{PATH_BYTES, SKIPPED_FILES, TRANSFER_CHUNK_BYTES},
+};
+use bytes::Bytes;
+use futures::stream::{self, BoxStream};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+use tracing::Instrument as _;
+
+use super::can_be;
+use crate::{
+    api::ApiError,
+    exchange::{Exchange, Exchanges, Violation, shown},
+    model::Principal,
+};
+
+/// Parts that wait for the client.
+const WAITING: usize = 1;
+/// Of the reason why a file was left out, in bytes.
+const SKIP_REASON_BYTES: usize = 128;
+
+/// A download that has begun.
+pub struct Download {
+    /// What will come.
+    pub started: DownloadStarted,
+    /// It. Ends with `Done` or an error; dropping it ends the exchange.
+    pub parts: Parts,
+}
+
+/// What comes of a download.
+pub type Parts = BoxStream<'static, Result<DownloadPart, ApiError>>;
+
+/// A part of a download.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DownloadPart {
+    /// Bytes.
+    Chunk {
+        /// Of the first byte.
+        offset: u64,
+        /// At most [`TRANSFER_CHUNK_BYTES`].
+        data: Bytes,
+    },
+    /// That was all.
+    Done(Downloaded),
+}
+
+/// Begins a download.
+///
+/// # Errors
+/// What the runner refuses; `Exhausted`; `Unavailable`.
+pub async fn download(
+    exchanges: &Exchanges,
+    who: &Principal,
+    runner: &RunnerId,
+    order: DownloadOrder,
+) -> Result<Download, ApiError> {
+    let (next, format) = (order.offset, order.format);
+    let mut exchange = exchanges.open(who, runner, ExchangeOrder::Download(order)).await?;
+    let begun = match exchange.hear().await {
+        Ok(ExchangeFromRunner::DownloadStarted(started)) => {
+            if can_be(&started.info) && format.is_none_or(|format| format == started.format) {
+                Ok(started)
+            } else {
+                Err(exchange.misbehaved(Violation::BadEntry))
+            }
+        }
+        Ok(_) => Err(exchange.misbehaved(Violation::WrongKind)),
+        Err(error) => Err(error),
+    };
+    let started = match begun {
+        Ok(started) => started,
+        Err(error) => return exchange.settled(Err(error)),
+    };
+
+    let (to_client, parts) = mpsc::channel(WAITING);
+    let (end, ended) = oneshot::channel();
+    let pass_on = async move {
+        let passed = pass_on(&mut exchange, next, &to_client).await;
+        let passed = if to_client.is_closed() { Ok(()) } else { exchange.settled(passed) };
+        // It fails where the client has gone, and then nobody wants to know.
+        drop(end.send(passed.err()));
+    };
+    exchanges.tasks().spawn(pass_on.in_current_span());
+    Ok(Download { started, parts: stream_of(parts, ended) })
+}
+
+/// All parts, and then why they ended, unless with the last of them.
+fn stream_of(parts: mpsc::Receiver<DownloadPart>, ended: oneshot::Receiver<Option<ApiError>>) -> Parts {
+    Box::pin(stream::unfold(Some((parts, ended)), |state| async {
+        let (mut parts, ended) = state?;
+        if let Some(part) = parts.recv().await {
+            return Some((Ok(part), Some((parts, ended))));
+        }
+        let error =
+            ended.await.unwrap_or_else(|_| Some(ApiError::Internal("a download was given up".to_owned())));
+        Some((Err(error?), None))
+    }))
+}
+
+/// Passes on chunks from `next` on, and the end; stops when the client has gone.
+async fn pass_on(
+    exchange: &mut Exchange,
+    mut next: u64,
+    to_client: &mpsc::Sender<DownloadPart>,
+) -> Result<(), ApiError> {
+    loop {
+        let heard = tokio::select! {
+            biased;
+            () = to_client.closed() => return Ok(()),
+            heard = exchange.hear() => heard?,
+        };
+        let part = match heard {
+            ExchangeFromRunner::Chunk { offset, data } => {
+                if offset != next {
+                    return Err(exchange.misbehaved(Violation::OutOfOrder));
+                }
+                if data.is_empty() || data.len() > TRANSFER_CHUNK_BYTES {
+                    return Err(exchange.misbehaved(Violation::ChunkSize));
+                }
+                exchange.passed(data.len());
+                next = next.saturating_add(data.len() as u64);
+                DownloadPart::Chunk { offset, data }
+            }
+            ExchangeFromRunner::Downloaded(done) if done.size == next => {
+                DownloadPart::Done(presentable(done))
+            }
+            ExchangeFromRunner::Downloaded(_) => return Err(exchange.misbehaved(Violation::WrongSize)),
+            _ => return Err(exchange.misbehaved(Violation::WrongKind)),
+        };
+        let is_last = matches!(part, DownloadPart::Done(_));
+        let idle = exchange.limits().transfer_idle;
+        match exchange.until_stopped(timeout(idle, to_client.send(part))).await? {
+            Ok(Ok(())) if !is_last => {}
+            Ok(_) => return Ok(()),
+            Err(_) => return Err(exchange.idle()),
+        }
+    }
+}
+
+/// What a runner says of what it left out, within bounds.
+fn presentable(mut done: Downloaded) -> Downloaded {
+    done.skipped.truncate(SKIPPED_FILES);
+    done.skipped.retain(|file| file.path.len() <= PATH_BYTES);
+    for SkippedFile { reason, .. } in &mut done.skipped {
+        *reason = shown(reason, SKIP_REASON_BYTES);
+    }
+    done.skipped_total = done.skipped_total.max(done.skipped.len() as u64);
+    done
+}

@@ -1,0 +1,68 @@
+//! Page tokens of listings and comparisons: the last path of a page, bound to the request. A token opens
+//! nothing: it only moves its bearer within a list that the request lets it see anyway.
+
+use std::fmt::Debug;
+
+use airlock_proto::limits::PATH_BYTES;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+
+use crate::{
+    api::ApiError,
+    store::{StoreError, page},
+};
+
+const VERSION: u8 = 1;
+/// The longest token, in bytes.
+pub(crate) const TOKEN_BYTES: usize = (1 + page::QUERY_BYTES + PATH_BYTES).div_ceil(3) * 4;
+
+/// The token of a page of `request` that ended with `last`.
+pub(super) fn token(request: &impl Debug, last: &[u8]) -> String {
+    let mut bytes = vec![VERSION];
+    bytes.extend_from_slice(&page::digest(request));
+    bytes.extend_from_slice(last);
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The last path of the page before.
+///
+/// # Errors
+/// `Invalid` for anything that [`token`] did not make for the same request.
+pub(super) fn after(request: &impl Debug, token: &str) -> Result<Vec<u8>, ApiError> {
+    read(request, token).ok_or_else(|| StoreError::BadPageToken.into())
+}
+
+fn read(request: &impl Debug, token: &str) -> Option<Vec<u8>> {
+    if token.len() > TOKEN_BYTES {
+        return None;
+    }
+    let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+    let (&version, rest) = bytes.split_first()?;
+    let (bound, last) = rest.split_first_chunk::<{ page::QUERY_BYTES }>()?;
+    let is_path = last.starts_with(b"/") && last.len() <= PATH_BYTES && !last.contains(&0);
+    (version == VERSION && *bound == page::digest(request) && is_path).then(|| last.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_moves_within_its_own_request_alone() {
+        let last = b"/workspace/\xff\n";
+        let made = token(&"one", last);
+        assert_eq!(after(&"one", &made).unwrap(), last);
+        assert!(after(&"another", &made).is_err());
+        for bad in ["", "x", "====", &"A".repeat(TOKEN_BYTES + 1), &token(&"one", b"relative")] {
+            assert!(matches!(after(&"one", bad), Err(ApiError::Invalid(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_longest_path_has_a_token() {
+        let mut last = vec![b'a'; PATH_BYTES];
+        last[0] = b'/';
+        let made = token(&"one", &last);
+        assert!(made.len() <= TOKEN_BYTES);
+        assert_eq!(after(&"one", &made).unwrap(), last);
+    }
+}

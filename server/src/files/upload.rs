@@ -1,0 +1,53 @@
+//! Files into a workspace.
+
+use airlock_proto::domain::{ExchangeFromRunner, ExchangeOrder, RunnerId, UploadOrder, Uploaded};
+
+use crate::{
+    api::ApiError,
+    exchange::{Exchange, Exchanges, Pieces, Start, Violation, What},
+    model::Principal,
+};
+
+/// Passes on what a client uploads, until the runner has put it into the workspace. Dropping the future
+/// before that leaves the workspace as it is, and what has come with the runner.
+///
+/// # Errors
+/// `Invalid` for pieces out of order, and for what the archive holds; `OutOfRange` for a beginning past
+/// what is there, and for an end before its size; what else the runner refuses; `Exhausted`;
+/// `Unavailable` if the runner or the client does nothing for too long.
+pub async fn upload(
+    exchanges: &Exchanges,
+    who: &Principal,
+    runner: &RunnerId,
+    order: UploadOrder,
+    mut pieces: Pieces,
+) -> Result<Uploaded, ApiError> {
+    let size = order.size;
+    let mut exchange = exchanges.open(who, runner, ExchangeOrder::Upload(order)).await?;
+    let uploaded = pass_on(&mut exchange, &mut pieces, size).await;
+    exchange.settled(uploaded)
+}
+
+async fn pass_on(
+    exchange: &mut Exchange,
+    pieces: &mut Pieces,
+    size: Option<u64>,
+) -> Result<Uploaded, ApiError> {
+    let ExchangeFromRunner::Ready { offset: ready } = exchange.hear().await? else {
+        return Err(exchange.misbehaved(Violation::WrongKind));
+    };
+    if size.is_some_and(|size| ready > size) {
+        return Err(exchange.misbehaved(Violation::WrongSize));
+    }
+    let poured = exchange.pour(pieces, Start { ready, what: What::Upload { size } }).await?;
+    match poured.answer {
+        ExchangeFromRunner::Uploaded(uploaded) if poured.complete => {
+            if uploaded.received == poured.reached {
+                Ok(uploaded)
+            } else {
+                Err(exchange.misbehaved(Violation::WrongSize))
+            }
+        }
+        _ => Err(exchange.misbehaved(Violation::WrongKind)),
+    }
+}

@@ -1,0 +1,80 @@
+//! What a client streams to the service: its first message, and the pieces after it.
+
+use std::{error::Error as _, time::Duration};
+
+use futures::stream;
+use tokio::time::timeout;
+use tonic::{Code, Request, Status, Streaming};
+
+use super::door::RequestCut;
+use crate::{
+    api::{ApiError, FieldViolation},
+    exchange::{ClientFault, Piece, Pieces},
+};
+
+/// A client's stream after its first message.
+pub(super) struct Incoming<T> {
+    messages: Streaming<T>,
+    cut: RequestCut,
+}
+
+impl<T: Send + 'static> Incoming<T> {
+    pub(super) fn new(request: Request<Streaming<T>>) -> Self {
+        // One that is not there was not watched, and its end cannot be told from a cut.
+        let cut = request.extensions().get::<RequestCut>().cloned().unwrap_or_else(RequestCut::unknown);
+        Self { messages: request.into_inner(), cut }
+    }
+
+    /// The first message, which the contract calls `name`.
+    ///
+    /// # Errors
+    /// `Invalid` if there is none, or it does not come in time; what its stream broke with.
+    pub(super) async fn first(&mut self, name: &str, wait: Duration) -> Result<T, ApiError> {
+        let missing = |problem: String| {
+            ApiError::Invalid(vec![FieldViolation { field: name.to_owned(), description: problem }])
+        };
+        match timeout(wait, self.next()).await {
+            Ok(first) => first?.ok_or_else(|| missing("is missing: the stream ended before it".to_owned())),
+            Err(_) => Err(missing(format!("did not come within {} s", wait.as_secs()))),
+        }
+    }
+
+    /// What comes after it; the first of these may have come with it.
+    pub(super) fn pieces(self, first: Option<Piece>, read: fn(T) -> Result<Piece, ApiError>) -> Pieces {
+        Box::pin(stream::unfold(Some((self, first)), move |state| async move {
+            let (mut incoming, first) = state?;
+            if let Some(piece) = first {
+                return Some((Ok(piece), Some((incoming, None))));
+            }
+            match incoming.next().await {
+                Ok(Some(message)) => Some((read(message), Some((incoming, None)))),
+                Ok(None) => None,
+                Err(error) => Some((Err(error), None)),
+            }
+        }))
+    }
+
+    /// The next message; none if the client has said that this was all.
+    async fn next(&mut self) -> Result<Option<T>, ApiError> {
+        match self.messages.message().await {
+            Ok(None) if self.cut.is_cut() => Err(ApiError::ClientStream(ClientFault::Gone)),
+            Ok(message) => Ok(message),
+            Err(error) => Err(ApiError::ClientStream(fault(&error))),
+        }
+    }
+}
+
+/// Whether the transport has failed. What it carried is not to blame then, though the code may be that
+/// of a message which cannot be read.
+pub(super) fn is_of_transport(error: &Status) -> bool {
+    error.source().is_some()
+}
+
+fn fault(error: &Status) -> ClientFault {
+    match error.code() {
+        _ if is_of_transport(error) => ClientFault::Gone,
+        Code::Internal => ClientFault::Unreadable(error.message().to_owned()),
+        Code::OutOfRange => ClientFault::TooLarge(error.message().to_owned()),
+        _ => ClientFault::Gone,
+    }
+}

@@ -1,0 +1,270 @@
+//! Requests about files and input. Paths are checked by their letters alone: what they lead to only the
+//! runner can see.
+
+use airlock_proto::{
+    domain::{
+        DiffOrder, DownloadOrder, ExecutionId, FileFilter, FileFormat, FileType, ListOrder, SessionId,
+        UploadOrder,
+    },
+    limits, v1,
+};
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::Checker;
+use crate::{api::ApiError, decision::WORKSPACE, exchange::Piece, files::TOKEN_BYTES};
+
+/// Types in a filter.
+const TYPES: usize = 16;
+/// Of one name in a path, as in every file system of Linux.
+const NAME_BYTES: usize = 255;
+/// Permission bits of a file for which none are given.
+const MODE_DEFAULT: u32 = 0o644;
+const MODE_MOST: u32 = 0o7777;
+const SET_ID: u32 = 0o6000;
+
+/// The first message of an upload.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn upload(first: v1::FileServiceUploadRequest) -> Result<UploadOrder, ApiError> {
+    let mut checker = Checker::default();
+    let Some(v1::file_service_upload_request::Part::Header(header)) = first.part else {
+        checker.bad("header", "must come first");
+        return checker.finish(None);
+    };
+    let session_id = checker.id("header.session_id", &header.session_id);
+    let transfer_id = checker.text("header.transfer_id", header.transfer_id, limits::TRANSFER_ID_BYTES);
+    let path = checker.path("header.path", &header.path);
+    let format = checker.choice::<v1::FileFormat, FileFormat>("header.format", header.format);
+    if header.format == v1::FileFormat::Unspecified as i32 {
+        checker.bad("header.format", "is missing: choose FILE, TAR or TAR_GZIP");
+    }
+    if format == Some(FileFormat::File) && (path.is_empty() || path.ends_with(b"/")) {
+        checker.bad("header.path", "names a folder; name the file, or choose TAR");
+    }
+    let sha256 = checker.sha256("header.sha256", &header.sha256);
+    let mode = checker.mode_bits("header.mode", header.mode, format);
+    let order = session_id.zip(format).map(|(session_id, format)| UploadOrder {
+        session_id,
+        transfer_id: transfer_id.unwrap_or_else(new_transfer),
+        path,
+        format,
+        size: header.size,
+        sha256,
+        mode,
+    });
+    checker.finish(order)
+}
+
+/// A message of an upload after the first.
+///
+/// # Errors
+/// [`ApiError::Invalid`].
+pub fn upload_chunk(message: v1::FileServiceUploadRequest) -> Result<Piece, ApiError> {
+    use v1::file_service_upload_request::Part;
+    let mut checker = Checker::default();
+    match message.part {
+        Some(Part::Chunk(v1::FileChunk { offset, data })) => Ok(Piece { offset, data, closes: false }),
+        Some(Part::Header(_)) => {
+            checker.bad("header", "came a second time");
+            checker.finish(None)
+        }
+        None => {
+            checker.bad("chunk", "is missing");
+            checker.finish(None)
+        }
+    }
+}
+
+/// Download.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn download(request: v1::FileServiceDownloadRequest) -> Result<DownloadOrder, ApiError> {
+    let mut checker = Checker::default();
+    let session_id = checker.id("session_id", &request.session_id);
+    let transfer_id = checker.text("transfer_id", request.transfer_id, limits::TRANSFER_ID_BYTES);
+    let path = checker.path("path", &request.path);
+    let format = checker.choice::<v1::FileFormat, FileFormat>("format", request.format);
+    checker.globs("exclude", &request.exclude);
+    if request.offset > 0 && transfer_id.is_none() {
+        checker.bad("offset", "needs the transfer_id of the download that it goes on with");
+    }
+    let order = session_id.map(|session_id| DownloadOrder {
+        session_id,
+        resume: transfer_id.is_some(),
+        transfer_id: transfer_id.unwrap_or_else(new_transfer),
+        path,
+        format,
+        offset: request.offset,
+        exclude: request.exclude,
+    });
+    checker.finish(order)
+}
+
+/// Stat.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn stat(request: &v1::FileServiceStatRequest) -> Result<(SessionId, Vec<u8>), ApiError> {
+    let mut checker = Checker::default();
+    let session_id = checker.id("session_id", &request.session_id);
+    let path = checker.path("path", &request.path);
+    checker.finish(session_id.map(|session_id| (session_id, path)))
+}
+
+/// List: the order, and the token that says what it comes after.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn list_files(request: v1::FileServiceListRequest) -> Result<(ListOrder, Option<String>), ApiError> {
+    let mut checker = Checker::default();
+    let session_id = checker.id("session_id", &request.session_id);
+    let path = checker.path("path", &request.path);
+    let page = checker.page_with(request.page, TOKEN_BYTES);
+    let filter = checker.file_filter(request.filter);
+    let order = session_id.map(|session_id| ListOrder {
+        session_id,
+        path,
+        recursive: request.recursive,
+        after: Vec::new(),
+        page_size: page.size,
+        filter,
+    });
+    checker.finish(order.map(|order| (order, page.token)))
+}
+
+/// Diff: the order, and the token that says what it comes after.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn diff(request: v1::FileServiceDiffRequest) -> Result<(DiffOrder, Option<String>), ApiError> {
+    let mut checker = Checker::default();
+    let session_id = checker.id("session_id", &request.session_id);
+    let path = checker.path("path", &request.path);
+    let page = checker.page_with(request.page, TOKEN_BYTES);
+    let filter = checker.file_filter(request.filter);
+    let order = session_id.map(|session_id| DiffOrder {
+        session_id,
+        path,
+        after: Vec::new(),
+        page_size: page.size,
+        filter,
+        patch: request.patch,
+    });
+    checker.finish(order.map(|order| (order, page.token)))
+}
+
+/// The first message of an input: whose, and what it brings.
+///
+/// # Errors
+/// [`ApiError::Invalid`].
+pub fn write_stdin(first: v1::ExecutionServiceWriteStdinRequest) -> Result<(ExecutionId, Piece), ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("execution_id", &first.execution_id);
+    checker.finish(id.map(|id| (id, piece(first.offset, first.data, first.end))))
+}
+
+/// A message of an input after the first.
+///
+/// # Errors
+/// [`ApiError::Invalid`].
+pub fn more_stdin(message: v1::ExecutionServiceWriteStdinRequest) -> Result<Piece, ApiError> {
+    let mut checker = Checker::default();
+    if !message.execution_id.is_empty() {
+        checker.bad("execution_id", "may be in the first message only");
+    }
+    checker.finish(Some(piece(message.offset, message.data, message.end)))
+}
+
+fn piece(offset: u64, data: Bytes, closes: bool) -> Piece {
+    Piece { offset, data, closes }
+}
+
+fn new_transfer() -> String {
+    Uuid::new_v4().simple().to_string()
+}
+
+impl Checker {
+    /// A path in the workspace.
+    fn path(&mut self, field: &str, path: &[u8]) -> Vec<u8> {
+        self.at_most(field, path.len(), limits::PATH_BYTES);
+        self.no_nul(field, path);
+        let below = match path.strip_prefix(WORKSPACE.as_bytes()) {
+            Some(rest) if rest.is_empty() || rest.starts_with(b"/") => rest,
+            _ if path.starts_with(b"/") => {
+                self.bad(field, format!("is not in {WORKSPACE}: files are those of the session's workspace"));
+                path
+            }
+            _ => path,
+        };
+        for name in below.split(|byte| *byte == b'/') {
+            if name == b".." {
+                self.bad(field, "has `..`: write the path without it");
+                break;
+            }
+            if name.len() > NAME_BYTES {
+                self.bad(field, format!("has a name of {} bytes, at most {NAME_BYTES}", name.len()));
+                break;
+            }
+        }
+        path.to_vec()
+    }
+
+    fn sha256(&mut self, field: &str, bytes: &[u8]) -> Option<[u8; 32]> {
+        if bytes.is_empty() {
+            return None;
+        }
+        let hash = bytes.try_into().ok();
+        if hash.is_none() {
+            self.bad(field, format!("has {} bytes, not 32 or none", bytes.len()));
+        }
+        hash
+    }
+
+    /// Permission bits of a single file.
+    fn mode_bits(&mut self, field: &str, mode: u32, format: Option<FileFormat>) -> u32 {
+        if mode > MODE_MOST {
+            self.bad(field, format!("is {mode:#o}, at most {MODE_MOST:#o}"));
+        } else if mode & SET_ID != 0 {
+            self.bad(field, "has set-user-id or set-group-id, which no file of a workspace may have");
+        }
+        if mode != 0 && matches!(format, Some(FileFormat::Tar | FileFormat::TarGzip)) {
+            self.bad(field, "is for FILE only; an archive says it for each file");
+        }
+        if mode == 0 { MODE_DEFAULT } else { mode }
+    }
+
+    fn globs(&mut self, field: &str, globs: &[String]) {
+        self.count(field, globs.len(), limits::GLOBS);
+        for (index, glob) in globs.iter().enumerate().take(limits::GLOBS) {
+            let entry = format!("{field}[{index}]");
+            self.at_most(&entry, glob.len(), limits::GLOB_BYTES);
+            self.no_nul(&entry, glob.as_bytes());
+            if glob.is_empty() {
+                self.bad(&entry, "is empty");
+            }
+        }
+    }
+
+    fn file_filter(&mut self, filter: Option<v1::FileFilter>) -> FileFilter {
+        let filter = filter.unwrap_or_default();
+        self.count("filter.types", filter.types.len(), TYPES);
+        let mut types = Vec::new();
+        for (index, number) in filter.types.iter().enumerate().take(TYPES) {
+            let field = format!("filter.types[{index}]");
+            match self.choice::<v1::FileType, FileType>(&field, *number) {
+                Some(file_type) => types.push(file_type),
+                None if *number == v1::FileType::Unspecified as i32 => self.bad(&field, "is missing"),
+                None => {}
+            }
+        }
+        self.globs("filter.include", &filter.include);
+        self.globs("filter.exclude", &filter.exclude);
+        FileFilter { types, include: filter.include, exclude: filter.exclude }
+    }
+}
+
+#[cfg(test)]
+mod tests;

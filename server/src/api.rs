@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::{
     exchange::{ClientFault, ExchangeRefusal},
-    model::{ExecutionRecord, StateChange},
+    model::{ExecutionRecord, Milestone, StateChange},
     store::StoreError,
 };
 
@@ -73,6 +73,33 @@ pub struct StartExecution {
     pub labels: BTreeMap<String, String>,
     /// W3C trace context to hand on; may be empty.
     pub traceparent: String,
+}
+
+/// A change to a session. What is none stays as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UpdateSession {
+    /// The loosest mode of commands that are decided from now on.
+    pub mode: Option<Mode>,
+    /// Not zero.
+    pub idle_timeout: Option<Duration>,
+}
+
+/// What to watch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WatchExecutions {
+    /// None: all executions of the tenant.
+    pub session_id: Option<SessionId>,
+    /// Of an earlier event; none: from now on.
+    pub cursor: Option<Vec<u8>>,
+}
+
+/// What a watch tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchEvent {
+    /// Where the watch is after this event.
+    pub cursor: Vec<u8>,
+    /// What happened, and the execution as it is now; none in the first event.
+    pub what: Option<(Milestone, Box<ExecutionRecord>)>,
 }
 
 /// A question to the policy alone.
@@ -142,6 +169,8 @@ pub enum EventKind {
     },
     /// The end of the execution and of the view.
     Finished(Box<ExecutionRecord>),
+    /// The end of a view that was opened in the foreground: the command runs on in the background.
+    Backgrounded(Box<ExecutionRecord>),
 }
 
 /// One bad field of a request.
@@ -232,6 +261,12 @@ pub enum ApiError {
     /// What a client streams cannot be taken.
     #[error(transparent)]
     ClientStream(ClientFault),
+    /// A watch cannot go on after its cursor.
+    #[error("{message}")]
+    CursorOutOfRange {
+        /// Why, and what to do.
+        message: &'static str,
+    },
     /// A fault of the server's own; logged in full, shown without detail.
     #[error("internal error")]
     Internal(String),

@@ -1,58 +1,111 @@
-//! Tells those who wait that an execution has changed. Only a hint: the truth is in the store, and
-//! whoever waits reads it there.
+//! Tells those who wait that an execution has changed, or that something happened in their tenant. Only
+//! hints: the truth is in the store, and whoever waits reads it there.
 
 use std::{
+    borrow::Borrow,
     collections::HashMap,
+    hash::Hash,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use airlock_proto::domain::ExecutionId;
 use tokio::sync::watch;
 
-/// Who waits for changes of which execution. Holds an entry only while somebody watches.
+/// Who waits for what. Holds an entry only while somebody watches.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    senders: Arc<Mutex<HashMap<ExecutionId, Weak<watch::Sender<u64>>>>>,
+    executions: Bells<ExecutionId>,
+    tenants: Bells<String>,
 }
 
 /// A watch on one execution.
+pub type ChangeWatch = Watch<ExecutionId>;
+/// A watch on the starts, backgroundings and ends of a tenant's executions.
+pub type TenantWatch = Watch<String>;
+
+/// One bell for each thing that is watched.
 #[derive(Debug)]
-pub struct ChangeWatch {
+struct Bells<K> {
+    senders: Arc<Mutex<HashMap<K, Weak<watch::Sender<u64>>>>>,
+}
+
+/// Hears one bell.
+#[derive(Debug)]
+pub struct Watch<K: Eq + Hash> {
     sender: Option<Arc<watch::Sender<u64>>>,
     receiver: watch::Receiver<u64>,
-    id: ExecutionId,
-    changes: Changes,
+    key: K,
+    bells: Bells<K>,
 }
 
 impl Changes {
-    /// A watch that sees every change from now on.
+    /// A watch that sees every change of an execution from now on.
     #[must_use]
     pub fn watch(&self, id: ExecutionId) -> ChangeWatch {
-        let mut senders = self.lock();
-        let sender = senders.get(&id).and_then(Weak::upgrade).unwrap_or_else(|| {
-            let sender = Arc::new(watch::Sender::new(0));
-            senders.insert(id, Arc::downgrade(&sender));
-            sender
-        });
-        drop(senders);
-        let receiver = sender.subscribe();
-        ChangeWatch { sender: Some(sender), receiver, id, changes: self.clone() }
+        self.executions.watch(id)
     }
 
     /// Wakes everybody who watches `id`.
     pub fn notify(&self, id: ExecutionId) {
-        let sender = self.lock().get(&id).and_then(Weak::upgrade);
+        self.executions.ring(&id);
+    }
+
+    /// A watch that sees what happens in a tenant from now on.
+    #[must_use]
+    pub fn watch_tenant(&self, tenant: &str) -> TenantWatch {
+        self.tenants.watch(tenant.to_owned())
+    }
+
+    /// Wakes everybody who watches a tenant.
+    pub fn notify_tenant(&self, tenant: &str) {
+        self.tenants.ring(tenant);
+    }
+}
+
+impl<K> Default for Bells<K> {
+    fn default() -> Self {
+        Self { senders: Arc::default() }
+    }
+}
+
+impl<K> Clone for Bells<K> {
+    fn clone(&self) -> Self {
+        Self { senders: Arc::clone(&self.senders) }
+    }
+}
+
+impl<K: Eq + Hash + Clone> Bells<K> {
+    fn watch(&self, key: K) -> Watch<K> {
+        let mut senders = self.lock();
+        let sender = senders.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let sender = Arc::new(watch::Sender::new(0));
+            senders.insert(key.clone(), Arc::downgrade(&sender));
+            sender
+        });
+        drop(senders);
+        let receiver = sender.subscribe();
+        Watch { sender: Some(sender), receiver, key, bells: self.clone() }
+    }
+}
+
+impl<K: Eq + Hash> Bells<K> {
+    fn ring<Q>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        let sender = self.lock().get(key).and_then(Weak::upgrade);
         if let Some(sender) = sender {
             sender.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ExecutionId, Weak<watch::Sender<u64>>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<K, Weak<watch::Sender<u64>>>> {
         self.senders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ChangeWatch {
+impl<K: Eq + Hash> Watch<K> {
     /// Returns at the next change since the last call. Cancel-safe. Bound it with a time-out: with
     /// several servers a change made elsewhere is not seen here.
     pub async fn changed(&mut self) {
@@ -61,12 +114,12 @@ impl ChangeWatch {
     }
 }
 
-impl Drop for ChangeWatch {
+impl<K: Eq + Hash> Drop for Watch<K> {
     fn drop(&mut self) {
-        let mut senders = self.changes.lock();
+        let mut senders = self.bells.lock();
         drop(self.sender.take());
-        if senders.get(&self.id).is_some_and(|weak| weak.strong_count() == 0) {
-            senders.remove(&self.id);
+        if senders.get(&self.key).is_some_and(|weak| weak.strong_count() == 0) {
+            senders.remove(&self.key);
         }
     }
 }

@@ -8,7 +8,7 @@ mod hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use airlock_policy::{Answer, Binding, Decision, Permit, Verdict as Says};
-use airlock_proto::domain::{Grant, Requirement, SessionId, Shell};
+use airlock_proto::domain::{Grant, Mode, Requirement, SessionId, Shell};
 
 pub(crate) use hash::{execution_hash, session_hash};
 
@@ -63,15 +63,16 @@ impl Offer {
     }
 }
 
-/// Decides a command of a session in a directory.
+/// Decides a command of a session in a directory, in a mode that may be tighter than its own.
 pub(crate) fn decide(
     profile: &ResolvedProfile,
     session_id: SessionId,
     spec: &ExecutionSpec,
+    mode: Mode,
     directory: &[u8],
     encode: DecisionEncoder,
 ) -> Decided {
-    let decision = ask_policy(profile, &spec.command, spec.shell, spec.mode, directory);
+    let decision = ask_policy(profile, &spec.command, spec.shell, mode, directory);
     let grant = Grant {
         session_id,
         command: spec.command.clone(),
@@ -124,7 +125,7 @@ pub(crate) fn ask_policy(
     profile: &ResolvedProfile,
     command: &[u8],
     shell: Shell,
-    mode: airlock_proto::domain::Mode,
+    mode: Mode,
     directory: &[u8],
 ) -> Decision {
     let cwd = String::from_utf8_lossy(directory);

@@ -11,15 +11,22 @@ mod seats;
 mod sink;
 mod tend;
 mod wake;
+mod watch;
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{ApprovalId, CancelledBy, ExecutionId, SessionId};
+use airlock_proto::domain::{ApprovalId, CancelledBy, ExecutionId, RunnerId, SessionId, Signal};
 
-pub(crate) use self::core::{Core, micros};
-pub use self::observer::{Levels, NoObserver, Observer};
+pub(crate) use self::{
+    core::{Core, micros},
+    runners::runner_unreachable,
+};
+pub use self::{
+    observer::{Levels, NoObserver, Observer},
+    watch::WatchStream,
+};
 use crate::{
-    api::{ApiError, CheckCommand, CreateSession, StartExecution},
+    api::{ApiError, CheckCommand, CreateSession, StartExecution, UpdateSession, WatchExecutions},
     changes::Changes,
     limits::EngineLimits,
     links::{LinkSink, Links},
@@ -190,6 +197,20 @@ impl Engine {
         self.core.list_sessions(who, query, page).await
     }
 
+    /// Changes an open session; this is a use of it.
+    ///
+    /// # Errors
+    /// `NotFound`, `FailedPrecondition` (`SESSION_NOT_OPEN`), `Invalid` for a mode that the profile does not
+    /// permit.
+    pub async fn update_session(
+        &self,
+        who: &Principal,
+        id: SessionId,
+        update: UpdateSession,
+    ) -> Result<SessionRecord, ApiError> {
+        self.core.update_session(who, id, update).await
+    }
+
     /// Ends what runs in a session and has its runner remove it; waits for that at most `close_wait`,
     /// and then returns it as it is.
     ///
@@ -252,6 +273,36 @@ impl Engine {
         by: CancelledBy,
     ) -> Result<ExecutionRecord, ApiError> {
         self.core.cancel(who, id, by).await
+    }
+
+    /// Sends a signal to every process of a command, and returns its execution as it was then.
+    ///
+    /// # Errors
+    /// `NotFound`, `FailedPrecondition` (`NOT_RUNNING`), `Unavailable` (`RUNNER_UNREACHABLE`).
+    pub async fn signal(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+        signal: Signal,
+    ) -> Result<ExecutionRecord, ApiError> {
+        self.core.signal(who, id, signal).await
+    }
+
+    /// Sends a command to the background. Doing it again changes nothing.
+    ///
+    /// # Errors
+    /// `NotFound`, `FailedPrecondition` (`NOT_RUNNING`).
+    pub async fn detach(&self, who: &Principal, id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
+        self.core.detach(who, id).await
+    }
+
+    /// The starts, backgroundings and ends of the tenant's executions, or a session's, as they happen.
+    ///
+    /// # Errors
+    /// `NotFound` for the session, `Invalid` and `CursorOutOfRange` for the cursor, `Exhausted`,
+    /// `Unavailable`.
+    pub async fn watch(&self, who: &Principal, request: WatchExecutions) -> Result<WatchStream, ApiError> {
+        self.core.watch(who, request).await
     }
 
     /// Waits until the execution has finished, at most `timeout`, and returns it as it then is.
@@ -317,6 +368,15 @@ impl Engine {
         page: &PageQuery,
     ) -> Result<Page<RunnerView>, ApiError> {
         self.core.list_runners(states, page).await
+    }
+
+    /// Has a runner take no new work, or with `undo` take it again; returns it when it has said so, at most
+    /// `drain_wait` later.
+    ///
+    /// # Errors
+    /// `NotFound`, `Unavailable` (`RUNNER_UNREACHABLE`) if it has no link or does not answer.
+    pub async fn drain_runner(&self, id: &RunnerId, undo: bool) -> Result<RunnerView, ApiError> {
+        self.core.drain_runner(id, undo).await
     }
 
     /// Stops: no new starts, leases handed over, links closed, tasks ended; within `stop_wait`.

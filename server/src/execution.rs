@@ -3,6 +3,7 @@
 //! Every change goes through [`Core::advance`], a compare-and-set on the version: the first writer
 //! wins, and whoever comes later sees what it found.
 
+mod control;
 mod report;
 mod start;
 
@@ -109,6 +110,7 @@ impl Core {
                 ExecutionState::PendingApproval | ExecutionState::Queued => {
                     Some(finish_with(ExecutionResult::not_started(cause.clone())))
                 }
+                _ if is_let_go(record, by) => None,
                 ExecutionState::Starting | ExecutionState::Running if !record.cancel_requested => {
                     Some(Transition { cancel_requested: Some(true), ..Transition::default() })
                 }
@@ -119,7 +121,7 @@ impl Core {
             Advanced::Taken(record) | Advanced::Left(record) => record,
             Advanced::Missing => return Ok(None),
         };
-        if PLACED.contains(&record.state) {
+        if PLACED.contains(&record.state) && !is_let_go(&record, by) {
             self.note_cancel(id, by);
             self.send_end(&record).await;
         }
@@ -198,6 +200,11 @@ impl Core {
         if before.state != after.state {
             self.changed_state(before, after);
         }
+        if before.backgrounded != after.backgrounded {
+            // It has left the order of its session.
+            self.wake.wake(after.session_id);
+            self.parts.changes.notify_tenant(&after.tenant);
+        }
         self.parts.changes.notify(after.id);
     }
 
@@ -211,7 +218,7 @@ impl Core {
                 observer.placed(self.since(after.queued));
                 self.left_queue(after.id);
             }
-            ExecutionState::Running => {}
+            ExecutionState::Running => self.parts.changes.notify_tenant(&after.tenant),
             // After a refusal the queue is looked at again when it makes sense: whoever took it back
             // knows, and the poll does it in any case.
             ExecutionState::Queued if before.state == ExecutionState::Starting => {}
@@ -219,6 +226,7 @@ impl Core {
             ExecutionState::PendingApproval => self.left_queue(after.id),
             ExecutionState::Finished => {
                 self.forget(after.id);
+                self.parts.changes.notify_tenant(&after.tenant);
                 if let Some(result) = &after.result {
                     observer.finished(&result.cause, result.run_time);
                 }
@@ -236,6 +244,11 @@ impl Core {
             self.wake_waiting(&link);
         }
     }
+}
+
+/// Whether it does not end with the stream that started it, because somebody sent it to the background.
+fn is_let_go(record: &ExecutionRecord, by: CancelledBy) -> bool {
+    by == CancelledBy::Disconnect && record.backgrounded.is_some()
 }
 
 /// The step that ends an execution with this result.

@@ -4,7 +4,7 @@
 //! `AIRLOCK_FAULT=after_audit` kills at the first arrival there, `AIRLOCK_FAULT=after_audit:3` at the
 //! third. The kill is SIGKILL to this very process, so nothing is flushed, closed or dropped.
 
-/// A place in the start of an execution.
+/// A place in the life of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The request was decided; nothing is written yet.
@@ -19,6 +19,8 @@ pub enum Fault {
     WhileRunning,
     /// `FINISHED` is in the store.
     AfterEnd,
+    /// That it was sent to the background is in the store; its runner was not told yet.
+    AfterDetach,
 }
 
 /// Dies here if a test asked for it.
@@ -93,6 +95,7 @@ mod armed {
             Fault::AfterAccepted => "after_accepted",
             Fault::WhileRunning => "while_running",
             Fault::AfterEnd => "after_end",
+            Fault::AfterDetach => "after_detach",
         }
     }
 }

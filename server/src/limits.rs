@@ -19,6 +19,10 @@ pub struct EngineLimits {
     pub queue: u64,
     /// Runners with a link to this server.
     pub runners: u32,
+    /// Watches of many executions at once, on this server.
+    pub watches: u32,
+    /// Of those, of one tenant.
+    pub watches_per_tenant: u32,
     /// Messages that wait to be sent to one runner.
     pub link_queue: usize,
     /// Sessions whose queues are worked on at once.
@@ -45,6 +49,8 @@ pub struct EngineLimits {
     pub open_wait: Duration,
     /// Waiting for a runner to remove a session, in `Close`.
     pub close_wait: Duration,
+    /// Waiting for a runner to say that it drains, or no longer does.
+    pub drain_wait: Duration,
     /// Waiting for room in the queue of a link; then the link is ended.
     pub send_wait: Duration,
     /// Waiting for work in hand when the server stops.
@@ -60,6 +66,8 @@ impl Default for EngineLimits {
             executions_per_session: 256,
             queue: 4096,
             runners: 1000,
+            watches: 1024,
+            watches_per_tenant: 128,
             link_queue: 1024,
             drives_at_once: 64,
             attempts: 8,
@@ -73,6 +81,7 @@ impl Default for EngineLimits {
             start_window: seconds(30),
             open_wait: seconds(60),
             close_wait: seconds(10),
+            drain_wait: seconds(10),
             send_wait: seconds(5),
             stop_wait: seconds(5),
         }
@@ -102,6 +111,8 @@ impl EngineLimits {
             ("executions_per_session", u64::from(self.executions_per_session)),
             ("queue", self.queue),
             ("runners", u64::from(self.runners)),
+            ("watches", u64::from(self.watches)),
+            ("watches_per_tenant", u64::from(self.watches_per_tenant)),
             ("link_queue", self.link_queue as u64),
             ("drives_at_once", self.drives_at_once as u64),
             ("attempts", u64::from(self.attempts)),
@@ -130,7 +141,7 @@ impl EngineLimits {
         })
     }
 
-    fn durations(&self) -> [(&'static str, Duration); 12] {
+    fn durations(&self) -> [(&'static str, Duration); 13] {
         [
             ("queue_wait", self.queue_wait),
             ("approval_valid", self.approval_valid),
@@ -142,6 +153,7 @@ impl EngineLimits {
             ("start_window", self.start_window),
             ("open_wait", self.open_wait),
             ("close_wait", self.close_wait),
+            ("drain_wait", self.drain_wait),
             ("send_wait", self.send_wait),
             ("stop_wait", self.stop_wait),
         ]

@@ -258,6 +258,8 @@ pub struct LiveExecution {
     pub is_answered: bool,
     /// Takes its turn in the order of its session.
     pub serial: bool,
+    /// Was sent to the background.
+    pub backgrounded: bool,
     /// When it was created.
     pub created: Micros,
     /// When it last became `QUEUED`.
@@ -280,6 +282,7 @@ impl From<&ExecutionRecord> for LiveExecution {
             approval_id: record.approval_id,
             is_answered: false,
             serial: record.is_serial(),
+            backgrounded: record.backgrounded.is_some(),
             created: record.created,
             queued: record.queued,
         }

@@ -44,8 +44,9 @@ impl Core {
 
     /// Looks at the queue of a session and places whatever can be placed.
     async fn drive(&self, id: SessionId) -> Result<(), StoreError> {
-        let Some(session) = self.store().session(id).await? else { return Ok(()) };
         let live = self.live_of_session(id).await?;
+        // Read after it: whoever's turn it is, is decided in the directory that the one before left.
+        let Some(session) = self.store().session(id).await? else { return Ok(()) };
         // One that is not open yet is settled by what its runner says of it, or by the poll.
         if live.is_empty() && session.state == SessionState::Open {
             self.close_if_used_up(&session).await?;
@@ -140,9 +141,7 @@ impl Core {
         let Some(again) = self.decide_again(session, record).await? else {
             return self.finish_queued(record.id, no_profile(session)).await.map(|()| false);
         };
-        let changed = again.record.policy_version != record.decision.policy_version
-            || again.record.verdict != record.decision.verdict
-            || session.directory != record.directory;
+        let changed = again.record != record.decision || session.directory != record.directory;
         let decision = changed.then(|| (again.record.clone(), session.directory.clone()));
         let offer = match again.ruling {
             Ruling::Place(offer) => offer,
@@ -179,8 +178,8 @@ impl Core {
         }
     }
 
-    /// Decides a stored execution anew, in its session's directory and by today's rules. Nothing, if
-    /// its profile is gone.
+    /// Decides a stored execution anew, in its session's directory, by the tighter of its own mode and the
+    /// session's, and by today's rules. Nothing, if its profile is gone.
     async fn decide_again(
         &self,
         session: &SessionRecord,
@@ -192,8 +191,10 @@ impl Core {
             None => None,
         };
         let encode = self.parts.encode_decision;
-        let decided = tracing::info_span!("decide")
-            .in_scope(|| decision::decide(profile, session.id, &record.spec, &session.directory, encode));
+        let mode = record.spec.mode.max(session.mode);
+        let decided = tracing::info_span!("decide").in_scope(|| {
+            decision::decide(profile, session.id, &record.spec, mode, &session.directory, encode)
+        });
         let (record, binding) = (decided.record.clone(), decided.binding);
         Ok(Some(Again { ruling: decided.rule(approval.as_ref()), record, binding }))
     }

@@ -6,18 +6,20 @@
 mod close;
 mod create;
 mod remote;
+mod update;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_proto::{
-    domain::{RunnerId, SessionId, Shell},
+    domain::{Mode, RunnerId, SessionId, Shell},
     limits::IDLE_TIMEOUT_DEFAULT,
 };
 
 use crate::{
-    api::ApiError,
+    api::{ApiError, FieldViolation},
     decision::WORKSPACE,
     engine::Core,
+    execution::violation,
     model::{Micros, Principal, SessionRecord, SessionState},
     profiles::ResolvedProfile,
     store::{Cas, Page, PageQuery, SessionChange, SessionQuery, StoreError},
@@ -127,6 +129,12 @@ fn blank(who: &Principal, profile: &ResolvedProfile) -> Result<SessionRecord, Ap
         created: Micros(0),
         last_used: Micros(0),
     })
+}
+
+/// The profile's sessions may not have this mode.
+fn not_permitted(profile: &ResolvedProfile, mode: Mode) -> FieldViolation {
+    let (name, mode) = (profile.name(), mode.name());
+    violation("mode", format!("profile `{name}` does not permit mode `{mode}`"))
 }
 
 /// Refuses a session that is not usable.

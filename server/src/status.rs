@@ -124,6 +124,7 @@ fn refused(error: &ApiError, execution: Option<ExecutionId>) -> Status {
         ApiError::Unavailable { reason, retry_after, .. } => {
             (Code::Unavailable, *reason, vec![], Some(*retry_after))
         }
+        ApiError::CursorOutOfRange { .. } => (Code::OutOfRange, "CURSOR_OUT_OF_RANGE", vec![], None),
         ApiError::OutOfRange { end, .. } => {
             (Code::OutOfRange, "OFFSET_PAST_END", vec![("end", end.to_string())], None)
         }

@@ -2,6 +2,7 @@
 //!
 //! What needs a session, a profile or the store is checked behind it, by the engine.
 
+mod control;
 mod execution;
 mod file;
 mod lists;
@@ -14,6 +15,7 @@ use airlock_proto::{limits, v1};
 use bytes::Bytes;
 use prost_types::Duration as WireDuration;
 
+pub use control::{drain_runner, signal, update_session, watch};
 pub use execution::{Attach, Check, Start, attach, check, decide, execution_id, get_execution, start, wait};
 pub use file::{diff, download, list_files, more_stdin, stat, upload, upload_chunk, write_stdin};
 pub use lists::{list_approvals, list_executions, list_runners, list_sessions};

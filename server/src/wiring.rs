@@ -143,7 +143,6 @@ impl Server {
         let outputs = Arc::new(Outputs::local(&config.outputs.directory).map_err(StartError::Outputs)?);
         let tokens = Tokens::default();
         let (engine, streams) = start_engine(&config, profiles, store.clone(), outputs, &metrics).await?;
-
         let exchanges = Exchanges::new(ExchangeParts {
             door: Arc::new(engine.links().clone()),
             limits: exchange_limits(&config),
@@ -293,6 +292,8 @@ fn engine_limits(config: &Config) -> EngineLimits {
         executions_per_session: limits.executions_per_session,
         queue: limits.queue,
         runners: limits.runners,
+        watches: limits.watches,
+        watches_per_tenant: limits.watches_per_tenant,
         queue_wait: limits.queue_wait,
         approval_valid: limits.approval_valid,
         heartbeat_interval: link.heartbeat_interval,

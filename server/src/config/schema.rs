@@ -112,11 +112,6 @@ const LIMITS: &[Field] = &[
     Field::new("exchange_open_wait", INTERVAL),
     Field::new("exchange_answer_wait", INTERVAL),
     Field::new("transfer_idle", INTERVAL),
-    Field::new("exchanges_per_tenant", COUNT),
-    Field::new("exchanges", COUNT),
-    Field::new("exchange_open_wait", INTERVAL),
-    Field::new("exchange_answer_wait", INTERVAL),
-    Field::new("transfer_idle", INTERVAL),
     Field::new("shutdown_grace", INTERVAL),
 ];
 

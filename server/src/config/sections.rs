@@ -157,19 +157,6 @@ pub struct Limits {
     /// An upload or download whose client neither sends nor takes anything for so long is ended.
     #[serde(deserialize_with = "duration")]
     pub transfer_idle: Duration,
-    /// Work on files and input of one tenant that is under way.
-    pub exchanges_per_tenant: usize,
-    /// Work on files and input of all tenants that is under way.
-    pub exchanges: usize,
-    /// How long work on files or input waits for its runner to come for it.
-    #[serde(deserialize_with = "duration")]
-    pub exchange_open_wait: Duration,
-    /// A runner that is to answer, or to take what is sent, and does neither for so long has failed.
-    #[serde(deserialize_with = "duration")]
-    pub exchange_answer_wait: Duration,
-    /// An upload or download whose client neither sends nor takes anything for so long is ended.
-    #[serde(deserialize_with = "duration")]
-    pub transfer_idle: Duration,
     /// From the first sign of shut-down to the end of the process, telemetry excepted.
     #[serde(deserialize_with = "duration")]
     pub shutdown_grace: Duration,
@@ -196,11 +183,6 @@ impl Default for Limits {
             watches: 1024,
             watches_per_tenant: 128,
             ring_bytes: 1024 * 1024,
-            exchanges_per_tenant: 128,
-            exchanges: 512,
-            exchange_open_wait: Duration::from_secs(10),
-            exchange_answer_wait: Duration::from_secs(5 * 60),
-            transfer_idle: Duration::from_secs(5 * 60),
             exchanges_per_tenant: 128,
             exchanges: 512,
             exchange_open_wait: Duration::from_secs(10),

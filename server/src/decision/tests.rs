@@ -12,7 +12,7 @@ fn decided(command: &str, directory: &str) -> Decided {
     // One session for all, so that bindings can be compared.
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     let encode: DecisionEncoder = |_, profile| profile.as_bytes().to_vec();
-    decide(profiles.get("demo").unwrap(), session, &spec, directory.as_bytes(), encode)
+    decide(profiles.get("demo").unwrap(), session, &spec, spec.mode, directory.as_bytes(), encode)
 }
 
 fn approval(state: ApprovalState, binding: Binding) -> ApprovalRecord {

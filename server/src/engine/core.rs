@@ -16,6 +16,7 @@ use super::{
     EngineParts,
     seats::Seats,
     wake::{SessionWaits, Wake},
+    watch::WatchRoom,
 };
 use crate::{
     api::ApiError,
@@ -29,6 +30,7 @@ pub(crate) struct Core {
     pub(crate) wake: Wake,
     pub(crate) session_waits: SessionWaits,
     pub(crate) seats: Seats,
+    pub(crate) watches: WatchRoom,
     /// Wants the poll to run now.
     pub(crate) poll_now: Notify,
     pub(crate) stop: CancellationToken,
@@ -62,6 +64,7 @@ impl Core {
             wake: Wake::default(),
             session_waits: SessionWaits::default(),
             seats: Seats::default(),
+            watches: WatchRoom::default(),
             poll_now: Notify::new(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),

@@ -1,4 +1,8 @@
-//! The runners as people see them, and the policy asked alone.
+//! The runners as people see them and lead them, and the policy asked alone.
+
+use std::time::Duration;
+
+use airlock_proto::domain::{RunnerId, ToRunner};
 
 use super::{Core, RunnerState, RunnerView};
 use crate::{
@@ -22,14 +26,34 @@ impl Core {
         let items = found
             .items
             .into_iter()
-            .map(|record| RunnerView {
-                state: self.runner_state(&record),
-                running: self.seats.taken(&record.id),
-                record,
-            })
+            .map(|record| self.runner_view(record))
             .filter(|view| wanted(view.state))
             .collect();
         Ok(Page { items, next: found.next })
+    }
+
+    /// Has a runner take no new work, or take it again, and waits until it has said so.
+    pub(super) async fn drain_runner(&self, id: &RunnerId, undo: bool) -> Result<RunnerView, ApiError> {
+        let missing = || ApiError::NotFound { what: "runner", id: id.to_string() };
+        self.store().runner(id).await?.ok_or_else(missing)?;
+        let link = self.parts.links.get(id).ok_or_else(|| runner_unreachable(id))?;
+        let mut words = link.drain_words();
+        let limits = &self.parts.limits;
+        link.send(ToRunner::Drain { undo }, limits.send_wait).await.map_err(|_| runner_unreachable(id))?;
+        tokio::select! {
+            // The sender lives as long as the link, so that this cannot fail.
+            _ = words.changed() => {}
+            _ = link.ended() => return Err(runner_unreachable(id)),
+            () = tokio::time::sleep(limits.drain_wait) => return Err(runner_unreachable(id)),
+            () = self.stop.cancelled() => return Err(ApiError::shutting_down()),
+        }
+        let record = self.store().runner(id).await?.ok_or_else(missing)?;
+        Ok(self.runner_view(record))
+    }
+
+    fn runner_view(&self, record: RunnerRecord) -> RunnerView {
+        let (state, running) = (self.runner_state(&record), self.seats.taken(&record.id));
+        RunnerView { record, state, running }
     }
 
     fn runner_state(&self, record: &RunnerRecord) -> RunnerState {
@@ -76,5 +100,14 @@ impl Core {
         let shell = shell.unwrap_or(airlock_proto::domain::Shell::Bash);
         let decision = ask_policy(&profile, &request.command, shell, mode, &directory);
         Ok((decision, profile.name().to_owned()))
+    }
+}
+
+/// It has no link just now, or does not answer.
+pub(crate) fn runner_unreachable(runner: &RunnerId) -> ApiError {
+    ApiError::Unavailable {
+        reason: "RUNNER_UNREACHABLE",
+        message: format!("runner `{runner}` cannot be reached just now"),
+        retry_after: Duration::from_secs(1),
     }
 }

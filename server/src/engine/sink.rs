@@ -75,6 +75,11 @@ impl Core {
             FromRunner::Draining { over } => {
                 link.set_draining(!over);
                 self.store().put_runner(&self.runner_record(&link.hello, !over)).await?;
+                link.drain_word_taken();
+                if over {
+                    // What waited for it can be placed.
+                    self.poll_now.notify_one();
+                }
             }
             FromRunner::Reconciled => self.reconcile(link).await?,
         }

@@ -62,6 +62,12 @@ impl Core {
         }
         match link.job(record.id) {
             Some(JobOnLink::Sent | JobOnLink::Reported) => {
+                if record.backgrounded
+                    && !link.knows_backgrounded(record.id)
+                    && let Some(now) = self.store().execution(record.id).await?
+                {
+                    self.tell_backgrounded(&link, &now).await?;
+                }
                 self.set_link(record.id, (record.state, record.link), LinkState::Connected).await
             }
             Some(JobOnLink::Withdrawn { .. }) | None => self.settle_unreported(&link, record).await,

@@ -1,11 +1,14 @@
 //! The engine on a real store, with runners that do what each test has them do.
 
 mod approvals;
+mod background;
 mod ends;
 mod hammer;
 mod happy;
+mod leading;
 mod limits;
 mod links;
 mod order;
 mod restart;
 mod support;
+mod watches;

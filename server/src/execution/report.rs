@@ -84,6 +84,7 @@ impl Core {
     ) -> Result<(), StoreError> {
         self.set_link(record.id, (record.state, record.link), LinkState::Connected).await?;
         if PLACED.contains(&record.state) {
+            self.tell_backgrounded(link, &record).await?;
             if record.cancel_requested {
                 self.send_end(&record).await;
             }

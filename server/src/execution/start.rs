@@ -93,7 +93,8 @@ impl Core {
     fn decide(&self, setting: &Setting, spec: &ExecutionSpec) -> Decided {
         let session = &setting.session;
         let encode = self.parts.encode_decision;
-        let decided = decision::decide(&setting.profile, session.id, spec, &session.directory, encode);
+        let decided =
+            decision::decide(&setting.profile, session.id, spec, spec.mode, &session.directory, encode);
         self.parts.observer.decided(verdict_name(decided.record.verdict), &decided.record.reason_code);
         decided
     }
@@ -107,10 +108,15 @@ impl Core {
         fate: &Fate,
     ) -> Result<Setting, ApiError> {
         let session = &mut setting.session;
+        let denied = matches!(fate, Fate::Denied(_));
         if !setting.is_new {
+            let link = self.parts.links.get(&session.runner_id);
+            if !denied && link.is_some_and(|link| link.is_draining()) {
+                return Err(runner_draining(session));
+            }
             return Ok(setting);
         }
-        if matches!(fate, Fate::Denied(_)) {
+        if denied {
             session.state = SessionState::Closed;
             session.state_message = "its command was not allowed".to_owned();
         } else {
@@ -188,6 +194,7 @@ impl Core {
         self.parts.changes.notify(record.id);
         match record.state {
             ExecutionState::Finished => {
+                self.parts.changes.notify_tenant(&record.tenant);
                 if let Some(result) = &record.result {
                     self.parts.observer.finished(&result.cause, Duration::ZERO);
                 }
@@ -269,6 +276,18 @@ fn refusal(execution: ExecutionRecord) -> ApiError {
     let cause = execution.result.as_ref().map(|result| &result.cause);
     let approval_required = matches!(cause, Some(Cause::Denied { by: DeniedBy::NobodyToAsk, .. }));
     ApiError::Denied { execution: Box::new(execution), approval_required }
+}
+
+/// It would wait for a runner that may never take anything again, while its client could do better.
+fn runner_draining(session: &SessionRecord) -> ApiError {
+    ApiError::Unavailable {
+        reason: "RUNNER_DRAINING",
+        message: format!(
+            "runner `{}`, which has session `{}`, takes no new commands",
+            session.runner_id, session.id
+        ),
+        retry_after: Duration::from_secs(5),
+    }
 }
 
 fn denied(by: DeniedBy, reason: &str) -> ExecutionResult {

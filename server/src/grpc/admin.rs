@@ -34,9 +34,11 @@ impl AdminService for Admin {
     }
     async fn drain_runner(
         &self,
-        _request: Request<AdminServiceDrainRunnerRequest>,
+        request: Request<AdminServiceDrainRunnerRequest>,
     ) -> Result<Response<AdminServiceDrainRunnerResponse>, Status> {
-        Err(crate::status::adopt(tonic::Code::Unimplemented, ""))
+        let (id, undo) = validate::drain_runner(request.get_ref()).map_err(refused)?;
+        let runner = self.0.engine.drain_runner(&id, undo).await.map_err(refused)?;
+        Ok(Response::new(AdminServiceDrainRunnerResponse { runner: Some(records::runner(runner)) }))
     }
 
     async fn get_capabilities(

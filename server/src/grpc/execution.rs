@@ -168,18 +168,25 @@ impl ExecutionService for Executions {
         let record = self.0.engine.cancel(&who, id, by).await.map_err(refused)?;
         Ok(Response::new(ExecutionServiceCancelResponse { execution: Some(records::full_execution(record)) }))
     }
+
     async fn signal(
         &self,
-        _request: Request<ExecutionServiceSignalRequest>,
+        request: Request<ExecutionServiceSignalRequest>,
     ) -> Result<Response<ExecutionServiceSignalResponse>, Status> {
-        Err(status::adopt(tonic::Code::Unimplemented, ""))
+        let who = caller(&request)?.principal;
+        let (id, signal) = validate::signal(request.get_ref()).map_err(refused)?;
+        let record = self.0.engine.signal(&who, id, signal).await.map_err(refused)?;
+        Ok(Response::new(ExecutionServiceSignalResponse { execution: Some(records::full_execution(record)) }))
     }
 
     async fn detach(
         &self,
-        _request: Request<ExecutionServiceDetachRequest>,
+        request: Request<ExecutionServiceDetachRequest>,
     ) -> Result<Response<ExecutionServiceDetachResponse>, Status> {
-        Err(status::adopt(tonic::Code::Unimplemented, ""))
+        let who = caller(&request)?.principal;
+        let id = validate::execution_id(&request.get_ref().execution_id).map_err(refused)?;
+        let record = self.0.engine.detach(&who, id).await.map_err(refused)?;
+        Ok(Response::new(ExecutionServiceDetachResponse { execution: Some(records::full_execution(record)) }))
     }
 
     async fn write_stdin(
@@ -203,6 +210,6 @@ impl ExecutionService for Executions {
         request: Request<ExecutionServiceWatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         let who = caller(&request)?.principal;
-        watch::open(&self.0, &who, request.into_inner()).await.map(Response::new)
+        watch::open(&self.0, &who, request.get_ref()).await.map(Response::new)
     }
 }

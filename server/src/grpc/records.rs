@@ -1,7 +1,7 @@
 //! Records of the server as messages of the contract. Nothing here can fail.
 
 use airlock_proto::{
-    domain::{ExecutionState, OutputState},
+    domain::{BackgroundedBy, ExecutionState, OutputState},
     v1,
 };
 use prost::Message as _;
@@ -71,6 +71,7 @@ pub(super) fn execution(record: ExecutionRecord) -> v1::Execution {
         result: record.result.map(Into::into),
         approval_id: record.approval_id.filter(|_| waits).map(|id| id.to_string()).unwrap_or_default(),
         labels: record.spec.labels,
+        backgrounded_by: backgrounded_by(record.backgrounded),
         ..Default::default()
     }
 }
@@ -91,7 +92,12 @@ pub(super) fn state_changed(change: &StateChange) -> v1::StateChanged {
         link: change.link.map_or(v1::LinkState::Unspecified, Into::into).into(),
         at: Some(timestamp(change.at)),
         approval_id: change.approval_id.map(|id| id.to_string()).unwrap_or_default(),
+        backgrounded_by: backgrounded_by(change.backgrounded_by),
     }
+}
+
+fn backgrounded_by(by: Option<BackgroundedBy>) -> i32 {
+    by.map_or(v1::BackgroundedBy::Unspecified, Into::into).into()
 }
 
 /// An approval.

@@ -64,10 +64,14 @@ impl SessionService for Sessions {
         let session = self.0.engine.close_session(&who, id).await.map_err(refused)?;
         Ok(Response::new(SessionServiceCloseResponse { session: Some(records::session(session)) }))
     }
+
     async fn update(
         &self,
-        _request: Request<SessionServiceUpdateRequest>,
+        request: Request<SessionServiceUpdateRequest>,
     ) -> Result<Response<SessionServiceUpdateResponse>, Status> {
-        Err(crate::status::adopt(tonic::Code::Unimplemented, ""))
+        let who = caller(&request)?.principal;
+        let (id, update) = validate::update_session(request.get_ref()).map_err(refused)?;
+        let session = self.0.engine.update_session(&who, id, update).await.map_err(refused)?;
+        Ok(Response::new(SessionServiceUpdateResponse { session: Some(records::session(session)) }))
     }
 }

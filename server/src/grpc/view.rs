@@ -64,7 +64,9 @@ pub(super) fn responses<T: 'static>(
         if let Some(metrics) = first.take_if(|_| is_output) {
             metrics.first_byte(began.elapsed());
         }
-        let closes = matches!(&event, Err(_) | Ok(Event { kind: EventKind::Finished(_), .. }));
+        let closes = event
+            .as_ref()
+            .map_or(true, |event| matches!(event.kind, EventKind::Finished(_) | EventKind::Backgrounded(_)));
         if let Some(guard) = guard.as_mut().filter(|_| closes) {
             guard.armed = false;
         }
@@ -88,6 +90,9 @@ fn to_wire(event: Event) -> v1::Event {
         }
         EventKind::Finished(record) => {
             Wire::Finished(v1::Finished { execution: Some(records::execution(*record)) })
+        }
+        EventKind::Backgrounded(record) => {
+            Wire::Backgrounded(v1::Backgrounded { execution: Some(records::execution(*record)) })
         }
     };
     v1::Event { cursor, event: Some(event) }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use airlock_proto::domain::{ExecutionId, RunnerHello, SessionId, ToRunner};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::LinkError;
@@ -23,6 +23,8 @@ pub(crate) struct Link {
     outgoing: mpsc::Sender<ToRunner>,
     ended: CancellationToken,
     why: OnceLock<&'static str>,
+    /// How often the runner has said whether it drains.
+    drain_words: watch::Sender<u64>,
     body: Mutex<Body>,
 }
 
@@ -36,6 +38,8 @@ struct Body {
     reconciled: bool,
     /// Jobs that were sent or reported on this link and have not ended.
     jobs: HashMap<ExecutionId, Job>,
+    /// Jobs that the runner was told on this link to have in the background.
+    backgrounded: HashSet<ExecutionId>,
     /// When something was last sent.
     sent: Instant,
     /// Sessions that it was asked on this link to open, and that it has not closed.
@@ -98,6 +102,7 @@ impl Link {
             draining: false,
             reconciled: false,
             jobs: HashMap::new(),
+            backgrounded: HashSet::new(),
             sent: now,
             opening: HashSet::new(),
             sessions: HashSet::new(),
@@ -107,6 +112,7 @@ impl Link {
             outgoing,
             ended: CancellationToken::new(),
             why: OnceLock::new(),
+            drain_words: watch::Sender::new(0),
             body: Mutex::new(body),
         }
     }
@@ -151,7 +157,8 @@ impl Link {
         self.ended.is_cancelled()
     }
 
-    pub(super) async fn ended(&self) -> LinkError {
+    /// Returns when the link has ended, and why.
+    pub(crate) async fn ended(&self) -> LinkError {
         self.ended.cancelled().await;
         LinkError::Ended(self.why.get().copied().unwrap_or("the other side is gone"))
     }
@@ -187,6 +194,16 @@ impl Link {
 
     pub(crate) fn is_draining(&self) -> bool {
         self.body().draining
+    }
+
+    /// What the runner has said of draining is taken in.
+    pub(crate) fn drain_word_taken(&self) {
+        self.drain_words.send_modify(|words| *words = words.wrapping_add(1));
+    }
+
+    /// Changes with each word of the runner on draining from now on.
+    pub(crate) fn drain_words(&self) -> watch::Receiver<u64> {
+        self.drain_words.subscribe()
     }
 
     pub(crate) fn set_reconciled(&self) {
@@ -234,7 +251,18 @@ impl Link {
     }
 
     pub(crate) fn forget(&self, id: ExecutionId) {
-        self.body().jobs.remove(&id);
+        let mut body = self.body();
+        body.jobs.remove(&id);
+        body.backgrounded.remove(&id);
+    }
+
+    /// Whether the runner was told on this link that a job is in the background.
+    pub(crate) fn knows_backgrounded(&self, id: ExecutionId) -> bool {
+        self.body().backgrounded.contains(&id)
+    }
+
+    pub(crate) fn set_backgrounded(&self, id: ExecutionId) {
+        self.body().backgrounded.insert(id);
     }
 
     /// Whether a job was sent so long ago and not answered.

@@ -7,12 +7,12 @@ use airlock_proto::{
     limits::IDLE_TIMEOUT_DEFAULT,
 };
 
-use super::{THROWAWAY_IDLE, blank, no_such_session};
+use super::{THROWAWAY_IDLE, blank, no_such_session, not_permitted};
 use crate::{
     api::{ApiError, CreateSession, StartExecution},
     decision::session_hash,
     engine::Core,
-    execution::{exhausted, violation},
+    execution::exhausted,
     model::{Principal, SessionRecord, SessionState},
     profiles::ResolvedProfile,
     store::{Created, PageQuery, SessionQuery},
@@ -35,9 +35,7 @@ impl Core {
         session.request_hash = session_hash(&request);
         session.mode = request.mode.unwrap_or(session.mode);
         if !profile.permits(session.mode) {
-            let (name, mode) = (profile.name(), session.mode.name());
-            let message = format!("profile `{name}` does not permit mode `{mode}`");
-            return Err(ApiError::Invalid(vec![violation("mode", message)]));
+            return Err(ApiError::Invalid(vec![not_permitted(&profile, session.mode)]));
         }
         session.runner_id = match self.pick_runner(request.base.as_deref()) {
             Ok(runner) => runner,

@@ -54,7 +54,7 @@ impl Core {
         match report.phase {
             SessionPhase::Open { directory } => {
                 link.set_has_session(id);
-                self.session_opened(&session, directory).await
+                self.session_opened(link, &session, directory).await
             }
             SessionPhase::Failed { reason, message } => {
                 self.session_failed(&session, reason, message).await?;
@@ -69,8 +69,15 @@ impl Core {
     }
 
     /// It is there, in this directory: also said when a session's directory has vanished and it was set
-    /// back, and on every new link.
-    async fn session_opened(&self, session: &SessionRecord, directory: Vec<u8>) -> Result<(), StoreError> {
+    /// back, and on every new link. Then nothing has moved it: what results said is known here already, and
+    /// the runner may have followed a command that was sent to the background just before it ended.
+    async fn session_opened(
+        &self,
+        link: &Link,
+        session: &SessionRecord,
+        directory: Vec<u8>,
+    ) -> Result<(), StoreError> {
+        let set_back = link.is_reconciled();
         let now = self
             .change_session(session.id, |session| match session.state {
                 SessionState::Opening => Some(SessionChange {
@@ -78,7 +85,7 @@ impl Core {
                     directory: Some(directory.clone()),
                     ..SessionChange::default()
                 }),
-                SessionState::Open if session.directory != directory => {
+                SessionState::Open if set_back && session.directory != directory => {
                     Some(SessionChange { directory: Some(directory.clone()), ..SessionChange::default() })
                 }
                 SessionState::Open | SessionState::Closing | SessionState::Closed | SessionState::Lost => {

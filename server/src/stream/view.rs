@@ -61,6 +61,10 @@ struct View {
     lanes: Vec<Lane>,
     /// The lane to look at first.
     turn: usize,
+    /// It ends when the command leaves the foreground.
+    in_foreground: bool,
+    /// The version with which it did.
+    left_foreground: Option<u64>,
     /// When the store was last looked at.
     looked: Option<Instant>,
     /// The store is to be looked at again at once.
@@ -108,6 +112,8 @@ impl View {
             seat,
             watch,
             cursor,
+            in_foreground: record.backgrounded.is_none(),
+            left_foreground: None,
             header: Some(Box::new(record)),
             facts,
             pending: VecDeque::new(),
@@ -139,6 +145,11 @@ impl View {
                 self.cursor.version = change.version;
                 return Ok(Some(Event { cursor: self.cursor, kind: EventKind::StateChanged(change) }));
             }
+            if let Some(version) = self.left_foreground
+                && let Some(event) = self.leave(version).await?
+            {
+                return Ok(Some(event));
+            }
             self.bell.mark_unchanged();
             if let Some(event) = self.read_output().await? {
                 return Ok(Some(event));
@@ -150,6 +161,24 @@ impl View {
                 self.wait(&mut waits_since).await?;
             }
         }
+    }
+
+    /// Closes the view of a command that left the foreground and runs on. Output that was not given out is
+    /// not waited for: whoever follows it goes on after the cursor. Of one that has ended meanwhile the view
+    /// gives the end instead.
+    async fn leave(&mut self, version: u64) -> Result<Option<Event>, ApiError> {
+        let (inner, hub) = (&self.seat.inner, &self.seat.hub);
+        let record = hub.feed.record(inner.store.as_ref(), hub.id, Instant::now()).await?;
+        if record.state == ExecutionState::Finished {
+            self.in_foreground = false;
+            self.left_foreground = None;
+            self.hinted = true;
+            return Ok(None);
+        }
+        self.closed = true;
+        self.cursor.version = version;
+        let kind = EventKind::Backgrounded(Box::new(ExecutionRecord::clone(&record)));
+        Ok(Some(Event { cursor: self.cursor, kind }))
     }
 
     /// Everything was given out, but for the end.
@@ -232,6 +261,10 @@ impl View {
             let changes = inner.store.state_changes(hub.id, self.history).await?;
             more = changes.len() >= STATE_CHANGES_AT_ONCE;
             for change in changes {
+                if self.in_foreground && change.backgrounded_by.is_some() {
+                    self.left_foreground = Some(change.version);
+                    break;
+                }
                 self.history = self.history.max(change.version);
                 // The end is the closing event, and only the record has it in full.
                 if change.state == ExecutionState::Finished {
@@ -240,7 +273,7 @@ impl View {
                     self.pending.push_back(change);
                 }
             }
-            if !more {
+            if !more && self.left_foreground.is_none() {
                 self.history = self.history.max(record.version);
             }
         }

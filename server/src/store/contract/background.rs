@@ -32,7 +32,7 @@ pub(in crate::store) async fn leaving_the_foreground_is_a_step_in_the_history(st
     assert!(!after.is_serial());
     assert_eq!(store.execution(before.id).await.unwrap(), Some(after.clone()));
     let live = store.live_executions(Some(session.id), None, 10).await.unwrap();
-    assert_eq!(live.iter().map(|live| live.serial).collect::<Vec<_>>(), [false]);
+    assert_eq!(live.iter().map(|live| (live.serial, live.backgrounded)).collect::<Vec<_>>(), [(false, true)]);
 
     let again = step(store, &after, detach()).await;
     assert_eq!(again, after, "doing it again changes nothing");

@@ -216,6 +216,7 @@ pub(super) async fn live(
     let mut sql = QueryBuilder::new(
         "SELECT e.id, e.version, e.session_id, e.state, e.link, e.runner_id, e.attempt, e.owner_server, \
          e.lease_until, e.approval_id, e.serial, e.created, e.queued, \
+         e.backgrounded IS NOT NULL AS backgrounded, \
          EXISTS (SELECT 1 FROM approvals WHERE id = e.approval_id AND state <> 'OPEN') AS is_answered \
          FROM executions e WHERE ended IS NULL",
     );

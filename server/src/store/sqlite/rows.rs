@@ -161,6 +161,7 @@ pub(super) struct LiveRow {
     approval_id: Option<String>,
     is_answered: bool,
     serial: bool,
+    backgrounded: bool,
     created: i64,
     queued: i64,
 }
@@ -182,6 +183,7 @@ impl TryFrom<LiveRow> for LiveExecution {
             approval_id: optional_id("approval_id", row.approval_id.as_deref())?,
             is_answered: row.is_answered,
             serial: row.serial,
+            backgrounded: row.backgrounded,
             created: Micros(row.created),
             queued: Micros(row.queued),
         })

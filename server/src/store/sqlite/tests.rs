@@ -195,7 +195,9 @@ async fn milestones_that_were_pruned_are_said_to_be_and_their_numbers_never_come
     for _ in 0..3 {
         create(fresh.store(), denied(&session)).await;
     }
-    let prune = async |sql| drop(sqlx::raw_sql(sql).execute(&fresh.store.write).await.unwrap());
+    let prune = async |sql| {
+        sqlx::raw_sql(sql).execute(&fresh.store.write).await.unwrap();
+    };
     prune("DELETE FROM milestones WHERE sequence < 3").await;
     let left = fresh.store().milestones(&query, 0, 10).await.unwrap();
     assert_eq!((left.oldest, left.latest, left.found.len()), (3, 3, 1));

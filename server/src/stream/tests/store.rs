@@ -9,7 +9,8 @@ use std::{
 };
 
 use airlock_proto::domain::{
-    ApprovalId, Epoch, ExecutionId, ExecutionResult, ExecutionState, OutputState, RunnerId, SessionId,
+    ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, OutputState, RunnerId,
+    SessionId,
 };
 
 use crate::{
@@ -63,6 +64,12 @@ impl MemoryStore {
             approval_id: None,
             backgrounded_by,
         });
+    }
+
+    /// Sends a running one to the background.
+    pub(super) fn send_to_background(&self, id: ExecutionId) {
+        self.rows.lock().unwrap().get_mut(&id).unwrap().0.backgrounded = Some(BackgroundedBy::Client);
+        self.step(id, ExecutionState::Running, None);
     }
 
     pub(super) fn record(&self, id: ExecutionId) -> ExecutionRecord {

@@ -127,7 +127,7 @@ impl World {
     /// A reader that goes on where another was.
     pub(super) async fn go_on(&self, id: ExecutionId, heard: Heard) -> Reader {
         let events = self.attach(id, AttachFrom::Cursor(heard.cursor)).await.unwrap();
-        Reader { events, heard: Heard { opened: false, ..heard } }
+        Reader { events, heard: Heard { opened: false, backgrounded: false, ..heard } }
     }
 }
 
@@ -162,12 +162,14 @@ pub(super) struct Heard {
     pub(super) stderr: Vec<u8>,
     pub(super) gaps: Vec<(OutputStream, u64, u64)>,
     pub(super) finished: bool,
+    /// The view ended because the command left the foreground.
+    pub(super) backgrounded: bool,
 }
 
 impl Heard {
     /// Takes an event, and checks that it is the next one.
     pub(super) fn take(&mut self, event: Event) {
-        assert!(!self.finished, "nothing comes after the end");
+        assert!(!self.finished && !self.backgrounded, "nothing comes after the end");
         assert_eq!(self.opened, !matches!(event.kind, EventKind::Opened(_)), "the header is first, once");
         match event.kind {
             EventKind::Opened(_) => {
@@ -195,6 +197,12 @@ impl Heard {
                 assert!(record.result.is_some());
                 assert_eq!(self.versions.len() as u64 + 1, record.version, "every change was told");
                 self.finished = true;
+            }
+            EventKind::Backgrounded(record) => {
+                assert!(record.backgrounded.is_some() && record.result.is_none());
+                // Its step is told by this event.
+                self.versions.push(event.cursor.version);
+                self.backgrounded = true;
             }
         }
         self.cursor = event.cursor;
@@ -237,7 +245,7 @@ impl Reader {
         while let Some(event) = self.next().await {
             event?;
         }
-        assert!(self.heard.finished, "no view ends without its closing event");
+        assert!(self.heard.finished || self.heard.backgrounded, "no view ends without its closing event");
         Ok(())
     }
 }

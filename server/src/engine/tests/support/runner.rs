@@ -116,6 +116,12 @@ impl Runner {
         self.say(FromRunner::Session(SessionReport { session_id, phase })).await;
     }
 
+    /// Reports a session in this directory.
+    pub(crate) async fn has_session_in(&mut self, session_id: SessionId, directory: &[u8]) {
+        let phase = SessionPhase::Open { directory: directory.to_vec() };
+        self.say(FromRunner::Session(SessionReport { session_id, phase })).await;
+    }
+
     /// Answers CloseSession.
     pub(crate) async fn close_session(&mut self) -> SessionId {
         let ToRunner::CloseSession { session_id } = self.next().await else { panic!("no close asked for") };

@@ -1,0 +1,44 @@
+//! Changing a session that is there.
+
+use airlock_proto::domain::SessionId;
+
+use super::{check_open, no_such_session, not_permitted};
+use crate::{
+    api::{ApiError, UpdateSession},
+    engine::Core,
+    model::{Principal, SessionRecord, SessionState},
+    store::SessionChange,
+};
+
+impl Core {
+    /// Changes the mode or the idle time-out of an open session, which is a use of it. Commands that wait
+    /// for their turn are decided again at it, by the tighter of their own mode and the session's.
+    pub(crate) async fn update_session(
+        &self,
+        who: &Principal,
+        id: SessionId,
+        update: UpdateSession,
+    ) -> Result<SessionRecord, ApiError> {
+        let session = self.session(who, id).await?;
+        check_open(&session)?;
+        if let Some(mode) = update.mode {
+            let profile = self.profile_of(&session)?;
+            if !profile.permits(mode) {
+                return Err(ApiError::Invalid(vec![not_permitted(&profile, mode)]));
+            }
+        }
+        let change = SessionChange {
+            mode: update.mode,
+            idle_timeout: update.idle_timeout,
+            used: true,
+            ..SessionChange::default()
+        };
+        let after = self
+            .change_session(id, |session| (session.state == SessionState::Open).then(|| change.clone()))
+            .await?
+            .ok_or_else(|| no_such_session(id))?;
+        // It may have been closed in between.
+        check_open(&after)?;
+        Ok(after)
+    }
+}

@@ -1,0 +1,130 @@
+//! Requests that lead what is there already: signals, watches, changes of a session, draining.
+
+use airlock_proto::{
+    domain::{ExecutionId, RunnerId, SessionId, Signal},
+    limits, v1,
+};
+
+use super::Checker;
+use crate::api::{ApiError, UpdateSession, WatchExecutions};
+
+/// Signal: to which execution, and what.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn signal(request: &v1::ExecutionServiceSignalRequest) -> Result<(ExecutionId, Signal), ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("execution_id", &request.execution_id);
+    if request.signal == v1::Signal::Unspecified as i32 {
+        checker.bad("signal", "is missing");
+    }
+    let signal = checker.choice::<v1::Signal, Signal>("signal", request.signal);
+    checker.finish(id.zip(signal))
+}
+
+/// Watch.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn watch(request: &v1::ExecutionServiceWatchRequest) -> Result<WatchExecutions, ApiError> {
+    let mut checker = Checker::default();
+    checker.at_most("cursor", request.cursor.len(), limits::CURSOR_BYTES);
+    let watch = WatchExecutions {
+        session_id: checker.optional_id("session_id", &request.session_id),
+        cursor: (!request.cursor.is_empty()).then(|| request.cursor.to_vec()),
+    };
+    checker.finish(Some(watch))
+}
+
+/// Update: which session, and what of it.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn update_session(
+    request: &v1::SessionServiceUpdateRequest,
+) -> Result<(SessionId, UpdateSession), ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("session_id", &request.session_id);
+    if request.idle_timeout.is_some_and(|idle| idle.seconds == 0 && idle.nanos == 0) {
+        checker.bad("idle_timeout", "is 0; leave it out to keep it as it is");
+    }
+    let update = UpdateSession {
+        mode: checker.mode("mode", request.mode),
+        idle_timeout: checker.duration("idle_timeout", request.idle_timeout, limits::IDLE_TIMEOUT_MAX),
+    };
+    checker.finish(id.map(|id| (id, update)))
+}
+
+/// DrainRunner: which, and whether to undo it.
+///
+/// # Errors
+/// [`ApiError::Invalid`].
+pub fn drain_runner(request: &v1::AdminServiceDrainRunnerRequest) -> Result<(RunnerId, bool), ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("runner_id", &request.runner_id);
+    checker.finish(id.map(|id| (id, request.undo)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use airlock_proto::domain::Mode;
+    use prost_types::Duration as WireDuration;
+
+    use super::*;
+
+    fn fields<T: std::fmt::Debug>(refused: Result<T, ApiError>) -> Vec<String> {
+        match refused {
+            Err(ApiError::Invalid(violations)) => violations.into_iter().map(|bad| bad.field).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_signal_names_its_execution_and_itself() {
+        let id = ExecutionId::new();
+        let request = |execution_id: &str, signal| v1::ExecutionServiceSignalRequest {
+            execution_id: execution_id.to_owned(),
+            signal,
+        };
+        let int = v1::Signal::Int as i32;
+        assert_eq!(signal(&request(&id.to_string(), int)).unwrap(), (id, Signal::Int));
+        assert_eq!(fields(signal(&request(&id.to_string(), 0))), ["signal"]);
+        assert_eq!(fields(signal(&request("x", 99))), ["execution_id", "signal"]);
+    }
+
+    #[test]
+    fn an_update_says_what_changes_and_zero_is_not_as_it_is() {
+        let id = SessionId::new();
+        let request = |mode, idle: Option<i64>| v1::SessionServiceUpdateRequest {
+            session_id: id.to_string(),
+            mode,
+            idle_timeout: idle.map(|seconds| WireDuration { seconds, nanos: 0 }),
+        };
+        assert_eq!(update_session(&request(0, None)).unwrap(), (id, UpdateSession::default()));
+        let plan = UpdateSession { mode: Some(Mode::Plan), idle_timeout: Some(Duration::from_secs(9)) };
+        assert_eq!(update_session(&request(v1::Mode::Plan as i32, Some(9))).unwrap(), (id, plan));
+        for idle in [0, -1, 24 * 3600 + 1] {
+            let mut found = fields(update_session(&request(99, Some(idle))));
+            found.sort();
+            assert_eq!(found, ["idle_timeout", "mode"], "{idle}");
+        }
+    }
+
+    #[test]
+    fn watches_and_drains_are_checked_by_form() {
+        let request = |session_id: &str, cursor: usize| v1::ExecutionServiceWatchRequest {
+            session_id: session_id.to_owned(),
+            cursor: vec![1; cursor].into(),
+        };
+        assert_eq!(watch(&request("", 0)).unwrap(), WatchExecutions::default());
+        assert_eq!(fields(watch(&request("x", 65))), ["cursor", "session_id"]);
+        let drain = |runner_id: &str| v1::AdminServiceDrainRunnerRequest {
+            runner_id: runner_id.to_owned(),
+            undo: true,
+        };
+        assert_eq!(drain_runner(&drain("r")).unwrap(), ("r".parse().unwrap(), true));
+        assert_eq!(fields(drain_runner(&drain(""))), ["runner_id"]);
+    }
+}

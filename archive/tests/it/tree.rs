@@ -13,7 +13,7 @@ use airlock_archive::{ArchiveError, Cancel, Counts, Format, Limits, Unpack, unpa
 use cap_std::{ambient_authority, fs::Dir};
 
 /// Small enough that every bomb goes off early.
-pub(crate) const LIMITS: Limits = Limits { entries: 10_000, bytes: 64 << 20, path_bytes: 4096, depth: 255 };
+pub(crate) const LIMITS: Limits = Limits { entries: 2_000, bytes: 64 << 20, path_bytes: 4096, depth: 255 };
 
 /// What can be seen of a file: mode, owner, times, content or target.
 pub(crate) type Seen = (u32, u32, i64, i64, Vec<u8>);

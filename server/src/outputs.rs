@@ -16,13 +16,12 @@ use airlock_proto::{
     domain::{ExecutionId, OutputStream},
     limits::CHUNK_BYTES,
 };
-use futures::{TryStreamExt as _, stream::BoxStream};
+use futures::TryStreamExt as _;
 use object_store::{ObjectStore, ObjectStoreExt as _, local::LocalFileSystem, path::Path};
 
 pub use manifest::{Stored, StoredStream};
+pub use reader::OutputReader;
 pub use writer::OutputWriter;
-
-use crate::stream::Piece;
 
 /// Of one write to a local folder; a writer holds at most so much of each stream in memory.
 const LOCAL_PART_BYTES: usize = 1 << 20;
@@ -129,27 +128,12 @@ impl Outputs {
         manifest::get(&*self.objects, id).await
     }
 
-    /// The pieces of `stream` from offset `from` on: at most `max` bytes of data, each piece at most
-    /// [`CHUNK_BYTES`] long, and the gaps between and before them (not counted; one that `from` is
-    /// within begins there). Holds one piece at a time in memory. Dropping the stream ends the read.
+    /// Opens a stored stream.
     ///
     /// # Errors
-    /// [`OutputError::Missing`], [`OutputError::PastEnd`] (the end itself gives no pieces), and those
-    /// of [`Outputs::stored`]; pieces can fail with [`OutputError::Unavailable`] or
-    /// [`OutputError::Corrupt`].
-    pub async fn read(
-        &self,
-        id: ExecutionId,
-        stream: OutputStream,
-        from: u64,
-        max: u64,
-    ) -> Result<BoxStream<'static, Result<Piece, OutputError>>, OutputError> {
-        let stored = self.stored(id).await?.ok_or(OutputError::Missing(id))?;
-        let stored = stored.into_stream(stream);
-        if from > stored.length {
-            return Err(OutputError::PastEnd { asked: from, end: stored.length });
-        }
-        Ok(reader::pieces(self.clone(), id, &stored, from, max))
+    /// [`OutputError::Missing`], and those of [`Outputs::stored`].
+    pub async fn open(&self, id: ExecutionId, stream: OutputStream) -> Result<OutputReader, OutputError> {
+        OutputReader::open(self, id, stream).await
     }
 
     /// Removes all output of `id`, finished or not. Succeeds if there is none.

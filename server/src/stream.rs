@@ -34,6 +34,7 @@ mod keep;
 mod limits;
 mod observe;
 mod push;
+mod read_output;
 mod reads;
 mod registry;
 mod ring;
@@ -49,8 +50,11 @@ mod tests;
 pub use limits::StreamLimits;
 pub use observe::{StreamObserver, Unobserved};
 pub use push::PushBroken;
+pub use read_output::{
+    Amount, OutputLine, Pattern, PatternError, ReadDone, ReadOutput, ReadPart, ReadStream, Search, Selection,
+};
 pub use ring::Piece;
-pub use shelf::{OutputShelf, ShelfError, ShelfWriter, Shelved};
+pub use shelf::{OutputShelf, ShelfError, ShelfReader, ShelfWriter, Shelved};
 
 use push::{OUTGOING, Push};
 use registry::Registry;
@@ -115,6 +119,7 @@ struct Inner {
     readers: AtomicUsize,
     storing: Mutex<StoringMap>,
     storing_slots: Semaphore,
+    search_slots: Arc<Semaphore>,
 }
 
 impl Streams {
@@ -123,6 +128,7 @@ impl Streams {
     pub fn new(parts: StreamParts) -> Self {
         let StreamParts { store, outputs, door, changes, limits, observer, cancel } = parts;
         let storing_slots = Semaphore::new(limits.storing_at_once);
+        let search_slots = Arc::new(Semaphore::new(limits.searches_at_once));
         let inner = Inner {
             store,
             shelf: outputs,
@@ -137,6 +143,7 @@ impl Streams {
             readers: AtomicUsize::new(0),
             storing: Mutex::default(),
             storing_slots,
+            search_slots,
         };
         Self { inner: Arc::new(inner) }
     }

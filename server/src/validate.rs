@@ -6,6 +6,7 @@ mod control;
 mod execution;
 mod file;
 mod lists;
+mod read_output;
 mod runner;
 mod session;
 
@@ -19,6 +20,7 @@ pub use control::{drain_runner, signal, update_session, watch};
 pub use execution::{Attach, Check, Start, attach, check, decide, execution_id, get_execution, start, wait};
 pub use file::{diff, download, list_files, more_stdin, stat, upload, upload_chunk, write_stdin};
 pub use lists::{list_approvals, list_executions, list_runners, list_sessions};
+pub use read_output::read_output;
 pub use runner::{from_runner, hello};
 pub use session::{create_session, session_id};
 

@@ -11,6 +11,8 @@ mod link;
 mod malformed;
 #[path = "edge/open.rs"]
 mod open;
+#[path = "edge/outputs.rs"]
+mod outputs;
 #[path = "edge/raw.rs"]
 mod raw;
 #[path = "edge/runner.rs"]

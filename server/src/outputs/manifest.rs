@@ -38,7 +38,7 @@ pub struct StoredStream {
     pub(super) data: Option<String>,
 }
 
-/// A part of a read.
+/// What a stream has at an offset, as far as it goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
     /// Kept bytes of the stream from `offset` on, which are those of the data object `at`.
@@ -104,30 +104,21 @@ impl StoredStream {
         ordered && named && self.data.is_some() == (self.kept() > 0)
     }
 
-    /// The parts of a read from `from` on, with at most `max` kept bytes.
-    pub(super) fn plan(&self, from: u64, max: u64) -> Vec<Part> {
-        let mut parts = Vec::new();
-        let mut left = max;
-        let mut offset = 0;
-        let mut at = 0;
+    /// The part that begins at `offset`; none at the end and past it.
+    pub(super) fn part_at(&self, offset: u64) -> Option<Part> {
+        // Of the stretch of kept bytes before the next gap: where it begins, and where in the data object.
+        let (mut start, mut at) = (0, 0);
         for gap in self.gaps.iter().cloned().chain(std::iter::once(self.length..self.length)) {
-            let start = from.clamp(offset, gap.start);
-            let kept = (gap.start - start).min(left);
-            if kept > 0 {
-                let begin = at + (start - offset);
-                parts.push(Part::Kept { offset: start, at: begin..begin + kept });
-                left -= kept;
+            if offset < gap.start {
+                return Some(Part::Kept { offset, at: at + (offset - start)..at + (gap.start - start) });
             }
-            if left == 0 {
-                break;
+            if offset < gap.end {
+                return Some(Part::Gap(offset..gap.end));
             }
-            if from < gap.end && !gap.is_empty() {
-                parts.push(Part::Gap(gap.start.max(from)..gap.end));
-            }
-            at += gap.start - offset;
-            offset = gap.end;
+            at += gap.start - start;
+            start = gap.end;
         }
-        parts
+        None
     }
 }
 

@@ -1,9 +1,11 @@
-//! Reading a stored stream piece by piece.
+//! Reading a stored stream, at any offset, as often as one likes.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
-use airlock_proto::domain::ExecutionId;
-use futures::{StreamExt as _, stream, stream::BoxStream};
+use airlock_proto::{
+    domain::{ExecutionId, OutputStream},
+    limits::CHUNK_BYTES,
+};
 use object_store::{ObjectStoreExt as _, path::Path};
 
 use super::{
@@ -13,51 +15,55 @@ use super::{
 };
 use crate::stream::Piece;
 
-struct Reading {
+/// A stored stream that is open: its manifest was read, once. Holds no file and no bytes; what it names
+/// does not change for as long as it is there.
+#[derive(Debug)]
+pub struct OutputReader {
     outputs: Outputs,
     id: ExecutionId,
     data: Option<Path>,
-    parts: VecDeque<Part>,
+    stored: StoredStream,
 }
 
-/// The pieces of `stored` from `from` on, with at most `max` bytes of data.
-pub(super) fn pieces(
-    outputs: Outputs,
-    id: ExecutionId,
-    stored: &StoredStream,
-    from: u64,
-    max: u64,
-) -> BoxStream<'static, Result<Piece, OutputError>> {
-    let reading = Reading {
-        outputs,
-        id,
-        data: stored.data.as_ref().map(|data| folder(id).join(data.as_str())),
-        parts: stored.plan(from, max).into(),
-    };
-    stream::try_unfold(reading, async |mut reading| {
-        let piece = reading.next().await?;
-        Ok(piece.map(|piece| (piece, reading)))
-    })
-    .boxed()
-}
+impl OutputReader {
+    pub(super) async fn open(
+        outputs: &Outputs,
+        id: ExecutionId,
+        stream: OutputStream,
+    ) -> Result<Self, OutputError> {
+        let stored = outputs.stored(id).await?.ok_or(OutputError::Missing(id))?.into_stream(stream);
+        let data = stored.data.as_ref().map(|data| folder(id).join(data.as_str()));
+        Ok(Self { outputs: outputs.clone(), id, data, stored })
+    }
 
-impl Reading {
-    async fn next(&mut self) -> Result<Option<Piece>, OutputError> {
-        match self.parts.pop_front() {
+    /// Of the stream in bytes, gaps included.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.stored.length
+    }
+
+    /// What is at `offset`: at most [`CHUNK_BYTES`] of data, or the rest of a gap. None at the end. Can be
+    /// dropped at any time.
+    ///
+    /// # Errors
+    /// [`OutputError::PastEnd`], [`OutputError::Unavailable`], [`OutputError::Corrupt`].
+    pub async fn read(&self, offset: u64) -> Result<Option<Piece>, OutputError> {
+        let end = self.stored.length;
+        if offset > end {
+            return Err(OutputError::PastEnd { asked: offset, end });
+        }
+        match self.stored.part_at(offset) {
             None => Ok(None),
             Some(Part::Gap(gap)) => Ok(Some(Piece::Gap { from: gap.start, to: gap.end })),
             Some(Part::Kept { offset, at }) => {
-                let middle = at.end.min(at.start + self.outputs.read_bytes as u64);
-                if middle < at.end {
-                    let rest = offset + (middle - at.start);
-                    self.parts.push_front(Part::Kept { offset: rest, at: middle..at.end });
-                }
-                self.kept(offset, at.start..middle).await.map(Some)
+                let most = self.outputs.read_bytes.min(CHUNK_BYTES) as u64;
+                let end = at.end.min(at.start + most);
+                self.kept(offset, at.start..end).await.map(Some)
             }
         }
     }
 
-    async fn kept(&self, offset: u64, at: std::ops::Range<u64>) -> Result<Piece, OutputError> {
+    async fn kept(&self, offset: u64, at: Range<u64>) -> Result<Piece, OutputError> {
         let damaged = OutputError::Corrupt { id: self.id, problem: "it holds less than its manifest says" };
         let Some(data) = &self.data else { return Err(damaged) };
         let wanted = at.end - at.start;

@@ -1,27 +1,33 @@
 //! The storage as the streams see it.
 
-use airlock_proto::{
-    domain::{ExecutionId, OutputStream},
-    limits::CHUNK_BYTES,
-};
-use futures::TryStreamExt as _;
+use airlock_proto::domain::{ExecutionId, OutputStream};
 
-use super::{OutputError, OutputWriter, Outputs};
-use crate::stream::{OutputShelf, Piece, ShelfError, ShelfWriter, Shelved};
+use super::{OutputError, OutputReader, OutputWriter, Outputs};
+use crate::stream::{OutputShelf, Piece, ShelfError, ShelfReader, ShelfWriter, Shelved};
 
 #[async_trait::async_trait]
 impl OutputShelf for Outputs {
-    async fn read(&self, id: ExecutionId, stream: OutputStream, offset: u64) -> Result<Shelved, ShelfError> {
-        let mut pieces = match Self::read(self, id, stream, offset, CHUNK_BYTES as u64).await {
-            Ok(pieces) => pieces,
-            Err(OutputError::PastEnd { end, .. }) => return Ok(Shelved::PastEnd(end)),
-            Err(error) => return Err(error.into()),
-        };
-        Ok(pieces.try_next().await?.map_or(Shelved::End, Shelved::Piece))
+    async fn open(&self, id: ExecutionId, stream: OutputStream) -> Result<Box<dyn ShelfReader>, ShelfError> {
+        Ok(Box::new(Self::open(self, id, stream).await?))
     }
 
     async fn begin(&self, id: ExecutionId) -> Result<Box<dyn ShelfWriter>, ShelfError> {
         Ok(Box::new(self.writer(id).await?))
+    }
+}
+
+#[async_trait::async_trait]
+impl ShelfReader for OutputReader {
+    fn length(&self) -> u64 {
+        Self::length(self)
+    }
+
+    async fn read(&mut self, offset: u64) -> Result<Shelved, ShelfError> {
+        match Self::read(self, offset).await {
+            Ok(piece) => Ok(piece.map_or(Shelved::End, Shelved::Piece)),
+            Err(OutputError::PastEnd { end, .. }) => Ok(Shelved::PastEnd(end)),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

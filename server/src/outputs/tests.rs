@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use super::*;
-use crate::stream::{OutputShelf, ShelfError, Shelved};
+use crate::stream::{OutputShelf, Piece, ShelfError, Shelved};
 use OutputStream::{Stderr, Stdout};
 
 /// Small parts and reads, so that short streams cross many borders.
@@ -46,14 +46,28 @@ async fn write(
     }
 }
 
-async fn read(outputs: &Outputs, id: ExecutionId, stream: OutputStream, from: u64, max: u64) -> Vec<Piece> {
-    outputs.read(id, stream, from, max).await.unwrap().try_collect().await.unwrap()
+/// Reads from `from` to the end.
+async fn read(outputs: &Outputs, id: ExecutionId, stream: OutputStream, from: u64) -> Vec<Piece> {
+    let (reader, mut offset) = (outputs.open(id, stream).await.unwrap(), from);
+    let mut pieces = Vec::new();
+    while let Some(piece) = reader.read(offset).await.unwrap() {
+        offset = end_of(&piece);
+        pieces.push(piece);
+    }
+    assert_eq!(offset, reader.length());
+    pieces
+}
+
+fn end_of(piece: &Piece) -> u64 {
+    match piece {
+        Piece::Data { offset, data } => offset + data.len() as u64,
+        Piece::Gap { to, .. } => *to,
+    }
 }
 
 /// What the read must give, byte by byte: each kept offset once, each gap from where it is met.
-fn check(pieces: &[Piece], length: u64, gaps: &[(u64, u64)], from: u64, max: u64, most: usize) {
+fn check(pieces: &[Piece], length: u64, gaps: &[(u64, u64)], from: u64, most: usize) {
     let mut offset = from;
-    let mut left = max;
     for piece in pieces {
         match piece {
             Piece::Data { offset: at, data } => {
@@ -61,7 +75,6 @@ fn check(pieces: &[Piece], length: u64, gaps: &[(u64, u64)], from: u64, max: u64
                 let end = offset + data.len() as u64;
                 assert!(gaps.iter().all(|gap| end <= gap.0 || gap.1 <= offset));
                 assert_eq!(*data, bytes(offset..end));
-                left -= data.len() as u64;
                 offset = end;
             }
             Piece::Gap { from: at, to } => {
@@ -70,7 +83,7 @@ fn check(pieces: &[Piece], length: u64, gaps: &[(u64, u64)], from: u64, max: u64
             }
         }
     }
-    assert!(offset == length || left == 0);
+    assert_eq!(offset, length);
 }
 
 #[tokio::test]
@@ -97,12 +110,10 @@ async fn every_range_of_every_shape_reads_back() {
             let cut: u64 = gaps.iter().map(|gap| gap.1 - gap.0).sum();
             assert_eq!((stored.stdout.cut(), stored.stdout.kept()), (cut, length - cut));
             for from in 0..=length {
-                for max in [0, 1, 4, 5, 6, 11, length, u64::MAX] {
-                    let pieces = read(&outputs, id, Stdout, from, max).await;
-                    check(&pieces, length, gaps, from, max, 5);
-                }
+                let pieces = read(&outputs, id, Stdout, from).await;
+                check(&pieces, length, gaps, from, 5);
             }
-            let past = outputs.read(id, Stdout, length + 1, 1).await.err();
+            let past = outputs.open(id, Stdout).await.unwrap().read(length + 1).await.err();
             assert!(
                 matches!(past, Some(OutputError::PastEnd { asked, end }) if (asked, end) == (length + 1, length))
             );
@@ -121,8 +132,8 @@ async fn the_two_streams_are_apart() {
         writer.append(Stderr, round, bytes::Bytes::from_static(b"e")).await.unwrap();
     }
     writer.finish().await.unwrap();
-    check(&read(&outputs, id, Stdout, 0, u64::MAX).await, 30, &[], 0, u64::MAX, 5);
-    let stderr = read(&outputs, id, Stderr, 8, u64::MAX).await;
+    check(&read(&outputs, id, Stdout, 0).await, 30, &[], 0, 5);
+    let stderr = read(&outputs, id, Stderr, 8).await;
     assert_eq!(stderr, [Piece::Data { offset: 8, data: bytes::Bytes::from_static(b"ee") }]);
 }
 
@@ -146,11 +157,11 @@ async fn a_full_spool_with_its_middle_cut_goes_through_in_bounded_pieces() {
     }
     writer.finish().await.unwrap();
 
-    let mut pieces = outputs.read(id, Stdout, 0, u64::MAX).await.unwrap();
+    let reader = outputs.open(id, Stdout).await.unwrap();
     let mut read = Sha256::new();
     let mut gaps = Vec::new();
     let mut at = 0;
-    while let Some(piece) = pieces.try_next().await.unwrap() {
+    while let Some(piece) = reader.read(at).await.unwrap() {
         match piece {
             Piece::Data { offset, data } => {
                 assert!(offset == at && data.len() <= CHUNK_BYTES);
@@ -206,7 +217,7 @@ fn files(folder: &TempDir) -> Vec<String> {
 
 async fn is_missing(outputs: &Outputs, id: ExecutionId) {
     assert_eq!(outputs.stored(id).await.unwrap(), None);
-    let read = outputs.read(id, Stdout, 0, 1).await;
+    let read = outputs.open(id, Stdout).await;
     assert!(matches!(read.err(), Some(OutputError::Missing(_))));
 }
 
@@ -225,7 +236,7 @@ async fn what_a_dead_writer_leaves_is_never_there_and_goes_with_the_next() {
     write(&mut writer, Stdout, 3_000_000, &[], 100_000).await;
     is_missing(&outputs, id).await;
     writer.finish().await.unwrap();
-    check(&read(&outputs, id, Stdout, 0, u64::MAX).await, 3_000_000, &[], 0, u64::MAX, CHUNK_BYTES);
+    check(&read(&outputs, id, Stdout, 0).await, 3_000_000, &[], 0, CHUNK_BYTES);
     let left = files(&folder);
     assert!(left.len() == 2 && left[0] == "manifest.json" && left[1].starts_with("stdout-"), "{left:?}");
 }
@@ -263,7 +274,7 @@ async fn the_first_of_two_writers_is_what_is_stored() {
     write(&mut second, Stdout, 60, &[(0, 50)], 10).await;
     let stored = first.finish().await.unwrap();
     assert_eq!(second.finish().await.unwrap(), stored);
-    check(&read(&outputs, id, Stdout, 0, u64::MAX).await, 100, &[], 0, u64::MAX, CHUNK_BYTES);
+    check(&read(&outputs, id, Stdout, 0).await, 100, &[], 0, CHUNK_BYTES);
     assert_eq!(files(&folder).len(), 2);
 }
 
@@ -273,8 +284,8 @@ async fn an_empty_output_is_stored_too() {
     let id = ExecutionId::new();
     outputs.writer(id).await.unwrap().finish().await.unwrap();
     assert_eq!(files(&folder), ["manifest.json"]);
-    assert_eq!(read(&outputs, id, Stdout, 0, u64::MAX).await, []);
-    assert_eq!(read(&outputs, id, Stderr, 0, u64::MAX).await, []);
+    assert_eq!(read(&outputs, id, Stdout, 0).await, []);
+    assert_eq!(read(&outputs, id, Stderr, 0).await, []);
 }
 
 #[tokio::test]
@@ -318,7 +329,7 @@ async fn damage_is_said_and_never_served() {
         let bad = good.replacen(from, to, 1);
         assert_ne!(bad, good);
         outputs.objects.put(&manifest::path(id), PutPayload::from(bad)).await.unwrap();
-        let read = outputs.read(id, Stdout, 0, 1).await;
+        let read = outputs.open(id, Stdout).await;
         assert!(matches!(read.err(), Some(OutputError::Corrupt { .. })), "{to}");
     }
     outputs.objects.put(&manifest::path(id), PutPayload::from(vec![b' '; 100_000])).await.unwrap();
@@ -326,8 +337,12 @@ async fn damage_is_said_and_never_served() {
 
     let longer = good.replacen("\"length\":20", "\"length\":25", 1);
     outputs.objects.put(&manifest::path(id), PutPayload::from(longer)).await.unwrap();
-    let pieces: Vec<_> = futures::StreamExt::collect(outputs.read(id, Stdout, 9, 100).await.unwrap()).await;
-    assert!(matches!(pieces.last(), Some(Err(_))), "{pieces:?}");
+    let reader = outputs.open(id, Stdout).await.unwrap();
+    assert!(reader.read(9).await.is_ok());
+    assert!(matches!(
+        reader.read(20).await,
+        Err(OutputError::Corrupt { .. } | OutputError::Unavailable { .. })
+    ));
 }
 
 #[tokio::test]
@@ -348,12 +363,16 @@ async fn the_streams_see_pieces_and_ends() {
     writer.write(Stdout, Piece::Data { offset: 0, data: bytes(0..8) }).await.unwrap();
     writer.write(Stdout, Piece::Gap { from: 8, to: 12 }).await.unwrap();
     writer.finish().await.unwrap();
-    let see = async |offset| OutputShelf::read(&outputs, id, Stdout, offset).await.unwrap();
+    let see = async |offset| {
+        let mut reader = OutputShelf::open(&outputs, id, Stdout).await.unwrap();
+        assert_eq!(reader.length(), 12);
+        reader.read(offset).await.unwrap()
+    };
     assert_eq!(see(0).await, Shelved::Piece(Piece::Data { offset: 0, data: bytes(0..5) }));
     assert_eq!(see(5).await, Shelved::Piece(Piece::Data { offset: 5, data: bytes(5..8) }));
     assert_eq!(see(10).await, Shelved::Piece(Piece::Gap { from: 10, to: 12 }));
     assert_eq!(see(12).await, Shelved::End);
     assert_eq!(see(13).await, Shelved::PastEnd(12));
-    let other = OutputShelf::read(&outputs, ExecutionId::new(), Stdout, 0).await;
-    assert!(matches!(other, Err(ShelfError::Corrupt(_))));
+    let other = OutputShelf::open(&outputs, ExecutionId::new(), Stdout).await;
+    assert!(matches!(other.err(), Some(ShelfError::Corrupt(_))));
 }

@@ -75,6 +75,11 @@ impl Facts {
         self.finished && !self.may_be_past_end && offset == self.length(stream)
     }
 
+    /// How long `stream` is, if the result vouches for it.
+    pub(super) fn known_length(&self, stream: OutputStream) -> Option<u64> {
+        (self.finished && !self.may_be_past_end).then(|| self.length(stream))
+    }
+
     /// Refuses an offset that can be told to be past the end without asking for the output.
     ///
     /// # Errors

@@ -22,8 +22,13 @@ use super::{
 
 mod state;
 
+mod look;
+
 use state::State;
-pub(super) use state::{Step, Way};
+pub(super) use {
+    look::Seen,
+    state::{Step, Way},
+};
 
 /// The live output of one execution.
 #[derive(Debug)]
@@ -115,6 +120,17 @@ impl Hub {
             place.offset = piece.end();
         }
         (step, fell_behind)
+    }
+
+    /// What is at the place now, for a reader that waits for nothing that is not written yet: at most
+    /// `want` bytes are asked for, and with 0 only how long the stream is. The place stays where it is.
+    pub(super) fn look(&self, place: &mut Place, want: u64) -> Seen {
+        let mut state = self.lock();
+        let seen = state.look(place, want);
+        if state.has_demand(self.ahead_bytes) {
+            self.wake.notify_one();
+        }
+        seen
     }
 
     /// The first byte at or after the place that the ring holds, for one who saves what is left.
@@ -223,7 +239,7 @@ impl Hub {
         state.stdout.follow = None;
         state.stderr.follow = None;
         for claim in state.claims.values_mut().filter(|claim| claim.phase == Phase::UnderWay) {
-            claim.phase = Phase::Over { empty: false };
+            claim.phase = Phase::UNANSWERED;
         }
         drop(state);
         self.bell.send_replace(());

@@ -43,6 +43,8 @@ pub struct StreamLimits {
     pub storing_at_once: usize,
     /// Outputs that wait to be copied.
     pub storing_waiting: usize,
+    /// Searches that have a processor at the same time; each gives it up after a chunk.
+    pub searches_at_once: usize,
 }
 
 impl Default for StreamLimits {
@@ -65,6 +67,7 @@ impl Default for StreamLimits {
             store_retry_for: Duration::from_secs(600),
             storing_at_once: 4,
             storing_waiting: 10_000,
+            searches_at_once: 4,
         }
     }
 }
@@ -79,6 +82,7 @@ impl StreamLimits {
         require("readers_per_execution", self.readers_per_execution > 0, "must not be 0")?;
         require("readers", self.readers > 0, "must not be 0")?;
         require("storing_at_once", self.storing_at_once > 0, "must not be 0")?;
+        require("searches_at_once", self.searches_at_once > 0, "must not be 0")?;
         require("storing_waiting", self.storing_waiting > 0, "must not be 0")?;
         require("ahead_bytes", self.ahead_bytes >= 2 * chunk, "must be at least two chunks (64 KiB)")?;
         require("catch_up_bytes", self.catch_up_bytes >= chunk, "must be at least one chunk (32 KiB)")?;

@@ -222,7 +222,12 @@ impl Read {
         if offset != self.next && !ended_before {
             return Err(Violation::OutOfOrder);
         }
-        let contradicts = if end { total != offset } else { self.next > self.start && total < offset };
+        let contradicts = match end {
+            true => total != offset,
+            // Nothing was there, or all that there was credit for.
+            false if self.next == self.start => self.credit > 0 && total > offset,
+            false => total < offset,
+        };
         if contradicts {
             return Err(Violation::WrongEnd);
         }

@@ -64,6 +64,17 @@ impl Piece {
         }
     }
 
+    /// The part before `offset`, which is after its start. Shares the bytes.
+    pub(super) fn until(self, offset: u64) -> Self {
+        match self {
+            Self::Data { offset: start, mut data } => {
+                data.truncate(usize::try_from(offset.saturating_sub(start)).unwrap_or(usize::MAX));
+                Self::Data { offset: start, data }
+            }
+            Self::Gap { from, to } => Self::Gap { from, to: to.min(offset) },
+        }
+    }
+
     /// The part from `offset` on, which lies inside. Shares the bytes.
     pub(super) fn cut(&self, offset: u64) -> Self {
         match self {

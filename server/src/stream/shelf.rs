@@ -30,11 +30,46 @@ pub enum Shelved {
 /// Finished outputs, by execution.
 #[async_trait::async_trait]
 pub trait OutputShelf: Send + Sync {
-    /// What `stream` has at `offset`, at most a chunk of it.
-    async fn read(&self, id: ExecutionId, stream: OutputStream, offset: u64) -> Result<Shelved, ShelfError>;
+    /// Opens `stream` of a stored output.
+    async fn open(&self, id: ExecutionId, stream: OutputStream) -> Result<Box<dyn ShelfReader>, ShelfError>;
 
     /// Begins to store an output, in the place of one that was begun and not finished.
     async fn begin(&self, id: ExecutionId) -> Result<Box<dyn ShelfWriter>, ShelfError>;
+}
+
+/// A stored stream that is open. It never changes.
+#[async_trait::async_trait]
+pub trait ShelfReader: Send {
+    /// Of the stream in bytes, gaps included.
+    fn length(&self) -> u64;
+
+    /// What is at `offset`, at most a chunk of it.
+    async fn read(&mut self, offset: u64) -> Result<Shelved, ShelfError>;
+}
+
+/// A reader's way to a stored stream, opened when it is first wanted.
+#[derive(Default)]
+pub(super) struct Shelf {
+    open: Option<Box<dyn ShelfReader>>,
+}
+
+impl Shelf {
+    /// The reader, opened if it was not yet.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub(super) async fn reader(
+        &mut self,
+        shelf: &dyn OutputShelf,
+        id: ExecutionId,
+        stream: OutputStream,
+    ) -> Result<&mut dyn ShelfReader, ShelfError> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => shelf.open(id, stream).await?,
+        };
+        Ok(self.open.insert(open).as_mut())
+    }
 }
 
 /// An output that is being stored. Dropped before it is finished, it was never there.

@@ -2,12 +2,15 @@
 //! virtual (it moves when nothing else does), but for [`real`].
 
 mod background;
+mod agree;
 mod cuts;
 mod ends;
 mod misbehaving;
+mod on_demand;
 mod readers;
 mod real;
 mod runner;
+mod search;
 mod shelf;
 mod store;
 mod storing;

@@ -53,7 +53,14 @@ pub(super) enum Phase {
     Over {
         /// The runner answered, had nothing there, and the stream is not at its end.
         empty: bool,
+        /// Length of the stream, if the runner answered to the end.
+        total: Option<u64>,
     },
+}
+
+impl Phase {
+    /// Over without an answer; whoever still wants it asks again.
+    pub(super) const UNANSWERED: Self = Self::Over { empty: false, total: None };
 }
 
 /// A reader's own read: what it has been given and has not taken yet.
@@ -63,14 +70,16 @@ pub(super) struct Claim {
     pub(super) offset: u64,
     /// Of a reader ahead of the ring, to see whether there is anything.
     pub(super) probe: bool,
+    /// It asks for at most so many bytes.
+    pub(super) want: u64,
     pub(super) pieces: VecDeque<Piece>,
     pub(super) phase: Phase,
 }
 
 impl Claim {
-    pub(super) fn new(place: &Place, probe: bool) -> Self {
+    pub(super) fn new(place: &Place, probe: bool, want: u64) -> Self {
         let (stream, offset) = (place.stream, place.offset);
-        Self { stream, offset, probe, pieces: VecDeque::new(), phase: Phase::Queued }
+        Self { stream, offset, probe, want, pieces: VecDeque::new(), phase: Phase::Queued }
     }
 
     pub(super) fn cost(&self) -> usize {

@@ -22,7 +22,7 @@ use super::{
     hub::Step,
     ring::Piece,
     seat::Seat,
-    shelf::Shelved,
+    shelf::{Shelf, Shelved},
     stopping,
     track::Place,
 };
@@ -36,6 +36,7 @@ use crate::{
 /// A stream of the execution, and whether the reader has had all of it.
 struct Lane {
     place: Place,
+    shelf: Shelf,
     done: bool,
 }
 
@@ -102,7 +103,11 @@ pub(super) fn open(
 
 impl View {
     fn new(seat: Seat, watch: ChangeWatch, record: ExecutionRecord, facts: Facts, cursor: Cursor) -> Self {
-        let lane = |stream| Lane { place: Place::new(stream, cursor.offset(stream)), done: false };
+        let lane = |stream| Lane {
+            place: Place::new(stream, cursor.offset(stream)),
+            shelf: Shelf::default(),
+            done: false,
+        };
         let mut lanes = vec![lane(OutputStream::Stdout)];
         if record.spec.separate_stderr {
             lanes.push(lane(OutputStream::Stderr));
@@ -325,11 +330,13 @@ impl View {
                 Ok(Look::Piece(Piece::Gap { from: offset, to: length }))
             }
             Source::Gone { .. } => Ok(Look::Done),
-            Source::Shelf => match inner.shelf.read(hub.id, stream, offset).await? {
-                Shelved::Piece(piece) => Ok(Look::Piece(piece)),
-                Shelved::End => Ok(Look::Done),
-                Shelved::PastEnd(end) => past_end(end),
-            },
+            Source::Shelf => {
+                match lane.shelf.reader(&*inner.shelf, hub.id, stream).await?.read(offset).await? {
+                    Shelved::Piece(piece) => Ok(Look::Piece(piece)),
+                    Shelved::End => Ok(Look::Done),
+                    Shelved::PastEnd(end) => past_end(end),
+                }
+            }
             Source::Live if self.facts.is_end(stream, offset) => Ok(Look::Done),
             Source::Live => {
                 let (step, fell_behind) = hub.step(&mut lane.place, Instant::now());

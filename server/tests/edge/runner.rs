@@ -191,17 +191,21 @@ impl Link {
         let mut reads = client.push_output(ReceiverStream::new(said)).await.unwrap().into_inner();
         tokio::spawn(async move {
             while let Ok(Some(read)) = reads.message().await {
-                let Ok(PushToRunner::Read { read_id, stream, offset, .. }) = read.try_into() else {
+                let Ok(PushToRunner::Read { read_id, stream, offset, max_bytes, .. }) = read.try_into()
+                else {
                     continue;
                 };
                 let whole = if stream == airlock_proto::domain::OutputStream::Stdout { OUTPUT } else { b"" };
                 let rest = whole.get(usize::try_from(offset).unwrap()..).unwrap_or_default();
-                let data = Bytes::from_static(rest);
+                let most = usize::try_from(max_bytes).unwrap().min(rest.len());
+                let data = Bytes::from_static(rest.get(..most).unwrap_or_default());
                 if !data.is_empty() {
                     let _gone = say.send(PushFromRunner::Chunk { read_id, offset, data }.into()).await;
                 }
                 let total = whole.len() as u64;
-                let done = PushFromRunner::Done { read_id, offset: total, end: true, total };
+                let end = most == rest.len();
+                let offset = if end { total } else { offset + most as u64 };
+                let done = PushFromRunner::Done { read_id, offset, end, total };
                 let _gone = say.send(done.into()).await;
             }
         });

@@ -111,8 +111,14 @@ impl State {
                 Step::Wait
             }
             Find::Ahead | Find::Behind if place.rests(now) => Step::Wait,
-            Find::Ahead => self.claim(place, true),
-            Find::Behind => self.claim(place, false),
+            Find::Ahead => {
+                self.claim(place, true, u64::MAX);
+                Step::Wait
+            }
+            Find::Behind => {
+                self.claim(place, false, u64::MAX);
+                Step::Wait
+            }
         }
     }
 
@@ -122,7 +128,7 @@ impl State {
         if let Some(piece) = claim.pieces.pop_front() {
             return Some(Step::Piece(piece));
         }
-        let Phase::Over { empty } = claim.phase else { return Some(Step::Wait) };
+        let Phase::Over { empty, .. } = claim.phase else { return Some(Step::Wait) };
         let probe = claim.probe;
         if let Some(id) = place.claim.take() {
             self.claims.remove(&id);
@@ -161,12 +167,12 @@ impl State {
         }
     }
 
-    fn claim(&mut self, place: &mut Place, probe: bool) -> Step {
+    /// Asks for a read of its own for the reader at `place`.
+    pub(super) fn claim(&mut self, place: &mut Place, probe: bool, want: u64) {
         self.latest_claim += 1;
-        self.claims.insert(self.latest_claim, Claim::new(place, probe));
+        self.claims.insert(self.latest_claim, Claim::new(place, probe, want));
         self.queue.push_back(self.latest_claim);
         place.claim = Some(self.latest_claim);
-        Step::Wait
     }
 
     pub(super) fn has_demand(&self, ahead: u64) -> bool {
@@ -189,7 +195,8 @@ impl State {
     pub(super) fn serve(&mut self, id: u64, credit: u64, now: Instant) -> Option<PushToRunner> {
         let claim = self.claims.get_mut(&id)?;
         claim.phase = Phase::UnderWay;
-        let (_, message) = self.reads.begin(Target::Claim(id), claim.stream, claim.offset, credit, now);
+        let (_, message) =
+            self.reads.begin(Target::Claim(id), claim.stream, claim.offset, credit.min(claim.want), now);
         Some(message)
     }
 
@@ -209,12 +216,13 @@ impl State {
                 }
                 Ok(())
             }
-            Accepted::Done { target, stream, start, reached, end, total: _ } => {
+            Accepted::Done { target, stream, start, reached, end, total } => {
                 match target {
                     Target::Ring => self.track(stream).follow = None,
                     Target::Claim(id) => {
                         if let Some(claim) = self.claims.get_mut(&id) {
-                            claim.phase = Phase::Over { empty: reached <= start && !end };
+                            let empty = reached <= start && !end;
+                            claim.phase = Phase::Over { empty, total: Some(total) };
                         }
                     }
                 }
@@ -227,7 +235,7 @@ impl State {
     pub(super) fn give_up_queue(&mut self) {
         for id in std::mem::take(&mut self.queue) {
             if let Some(claim) = self.claims.get_mut(&id) {
-                claim.phase = Phase::Over { empty: false };
+                claim.phase = Phase::UNANSWERED;
             }
         }
     }

@@ -2,19 +2,34 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use airlock_proto::domain::{ExecutionId, OutputStream};
 
-use crate::stream::{OutputShelf, Piece, ShelfError, ShelfWriter, Shelved};
+use crate::stream::{OutputShelf, Piece, ShelfError, ShelfReader, ShelfWriter, Shelved};
 
 type Stored = HashMap<(ExecutionId, OutputStream), Vec<Piece>>;
 
 /// Finished outputs.
 #[derive(Default)]
 pub(super) struct MemoryShelf {
+    opened: AtomicUsize,
     stored: Arc<Mutex<Stored>>,
+}
+
+impl MemoryShelf {
+    /// How often a stream was opened.
+    pub(super) fn opened(&self) -> usize {
+        self.opened.load(Ordering::Relaxed)
+    }
+}
+
+struct Reader {
+    pieces: Vec<Piece>,
 }
 
 struct Writer {
@@ -25,20 +40,31 @@ struct Writer {
 
 #[async_trait::async_trait]
 impl OutputShelf for MemoryShelf {
-    async fn read(&self, id: ExecutionId, stream: OutputStream, offset: u64) -> Result<Shelved, ShelfError> {
-        let stored = self.stored.lock().unwrap();
-        let pieces = stored.get(&(id, stream)).map(Vec::as_slice).unwrap_or_default();
-        let end = pieces.last().map_or(0, Piece::end);
-        if offset >= end {
-            return Ok(if offset == end { Shelved::End } else { Shelved::PastEnd(end) });
-        }
-        let piece = pieces.iter().find(|piece| piece.end() > offset).unwrap();
-        Ok(Shelved::Piece(piece.cut(offset)))
+    async fn open(&self, id: ExecutionId, stream: OutputStream) -> Result<Box<dyn ShelfReader>, ShelfError> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let pieces = self.stored.lock().unwrap().get(&(id, stream)).cloned().unwrap_or_default();
+        Ok(Box::new(Reader { pieces }))
     }
 
     async fn begin(&self, id: ExecutionId) -> Result<Box<dyn ShelfWriter>, ShelfError> {
         let writer = Writer { id, pieces: Stored::new(), stored: Arc::clone(&self.stored) };
         Ok(Box::new(writer))
+    }
+}
+
+#[async_trait::async_trait]
+impl ShelfReader for Reader {
+    fn length(&self) -> u64 {
+        self.pieces.last().map_or(0, Piece::end)
+    }
+
+    async fn read(&mut self, offset: u64) -> Result<Shelved, ShelfError> {
+        let end = self.length();
+        if offset >= end {
+            return Ok(if offset == end { Shelved::End } else { Shelved::PastEnd(end) });
+        }
+        let index = self.pieces.partition_point(|piece| piece.end() <= offset);
+        Ok(Shelved::Piece(self.pieces[index].cut(offset)))
     }
 }
 

@@ -1,0 +1,110 @@
+//! Drives a search: fetches what comes next, and has it looked through on a thread for blocking work,
+//! a chunk at a time, where searches take turns. Nothing is looked through before it is polled for.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    ReadPart, Reading, Search,
+    grep::{Feed, Grep},
+    source::{At, Extent, Source},
+};
+use crate::{api::ApiError, stream::ring::Piece};
+
+/// A search under way.
+pub(super) struct Searching {
+    source: Source,
+    extent: Extent,
+    /// Of what is fetched next.
+    offset: u64,
+    /// None while it is at work, and after a work that did not come to its end.
+    grep: Option<Box<Grep>>,
+    feed: Feed,
+    out: VecDeque<ReadPart>,
+    over: bool,
+    cancel: CancellationToken,
+    _cancel_when_dropped: DropGuard,
+}
+
+impl Searching {
+    /// A search of what is within `extent`.
+    pub(super) fn new(source: Source, extent: Extent, search: Search) -> Self {
+        let cancel = source.seat.inner.cancel.child_token();
+        Self {
+            offset: search.offset,
+            grep: Some(Box::new(Grep::new(source.stream(), search))),
+            source,
+            extent,
+            feed: Feed::Empty,
+            out: VecDeque::new(),
+            over: false,
+            _cancel_when_dropped: cancel.clone().drop_guard(),
+            cancel,
+        }
+    }
+
+    async fn fetch(&mut self) -> Result<(), ApiError> {
+        let end = self.extent.total;
+        let stopped = self.grep.as_ref().is_none_or(|grep| grep.stopped());
+        if !stopped && self.offset < end {
+            match self.source.at(self.offset, end - self.offset).await? {
+                At::Piece(piece) => {
+                    let piece = piece.until(end);
+                    self.offset = piece.end();
+                    self.feed = match piece {
+                        Piece::Data { offset, data } => Feed::Data { offset, data },
+                        Piece::Gap { from, to } => Feed::Gap { from, to },
+                    };
+                    return Ok(());
+                }
+                // Shorter than it was: a host went down and took the latest bytes along.
+                At::End(extent) => self.extent = extent,
+            }
+        }
+        self.feed = Feed::End { at: self.offset.min(self.extent.total), extent: self.extent };
+        self.over = true;
+        Ok(())
+    }
+
+    async fn work(&mut self) -> Result<(), ApiError> {
+        let inner = &self.source.seat.inner;
+        let slot = tokio::select! {
+            () = self.cancel.cancelled() => return Err(ApiError::shutting_down()),
+            slot = Arc::clone(&inner.search_slots).acquire_owned() => slot,
+        };
+        let slot = slot.map_err(|_| ApiError::shutting_down())?;
+        let failed = || ApiError::Internal("a search was given up".to_owned());
+        let mut grep = self.grep.take().ok_or_else(failed)?;
+        let mut feed = std::mem::replace(&mut self.feed, Feed::Empty);
+        let cancel = self.cancel.clone();
+        let work = inner.tasks.spawn_blocking(move || {
+            let _slot = slot;
+            let made = grep.work(&mut feed, &cancel);
+            (grep, feed, made)
+        });
+        let (grep, feed, made) = work.await.map_err(|_| failed())?;
+        self.grep = Some(grep);
+        self.feed = feed;
+        self.out = made.into();
+        if self.cancel.is_cancelled() { Err(ApiError::shutting_down()) } else { Ok(()) }
+    }
+}
+
+impl Reading for Searching {
+    async fn next(&mut self) -> Result<Option<ReadPart>, ApiError> {
+        loop {
+            if let Some(part) = self.out.pop_front() {
+                self.source.observe(&part);
+                return Ok(Some(part));
+            }
+            if matches!(self.feed, Feed::Empty) {
+                if self.over {
+                    return Ok(None);
+                }
+                self.fetch().await?;
+            }
+            self.work().await?;
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What is at an offset of a stream now. Where it comes from (the runner, the storage, or nowhere any
+//! more) is looked up anew for each piece, so that a read goes on over the move from one to the other.
+
+use std::sync::Arc;
+
+use airlock_proto::domain::OutputStream;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+
+use super::ReadPart;
+use crate::{
+    api::ApiError,
+    changes::ChangeWatch,
+    model::ExecutionRecord,
+    stream::{
+        Inner,
+        facts::{self, Facts},
+        hub::Seen,
+        ring::Piece,
+        seat::Seat,
+        shelf::{Shelf, Shelved},
+        track::Place,
+    },
+};
+
+/// How far a stream goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// In bytes, gaps included.
+    pub(super) total: u64,
+    /// It will not grow.
+    pub(super) complete: bool,
+}
+
+/// What is at an offset.
+pub(super) enum At {
+    /// A stretch that begins there; it may go further than was wanted.
+    Piece(Piece),
+    /// Nothing: the stream goes as far as this.
+    End(Extent),
+}
+
+/// One reader's way to a stream.
+pub(super) struct Source {
+    pub(super) seat: Seat,
+    watch: ChangeWatch,
+    bell: watch::Receiver<()>,
+    facts: Facts,
+    place: Place,
+    shelf: Shelf,
+    /// When the store was last looked at.
+    looked: Instant,
+}
+
+impl Source {
+    /// Takes a seat for a read.
+    ///
+    /// # Errors
+    /// If all are taken, or the server stops.
+    pub(super) fn open(
+        inner: &Arc<Inner>,
+        record: &ExecutionRecord,
+        stream: OutputStream,
+    ) -> Result<Self, ApiError> {
+        let seat = Seat::take(inner, record.id)?;
+        let facts = Facts::of(record);
+        seat.hub.learn(record.runner_id.as_ref(), facts.finished);
+        Ok(Self {
+            watch: inner.changes.watch(record.id),
+            bell: seat.hub.bell(),
+            facts,
+            place: Place::new(stream, 0),
+            shelf: Shelf::default(),
+            looked: Instant::now(),
+            seat,
+        })
+    }
+
+    pub(super) fn stream(&self) -> OutputStream {
+        self.place.stream
+    }
+
+    /// The piece as it is given to the client.
+    pub(super) fn part(&self, piece: Piece) -> ReadPart {
+        let stream = self.place.stream;
+        let part = match piece {
+            Piece::Data { offset, data } => ReadPart::Output { stream, offset, data },
+            Piece::Gap { from, to } => ReadPart::Gap { stream, from, to },
+        };
+        self.observe(&part);
+        part
+    }
+
+    /// Counts what a client is given.
+    pub(super) fn observe(&self, part: &ReadPart) {
+        let observer = &self.seat.inner.observer;
+        match part {
+            ReadPart::Output { data, .. } => observer.bytes_out(data.len() as u64),
+            ReadPart::Line(line) => observer.bytes_out(line.data.len() as u64),
+            ReadPart::Gap { from, to, .. } => observer.bytes_missing(to - from),
+            ReadPart::Done(_) => {}
+        }
+    }
+
+    /// How far the stream goes now.
+    ///
+    /// # Errors
+    /// See [`Source::at`].
+    pub(super) async fn extent(&mut self) -> Result<Extent, ApiError> {
+        match self.at(0, 0).await? {
+            At::End(extent) => Ok(extent),
+            At::Piece(_) => Err(ApiError::Internal("a stream gave bytes instead of its length".to_owned())),
+        }
+    }
+
+    /// What is at `offset`; at most `want` bytes are asked for. With 0, only how far the stream goes.
+    ///
+    /// # Errors
+    /// `Unavailable` if whoever has it cannot be reached for a while, or the server stops.
+    pub(super) async fn at(&mut self, offset: u64, want: u64) -> Result<At, ApiError> {
+        if self.place.offset != offset {
+            self.seat.hub.release(&mut self.place);
+            self.place.offset = offset;
+        }
+        let patience = Instant::now() + self.seat.inner.limits.unreachable_wait;
+        let mut asked_again = false;
+        loop {
+            if self.seat.inner.cancel.is_cancelled() {
+                return Err(ApiError::shutting_down());
+            }
+            self.bell.mark_unchanged();
+            let (at, elsewhere) = self.look(offset, want).await?;
+            if let Some(at) = at {
+                if let At::Piece(piece) = &at {
+                    self.place.offset = piece.end();
+                }
+                return Ok(at);
+            }
+            if elsewhere && !asked_again {
+                asked_again = true;
+                self.refresh(Instant::now()).await?;
+            } else {
+                self.wait(patience).await?;
+            }
+        }
+    }
+
+    /// What there is without waiting; beside it, whether the store may know another place for it.
+    async fn look(&mut self, offset: u64, want: u64) -> Result<(Option<At>, bool), ApiError> {
+        let Seat { inner, hub, .. } = &self.seat;
+        let stream = self.place.stream;
+        let ends = |total, complete| At::End(Extent { total, complete });
+        let at = match self.facts.source(stream) {
+            facts::Source::NotYet => ends(0, false),
+            facts::Source::Gone { length } if offset < length && want > 0 => {
+                At::Piece(Piece::Gap { from: offset, to: length })
+            }
+            facts::Source::Gone { length } => ends(length, true),
+            facts::Source::Shelf => {
+                let shelf = self.shelf.reader(&*inner.shelf, hub.id, stream).await?;
+                let found = if want == 0 { Shelved::End } else { shelf.read(offset).await? };
+                match found {
+                    Shelved::Piece(piece) => At::Piece(piece),
+                    Shelved::End | Shelved::PastEnd(_) => ends(shelf.length(), true),
+                }
+            }
+            facts::Source::Live => {
+                if let Some(length) = self.facts.known_length(stream)
+                    && (want == 0 || offset >= length)
+                {
+                    return Ok((Some(ends(length, true)), false));
+                }
+                match hub.look(&mut self.place, want) {
+                    Seen::Piece(piece) => At::Piece(piece),
+                    Seen::End { total, complete } => ends(total, complete),
+                    Seen::Elsewhere => return Ok((None, true)),
+                    Seen::Wait => {
+                        inner.drive(hub);
+                        return Ok((None, false));
+                    }
+                }
+            }
+        };
+        Ok((Some(at), false))
+    }
+
+    /// Waits until there may be something new, and takes it from the store if that changed.
+    async fn wait(&mut self, patience: Instant) -> Result<(), ApiError> {
+        let limits = &self.seat.inner.limits;
+        if Instant::now() >= patience {
+            return Err(ApiError::Unavailable {
+                reason: "OUTPUT_UNREACHABLE",
+                message: "the runner that has the output cannot be reached just now".to_owned(),
+                retry_after: limits.poll,
+            });
+        }
+        let poll_at = (self.looked + limits.poll).min(patience);
+        let look = tokio::select! {
+            () = self.seat.inner.cancel.cancelled() => false,
+            () = self.watch.changed() => true,
+            // The hub lives as long as the seat, so that this cannot fail.
+            _ = self.bell.changed() => false,
+            () = sleep_until(poll_at) => true,
+        };
+        match if look { self.refresh(Instant::now()).await } else { Ok(()) } {
+            // What runs goes on without the store, and so does its output.
+            Err(ApiError::Unavailable { .. }) if Instant::now() < patience => Ok(()),
+            other => other,
+        }
+    }
+
+    async fn refresh(&mut self, not_before: Instant) -> Result<(), ApiError> {
+        let Seat { inner, hub, .. } = &self.seat;
+        self.looked = Instant::now();
+        let record = hub.feed.record(inner.store.as_ref(), hub.id, not_before).await?;
+        self.facts = Facts::of(&record);
+        hub.learn(record.runner_id.as_ref(), self.facts.finished);
+        Ok(())
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.seat.hub.release(&mut self.place);
+    }
+}

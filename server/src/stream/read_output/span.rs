@@ -1,0 +1,72 @@
+//! The bytes from one offset to another, or up to a number of lines.
+
+use std::ops::Range;
+
+use super::{
+    ReadDone, ReadPart, Reading,
+    source::{At, Extent, Source},
+};
+use crate::{api::ApiError, stream::ring::Piece};
+
+/// A read that goes forward.
+pub(super) struct Span {
+    source: Source,
+    extent: Extent,
+    /// What is still to be given.
+    rest: Range<u64>,
+    /// It ends after so many newlines.
+    lines: Option<u64>,
+    over: bool,
+}
+
+impl Span {
+    /// Reads `range`, which lies within `extent`.
+    pub(super) fn new(source: Source, extent: Extent, range: Range<u64>) -> Self {
+        Self { source, extent, rest: range, lines: None, over: false }
+    }
+
+    /// Ends it after so many lines.
+    pub(super) fn with_lines(mut self, lines: u64) -> Self {
+        self.lines = Some(lines);
+        self
+    }
+
+    fn give(&mut self, piece: Piece) -> ReadPart {
+        let mut piece = piece.until(self.rest.end);
+        if let (Some(left), Piece::Data { offset, data }) = (&mut self.lines, &piece) {
+            let last = usize::try_from(*left - 1).unwrap_or(usize::MAX);
+            match memchr::memchr_iter(b'\n', data).nth(last) {
+                Some(at) => {
+                    let end = offset + at as u64 + 1;
+                    piece = piece.until(end);
+                    *left = 0;
+                }
+                None => *left -= memchr::memchr_iter(b'\n', data).count() as u64,
+            }
+        }
+        self.rest.start = piece.end();
+        self.source.part(piece)
+    }
+}
+
+impl Reading for Span {
+    async fn next(&mut self) -> Result<Option<ReadPart>, ApiError> {
+        if self.over {
+            return Ok(None);
+        }
+        if !self.rest.is_empty() && self.lines != Some(0) {
+            match self.source.at(self.rest.start, self.rest.end - self.rest.start).await? {
+                At::Piece(piece) => return Ok(Some(self.give(piece))),
+                // Shorter than it was: a host went down and took the latest bytes along.
+                At::End(extent) => self.extent = extent,
+            }
+        }
+        self.over = true;
+        Ok(Some(ReadPart::Done(ReadDone {
+            next_offset: self.rest.start.min(self.extent.total),
+            total: self.extent.total,
+            complete: self.extent.complete,
+            ..ReadDone::default()
+        })))
+    }
+}

@@ -121,6 +121,7 @@ async fn answer_truly(push: &FakePush, read: &wire::Read) {
         read_id: read.read_id,
         offset: (from + length) as u64,
         end: from + length == truth.len(),
+        total: truth.len() as u64,
     };
     push.say(PushUp::Done(done)).await;
 }
@@ -187,7 +188,7 @@ fn gap(read: &wire::Read, from: u64, to: u64) -> PushUp {
 }
 
 fn done(read: &wire::Read, offset: u64, end: bool) -> PushUp {
-    PushUp::Done(wire::ReadDone { read_id: read.read_id, offset, end })
+    PushUp::Done(wire::ReadDone { read_id: read.read_id, offset, end, total: offset })
 }
 
 /// Each breaks the protocol with its very first message, so that not one of its bytes may be shown.

@@ -1,0 +1,203 @@
+//! Hostile archives and hostile workspaces, the whole way: over gRPC, through the server, onto a runner,
+//! and back onto a person's disk. Nothing outside the target is touched, and each has a clear answer.
+//!
+//! What a lying server could send down is tried with the client library, in its own tests.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, Seek as _},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use airlock_archive::{
+    Format,
+    hostile::{Hostile, cases},
+};
+use airlock_cli::client::{Client, ClientError, Progress, v1};
+use airlock_tests::{
+    airlock::{Airlock, said},
+    process::Process,
+    reader::{exit_code, run, spec_in},
+    site::Site,
+};
+
+/// Small enough that the bombs are refused soon.
+const TRANSFERS: &str = "[transfers]\nunpacked_bytes = 1073741824\n";
+
+struct World {
+    client: Client,
+    session: String,
+    _server: Process,
+    _runner: Process,
+    site: Site,
+}
+
+impl World {
+    async fn new() -> Self {
+        let site = Site::with_tables("", TRANSFERS);
+        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        let client = site.ready().await;
+        let created = client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap();
+        let world =
+            Self { client, session: created.session_id, _server: server, _runner: runner, site };
+        world.run("mkdir canary target && echo sings > canary/file && echo kept > target/kept").await;
+        world
+    }
+
+    async fn run(&self, command: &str) -> String {
+        let story = run(&self.client, spec_in(&self.session, command)).await.unwrap();
+        assert_eq!(story.end.as_ref().and_then(exit_code), Some(0), "{command}: {story:?}");
+        String::from_utf8_lossy(&story.stdout).into_owned()
+    }
+
+    async fn upload(&self, case: &Hostile, path: &str) -> Result<v1::FileServiceUploadResponse, ClientError> {
+        let mut file = tempfile::tempfile().unwrap();
+        io::copy(&mut (case.bytes)(), &mut file).unwrap();
+        file.rewind().unwrap();
+        let format = match case.format {
+            Format::Tar => v1::FileFormat::Tar,
+            Format::TarGzip => v1::FileFormat::TarGzip,
+        };
+        let header = v1::UploadHeader {
+            session_id: self.session.clone(),
+            path: path.to_owned().into(),
+            format: format.into(),
+            ..Default::default()
+        };
+        let mut file = tokio::fs::File::from_std(file);
+        self.client.upload(header, &mut file, &Progress::default()).await
+    }
+
+    /// Everything on the runner's disk but what it keeps of the attack itself: its journal and the staged
+    /// archives, and the folders that come and go with them.
+    fn disk(&self) -> BTreeMap<PathBuf, String> {
+        let mut found = snapshot(self.site.path());
+        found.retain(|path, _| {
+            let name = path.strip_prefix(self.site.path()).unwrap().to_string_lossy().into_owned();
+            let moves = ["airlock.db", "server.log", "runner-1.log", "runner-1/journal", "runner-1/transfers"];
+            !moves.iter().any(|part| name.starts_with(part)) && !["", "runner-1"].contains(&name.as_str())
+        });
+        found
+    }
+}
+
+/// Everything below a folder, with all that an attack could change.
+fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(path) = left.pop() {
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        if meta.is_dir() {
+            left.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+        }
+        let link = fs::read_link(&path).unwrap_or_default();
+        let (mode, uid, size, time) = (meta.mode(), meta.uid(), meta.size(), (meta.mtime(), meta.mtime_nsec()));
+        let size = if meta.is_dir() { 0 } else { size };
+        found.insert(path, format!("{mode:o} {uid} {size} {time:?} {}", link.display()));
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_archives_are_refused_on_the_way_up_and_touch_nothing() {
+    let world = World::new().await;
+    let all: Vec<Hostile> = cases().into_iter().filter(|case| case.refusal.is_some()).collect();
+    assert!(all.len() >= 30, "{} cases", all.len());
+    let before = world.disk();
+    assert!(before.keys().any(|path| path.ends_with("canary/file")), "the canary is on this disk");
+    for case in &all {
+        let Err(error) = world.upload(case, "target").await else { panic!("`{}` was taken", case.name) };
+        let rejection = error.rejection().unwrap_or_else(|| panic!("`{}`: {error}", case.name));
+        let told = rejection.message.clone();
+        assert!(told.contains(case.refusal.unwrap()), "`{}`: {told}", case.name);
+        assert!(!told.contains('\n') && told.len() < 1000, "`{}`: one line: {told}", case.name);
+        assert_eq!(world.disk(), before, "`{}` has touched something", case.name);
+    }
+    assert!(!Path::new("/tmp/airlock-canary").exists());
+    // Control: the same way takes an archive that is none of this.
+    let harmless: Vec<Hostile> = cases().into_iter().filter(|case| case.refusal.is_none()).collect();
+    assert!(!harmless.is_empty());
+    for (index, case) in harmless.iter().enumerate() {
+        let path = format!("harmless-{index}");
+        world.upload(case, &path).await.unwrap_or_else(|error| panic!("`{}`: {error}", case.name));
+    }
+    assert_eq!(world.run("cat canary/file target/kept").await, "sings\nkept\n");
+}
+
+/// Makes a workspace that attacks whoever takes it home.
+const TRAPS: &str = r#"mkdir -p traps/deep && cd traps
+ln -s /etc/shadow shadow; ln -s ../../../../../../etc/passwd passwd; ln -s /home home
+ln -s deep/../../../x through; ln -s . self; ln -s self/self/self loop; ln -s loop/../../.. up
+mkfifo fifo; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+echo shy > unreadable; chmod 0 unreadable; echo s > setuid; chmod 4755 setuid; mkdir sticky; chmod 1777 sticky
+printf x > "$(printf 'new\nline')"; printf x > "$(printf 'escape\033[2J')"; printf x > "$(printf 'bytes\377')"
+printf x > ' blank '; printf x > -rf; printf x > 'back\slash'; printf x > '*'; printf x > "$(printf 'n%.0s' $(seq 255))"
+truncate -s 300M sparse; ln sparse hard; echo plain > deep/plain"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hostile_workspace_is_taken_home_without_harm() {
+    let world = World::new().await;
+    world.run(TRAPS).await;
+    let home = world.site.path().join("home");
+    fs::create_dir_all(home.join("canary")).unwrap();
+    fs::write(home.join("canary/file"), "sings\n").unwrap();
+    let before = snapshot(&home.join("canary"));
+    let airlock = Airlock::at(&world.site);
+    let there = format!("{}:traps", world.session);
+    let target = home.join("target");
+    let output = airlock.run(&["cp", &there, &target.display().to_string()]);
+    let told = said(&output);
+    for skipped in ["shadow", "passwd", "home", "through", "up", "fifo", "socket"] {
+        assert!(told.contains(skipped), "`{skipped}` is told to be left out: {told}");
+        assert!(fs::symlink_metadata(target.join(skipped)).is_err(), "`{skipped}` is not here");
+    }
+    assert!(!told.contains('\u{1b}'), "no escape sequence reaches the terminal: {told:?}");
+    assert_eq!(fs::read_to_string(target.join("deep/plain")).unwrap(), "plain\n");
+    assert_eq!(fs::metadata(target.join("sparse")).unwrap().len(), 300 << 20);
+    for odd in [" blank ", "-rf", "back\\slash", "*", "new\nline"] {
+        assert_eq!(fs::read_to_string(target.join(odd)).unwrap(), "x", "{odd:?}");
+    }
+    let setuid = fs::metadata(target.join("setuid")).map_or(0, |meta| meta.mode());
+    assert_eq!(setuid & 0o7000, 0, "no program gains rights here");
+    assert_eq!(snapshot(&home.join("canary")), before);
+    let names: Vec<_> = fs::read_dir(&home).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(names.len(), 2, "only the canary and the target: {names:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_is_never_a_window_to_the_host() {
+    let world = World::new().await;
+    world
+        .run("ln -s /etc etc; ln -s /etc/shadow shadow; ln -s ../../.. up; ln -s /proc/self/root root")
+        .await;
+    for path in ["etc/shadow", "shadow", "up", "root/etc/shadow", "etc", "/etc/shadow", "../runner-1.toml"] {
+        let request = v1::FileServiceDownloadRequest {
+            session_id: world.session.clone(),
+            path: path.to_owned().into(),
+            ..Default::default()
+        };
+        let refused = world.client.download(request, 1 << 20).header().await;
+        let error = refused.err().unwrap_or_else(|| panic!("`{path}` was given"));
+        assert!(error.rejection().is_some(), "{path}: {error}");
+        let list = v1::FileServiceListRequest {
+            session_id: world.session.clone(),
+            path: path.to_owned().into(),
+            recursive: true,
+            ..Default::default()
+        };
+        let listed = world.client.files(list).await;
+        assert!(listed.is_err(), "`{path}` was listed: {listed:?}");
+    }
+    // A link itself can be seen, as what it is.
+    let link = world.client.stat(&world.session, b"shadow").await.unwrap();
+    assert_eq!((link.r#type(), &link.link_target[..]), (v1::FileType::Symlink, &b"/etc/shadow"[..]));
+    let list =
+        v1::FileServiceListRequest { session_id: world.session.clone(), recursive: true, ..Default::default() };
+    let all = world.client.files(list).await.unwrap();
+    let beyond = all.files.iter().filter(|file| file.path.windows(5).any(|part| part == b"root/"));
+    assert_eq!(beyond.count(), 0, "{all:?}");
+}

@@ -1,0 +1,261 @@
+//! 64 MiB of output on demand: any range, head, tail and search, live and stored, without running anything
+//! again, with memory that does not grow, and with the same offsets as in a view.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::collections::BTreeMap;
+
+use airlock_cli::client::{
+    Client, From, OutputPiece, Selection,
+    v1::{self, OutputStream},
+};
+use airlock_tests::{
+    process::Process,
+    reader::{read, run, spec_in},
+    site::Site,
+};
+
+const SIZE: usize = 64 << 20;
+/// What a server or runner may need more for all of this than before it.
+const MEMORY: u64 = 24 << 20;
+
+/// Text and binary, the same each time: numbered lines, and in every sixteenth place a block of all
+/// bytes that there are, without newlines.
+const WRITER: &str = r#"
+import sys
+block = bytes(b for b in range(256) if b != 10) * 16
+out, n, size = bytearray(), 0, 64 << 20
+while len(out) < size:
+    n += 1
+    out += block + b"\n" if n % 16 == 0 else b"line %d of the output\n" % n
+sys.stdout.buffer.write(out[:size])
+sys.stdout.flush()
+"#;
+
+fn expected() -> Vec<u8> {
+    let block: Vec<u8> = (0..=255_u8).filter(|byte| *byte != b'\n').collect::<Vec<_>>().repeat(16);
+    let (mut out, mut n) = (Vec::with_capacity(SIZE + 4096), 0);
+    while out.len() < SIZE {
+        n += 1;
+        if n % 16 == 0 {
+            out.extend_from_slice(&block);
+            out.push(b'\n');
+        } else {
+            out.extend(format!("line {n} of the output\n").into_bytes());
+        }
+    }
+    out.truncate(SIZE);
+    out
+}
+
+struct World {
+    client: Client,
+    session: String,
+    server: Process,
+    runner: Process,
+    _site: Site,
+}
+
+impl World {
+    async fn new() -> Self {
+        let site = Site::new();
+        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        let client = site.ready().await;
+        let created = client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap();
+        Self { client, session: created.session_id, server, runner, _site: site }
+    }
+
+    fn memory(&self) -> [u64; 2] {
+        [self.server.memory(), self.runner.memory()]
+    }
+
+    async fn bytes(&self, id: &str, selection: Selection) -> (u64, Vec<u8>) {
+        let mut reader = self.client.read_output(id, OutputStream::Stdout, selection.clone());
+        let (mut first, mut bytes) = (None, Vec::new());
+        while let Some(piece) = reader.next().await.unwrap_or_else(|error| panic!("{selection:?}: {error}")) {
+            match piece {
+                OutputPiece::Bytes { offset, data } => {
+                    let first = *first.get_or_insert(offset);
+                    assert_eq!(offset, first + bytes.len() as u64, "{selection:?}");
+                    bytes.extend_from_slice(&data);
+                }
+                OutputPiece::Done(done) => assert_eq!(done.total, SIZE as u64, "{selection:?}"),
+                other => panic!("{selection:?}: {other:?}"),
+            }
+        }
+        (first.unwrap_or_default(), bytes)
+    }
+
+    async fn lines(&self, id: &str, search: v1::OutputSearch) -> (Vec<v1::OutputLine>, v1::OutputDone) {
+        let mut reader = self.client.read_output(id, OutputStream::Stdout, Selection::Search(search));
+        let (mut lines, mut end) = (Vec::new(), None);
+        while let Some(piece) = reader.next().await.unwrap() {
+            match piece {
+                OutputPiece::Line(line) => lines.push(line),
+                OutputPiece::Done(done) => end = Some(done),
+                other => panic!("{other:?}"),
+            }
+        }
+        (lines, end.unwrap())
+    }
+
+    async fn is_right(&self, id: &str, expected: &[u8]) {
+        self.ranges_are_right(id, expected).await;
+        self.edges_are_right(id, expected).await;
+        self.searches_are_right(id, expected).await;
+    }
+
+    async fn ranges_are_right(&self, id: &str, expected: &[u8]) {
+        let mut dice = 0x2545_f491_4f6c_dd1d_u64;
+        for round in 0..40 {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            let offset = usize::try_from(dice % SIZE as u64).unwrap();
+            let length = usize::try_from((dice >> 32) % 300_000).unwrap() + usize::from(round % 3 == 0);
+            let (first, bytes) = self
+                .bytes(id, Selection::Range { offset: offset as u64, length: length.max(1) as u64 })
+                .await;
+            let end = (offset + length.max(1)).min(SIZE);
+            assert_eq!(first, offset as u64);
+            assert!(bytes == expected[offset..end], "{length} bytes from {offset}");
+        }
+        let (_, all) = self.bytes(id, Selection::All).await;
+        assert!(all == expected, "all of it");
+        let past = Selection::Range { offset: SIZE as u64 + 1, length: 1 };
+        let error = self.client.read_output(id, OutputStream::Stdout, past).next().await.unwrap_err();
+        let rejection = error.rejection().unwrap();
+        assert_eq!(rejection.metadata.get("end"), Some(&SIZE.to_string()), "{rejection:?}");
+    }
+
+    async fn edges_are_right(&self, id: &str, expected: &[u8]) {
+        for lines in [1, 10, 1000, 200_000] {
+            let (first, head) = self.bytes(id, Selection::HeadLines(lines as u64)).await;
+            let end = ends(expected).nth(lines - 1).unwrap();
+            assert!(first == 0 && head == expected[..end], "the first {lines} lines");
+            let (first, tail) = self.bytes(id, Selection::TailLines(lines as u64)).await;
+            // The last line has no newline: it is cut at 64 MiB.
+            let begin = ends(expected).nth_back(lines - 1).unwrap();
+            assert!(first == begin as u64 && tail == expected[begin..], "the last {lines} lines");
+        }
+        for bytes in [1, 4096, 100_001] {
+            assert!(self.bytes(id, Selection::HeadBytes(bytes as u64)).await.1 == expected[..bytes]);
+            assert!(self.bytes(id, Selection::TailBytes(bytes as u64)).await.1 == expected[SIZE - bytes..]);
+        }
+    }
+
+    async fn searches_are_right(&self, id: &str, expected: &[u8]) {
+        let search =
+            |pattern: &str| v1::OutputSearch { pattern: pattern.to_owned(), ..Default::default() };
+        let (lines, done) = self.lines(id, search("^line [0-9]*77777 of")).await;
+        let wanted: BTreeMap<u64, &[u8]> = (1_u64..)
+            .zip(expected.split(|byte| *byte == b'\n'))
+            .filter(|(_, line)| line.starts_with(b"line ") && line.windows(9).any(|part| part == b"77777 of "))
+            .collect();
+        assert!(wanted.len() > 2, "{} lines match", wanted.len());
+        let found: BTreeMap<u64, &[u8]> = lines.iter().map(|line| (line.number, &line.data[..])).collect();
+        assert_eq!(found, wanted);
+        for line in &lines {
+            let offset = usize::try_from(line.offset).unwrap();
+            assert!(expected[offset..].starts_with(&line.data), "the offset of line {}", line.number);
+        }
+        assert_eq!((done.matches, done.more), (wanted.len() as u64, false));
+        let binary = search(r"\x00\x01\x02");
+        let (lines, done) = self.lines(id, v1::OutputSearch { max_matches: 3, ..binary.clone() }).await;
+        assert_eq!((lines.len(), done.more), (3, true));
+        assert!(lines.iter().all(|line| line.data.len() == 255 * 16), "binary lines are whole");
+        let (more, _) =
+            self.lines(id, v1::OutputSearch { max_matches: 1, offset: done.next_offset, ..binary }).await;
+        assert!(more[0].offset > lines[2].offset, "it goes on where it stopped");
+        let (none, done) = self.lines(id, search("nothing is like this")).await;
+        assert!(none.is_empty() && done.matches == 0);
+    }
+}
+
+/// The offsets after each newline.
+fn ends(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + '_ {
+    bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index + 1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_part_of_64_mib_is_read_live_and_stored_in_bounded_memory() {
+    let world = World::new().await;
+    let expected = expected();
+    let before = world.memory();
+    let spec = spec_in(&world.session, &format!("python3 -c '{WRITER}'; sleep 600"));
+    let id = world.client.start(spec).await.unwrap().execution_id;
+    let mut view = world.client.attach(&id, From::Beginning);
+    let mut seen = 0;
+    while seen < SIZE {
+        if let Some(v1::event::Event::Output(output)) = view.next().await.unwrap().unwrap().event {
+            assert_eq!(output.offset, seen as u64);
+            assert!(output.data == expected[seen..seen + output.data.len()], "the view shows what was written");
+            seen += output.data.len();
+        }
+    }
+    drop(view);
+    world.is_right(&id, &expected).await;
+    world.client.cancel(&id).await.unwrap();
+    let stored = async {
+        while world.client.execution(&id).await.unwrap().output_state() != v1::OutputState::Stored {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(airlock_tests::site::PATIENCE, stored).await.unwrap();
+    world.is_right(&id, &expected).await;
+    for (after, before) in world.memory().into_iter().zip(before) {
+        assert!(after < before + MEMORY, "{before} bytes before, {after} after");
+    }
+    // A view from an offset and a read from it show the same bytes.
+    let offset = SIZE as u64 - 5000;
+    let from = From::Offsets { stdout: offset, stderr: 0 };
+    let mut tail = Vec::new();
+    let mut view = world.client.attach(&id, from);
+    while let Some(event) = view.next().await.unwrap() {
+        if let Some(v1::event::Event::Output(output)) = event.event {
+            tail.extend_from_slice(&output.data);
+        }
+    }
+    assert!(tail == expected[SIZE - 5000..]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_cut_from_the_middle_is_a_gap_at_the_same_place_everywhere() {
+    let world = World::new().await;
+    // 80 MiB, of which the first and the last 32 are kept.
+    let story = run(&world.client, spec_in(&world.session, "yes 0123456 | head -c 83886080")).await.unwrap();
+    let id = story.end.unwrap().execution_id;
+    let (cut, total) = (16 << 20, 80 << 20);
+    assert_eq!(story.missing, cut);
+    let mut reader = world.client.read_output(&id, OutputStream::Stdout, Selection::All);
+    let (mut position, mut gaps) = (0, Vec::new());
+    while let Some(piece) = reader.next().await.unwrap() {
+        match piece {
+            OutputPiece::Bytes { offset, data } => {
+                assert_eq!(offset, position);
+                position += data.len() as u64;
+            }
+            OutputPiece::Gap { from, to } => {
+                assert_eq!(from, position);
+                gaps.push((from, to));
+                position = to;
+            }
+            OutputPiece::Done(done) => assert_eq!((done.total, done.complete), (total, true)),
+            OutputPiece::Line(line) => panic!("{line:?}"),
+        }
+    }
+    assert_eq!((position, gaps), (total, vec![(32 << 20, 48 << 20)]));
+    let view = read(world.client.attach(&id, From::Beginning)).await.unwrap();
+    assert_eq!(view.missing, cut, "a view of what is stored has the same gap");
+    // The lines after the gap have no number, for nobody knows how many were in it.
+    let search = v1::OutputSearch { pattern: "0123456".to_owned(), ..Default::default() };
+    let after = v1::OutputSearch { offset: 47 << 20, max_matches: 2, ..search.clone() };
+    let mut reader = world.client.read_output(&id, OutputStream::Stdout, Selection::Search(after));
+    let mut numbers = Vec::new();
+    while let Some(piece) = reader.next().await.unwrap() {
+        if let OutputPiece::Line(line) = piece {
+            numbers.push(line.number);
+        }
+    }
+    assert_eq!(numbers, [0, 0]);
+}

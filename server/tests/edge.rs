@@ -5,6 +5,8 @@
 
 #[path = "edge/auth.rs"]
 mod auth;
+#[path = "edge/control.rs"]
+mod control;
 #[path = "edge/link.rs"]
 mod link;
 #[path = "edge/malformed.rs"]

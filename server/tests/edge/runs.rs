@@ -17,20 +17,20 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn request<T>(token: &str, message: T) -> Request<T> {
+pub(crate) fn request<T>(token: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.metadata_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
     request
 }
 
-fn spec(command: &str, change: fn(&mut v1::ExecutionSpec)) -> v1::ExecutionSpec {
+pub(crate) fn spec(command: &str, change: fn(&mut v1::ExecutionSpec)) -> v1::ExecutionSpec {
     let mut spec = v1::ExecutionSpec { command: command.to_owned().into(), ..Default::default() };
     change(&mut spec);
     spec
 }
 
 /// A client whose command runs on the played runner.
-async fn running(world: &World, change: fn(&mut v1::ExecutionSpec)) -> (RunStream, Link, String) {
+pub(crate) async fn running(world: &World, change: fn(&mut v1::ExecutionSpec)) -> (RunStream, Link, String) {
     let mut link = link_up(world).await;
     let (mut stream, job) = link.run(world, spec("pwd", change), None).await;
     let first = stream.message().await.unwrap().unwrap().event.unwrap().event.unwrap();
@@ -40,7 +40,7 @@ async fn running(world: &World, change: fn(&mut v1::ExecutionSpec)) -> (RunStrea
     (stream, link, id)
 }
 
-async fn get(world: &World, token: &str, id: &str) -> Result<v1::Execution, Status> {
+pub(crate) async fn get(world: &World, token: &str, id: &str) -> Result<v1::Execution, Status> {
     let get = v1::ExecutionServiceGetRequest { execution_id: id.to_owned(), view: 2 };
     let answer = ExecutionServiceClient::new(world.plain()).get(request(token, get)).await?;
     Ok(answer.into_inner().execution.unwrap())

@@ -4,6 +4,7 @@
 //! server can make sense of: a state is journaled before it is reported.
 
 mod answer;
+mod drain;
 mod ending;
 mod epoch;
 mod sessions;
@@ -11,14 +12,15 @@ mod sessions;
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
     domain::{
         Capability, Cause, Epoch, ExecutionId, FromRunner, JobPhase, JobReport, RunnerHello, RunnerId,
-        SessionId, SessionPhase, SessionReport, ToRunner,
+        SessionId, SessionPhase, SessionReport, Signal, ToRunner,
     },
 };
 use airlock_sandbox::Profile;
@@ -28,13 +30,15 @@ use tokio_util::task::TaskTracker;
 use crate::{
     clock,
     config::RunnerConfig,
-    job::{EndSwitch, Tools},
+    job::{Handle, Tools},
     journal::{JobRecord, Journal, JournalError, Phase},
     reports::Reports,
     session::Sessions,
     spool::JobSpool,
     telemetry::Metrics,
 };
+
+use drain::Draining;
 
 pub(crate) use epoch::LinkClock;
 
@@ -58,7 +62,7 @@ pub(crate) struct Parts {
 #[derive(Debug)]
 struct Live {
     session: SessionId,
-    switch: EndSwitch,
+    handle: Arc<Handle>,
 }
 
 /// See the module.
@@ -77,7 +81,7 @@ pub(crate) struct Core {
     live: Mutex<HashMap<ExecutionId, Live>>,
     /// When ended jobs that no server wants are forgotten, on the runner's clock.
     keep_until: Mutex<HashMap<ExecutionId, u64>>,
-    draining: AtomicBool,
+    draining: Draining,
     pub(crate) metrics: Metrics,
     /// Sessions that are made or removed at once: long work of the disk, which must not take the threads
     /// that drain commands' output.
@@ -108,7 +112,7 @@ impl Core {
             capabilities: parts.capabilities,
             live: Mutex::default(),
             keep_until: Mutex::default(),
-            draining: AtomicBool::new(false),
+            draining: Draining::default(),
             metrics: Metrics::new(),
             disk_work: Semaphore::new(DISK_WORK_AT_ONCE),
             tasks: TaskTracker::new(),
@@ -117,7 +121,8 @@ impl Core {
         Ok(core)
     }
 
-    /// Does what a server asks, or begins to. `OpenOutput` and `Welcome` are the link's own business.
+    /// Does what a server asks, or begins to. `OpenOutput`, `OpenExchange` and `Welcome` are the link's own
+    /// business.
     pub(crate) fn handle(self: &Arc<Self>, message: ToRunner) {
         match message {
             ToRunner::OpenSession { session_id, base } => self.open_session(session_id, &base),
@@ -125,12 +130,12 @@ impl Core {
             ToRunner::StartJob(offer) => self.start_job(&offer),
             ToRunner::EndJob { execution_id, cause } => self.end_job(&execution_id, cause),
             ToRunner::ForgetJob { execution_id } => self.forget_job(execution_id),
+            ToRunner::SignalJob { execution_id, signal } => self.signal_job(&execution_id, signal),
+            ToRunner::DetachJob { execution_id, timeout } => self.detach_job(&execution_id, timeout),
+            ToRunner::Drain { undo } => self.drain_for_server(undo),
             ToRunner::Welcome { .. }
             | ToRunner::OpenOutput { .. }
             | ToRunner::OpenExchange { .. }
-            | ToRunner::SignalJob { .. }
-            | ToRunner::DetachJob { .. }
-            | ToRunner::Drain { .. }
             | ToRunner::Heartbeat => {}
         }
     }
@@ -164,7 +169,7 @@ impl Core {
 
     /// Whether it takes no new commands.
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Acquire)
+        self.draining.is_on()
     }
 
     /// A sign of life.
@@ -186,7 +191,7 @@ impl Core {
             .collect();
         told.extend(self.journal().jobs().map(|(id, job)| FromRunner::Job(report(*id, job))));
         told.push(FromRunner::Reconciled);
-        if self.draining.load(Ordering::Acquire) {
+        if self.draining.is_on() {
             told.push(FromRunner::Draining { over: false });
         }
         told
@@ -197,9 +202,32 @@ impl Core {
         self.tools.spools.find(id)
     }
 
+    /// A job that has no end yet.
+    pub(crate) fn live_job(&self, id: &ExecutionId) -> Option<Arc<Handle>> {
+        self.live().get(id).map(|live| Arc::clone(&live.handle))
+    }
+
+    /// Whether it was ever offered to this runner, as far as the runner remembers.
+    pub(crate) fn knows_job(&self, id: &ExecutionId) -> bool {
+        let journal = self.journal();
+        journal.job(id).is_some() || journal.was_forgotten(id)
+    }
+
+    fn signal_job(&self, id: &ExecutionId, signal: Signal) {
+        if self.live_job(id).is_some_and(|job| !job.signal(signal)) {
+            tracing::debug!(execution = %id, "signals came faster than they could be sent; one was dropped");
+        }
+    }
+
+    fn detach_job(&self, id: &ExecutionId, timeout: Duration) {
+        if let Some(job) = self.live_job(id) {
+            job.detach(timeout.min(self.config.floor.max_timeout));
+        }
+    }
+
     fn end_job(&self, id: &ExecutionId, cause: Cause) {
         if let Some(live) = self.live().get(id) {
-            live.switch.end(cause);
+            live.handle.switch.end(cause);
         }
     }
 

@@ -4,6 +4,8 @@
 //! it, the first cause wins, and nothing of it is left when its result is known. Must not decide whether
 //! it may run, and must not report.
 
+mod handle;
+mod life;
 mod result;
 mod switch;
 
@@ -12,15 +14,18 @@ use std::{
     os::{fd::OwnedFd, unix::ffi::OsStringExt},
     path::PathBuf,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, Grant, Shell, TimeoutKind};
+use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, Grant, Shell, Signal};
 use airlock_sandbox::{
-    Control, Ended, LaunchSpec, Launcher, Limits, Network, Profile, Running, Shape, Stdin,
+    LaunchSpec, Launcher, Limits, Network, Profile, Running, Shape, Stdin,
     env::{EnvError, EnvRequest, Variable, build_env},
 };
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::{
+    sync::mpsc,
+    task::{JoinHandle, spawn_blocking},
+};
 use tracing::Instrument;
 
 use crate::{
@@ -29,8 +34,11 @@ use crate::{
     telemetry,
 };
 
+use life::Life;
+use switch::EndSwitch;
+
+pub(crate) use handle::Handle;
 pub(crate) use result::lost;
-pub(crate) use switch::EndSwitch;
 
 /// Memory for `/dev/shm`, in bytes.
 const DEV_SHM_BYTES: u64 = 64 << 20;
@@ -52,7 +60,7 @@ pub(crate) struct Job {
     pub(crate) profile: Profile,
     pub(crate) session: Arc<OpenSession>,
     pub(crate) traceparent: String,
-    pub(crate) switch: EndSwitch,
+    pub(crate) handle: Arc<Handle>,
 }
 
 /// The environment of a grant's command.
@@ -78,12 +86,12 @@ pub(crate) fn environment(
 
 /// Runs the job to its end. `running` is called when its command runs.
 pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()) -> ExecutionResult {
-    if let Some(cause) = job.switch.cause() {
+    if let Some(cause) = job.handle.switch.cause() {
         return ExecutionResult::not_started(cause);
     }
     if job.grant.shell != Shell::Bash {
         let message = "this runner has bash".to_owned();
-        return ExecutionResult::not_started(job.switch.settle(Cause::ShellUnavailable { message }));
+        return ExecutionResult::not_started(job.handle.switch.settle(Cause::ShellUnavailable { message }));
     }
     let span = telemetry::run_span(&job.traceparent);
     let place = telemetry::traceparent(&span).unwrap_or_else(|| job.traceparent.clone());
@@ -93,9 +101,16 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
         spawn_blocking(move || start_span.in_scope(|| launch(&tools, &job, &place))).await
     };
     let result = match started {
-        Ok(Ok(started)) => {
+        Ok(Ok(mut started)) => {
+            // Before anybody knows that it runs, so that nobody who knows finds it closed.
+            open_input(&mut started, &job).await;
+            let signals = job.handle.signals();
             running();
-            attend(started, &job).instrument(span.clone()).await
+            let result = attend(started, signals, &job).instrument(span.clone()).await;
+            if let Some(input) = &job.handle.input {
+                input.close().await;
+            }
+            result
         }
         Ok(Err(failure)) => result::not_launched(&job, failure),
         Err(panicked) => result::internal(&job, &panicked),
@@ -126,7 +141,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
         env: environment(grant, profile, place)?,
         shape: Shape { read_only: grant.read_only, network },
         separate_stderr: grant.separate_stderr,
-        stdin: Stdin::Null,
+        stdin: if grant.stdin { Stdin::Pipe } else { Stdin::Null },
     };
     let running = tools.launcher.start(profile, &session, &limits(tools, grant), &spec)?;
     Ok(Started { running, spool, writers })
@@ -144,8 +159,17 @@ fn limits(tools: &Tools, grant: &Grant) -> Limits {
     }
 }
 
+/// Gives the command's pipe to those who write to it. One that cannot be used is closed, and its input
+/// ends at once.
+async fn open_input(started: &mut Started, job: &Job) {
+    let (Some(input), Some(pipe)) = (&job.handle.input, started.running.streams.stdin.take()) else { return };
+    if let Err(error) = input.open(pipe).await {
+        tracing::error!(execution = %job.id, %error, "a command's input cannot be written");
+    }
+}
+
 /// Stays with a running command until nothing of it is left and its output is in the spool.
-async fn attend(started: Started, job: &Arc<Job>) -> ExecutionResult {
+async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job>) -> ExecutionResult {
     let Started { running, spool, writers } = started;
     let stop = match Stop::new() {
         Ok(stop) => stop,
@@ -156,7 +180,8 @@ async fn attend(started: Started, job: &Arc<Job>) -> ExecutionResult {
     let stderr = running.streams.stderr.zip(writers.stderr).map(|(pipe, writer)| drain(pipe, writer));
     let waiter = running.waiter;
     let mut wait = spawn_blocking(move || waiter.wait());
-    let ended = until_ended(&mut wait, &running.control, job, running.started_at).await;
+    let life = Life { control: &running.control, job, spool: &spool, started: running.started_at };
+    let ended = life.until_ended(&mut wait, signals).await;
     stop.signal();
     for drain in [Some(stdout), stderr].into_iter().flatten() {
         if let Err(panicked) = drain.await {
@@ -175,7 +200,7 @@ async fn attend(started: Started, job: &Arc<Job>) -> ExecutionResult {
 
 fn spawn_drain(pipe: OwnedFd, writer: StreamWriter, stop: &Stop, job: &Job) -> JoinHandle<()> {
     let drain = Drain { pipe, writer, stop: stop.clone() };
-    let (switch, id) = (job.switch.clone(), job.id);
+    let (switch, id) = (job.handle.switch.clone(), job.id);
     let span = telemetry::spool_span(&job.traceparent);
     spawn_blocking(move || {
         let _entered = span.entered();
@@ -184,31 +209,4 @@ fn spawn_drain(pipe: OwnedFd, writer: StreamWriter, stop: &Stop, job: &Job) -> J
             switch.end(result::spool_cause(&error));
         });
     })
-}
-
-type Wait = JoinHandle<Ended>;
-
-/// Waits for the end, and brings it about when a clock runs out or somebody wants it: SIGTERM to all of
-/// it, the grace, then the end of its pid namespace.
-async fn until_ended(
-    wait: &mut Wait,
-    control: &Control,
-    job: &Job,
-    started: Instant,
-) -> Result<Ended, tokio::task::JoinError> {
-    // Not a moment in time: one that is too far away would be a panic.
-    let left = job.grant.timeout.saturating_sub(started.elapsed());
-    tokio::select! {
-        biased;
-        ended = &mut *wait => return ended,
-        () = job.switch.ended() => {}
-        () = tokio::time::sleep(left) => job.switch.end(Cause::TimedOut(TimeoutKind::Wall)),
-    }
-    control.terminate();
-    let grace = job.grant.profile.limits.grace;
-    if let Ok(ended) = tokio::time::timeout(grace, &mut *wait).await {
-        return ended;
-    }
-    control.kill();
-    wait.await
 }

@@ -9,6 +9,7 @@ mod clock;
 pub mod config;
 mod core;
 pub mod doctor;
+mod exchange;
 mod floor;
 mod job;
 mod journal;
@@ -19,6 +20,7 @@ mod reports;
 mod session;
 mod spool;
 mod start;
+mod stdin;
 mod telemetry;
 
 pub use config::RunnerConfig;

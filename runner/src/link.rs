@@ -6,6 +6,7 @@
 mod backoff;
 mod control;
 mod dial;
+mod exchange;
 mod output;
 
 use std::sync::Arc;

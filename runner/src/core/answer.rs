@@ -1,6 +1,6 @@
 //! The answer to an offer of a job: accepted or refused, journaled before anything is forked.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, StartJob};
 
@@ -8,7 +8,7 @@ use super::{Core, Live};
 use crate::{
     clock,
     floor::{self, Refusal},
-    job::{self, EndSwitch, Job},
+    job::{self, Handle, Job},
     journal::{JobRecord, Journal, Phase},
     session::OpenSession,
 };
@@ -81,7 +81,7 @@ impl Core {
         });
         match answer {
             Ok(job) => {
-                let live = Live { session: job.session.id, switch: job.switch.clone() };
+                let live = Live { session: job.session.id, handle: Arc::clone(&job.handle) };
                 self.live().insert(id, live);
                 drop(journal);
                 self.metrics.accepted();
@@ -113,7 +113,7 @@ impl Core {
         if clock::now_ms() > offer.not_after_clock_ms {
             return refuse("past_not_after", "the offer came too late");
         }
-        if self.draining.load(Ordering::Acquire) {
+        if self.draining.is_on() {
             return refuse("draining", "this runner takes no new work");
         }
         if grant.binding() != offer.binding {
@@ -140,7 +140,7 @@ impl Core {
             profile,
             session,
             traceparent: offer.traceparent.clone(),
-            switch: EndSwitch::new(),
+            handle: Arc::new(Handle::new(grant.stdin)),
         })
     }
 

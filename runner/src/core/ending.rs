@@ -1,11 +1,11 @@
-//! Jobs on their way and at their end: run, kept, lost, forgotten, drained.
+//! Jobs on their way and at their end: run, kept, lost, forgotten.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{CancelledBy, Cause, ExecutionId, FromRunner, SessionId, Started};
+use airlock_proto::domain::{CancelledBy, Cause, ExecutionId, SessionId, Started};
 use tokio_util::sync::CancellationToken;
 
 use super::Core;
@@ -116,7 +116,7 @@ impl Core {
     /// Ends every job with this cause.
     pub(super) fn end_all(&self, cause: &Cause) {
         for live in self.live().values() {
-            live.switch.end(cause.clone());
+            live.handle.switch.end(cause.clone());
         }
     }
 
@@ -128,7 +128,7 @@ impl Core {
                 let _journal = self.journal();
                 let live = self.live();
                 let of_session = live.values().filter(|live| live.session == session);
-                of_session.map(|live| live.switch.end(Cause::Cancelled(CancelledBy::Session))).count()
+                of_session.map(|live| live.handle.switch.end(Cause::Cancelled(CancelledBy::Session))).count()
             };
             if left == 0 {
                 return;
@@ -136,44 +136,4 @@ impl Core {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
-
-    /// Takes no new work, lets what runs go on for `drain.grace`, ends the rest, and gives servers
-    /// `drain.handover` to fetch its output. Returns how many jobs were cut.
-    pub(crate) async fn drain(&self) -> usize {
-        self.draining.store(true, Ordering::Release);
-        // An offer that came before this is in the table once the journal is free.
-        drop(self.journal());
-        self.reports.send(&FromRunner::Draining { over: false });
-        let idle = || self.live().is_empty();
-        wait_for(self.config.drain.grace, idle).await;
-        let cut = self.live().len();
-        self.end_all(&Cause::Cancelled(CancelledBy::Drain));
-        self.sessions.cancel_openings();
-        self.tasks.close();
-        self.tasks.wait().await;
-        let unclaimed = || {
-            let journal = self.journal();
-            journal.jobs().all(|(_, job)| matches!(job.phase, Phase::Refused(_)))
-        };
-        if self.clock.is_linked() {
-            wait_for(self.config.drain.handover, || unclaimed() || !self.clock.is_linked()).await;
-            wait_for(self.config.drain.handover, || self.reports.all_sent()).await;
-        }
-        cut
-    }
-
-    /// Waits for what servers asked for at the very last.
-    pub(crate) async fn settle(&self) {
-        self.tasks.wait().await;
-    }
-}
-
-async fn wait_for(at_most: Duration, done: impl Fn() -> bool) {
-    let wait = async {
-        while !done() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    // Past the bound it goes on without.
-    let _ = tokio::time::timeout(at_most, wait).await;
 }

@@ -1,6 +1,6 @@
 //! Opening and closing sessions, each answered by a report.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use airlock_proto::domain::{FromRunner, SessionId, SessionPhase, SessionReport};
 use tokio::task::spawn_blocking;
@@ -20,7 +20,7 @@ impl Core {
                 }
             },
         };
-        if self.draining.load(Ordering::Acquire) && self.sessions.get(&id).is_none() {
+        if self.draining.is_on() && self.sessions.get(&id).is_none() {
             return self.tell_failed(id, "draining", "this runner takes no new work".to_owned());
         }
         match self.sessions.reserve(id) {
@@ -73,6 +73,11 @@ impl Core {
             Err(panicked) => tracing::error!(session = %id, %panicked, "a closed session was not deleted"),
         }
         self.tell(id, SessionPhase::Closed);
+    }
+
+    /// An open session.
+    pub(crate) fn session(&self, id: &SessionId) -> Option<Arc<OpenSession>> {
+        self.sessions.get(id)
     }
 
     pub(super) fn tell_open(&self, session: &OpenSession) {

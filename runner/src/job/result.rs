@@ -53,7 +53,7 @@ pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
             }
         }
     };
-    let result = ExecutionResult::not_started(job.switch.settle(cause));
+    let result = ExecutionResult::not_started(job.handle.switch.settle(cause));
     ExecutionResult { started, directory: job.session.directory(), ..result }
 }
 
@@ -80,7 +80,7 @@ pub(super) fn internal_text(fault: &dyn Display) -> ExecutionResult {
 
 /// Without a drain the command cannot go on; the sandbox ends with its handles.
 pub(super) fn no_drain(job: &Job, spool: &JobSpool, error: &SpoolError) -> ExecutionResult {
-    let cause = job.switch.settle(spool_cause(error));
+    let cause = job.handle.switch.settle(spool_cause(error));
     let result = ExecutionResult { started: Started::Yes, ..ExecutionResult::not_started(cause) };
     with_output(result, spool)
 }
@@ -88,7 +88,7 @@ pub(super) fn no_drain(job: &Job, spool: &JobSpool, error: &SpoolError) -> Execu
 /// The result of a job whose end was seen. Looks at the session's folder.
 pub(super) fn of(job: &Job, spool: &JobSpool, ended: Ended) -> ExecutionResult {
     let (directory, directory_report) = directory(job, &ended);
-    let cause = job.switch.settle(own_cause(ended.cause));
+    let cause = job.handle.switch.settle(own_cause(ended.cause));
     let result = ExecutionResult {
         started: Started::Yes,
         directory,
@@ -116,7 +116,7 @@ fn own_cause(cause: sandbox::Cause) -> Cause {
 
 fn directory(job: &Job, ended: &Ended) -> (Vec<u8>, DirectoryReport) {
     let report = match &ended.cwd {
-        _ if !job.grant.keep_directory => DirectoryReport::NotKept,
+        _ if !job.grant.keep_directory || job.handle.is_detached() => DirectoryReport::NotKept,
         None => DirectoryReport::Unchanged,
         Some(claimed) => job.session.keep_directory(claimed.as_os_str().as_bytes()),
     };

@@ -17,7 +17,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming, transport::Endpoint};
 
-use super::{LinkEnd, dial, lost, output::Outputs};
+use super::{LinkEnd, dial, exchange::Exchanges, lost, output::Outputs};
 use crate::{config::ServerConfig, core::Core};
 
 /// Messages between a link's queue and its connection.
@@ -117,12 +117,12 @@ fn ended(status: &Status) -> LinkEnd {
 
 async fn run(core: &Arc<Core>, index: usize, link: Link, cancel: &CancellationToken) -> LinkEnd {
     let Link { welcome, to_server, mut from_server, endpoint, .. } = link;
-    let outputs = Outputs::new(core, &endpoint);
+    let streams = (Outputs::new(core, &endpoint), Exchanges::new(core, &endpoint));
     let cut = CancellationToken::new();
     let capacity = usize::try_from(core.config.limits.link_queue).unwrap_or(usize::MAX);
     let (first, queue) = core.reports.attach(capacity, cut.clone(), || core.snapshot());
     let speak = speak(core, to_server, first, queue, welcome.heartbeat);
-    let listen = listen(core, index, &mut from_server, outputs, welcome.heartbeat);
+    let listen = listen(core, index, &mut from_server, streams, welcome.heartbeat);
     let end = tokio::select! {
         end = speak => end,
         end = listen => end,
@@ -175,7 +175,7 @@ async fn listen(
     core: &Arc<Core>,
     index: usize,
     from_server: &mut Streaming<ConnectResponse>,
-    mut outputs: Outputs,
+    (mut outputs, mut exchanges): (Outputs, Exchanges),
     heartbeat: Duration,
 ) -> LinkEnd {
     let patience = heartbeat * SILENT_INTERVALS;
@@ -197,6 +197,7 @@ async fn listen(
         let offered = offered(&message);
         match ToRunner::try_from(message) {
             Ok(ToRunner::OpenOutput { execution_id, ticket }) => outputs.open(execution_id, ticket),
+            Ok(ToRunner::OpenExchange { ticket }) => exchanges.open(ticket),
             Ok(message) => core.handle(message),
             // One bad message of a server is no reason to let its jobs go.
             Err(error) => {

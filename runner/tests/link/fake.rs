@@ -11,13 +11,14 @@ use std::{
 
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    domain::{FromRunner, PushFromRunner, RunnerHello, ToRunner},
+    domain::{ExchangeFromRunner, ExchangeToRunner, FromRunner, PushFromRunner, RunnerHello, ToRunner},
     runner_v1::{
         ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
         PushOutputResponse,
         runner_link_server::{RunnerLink, RunnerLinkServer},
     },
 };
+use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use tokio::{net::TcpListener, runtime::Runtime, sync::mpsc};
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
@@ -68,11 +69,35 @@ pub(crate) struct Output {
     pub(crate) from: mpsc::Receiver<PushFromRunner>,
 }
 
+/// One exchange.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) hello: ExchangeFromRunner,
+    pub(crate) to: mpsc::Sender<Result<ExchangeResponse, Status>>,
+    pub(crate) from: mpsc::Receiver<ExchangeFromRunner>,
+}
+
+impl Exchange {
+    pub(crate) async fn send(&self, message: ExchangeToRunner) {
+        self.to.send(Ok(message.into())).await.unwrap();
+    }
+
+    pub(crate) async fn write(&self, offset: u64, data: impl Into<Bytes>) {
+        self.send(ExchangeToRunner::Chunk { offset, data: data.into() }).await;
+    }
+
+    /// The runner's next message; none: it has ended its side.
+    pub(crate) async fn next(&mut self) -> Option<ExchangeFromRunner> {
+        tokio::time::timeout(Duration::from_secs(20), self.from.recv()).await.unwrap()
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Service {
     manners: Arc<Mutex<Manners>>,
     links: mpsc::Sender<Link>,
     outputs: mpsc::Sender<Output>,
+    exchanges: mpsc::Sender<Exchange>,
 }
 
 /// A listening server.
@@ -82,6 +107,7 @@ pub(crate) struct FakeServer {
     pub(crate) manners: Arc<Mutex<Manners>>,
     pub(crate) links: mpsc::Receiver<Link>,
     pub(crate) outputs: mpsc::Receiver<Output>,
+    pub(crate) exchanges: mpsc::Receiver<Exchange>,
     /// Of its own, so that it can go away with everything that it holds.
     runtime: Option<Runtime>,
 }
@@ -107,7 +133,8 @@ impl FakeServer {
         let manners = Arc::new(Mutex::new(manners));
         let (links, links_seen) = mpsc::channel(16);
         let (outputs, outputs_seen) = mpsc::channel(256);
-        let service = Service { manners: Arc::clone(&manners), links, outputs };
+        let (exchanges, exchanges_seen) = mpsc::channel(1024);
+        let service = Service { manners: Arc::clone(&manners), links, outputs, exchanges };
         let mut builder = tonic::transport::Server::builder();
         if let Some(tls) = tls {
             builder = builder.tls_config(tls).unwrap();
@@ -119,7 +146,14 @@ impl FakeServer {
                 .await
                 .unwrap();
         });
-        Self { address, manners, links: links_seen, outputs: outputs_seen, runtime: Some(runtime) }
+        Self {
+            address,
+            manners,
+            links: links_seen,
+            outputs: outputs_seen,
+            exchanges: exchanges_seen,
+            runtime: Some(runtime),
+        }
     }
 
     /// The next link, once the runner has made it.
@@ -207,9 +241,22 @@ impl RunnerLink for Service {
 
     async fn exchange(
         &self,
-        _: Request<Streaming<ExchangeRequest>>,
+        request: Request<Streaming<ExchangeRequest>>,
     ) -> Result<Response<Self::ExchangeStream>, Status> {
-        Err(Status::unimplemented("not here"))
+        let mut stream = request.into_inner();
+        let first = stream.message().await?.unwrap();
+        let hello = ExchangeFromRunner::try_from(first).unwrap();
+        let (to, answers) = mpsc::channel(64);
+        let (messages, from) = mpsc::channel(4);
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = stream.next().await {
+                if messages.send(ExchangeFromRunner::try_from(message).unwrap()).await.is_err() {
+                    return;
+                }
+            }
+        });
+        self.exchanges.send(Exchange { hello, to, from }).await.unwrap();
+        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
     }
 
     async fn push_output(

@@ -9,16 +9,16 @@ use std::{
 };
 
 use airlock_proto::domain::{
-    Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, Grant, JobPhase, JobReport, NetworkMode,
-    OutputStream, PushFromRunner, PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase,
-    Shell, StartJob, ToRunner,
+    Cause, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, ExecutionResult,
+    FromRunner, Grant, JobPhase, JobReport, NetworkMode, OutputStream, PushFromRunner, PushToRunner,
+    SandboxLimits, SandboxProfile, SessionId, SessionPhase, Shell, StartJob, ToRunner,
 };
 use airlock_runner::{
     Runner, RunnerConfig, RunningRunner,
     config::{ServerConfig, UidConfig},
 };
 
-use crate::fake::{FakeServer, Link, Manners, Output};
+use crate::fake::{Exchange, FakeServer, Link, Manners, Output};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -169,6 +169,25 @@ impl Fixture {
             other => panic!("{other:?}"),
         }
         output
+    }
+
+    /// An exchange, without an order yet.
+    pub(crate) async fn exchange(&mut self) -> Exchange {
+        let ticket = format!("ticket-{}", ExecutionId::new());
+        self.link.send(ToRunner::OpenExchange { ticket: ticket.clone() }).await;
+        let exchange = tokio::time::timeout(PATIENCE, self.server.exchanges.recv()).await.unwrap().unwrap();
+        match &exchange.hello {
+            ExchangeFromRunner::Hello { ticket: told, .. } => assert_eq!(told, &ticket),
+            other => panic!("{other:?}"),
+        }
+        exchange
+    }
+
+    /// An exchange with its order.
+    pub(crate) async fn order(&mut self, order: ExchangeOrder) -> Exchange {
+        let exchange = self.exchange().await;
+        exchange.send(ExchangeToRunner::Order(order)).await;
+        exchange
     }
 
     /// Everything that was written, or is yet to be.

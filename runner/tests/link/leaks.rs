@@ -10,7 +10,7 @@ use airlock_proto::domain::{Cause, JobPhase, OutputStream, ToRunner};
 use crate::fixture::{Fixture, grant};
 
 /// Descriptors, children and mounts of this process.
-fn holdings() -> (usize, usize, usize) {
+pub(crate) fn holdings() -> (usize, usize, usize) {
     let count = |path: &str| fs::read_dir(path).unwrap().count();
     let children: usize = fs::read_dir("/proc/self/task")
         .unwrap()

@@ -1,10 +1,13 @@
 //! The whole runner against a server that the test plays: real links over the loopback, real sandboxes.
 
+mod controls;
+mod exchanges;
 mod fake;
 mod faults;
 mod fixture;
 mod hostile;
 mod identity;
+mod input;
 mod jobs;
 mod leaks;
 mod process;

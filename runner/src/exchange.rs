@@ -1,0 +1,238 @@
+//! An exchange: one piece of work on a session's files or a job's input, as a server orders it.
+//!
+//! Knows no wire type and no connection. What a server does wrong, or does not do, costs it this exchange
+//! and nothing else: one order, chunks in a row, no wait without an end. Dropped, all of it ends.
+
+mod check;
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_proto::domain::{
+    DiffOrder, DownloadOrder, ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, ListOrder,
+    UploadOrder,
+};
+use futures::{
+    Stream, StreamExt,
+    stream::{BoxStream, unfold},
+};
+use tokio::{sync::mpsc, time::timeout};
+
+use crate::{
+    core::Core,
+    stdin::{closed, not_running},
+};
+
+use check::Check;
+
+/// What the server sends after its order. Ends when the server has gone: without `End`, it was cut.
+pub(crate) type Incoming = BoxStream<'static, ExchangeToRunner>;
+/// To the server. Where it cannot be sent to, the server has gone.
+pub(crate) type Outgoing = mpsc::Sender<ExchangeFromRunner>;
+
+/// Messages on their way to the server; each a chunk at most.
+pub(crate) const OUTGOING: usize = 4;
+/// Messages of the server that were read ahead.
+const AHEAD: usize = 1;
+
+/// Why an exchange was given up without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Gone;
+
+/// Serves one exchange, from its order to its last message. `from_server` holds what the server sends, and
+/// in place of a message that is not of the contract what is wrong with it. Cancelled by dropping.
+pub(crate) async fn serve(
+    core: &Arc<Core>,
+    mut from_server: impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin,
+    to_server: Outgoing,
+) {
+    let idle = core.config.limits.exchange_idle;
+    let (answers, queue) = mpsc::channel(OUTGOING);
+    let work = async {
+        let done = match timeout(core.config.limits.dial_timeout, first(&mut from_server)).await {
+            Err(_) => Err(invalid("no order came in time")),
+            Ok(Err(said)) => said.map_or(Ok(()), Err),
+            Ok(Ok(order)) => carry_out(core, order, &mut from_server, &answers).await,
+        };
+        if let Err(failed) = done {
+            tracing::debug!(reason = failed.reason, "an order was not done");
+            let _ = answers.send(ExchangeFromRunner::Failed(failed)).await;
+        }
+        drop(answers);
+    };
+    let relay = relay(queue, &to_server, idle);
+    // Without a server that takes answers, there is nobody to work for.
+    let both = async {
+        tokio::pin!(work, relay);
+        tokio::select! {
+            gone = &mut relay => gone,
+            () = &mut work => relay.await,
+        }
+    };
+    if both.await.is_err() {
+        tracing::info!("an exchange was given up: its server has gone, or takes nothing");
+    }
+}
+
+/// The order. Err(None): the server has gone.
+async fn first(
+    from_server: &mut (impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin),
+) -> Result<ExchangeOrder, Option<ExchangeFailed>> {
+    match from_server.next().await {
+        Some(Ok(ExchangeToRunner::Order(order))) => Ok(order),
+        Some(Ok(_)) => Err(Some(invalid("the first message is not an order"))),
+        Some(Err(problem)) => Err(Some(invalid(problem))),
+        None => Err(None),
+    }
+}
+
+/// Passes answers on; a server that takes none for `idle` counts as gone.
+async fn relay(
+    mut queue: mpsc::Receiver<ExchangeFromRunner>,
+    to_server: &Outgoing,
+    idle: Duration,
+) -> Result<(), Gone> {
+    loop {
+        let message = tokio::select! {
+            message = queue.recv() => message,
+            () = to_server.closed() => return Err(Gone),
+        };
+        let Some(message) = message else { return Ok(()) };
+        match timeout(idle, to_server.send(message)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return Err(Gone),
+        }
+    }
+}
+
+/// Does the work while the server is listened to. Whichever ends first ends the other: what the server did
+/// wrong is the answer then, and a server that has gone gets none.
+async fn carry_out(
+    core: &Arc<Core>,
+    order: ExchangeOrder,
+    from_server: &mut (impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin),
+    answers: &Outgoing,
+) -> Result<(), ExchangeFailed> {
+    let check = Check::new(&order);
+    let idle = match order {
+        ExchangeOrder::Upload(_) => Some(core.config.limits.exchange_idle),
+        // A person may be at the other end; nothing is due for the others.
+        _ => None,
+    };
+    let is_upload = matches!(order, ExchangeOrder::Upload(_));
+    let (messages, ahead) = mpsc::channel(AHEAD);
+    let incoming = unfold(ahead, async |mut ahead: mpsc::Receiver<_>| Some((ahead.recv().await?, ahead)));
+    let work = dispatch(core, order, incoming.boxed(), answers);
+    let listen = listen(from_server, check, idle, messages);
+    tokio::pin!(work, listen);
+    tokio::select! {
+        biased;
+        done = &mut work => return done,
+        heard = &mut listen => match heard {
+            Err(slip) => return Err(slip),
+            // What has come of an upload is worth to be kept; the worker knows how far it came.
+            Ok(Heard::Cut) if is_upload => {}
+            Ok(_) => return Ok(()),
+        },
+    }
+    work.await
+}
+
+enum Heard {
+    /// The server has gone in the middle.
+    Cut,
+    /// It has gone after its last word.
+    Gone,
+}
+
+/// Reads what the server sends for as long as it may send something.
+async fn listen(
+    from_server: &mut (impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin),
+    mut check: Check,
+    idle: Option<Duration>,
+    messages: mpsc::Sender<ExchangeToRunner>,
+) -> Result<Heard, ExchangeFailed> {
+    loop {
+        let end = {
+            // A worker that wants to hear nothing more goes on all the same.
+            let room = messages.reserve().await.ok();
+            let next = from_server.next();
+            let message = match idle.filter(|_| room.is_some()) {
+                Some(idle) => timeout(idle, next).await.map_err(|_| idled())?,
+                None => next.await,
+            };
+            let Some(message) = message else { return Ok(Heard::Cut) };
+            let message = check.take(message.map_err(invalid)?)?;
+            let end = matches!(message, ExchangeToRunner::End { .. });
+            if let Some(room) = room {
+                room.send(message);
+            }
+            end
+        };
+        if end {
+            break;
+        }
+    }
+    drop(messages);
+    match from_server.next().await {
+        None => Ok(Heard::Gone),
+        Some(_) => Err(invalid("something came after the end")),
+    }
+}
+
+async fn dispatch(
+    core: &Arc<Core>,
+    order: ExchangeOrder,
+    incoming: Incoming,
+    answers: &Outgoing,
+) -> Result<(), ExchangeFailed> {
+    match order {
+        ExchangeOrder::Stdin { execution_id } => write_stdin(core, execution_id, incoming, answers).await,
+        ExchangeOrder::Upload(UploadOrder { session_id, .. })
+        | ExchangeOrder::Download(DownloadOrder { session_id, .. })
+        | ExchangeOrder::Stat { session_id, .. }
+        | ExchangeOrder::List(ListOrder { session_id, .. })
+        | ExchangeOrder::Diff(DiffOrder { session_id, .. }) => match core.session(&session_id) {
+            Some(_) => Err(failed(ExchangeFailure::Unavailable, "NO_FILES", "files are not served yet")),
+            None => Err(failed(
+                ExchangeFailure::FailedPrecondition,
+                "SESSION_NOT_OPEN",
+                "the session is not open on this runner",
+            )),
+        },
+    }
+}
+
+async fn write_stdin(
+    core: &Arc<Core>,
+    id: ExecutionId,
+    incoming: Incoming,
+    answers: &Outgoing,
+) -> Result<(), ExchangeFailed> {
+    let Some(job) = core.live_job(&id) else {
+        if core.knows_job(&id) {
+            return Err(not_running());
+        }
+        let message = "this runner knows of no such execution";
+        return Err(failed(ExchangeFailure::NotFound, "NO_SUCH_EXECUTION", message));
+    };
+    match &job.input {
+        Some(input) => input.serve(incoming, answers).await,
+        None => Err(closed("the command was started without an input")),
+    }
+}
+
+/// What an order failed for.
+pub(crate) fn failed(failure: ExchangeFailure, reason: &str, message: impl Into<String>) -> ExchangeFailed {
+    ExchangeFailed { failure, reason: reason.to_owned(), message: message.into() }
+}
+
+fn invalid(message: impl Into<String>) -> ExchangeFailed {
+    failed(ExchangeFailure::Invalid, "BAD_EXCHANGE", message)
+}
+
+fn idled() -> ExchangeFailed {
+    failed(ExchangeFailure::Unavailable, "EXCHANGE_IDLE", "nothing came in `limits.exchange_idle`")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! What a server may send after its order: chunks in a row where the order takes any, then the end.
+
+use airlock_proto::domain::{ExchangeFailed, ExchangeOrder, ExchangeToRunner};
+
+use super::invalid;
+
+/// What has come so far.
+#[derive(Debug)]
+pub(super) struct Check {
+    takes_chunks: bool,
+    /// Where the next chunk begins, once there was one.
+    next: Option<u64>,
+}
+
+impl Check {
+    pub(super) fn new(order: &ExchangeOrder) -> Self {
+        let takes_chunks = matches!(order, ExchangeOrder::Upload(_) | ExchangeOrder::Stdin { .. });
+        Self { takes_chunks, next: None }
+    }
+
+    /// The message, if it may come now.
+    pub(super) fn take(&mut self, message: ExchangeToRunner) -> Result<ExchangeToRunner, ExchangeFailed> {
+        match &message {
+            ExchangeToRunner::Order(_) => return Err(invalid("a second order came")),
+            ExchangeToRunner::Chunk { .. } if !self.takes_chunks => {
+                return Err(invalid("the order takes no chunks"));
+            }
+            ExchangeToRunner::Chunk { offset, data } => {
+                if let Some(next) = self.next.filter(|next| next != offset) {
+                    let problem = format!("a chunk begins at {offset}, the one before it ended at {next}");
+                    return Err(invalid(problem));
+                }
+                self.next = Some(offset.saturating_add(data.len() as u64));
+            }
+            ExchangeToRunner::End { .. } => {}
+        }
+        Ok(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airlock_proto::domain::{ExecutionId, SessionId};
+
+    use super::*;
+
+    fn chunk(offset: u64) -> ExchangeToRunner {
+        ExchangeToRunner::Chunk { offset, data: vec![0; 4].into() }
+    }
+
+    fn stdin() -> ExchangeOrder {
+        ExchangeOrder::Stdin { execution_id: ExecutionId::new() }
+    }
+
+    #[test]
+    fn chunks_come_in_a_row_from_anywhere() {
+        let mut check = Check::new(&stdin());
+        for message in [chunk(10), chunk(14), chunk(18), ExchangeToRunner::End { close: true }] {
+            assert_eq!(check.take(message.clone()), Ok(message));
+        }
+        assert!(check.take(chunk(10)).is_err());
+        assert!(check.take(chunk(23)).is_err());
+        let problem = check.take(chunk(23)).unwrap_err().message;
+        assert_eq!(problem, "a chunk begins at 23, the one before it ended at 22");
+    }
+
+    #[test]
+    fn an_order_comes_once_and_chunks_only_where_they_are_taken() {
+        let stat = ExchangeOrder::Stat { session_id: SessionId::new(), path: Vec::new() };
+        let mut check = Check::new(&stat);
+        assert!(check.take(chunk(0)).is_err());
+        assert!(check.take(ExchangeToRunner::Order(stat)).is_err());
+        assert!(Check::new(&stdin()).take(ExchangeToRunner::Order(stdin())).is_err());
+    }
+}

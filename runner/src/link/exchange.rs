@@ -1,0 +1,130 @@
+//! Exchanges: each on a connection of its own, so that what is not taken at one end stops nothing else.
+//! They end with their link.
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_proto::{
+    domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeToRunner},
+    limits::MESSAGE_BYTES,
+    runner_v1::{ExchangeRequest, runner_link_client::RunnerLinkClient},
+};
+use futures::{FutureExt, Stream, StreamExt};
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint};
+
+use super::{LinkEnd, dial};
+use crate::{core::Core, exchange};
+
+/// Messages between an exchange and its connection.
+const WIRE_QUEUE: usize = 1;
+/// Exchanges that are told at once that there are too many; those beyond them hear nothing.
+const TURNED_AWAY_AT_ONCE: usize = 64;
+/// How long the server may take to end its side after the runner's last message.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The exchanges of one link.
+pub(super) struct Exchanges {
+    core: Arc<Core>,
+    endpoint: Endpoint,
+    work: JoinSet<()>,
+    turned_away: JoinSet<()>,
+    /// One connection for all that are turned away.
+    aside: Channel,
+    /// It was logged that there are too many.
+    flooded: bool,
+}
+
+impl Exchanges {
+    /// Connects with the first of them. Needs a runtime.
+    pub(super) fn new(core: &Arc<Core>, endpoint: &Endpoint) -> Self {
+        let (work, turned_away) = (JoinSet::new(), JoinSet::new());
+        let aside = endpoint.connect_lazy();
+        let endpoint = endpoint.clone();
+        Self { core: Arc::clone(core), endpoint, work, turned_away, aside, flooded: false }
+    }
+
+    /// Opens an exchange that the server asked for, within `limits.exchanges`; beyond it, one that says so.
+    pub(super) fn open(&mut self, ticket: String) {
+        for tasks in [&mut self.work, &mut self.turned_away] {
+            while tasks.join_next().now_or_never().flatten().is_some() {}
+        }
+        let core = Arc::clone(&self.core);
+        let limit = core.config.limits.exchanges;
+        if self.work.len() < usize::try_from(limit).unwrap_or(usize::MAX) {
+            self.flooded = false;
+            let endpoint = self.endpoint.clone();
+            self.work.spawn(async move {
+                if let Err(end) = hold(&core, &endpoint, ticket).await {
+                    tracing::info!(%end, "an exchange was not opened");
+                }
+            });
+        } else if self.turned_away.len() < TURNED_AWAY_AT_ONCE {
+            let channel = self.aside.clone();
+            self.turned_away.spawn(async move {
+                if let Err(end) = turn_away(&core, channel, ticket, limit).await {
+                    tracing::info!(%end, "an exchange was not turned away");
+                }
+            });
+        } else if !std::mem::replace(&mut self.flooded, true) {
+            tracing::warn!("the server asks for far more than `limits.exchanges`");
+        }
+    }
+}
+
+/// One exchange, from its dial to its end.
+async fn hold(core: &Arc<Core>, endpoint: &Endpoint, ticket: String) -> Result<(), LinkEnd> {
+    let channel = dial::connect(endpoint, core.config.limits.dial_timeout).await?;
+    let (to_server, mut from_server) = greet(core, channel, ticket).await?;
+    exchange::serve(core, &mut from_server, to_server).await;
+    farewell(from_server).await;
+    Ok(())
+}
+
+/// An exchange that says that there are too many.
+async fn turn_away(core: &Core, channel: Channel, ticket: String, limit: u32) -> Result<(), LinkEnd> {
+    let (to_server, from_server) = greet(core, channel, ticket).await?;
+    let failed = ExchangeFailed {
+        failure: ExchangeFailure::Exhausted { limit: "limits.exchanges".to_owned(), value: limit.into() },
+        reason: "TOO_MANY_EXCHANGES".to_owned(),
+        message: format!("this runner has its {limit} exchanges; try again when one of them has ended"),
+    };
+    // Hello was taken, or will be: the stream is open.
+    let _ = timeout(FAREWELL, to_server.send(ExchangeFromRunner::Failed(failed))).await;
+    drop(to_server);
+    farewell(from_server).await;
+    Ok(())
+}
+
+/// Waits for the server to end its side, so that the last message is not lost with the connection.
+async fn farewell(mut from_server: impl Stream + Unpin) {
+    let ended = async { while from_server.next().await.is_some() {} };
+    // A server that goes on is left.
+    let _ = timeout(FAREWELL, ended).await;
+}
+
+type ToServer = mpsc::Sender<ExchangeFromRunner>;
+
+/// Opens the stream and says hello. What comes back are the server's messages, and in place of one that is
+/// not of the contract what is wrong with it.
+async fn greet(
+    core: &Core,
+    channel: Channel,
+    ticket: String,
+) -> Result<(ToServer, impl Stream<Item = Result<ExchangeToRunner, String>> + Unpin + use<>), LinkEnd> {
+    let mut client = RunnerLinkClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
+    let (to_server, queue) = mpsc::channel(WIRE_QUEUE);
+    let hello = ExchangeFromRunner::Hello { runner_id: core.id.clone(), ticket };
+    // The queue is empty, and its other end is here.
+    let _ = to_server.try_send(hello);
+    let requests = ReceiverStream::new(queue).map(ExchangeRequest::from);
+    let answer = timeout(core.config.limits.dial_timeout, client.exchange(requests)).await;
+    let answer = answer.map_err(|_| super::lost("the server does not answer"))?;
+    let messages = answer.map_err(|status| super::lost(status.message()))?.into_inner();
+    // A broken connection is the end of the stream.
+    let messages = messages
+        .map(|message| message.ok().map(|it| ExchangeToRunner::try_from(it).map_err(|bad| bad.to_string())))
+        .take_while(|message| std::future::ready(message.is_some()))
+        .filter_map(std::future::ready);
+    Ok((to_server, messages))
+}

@@ -1,0 +1,161 @@
+//! The input of one job: what came for it, in order and once, on its way into the command's pipe.
+//!
+//! One writer at a time; a cut one leaves the input open for the next. Nothing waits longer than the job
+//! lives, and no thread waits at all. Must not hold bytes back: what is counted is in the pipe.
+
+use std::{io, os::fd::OwnedFd, time::Duration};
+
+use airlock_proto::domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeToRunner};
+use futures::StreamExt;
+use tokio::{
+    net::unix::pipe::Sender,
+    sync::{Mutex, MutexGuard},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::exchange::{Incoming, Outgoing, failed};
+
+/// How long a writer waits for the one before it.
+const TURN: Duration = Duration::from_secs(10);
+
+/// The input of a job. Lives from the job's acceptance to its end.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    /// Held by the writer whose turn it is.
+    state: Mutex<State>,
+    /// The job has ended.
+    over: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pipe: Pipe,
+    /// Bytes that are in the pipe, or were read from it.
+    accepted: u64,
+}
+
+#[derive(Debug, Default)]
+enum Pipe {
+    /// The command does not run yet.
+    #[default]
+    Due,
+    Open(Sender),
+    /// A writer has ended the input.
+    Ended,
+    /// Nobody reads it any more.
+    Broken,
+}
+
+impl Input {
+    /// The command runs, and reads from the other end of this pipe. Needs a runtime with I/O.
+    ///
+    /// # Errors
+    /// The system's, if the pipe cannot be waited for.
+    pub(crate) async fn open(&self, pipe: OwnedFd) -> io::Result<()> {
+        let opened = Sender::from_owned_fd(pipe);
+        let mut state = self.state.lock().await;
+        state.pipe = Pipe::Broken;
+        state.pipe = Pipe::Open(opened?);
+        Ok(())
+    }
+
+    /// The job has ended: ends whoever writes, and closes the pipe.
+    pub(crate) async fn close(&self) {
+        self.over.cancel();
+        self.state.lock().await.pipe = Pipe::Broken;
+    }
+
+    /// Serves one writer to its end: `Ready`, its chunks, `Written`. If the writer is cut, what it sent is
+    /// in the pipe up to `accepted`, and the input stays open. Cancelled by dropping.
+    pub(crate) async fn serve(&self, incoming: Incoming, outgoing: &Outgoing) -> Result<(), ExchangeFailed> {
+        let serve = async {
+            let turn = timeout(TURN, self.state.lock()).await.map_err(|_| busy())?;
+            Writer { state: turn }.serve(incoming, outgoing).await
+        };
+        match self.over.run_until_cancelled(serve).await {
+            Some(served) => served,
+            None => Err(not_running()),
+        }
+    }
+}
+
+/// The writer whose turn it is.
+struct Writer<'a> {
+    state: MutexGuard<'a, State>,
+}
+
+impl Writer<'_> {
+    async fn serve(&mut self, mut incoming: Incoming, outgoing: &Outgoing) -> Result<(), ExchangeFailed> {
+        match self.state.pipe {
+            Pipe::Due => return Err(not_running()),
+            Pipe::Broken => return Err(closed("the command has closed its input")),
+            // A writer that did not hear of its end may ask again.
+            Pipe::Open(_) | Pipe::Ended => {}
+        }
+        // Without the server there is nobody to go on for.
+        let _ = outgoing.send(ExchangeFromRunner::Ready { offset: self.state.accepted }).await;
+        while let Some(message) = incoming.next().await {
+            match message {
+                ExchangeToRunner::Chunk { offset, data } => self.write(offset, &data).await?,
+                ExchangeToRunner::End { close } => {
+                    if close && matches!(self.state.pipe, Pipe::Open(_)) {
+                        self.state.pipe = Pipe::Ended;
+                    }
+                    let ended = matches!(self.state.pipe, Pipe::Ended);
+                    let accepted = self.state.accepted;
+                    let _ = outgoing.send(ExchangeFromRunner::Written { accepted, ended }).await;
+                    return Ok(());
+                }
+                ExchangeToRunner::Order(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what of a chunk is new.
+    async fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ExchangeFailed> {
+        let end = self.state.accepted;
+        let Some(known) = end.checked_sub(offset) else {
+            let message = format!("the input has {end} bytes, and more comes at {offset}");
+            return Err(failed(ExchangeFailure::OutOfRange { end }, "INPUT_GAP", message));
+        };
+        let mut new = usize::try_from(known).ok().and_then(|known| data.get(known..)).unwrap_or_default();
+        while !new.is_empty() {
+            let Pipe::Open(pipe) = &self.state.pipe else {
+                return Err(closed("the command's input was ended"));
+            };
+            let written = match pipe.writable().await.and_then(|()| pipe.try_write(new)) {
+                Ok(written) => written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) => {
+                    if error.kind() != io::ErrorKind::BrokenPipe {
+                        tracing::warn!(%error, "a command's input cannot be written");
+                    }
+                    self.state.pipe = Pipe::Broken;
+                    return Err(closed("the command has closed its input"));
+                }
+            };
+            self.state.accepted += written as u64;
+            new = new.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+/// The job is not there yet, or no longer.
+pub(crate) fn not_running() -> ExchangeFailed {
+    failed(ExchangeFailure::FailedPrecondition, "NOT_RUNNING", "the command does not run")
+}
+
+/// Nothing can be written to it.
+pub(crate) fn closed(message: &str) -> ExchangeFailed {
+    failed(ExchangeFailure::FailedPrecondition, "STDIN_CLOSED", message)
+}
+
+fn busy() -> ExchangeFailed {
+    failed(ExchangeFailure::Unavailable, "STDIN_BUSY", "another writer is at the command's input")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! The input of a job at its pipe: what counts as accepted, whose turn it is, and that its end frees all.
+
+use std::{fs::File, io::Read, sync::Arc};
+
+use bytes::Bytes;
+use futures::stream;
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::sync::mpsc;
+
+use super::*;
+
+async fn open() -> (Arc<Input>, File) {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+    let input = Input::default();
+    input.open(write).await.unwrap();
+    (Arc::new(input), File::from(read))
+}
+
+fn chunk(offset: u64, data: &'static [u8]) -> ExchangeToRunner {
+    ExchangeToRunner::Chunk { offset, data: Bytes::from_static(data) }
+}
+
+/// What a writer that sends this and is cut then is answered.
+async fn sent(
+    input: &Input,
+    messages: Vec<ExchangeToRunner>,
+) -> (Vec<ExchangeFromRunner>, Result<(), ExchangeFailed>) {
+    let (outgoing, mut answers) = mpsc::channel(16);
+    let done = input.serve(stream::iter(messages).boxed(), &outgoing).await;
+    drop(outgoing);
+    let mut said = Vec::new();
+    while let Some(answer) = answers.recv().await {
+        said.push(answer);
+    }
+    (said, done)
+}
+
+fn reason(done: Result<(), ExchangeFailed>) -> String {
+    done.unwrap_err().reason
+}
+
+#[tokio::test]
+async fn bytes_count_once_wherever_a_writer_begins() {
+    let (input, mut pipe) = open().await;
+    let ready = |offset| ExchangeFromRunner::Ready { offset };
+    let (said, done) = sent(&input, vec![chunk(0, b"abc"), chunk(3, b"de")]).await;
+    assert_eq!((said, done), (vec![ready(0)], Ok(())));
+    let messages =
+        vec![chunk(1, b"bc"), chunk(3, b"def"), chunk(6, b""), ExchangeToRunner::End { close: true }];
+    let (said, done) = sent(&input, messages).await;
+    assert_eq!(said, [ready(5), ExchangeFromRunner::Written { accepted: 6, ended: true }]);
+    assert_eq!(done, Ok(()));
+    let mut text = String::new();
+    pipe.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "abcdef");
+}
+
+#[tokio::test]
+async fn a_gap_is_told_with_where_to_go_on() {
+    let (input, _pipe) = open().await;
+    sent(&input, vec![chunk(0, b"abc")]).await.1.unwrap();
+    let (_, done) = sent(&input, vec![chunk(4, b"e")]).await;
+    assert_eq!(done.unwrap_err().failure, ExchangeFailure::OutOfRange { end: 3 });
+    // An offset that nothing can be compared with is no other case.
+    let (_, done) = sent(&input, vec![chunk(u64::MAX, b"")]).await;
+    assert_eq!(done.unwrap_err().failure, ExchangeFailure::OutOfRange { end: 3 });
+}
+
+#[tokio::test]
+async fn each_state_has_its_answer() {
+    let waiting = Input::default();
+    assert_eq!(reason(sent(&waiting, Vec::new()).await.1), "NOT_RUNNING");
+    let (input, pipe) = open().await;
+    drop(pipe);
+    assert_eq!(reason(sent(&input, vec![chunk(0, b"x")]).await.1), "STDIN_CLOSED");
+    assert_eq!(reason(sent(&input, Vec::new()).await.1), "STDIN_CLOSED");
+    let (input, _pipe) = open().await;
+    input.close().await;
+    assert_eq!(reason(sent(&input, Vec::new()).await.1), "NOT_RUNNING");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_does_not_wait_for_its_turn_for_ever() {
+    let (input, _pipe) = open().await;
+    let (outgoing, _answers) = mpsc::channel(16);
+    let first = Arc::clone(&input);
+    let first = tokio::spawn(async move { first.serve(stream::pending().boxed(), &outgoing).await });
+    tokio::task::yield_now().await;
+    assert_eq!(reason(sent(&input, Vec::new()).await.1), "STDIN_BUSY");
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    assert_eq!(sent(&input, Vec::new()).await.1, Ok(()), "a cut one has given its turn up");
+}
+
+#[tokio::test]
+async fn the_end_of_the_job_ends_who_writes_who_waits_and_the_pipe() {
+    let (input, pipe) = open().await;
+    let endless = || stream::unfold(0, async |at: u64| Some((chunk(at * 4096, &[7; 4096]), at + 1)));
+    let mut writers = Vec::new();
+    for _ in 0..3 {
+        let input = Arc::clone(&input);
+        writers.push(tokio::spawn(async move {
+            let (outgoing, _answers) = mpsc::channel(16);
+            input.serve(endless().boxed(), &outgoing).await
+        }));
+    }
+    // Nobody reads: the first fills the pipe and waits, the others wait for it.
+    let full = async {
+        while rustix::io::ioctl_fionread(&pipe).unwrap() < 65_536 {
+            tokio::task::yield_now().await;
+        }
+    };
+    full.await;
+    assert!(writers.iter().all(|writer| !writer.is_finished()));
+    input.close().await;
+    for writer in writers {
+        assert_eq!(reason(writer.await.unwrap()), "NOT_RUNNING");
+    }
+    let mut rest = Vec::new();
+    (&pipe).read_to_end(&mut rest).unwrap();
+    assert_eq!(rest.len(), 65_536, "its end came behind what was written");
+}
+
+#[tokio::test]
+async fn a_cut_in_the_middle_of_a_chunk_counts_what_is_in_the_pipe() {
+    let (input, mut pipe) = open().await;
+    static LARGE: [u8; 200_000] = [5; 200_000];
+    let (outgoing, _answers) = mpsc::channel(16);
+    let cut = async {
+        while rustix::io::ioctl_fionread(&pipe).unwrap() < 65_536 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        done = input.serve(stream::iter([chunk(0, &LARGE)]).boxed(), &outgoing) => unreachable!("{done:?}"),
+        () = cut => {}
+    }
+    pipe.read_exact(&mut [0; 65_536]).unwrap();
+    let (said, _) = sent(&input, vec![chunk(0, &LARGE[..65_540])]).await;
+    assert_eq!(said, [ExchangeFromRunner::Ready { offset: 65_536 }]);
+    let mut four = [0; 4];
+    pipe.read_exact(&mut four).unwrap();
+    assert_eq!(four, [5; 4]);
+}

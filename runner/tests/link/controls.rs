@@ -1,0 +1,259 @@
+//! What a server can do to a running job besides ending it: signals, the background, and a runner that
+//! takes no new work.
+
+use std::time::{Duration, Instant};
+
+use airlock_proto::domain::{
+    CancelledBy, Cause, DirectoryReport, ExecutionId, FromRunner, JobPhase, OutputStream, SessionId,
+    SessionPhase, Signal, TimeoutKind, ToRunner,
+};
+
+use crate::fixture::{Fixture, grant};
+
+impl Fixture {
+    async fn signal(&self, execution_id: ExecutionId, signal: Signal) {
+        self.link.send(ToRunner::SignalJob { execution_id, signal }).await;
+    }
+
+    async fn detach(&self, execution_id: ExecutionId, timeout: Duration) {
+        self.link.send(ToRunner::DetachJob { execution_id, timeout }).await;
+    }
+
+    async fn draining(&mut self) -> bool {
+        self.report(|message| match message {
+            FromRunner::Draining { over } => Some(!over),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn cause(&mut self, id: ExecutionId) -> Cause {
+        self.job(id, JobPhase::Ended).await.result.map(|result| result.cause).unwrap_or(Cause::RunnerLost)
+    }
+
+    /// Waits until a file is in the workspace of a session.
+    async fn file(&mut self, session: SessionId, name: &str) {
+        self.said(grant(session, &format!("until [ -e {name} ]; do sleep 0.02; done"))).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_reaches_its_job_and_no_other() {
+    let mut it = Fixture::new().await;
+    let (session, elsewhere) = (it.open("").await, it.open("").await);
+    let command =
+        |name: &str| format!("trap 'echo {name}; exit 3' USR1; touch {name}; while :; do sleep 0.02; done");
+    let own = it.start(grant(session, &command("own"))).await;
+    let sibling = it.start(grant(session, &command("sibling"))).await;
+    let stranger = it.start(grant(elsewhere, &command("stranger"))).await;
+    for (session, name) in [(session, "own"), (session, "sibling"), (elsewhere, "stranger")] {
+        it.file(session, name).await;
+    }
+    it.signal(own, Signal::Usr1).await;
+    assert_eq!(it.cause(own).await, Cause::Exited { code: 3 });
+    // bash also says how the child ended that it waited for.
+    let said = it.text(own, OutputStream::Stdout).await;
+    assert!(said.contains("own\n"), "{said}");
+    // The others still have theirs to come: the control.
+    for id in [sibling, stranger] {
+        it.signal(id, Signal::Usr1).await;
+        assert_eq!(it.cause(id).await, Cause::Exited { code: 3 });
+    }
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stands_still_is_ended_within_the_grace() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let command =
+        |name: &str| format!("trap 'echo bye; exit 4' TERM; touch {name}; while :; do sleep 0.02; done");
+    let ticks = |name: &str| format!("touch {name}; while :; do echo x >> {name}; sleep 0.01; done");
+    // It stands still, and goes on.
+    let ticking = it.start(grant(session, &ticks("ticks"))).await;
+    it.file(session, "ticks").await;
+    it.signal(ticking, Signal::Stop).await;
+    let settled = "until a=$(wc -c < ticks); sleep 0.3; [ $a = $(wc -c < ticks) ]; do :; done; wc -c < ticks";
+    let stood: u64 = it.said(grant(session, settled)).await.trim().parse().unwrap();
+    it.signal(ticking, Signal::Cont).await;
+    let grown = format!("until [ $(wc -c < ticks) -gt {stood} ]; do sleep 0.02; done");
+    it.said(grant(session, &grown)).await;
+    it.signal(ticking, Signal::Kill).await;
+    assert_eq!(it.cause(ticking).await, Cause::Signaled { signal: 9, core: false });
+    // An end finds it standing still: it is let go on, and may say its last word.
+    let stopped = it.start(grant(session, &command("stopped"))).await;
+    it.file(session, "stopped").await;
+    it.signal(stopped, Signal::Stop).await;
+    let cause = Cause::Cancelled(CancelledBy::Client);
+    it.link.send(ToRunner::EndJob { execution_id: stopped, cause: cause.clone() }).await;
+    assert_eq!(it.cause(stopped).await, cause);
+    let said = it.text(stopped, OutputStream::Stdout).await;
+    assert!(said.contains("bye\n"), "{said}");
+    // Time runs on for what stands still.
+    let mut brief = grant(session, "kill -STOP $$; sleep 60");
+    brief.timeout = Duration::from_millis(300);
+    let (_, result) = it.run(brief).await;
+    assert_eq!(result.cause, Cause::TimedOut(TimeoutKind::Wall));
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signals_and_detaches_to_what_does_not_run_do_nothing() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let stranger = ExecutionId::new();
+    let (ended, _) = it.run(grant(session, "true")).await;
+    for id in [stranger, ended] {
+        it.signal(id, Signal::Kill).await;
+        it.detach(id, Duration::ZERO).await;
+    }
+    // More than is taken at once, of a signal that says nothing: the job and the link go on.
+    let busy = it.start(grant(session, "trap '' USR1; until [ -e go ]; do sleep 0.02; done; echo end")).await;
+    for _ in 0..5000 {
+        it.signal(busy, Signal::Cont).await;
+    }
+    it.said(grant(session, "touch go")).await;
+    assert_eq!(it.cause(busy).await, Cause::Exited { code: 0 });
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_background_has_its_own_time_from_the_start() {
+    let mut it = Fixture::with(Default::default(), |config| {
+        config.floor.max_timeout = Duration::from_secs(40);
+    })
+    .await;
+    let session = it.open("").await;
+    // More than it had.
+    let mut short = grant(session, "sleep 1.5; echo end");
+    short.timeout = Duration::from_secs(1);
+    let longer = it.start(short.clone()).await;
+    it.detach(longer, Duration::from_secs(30)).await;
+    assert_eq!(it.cause(longer).await, Cause::Exited { code: 0 });
+    let (_, control) = it.run(short).await;
+    assert_eq!(control.cause, Cause::TimedOut(TimeoutKind::Wall));
+    // Less: counted from its start, which was before.
+    let begun = Instant::now();
+    let less = it.start(grant(session, "sleep 20")).await;
+    it.detach(less, Duration::from_millis(400)).await;
+    it.detach(less, Duration::from_secs(20)).await;
+    assert_eq!(it.cause(less).await, Cause::TimedOut(TimeoutKind::Wall));
+    assert!(begun.elapsed() < Duration::from_secs(15), "the first detach counts");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_detach_goes_no_further_than_the_floor() {
+    let mut it = Fixture::with(Default::default(), |config| {
+        config.floor.max_timeout = Duration::from_millis(800);
+    })
+    .await;
+    let session = it.open("").await;
+    let mut grant = grant(session, "sleep 20");
+    grant.timeout = Duration::from_millis(700);
+    let id = it.start(grant).await;
+    it.detach(id, Duration::MAX).await;
+    assert_eq!(it.cause(id).await, Cause::TimedOut(TimeoutKind::Wall));
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_detach_right_after_the_offer_counts_and_the_directory_is_not_kept() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let moves = |command: &str| {
+        let mut grant = grant(session, command);
+        grant.keep_directory = true;
+        grant
+    };
+    for _ in 0..5 {
+        let id = it.offer(moves("mkdir -p sub; cd sub")).await;
+        it.detach(id, Duration::from_secs(30)).await;
+        let result = it.job(id, JobPhase::Ended).await.result.unwrap();
+        assert_eq!(result.cause, Cause::Exited { code: 0 });
+        assert_eq!(result.directory_report, DirectoryReport::NotKept);
+        assert_eq!(result.directory, b"/workspace");
+    }
+    let (_, control) = it.run(moves("cd sub")).await;
+    assert_eq!(control.directory, b"/workspace/sub");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_over_its_cap_ends_a_job_in_the_background_only() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let loud = |apart: bool| {
+        let to = if apart { ">&2" } else { "" };
+        let command = format!("seq 1 30000 {to}; touch loud; until [ -e go ]; do sleep 0.02; done; echo end");
+        let mut grant = grant(session, &command);
+        grant.profile.limits.output_bytes = 64 << 10;
+        grant.separate_stderr = apart;
+        grant
+    };
+    for apart in [false, true] {
+        // What is over it already when it is sent there ends at once.
+        let id = it.start(loud(apart)).await;
+        it.file(session, "loud").await;
+        it.detach(id, Duration::from_secs(30)).await;
+        assert_eq!(it.cause(id).await, Cause::OutputLimit);
+        it.said(grant(session, "rm loud")).await;
+        // What comes over it there ends as it does.
+        let id = it.offer(loud(apart)).await;
+        it.detach(id, Duration::from_secs(30)).await;
+        assert_eq!(it.cause(id).await, Cause::OutputLimit);
+        it.said(grant(session, "rm -f loud")).await;
+    }
+    let id = it.start(loud(false)).await;
+    it.said(grant(session, "touch go")).await;
+    assert_eq!(it.cause(id).await, Cause::Exited { code: 0 }, "the control");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draining_runner_takes_no_new_work_until_it_is_told_to() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let running = it.start(grant(session, "until [ -e go ]; do sleep 0.02; done; echo end")).await;
+    for _ in 0..2 {
+        it.link.send(ToRunner::Drain { undo: false }).await;
+        assert!(it.draining().await);
+    }
+    assert_eq!(it.refusal(grant(session, "true")).await, "draining");
+    let new = SessionId::new();
+    it.link.send(ToRunner::OpenSession { session_id: new, base: String::new() }).await;
+    assert!(matches!(it.session(new).await, SessionPhase::Failed { reason, .. } if reason == "draining"));
+    // What is open is answered as it was.
+    it.link.send(ToRunner::OpenSession { session_id: session, base: String::new() }).await;
+    assert!(matches!(it.session(session).await, SessionPhase::Open { .. }));
+    // A new link is told again.
+    let lost = std::mem::replace(&mut it.link.to, tokio::sync::mpsc::channel(1).0);
+    drop(lost);
+    it.next_link().await;
+    assert!(it.draining().await);
+    for _ in 0..2 {
+        it.link.send(ToRunner::Drain { undo: true }).await;
+        assert!(!it.draining().await);
+    }
+    it.said(grant(session, "touch go")).await;
+    assert_eq!(it.cause(running).await, Cause::Exited { code: 0 }, "what ran went on");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_is_to_end_is_not_talked_out_of_it() {
+    let mut it =
+        Fixture::with(Default::default(), |config| config.drain.grace = Duration::from_secs(20)).await;
+    let session = it.open("").await;
+    let id = it.start(grant(session, "until [ -e /tmp/go ]; do sleep 0.02; done")).await;
+    let go = it.start(grant(session, "sleep 1; touch /tmp/go")).await;
+    let runner = it.runner.take().unwrap();
+    let down = tokio::spawn(runner.shut_down());
+    assert!(it.draining().await);
+    it.link.send(ToRunner::Drain { undo: true }).await;
+    assert!(it.draining().await, "it says so again");
+    assert_eq!(it.refusal(grant(session, "true")).await, "draining");
+    assert_eq!(it.cause(go).await, Cause::Exited { code: 0 });
+    assert_eq!(it.cause(id).await, Cause::Exited { code: 0 });
+    assert_eq!(down.await.unwrap(), 0);
+}

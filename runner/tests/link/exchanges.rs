@@ -1,0 +1,195 @@
+//! A server that opens more exchanges than it may, or does not keep to their order: it loses them, and
+//! nobody else anything.
+
+use std::time::Duration;
+
+use airlock_proto::{
+    domain::{
+        ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, JobPhase,
+        OutputStream, SessionId, ToRunner,
+    },
+    runner_v1::ExchangeResponse,
+};
+
+use crate::{
+    fixture::{Fixture, PATIENCE, grant},
+    input::{failure, with_input},
+    leaks::holdings,
+};
+
+fn invalid() -> (ExchangeFailure, String) {
+    (ExchangeFailure::Invalid, "BAD_EXCHANGE".to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exchanges_beyond_the_limit_are_told_so_and_room_is_made_by_those_that_end() {
+    let mut it = Fixture::with(Default::default(), |config| config.limits.exchanges = 2).await;
+    let session = it.open("").await;
+    let id = it.start(with_input(session, "cat")).await;
+    let held = [it.exchange().await, it.exchange().await];
+    let mut beyond = it.exchange().await;
+    let limit = "limits.exchanges".to_owned();
+    let exhausted = ExchangeFailure::Exhausted { limit, value: 2 };
+    assert_eq!(failure(&mut beyond).await, (exhausted, "TOO_MANY_EXCHANGES".to_owned()));
+    drop(held);
+    loop {
+        let mut next = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+        match next.next().await {
+            Some(ExchangeFromRunner::Ready { .. }) => break,
+            Some(ExchangeFromRunner::Failed(failed)) => assert_eq!(failed.reason, "TOO_MANY_EXCHANGES"),
+            other => assert_eq!(other, None),
+        }
+    }
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_exchanges_cost_their_server_answers_and_the_runner_nothing() {
+    let mut it = Fixture::with(Default::default(), |config| {
+        config.limits.exchanges = 8;
+        config.limits.dial_timeout = Duration::from_secs(2);
+    })
+    .await;
+    let session = it.open("").await;
+    // Once for each kind, so that what is made once is there: output streams take turns on four connections.
+    for _ in 0..4 {
+        it.said(grant(session, "true")).await;
+    }
+    let mut all = Vec::new();
+    for _ in 0..9 {
+        all.push(it.exchange().await);
+    }
+    assert!(matches!(all[8].next().await, Some(ExchangeFromRunner::Failed(_))));
+    drop(all);
+    let before = settled().await;
+    for index in 0..10_000 {
+        it.link.send(ToRunner::OpenExchange { ticket: format!("ticket-{index}") }).await;
+    }
+    // Meanwhile work goes on.
+    assert_eq!(it.said(grant(session, "echo on")).await, "on\n");
+    let (mut told, mut opened) = (0, Vec::new());
+    while let Ok(exchange) = tokio::time::timeout(Duration::from_secs(3), it.server.exchanges.recv()).await {
+        let mut exchange = exchange.unwrap();
+        match tokio::time::timeout(Duration::from_millis(500), exchange.from.recv()).await {
+            Ok(message) => {
+                assert!(matches!(message, Some(ExchangeFromRunner::Failed(_))), "{message:?}");
+                told += 1;
+            }
+            Err(_) => opened.push(exchange),
+        }
+    }
+    assert!(told > 0 && opened.len() <= 64, "{told} told, {} opened", opened.len());
+    // Without an order they do not stay.
+    for mut exchange in opened {
+        assert_eq!(failure(&mut exchange).await, invalid());
+    }
+    for _ in 0..200 {
+        if holdings() == before {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(holdings(), before);
+    assert_eq!(it.said(grant(session, "echo on")).await, "on\n");
+    it.shut_down().await;
+}
+
+/// What this process holds, once it holds the same twice in a row.
+async fn settled() -> (usize, usize, usize) {
+    let mut last = holdings();
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let now = holdings();
+        if now == last {
+            break;
+        }
+        last = now;
+    }
+    last
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_out_of_order_ends_the_exchange() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let id = it.start(with_input(session, "cat")).await;
+    let stdin = || ExchangeToRunner::Order(ExchangeOrder::Stdin { execution_id: id });
+    let stat = || ExchangeToRunner::Order(ExchangeOrder::Stat { session_id: session, path: Vec::new() });
+    let chunk = |offset, data: &'static str| ExchangeToRunner::Chunk { offset, data: data.as_bytes().into() };
+    let end = || ExchangeToRunner::End { close: false };
+    for messages in [
+        vec![chunk(0, "before an order")],
+        vec![end()],
+        vec![stdin(), stdin()],
+        vec![stdin(), stat()],
+        vec![stdin(), chunk(0, "one"), chunk(7, "further on")],
+        vec![stdin(), chunk(0, "one"), chunk(0, "one")],
+    ] {
+        let mut exchange = it.exchange().await;
+        for message in messages.clone() {
+            exchange.send(message).await;
+        }
+        let told = loop {
+            match exchange.next().await {
+                Some(ExchangeFromRunner::Ready { .. }) => {}
+                other => break other,
+            }
+        };
+        let Some(ExchangeFromRunner::Failed(failed)) = told else { unreachable!("{messages:?}: {told:?}") };
+        assert_eq!((failed.failure, failed.reason), invalid(), "{messages:?}");
+    }
+    // Messages that are not of the contract.
+    for first in [ExchangeResponse { message: None }, too_large()] {
+        let mut exchange = it.exchange().await;
+        exchange.to.send(Ok(first)).await.unwrap();
+        assert_eq!(failure(&mut exchange).await, invalid());
+    }
+    // The input that they were after can be gone on with.
+    let mut exchange = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+    assert!(matches!(exchange.next().await, Some(ExchangeFromRunner::Ready { offset: 0 | 3 })));
+    exchange.write(0, "one").await;
+    exchange.send(ExchangeToRunner::End { close: true }).await;
+    it.job(id, JobPhase::Ended).await;
+    assert_eq!(it.text(id, OutputStream::Stdout).await, "one");
+    it.shut_down().await;
+}
+
+fn too_large() -> ExchangeResponse {
+    ExchangeToRunner::Chunk { offset: 0, data: vec![0; (256 << 10) + 1].into() }.into()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_for_what_is_not_there_are_answered() {
+    let mut it = Fixture::new().await;
+    let session_id = SessionId::new();
+    let mut stat = it.order(ExchangeOrder::Stat { session_id, path: b"x".to_vec() }).await;
+    let not_open = (ExchangeFailure::FailedPrecondition, "SESSION_NOT_OPEN".to_owned());
+    assert_eq!(failure(&mut stat).await, not_open);
+    let mut stdin = it.order(ExchangeOrder::Stdin { execution_id: ExecutionId::new() }).await;
+    assert_eq!(failure(&mut stdin).await, (ExchangeFailure::NotFound, "NO_SUCH_EXECUTION".to_owned()));
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exchanges_end_with_their_link_and_inputs_stay_open() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let id = it.start(with_input(session, "cat")).await;
+    let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+    assert_eq!(writer.next().await, Some(ExchangeFromRunner::Ready { offset: 0 }));
+    writer.write(0, "before").await;
+    // The server loses the control stream alone.
+    drop(std::mem::replace(&mut it.link.to, tokio::sync::mpsc::channel(1).0));
+    it.next_link().await;
+    let gone = async { while writer.from.recv().await.is_some() {} };
+    tokio::time::timeout(PATIENCE, gone).await.unwrap();
+    let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+    let Some(ExchangeFromRunner::Ready { offset }) = writer.next().await else { unreachable!() };
+    assert!(offset == 0 || offset == 6, "{offset}");
+    writer.write(0, "before and after").await;
+    writer.send(ExchangeToRunner::End { close: true }).await;
+    assert_eq!(writer.next().await, Some(ExchangeFromRunner::Written { accepted: 16, ended: true }));
+    it.job(id, JobPhase::Ended).await;
+    assert_eq!(it.text(id, OutputStream::Stdout).await, "before and after");
+    it.shut_down().await;
+}

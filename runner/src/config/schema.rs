@@ -1,0 +1,111 @@
+//! What the configuration's file may say, key by key: kinds, ranges, what must be there. Plain data; what
+//! holds across keys is in `check.rs`.
+
+use std::time::Duration;
+
+use airlock_config::{Field, Kind};
+
+/// Three threads per command at most wait for it; the runtime has 512 for such work.
+const MAX_SLOTS: u64 = 128;
+/// A thread each; the runtime has 512 for such work.
+const MAX_TRANSFERS_AT_ONCE: u64 = 64;
+/// Content that is shown line by line is held in memory, twice, while it is compared.
+const MAX_BASELINE_FILE_BYTES: u64 = 4 << 20;
+/// A link needs room for a burst of reports.
+const LINK_QUEUE_MIN: u64 = 16;
+/// What is kept of an output at least.
+const OUTPUT_BYTES_MIN: u64 = 8 << 10;
+
+const ANY_32: Kind = Kind::at_least_u32(0);
+const COUNT_32: Kind = Kind::at_least_u32(1);
+const ANY: Kind = Kind::at_least(0);
+const COUNT: Kind = Kind::at_least(1);
+const TIME: Kind = Kind::time_from(Duration::from_millis(1));
+const ANY_TIME: Kind = Kind::time_from(Duration::ZERO);
+
+/// The whole file.
+pub(super) const SCHEMA: &[Field] = &[
+    Field::required("runner_id", Kind::Text),
+    Field::required("state_dir", Kind::Text),
+    Field::new("slots", Kind::Number { least: 1, most: MAX_SLOTS }),
+    Field::new("bwrap", Kind::Text),
+    Field::new("server", Kind::List(&Kind::Table(SERVER))),
+    Field::new("bases", Kind::Map(&Kind::Text)),
+    Field::new("labels", Kind::Map(&Kind::Text)),
+    Field::new("uids", Kind::Table(UIDS)),
+    Field::new("floor", Kind::Table(FLOOR)),
+    Field::new("limits", Kind::Table(LIMITS)),
+    Field::new("transfers", Kind::Table(TRANSFERS)),
+    Field::new("reconnect", Kind::Table(RECONNECT)),
+    Field::new("spool", Kind::Table(&[Field::new("keep", ANY_TIME)])),
+    Field::new("drain", Kind::Table(DRAIN)),
+    Field::new("telemetry", Kind::Table(TELEMETRY)),
+];
+
+const SERVER: &[Field] = &[
+    Field::required("endpoint", Kind::Text),
+    Field::new("server_name", Kind::Text),
+    Field::new("ca", Kind::Text),
+    Field::new("cert", Kind::Text),
+    Field::new("key", Kind::Text),
+    Field::new("insecure_loopback", Kind::Bool),
+];
+
+const UIDS: &[Field] = &[Field::new("first", ANY_32), Field::new("count", ANY_32)];
+
+const FLOOR: &[Field] = &[
+    Field::new("bind_sources", Kind::List(&Kind::Text)),
+    Field::new("networks", Kind::List(&Kind::OneOf(&["loopback"]))),
+    Field::new("unsandboxed", Kind::Bool),
+    Field::new("servers", Kind::List(&Kind::Text)),
+    Field::new("max_timeout", TIME),
+    Field::new("max_grace", ANY_TIME),
+    Field::new("max_open_files", ANY_32),
+    Field::new("max_processes", ANY_32),
+    Field::new("max_file_bytes", ANY),
+    Field::new("max_output_bytes", Kind::at_least(OUTPUT_BYTES_MIN)),
+    Field::new("max_private_tmp_bytes", ANY),
+];
+
+const LIMITS: &[Field] = &[
+    Field::new("sessions", COUNT_32),
+    Field::new("spool_total_bytes", ANY),
+    Field::new("disk_reserve_bytes", ANY),
+    Field::new("base_bytes", COUNT),
+    Field::new("base_entries", COUNT),
+    Field::new("jobs_kept", COUNT_32),
+    Field::new("ids_remembered", ANY_32),
+    Field::new("output_streams", COUNT_32),
+    Field::new("exchanges", COUNT_32),
+    Field::new("exchange_idle", TIME),
+    Field::new("link_queue", Kind::at_least_u32(LINK_QUEUE_MIN)),
+    Field::new("start_timeout", TIME),
+    Field::new("dial_timeout", TIME),
+    Field::new("heartbeat_min", TIME),
+    Field::new("heartbeat_max", ANY_TIME),
+    Field::new("link_grace_max", ANY_TIME),
+];
+
+const TRANSFERS: &[Field] = &[
+    Field::new("bytes", COUNT),
+    Field::new("unpacked_bytes", COUNT),
+    Field::new("entries", COUNT),
+    Field::new("at_once", Kind::Number { least: 1, most: MAX_TRANSFERS_AT_ONCE }),
+    Field::new("keep", Kind::time_from(Duration::from_secs(1))),
+    Field::new("per_session", COUNT_32),
+    Field::new("total_bytes", ANY),
+    Field::new("baseline_bytes", ANY),
+    Field::new("baseline_file_bytes", Kind::Number { least: 0, most: MAX_BASELINE_FILE_BYTES }),
+];
+
+const RECONNECT: &[Field] =
+    &[Field::new("first", TIME), Field::new("max", ANY_TIME), Field::new("refused", TIME)];
+
+const DRAIN: &[Field] = &[Field::new("grace", ANY_TIME), Field::new("handover", ANY_TIME)];
+
+const TELEMETRY: &[Field] = &[
+    Field::new("otlp_endpoint", Kind::Text),
+    Field::new("flush_timeout", ANY_TIME),
+    Field::new("log", Kind::Text),
+    Field::new("log_json", Kind::Bool),
+];

@@ -14,7 +14,7 @@ use airlock_proto::{
 use crate::{
     fixture::{Fixture, PATIENCE, grant},
     input::{failure, with_input},
-    leaks::holdings,
+    leaks::{back_to, settled},
 };
 
 fn invalid() -> (ExchangeFailure, String) {
@@ -83,29 +83,9 @@ async fn ten_thousand_exchanges_cost_their_server_answers_and_the_runner_nothing
     for mut exchange in opened {
         assert_eq!(failure(&mut exchange).await, invalid());
     }
-    for _ in 0..200 {
-        if holdings() == before {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    assert_eq!(holdings(), before);
+    back_to(before).await;
     assert_eq!(it.said(grant(session, "echo on")).await, "on\n");
     it.shut_down().await;
-}
-
-/// What this process holds, once it holds the same twice in a row.
-async fn settled() -> (usize, usize, usize) {
-    let mut last = holdings();
-    for _ in 0..100 {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let now = holdings();
-        if now == last {
-            break;
-        }
-        last = now;
-    }
-    last
 }
 
 #[tokio::test(flavor = "multi_thread")]

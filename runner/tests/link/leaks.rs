@@ -3,14 +3,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::fs;
+use std::{fs, time::Duration};
 
-use airlock_proto::domain::{Cause, JobPhase, OutputStream, ToRunner};
+use airlock_proto::{
+    domain::{CancelledBy, Cause, ExchangeFromRunner, ExchangeOrder, JobPhase, OutputStream, ToRunner},
+    limits::TRANSFER_CHUNK_BYTES,
+};
 
-use crate::fixture::{Fixture, grant};
+use crate::{
+    fixture::{Fixture, grant},
+    input::with_input,
+};
 
 /// Descriptors, children and mounts of this process.
-pub(crate) fn holdings() -> (usize, usize, usize) {
+fn holdings() -> (usize, usize, usize) {
     let count = |path: &str| fs::read_dir(path).unwrap().count();
     let children: usize = fs::read_dir("/proc/self/task")
         .unwrap()
@@ -55,6 +61,62 @@ async fn a_hundred_jobs_leak_nothing() {
     let (_, children, _) = holdings();
     assert_eq!(children, 0);
     assert_eq!(fs::read_dir(it.state("launcher")).unwrap().count(), 0, "no file of the launcher is left");
+}
+
+/// Waits until this process holds no more than it did.
+pub(crate) async fn back_to(before: (usize, usize, usize)) {
+    for _ in 0..200 {
+        if holdings() == before {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(holdings(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inputs_that_nobody_reads_leak_nothing() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let mut before = None;
+    for round in 0..4 {
+        let id = it.start(with_input(session, "sleep 600")).await;
+        let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+        assert_eq!(writer.next().await, Some(ExchangeFromRunner::Ready { offset: 0 }));
+        // More than the pipe holds, so that the runner's side waits for a reader that never comes.
+        for index in 0..32 {
+            writer.write(index * TRANSFER_CHUNK_BYTES as u64, vec![7; TRANSFER_CHUNK_BYTES]).await;
+        }
+        // Another writer waits for its turn, and one has gone in the middle of it.
+        let waiting = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+        drop(it.order(ExchangeOrder::Stdin { execution_id: id }).await);
+        if round % 2 == 0 {
+            // The one that is at it has gone too, before the end.
+            drop(writer);
+        }
+        let cause = Cause::Cancelled(CancelledBy::Client);
+        it.link.send(ToRunner::EndJob { execution_id: id, cause }).await;
+        it.job(id, JobPhase::Ended).await;
+        it.link.send(ToRunner::ForgetJob { execution_id: id }).await;
+        drop(waiting);
+        match before {
+            None => before = Some(settled().await),
+            Some(before) => back_to(before).await,
+        }
+    }
+    it.shut_down().await;
+}
+
+/// What this process holds, once it has held the same for a while.
+pub(crate) async fn settled() -> (usize, usize, usize) {
+    let (mut last, mut same) = (holdings(), 0);
+    while same < 5 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let now = holdings();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+    }
+    last
 }
 
 /// Resident memory of this process, in KiB.

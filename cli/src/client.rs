@@ -15,23 +15,41 @@
 //! # }
 //! ```
 //!
-//! Nothing here prints, reads files or looks at the environment.
+//! Nothing here prints or looks at the environment, and no file is touched but those that a call names.
 
 mod calls;
+mod download;
 mod error;
 mod events;
+mod files;
+mod folders;
+mod input;
+mod output;
 mod retry;
+mod search;
 mod seen;
 mod settings;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod upload;
+mod watch;
 
 use std::{sync::Arc, time::Duration};
 
 use tonic::transport::Channel;
 
 pub use airlock_proto::v1;
+pub use download::Download;
 pub use error::{ClientError, Rejection, Violation};
 pub use events::{Events, From};
+pub use folders::{FolderDownloaded, FolderOptions, FolderUploaded};
+pub use input::Written;
+pub use output::{OutputPiece, OutputReader, Selection};
 pub use settings::{Credentials, Patience, Settings};
+pub use upload::Progress;
+pub use watch::Watch;
 
 use settings::{Headers, Wire};
 
@@ -41,6 +59,8 @@ const ANSWER_BYTES: usize = 32 * 1024 * 1024;
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Of a call that waits for a runner.
 const SLOW_CALL_TIMEOUT: Duration = Duration::from_secs(90);
+/// For the first sign of a stream.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection to a server. Cheap to clone; clones share their connections.
 #[derive(Debug, Clone)]
@@ -119,6 +139,19 @@ impl Client {
 
     fn views(&self) -> Wire {
         Wire::new(self.views.clone(), self.headers.clone())
+    }
+
+    /// A connection of its own, for what may stand still because the other side takes nothing.
+    fn own_wire(&self) -> Result<Wire, ClientError> {
+        Ok(Wire::new(self.settings.endpoint()?.connect_lazy(), self.headers.clone()))
+    }
+
+    fn transport(&self, message: &str) -> ClientError {
+        ClientError::Transport { address: self.address().to_owned(), message: message.to_owned() }
+    }
+
+    fn contract(&self, message: &str) -> ClientError {
+        ClientError::Contract { address: self.address().to_owned(), message: message.to_owned() }
     }
 
     fn error(&self, status: &tonic::Status) -> ClientError {

@@ -7,20 +7,29 @@ mod attach;
 mod check;
 mod completions;
 mod connect;
+mod cp;
 mod dev;
+mod diff;
 mod doctor;
 mod failure;
 mod follow;
 mod help;
 mod interrupt;
 mod list;
+mod logs;
+mod ls;
 mod output;
 mod pager;
+mod place;
 mod profile;
 mod run;
 mod runners;
 mod session;
+mod signal;
+mod spec;
+mod start;
 mod wait;
+mod watch;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -51,6 +60,10 @@ enum Command {
     Dev(dev::Dev),
     /// Run a command: live output, and its exit code.
     Run(Box<run::Run>),
+    /// Start a command, print its execution id, and leave it alone.
+    Start(Box<start::Start>),
+    /// Show the output of an execution: all of it, a part, or the lines that match.
+    Logs(logs::Logs),
     /// Show an execution's output from its beginning or from where you were.
     Attach(attach::Attach),
     /// Wait until an execution has ended.
@@ -61,9 +74,21 @@ enum Command {
     Show(list::Show),
     /// End an execution.
     Kill(wait::Kill),
-    /// Create, list and close sessions: workspaces that persist from command to command.
+    /// Send a signal to every process of running commands.
+    Signal(signal::Signal),
+    /// Send running commands to the background.
+    Detach(signal::Detach),
+    /// Show the starts and ends of executions as they happen.
+    Watch(watch::Watch),
+    /// Create, list, change and close sessions: workspaces that persist from command to command.
     #[command(subcommand)]
     Session(session::Session),
+    /// Copy files and folders into a session's workspace, or out of it.
+    Cp(cp::Cp),
+    /// List the files of a session's workspace.
+    Ls(ls::Ls),
+    /// Show what has changed in a session's workspace since it was made.
+    Diff(diff::Diff),
     /// Decide a command by a profile, without a server and without running it.
     Check(check::Check),
     /// List the commands that wait for a person, and answer one.
@@ -77,6 +102,12 @@ enum Command {
     Completions(completions::Completions),
     /// List the runners, show one, and let one finish its work.
     Runners(runners::Runners),
+}
+
+/// The whole command line: subcommands, options, help. For tools and tests that go through it.
+#[must_use]
+pub fn command_line() -> clap::Command {
+    help::command()
 }
 
 /// Does what the arguments of the process say.
@@ -122,12 +153,20 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Dev(dev) => dev.run().await,
         Command::Run(run) => run.run().await,
+        Command::Start(start) => start.run().await,
+        Command::Logs(logs) => logs.run().await,
         Command::Attach(attach) => attach.run().await,
         Command::Wait(wait) => wait.run().await,
         Command::Ps(ps) => ps.run().await,
         Command::Show(show) => show.run().await,
         Command::Kill(kill) => kill.run().await,
+        Command::Signal(signal) => signal.run().await,
+        Command::Detach(detach) => detach.run().await,
+        Command::Watch(watch) => watch.run().await,
         Command::Session(session) => session.run().await,
+        Command::Cp(cp) => cp.run().await,
+        Command::Ls(ls) => ls.run().await,
+        Command::Diff(diff) => diff.run().await,
         Command::Check(check) => check.run(),
         Command::Approve(approve) => approve.run().await,
         Command::Profile(profile) => profile.run().await,

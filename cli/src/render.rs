@@ -2,9 +2,11 @@
 //! asks a server.
 
 pub mod cause;
+pub mod changes;
 pub mod decision;
 pub mod escape;
 pub mod execution;
+pub mod files;
 pub mod json;
 pub mod names;
 pub mod runner;

@@ -18,17 +18,11 @@ use super::{
 macro_rules! call {
     ($self:ident, $client:ident :: $method:ident, $request:expr, $timeout:expr) => {{
         let request = $request;
-        $self
-                                                    .call($timeout, |wire, timeout| {
-                                                        let request = with_timeout(request.clone(), timeout);
-                                                        async move {
-                                                            $client::new(wire)
-                                                                .max_decoding_message_size(ANSWER_BYTES)
-                                                                .$method(request)
-                                                                .await
-                                                        }
-                                                    })
-                                                    .await
+        let send = |wire, timeout| {
+            let request = with_timeout(request.clone(), timeout);
+            async move { $client::new(wire).max_decoding_message_size(ANSWER_BYTES).$method(request).await }
+        };
+        $self.call($timeout, send).await
     }};
 }
 
@@ -200,10 +194,7 @@ impl Client {
     }
 
     fn present<T>(&self, part: Option<T>, what: &str) -> Result<T, ClientError> {
-        part.ok_or_else(|| ClientError::Contract {
-            address: self.address().to_owned(),
-            message: format!("its answer holds no {what}"),
-        })
+        part.ok_or_else(|| self.contract(&format!("its answer holds no {what}")))
     }
 }
 

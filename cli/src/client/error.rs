@@ -49,6 +49,17 @@ pub enum ClientError {
         /// The last failure.
         last: Box<ClientError>,
     },
+    /// A file of this side could not be read or written.
+    #[error("{0}")]
+    Local(String),
+    /// What came as an archive is not put into the folder, or the folder cannot be packed.
+    #[error("{message}")]
+    Archive {
+        /// What is wrong, where, and what to do.
+        message: String,
+        /// How many files, folders and links were put there before that was noticed.
+        put: u64,
+    },
     /// The server answered with something that the contract does not permit.
     #[error("the server at {address} broke the contract: {message}")]
     Contract {
@@ -132,9 +143,12 @@ impl ClientError {
         match self {
             Self::Rejected(rejection) => Some(rejection),
             Self::ViewLost { last, .. } | Self::StartUnknown { last, .. } => last.rejection(),
-            Self::Settings(_) | Self::Transport { .. } | Self::Untrusted { .. } | Self::Contract { .. } => {
-                None
-            }
+            Self::Settings(_)
+            | Self::Transport { .. }
+            | Self::Untrusted { .. }
+            | Self::Local(_)
+            | Self::Archive { .. }
+            | Self::Contract { .. } => None,
         }
     }
 

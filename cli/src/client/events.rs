@@ -1,8 +1,6 @@
 //! An execution as a stream of events that outlives its connections: where a view breaks, or ends
 //! without a closing event, it is taken up again after the last event that was given out.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use tokio::sync::watch;
 use tonic::{Code, Status, Streaming};
@@ -16,9 +14,6 @@ use super::{
         execution_service_client::ExecutionServiceClient,
     },
 };
-
-/// How long to wait for the first sign of a new view.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where a reader begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -161,16 +156,13 @@ impl Events {
         };
         let mut event = match view.next().await {
             Ok(Some(event)) => event,
-            Ok(None) => return Err(self.transport("the view ended before the execution did")),
+            Ok(None) => return Err(self.client.transport("the view ended before the execution did")),
             Err(status) => return Err(self.client.error(&status)),
         };
         self.adopt_id(&event);
         match self.seen.admit(&mut event) {
             Admission::Old => Ok(None),
-            Admission::Broken(what) => Err(ClientError::Contract {
-                address: self.client.address().to_owned(),
-                message: what.to_owned(),
-            }),
+            Admission::Broken(what) => Err(self.client.contract(what)),
             Admission::New => {
                 self.backoff.reset();
                 self.trouble.send_if_modified(|trouble| trouble.take().is_some());
@@ -201,10 +193,10 @@ impl Events {
                 }
             }
         };
-        match tokio::time::timeout(OPEN_TIMEOUT, opening).await {
+        match tokio::time::timeout(super::OPEN_TIMEOUT, opening).await {
             Ok(Ok(view)) => Ok(view),
             Ok(Err(status)) => Err(self.client.error(&status)),
-            Err(_) => Err(self.transport("the view was not opened in time")),
+            Err(_) => Err(self.client.transport("the view was not opened in time")),
         }
     }
 
@@ -259,10 +251,6 @@ impl Events {
                 last: Box::new(last),
             },
         }
-    }
-
-    fn transport(&self, message: &str) -> ClientError {
-        ClientError::Transport { address: self.client.address().to_owned(), message: message.to_owned() }
     }
 }
 

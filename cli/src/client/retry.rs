@@ -42,6 +42,28 @@ impl Backoff {
     }
 }
 
+impl Backoff {
+    /// Pauses if `error` may pass, and gives it back if it may not, or once nothing has worked for
+    /// `patience`.
+    ///
+    /// # Errors
+    /// `error`.
+    pub(super) async fn outlast(
+        &mut self,
+        error: ClientError,
+        patience: Duration,
+    ) -> Result<(), ClientError> {
+        if !error.is_passing() {
+            return Err(error);
+        }
+        match self.pause(&error, patience) {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => return Err(error),
+        }
+        Ok(())
+    }
+}
+
 /// Between half of the pause and all of it, so that many clients do not come back at once.
 fn jittered(pause: Duration) -> Duration {
     let mut byte = [0_u8; 1];

@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::Args;
 
 use super::{
-    Failure,
+    Failure, args,
     connect::Connect,
     follow::{How, follow},
 };
@@ -15,7 +15,7 @@ use crate::client::From;
 /// Ctrl-C ends the view and not the command.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock attach 01234567-89ab-7def-8123-456789abcdef\n  airlock attach 01234567-89ab-7def-8123-456789abcdef --from-offset 1048576\n  airlock attach 01234567-89ab-7def-8123-456789abcdef --json --cursor AQIDBA==\n\nExit codes: as of `airlock run`; 130 when left by Ctrl-C."
+    after_help = "Examples:\n  id=$(airlock start -- 'seq 1 200000')\n  airlock attach $id | tail -n 1\n  airlock attach --from-offset 1048576 $id | head -n 1\n  cursor=$(airlock attach --json $id | jq -rs '.[1].cursor')\n  airlock attach --json --cursor $cursor $id | tail -n 1\n\nExit codes: as of `airlock run`; 130 when left by Ctrl-C."
 )]
 pub(super) struct Attach {
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(super) struct Attach {
     #[arg(long, value_name = "CURSOR", value_parser = cursor, conflicts_with = "from_offset")]
     cursor: Option<bytes::Bytes>,
     /// The offset of the first byte of output to show.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = args::number)]
     from_offset: Option<u64>,
     /// Print events as JSON lines instead of the output.
     #[arg(long)]
@@ -48,7 +48,7 @@ impl Attach {
     }
 }
 
-fn cursor(text: &str) -> Result<bytes::Bytes, String> {
+pub(super) fn cursor(text: &str) -> Result<bytes::Bytes, String> {
     let bytes = STANDARD.decode(text).map_err(|_| "it is not base64 as --json shows it")?;
     if bytes.is_empty() {
         return Err("it is empty".to_owned());

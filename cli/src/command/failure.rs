@@ -47,6 +47,14 @@ impl Failure {
         self
     }
 
+    /// The same, with what it is about in front.
+    pub(super) fn about(mut self, what: &str) -> Self {
+        if !self.message.contains(what) {
+            self.message = format!("{}: {}", escape::line(what.as_bytes()), self.message);
+        }
+        self
+    }
+
     pub(super) fn code(&self) -> u8 {
         self.code
     }

@@ -1,19 +1,24 @@
 //! Follows an execution to its end: its bytes to standard output, exactly; its fate to standard error;
 //! its exit code to the caller.
 
+mod denied;
+mod input;
+
 use std::{pin::Pin, time::Duration};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tokio::{io, sync::watch};
-use tonic::Code;
 
 use super::{Failure, failure::describe, interrupt::Interrupts, output};
+
 use crate::{
     client::{
-        Client, ClientError, Events, Rejection,
-        v1::{Event, Execution, ExecutionState, LinkState, OutputStream, StateChanged, event::Event as Kind},
+        Client, ClientError, Events,
+        v1::{
+            Event, Execution, ExecutionState, LinkState, Opened, OutputStream, StateChanged,
+            event::Event as Kind,
+        },
     },
-    render::{cause, decision, escape, json, names},
+    render::{cause, escape, json, names},
     state::{StateError, StateFolder},
 };
 
@@ -21,10 +26,6 @@ use crate::{
 const LEFT: u8 = 130;
 /// How long a request for the end may take once nobody waits for that end any more.
 const LAST_WORD: Duration = Duration::from_secs(1);
-/// The reason's code where a rule asks.
-const ASK_RULE: &str = "ask_rule";
-/// The reason's code where the mode alone denies.
-const PLAN_MODE: &str = "plan_mode";
 /// Trouble that passes sooner is not worth a word.
 const LASTING: Duration = Duration::from_secs(2);
 
@@ -35,6 +36,10 @@ pub(super) struct How {
     pub(super) json: bool,
     /// The view started the command, so that Ctrl-C and a closed output end it.
     pub(super) owns: bool,
+    /// Standard input is the command's.
+    pub(super) input: bool,
+    /// Only its output is of interest: its end is 0, whatever it was.
+    pub(super) log: bool,
     /// The server ends with the view, so that nothing can be left running.
     pub(super) local: bool,
     /// The state folder of the server, where that is a dev: once it has ended there is nothing to wait for.
@@ -46,16 +51,19 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
     let known = watch::Sender::new(events.execution_id().map(str::to_owned));
     let id = known.subscribe();
     let mut trouble = Trouble { text: events.trouble(), dev: how.dev.clone(), address: client.address() };
+    let runs = watch::Sender::new(false);
+    let mut input = std::pin::pin!(input::forward(client, id.clone(), runs.subscribe()));
     let mut view = std::pin::pin!(
-        View { json: how.json, owns: how.owns, known, stdout: io::stdout(), stderr: io::stderr() }
-            .show(events)
+        View { how: &how, known, runs, stdout: io::stdout(), stderr: io::stderr() }.show(events)
     );
     let mut interrupts = Interrupts::new()?;
     let mut asked = Asked::Not;
+    let mut forwarded = false;
     let end = loop {
         tokio::select! {
             end = &mut view => break end,
             failure = trouble.hopeless(&id) => return Err(failure),
+            () = &mut input, if how.input && !forwarded => forwarded = true,
             () = asked.done(), if matches!(asked, Asked::Asking(_)) => {}
             () = interrupts.next() => {
                 if how.owns && matches!(asked, Asked::Not) {
@@ -84,7 +92,7 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
                 output::print_json(&json::error(&error))?;
             }
             let started = id.borrow().is_some() || !how.owns;
-            Ok(not_followed(client, &error, started).await)
+            Ok(denied::not_followed(client, &error, started).await)
         }
         Err(failure) => {
             // What nobody reads need not run on, as in a pipe of local commands.
@@ -175,15 +183,16 @@ enum End {
     Failed(ClientError),
 }
 
-struct View {
-    json: bool,
-    owns: bool,
+struct View<'a> {
+    how: &'a How,
     known: watch::Sender<Option<String>>,
+    /// Whether the command can be given input.
+    runs: watch::Sender<bool>,
     stdout: io::Stdout,
     stderr: io::Stderr,
 }
 
-impl View {
+impl View<'_> {
     async fn show(mut self, mut events: Events) -> Result<End, Failure> {
         loop {
             let event = match events.next().await {
@@ -202,11 +211,14 @@ impl View {
             self.event(id, &event).await?;
             if let Some(Kind::Finished(finished)) = &event.event {
                 let execution = finished.execution.clone().unwrap_or_default();
+                if self.how.log {
+                    return Ok(End::Finished(0));
+                }
                 say_end(&execution);
                 return Ok(End::Finished(cause::exit_code(execution.result.as_ref())));
             }
             if let Some(Kind::Backgrounded(_)) = &event.event {
-                if self.owns {
+                if self.how.owns {
                     say_backgrounded(id);
                     return Ok(End::Finished(cause::BACKGROUNDED));
                 }
@@ -217,12 +229,12 @@ impl View {
     }
 
     async fn event(&mut self, id: &str, event: &Event) -> Result<(), Failure> {
-        if self.json {
+        if self.how.json {
             let line = format!("{}\n", json::event(id, event));
             output::write(&mut self.stdout, line.as_bytes()).await?;
         }
         match &event.event {
-            Some(Kind::Output(out)) if !self.json => match out.stream() {
+            Some(Kind::Output(out)) if !self.how.json => match out.stream() {
                 OutputStream::Stderr => output::write(&mut self.stderr, &out.data).await?,
                 _ => output::write(&mut self.stdout, &out.data).await?,
             },
@@ -233,11 +245,21 @@ impl View {
                 gap.from,
                 gap.to
             )),
-            Some(Kind::StateChanged(change)) => say_state(change),
+            Some(Kind::StateChanged(change)) => {
+                say_state(change);
+                self.runs.send_if_modified(|runs| start(runs, change.state()));
+            }
+            Some(Kind::Opened(Opened { execution: Some(execution) })) => {
+                self.runs.send_if_modified(|runs| start(runs, execution.state()));
+            }
             _ => {}
         }
         Ok(())
     }
+}
+
+fn start(runs: &mut bool, state: ExecutionState) -> bool {
+    state == ExecutionState::Running && !std::mem::replace(runs, true)
 }
 
 /// Tells what a person must know while the command is on its way.
@@ -261,6 +283,11 @@ fn say_end(execution: &Execution) {
     if !exited {
         output::note(&cause::sentence(execution.result.as_ref()));
     }
+}
+
+/// Says why a start was not taken, and gives the exit code.
+pub(super) async fn not_started(client: &Client, error: &ClientError) -> u8 {
+    denied::not_followed(client, error, false).await
 }
 
 fn say_backgrounded(id: &str) {
@@ -287,68 +314,6 @@ async fn cancel(client: Client, mut id: watch::Receiver<Option<String>>) {
     if let Err(error) = client.cancel(&known).await {
         output::note(&format!("its end could not be asked for: {}", describe(&error)));
     }
-}
-
-/// Says why there is nothing (more) to follow, and gives the exit code.
-async fn not_followed(client: &Client, error: &ClientError, started: bool) -> u8 {
-    let denied = error.rejection().filter(|rejection| rejection.code == Code::PermissionDenied);
-    if let Some((rejection, id)) = denied.and_then(|r| Some((r, r.execution_id.as_deref()?))) {
-        say_denied(client, rejection, id).await;
-        return cause::NOT_RUN;
-    }
-    output::note(&describe(error));
-    match error {
-        ClientError::ViewLost { execution_id, cursor, .. } => {
-            let from = if cursor.is_empty() {
-                String::new()
-            } else {
-                format!(" --cursor {}", STANDARD.encode(cursor))
-            };
-            output::note(&format!("it may still run; go on with: airlock attach {execution_id}{from}"));
-            cause::FAILED
-        }
-        ClientError::StartUnknown { request_id, .. } => {
-            output::note(&format!("to find out, start it again with --request-id {request_id}"));
-            cause::FAILED
-        }
-        _ if started => cause::FAILED,
-        _ => cause::NOT_RUN,
-    }
-}
-
-/// Why policy did not let it run, with the place underlined, and what to do.
-async fn say_denied(client: &Client, rejection: &Rejection, id: &str) {
-    let execution = match client.execution(id).await {
-        Ok(execution) => execution,
-        Err(error) => {
-            output::note(&format!("{} (execution {id})", escape::line(rejection.message.as_bytes())));
-            output::note(&format!("the decision cannot be had: {}", describe(&error)));
-            return;
-        }
-    };
-    let mut text = format!("it did not run: {}", escape::line(rejection.message.as_bytes()));
-    let asked = rejection.reason == "APPROVAL_REQUIRED";
-    if let Some(decided) = &execution.decision {
-        text = format!("it did not run: {}\n", decision::headline(decided));
-        text.push_str(&decision::reasons(&execution.command, decided));
-        let rules = decision::suggestions(decided);
-        // An ask rule comes before every rule that allows.
-        let by_rule = decided.reasons.iter().any(|reason| reason.code == ASK_RULE);
-        if asked && !by_rule && !rules.is_empty() {
-            text.push_str("  rules that would allow it in the profile:\n");
-            text.push_str(&rules);
-        }
-    }
-    let planned = execution.decision.iter().flat_map(|decided| &decided.reasons);
-    text.push_str(if planned.into_iter().any(|reason| reason.code == PLAN_MODE) {
-        "  to have it decided by the profile's rules: run it in another --mode, in a session that permits it\n"
-    } else if asked {
-        "  to have a person decide: run it again with --on-ask wait, and answer with `airlock approve`\n"
-    } else {
-        "  only whoever keeps the profile can allow it\n"
-    });
-    text.push_str(&format!("  everything about it: airlock show {id}"));
-    output::note(&text);
 }
 
 /// The exit code of an execution that was looked at after its end, with the sentence on standard error.

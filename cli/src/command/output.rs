@@ -8,8 +8,13 @@ use super::Failure;
 
 /// Writes text to standard output.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+/// Writes bytes to standard output.
+pub(super) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| failed(&error))
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| failed(&error))
 }
 
 /// Writes a value to standard output as one line of JSON.

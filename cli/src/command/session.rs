@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    path::PathBuf,
     time::{Duration, SystemTime},
 };
 
@@ -11,6 +12,7 @@ use super::{
     Failure,
     args::{self, Mode, Shell},
     connect::Connect,
+    cp,
     list::{ids, lines, next_page},
     output,
 };
@@ -19,7 +21,7 @@ use crate::{
     render::{execution as page, json},
 };
 
-/// Create, list and close sessions: workspaces that persist from command to command.
+/// Create, list, change and close sessions: workspaces that persist from command to command.
 #[derive(Debug, Subcommand)]
 pub(super) enum Session {
     /// Create a session and print its id.
@@ -27,6 +29,8 @@ pub(super) enum Session {
     /// List the sessions that are not closed, newest first.
     #[command(visible_alias = "ls")]
     List(List),
+    /// Change the mode or the idle time-out of a session.
+    Update(Update),
     /// End what runs in sessions and remove their workspaces.
     Close(Close),
 }
@@ -36,6 +40,7 @@ impl Session {
         match self {
             Self::Create(create) => create.run().await,
             Self::List(list) => list.run().await,
+            Self::Update(update) => update.run().await,
             Self::Close(close) => close.run().await,
         }
     }
@@ -44,7 +49,7 @@ impl Session {
 /// Create a session and print its id.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  id=$(airlock session create --base repo)\n  airlock run --session $id -- 'cd src'\n  airlock run --session $id -- pwd            # still there"
+    after_help = "Example:\n  mkdir -p project/src\n  id=$(airlock session create --upload project)\n  airlock run --session $id -- 'cd src'\n  airlock run --session $id -- pwd            # still there"
 )]
 pub(super) struct Create {
     #[command(flatten)]
@@ -73,6 +78,9 @@ pub(super) struct Create {
     /// The key that makes a repeated create find the first one [default: a new one].
     #[arg(long, value_name = "KEY", default_value = "")]
     request_id: String,
+    /// Put what is in this folder into the workspace.
+    #[arg(long, value_name = "DIR")]
+    upload: Option<PathBuf>,
     /// Only the id, which is what is printed anyway.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
@@ -83,6 +91,9 @@ pub(super) struct Create {
 
 impl Create {
     async fn run(self) -> Result<u8, Failure> {
+        if let Some(folder) = self.upload.as_deref().filter(|folder| !folder.is_dir()) {
+            return Err(Failure::usage(format!("--upload: there is no folder `{}` here", folder.display())));
+        }
         let client = self.connect.client().await?;
         let session = client
             .create_session(v1::SessionServiceCreateRequest {
@@ -96,6 +107,52 @@ impl Create {
                 idle_timeout: args::wire_duration(self.idle_timeout),
             })
             .await?;
+        let mut code = 0;
+        if let Some(folder) = &self.upload {
+            code = cp::upload_contents(&client, folder, &session.session_id, self.json || self.quiet).await?;
+        }
+        if self.json {
+            output::print_json(&json::session(&session))?;
+        } else {
+            output::print(&format!("{}\n", session.session_id))?;
+        }
+        Ok(code)
+    }
+}
+
+/// Change the mode or the idle time-out of a session.
+///
+/// Commands that are decided from then on are decided in the new mode. It counts as a use of the session.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  id=$(airlock session create)\n  airlock session update --mode plan --idle-timeout 2h $id"
+)]
+pub(super) struct Update {
+    #[command(flatten)]
+    connect: Connect,
+    /// The loosest mode of its commands.
+    #[arg(long, value_enum, required_unless_present = "idle_timeout")]
+    mode: Option<Mode>,
+    /// Close it after so long without a command.
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    idle_timeout: Option<Duration>,
+    /// The whole session as JSON.
+    #[arg(long)]
+    json: bool,
+    /// The session.
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+impl Update {
+    async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let request = v1::SessionServiceUpdateRequest {
+            session_id: self.id,
+            mode: self.mode.map(v1::Mode::from).unwrap_or_default().into(),
+            idle_timeout: args::wire_duration(self.idle_timeout),
+        };
+        let session = client.update_session(request).await?;
         if self.json {
             output::print_json(&json::session(&session))?;
         } else {
@@ -153,7 +210,7 @@ impl List {
 
 /// End what runs in sessions and remove their workspaces.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  airlock session close 01234567-89ab-7def-8123-456789abcdef")]
+#[command(after_help = "Example:\n  id=$(airlock session create)\n  airlock session close $id")]
 pub(super) struct Close {
     #[command(flatten)]
     connect: Connect,

@@ -53,6 +53,31 @@ pub fn readable(bytes: &[u8]) -> Option<String> {
     Some(out)
 }
 
+/// The bytes for a person who reads a file or a name: as they are, but for what would move the cursor, change
+/// the terminal, or cannot be seen. Not injective, and so not for approvals.
+#[must_use]
+pub fn terminal(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c == '\t' || !(c.is_control() || is_invisible(c)) {
+                out.push(c);
+            } else {
+                out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
+            }
+        }
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\x{{{byte:02x}}}"));
+        }
+    }
+    out
+}
+
+/// Marks of direction and signs without width.
+fn is_invisible(c: char) -> bool {
+    matches!(u32::from(c), 0xad | 0x61c | 0x180e | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xe0000..=0xe0fff)
+}
+
 /// The line of `bytes` that holds `start`, and below it marks under what is between `start` and `end`.
 #[must_use]
 pub fn underlined(bytes: &[u8], start: usize, end: usize) -> (String, String) {

@@ -1,8 +1,12 @@
 //! Everything as JSON, for programs. Bytes are `text` with `lossy`, and where that is true also
 //! `base64`; times are RFC 3339; spans of time are seconds.
 
+mod files;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
+
+pub use files::{change, file, piece};
 
 use super::{names, time};
 use crate::client::{

@@ -1,8 +1,9 @@
 //! The wire's enums by the names that people read and type.
 
 use crate::client::v1::{
-    ApprovalState, BackgroundedBy, CauseCode, DirectoryReport, ExecutionState, LinkState, Mode, OutputState,
-    OutputStream, RunnerState, SessionState, Shell, Started, Verdict,
+    ApprovalState, BackgroundedBy, CauseCode, ChangeKind, DirectoryReport, ExecutionState, FileType,
+    LinkState, Mode, OutputState, OutputStream, RunnerState, SessionState, Shell, Started, Verdict,
+    WatchKind,
 };
 
 /// A wire enum with names.
@@ -30,8 +31,10 @@ named! {
     ApprovalState "APPROVAL_STATE_",
     BackgroundedBy "BACKGROUNDED_BY_",
     CauseCode "CAUSE_CODE_",
+    ChangeKind "CHANGE_KIND_",
     DirectoryReport "DIRECTORY_REPORT_",
     ExecutionState "EXECUTION_STATE_",
+    FileType "FILE_TYPE_",
     LinkState "LINK_STATE_",
     Mode "MODE_",
     OutputState "OUTPUT_STATE_",
@@ -41,6 +44,7 @@ named! {
     Shell "SHELL_",
     Started "STARTED_",
     Verdict "VERDICT_",
+    WatchKind "WATCH_KIND_",
 }
 
 /// The short name of a value, such as `RUNNING`; one that this client does not know is `UNKNOWN_` and

@@ -4,15 +4,18 @@ mod fake;
 
 use std::{
     collections::HashSet,
-    net::SocketAddr,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use tokio::task::JoinSet;
 
-use self::fake::{Dice, Fake, cursor, relay, serve};
+use self::fake::{Fake, cursor, serve};
 use super::*;
-use crate::client::{Patience, Settings};
+use crate::client::{
+    Patience,
+    testing::{Dice, Way, client, quick, relay},
+};
 
 /// A script: states, output of both streams, a gap, and the closing event.
 fn script(dice: &mut Dice) -> Vec<Event> {
@@ -44,21 +47,6 @@ fn script(dice: &mut Dice) -> Vec<Event> {
     kinds.push(Kind::Finished(v1::Finished::default()));
     let numbered = kinds.into_iter().enumerate();
     numbered.map(|(index, kind)| Event { cursor: cursor(index + 1), event: Some(kind) }).collect()
-}
-
-fn quick() -> Patience {
-    Patience {
-        backoff_first: Duration::from_millis(1),
-        backoff_max: Duration::from_millis(5),
-        ..Patience::default()
-    }
-}
-
-fn client(address: SocketAddr, patience: Patience) -> Client {
-    let mut settings = Settings::new(format!("http://{address}"));
-    settings.insecure_loopback = true;
-    settings.patience = patience;
-    Client::connect_lazy(settings).unwrap()
 }
 
 /// The bytes of both streams with gaps as zeros, and the versions of the states.
@@ -106,7 +94,7 @@ async fn every_byte_and_state_comes_once_through_every_cut() {
             faults: 25,
         });
         let server = serve(Arc::clone(&fake), &mut tasks).await;
-        let address = relay(server, 10, dice, &mut tasks).await;
+        let address = relay(server, Way::Down, 10, dice, &mut tasks).await;
         let events = collect(client(address, quick()).run(ExecutionSpec::default())).await;
         assert!(matches!(events[0].event, Some(Kind::Opened(_))), "seed {seed}");
         let opened = |event: &&Event| matches!(event.event, Some(Kind::Opened(_)));

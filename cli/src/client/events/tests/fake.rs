@@ -1,5 +1,4 @@
-//! A server that holds one scripted execution, and cuts every view of it short; and a relay that cuts
-//! connections at any byte.
+//! A server that holds one scripted execution, and cuts every view of it short.
 
 use std::{
     collections::HashSet,
@@ -9,36 +8,18 @@ use std::{
 };
 
 use futures::{Stream, stream};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-};
+use tokio::{net::TcpListener, task::JoinSet};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::client::v1::{
-    self,
-    execution_service_attach_request::From as WireFrom,
-    execution_service_server::{ExecutionService, ExecutionServiceServer},
+use crate::client::{
+    testing::Dice,
+    v1::{
+        self,
+        execution_service_attach_request::From as WireFrom,
+        execution_service_server::{ExecutionService, ExecutionServiceServer},
+    },
 };
-
-/// Small numbers that differ from each other and are the same in every run with the same seed.
-#[derive(Debug, Clone)]
-pub(super) struct Dice(u64);
-
-impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    /// Below `sides`.
-    pub(super) fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % sides
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Fake {
@@ -229,37 +210,4 @@ pub(super) async fn serve(fake: Arc<Fake>, tasks: &mut JoinSet<()>) -> SocketAdd
             .unwrap();
     });
     address
-}
-
-/// Relays connections to `to`, and cuts the first `cuts` of them after a few bytes of answers.
-pub(super) async fn relay(
-    to: SocketAddr,
-    cuts: usize,
-    mut dice: Dice,
-    tasks: &mut JoinSet<()>,
-) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tasks.spawn(async move {
-        let mut connections = JoinSet::new();
-        for number in 0.. {
-            let (client, _) = listener.accept().await.unwrap();
-            let budget = if number < cuts { 60 + dice.roll(6000) as u64 } else { u64::MAX };
-            connections.spawn(carry(client, to, budget));
-        }
-    });
-    address
-}
-
-async fn carry(client: TcpStream, to: SocketAddr, budget: u64) {
-    let server = TcpStream::connect(to).await.unwrap();
-    client.set_nodelay(true).unwrap();
-    server.set_nodelay(true).unwrap();
-    let (mut from_client, mut to_client) = client.into_split();
-    let (from_server, mut to_server) = server.into_split();
-    let mut from_server = tokio::io::AsyncReadExt::take(from_server, budget);
-    tokio::select! {
-        _ = tokio::io::copy(&mut from_client, &mut to_server) => {}
-        _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
-    }
 }

@@ -1,0 +1,202 @@
+//! Downloads that outlive their connections: every byte once, and all of them checked against the hash
+//! that the server gives at the end.
+
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tonic::Streaming;
+
+use super::{
+    ANSWER_BYTES, Client, ClientError, OPEN_TIMEOUT, Progress,
+    retry::Backoff,
+    v1::{
+        DownloadDone, DownloadHeader, FileChunk, FileServiceDownloadRequest, FileServiceDownloadResponse,
+        file_service_client::FileServiceClient, file_service_download_response::Part,
+    },
+};
+
+/// The reason of an error where the server no longer has a transfer.
+const GONE: &str = "TRANSFER_GONE";
+
+/// A file or an archive that is on its way.
+#[derive(Debug)]
+pub struct Download {
+    client: Client,
+    request: FileServiceDownloadRequest,
+    most: u64,
+    view: Option<Streaming<FileServiceDownloadResponse>>,
+    header: Option<DownloadHeader>,
+    have: u64,
+    hash: Sha256,
+    done: Option<DownloadDone>,
+    backoff: Backoff,
+}
+
+impl Client {
+    /// A file of a session's workspace, or a folder as a tar archive of at most `most` bytes. Nothing is
+    /// sent before the first call of its methods; dropping it ends it.
+    #[must_use]
+    pub fn download(&self, request: FileServiceDownloadRequest, most: u64) -> Download {
+        Download {
+            client: self.clone(),
+            request,
+            most,
+            view: None,
+            header: None,
+            have: 0,
+            hash: Sha256::new(),
+            done: None,
+            backoff: Backoff::new(&self.patience()),
+        }
+    }
+}
+
+impl Download {
+    /// What will come.
+    ///
+    /// # Errors
+    /// As for [`Download::next`].
+    pub async fn header(&mut self) -> Result<DownloadHeader, ClientError> {
+        loop {
+            if let Some(header) = &self.header {
+                return Ok(header.clone());
+            }
+            if let Err(error) = self.step().await {
+                self.outlast(error).await?;
+            }
+        }
+    }
+
+    /// The next bytes, in order, or none once all have come and their hash is right. Cancel-safe.
+    ///
+    /// # Errors
+    /// [`ClientError::Rejected`] where the server refuses it, [`ClientError::Transport`] once nothing has
+    /// come for as long as patience for a call lasts, [`ClientError::Contract`] for bytes that are not
+    /// what the server says they are, or too many. What was given out before an error is not to be used.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+        while self.done.is_none() {
+            match self.step().await {
+                Ok(Some(data)) => return Ok(Some(data)),
+                Ok(None) => {}
+                Err(error) => self.outlast(error).await?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// What came in all; nothing before all has come.
+    #[must_use]
+    pub fn done(&self) -> DownloadDone {
+        self.done.clone().unwrap_or_default()
+    }
+
+    /// Writes all that is left to `sink` and flushes it.
+    ///
+    /// # Errors
+    /// As for [`Download::next`], and [`ClientError::Local`] where the sink does not take it.
+    pub async fn copy_to<W>(&mut self, sink: &mut W, progress: &Progress) -> Result<DownloadDone, ClientError>
+    where
+        W: AsyncWrite + Unpin + Send,
+    {
+        while let Some(data) = self.next().await? {
+            sink.write_all(&data).await.map_err(|error| unwritable(&error))?;
+            progress.set(self.have);
+        }
+        sink.flush().await.map_err(|error| unwritable(&error))?;
+        Ok(self.done())
+    }
+
+    /// One message; bytes that are new, if it brought any.
+    async fn step(&mut self) -> Result<Option<Bytes>, ClientError> {
+        if self.view.is_none() {
+            self.view = Some(self.open().await?);
+        }
+        let Some(view) = &mut self.view else {
+            return Ok(None);
+        };
+        let part = match view.message().await {
+            Ok(Some(message)) => message.part,
+            Ok(None) => return Err(self.client.transport("the download ended before its last byte")),
+            Err(status) => return Err(self.client.error(&status)),
+        };
+        match part {
+            Some(Part::Header(header)) => self.take_header(header).map(|()| None),
+            Some(Part::Chunk(chunk)) => self.take_chunk(&chunk),
+            Some(Part::Done(done)) => self.take_done(done).map(|()| None),
+            None => Ok(None),
+        }
+    }
+
+    async fn open(&self) -> Result<Streaming<FileServiceDownloadResponse>, ClientError> {
+        let mut request = self.request.clone();
+        if let Some(header) = &self.header {
+            request.transfer_id.clone_from(&header.transfer_id);
+            request.offset = self.have;
+        }
+        let mut client = FileServiceClient::new(self.client.views()).max_decoding_message_size(ANSWER_BYTES);
+        match tokio::time::timeout(OPEN_TIMEOUT, client.download(request)).await {
+            Ok(Ok(answer)) => Ok(answer.into_inner()),
+            Ok(Err(status)) => Err(self.client.error(&status)),
+            Err(_) => Err(self.client.transport("the download was not begun in time")),
+        }
+    }
+
+    fn take_header(&mut self, header: DownloadHeader) -> Result<(), ClientError> {
+        match &self.header {
+            Some(known) if known.transfer_id != header.transfer_id || known.format != header.format => {
+                Err(self.client.contract("it went on with another transfer"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.header = Some(header);
+                Ok(())
+            }
+        }
+    }
+
+    fn take_chunk(&mut self, chunk: &FileChunk) -> Result<Option<Bytes>, ClientError> {
+        if self.header.is_none() {
+            return Err(self.client.contract("it sent bytes before it said of what"));
+        }
+        let Some(known) = self.have.checked_sub(chunk.offset) else {
+            return Err(self.client.contract("it skipped bytes without saying so"));
+        };
+        let known = usize::try_from(known).unwrap_or(usize::MAX).min(chunk.data.len());
+        let data = chunk.data.slice(known..);
+        if data.is_empty() {
+            return Ok(None);
+        }
+        self.have += data.len() as u64;
+        if self.have > self.most {
+            return Err(ClientError::Local(format!(
+                "it is longer than the {} bytes that are taken; ask for a part of it",
+                self.most
+            )));
+        }
+        self.hash.update(&data);
+        self.backoff.reset();
+        Ok(Some(data))
+    }
+
+    fn take_done(&mut self, done: DownloadDone) -> Result<(), ClientError> {
+        if done.size != self.have || done.sha256 != self.hash.clone().finalize().as_slice() {
+            return Err(self.client.contract("the bytes that came are not those that it says it sent"));
+        }
+        self.done = Some(done);
+        Ok(())
+    }
+
+    /// Pauses if `error` may pass.
+    async fn outlast(&mut self, error: ClientError) -> Result<(), ClientError> {
+        self.view = None;
+        let gone = error.rejection().is_some_and(|rejection| rejection.reason == GONE);
+        if gone && self.have == 0 && self.header.take().is_some() {
+            return Ok(());
+        }
+        self.backoff.outlast(error, self.client.patience().call).await
+    }
+}
+
+fn unwritable(error: &std::io::Error) -> ClientError {
+    ClientError::Local(format!("what came cannot be written: {error}"))
+}

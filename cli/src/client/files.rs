@@ -1,0 +1,66 @@
+//! One file from a workspace to a path of here.
+
+use std::{
+    fs::Permissions,
+    io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Client, ClientError, Progress,
+    v1::{DownloadDone, FileFormat, FileServiceDownloadRequest},
+};
+
+impl Client {
+    /// Puts the file `path` of a session's workspace to `to`. The file there is replaced at once when all
+    /// has come and was checked, or stays as it is; what is there and is no file, such as a device, is
+    /// written to.
+    ///
+    /// # Errors
+    /// As for [`Download::next`](super::Download::next), and [`ClientError::Local`].
+    pub async fn download_file(
+        &self,
+        session_id: &str,
+        path: &[u8],
+        to: &Path,
+        progress: &Progress,
+    ) -> Result<DownloadDone, ClientError> {
+        let request = FileServiceDownloadRequest {
+            session_id: session_id.to_owned(),
+            path: path.to_vec().into(),
+            format: FileFormat::File.into(),
+            ..Default::default()
+        };
+        let mut download = self.download(request, u64::MAX);
+        let header = download.header().await?;
+        let cannot = |error: io::Error| ClientError::Local(format!("`{}`: {error}", to.display()));
+        let target = resolved(to).map_err(cannot)?;
+        if target.symlink_metadata().is_ok_and(|meta| !meta.is_file()) {
+            let mut file = tokio::fs::OpenOptions::new().write(true).open(&target).await.map_err(cannot)?;
+            return download.copy_to(&mut file, progress).await;
+        }
+        let parent = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let mode = header.info.map_or(0, |info| info.mode) & 0o777 | 0o600;
+        let temporary = tempfile::Builder::new()
+            .prefix(airlock_archive::TEMPORARY_PREFIX)
+            .permissions(Permissions::from_mode(mode))
+            .tempfile_in(parent)
+            .map_err(cannot)?;
+        let mut file = tokio::fs::File::from_std(temporary.as_file().try_clone().map_err(cannot)?);
+        let done = download.copy_to(&mut file, progress).await?;
+        temporary.persist(&target).map_err(|error| cannot(error.error))?;
+        Ok(done)
+    }
+}
+
+/// The path with the links that it ends with followed, as long as they lead somewhere.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    match path.symlink_metadata() {
+        Ok(meta) if meta.is_symlink() => path.canonicalize(),
+        _ => Ok(path.to_owned()),
+    }
+}

@@ -1,0 +1,213 @@
+//! Whole folders, there and back. They travel as archives, which are packed into and kept in files without a
+//! name until they are whole: so a broken connection is resumed with the same bytes, and nothing of an
+//! archive is put anywhere before all of it has been checked.
+
+use std::{
+    fs::{self, File, Permissions},
+    io::{self, Seek as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use airlock_archive::{ArchiveError, Cancel, Counts, Format, Limits, Pack, Packed, Unpack};
+use cap_std::{ambient_authority, fs::Dir};
+
+use super::{
+    Client, ClientError, Progress,
+    v1::{DownloadDone, FileFormat, FileServiceDownloadRequest, FileServiceUploadResponse, UploadHeader},
+};
+
+/// Entries of an archive at most.
+const ENTRIES: u64 = 1_000_000;
+/// Of an archive, packed or unpacked.
+const BYTES: u64 = 64 * 1024 * 1024 * 1024;
+
+/// How to move a folder.
+#[derive(Debug, Clone)]
+pub struct FolderOptions {
+    /// Globs over the path below the folder: `*` without and `**` with slashes.
+    pub exclude: Vec<String>,
+    /// What an archive may hold; more is an error.
+    pub limits: Limits,
+    /// Where the archive is kept on the way, in a file without a name.
+    pub scratch: PathBuf,
+}
+
+impl FolderOptions {
+    /// Everything, kept in the folder `scratch` on the way: at most a million entries and 64 GiB.
+    #[must_use]
+    pub fn new(scratch: impl Into<PathBuf>) -> Self {
+        let limits = Limits { entries: ENTRIES, bytes: BYTES, ..Limits::PATHS };
+        Self { exclude: Vec::new(), limits, scratch: scratch.into() }
+    }
+
+    fn scratch_file(&self) -> Result<File, ClientError> {
+        tempfile::tempfile_in(&self.scratch)
+            .map_err(|error| local("no temporary file can be made in", &self.scratch, &error))
+    }
+}
+
+/// A folder that was uploaded.
+#[derive(Debug, Clone)]
+pub struct FolderUploaded {
+    /// What was put into the workspace.
+    pub uploaded: FileServiceUploadResponse,
+    /// What was packed, and what was left out.
+    pub packed: Packed,
+}
+
+/// A folder that was downloaded.
+#[derive(Debug, Clone)]
+pub struct FolderDownloaded {
+    /// What was sent, and what was left out there.
+    pub done: DownloadDone,
+    /// What was put into the folder here.
+    pub counts: Counts,
+}
+
+impl Client {
+    /// Puts what is in the folder `from` into the folder `path` of a session's workspace, which is made if
+    /// need be. No link is followed; owners stay behind.
+    ///
+    /// # Errors
+    /// As for [`Client::upload`]; [`ClientError::Archive`] where the folder cannot be packed.
+    pub async fn upload_folder(
+        &self,
+        session_id: &str,
+        from: &Path,
+        path: &[u8],
+        options: &FolderOptions,
+        progress: &Progress,
+    ) -> Result<FolderUploaded, ClientError> {
+        let (archive, packed) = packed(from, options).await?;
+        let header = UploadHeader {
+            session_id: session_id.to_owned(),
+            path: path.to_vec().into(),
+            format: FileFormat::Tar.into(),
+            ..Default::default()
+        };
+        let mut archive = tokio::fs::File::from_std(archive);
+        let uploaded = self.upload(header, &mut archive, progress).await?;
+        Ok(FolderUploaded { uploaded, packed })
+    }
+
+    /// Puts what is in the folder `path` of a session's workspace into the folder `into`, which is made if
+    /// need be. The whole archive is there and checked before anything is put into the folder, and a
+    /// folder that has to be made appears whole or not at all. Nothing outside of it is touched, whatever
+    /// the server sends.
+    ///
+    /// # Errors
+    /// As for [`Download::next`](super::Download::next); [`ClientError::Archive`] where the archive is
+    /// refused or something is in its way, with how much was put there before.
+    pub async fn download_folder(
+        &self,
+        session_id: &str,
+        path: &[u8],
+        into: &Path,
+        options: &FolderOptions,
+        progress: &Progress,
+    ) -> Result<FolderDownloaded, ClientError> {
+        let request = FileServiceDownloadRequest {
+            session_id: session_id.to_owned(),
+            path: path.to_vec().into(),
+            format: FileFormat::Tar.into(),
+            exclude: options.exclude.clone(),
+            ..Default::default()
+        };
+        let mut archive = tokio::fs::File::from_std(options.scratch_file()?);
+        let mut download = self.download(request, options.limits.bytes);
+        let header = download.header().await?;
+        if header.format() != FileFormat::Tar {
+            return Err(self.contract("it sent something else than the archive that was asked for"));
+        }
+        let done = download.copy_to(&mut archive, progress).await?;
+        let archive = archive.into_std().await;
+        let mode = header.info.map_or(0, |info| info.mode);
+        let counts = unpacked(archive, into, mode, options.limits).await?;
+        Ok(FolderDownloaded { done, counts })
+    }
+}
+
+async fn packed(from: &Path, options: &FolderOptions) -> Result<(File, Packed), ClientError> {
+    let exclude =
+        airlock_archive::globs(&options.exclude).map_err(|error| ClientError::Local(error.to_string()))?;
+    let (from, limits, archive) = (from.to_owned(), options.limits, options.scratch_file()?);
+    blocking(move |cancel| {
+        let folder = Dir::open_ambient_dir(&from, ambient_authority())
+            .map_err(|error| local("the folder cannot be read:", &from, &error))?;
+        let pack = Pack { exclude: &exclude, limits: &limits, cancel };
+        let packed =
+            airlock_archive::pack(&folder, Format::Tar, &archive, &pack).map_err(|error| refused(&error))?;
+        Ok((archive, packed))
+    })
+    .await
+}
+
+async fn unpacked(archive: File, into: &Path, mode: u32, limits: Limits) -> Result<Counts, ClientError> {
+    let into = into.to_owned();
+    blocking(move |cancel| {
+        airlock_archive::check(rewound(&archive)?, Format::Tar, &limits, cancel)
+            .map_err(|error| refused(&error))?;
+        let unpack = |folder: &Dir| {
+            let how = Unpack { limits: &limits, owner: None, cancel };
+            airlock_archive::unpack(rewound(&archive)?, Format::Tar, folder, &how, |_| {})
+                .map_err(|error| refused(&error))
+        };
+        if into.symlink_metadata().is_ok() {
+            let folder = Dir::open_ambient_dir(&into, ambient_authority())
+                .map_err(|error| local("the folder cannot be opened:", &into, &error))?;
+            let (archive, format) = (rewound(&archive)?, Format::Tar);
+            airlock_archive::conflicts(archive, format, &folder, &limits, cancel)
+                .map_err(|error| refused(&error))?;
+            return unpack(&folder);
+        }
+        let parent = match into.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let cannot = |error: io::Error| local("the folder cannot be made:", &into, &error);
+        let made = tempfile::Builder::new()
+            .prefix(airlock_archive::TEMPORARY_PREFIX)
+            .tempdir_in(parent)
+            .map_err(cannot)?;
+        let counts = unpack(&Dir::open_ambient_dir(made.path(), ambient_authority()).map_err(cannot)?)?;
+        // Its owner can always enter it, and nobody else can write to it.
+        fs::set_permissions(made.path(), Permissions::from_mode(mode & 0o755 | 0o700)).map_err(cannot)?;
+        fs::rename(made.path(), &into).map_err(cannot)?;
+        Ok(counts)
+    })
+    .await
+}
+
+/// Does disk work where it holds nobody up; it ends early when the call is dropped.
+async fn blocking<T, F>(work: F) -> Result<T, ClientError>
+where
+    T: Send + 'static,
+    F: FnOnce(&Cancel) -> Result<T, ClientError> + Send + 'static,
+{
+    struct OnDrop(Cancel);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.cancel();
+        }
+    }
+    let cancel = OnDrop(Cancel::new());
+    let seen = cancel.0.clone();
+    match tokio::task::spawn_blocking(move || work(&seen)).await {
+        Ok(done) => done,
+        Err(_) => Err(ClientError::Local("the work on the disk was broken off".to_owned())),
+    }
+}
+
+fn rewound(mut file: &File) -> Result<io::BufReader<&File>, ClientError> {
+    file.rewind().map_err(|error| ClientError::Local(format!("the archive cannot be read: {error}")))?;
+    Ok(io::BufReader::new(file))
+}
+
+fn refused(error: &ArchiveError) -> ClientError {
+    ClientError::Archive { message: error.to_string(), put: error.put }
+}
+
+fn local(what: &str, path: &Path, error: &io::Error) -> ClientError {
+    ClientError::Local(format!("{what} {}: {error}", path.display()))
+}

@@ -1,0 +1,173 @@
+//! A command's input: forwarded as it is read, and after a broken connection from the last byte that is
+//! known to have reached the command. What may have to be sent again is held, and bounded.
+
+use airlock_proto::limits::TRANSFER_CHUNK_BYTES;
+use bytes::{Buf as _, Bytes, BytesMut};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _},
+    sync::mpsc,
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+use super::{
+    Client, ClientError,
+    retry::Backoff,
+    v1::{
+        ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
+        execution_service_client::ExecutionServiceClient,
+    },
+};
+
+/// Of input that is sent before the server has to confirm it.
+const WINDOW: usize = 1024 * 1024;
+/// Of input that is read at once.
+const READ: usize = 32 * 1024;
+/// Messages between what reads the source and what sends them.
+const QUEUE: usize = 2;
+
+/// What became of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes that have reached the command's pipe, counted from the start of the input.
+    pub accepted: u64,
+}
+
+/// What is read and not confirmed.
+struct Held {
+    /// Offset of its first byte.
+    at: u64,
+    bytes: BytesMut,
+    /// The source has no more.
+    ended: bool,
+}
+
+impl Held {
+    /// What comes after `offset`, at most one message of it.
+    fn after(&self, offset: u64) -> Bytes {
+        let skip = usize::try_from(offset.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let rest = self.bytes.get(skip..).unwrap_or_default();
+        Bytes::copy_from_slice(rest.get(..TRANSFER_CHUNK_BYTES).unwrap_or(rest))
+    }
+
+    fn end(&self) -> u64 {
+        self.at + self.bytes.len() as u64
+    }
+
+    /// Whether the server really has what it says, which must be between what it had and what there is.
+    fn confirm(&mut self, accepted: u64) -> bool {
+        let Some(new) = accepted.checked_sub(self.at).filter(|_| accepted <= self.end()) else {
+            return false;
+        };
+        self.bytes.advance(usize::try_from(new).unwrap_or(usize::MAX));
+        self.at = accepted;
+        true
+    }
+}
+
+impl Client {
+    /// Forwards all of `source` to the input of a running command that was started with `stdin`, and then
+    /// ends that input. `source` begins at the input's byte `offset`. Returns when the command has all of
+    /// it; a command that does not read is waited for until it ends. Dropping the call leaves the input
+    /// open.
+    ///
+    /// # Errors
+    /// [`ClientError::Rejected`] with `STDIN_CLOSED` or `NOT_RUNNING` where the command takes no more,
+    /// [`ClientError::Local`] where the source cannot be read, [`ClientError::Transport`] once nothing has
+    /// come through for as long as patience for a view lasts.
+    pub async fn write_stdin<R>(
+        &self,
+        execution_id: &str,
+        offset: u64,
+        source: &mut R,
+    ) -> Result<Written, ClientError>
+    where
+        R: AsyncRead + Unpin + Send,
+    {
+        let mut held = Held { at: offset, bytes: BytesMut::new(), ended: false };
+        let mut backoff = Backoff::new(&self.patience());
+        loop {
+            match self.forward(execution_id, &mut held, source).await {
+                Ok(answer) => {
+                    let moved = answer.accepted > held.at;
+                    if !held.confirm(answer.accepted) {
+                        return Err(self.contract("it confirmed input that was not sent"));
+                    }
+                    if answer.ended && held.ended && held.bytes.is_empty() {
+                        return Ok(Written { accepted: answer.accepted });
+                    }
+                    if moved {
+                        backoff.reset();
+                    } else {
+                        let slow = self.transport("it takes no input");
+                        backoff.outlast(slow, self.patience().view).await?;
+                    }
+                }
+                Err(error) => backoff.outlast(error, self.patience().view).await?,
+            }
+        }
+    }
+
+    /// Forwards until the window is full, the source has ended, or the server answers.
+    async fn forward<R>(
+        &self,
+        execution_id: &str,
+        held: &mut Held,
+        source: &mut R,
+    ) -> Result<ExecutionServiceWriteStdinResponse, ClientError>
+    where
+        R: AsyncRead + Unpin + Send,
+    {
+        let (queue, taken) = mpsc::channel(QUEUE);
+        let mut client = ExecutionServiceClient::new(self.own_wire()?);
+        let mut answer = std::pin::pin!(client.write_stdin(ReceiverStream::new(taken)));
+        let answer = tokio::select! {
+            answer = &mut answer => answer,
+            pumped = pump(queue, execution_id, held, source) => {
+                pumped?;
+                answer.await
+            }
+        };
+        answer.map(tonic::Response::into_inner).map_err(|status: Status| self.error(&status))
+    }
+}
+
+/// Sends what is held and what the source gives on. Cancel-safe: what was read is held.
+async fn pump<R>(
+    queue: mpsc::Sender<ExecutionServiceWriteStdinRequest>,
+    execution_id: &str,
+    held: &mut Held,
+    source: &mut R,
+) -> Result<(), ClientError>
+where
+    R: AsyncRead + Unpin,
+{
+    let mut offset = held.at;
+    // Says whose input it is, before there may be any.
+    let mut message = ExecutionServiceWriteStdinRequest {
+        execution_id: execution_id.to_owned(),
+        offset,
+        ..Default::default()
+    };
+    loop {
+        message.data = held.after(offset);
+        message.offset = offset;
+        offset += message.data.len() as u64;
+        message.end = held.ended && offset == held.end();
+        let last = message.end;
+        // Whoever no longer takes it answers why.
+        if queue.send(std::mem::take(&mut message)).await.is_err() || last {
+            return Ok(());
+        }
+        if offset < held.end() || held.ended {
+            continue;
+        }
+        if held.bytes.len() >= WINDOW {
+            return Ok(());
+        }
+        held.bytes.reserve(READ);
+        let read = source.read_buf(&mut held.bytes).await;
+        let read = read.map_err(|error| ClientError::Local(format!("the input cannot be read: {error}")))?;
+        held.ended = read == 0;
+    }
+}

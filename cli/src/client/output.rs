@@ -1,0 +1,348 @@
+//! Parts of an execution's output: read on after a broken connection from where they were, with no byte
+//! lost or doubled.
+
+use bytes::Bytes;
+use tonic::Streaming;
+
+use super::{
+    ANSWER_BYTES, Client, ClientError, OPEN_TIMEOUT,
+    retry::Backoff,
+    search,
+    v1::{
+        self, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse, OutputDone, OutputEdge,
+        OutputRange, execution_service_client::ExecutionServiceClient,
+        execution_service_read_output_request::Selection as WireSelection,
+        execution_service_read_output_response::Part, output_edge::Amount,
+    },
+};
+
+/// Which part of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Selection {
+    /// As it is now.
+    All,
+    /// Bytes from an offset on.
+    Range {
+        /// Of the first byte.
+        offset: u64,
+        /// How many; 0: to the end.
+        length: u64,
+    },
+    /// So many bytes of its beginning.
+    HeadBytes(u64),
+    /// So many lines of its beginning.
+    HeadLines(u64),
+    /// So many bytes of its end.
+    TailBytes(u64),
+    /// So many lines of its end.
+    TailLines(u64),
+    /// The lines that match a pattern.
+    Search(v1::OutputSearch),
+}
+
+/// A piece of what was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OutputPiece {
+    /// Bytes, with the offset of the first.
+    Bytes {
+        /// Counted from the stream's start.
+        offset: u64,
+        /// Never empty.
+        data: Bytes,
+    },
+    /// Bytes that are no longer held.
+    Gap {
+        /// The first.
+        from: u64,
+        /// Not included.
+        to: u64,
+    },
+    /// A line that matched, or stands beside one. After a broken connection its number may not be known.
+    Line(v1::OutputLine),
+    /// The last piece.
+    Done(OutputDone),
+}
+
+/// A part of one stream of an execution's output.
+#[derive(Debug)]
+pub struct OutputReader {
+    client: Client,
+    execution_id: String,
+    stream: v1::OutputStream,
+    place: Place,
+    view: Option<Streaming<ExecutionServiceReadOutputResponse>>,
+    backoff: Backoff,
+    finished: bool,
+}
+
+impl Client {
+    /// A part of an execution's output, live or stored, as it is now. Nothing is sent before the first
+    /// [`OutputReader::next`]; dropping it ends it.
+    #[must_use]
+    pub fn read_output(
+        &self,
+        execution_id: impl Into<String>,
+        stream: v1::OutputStream,
+        selection: Selection,
+    ) -> OutputReader {
+        OutputReader {
+            client: self.clone(),
+            execution_id: execution_id.into(),
+            stream,
+            place: Place::of(selection),
+            view: None,
+            backoff: Backoff::new(&self.patience()),
+            finished: false,
+        }
+    }
+}
+
+impl OutputReader {
+    /// The next piece, or none after [`OutputPiece::Done`]. Cancel-safe.
+    ///
+    /// # Errors
+    /// [`ClientError::Rejected`] where the server refuses it, [`ClientError::Transport`] once nothing has
+    /// come for as long as patience for a call lasts.
+    pub async fn next(&mut self) -> Result<Option<OutputPiece>, ClientError> {
+        while !self.finished {
+            match self.step().await {
+                Ok(Some(piece)) => {
+                    self.backoff.reset();
+                    self.finished = matches!(piece, OutputPiece::Done(_));
+                    return Ok(Some(piece));
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    self.view = None;
+                    self.place.cut();
+                    self.backoff.outlast(error, self.client.patience().call).await?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    async fn step(&mut self) -> Result<Option<OutputPiece>, ClientError> {
+        if self.view.is_none() {
+            self.view = Some(self.open().await?);
+        }
+        let Some(view) = &mut self.view else {
+            return Ok(None);
+        };
+        let part = match view.message().await {
+            Ok(Some(message)) => message.part,
+            Ok(None) => return Err(self.client.transport("the output ended before it was done")),
+            Err(status) => return Err(self.client.error(&status)),
+        };
+        let piece = match part {
+            Some(part) => self.place.admit(part).map_err(|what| self.client.contract(what))?,
+            None => None,
+        };
+        if self.place.has_all() {
+            self.view = None;
+        }
+        Ok(piece)
+    }
+
+    async fn open(&mut self) -> Result<Streaming<ExecutionServiceReadOutputResponse>, ClientError> {
+        let request = ExecutionServiceReadOutputRequest {
+            execution_id: self.execution_id.clone(),
+            stream: self.stream.into(),
+            selection: self.place.request(),
+        };
+        let mut client =
+            ExecutionServiceClient::new(self.client.views()).max_decoding_message_size(ANSWER_BYTES);
+        match tokio::time::timeout(OPEN_TIMEOUT, client.read_output(request)).await {
+            Ok(Ok(answer)) => Ok(answer.into_inner()),
+            Ok(Err(status)) => Err(self.client.error(&status)),
+            Err(_) => Err(self.client.transport("the output was not begun in time")),
+        }
+    }
+}
+
+/// Where a reader is.
+#[derive(Debug)]
+enum Place {
+    Bytes(BytesPlace),
+    Search(search::Place),
+}
+
+impl Place {
+    fn of(selection: Selection) -> Self {
+        match selection {
+            Selection::Search(search) => Self::Search(search::Place::new(search)),
+            other => Self::Bytes(BytesPlace::new(&other)),
+        }
+    }
+
+    fn request(&mut self) -> Option<WireSelection> {
+        match self {
+            Self::Bytes(place) => place.request(),
+            Self::Search(place) => Some(WireSelection::Search(place.request())),
+        }
+    }
+
+    fn admit(&mut self, part: Part) -> Result<Option<OutputPiece>, &'static str> {
+        match self {
+            Self::Bytes(place) => place.admit(part),
+            Self::Search(place) => place.admit(part),
+        }
+    }
+
+    fn cut(&mut self) {
+        if let Self::Search(place) = self {
+            place.cut();
+        }
+    }
+
+    /// Everything has come but the last piece, which this view will not bring in time.
+    fn has_all(&mut self) -> bool {
+        match self {
+            Self::Bytes(place) => place.wants_end(),
+            Self::Search(_) => false,
+        }
+    }
+}
+
+/// What is still to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    ToTheEnd,
+    Bytes(u64),
+    Lines(u64),
+}
+
+#[derive(Debug)]
+struct BytesPlace {
+    first: Option<WireSelection>,
+    /// Where the next byte is; none before the first one of a tail.
+    at: Option<u64>,
+    left: Left,
+    /// Something has been given, so that what is left has to be asked for as a range.
+    moved: bool,
+    view: ViewOf,
+}
+
+/// What the open view was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ViewOf {
+    /// What the reader wants.
+    First,
+    /// What is left of it.
+    Rest,
+    /// Nothing but the closing piece.
+    End,
+}
+
+impl BytesPlace {
+    fn new(selection: &Selection) -> Self {
+        let head = |amount| Some(WireSelection::Head(OutputEdge { amount: Some(amount) }));
+        let tail = |amount| Some(WireSelection::Tail(OutputEdge { amount: Some(amount) }));
+        let (first, at, left) = match *selection {
+            Selection::Range { offset, length } => {
+                let left = if length == 0 { Left::ToTheEnd } else { Left::Bytes(length) };
+                (range(offset, length), Some(offset), left)
+            }
+            Selection::HeadBytes(count) => (head(Amount::Bytes(count)), Some(0), Left::Bytes(count)),
+            Selection::HeadLines(count) => (head(Amount::Lines(count)), Some(0), Left::Lines(count)),
+            Selection::TailBytes(count) => (tail(Amount::Bytes(count)), None, Left::ToTheEnd),
+            Selection::TailLines(count) => (tail(Amount::Lines(count)), None, Left::ToTheEnd),
+            Selection::All | Selection::Search(_) => (None, Some(0), Left::ToTheEnd),
+        };
+        Self { first, at, left, moved: false, view: ViewOf::First }
+    }
+
+    fn request(&mut self) -> Option<WireSelection> {
+        let Some(at) = self.at.filter(|_| self.moved) else {
+            self.view = ViewOf::First;
+            return self.first.clone();
+        };
+        self.view = ViewOf::Rest;
+        match self.left {
+            Left::Bytes(0) | Left::Lines(0) => {
+                self.view = ViewOf::End;
+                range(at, 1)
+            }
+            Left::Bytes(count) => range(at, count),
+            Left::Lines(_) | Left::ToTheEnd => range(at, 0),
+        }
+    }
+
+    fn wants_end(&self) -> bool {
+        self.view == ViewOf::Rest && self.left == Left::Lines(0)
+    }
+
+    fn admit(&mut self, part: Part) -> Result<Option<OutputPiece>, &'static str> {
+        match part {
+            Part::Done(mut done) => {
+                if let (ViewOf::End, Some(at)) = (self.view, self.at) {
+                    done.next_offset = at;
+                }
+                Ok(Some(OutputPiece::Done(done)))
+            }
+            Part::Line(_) => Err("it sent lines where bytes were asked for"),
+            Part::Output(_) | Part::Gap(_) if self.view == ViewOf::End => Ok(None),
+            Part::Output(output) => {
+                let (start, have) = self.place_of(output.offset)?;
+                let have = usize::try_from(have).unwrap_or(usize::MAX).min(output.data.len());
+                let data = self.wanted(&output.data.slice(have..));
+                if data.is_empty() {
+                    return Ok(None);
+                }
+                self.move_to(start + data.len() as u64);
+                Ok(Some(OutputPiece::Bytes { offset: start, data }))
+            }
+            Part::Gap(gap) => {
+                let (from, _) = self.place_of(gap.from)?;
+                if gap.to <= from {
+                    return Ok(None);
+                }
+                if let Left::Bytes(left) = &mut self.left {
+                    *left = left.saturating_sub(gap.to - from);
+                }
+                self.move_to(gap.to);
+                Ok(Some(OutputPiece::Gap { from, to: gap.to }))
+            }
+        }
+    }
+
+    /// Where something that begins at `offset` goes on for the reader, and how much of it is known.
+    fn place_of(&self, offset: u64) -> Result<(u64, u64), &'static str> {
+        let start = self.at.unwrap_or(offset);
+        let have = start.checked_sub(offset).ok_or("it skipped bytes without saying so")?;
+        Ok((start, have))
+    }
+
+    fn move_to(&mut self, at: u64) {
+        self.at = Some(at);
+        self.moved = true;
+    }
+
+    /// As much of `data` as is still wanted.
+    fn wanted(&mut self, data: &Bytes) -> Bytes {
+        let length = match &mut self.left {
+            Left::ToTheEnd => data.len(),
+            Left::Bytes(left) => {
+                let length = usize::try_from(*left).unwrap_or(usize::MAX).min(data.len());
+                *left -= length as u64;
+                length
+            }
+            Left::Lines(left) => {
+                let mut length = 0;
+                for line in data.split_inclusive(|byte| *byte == b'\n') {
+                    if *left == 0 {
+                        break;
+                    }
+                    length += line.len();
+                    *left -= u64::from(line.ends_with(b"\n"));
+                }
+                length
+            }
+        };
+        data.slice(..length)
+    }
+}
+
+fn range(offset: u64, length: u64) -> Option<WireSelection> {
+    Some(WireSelection::Range(OutputRange { offset, length }))
+}

@@ -1,0 +1,100 @@
+//! The place of a reader in a search of an output, so that every line comes once although the search has
+//! to be asked for again.
+//!
+//! A search that was cut is asked for again from its beginning, and what is known is left out: so the
+//! numbers of lines stay known. Where connections do not last for long enough to get any further so, it goes
+//! on from the last match instead.
+
+use airlock_proto::limits::MATCHES_DEFAULT;
+
+use super::{
+    output::OutputPiece,
+    v1::{OutputSearch, execution_service_read_output_response::Part},
+};
+
+/// Views in a row that brought nothing new, before line numbers are given up.
+const VAIN: u32 = 2;
+
+#[derive(Debug)]
+pub(super) struct Place {
+    search: OutputSearch,
+    /// Offset of the last line that was given.
+    last_line: Option<u64>,
+    last_match: Option<u64>,
+    /// Matches that were given.
+    matches: u64,
+    /// Of those, how many the open view does not count.
+    before_view: u64,
+    gap_to: u64,
+    brought: bool,
+    vain: u32,
+    /// Line numbers were given up.
+    by_offset: bool,
+}
+
+impl Place {
+    pub(super) fn new(search: OutputSearch) -> Self {
+        Self {
+            search,
+            last_line: None,
+            last_match: None,
+            matches: 0,
+            before_view: 0,
+            gap_to: 0,
+            brought: false,
+            vain: 0,
+            by_offset: false,
+        }
+    }
+
+    pub(super) fn request(&mut self) -> OutputSearch {
+        self.brought = false;
+        self.before_view = 0;
+        let mut search = self.search.clone();
+        if let Some(offset) = self.last_match.filter(|_| self.by_offset) {
+            // From the last match on, which is found again, so that the lines after it are shown.
+            self.before_view = self.matches.saturating_sub(1);
+            let most = match search.max_matches {
+                0 => MATCHES_DEFAULT,
+                most => most,
+            };
+            let found = u32::try_from(self.before_view).unwrap_or(u32::MAX);
+            search.max_matches = most.saturating_sub(found).max(1);
+            search.offset = offset;
+        }
+        search
+    }
+
+    /// The view broke.
+    pub(super) fn cut(&mut self) {
+        self.vain = if self.brought { 0 } else { self.vain.saturating_add(1) };
+        self.by_offset |= self.vain >= VAIN;
+    }
+
+    pub(super) fn admit(&mut self, part: Part) -> Result<Option<OutputPiece>, &'static str> {
+        match part {
+            Part::Output(_) => Err("it sent bytes where lines were asked for"),
+            Part::Gap(gap) => {
+                let new = gap.to > self.gap_to;
+                self.gap_to = self.gap_to.max(gap.to);
+                Ok(new.then_some(OutputPiece::Gap { from: gap.from, to: gap.to }))
+            }
+            Part::Line(line) => {
+                if self.last_line.is_some_and(|last| line.offset <= last) {
+                    return Ok(None);
+                }
+                self.brought = true;
+                self.last_line = Some(line.offset);
+                if !line.context {
+                    self.last_match = Some(line.offset);
+                    self.matches += 1;
+                }
+                Ok(Some(OutputPiece::Line(line)))
+            }
+            Part::Done(mut done) => {
+                done.matches = done.matches.saturating_add(self.before_view);
+                Ok(Some(OutputPiece::Done(done)))
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! For tests: dice that fall the same in every run, clients without patience for pauses, and a relay that
+//! cuts connections at any byte.
+
+use std::{net::SocketAddr, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt as _, copy},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+
+use super::{Client, Patience, Settings};
+
+/// Small numbers that differ from each other and are the same in every run with the same seed.
+#[derive(Debug, Clone)]
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// Below `sides`.
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides
+    }
+}
+
+/// Pauses that are over at once.
+pub(super) fn quick() -> Patience {
+    Patience {
+        backoff_first: Duration::from_millis(1),
+        backoff_max: Duration::from_millis(5),
+        ..Patience::default()
+    }
+}
+
+pub(super) fn client(address: SocketAddr, patience: Patience) -> Client {
+    let mut settings = Settings::new(format!("http://{address}"));
+    settings.insecure_loopback = true;
+    settings.patience = patience;
+    Client::connect_lazy(settings).unwrap()
+}
+
+/// Which way a relay counts.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Way {
+    Up,
+    Down,
+}
+
+/// Relays connections to `to`, and cuts the first `cuts` of them after a few bytes that went `way`.
+pub(super) async fn relay(
+    to: SocketAddr,
+    way: Way,
+    cuts: usize,
+    mut dice: Dice,
+    tasks: &mut JoinSet<()>,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tasks.spawn(async move {
+        let mut connections = JoinSet::new();
+        for number in 0.. {
+            let (client, _) = listener.accept().await.unwrap();
+            let most = match way {
+                Way::Up => 40_000,
+                Way::Down => 6000,
+            };
+            let budget = if number < cuts { 60 + dice.roll(most) as u64 } else { u64::MAX };
+            connections.spawn(carry(client, to, way, budget));
+        }
+    });
+    address
+}
+
+async fn carry(client: TcpStream, to: SocketAddr, way: Way, budget: u64) {
+    let server = TcpStream::connect(to).await.unwrap();
+    client.set_nodelay(true).unwrap();
+    server.set_nodelay(true).unwrap();
+    let (from_client, mut to_client) = client.into_split();
+    let (from_server, mut to_server) = server.into_split();
+    let (up, down) = match way {
+        Way::Up => (budget, u64::MAX),
+        Way::Down => (u64::MAX, budget),
+    };
+    let (mut from_client, mut from_server) = (from_client.take(up), from_server.take(down));
+    tokio::select! {
+        _ = copy(&mut from_client, &mut to_server) => {}
+        _ = copy(&mut from_server, &mut to_client) => {}
+    }
+}

@@ -1,0 +1,233 @@
+//! Uploads that outlive their connections: the bytes that a cut stream had brought are not sent again. It
+//! reads what it is given and nothing else.
+
+use std::{
+    io::SeekFrom,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use airlock_proto::limits::TRANSFER_CHUNK_BYTES;
+use bytes::BytesMut;
+use sha2::{Digest as _, Sha256};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncSeek, AsyncSeekExt as _},
+    sync::mpsc,
+    time::timeout,
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Response, Status};
+
+use super::{
+    Client, ClientError,
+    retry::Backoff,
+    v1::{
+        self, FileServiceUploadRequest, FileServiceUploadResponse, UploadHeader,
+        file_service_client::FileServiceClient, file_service_upload_request::Part,
+    },
+};
+
+/// Chunks between what reads the source and what sends them.
+const QUEUE: usize = 2;
+/// For one chunk to be taken.
+const STALL: Duration = Duration::from_secs(60);
+/// For the answer, after the last chunk: a long archive takes its time to be unpacked.
+const ANSWER: Duration = Duration::from_secs(600);
+
+/// How far a transfer is, to be looked at while it goes on. Clones show the same.
+#[derive(Debug, Clone, Default)]
+pub struct Progress(Arc<AtomicU64>);
+
+impl Progress {
+    /// Bytes that have gone, or come.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, bytes: u64) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Client {
+    /// Puts a file, or what a tar archive holds, into a session's workspace; `source` holds its bytes, from
+    /// its first one. Size and hash of the header are set from what the source holds. A header without
+    /// `transfer_id` gets one. Dropping the call ends the upload, and the workspace is as it was.
+    ///
+    /// # Errors
+    /// [`ClientError::Rejected`] where the server refuses it (`ARCHIVE_REFUSED` with the bad entry),
+    /// [`ClientError::Local`] where the source cannot be read, [`ClientError::Transport`] once nothing has
+    /// come through for as long as patience for a call lasts.
+    pub async fn upload<S>(
+        &self,
+        mut header: UploadHeader,
+        source: &mut S,
+        progress: &Progress,
+    ) -> Result<FileServiceUploadResponse, ClientError>
+    where
+        S: AsyncRead + AsyncSeek + Unpin + Send,
+    {
+        let (size, sha256) = digest(source).await?;
+        header.size = Some(size);
+        header.sha256 = sha256.to_vec().into();
+        if header.transfer_id.is_empty() {
+            header.transfer_id = uuid::Uuid::new_v4().to_string();
+        }
+        let mut backoff = Backoff::new(&self.patience());
+        let (mut from, mut there) = (0, 0);
+        loop {
+            progress.set(from);
+            let mut sent = from;
+            let error = match self.send(&header, size, source, &mut sent, progress).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            match end_of(&error) {
+                // Where it goes on; being told so again and again is no progress.
+                Some(end) if end <= size && end != from => {
+                    from = end;
+                    if end > there {
+                        there = end;
+                        backoff.reset();
+                        continue;
+                    }
+                    let slow = self.transport("it does not keep what is sent");
+                    backoff.outlast(slow, self.patience().call).await?;
+                }
+                _ => {
+                    backoff.outlast(error, self.patience().call).await?;
+                    from = sent;
+                }
+            }
+        }
+    }
+
+    /// Sends what comes after `sent`, which counts on.
+    async fn send<S>(
+        &self,
+        header: &UploadHeader,
+        size: u64,
+        source: &mut S,
+        sent: &mut u64,
+        progress: &Progress,
+    ) -> Result<FileServiceUploadResponse, ClientError>
+    where
+        S: AsyncRead + AsyncSeek + Unpin + Send,
+    {
+        source.seek(SeekFrom::Start(*sent)).await.map_err(|error| unreadable(&error))?;
+        let (queue, taken) = mpsc::channel(QUEUE);
+        let mut client = FileServiceClient::new(self.own_wire()?);
+        let mut answer = std::pin::pin!(client.upload(ReceiverStream::new(taken)));
+        let pumped = tokio::select! {
+            answer = &mut answer => return self.answered(answer),
+            pumped = pump(queue, header, size, source, sent, progress) => pumped,
+        };
+        match pumped {
+            Ok(()) => {}
+            // The answer says why.
+            Err(Halt::NotTaken) => return self.answered(answer.await),
+            Err(Halt::Stalled) => return Err(self.transport("it takes no more bytes")),
+            Err(Halt::Source(error)) => return Err(error),
+        }
+        match timeout(ANSWER, answer).await {
+            Ok(answer) => self.answered(answer),
+            Err(_) => Err(self.transport("the upload was not answered in time")),
+        }
+    }
+
+    fn answered<T>(&self, answer: Result<Response<T>, Status>) -> Result<T, ClientError> {
+        answer.map(Response::into_inner).map_err(|status| self.error(&status))
+    }
+}
+
+/// Why a pump stopped before the end.
+enum Halt {
+    /// The call is over.
+    NotTaken,
+    /// Nothing moved for too long.
+    Stalled,
+    /// The source has no more.
+    Source(ClientError),
+}
+
+impl From<ClientError> for Halt {
+    fn from(error: ClientError) -> Self {
+        Self::Source(error)
+    }
+}
+
+/// Sends the header and all that is left; the end of the queue is the end of the upload.
+async fn pump<S>(
+    queue: mpsc::Sender<FileServiceUploadRequest>,
+    header: &UploadHeader,
+    size: u64,
+    source: &mut S,
+    sent: &mut u64,
+    progress: &Progress,
+) -> Result<(), Halt>
+where
+    S: AsyncRead + Unpin,
+{
+    put(&queue, Part::Header(header.clone())).await?;
+    while *sent < size {
+        let chunk = chunk(source, *sent, size).await?;
+        let length = chunk.data.len() as u64;
+        put(&queue, Part::Chunk(chunk)).await?;
+        *sent += length;
+        progress.set(*sent);
+    }
+    Ok(())
+}
+
+async fn put(queue: &mpsc::Sender<FileServiceUploadRequest>, part: Part) -> Result<(), Halt> {
+    let request = FileServiceUploadRequest { part: Some(part) };
+    match timeout(STALL, queue.send(request)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(Halt::NotTaken),
+        Err(_) => Err(Halt::Stalled),
+    }
+}
+
+/// The next bytes of the source.
+async fn chunk<S>(source: &mut S, offset: u64, size: u64) -> Result<v1::FileChunk, ClientError>
+where
+    S: AsyncRead + Unpin,
+{
+    let most = usize::try_from(size - offset).unwrap_or(usize::MAX).min(TRANSFER_CHUNK_BYTES);
+    let mut data = BytesMut::with_capacity(most);
+    let read = source.take(most as u64).read_buf(&mut data).await.map_err(|error| unreadable(&error))?;
+    if read == 0 {
+        return Err(ClientError::Local("the file became shorter while it was read".to_owned()));
+    }
+    Ok(v1::FileChunk { offset, data: data.freeze() })
+}
+
+/// Length and hash of all of it.
+async fn digest<S>(source: &mut S) -> Result<(u64, [u8; 32]), ClientError>
+where
+    S: AsyncRead + AsyncSeek + Unpin,
+{
+    source.seek(SeekFrom::Start(0)).await.map_err(|error| unreadable(&error))?;
+    let (mut size, mut hash) = (0, Sha256::new());
+    let mut data = BytesMut::with_capacity(TRANSFER_CHUNK_BYTES);
+    while source.read_buf(&mut data).await.map_err(|error| unreadable(&error))? > 0 {
+        size += data.len() as u64;
+        hash.update(&data);
+        data.clear();
+    }
+    Ok((size, hash.finalize().into()))
+}
+
+/// Where a transfer goes on, if that is what the error says.
+pub(super) fn end_of(error: &ClientError) -> Option<u64> {
+    let rejection = error.rejection().filter(|rejection| rejection.code == Code::OutOfRange)?;
+    rejection.metadata.get("end")?.parse().ok()
+}
+
+fn unreadable(error: &std::io::Error) -> ClientError {
+    ClientError::Local(format!("the file cannot be read: {error}"))
+}

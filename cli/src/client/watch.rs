@@ -1,0 +1,96 @@
+//! The starts and ends of executions as they happen, each once, through broken connections.
+
+use bytes::Bytes;
+use tonic::Streaming;
+
+use super::{
+    Client, ClientError, OPEN_TIMEOUT,
+    retry::Backoff,
+    v1::{
+        ExecutionServiceWatchRequest, ExecutionServiceWatchResponse, WatchKind,
+        execution_service_client::ExecutionServiceClient,
+    },
+};
+
+/// What happens to executions from now on.
+#[derive(Debug)]
+pub struct Watch {
+    client: Client,
+    session_id: String,
+    cursor: Bytes,
+    stands: bool,
+    view: Option<Streaming<ExecutionServiceWatchResponse>>,
+    backoff: Backoff,
+}
+
+impl Client {
+    /// Watches the executions of a session, or with an empty id all of the caller's tenant: after an event
+    /// that had `cursor`, or with an empty one from now on. Nothing is sent before the first
+    /// [`Watch::next`]; dropping it ends it.
+    #[must_use]
+    pub fn watch(&self, session_id: impl Into<String>, cursor: Bytes) -> Watch {
+        Watch {
+            client: self.clone(),
+            session_id: session_id.into(),
+            cursor,
+            stands: false,
+            view: None,
+            backoff: Backoff::new(&self.patience()),
+        }
+    }
+}
+
+impl Watch {
+    /// What happened next. The first one has no execution and says that the watch stands: what happens
+    /// from then on is not missed. Waits for as long as nothing happens. Cancel-safe.
+    ///
+    /// # Errors
+    /// [`ClientError::Rejected`] where the server refuses it (`OUT_OF_RANGE` for a cursor that is too old),
+    /// [`ClientError::Transport`] once it could not be taken up again for as long as patience for a view
+    /// lasts.
+    pub async fn next(&mut self) -> Result<ExecutionServiceWatchResponse, ClientError> {
+        loop {
+            match self.step().await {
+                Ok(event) => {
+                    self.backoff.reset();
+                    self.cursor.clone_from(&event.cursor);
+                    let header = event.kind() == WatchKind::Unspecified && event.execution.is_none();
+                    if header && std::mem::replace(&mut self.stands, true) {
+                        continue;
+                    }
+                    return Ok(event);
+                }
+                Err(error) => {
+                    self.view = None;
+                    self.backoff.outlast(error, self.client.patience().view).await?;
+                }
+            }
+        }
+    }
+
+    async fn step(&mut self) -> Result<ExecutionServiceWatchResponse, ClientError> {
+        let view = match &mut self.view {
+            Some(view) => view,
+            None => {
+                let view = self.open().await?;
+                self.view.insert(view)
+            }
+        };
+        match view.message().await {
+            Ok(Some(event)) => Ok(event),
+            Ok(None) => Err(self.client.transport("the watch ended")),
+            Err(status) => Err(self.client.error(&status)),
+        }
+    }
+
+    async fn open(&self) -> Result<Streaming<ExecutionServiceWatchResponse>, ClientError> {
+        let request =
+            ExecutionServiceWatchRequest { session_id: self.session_id.clone(), cursor: self.cursor.clone() };
+        let mut client = ExecutionServiceClient::new(self.client.views());
+        match tokio::time::timeout(OPEN_TIMEOUT, client.watch(request)).await {
+            Ok(Ok(answer)) => Ok(answer.into_inner()),
+            Ok(Err(status)) => Err(self.client.error(&status)),
+            Err(_) => Err(self.client.transport("the watch was not begun in time")),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! `airlock cp`.
+
+mod download;
+mod summary;
+mod upload;
+
+use std::{ffi::OsString, path::Path};
+
+use clap::Args;
+
+use super::{
+    Failure,
+    connect::Connect,
+    interrupt::Interrupts,
+    place::{EXAMPLE, Place, Remote},
+};
+use crate::client::{Client, ClientError, FolderOptions, Progress, v1};
+
+/// Of a copy that was left by Ctrl-C.
+const LEFT: u8 = 130;
+
+/// Copy files and folders into a session's workspace, or out of it.
+///
+/// One side is SESSION:PATH; a relative PATH begins at the workspace's root. What becomes of DST is as with
+/// `docker cp`:
+///
+/// a file to a name that is not there becomes that file; to a file, replaces it; to a folder, goes into it; a
+/// name that ends with a slash must be a folder that is there.
+///
+/// a folder to a name that is not there becomes that folder; to a folder, goes into it under its own name, or
+/// if SRC ends with `/.` only its contents do; to a file is refused.
+///
+/// SRC `-` is standard input: a tar archive (or .tar.gz) if DST is a folder or ends with a slash, and
+/// otherwise the contents of the file DST. DST `-` is standard output: a file as it is, a folder as a tar
+/// archive.
+///
+/// Links inside folders are copied as links, owners are not copied. Nothing is put anywhere before all of it
+/// has come and was checked.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mkdir project && echo 'echo hello' > project/hello.sh\n  id=$(airlock session create)\n  airlock cp project $id:                        # becomes /workspace/project\n  airlock run --session $id -- 'sh project/hello.sh > project/out.txt'\n  airlock cp $id:project/out.txt .\n  airlock cp --exclude '*.txt' $id:project copy\n  airlock cp $id:project - | tar -t\n\nExit codes: 0 when everything was copied; 1 when something was left out that no --exclude names, or nothing\ncould be copied; 2 for wrong usage; 130 when left by Ctrl-C."
+)]
+pub(super) struct Cp {
+    #[command(flatten)]
+    connect: Connect,
+    /// Leave out files and folders: a glob over the path below SRC, `*` without and `**` with slashes; may be
+    /// repeated.
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+    /// Say nothing but what was left out.
+    #[arg(short, long)]
+    quiet: bool,
+    /// What to copy: a path, SESSION:PATH, or -.
+    #[arg(value_name = "SRC")]
+    from: OsString,
+    /// Where to: a path, SESSION:PATH, or -.
+    #[arg(value_name = "DST")]
+    to: OsString,
+}
+
+/// A copy that is on its way.
+struct Copy<'a> {
+    client: &'a Client,
+    options: FolderOptions,
+    progress: Progress,
+}
+
+/// What was copied.
+#[derive(Debug, Default)]
+struct Copied {
+    files: u64,
+    directories: u64,
+    links: u64,
+    /// Of the files' contents.
+    bytes: u64,
+    /// Where and why.
+    left_out: Vec<(Vec<u8>, String)>,
+    left_out_total: u64,
+}
+
+impl Cp {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let sides = (Place::read(&self.from)?, Place::read(&self.to)?);
+        check(&sides)?;
+        airlock_archive::globs(&self.exclude)
+            .map_err(|error| Failure::usage(format!("--exclude: {error}")))?;
+        let client = self.connect.client().await?;
+        let mut interrupts = Interrupts::new()?;
+        let mut options = FolderOptions::new(std::env::temp_dir());
+        options.exclude = self.exclude;
+        let copy = Copy { client: &client, options, progress: Progress::default() };
+        let progress = copy.progress.clone();
+        let work = async {
+            match sides {
+                (Place::Here(from), Place::There(to)) => copy.upload(&from, &to).await,
+                (Place::Stream, Place::There(to)) => copy.upload_stream(&to).await,
+                (Place::There(from), Place::Here(to)) => copy.download(&from, &to).await,
+                (Place::There(from), _) => copy.download_stream(&from).await,
+                _ => Err(neither()),
+            }
+        };
+        let copied = tokio::select! {
+            copied = work => copied?,
+            () = summary::show(&progress, self.quiet) => return Ok(LEFT),
+            () = interrupts.next() => return Ok(LEFT),
+        };
+        Ok(summary::say(&copied, self.quiet))
+    }
+}
+
+/// Puts the contents of a folder into the workspace of a new session, and gives the exit code.
+pub(super) async fn upload_contents(
+    client: &Client,
+    from: &Path,
+    session: &str,
+    quiet: bool,
+) -> Result<u8, Failure> {
+    let options = FolderOptions::new(std::env::temp_dir());
+    let copy = Copy { client, options, progress: Progress::default() };
+    let to = Remote { session: session.to_owned(), path: Vec::new() };
+    let copied = copy.upload(&from.join("."), &to).await?;
+    Ok(summary::say(&copied, quiet))
+}
+
+fn check(sides: &(Place, Place)) -> Result<(), Failure> {
+    match sides {
+        (Place::There(_), Place::There(_)) => Err(Failure::usage(
+            "both sides are in sessions; copy to a folder of here first, and from there to the other session",
+        )),
+        (Place::There(_), _) | (_, Place::There(_)) => Ok(()),
+        _ => Err(neither()),
+    }
+}
+
+fn neither() -> Failure {
+    Failure::usage(format!(
+        "neither side is in a session; write the one that is as SESSION:PATH, such as {EXAMPLE}:src"
+    ))
+}
+
+impl Copy<'_> {
+    /// What is at a place, if anything.
+    async fn look(&self, place: &Remote) -> Result<Option<v1::FileInfo>, Failure> {
+        match self.client.stat(&place.session, path_of(&place.path)).await {
+            Ok(info) => Ok(Some(info)),
+            Err(error) if is_no_file(&error) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// A path as the server is asked for it: without `/.` and slashes at its end.
+fn path_of(path: &[u8]) -> &[u8] {
+    let path = path.strip_suffix(b"/.").unwrap_or(path);
+    let path = if path == b"." { b"" } else { path };
+    match path.iter().rposition(|byte| *byte != b'/') {
+        Some(last) => path.get(..=last).unwrap_or(path),
+        // Nothing but slashes is the root, which the server refuses with a better word.
+        None => path.get(..1).unwrap_or(path),
+    }
+}
+
+fn wants_contents(path: &[u8]) -> bool {
+    path == b"." || path.ends_with(b"/.")
+}
+
+/// The last component of a path, or none of one that has no name.
+fn name_of(path: &[u8]) -> Option<&[u8]> {
+    let name = path_of(path).rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    (!matches!(name, b"" | b"." | b"..")).then_some(name)
+}
+
+fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    match path_of(folder) {
+        b"" => name.to_vec(),
+        folder => [folder, b"/", name].concat(),
+    }
+}
+
+fn is_no_file(error: &ClientError) -> bool {
+    let rejection = error.rejection().filter(|rejection| rejection.code == tonic::Code::NotFound);
+    rejection.is_some_and(|rejection| !rejection.reason.contains("SESSION"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_taken_apart() {
+        for (typed, asked, contents, name) in [
+            ("", "", false, None),
+            (".", "", true, None),
+            ("./", ".", false, None),
+            ("src", "src", false, Some("src")),
+            ("src/", "src", false, Some("src")),
+            ("src/.", "src", true, Some("src")),
+            ("/workspace/a b//", "/workspace/a b", false, Some("a b")),
+            ("a/..", "a/..", false, None),
+            ("/", "/", false, None),
+        ] {
+            assert_eq!(path_of(typed.as_bytes()), asked.as_bytes(), "{typed}");
+            assert_eq!(wants_contents(typed.as_bytes()), contents, "{typed}");
+            assert_eq!(name_of(typed.as_bytes()), name.map(str::as_bytes), "{typed}");
+        }
+        assert_eq!(joined(b"", b"x"), b"x");
+        assert_eq!(joined(b"a/", b"x"), b"a/x");
+    }
+}

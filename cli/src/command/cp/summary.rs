@@ -1,0 +1,83 @@
+//! What a person sees of a copy: how far it is, what it did, and what it left out.
+
+use std::{io::IsTerminal as _, time::Duration};
+
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+
+use super::{super::output, Copied};
+use crate::{
+    client::Progress,
+    render::{cause, escape},
+};
+
+/// Between two looks at how far it is.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Shows how far a copy is, on a terminal. Never returns.
+pub(super) async fn show(progress: &Progress, quiet: bool) {
+    if quiet || !std::io::stderr().is_terminal() {
+        return std::future::pending().await;
+    }
+    let bar = Bar(ProgressBar::new_spinner());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {bytes}, {bytes_per_sec}") {
+        bar.0.set_style(style);
+    }
+    loop {
+        tokio::time::sleep(TICK).await;
+        bar.0.set_position(progress.bytes());
+        bar.0.tick();
+    }
+}
+
+/// Takes its line away at the end.
+struct Bar(ProgressBar);
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Says what was done and what was left out, and gives the exit code.
+pub(super) fn say(copied: &Copied, quiet: bool) -> u8 {
+    for (path, reason) in &copied.left_out {
+        output::note(&format!("left out: {}: {}", escape::line(path), escape::line(reason.as_bytes())));
+    }
+    let unnamed = copied.left_out_total.saturating_sub(copied.left_out.len() as u64);
+    if unnamed > 0 {
+        output::note(&format!("left out: {unnamed} more"));
+    }
+    if !quiet {
+        output::note(&sentence(copied));
+    }
+    if copied.left_out_total > 0 { cause::FAILED } else { 0 }
+}
+
+fn sentence(copied: &Copied) -> String {
+    let mut parts = Vec::new();
+    for (count, one, many) in [
+        (copied.files, "file", "files"),
+        (copied.directories, "folder", "folders"),
+        (copied.links, "link", "links"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {}", if count == 1 { one } else { many }));
+        }
+    }
+    if parts.is_empty() {
+        return "copied nothing".to_owned();
+    }
+    format!("copied {}, {}", parts.join(", "), HumanBytes(copied.bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_counts_what_there_is() {
+        let copied = Copied { files: 2, directories: 1, bytes: 2048, ..Copied::default() };
+        assert_eq!(sentence(&copied), "copied 2 files, 1 folder, 2.00 KiB");
+        assert_eq!(sentence(&Copied::default()), "copied nothing");
+    }
+}

@@ -1,0 +1,148 @@
+//! From here into a session.
+
+use std::{fs::Metadata, io, os::unix::ffi::OsStrExt as _, os::unix::fs::PermissionsExt as _, path::Path};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncSeekExt as _};
+
+use super::{
+    super::{Failure, place::Remote},
+    Copied, Copy, joined, path_of, wants_contents,
+};
+use crate::client::v1::{FileFormat, FileInfo, FileServiceUploadResponse, FileType, UploadHeader};
+
+/// How a gzip stream begins.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+impl Copy<'_> {
+    pub(super) async fn upload(&self, from: &Path, to: &Remote) -> Result<Copied, Failure> {
+        let meta = tokio::fs::metadata(from).await.map_err(|error| unreadable(from, &error))?;
+        let there = self.look(to).await?;
+        let typed = from.as_os_str().as_bytes();
+        if !meta.is_dir() {
+            if typed.ends_with(b"/") || wants_contents(typed) {
+                return Err(Failure::usage(format!("`{}` is a file and no folder", from.display())));
+            }
+            return self.upload_file(from, &meta, file_target(to, there.as_ref(), typed)?).await;
+        }
+        let path = match there {
+            Some(info) if info.r#type() == FileType::Directory && !wants_contents(typed) => {
+                joined(&to.path, &local_name(from)?)
+            }
+            Some(info) if info.r#type() != FileType::Directory => {
+                return Err(Failure::new(format!(
+                    "{} is there, and is no folder that `{}` could go into",
+                    to.shown(),
+                    from.display()
+                )));
+            }
+            _ => path_of(&to.path).to_vec(),
+        };
+        let sent = self.client.upload_folder(&to.session, from, &path, &self.options, &self.progress).await?;
+        let mut copied = Copied::from(&sent.uploaded);
+        copied.left_out =
+            sent.packed.skipped.into_iter().map(|one| (one.path, one.reason.to_owned())).collect();
+        copied.left_out_total = sent.packed.skipped_total;
+        Ok(copied)
+    }
+
+    async fn upload_file(&self, from: &Path, meta: &Metadata, to: Remote) -> Result<Copied, Failure> {
+        let mut file = tokio::fs::File::open(from).await.map_err(|error| unreadable(from, &error))?;
+        if !meta.is_file() {
+            // A pipe, a device: it can be read once, and may have to be sent twice.
+            file = self.kept(&mut file).await?;
+        }
+        let mode = meta.permissions().mode() & 0o777;
+        self.send(to, FileFormat::File, mode, file).await
+    }
+
+    pub(super) async fn upload_stream(&self, to: &Remote) -> Result<Copied, Failure> {
+        let there = self.look(to).await?;
+        let is_folder = there.is_some_and(|info| info.r#type() == FileType::Directory);
+        let mut file = self.kept(&mut tokio::io::stdin()).await?;
+        if !is_folder && !to.path.ends_with(b"/") {
+            return self.send(to.clone(), FileFormat::File, 0, file).await;
+        }
+        let mut begin = [0; GZIP.len()];
+        let gzip = file.read_exact(&mut begin).await.is_ok() && begin == GZIP;
+        let format = if gzip { FileFormat::TarGzip } else { FileFormat::Tar };
+        self.send(to.clone(), format, 0, file).await
+    }
+
+    async fn send(
+        &self,
+        to: Remote,
+        format: FileFormat,
+        mode: u32,
+        mut file: tokio::fs::File,
+    ) -> Result<Copied, Failure> {
+        let header = UploadHeader {
+            session_id: to.session,
+            path: path_of(&to.path).to_vec().into(),
+            format: format.into(),
+            mode,
+            ..Default::default()
+        };
+        let done = self.client.upload(header, &mut file, &self.progress).await?;
+        Ok(Copied::from(&done))
+    }
+
+    /// All of a stream, in a file without a name.
+    async fn kept<R>(&self, stream: &mut R) -> Result<tokio::fs::File, Failure>
+    where
+        R: AsyncRead + Unpin,
+    {
+        let failed = |error: io::Error| Failure::new(format!("the input cannot be kept: {error}"));
+        let file = tempfile::tempfile_in(&self.options.scratch).map_err(failed)?;
+        let mut file = tokio::fs::File::from_std(file);
+        let copied = async {
+            tokio::io::copy(&mut stream.take(self.options.limits.bytes), &mut file).await?;
+            file.rewind().await
+        };
+        copied.await.map_err(failed)?;
+        Ok(file)
+    }
+}
+
+/// Where a file goes.
+fn file_target(to: &Remote, there: Option<&FileInfo>, typed: &[u8]) -> Result<Remote, Failure> {
+    match there.map(FileInfo::r#type) {
+        Some(FileType::Directory) => {
+            let name = super::name_of(typed).unwrap_or(typed);
+            Ok(Remote { session: to.session.clone(), path: joined(&to.path, name) })
+        }
+        None if to.path.ends_with(b"/") => Err(Failure::new(format!(
+            "there is no folder {}; make it first, or leave the slash out to name the file so",
+            to.shown()
+        ))),
+        _ => Ok(to.clone()),
+    }
+}
+
+/// The name that a folder goes by, also where it is called `.` or `..`.
+fn local_name(from: &Path) -> Result<Vec<u8>, Failure> {
+    if let Some(name) = super::name_of(from.as_os_str().as_bytes()) {
+        return Ok(name.to_vec());
+    }
+    let whole = from.canonicalize().map_err(|error| unreadable(from, &error))?;
+    let name = whole.file_name().map(|name| name.as_bytes().to_vec());
+    name.ok_or_else(|| Failure::usage("the root folder has no name to go by; write /. to copy its contents"))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::NotFound => Failure::new(format!("there is no `{}` here", path.display())),
+        _ => Failure::new(format!("`{}` cannot be read: {error}", path.display())),
+    }
+}
+
+impl From<&FileServiceUploadResponse> for Copied {
+    fn from(done: &FileServiceUploadResponse) -> Self {
+        Self {
+            files: done.files,
+            directories: done.directories,
+            links: done.links,
+            bytes: done.bytes,
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! `airlock logs`.
+
+mod show;
+
+use clap::Args;
+
+use super::{
+    Failure, args,
+    connect::Connect,
+    follow::{How, follow},
+};
+use crate::client::{
+    Client, From, Selection,
+    v1::{OutputSearch, OutputStream},
+};
+use show::Show;
+
+/// Of a search that found nothing, as grep has it.
+const NO_MATCH: u8 = 1;
+/// Matches asked for at once; more are asked for as long as there are any.
+const MATCHES: u32 = airlock_proto::limits::MATCHES_MAX;
+
+/// Show the output of an execution, of one that runs or that has ended: all of it or a part.
+///
+/// Bytes are written as the command wrote them. Without a choice both streams are shown, each to its own;
+/// otherwise standard output, or with --stderr standard error where it was kept apart. What is no longer held
+/// is said on standard error.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  id=$(airlock start -- 'seq 1 1000')\n  airlock wait $id\n  airlock logs --tail 3 $id\n  airlock logs --range 0-20 $id\n  airlock logs --grep '^9+$' -n $id\n  airlock logs --grep 500 -F -C 2 $id\n  airlock logs --follow $id | tail -n 1\n\nExit codes: 0; 1 when --grep found nothing, or on failure; 2 for wrong usage; 130 when --follow was left by\nCtrl-C."
+)]
+pub(super) struct Logs {
+    #[command(flatten)]
+    connect: Connect,
+    /// Go on with what comes, until the command has ended; Ctrl-C ends the view and not the command.
+    #[arg(short, long, conflicts_with_all = ["head", "range", "grep", "stderr", "offsets"])]
+    follow: bool,
+    /// The first lines, or with --bytes bytes.
+    #[arg(long, value_name = "COUNT", value_parser = args::number, conflicts_with_all = ["tail", "range", "grep"])]
+    head: Option<u64>,
+    /// The last lines, or with --bytes bytes.
+    #[arg(long, value_name = "COUNT", value_parser = args::number, conflicts_with_all = ["range", "grep"])]
+    tail: Option<u64>,
+    /// The bytes from offset FROM up to, and without, offset TO; FROM- is up to the end.
+    #[arg(long, value_name = "FROM-TO", value_parser = range, conflicts_with = "grep")]
+    range: Option<Selection>,
+    /// --head and --tail count bytes.
+    #[arg(long)]
+    bytes: bool,
+    /// The lines that match a regular expression.
+    #[arg(long, value_name = "PATTERN")]
+    grep: Option<String>,
+    #[command(flatten)]
+    search: Search,
+    /// Standard error, where it was kept apart (`run --separate-stderr`).
+    #[arg(long)]
+    stderr: bool,
+    /// Begin every line with the offset of its first byte, as `grep -b` does.
+    #[arg(long)]
+    offsets: bool,
+    /// JSON lines instead of the output.
+    #[arg(long, conflicts_with = "offsets")]
+    json: bool,
+    /// The execution.
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// How to search, by grep's names.
+#[derive(Debug, Clone, Args)]
+struct Search {
+    /// The pattern is text, and no expression.
+    #[arg(short = 'F', long, requires = "grep")]
+    fixed_strings: bool,
+    /// Upper and lower case are alike.
+    #[arg(short, long, requires = "grep")]
+    ignore_case: bool,
+    /// The lines that do not match.
+    #[arg(short = 'v', long, requires = "grep")]
+    invert_match: bool,
+    /// Begin every line with its number.
+    #[arg(short = 'n', long, requires = "grep")]
+    line_number: bool,
+    /// Lines to show after each match.
+    #[arg(short = 'A', long, value_name = "COUNT", requires = "grep", value_parser = context)]
+    after_context: Option<u32>,
+    /// Lines to show before each match.
+    #[arg(short = 'B', long, value_name = "COUNT", requires = "grep", value_parser = context)]
+    before_context: Option<u32>,
+    /// Lines to show before and after each match.
+    #[arg(short = 'C', long, value_name = "COUNT", requires = "grep", value_parser = context)]
+    context: Option<u32>,
+    /// End after so many matches.
+    #[arg(short, long, value_name = "COUNT", requires = "grep", value_parser = args::count::<u64>)]
+    max_count: Option<u64>,
+}
+
+impl Logs {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        if self.bytes && self.head.is_none() && self.tail.is_none() {
+            return Err(Failure::usage("--bytes says what --head and --tail count; give one of them"));
+        }
+        if let Some(pattern) = self.grep.as_deref().filter(|_| !self.search.fixed_strings) {
+            check_pattern(pattern)?;
+        }
+        let client = self.connect.client().await?;
+        if self.follow {
+            return self.followed(&client).await;
+        }
+        if let Some(pattern) = &self.grep {
+            return self.searched(&client, pattern).await;
+        }
+        let chosen = self.selection();
+        let streams: &[_] = match (&chosen, self.stderr) {
+            (_, true) => &[OutputStream::Stderr],
+            (None, false) => &[OutputStream::Stdout, OutputStream::Stderr],
+            (Some(_), false) => &[OutputStream::Stdout],
+        };
+        for stream in streams {
+            self.part(&client, *stream, chosen.clone().unwrap_or(Selection::All)).await?;
+        }
+        Ok(0)
+    }
+
+    fn selection(&self) -> Option<Selection> {
+        match (self.head, self.tail, self.bytes) {
+            (Some(count), _, true) => Some(Selection::HeadBytes(count)),
+            (Some(count), _, false) => Some(Selection::HeadLines(count)),
+            (None, Some(count), true) => Some(Selection::TailBytes(count)),
+            (None, Some(count), false) => Some(Selection::TailLines(count)),
+            (None, None, _) => self.range.clone(),
+        }
+    }
+
+    /// Shows a part of a stream, and gives the offset after it.
+    async fn part(&self, client: &Client, stream: OutputStream, what: Selection) -> Result<u64, Failure> {
+        let mut show = Show::new(stream, self.stderr, self.json, self.offsets);
+        let mut reader = client.read_output(self.id.as_str(), stream, what);
+        let mut end = 0;
+        while let Some(piece) = reader.next().await? {
+            if let Some(done) = show.piece(&piece).await? {
+                end = done.next_offset;
+            }
+        }
+        Ok(end)
+    }
+
+    async fn followed(&self, client: &Client) -> Result<u8, Failure> {
+        let from = match self.selection() {
+            Some(tail) => From::Offsets {
+                stdout: self.part(client, OutputStream::Stdout, tail.clone()).await?,
+                stderr: self.part(client, OutputStream::Stderr, tail).await?,
+            },
+            None => From::Beginning,
+        };
+        let how = How { json: self.json, log: true, dev: self.connect.dev_folder(), ..How::default() };
+        follow(client, client.attach(self.id.as_str(), from), how).await
+    }
+
+    async fn searched(&self, client: &Client, pattern: &str) -> Result<u8, Failure> {
+        let stream = if self.stderr { OutputStream::Stderr } else { OutputStream::Stdout };
+        let mut show = Show::new(stream, self.stderr, self.json, self.offsets)
+            .lines(self.search.line_number, self.search.shows_context());
+        let (mut left, mut offset, mut matches) = (self.search.max_count.unwrap_or(u64::MAX), 0, 0);
+        loop {
+            let search = self.search.wire(pattern, left, offset);
+            let mut reader = client.read_output(self.id.as_str(), stream, Selection::Search(search));
+            let mut more = false;
+            while let Some(piece) = reader.next().await? {
+                if let Some(done) = show.piece(&piece).await? {
+                    (left, offset, more) = (left.saturating_sub(done.matches), done.next_offset, done.more);
+                    matches += done.matches;
+                }
+            }
+            if !more || left == 0 {
+                return Ok(if matches == 0 { NO_MATCH } else { 0 });
+            }
+        }
+    }
+}
+
+impl Search {
+    fn shows_context(&self) -> bool {
+        [self.after_context, self.before_context, self.context].iter().any(|count| count.unwrap_or(0) > 0)
+    }
+
+    fn wire(&self, pattern: &str, left: u64, offset: u64) -> OutputSearch {
+        let both = self.context.unwrap_or(0);
+        OutputSearch {
+            pattern: pattern.to_owned(),
+            fixed: self.fixed_strings,
+            ignore_case: self.ignore_case,
+            invert: self.invert_match,
+            before: self.before_context.unwrap_or(both),
+            after: self.after_context.unwrap_or(both),
+            max_matches: u32::try_from(left).unwrap_or(MATCHES).min(MATCHES),
+            offset,
+        }
+    }
+}
+
+fn context(text: &str) -> Result<u32, String> {
+    const MOST: u32 = airlock_proto::limits::CONTEXT_LINES;
+    let number = text.parse().ok().filter(|number| *number <= MOST);
+    number.ok_or_else(|| format!("write a whole number, {MOST} at most"))
+}
+
+/// `FROM-TO` or `FROM-`.
+fn range(text: &str) -> Result<Selection, String> {
+    const FORM: &str = "write it as FROM-TO, such as 0-4096, or FROM- for the rest";
+    let (from, to) = text.split_once('-').ok_or(FORM)?;
+    let number = |text: &str| text.parse::<u64>().map_err(|_| FORM);
+    let offset = number(from)?;
+    if to.is_empty() {
+        return Ok(Selection::Range { offset, length: 0 });
+    }
+    let to = number(to)?;
+    match to.checked_sub(offset) {
+        Some(0) => {
+            Err(format!("it is empty: TO is the offset after the last byte, so at least {}", offset + 1))
+        }
+        Some(length) => Ok(Selection::Range { offset, length }),
+        None => Err(format!("it ends before it begins; did you mean {to}-{offset}?")),
+    }
+}
+
+/// Points at what is wrong with a pattern, before a server is asked.
+fn check_pattern(pattern: &str) -> Result<(), Failure> {
+    match regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::usage(format!(
+            "--grep: the pattern is no regular expression; for plain text add -F\n{error}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_or_refused() {
+        assert_eq!(range("5-9"), Ok(Selection::Range { offset: 5, length: 4 }));
+        assert_eq!(range("5-"), Ok(Selection::Range { offset: 5, length: 0 }));
+        for (bad, says) in [
+            ("9-5", "did you mean 5-9"),
+            ("5-5", "at least 6"),
+            ("5", "FROM-TO"),
+            ("-5", "FROM-TO"),
+            ("a-b", "FROM-TO"),
+        ] {
+            assert!(range(bad).unwrap_err().contains(says), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_bad_pattern_is_pointed_at() {
+        assert!(check_pattern("a(b|c)*\\d").is_ok());
+        let error = check_pattern("a(b").unwrap_err();
+        assert!(error.message().contains("    a(b\n     ^\n"), "{}", error.message());
+        assert!(error.message().contains("unclosed group"), "{}", error.message());
+    }
+}

@@ -1,0 +1,89 @@
+//! `airlock ls`.
+
+use std::{ffi::OsString, io::IsTerminal as _};
+
+use clap::Args;
+
+use super::{Failure, connect::Connect, output, place::Remote};
+use crate::{
+    client::v1::{FileFilter, FileInfo, FileServiceListRequest, FileType, PageRequest},
+    render::{escape, files, json},
+};
+
+/// Entries asked for at once.
+const PAGE: i32 = 1000;
+
+/// List the files of a session's workspace.
+///
+/// Names are written as they are to a file or a pipe; on a terminal what would change it is shown as \u{..}.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  id=$(airlock session create)\n  airlock run --session $id -- 'mkdir -p src/deep && touch src/a src/deep/b'\n  airlock ls $id\n  airlock ls -l $id:src\n  airlock ls -R --exclude deep $id:src"
+)]
+pub(super) struct Ls {
+    #[command(flatten)]
+    connect: Connect,
+    /// Permissions, sizes and times, too.
+    #[arg(short, long)]
+    long: bool,
+    /// Everything below it, as paths from it.
+    #[arg(short = 'R', long)]
+    recursive: bool,
+    /// Leave out files and folders: a glob over the path below PATH; may be repeated.
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+    /// One JSON object a line.
+    #[arg(long, conflicts_with = "long")]
+    json: bool,
+    /// The session, and the folder or file in its workspace [default: the workspace].
+    #[arg(value_name = "SESSION[:PATH]")]
+    place: OsString,
+}
+
+impl Ls {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        let place = Remote::read(&self.place)?;
+        airlock_archive::globs(&self.exclude)
+            .map_err(|error| Failure::usage(format!("--exclude: {error}")))?;
+        let client = self.connect.client().await?;
+        let info = client.stat(&place.session, &place.path).await?;
+        if info.r#type() != FileType::Directory {
+            return self.show(std::slice::from_ref(&info), &info.path).map(|()| 0);
+        }
+        let mut request = FileServiceListRequest {
+            session_id: place.session,
+            path: place.path.into(),
+            recursive: self.recursive,
+            page: Some(PageRequest { page_size: PAGE, page_token: String::new() }),
+            filter: Some(FileFilter { exclude: self.exclude.clone(), ..Default::default() }),
+        };
+        loop {
+            let answer = client.files(request.clone()).await?;
+            self.show(&answer.files, &info.path)?;
+            if answer.next_page_token.is_empty() {
+                return Ok(0);
+            }
+            request.page = Some(PageRequest { page_size: PAGE, page_token: answer.next_page_token });
+        }
+    }
+
+    fn show(&self, list: &[FileInfo], folder: &[u8]) -> Result<(), Failure> {
+        if self.json {
+            return list.iter().try_for_each(|file| output::print_json(&json::file(file)));
+        }
+        if self.long {
+            return output::print(&files::long(list, |file| files::below(&file.path, folder)));
+        }
+        let escaped = std::io::stdout().is_terminal();
+        let mut out = Vec::new();
+        for file in list {
+            let name = files::below(&file.path, folder);
+            match escaped {
+                true => out.extend_from_slice(escape::terminal(name).as_bytes()),
+                false => out.extend_from_slice(name),
+            }
+            out.push(b'\n');
+        }
+        output::print_bytes(&out)
+    }
+}

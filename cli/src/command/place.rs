@@ -1,0 +1,120 @@
+//! Places of files as they are typed: here, in a session's workspace as SESSION:PATH, or `-`.
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt as _,
+    path::PathBuf,
+};
+
+use super::Failure;
+use crate::render::escape;
+
+/// What a session's id looks like in messages.
+pub(super) const EXAMPLE: &str = "01234567-89ab-7def-8123-456789abcdef";
+
+/// A place in a session's workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Remote {
+    pub(super) session: String,
+    /// As it was typed; empty for the workspace's root.
+    pub(super) path: Vec<u8>,
+}
+
+/// Where to copy from or to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Here(PathBuf),
+    There(Remote),
+    /// Standard input or output.
+    Stream,
+}
+
+impl Remote {
+    /// SESSION or SESSION:PATH.
+    pub(super) fn read(text: &OsStr) -> Result<Self, Failure> {
+        let bytes = text.as_bytes();
+        let (session, path) = split(bytes).unwrap_or((bytes, b""));
+        match session_id(session) {
+            Some(session) => Ok(Self { session, path: path.to_vec() }),
+            None => Err(no_session(session, bytes, "")),
+        }
+    }
+
+    /// As it is typed.
+    pub(super) fn shown(&self) -> String {
+        format!("{}:{}", self.session, escape::line(&self.path))
+    }
+}
+
+impl Place {
+    /// A side of a copy. Like other programs, a name with a slash before its first colon is one of here.
+    pub(super) fn read(text: &OsString) -> Result<Self, Failure> {
+        let bytes = text.as_bytes();
+        if bytes.is_empty() {
+            return Err(Failure::usage("a side of the copy is empty; for this folder write ."));
+        }
+        if bytes == b"-" {
+            return Ok(Self::Stream);
+        }
+        let Some((session, path)) = split(bytes).filter(|(session, _)| !session.contains(&b'/')) else {
+            return Ok(Self::Here(PathBuf::from(text)));
+        };
+        match session_id(session) {
+            Some(session) => Ok(Self::There(Remote { session, path: path.to_vec() })),
+            None => {
+                Err(no_session(session, bytes, "; a file of here whose name holds a colon is written ./"))
+            }
+        }
+    }
+}
+
+fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = bytes.iter().position(|byte| *byte == b':')?;
+    Some((bytes.get(..at)?, bytes.get(at + 1..)?))
+}
+
+fn session_id(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let id = uuid::Uuid::try_parse(text).ok()?;
+    // Other ways to write one are not ids.
+    (id.as_hyphenated().to_string() == text).then(|| text.to_owned())
+}
+
+fn no_session(session: &[u8], whole: &[u8], more: &str) -> Failure {
+    let (shown, whole) = (escape::line(session), escape::line(whole));
+    let more = if more.is_empty() { String::new() } else { format!("{more}{whole}") };
+    Failure::usage(format!(
+        "`{shown}` is not the id of a session, such as {EXAMPLE}; `airlock session list` shows them{more}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_are_told_apart() {
+        let place = |text: &str| Place::read(&OsString::from(text));
+        let there =
+            |path: &str| Place::There(Remote { session: EXAMPLE.to_owned(), path: path.as_bytes().to_vec() });
+        assert_eq!(place(&format!("{EXAMPLE}:src/a:b")).unwrap(), there("src/a:b"));
+        assert_eq!(place(&format!("{EXAMPLE}:")).unwrap(), there(""));
+        assert_eq!(place("-").unwrap(), Place::Stream);
+        for here in ["a", "./a:b", "/x/a:b", "..", "x/y:z"] {
+            assert_eq!(place(here).unwrap(), Place::Here(here.into()), "{here}");
+        }
+        let error = place("box:/a").unwrap_err();
+        assert!(error.message().contains("`box` is not the id"), "{}", error.message());
+        assert!(error.message().contains("./box:/a"), "{}", error.message());
+        assert!(place("").is_err());
+    }
+
+    #[test]
+    fn a_session_alone_is_its_workspace() {
+        let read = |text: &str| Remote::read(OsStr::new(text));
+        assert_eq!(read(EXAMPLE).unwrap().path, b"");
+        assert_eq!(read(&format!("{EXAMPLE}:/workspace/x")).unwrap().path, b"/workspace/x");
+        assert!(read(&EXAMPLE.to_uppercase()).is_err());
+        assert!(read("src").unwrap_err().message().contains("airlock session list"));
+    }
+}

@@ -1,0 +1,93 @@
+//! What is to run and how: the options that `run` and `start` share.
+
+use std::{ffi::OsString, time::Duration};
+
+use clap::Args;
+
+use super::{
+    Failure,
+    args::{self, Mode, OnAsk, Shell},
+};
+use crate::client::v1;
+
+/// A command and its options.
+#[derive(Debug, Args)]
+pub(super) struct Spec {
+    /// The session to run in; without one, a throw-away one.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["profile", "base"])]
+    session: Option<String>,
+    /// The profile of the throw-away session [default: the identity's].
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// The base folder to copy the workspace from; with `run --local` a folder.
+    #[arg(long, value_name = "NAME")]
+    pub(super) base: Option<OsString>,
+    /// Tighter than the session's mode.
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// What reads the command [default: the session's].
+    #[arg(long, value_enum)]
+    shell: Option<Shell>,
+    /// Wall time, such as 30s or 5m [default: 2m].
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    timeout: Option<Duration>,
+    /// Set a variable; may be repeated.
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = clap::builder::OsStringValueParser::new())]
+    env: Vec<OsString>,
+    /// Keep standard error apart, instead of one stream in true order.
+    #[arg(long)]
+    separate_stderr: bool,
+    /// What to do where policy asks for a person.
+    #[arg(long, value_enum, default_value = "fail", conflicts_with = "wait_approval")]
+    on_ask: OnAsk,
+    /// The same as --on-ask wait.
+    #[arg(long)]
+    wait_approval: bool,
+    /// What the command is for, in a few words; shown to whoever approves it.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    description: String,
+    /// A label; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair)]
+    label: Vec<(String, String)>,
+    /// The key that makes a repeated start find the first one [default: a new one].
+    #[arg(long, value_name = "KEY", default_value = "")]
+    request_id: String,
+    /// Do not wait for the session's other commands, and leave its directory alone.
+    #[arg(long)]
+    allow_concurrent: bool,
+    /// The command.
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Spec {
+    /// The name in `--base`, which a server knows it by.
+    pub(super) fn base_name(&self) -> Result<Option<String>, Failure> {
+        let base = self.base.clone().map(OsString::into_string).transpose();
+        base.map_err(|_| Failure::usage("--base is not UTF-8"))
+    }
+
+    /// For the wire, with the workspace copied from `base`.
+    pub(super) fn wire(self, base: Option<String>) -> Result<v1::ExecutionSpec, Failure> {
+        let wait = self.wait_approval || self.on_ask == OnAsk::Wait;
+        let on_ask = if wait { v1::OnAsk::Wait } else { v1::OnAsk::Fail };
+        Ok(v1::ExecutionSpec {
+            command: args::command_text(self.command).into(),
+            shell: self.shell.map(v1::Shell::from).unwrap_or_default().into(),
+            session_id: self.session.unwrap_or_default(),
+            request_id: self.request_id,
+            timeout: args::wire_duration(self.timeout),
+            description: self.description,
+            on_ask: on_ask.into(),
+            mode: self.mode.map(v1::Mode::from).unwrap_or_default().into(),
+            env: args::variables(&self.env)?,
+            separate_stderr: self.separate_stderr,
+            profile: self.profile.unwrap_or_default(),
+            kill_on_disconnect: false,
+            allow_concurrent: self.allow_concurrent,
+            labels: self.label.into_iter().collect(),
+            base: base.unwrap_or_default(),
+            stdin: false,
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! What has changed in a workspace, in the form of `git diff`: for people, and for `git apply`.
+
+use std::fmt::Write as _;
+
+use super::{escape, files::typed};
+use crate::client::v1::{ChangeKind, FileChange, FileInfo, FileType};
+
+/// Columns of a name in a list of counts, and of its bar.
+const BAR: usize = 50;
+
+const BOLD: &str = "\x1b[1m";
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const CYAN: &str = "\x1b[36m";
+const PLAIN: &str = "\x1b[0m";
+
+/// The path of what changed.
+#[must_use]
+pub fn path(change: &FileChange) -> &[u8] {
+    let file = change.after.as_ref().or(change.before.as_ref());
+    file.map_or(&[], |file| file.path.as_ref())
+}
+
+/// One letter: A, M or D.
+#[must_use]
+pub fn letter(change: &FileChange) -> char {
+    match change.kind() {
+        ChangeKind::Added => 'A',
+        ChangeKind::Modified => 'M',
+        ChangeKind::Deleted => 'D',
+        ChangeKind::Unspecified => '?',
+    }
+}
+
+/// One change as a patch, byte for byte.
+#[must_use]
+pub fn patch(change: &FileChange) -> Vec<u8> {
+    let name = typed(path(change));
+    let mut out = [b"diff --git a/", name, b" b/", name, b"\n"].concat();
+    out.extend_from_slice(modes(change).as_bytes());
+    let (before, after) = (change.before.as_ref(), change.after.as_ref());
+    if change.patch.is_empty() {
+        if let Some(why) = why_not(change) {
+            out.extend_from_slice(&[b"Binary files a/", name, b" and b/", name].concat());
+            out.extend_from_slice(format!(" differ ({why})\n").as_bytes());
+        }
+        return out;
+    }
+    for (sign, side, there) in [("---", b"a/", before.is_some()), ("+++", b"b/", after.is_some())] {
+        out.extend_from_slice(format!("{sign} ").as_bytes());
+        out.extend_from_slice(&if there { [side, name].concat() } else { b"/dev/null".to_vec() });
+        out.push(b'\n');
+    }
+    out.extend_from_slice(hunks(&change.patch));
+    if !out.ends_with(b"\n") {
+        out.push(b'\n');
+    }
+    out
+}
+
+/// The patch without a header of its own.
+fn hunks(patch: &[u8]) -> &[u8] {
+    let mut rest = patch;
+    while !rest.starts_with(b"@@") {
+        match rest.iter().position(|byte| *byte == b'\n') {
+            Some(at) => rest = rest.get(at + 1..).unwrap_or_default(),
+            None => return patch,
+        }
+    }
+    rest
+}
+
+/// Lines about a file that appears, goes, or has other permissions.
+fn modes(change: &FileChange) -> String {
+    match (&change.before, &change.after) {
+        (None, Some(after)) => format!("new file mode {}\n", git_mode(after)),
+        (Some(before), None) => format!("deleted file mode {}\n", git_mode(before)),
+        (Some(before), Some(after)) if git_mode(before) != git_mode(after) => {
+            format!("old mode {}\nnew mode {}\n", git_mode(before), git_mode(after))
+        }
+        _ => String::new(),
+    }
+}
+
+fn git_mode(file: &FileInfo) -> String {
+    let kind = match file.r#type() {
+        FileType::Directory => 0o040_000,
+        FileType::Symlink => return "120000".to_owned(),
+        FileType::Regular | FileType::Other | FileType::Unspecified => 0o100_000,
+    };
+    format!("{:06o}", kind | file.mode & 0o777)
+}
+
+/// Why there is no text to compare, where that is worth a line.
+fn why_not(change: &FileChange) -> Option<String> {
+    match change.patch_omitted.as_str() {
+        "" | "not_a_file" => None,
+        "binary" => Some("not text".to_owned()),
+        "too_large" => Some("too large to be shown".to_owned()),
+        "not_kept" => Some("what it was is not kept".to_owned()),
+        other => Some(escape::line(other.as_bytes())),
+    }
+}
+
+/// A patch for a terminal: coloured, and without what would change the terminal.
+#[must_use]
+pub fn coloured(patch: &[u8]) -> String {
+    let mut out = String::new();
+    let mut in_hunk = false;
+    for line in patch.strip_suffix(b"\n").unwrap_or(patch).split(|byte| *byte == b'\n') {
+        in_hunk |= line.starts_with(b"@@");
+        let colour = match line.first() {
+            Some(b'@') => CYAN,
+            _ if !in_hunk => BOLD,
+            Some(b'+') => GREEN,
+            Some(b'-') => RED,
+            _ => "",
+        };
+        let end = if colour.is_empty() { "" } else { PLAIN };
+        let _ = writeln!(out, "{colour}{}{end}", escape::terminal(line));
+    }
+    out
+}
+
+/// Lines that were added and removed; none where that is not known.
+#[must_use]
+pub fn counts(change: &FileChange) -> Option<(u64, u64)> {
+    if change.patch.is_empty() {
+        return why_not(change).is_none().then_some((0, 0));
+    }
+    let lines = || hunks(&change.patch).split(|byte| *byte == b'\n');
+    let count = |sign: u8| lines().filter(|line| line.first() == Some(&sign)).count() as u64;
+    Some((count(b'+'), count(b'-')))
+}
+
+/// What a list of counts says of one change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    name: String,
+    counts: Option<(u64, u64)>,
+    why_not: String,
+}
+
+impl Line {
+    /// Of this change.
+    #[must_use]
+    pub fn of(change: &FileChange) -> Self {
+        Self {
+            name: escape::terminal(typed(path(change))),
+            counts: counts(change),
+            why_not: why_not(change).unwrap_or_default(),
+        }
+    }
+}
+
+/// Every change with how many lines it is about, and the sum.
+#[must_use]
+pub fn stat(lines: &[Line]) -> String {
+    let width = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
+    let most =
+        lines.iter().filter_map(|line| line.counts).map(|(plus, minus)| plus + minus).max().unwrap_or(0);
+    let (mut out, mut plus_all, mut minus_all) = (String::new(), 0, 0);
+    for line in lines {
+        let says = match line.counts {
+            Some((plus, minus)) => {
+                (plus_all, minus_all) = (plus_all + plus, minus_all + minus);
+                let bar =
+                    |sign: &str, count| sign.repeat(usize::try_from(scaled(count, most)).unwrap_or(BAR));
+                format!("{} {}{}", plus + minus, bar("+", plus), bar("-", minus))
+            }
+            None => line.why_not.clone(),
+        };
+        let _ = writeln!(out, " {:<width$} | {}", line.name, says.trim_end());
+    }
+    let files = if lines.len() == 1 { "1 file".to_owned() } else { format!("{} files", lines.len()) };
+    let _ = writeln!(out, " {files} changed, {plus_all} insertions(+), {minus_all} deletions(-)");
+    out
+}
+
+/// So that the longest bar fits, and what is there is never nothing.
+fn scaled(count: u64, most: u64) -> u64 {
+    let bar = BAR as u64;
+    if most <= bar { count } else { (count * bar).div_ceil(most) }
+}
+
+/// Whether it is about a folder alone, of which a patch says nothing.
+#[must_use]
+pub fn is_folder(change: &FileChange) -> bool {
+    let file = change.after.as_ref().or(change.before.as_ref());
+    file.is_some_and(|file| file.r#type() == FileType::Directory)
+}
+
+#[cfg(test)]
+mod tests;

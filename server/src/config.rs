@@ -5,6 +5,7 @@
 
 mod check;
 mod identity;
+mod named;
 mod schema;
 mod sections;
 

@@ -148,6 +148,12 @@ impl Engine {
         Ok(Self { core })
     }
 
+    /// What policy decides by, for the edge.
+    #[must_use]
+    pub fn profiles(&self) -> &Profiles {
+        &self.core.parts.profiles
+    }
+
     /// The links, for the edge.
     #[must_use]
     pub fn links(&self) -> &Links {
@@ -368,6 +374,14 @@ impl Engine {
         page: &PageQuery,
     ) -> Result<Page<RunnerView>, ApiError> {
         self.core.list_runners(states, page).await
+    }
+
+    /// One runner, whatever its state.
+    ///
+    /// # Errors
+    /// `NotFound`, `Unavailable`.
+    pub async fn runner(&self, id: &RunnerId) -> Result<RunnerView, ApiError> {
+        self.core.runner(id).await
     }
 
     /// Has a runner take no new work, or with `undo` take it again; returns it when it has said so, at most

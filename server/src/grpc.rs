@@ -22,7 +22,7 @@ mod stdin;
 mod view;
 mod watch;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_proto::{FILE_DESCRIPTOR_SET, limits::MESSAGE_BYTES, runner_v1, v1};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -48,6 +48,8 @@ pub(crate) struct Edge {
     pub(crate) message_bytes: usize,
     /// From a link's first byte to its Hello.
     pub(crate) hello_wait: Duration,
+    /// Every limit of the configuration by its name.
+    pub(crate) limits: BTreeMap<String, u64>,
 }
 
 /// Why the services could not be put together.

@@ -5,6 +5,7 @@
 
 mod parse;
 mod resolve;
+mod visible;
 mod schema;
 
 use std::{
@@ -17,6 +18,7 @@ use std::{
 use airlock_proto::domain::Mode;
 
 pub use resolve::ResolvedProfile;
+pub(crate) use visible::default_of;
 
 /// Files in the folder.
 const FILES: usize = 1000;

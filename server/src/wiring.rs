@@ -159,6 +159,7 @@ impl Server {
             stopping: tokens.closed.clone(),
             message_bytes: config.limits.message_bytes,
             hello_wait: config.link.heartbeat_timeout,
+            limits: config.named_limits(),
         });
         let (health, health_service) = tonic_health::server::health_reporter();
         let routes = grpc::routes(&edge, health_service)?;

@@ -23,6 +23,8 @@ mod runner;
 mod runs;
 #[path = "edge/stop.rs"]
 mod stop;
+#[path = "edge/told.rs"]
+mod told;
 #[path = "edge/trace.rs"]
 mod trace;
 #[path = "edge/world.rs"]

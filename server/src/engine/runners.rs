@@ -34,8 +34,7 @@ impl Core {
 
     /// Has a runner take no new work, or take it again, and waits until it has said so.
     pub(super) async fn drain_runner(&self, id: &RunnerId, undo: bool) -> Result<RunnerView, ApiError> {
-        let missing = || ApiError::NotFound { what: "runner", id: id.to_string() };
-        self.store().runner(id).await?.ok_or_else(missing)?;
+        self.runner(id).await?;
         let link = self.parts.links.get(id).ok_or_else(|| runner_unreachable(id))?;
         let mut words = link.drain_words();
         let limits = &self.parts.limits;
@@ -47,8 +46,13 @@ impl Core {
             () = tokio::time::sleep(limits.drain_wait) => return Err(runner_unreachable(id)),
             () = self.stop.cancelled() => return Err(ApiError::shutting_down()),
         }
-        let record = self.store().runner(id).await?.ok_or_else(missing)?;
-        Ok(self.runner_view(record))
+        self.runner(id).await
+    }
+
+    /// One runner, whatever its state.
+    pub(super) async fn runner(&self, id: &RunnerId) -> Result<RunnerView, ApiError> {
+        let missing = || ApiError::NotFound { what: "runner", id: id.to_string() };
+        Ok(self.runner_view(self.store().runner(id).await?.ok_or_else(missing)?))
     }
 
     fn runner_view(&self, record: RunnerRecord) -> RunnerView {

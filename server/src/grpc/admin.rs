@@ -2,15 +2,23 @@
 
 use std::sync::Arc;
 
-use airlock_proto::v1::{
-    AdminServiceDrainRunnerRequest, AdminServiceDrainRunnerResponse, AdminServiceGetCapabilitiesRequest,
-    AdminServiceGetCapabilitiesResponse, AdminServiceListRunnersRequest, AdminServiceListRunnersResponse,
-    admin_service_server::AdminService,
+use airlock_proto::{
+    LINK_PROTOCOL_VERSION,
+    limits::{MESSAGE_BYTES, PAGE_SIZE_MAX},
+    v1::{
+        AdminServiceDrainRunnerRequest, AdminServiceDrainRunnerResponse, AdminServiceGetCapabilitiesRequest,
+        AdminServiceGetCapabilitiesResponse, AdminServiceListRunnersRequest, AdminServiceListRunnersResponse,
+        Runner, RunnerCapabilities, admin_service_server::AdminService,
+    },
 };
+use prost::Message as _;
 use tonic::{Request, Response, Status};
 
 use super::{Edge, pages, records, refused};
-use crate::validate;
+use crate::{api::ApiError, engine::RunnerView, store::PageQuery, validate};
+
+/// Around an entry of a list, in bytes: its tag and its length.
+const FRAME_BYTES: usize = 8;
 
 pub(super) struct Admin(pub(super) Arc<Edge>);
 
@@ -43,8 +51,45 @@ impl AdminService for Admin {
 
     async fn get_capabilities(
         &self,
-        _request: Request<AdminServiceGetCapabilitiesRequest>,
+        request: Request<AdminServiceGetCapabilitiesRequest>,
     ) -> Result<Response<AdminServiceGetCapabilitiesResponse>, Status> {
-        Err(crate::status::adopt(tonic::Code::Unimplemented, ""))
+        let id = validate::get_capabilities(request.get_ref()).map_err(refused)?;
+        let mut answer = AdminServiceGetCapabilitiesResponse {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            link_protocol_version: LINK_PROTOCOL_VERSION,
+            limits: self.0.limits.clone(),
+            runners: Vec::new(),
+        };
+        let views = match id {
+            Some(id) => vec![self.0.engine.runner(&id).await.map_err(refused)?],
+            None => self.runners().await.map_err(refused)?,
+        };
+        let mut room = MESSAGE_BYTES.saturating_sub(answer.encoded_len());
+        for view in views {
+            let Runner { runner_id, state, version, capabilities, .. } = records::runner(view);
+            let runner = RunnerCapabilities { runner_id, state, version, capabilities };
+            let Some(left) = room.checked_sub(runner.encoded_len() + FRAME_BYTES) else { break };
+            room = left;
+            answer.runners.push(runner);
+        }
+        Ok(Response::new(answer))
+    }
+}
+
+impl Admin {
+    /// Every runner that is not lost, by id, as many as an answer may name.
+    async fn runners(&self) -> Result<Vec<RunnerView>, ApiError> {
+        let most = PAGE_SIZE_MAX.unsigned_abs();
+        let mut page = PageQuery { size: most, token: None };
+        let mut runners = Vec::new();
+        loop {
+            let found = self.0.engine.list_runners(&[], &page).await?;
+            runners.extend(found.items);
+            runners.truncate(most as usize);
+            match found.next {
+                Some(next) if runners.len() < most as usize => page.token = Some(next),
+                _ => return Ok(runners),
+            }
+        }
     }
 }

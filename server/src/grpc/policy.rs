@@ -2,15 +2,24 @@
 
 use std::sync::Arc;
 
-use airlock_proto::v1::{
-    PolicyServiceCheckRequest, PolicyServiceCheckResponse, PolicyServiceGetProfileRequest,
-    PolicyServiceGetProfileResponse, PolicyServiceListProfilesRequest, PolicyServiceListProfilesResponse,
-    policy_service_server::PolicyService,
+use airlock_proto::{
+    limits::MESSAGE_BYTES,
+    v1::{
+        self, PolicyServiceCheckRequest, PolicyServiceCheckResponse, PolicyServiceGetProfileRequest,
+        PolicyServiceGetProfileResponse, PolicyServiceListProfilesRequest, PolicyServiceListProfilesResponse,
+        policy_service_server::PolicyService,
+    },
 };
+use prost::Message as _;
 use tonic::{Request, Response, Status};
 
-use super::{Edge, caller, decision, refused};
-use crate::validate;
+use super::{Edge, caller, decision, pages, records, refused};
+use crate::{
+    api::ApiError,
+    model::Principal,
+    profiles::{ResolvedProfile, default_of},
+    validate,
+};
 
 pub(super) struct Policy(pub(super) Arc<Edge>);
 
@@ -26,17 +35,90 @@ impl PolicyService for Policy {
         let decision = Some(decision::to_wire(&made, &profile));
         Ok(Response::new(PolicyServiceCheckResponse { decision }))
     }
+
     async fn get_profile(
         &self,
-        _request: Request<PolicyServiceGetProfileRequest>,
+        request: Request<PolicyServiceGetProfileRequest>,
     ) -> Result<Response<PolicyServiceGetProfileResponse>, Status> {
-        Err(crate::status::adopt(tonic::Code::Unimplemented, ""))
+        let who = caller(&request)?.principal;
+        let (name, full) = validate::get_profile(request.into_inner()).map_err(refused)?;
+        let found = self.0.engine.profiles().seen_by(&who, name.as_deref()).map_err(refused)?;
+        let profile = to_wire(found, &who, full);
+        check_size(&profile).map_err(refused)?;
+        Ok(Response::new(PolicyServiceGetProfileResponse { profile: Some(profile) }))
     }
 
     async fn list_profiles(
         &self,
-        _request: Request<PolicyServiceListProfilesRequest>,
+        request: Request<PolicyServiceListProfilesRequest>,
     ) -> Result<Response<PolicyServiceListProfilesResponse>, Status> {
-        Err(crate::status::adopt(tonic::Code::Unimplemented, ""))
+        let who = caller(&request)?.principal;
+        let request = validate::list_profiles(request.into_inner()).map_err(refused)?;
+        let mut page = request.page;
+        loop {
+            let found = self.0.engine.profiles().list_seen_by(&who, &request.prefix, &page);
+            let found = found.map_err(refused)?;
+            let answer = PolicyServiceListProfilesResponse {
+                profiles: found.items.iter().map(|profile| to_wire(profile, &who, request.full)).collect(),
+                next_page_token: found.next.unwrap_or_default(),
+            };
+            if pages::fits(&answer, &mut page) {
+                answer.profiles.iter().try_for_each(check_size).map_err(refused)?;
+                return Ok(Response::new(answer));
+            }
+        }
+    }
+}
+
+/// A profile's files may be longer than a message.
+fn check_size(profile: &v1::Profile) -> Result<(), ApiError> {
+    if profile.encoded_len() <= MESSAGE_BYTES {
+        return Ok(());
+    }
+    Err(ApiError::FailedPrecondition {
+        reason: "PROFILE_TOO_LARGE",
+        message: format!("the rules of profile `{}` do not fit into a message; ask for BASIC", profile.name),
+    })
+}
+
+fn to_wire(profile: &ResolvedProfile, who: &Principal, full: bool) -> v1::Profile {
+    let limits = &profile.sandbox.limits;
+    let basic = v1::Profile {
+        name: profile.name().to_owned(),
+        policy_version: profile.policy.policy_version().0.to_vec().into(),
+        default_mode: v1::Mode::from(profile.default_mode()).into(),
+        modes: profile.modes().map(|mode| v1::Mode::from(mode).into()).collect(),
+        timeout_default: Some(records::duration(profile.timeout_default)),
+        timeout_max: Some(records::duration(profile.timeout_max)),
+        limits: Some(v1::ProfileLimits {
+            open_files: limits.open_files,
+            processes: limits.processes,
+            file_size: limits.file_size,
+            output_bytes: limits.output_bytes,
+            grace: Some(records::duration(limits.grace)),
+        }),
+        is_default: default_of(who) == Some(profile.name()),
+        ..Default::default()
+    };
+    if !full {
+        return basic;
+    }
+    let rules = profile.policy.rules();
+    let tried = [
+        (v1::Verdict::Deny, &rules.deny),
+        (v1::Verdict::Ask, &rules.ask),
+        (v1::Verdict::Allow, &rules.allow),
+    ];
+    let rules = tried.into_iter().flat_map(|(verdict, rules)| {
+        rules
+            .iter()
+            .map(move |rule| v1::ProfileRule { verdict: verdict.into(), rule: rule.text().to_owned() })
+    });
+    v1::Profile {
+        rules: rules.collect(),
+        path: profile.sandbox.path.clone(),
+        env_names: profile.sandbox.env.keys().cloned().collect(),
+        root_binds: profile.sandbox.root_binds.iter().map(|bind| bind.target.clone()).collect(),
+        ..basic
     }
 }

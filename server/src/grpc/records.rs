@@ -176,7 +176,8 @@ fn timestamp(micros: Micros) -> Timestamp {
     Timestamp { seconds, nanos: i32::try_from(nanos).unwrap_or(0) }
 }
 
-fn duration(duration: std::time::Duration) -> WireDuration {
+/// A duration.
+pub(super) fn duration(duration: std::time::Duration) -> WireDuration {
     WireDuration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         nanos: i32::try_from(duration.subsec_nanos()).unwrap_or(0),

@@ -61,17 +61,27 @@ impl ResolvedProfile {
     /// The mode where neither session nor request names one.
     #[must_use]
     pub fn default_mode(&self) -> Mode {
-        match self.policy.default_mode() {
-            airlock_policy::Mode::Bypass => Mode::Bypass,
-            airlock_policy::Mode::AcceptEdits => Mode::AcceptEdits,
-            airlock_policy::Mode::Default => Mode::Default,
-            airlock_policy::Mode::Plan => Mode::Plan,
-        }
+        contract_mode(self.policy.default_mode())
+    }
+
+    /// The modes that sessions of this profile may have.
+    pub fn modes(&self) -> impl Iterator<Item = Mode> {
+        self.policy.modes().iter().copied().map(contract_mode)
     }
 
     /// Whether sessions of this profile may have this mode.
     #[must_use]
     pub fn permits(&self, mode: Mode) -> bool {
         self.policy.modes().contains(&policy_mode(mode))
+    }
+}
+
+/// The contract's name for a mode of the policy.
+fn contract_mode(mode: airlock_policy::Mode) -> Mode {
+    match mode {
+        airlock_policy::Mode::Bypass => Mode::Bypass,
+        airlock_policy::Mode::AcceptEdits => Mode::AcceptEdits,
+        airlock_policy::Mode::Default => Mode::Default,
+        airlock_policy::Mode::Plan => Mode::Plan,
     }
 }

@@ -20,12 +20,12 @@ const VERSION: u8 = 1;
 pub(crate) const QUERY_BYTES: usize = 8;
 
 /// How many entries a page may have.
-pub(super) fn size(page: &PageQuery) -> usize {
+pub(crate) fn size(page: &PageQuery) -> usize {
     page.size.clamp(1, PAGE_SIZE_MAX.unsigned_abs()) as usize
 }
 
 /// The token of a page of `query` that ended with `last`.
-pub(super) fn token(query: &impl Debug, last: &impl ToString) -> String {
+pub(crate) fn token(query: &impl Debug, last: &impl ToString) -> String {
     let mut bytes = vec![VERSION];
     bytes.extend_from_slice(&digest(query));
     bytes.extend_from_slice(last.to_string().as_bytes());
@@ -36,7 +36,7 @@ pub(super) fn token(query: &impl Debug, last: &impl ToString) -> String {
 ///
 /// # Errors
 /// [`StoreError::BadPageToken`] for anything that [`token`] did not make for the same query.
-pub(super) fn after<I: FromStr>(query: &impl Debug, page: &PageQuery) -> Result<Option<I>, StoreError> {
+pub(crate) fn after<I: FromStr>(query: &impl Debug, page: &PageQuery) -> Result<Option<I>, StoreError> {
     page.token.as_deref().map(|token| read(query, token).ok_or(StoreError::BadPageToken)).transpose()
 }
 

@@ -88,7 +88,7 @@ pub fn list_runners(
 }
 
 impl Checker {
-    fn page(&mut self, page: Option<v1::PageRequest>) -> PageQuery {
+    pub(super) fn page(&mut self, page: Option<v1::PageRequest>) -> PageQuery {
         self.page_with(page, limits::PAGE_TOKEN_BYTES)
     }
 

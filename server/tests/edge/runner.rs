@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, pin::pin, time::Duration};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
     domain::{
-        Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, PushFromRunner,
-        PushToRunner, RunnerHello, SessionPhase, SessionReport, StartJob, Started, ToRunner,
+        Capability, Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport,
+        PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport, StartJob, Started, ToRunner,
     },
     runner_v1::{
         ConnectRequest, ConnectResponse, connect_request::Message, runner_link_client::RunnerLinkClient,
@@ -31,7 +31,11 @@ pub(crate) fn hello(runner: &str) -> ConnectRequest {
         labels: BTreeMap::new(),
         slots: 4,
         bases: vec![],
-        capabilities: vec![],
+        capabilities: vec![Capability {
+            name: "user_namespaces".to_owned(),
+            enforced: true,
+            detail: "played".to_owned(),
+        }],
         clock_ms: 0,
     })
     .into()

@@ -5,8 +5,8 @@
 
 mod parse;
 mod resolve;
-mod visible;
 mod schema;
+mod visible;
 
 use std::{
     collections::BTreeMap,

@@ -1,8 +1,8 @@
 //! What a reader of an execution can rely on, against a runner, a store and a storage in memory. Time is
 //! virtual (it moves when nothing else does), but for [`real`].
 
-mod background;
 mod agree;
+mod background;
 mod cuts;
 mod ends;
 mod misbehaving;

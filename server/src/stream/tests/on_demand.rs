@@ -2,11 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{Cause, ExecutionId, ExecutionState, OutputState, OutputStream};
+use airlock_proto::domain::{Cause, ExecutionId, ExecutionState, OutputState, OutputStream, PushFromRunner};
 use futures::{StreamExt as _, TryStreamExt as _};
 use tokio::time::{Instant, timeout};
 
-use super::world::{Stderr, Stdout, World, pattern};
+use super::{
+    runner::Trick,
+    world::{Stderr, Stdout, World, pattern},
+};
 use crate::{
     api::ApiError,
     outputs::Outputs,
@@ -314,6 +317,28 @@ async fn a_runner_that_is_away_is_waited_for_a_while_only() {
     parts.extend(stream.try_collect::<Vec<_>>().await.unwrap());
     assert!(gather(parts).bytes == pattern(MIB));
     assert_eq!(world.streams.readers(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_that_misbehaves_ends_a_read_in_time_and_invents_nothing() {
+    let done = |offset, end, total| PushFromRunner::Done { read_id: 1, offset, end, total };
+    let tricks = [
+        Trick::Silence,
+        // Past what can be, shorter than what was read, and an end that contradicts itself.
+        Trick::Say(vec![PushFromRunner::Gap { read_id: 1, from: 0, to: 5 }]),
+        Trick::Say(vec![done(7, false, 100)]),
+        Trick::Say(vec![done(50, true, 100)]),
+    ];
+    for trick in tricks {
+        let world = World::new();
+        let id = world.run(false);
+        world.write(id, Stdout, &[1; 100]);
+        world.runner.play(Some(trick));
+        let error = world.open(id, Stdout, ALL).await.err().unwrap();
+        assert!(matches!(error, ApiError::Unavailable { reason: "OUTPUT_UNREACHABLE", .. }), "{error:?}");
+        world.runner.play(None);
+        assert_eq!(world.read(id, ALL).await.unwrap().bytes, [1; 100]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -118,7 +118,7 @@ def whole_session(services, folder):
     tail = read(executions, execution, tail={"lines": 2})
     found = read(executions, execution, search={"pattern": "^1999[0-9]$"})
     with tarfile.open(fileobj=io.BytesIO(download(files, session))) as archive:
-        archive.extractall(folder + ".result", filter="data")
+        archive.extractall(folder + ".result")
     try:
         executions.Get(execution_id="0190b0c0-0000-7000-8000-000000000000")
         raise AssertionError("an execution that is not there was found")

@@ -99,8 +99,7 @@ impl Site {
         let token = sha256(TOKEN.as_bytes());
         let other = sha256(self.other_token().as_bytes());
         let path = self.path().display();
-        let profiles: String =
-            self.extras.profiles.iter().map(|(name, _)| format!(", \"{name}\"")).collect();
+        let profiles: String = self.extras.profiles.iter().map(|(name, _)| format!(", \"{name}\"")).collect();
         fs::write(
             self.path().join("server.toml"),
             format!(

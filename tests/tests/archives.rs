@@ -42,8 +42,7 @@ impl World {
         let (server, runner) = (site.server(&[]), site.runner(&[]));
         let client = site.ready().await;
         let created = client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap();
-        let world =
-            Self { client, session: created.session_id, _server: server, _runner: runner, site };
+        let world = Self { client, session: created.session_id, _server: server, _runner: runner, site };
         world.run("mkdir canary target && echo sings > canary/file && echo kept > target/kept").await;
         world
     }
@@ -52,6 +51,19 @@ impl World {
         let story = run(&self.client, spec_in(&self.session, command)).await.unwrap();
         assert_eq!(story.end.as_ref().and_then(exit_code), Some(0), "{command}: {story:?}");
         String::from_utf8_lossy(&story.stdout).into_owned()
+    }
+
+    /// Runs a script that no policy has looked into.
+    async fn run_script(&self, text: &str) {
+        let header = v1::UploadHeader {
+            session_id: self.session.clone(),
+            path: "script".into(),
+            format: v1::FileFormat::File.into(),
+            ..Default::default()
+        };
+        let mut text = io::Cursor::new(text.as_bytes().to_vec());
+        self.client.upload(header, &mut text, &Progress::default()).await.unwrap();
+        self.run("bash ./script && rm script").await;
     }
 
     async fn upload(&self, case: &Hostile, path: &str) -> Result<v1::FileServiceUploadResponse, ClientError> {
@@ -72,13 +84,21 @@ impl World {
         self.client.upload(header, &mut file, &Progress::default()).await
     }
 
-    /// Everything on the runner's disk but what it keeps of the attack itself: its journal and the staged
-    /// archives, and the folders that come and go with them.
+    /// Everything on the disk but what comes and goes with every command and transfer, whoever's.
     fn disk(&self) -> BTreeMap<PathBuf, String> {
         let mut found = snapshot(self.site.path());
         found.retain(|path, _| {
             let name = path.strip_prefix(self.site.path()).unwrap().to_string_lossy().into_owned();
-            let moves = ["airlock.db", "server.log", "runner-1.log", "runner-1/journal", "runner-1/transfers"];
+            let moves = [
+                "airlock.db",
+                "server.log",
+                "runner-1.log",
+                "outputs",
+                "runner-1/journal",
+                "runner-1/spool",
+                "runner-1/transfers",
+                "runner-1/trash",
+            ];
             !moves.iter().any(|part| name.starts_with(part)) && !["", "runner-1"].contains(&name.as_str())
         });
         found
@@ -95,7 +115,8 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
             left.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
         }
         let link = fs::read_link(&path).unwrap_or_default();
-        let (mode, uid, size, time) = (meta.mode(), meta.uid(), meta.size(), (meta.mtime(), meta.mtime_nsec()));
+        let (mode, uid, size, time) =
+            (meta.mode(), meta.uid(), meta.size(), (meta.mtime(), meta.mtime_nsec()));
         let size = if meta.is_dir() { 0 } else { size };
         found.insert(path, format!("{mode:o} {uid} {size} {time:?} {}", link.display()));
     }
@@ -141,7 +162,7 @@ truncate -s 300M sparse; ln sparse hard; echo plain > deep/plain"#;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hostile_workspace_is_taken_home_without_harm() {
     let world = World::new().await;
-    world.run(TRAPS).await;
+    world.run_script(TRAPS).await;
     let home = world.site.path().join("home");
     fs::create_dir_all(home.join("canary")).unwrap();
     fs::write(home.join("canary/file"), "sings\n").unwrap();
@@ -172,7 +193,7 @@ async fn a_hostile_workspace_is_taken_home_without_harm() {
 async fn a_workspace_is_never_a_window_to_the_host() {
     let world = World::new().await;
     world
-        .run("ln -s /etc etc; ln -s /etc/shadow shadow; ln -s ../../.. up; ln -s /proc/self/root root")
+        .run_script("ln -s /etc etc; ln -s /etc/shadow shadow; ln -s ../../.. up; ln -s /proc/self/root root")
         .await;
     for path in ["etc/shadow", "shadow", "up", "root/etc/shadow", "etc", "/etc/shadow", "../runner-1.toml"] {
         let request = v1::FileServiceDownloadRequest {
@@ -195,8 +216,11 @@ async fn a_workspace_is_never_a_window_to_the_host() {
     // A link itself can be seen, as what it is.
     let link = world.client.stat(&world.session, b"shadow").await.unwrap();
     assert_eq!((link.r#type(), &link.link_target[..]), (v1::FileType::Symlink, &b"/etc/shadow"[..]));
-    let list =
-        v1::FileServiceListRequest { session_id: world.session.clone(), recursive: true, ..Default::default() };
+    let list = v1::FileServiceListRequest {
+        session_id: world.session.clone(),
+        recursive: true,
+        ..Default::default()
+    };
     let all = world.client.files(list).await.unwrap();
     let beyond = all.files.iter().filter(|file| file.path.windows(5).any(|part| part == b"root/"));
     assert_eq!(beyond.count(), 0, "{all:?}");

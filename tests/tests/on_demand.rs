@@ -145,12 +145,11 @@ impl World {
     }
 
     async fn searches_are_right(&self, id: &str, expected: &[u8]) {
-        let search =
-            |pattern: &str| v1::OutputSearch { pattern: pattern.to_owned(), ..Default::default() };
-        let (lines, done) = self.lines(id, search("^line [0-9]*77777 of")).await;
+        let search = |pattern: &str| v1::OutputSearch { pattern: pattern.to_owned(), ..Default::default() };
+        let (lines, done) = self.lines(id, search("^line [0-9]*7777 of")).await;
         let wanted: BTreeMap<u64, &[u8]> = (1_u64..)
             .zip(expected.split(|byte| *byte == b'\n'))
-            .filter(|(_, line)| line.starts_with(b"line ") && line.windows(9).any(|part| part == b"77777 of "))
+            .filter(|(_, line)| line.starts_with(b"line ") && line.windows(8).any(|part| part == b"7777 of "))
             .collect();
         assert!(wanted.len() > 2, "{} lines match", wanted.len());
         let found: BTreeMap<u64, &[u8]> = lines.iter().map(|line| (line.number, &line.data[..])).collect();
@@ -189,7 +188,10 @@ async fn any_part_of_64_mib_is_read_live_and_stored_in_bounded_memory() {
     while seen < SIZE {
         if let Some(v1::event::Event::Output(output)) = view.next().await.unwrap().unwrap().event {
             assert_eq!(output.offset, seen as u64);
-            assert!(output.data == expected[seen..seen + output.data.len()], "the view shows what was written");
+            assert!(
+                output.data == expected[seen..seen + output.data.len()],
+                "the view shows what was written"
+            );
             seen += output.data.len();
         }
     }
@@ -224,9 +226,9 @@ async fn what_was_cut_from_the_middle_is_a_gap_at_the_same_place_everywhere() {
     let world = World::new().await;
     // 80 MiB, of which the first and the last 32 are kept.
     let story = run(&world.client, spec_in(&world.session, "yes 0123456 | head -c 83886080")).await.unwrap();
-    let id = story.end.unwrap().execution_id;
     let (cut, total) = (16 << 20, 80 << 20);
-    assert_eq!(story.missing, cut);
+    assert_eq!(story.stdout.len() as u64 + story.missing, total, "whoever keeps pace may have seen it all");
+    let id = story.end.unwrap().execution_id;
     let mut reader = world.client.read_output(&id, OutputStream::Stdout, Selection::All);
     let (mut position, mut gaps) = (0, Vec::new());
     while let Some(piece) = reader.next().await.unwrap() {

@@ -144,8 +144,11 @@ fn buf_curl_does_a_whole_session_by_reflection() {
 
     let command = base64(b"cd project && seq 1 20000 | tee numbers.txt; echo written >> readme.txt");
     let spec = json!({ "spec": { "command": command, "sessionId": session } });
-    let events: Vec<Value> =
-        curl.call("ExecutionService/Run", &[spec]).into_iter().map(|answer| answer["event"].clone()).collect();
+    let events: Vec<Value> = curl
+        .call("ExecutionService/Run", &[spec])
+        .into_iter()
+        .map(|answer| answer["event"].clone())
+        .collect();
     assert_eq!(bytes_of(&events, "output"), numbers().as_bytes());
     let execution = &events.last().unwrap()["finished"]["execution"]["executionId"];
 

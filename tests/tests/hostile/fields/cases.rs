@@ -26,17 +26,7 @@ const ALPHABET: &str = "a-z A-Z 0-9 . _ -";
 
 /// Every case.
 pub(super) fn all() -> Vec<Case> {
-    [
-        specs(),
-        executions(),
-        sessions(),
-        checks(),
-        approvals(),
-        pages(),
-        files::all(),
-        output::all(),
-    ]
-    .concat()
+    [specs(), executions(), sessions(), checks(), approvals(), pages(), files::all(), output::all()].concat()
 }
 
 fn case(path: &'static str, field: &'static str, description: &'static str, request: &impl Message) -> Case {

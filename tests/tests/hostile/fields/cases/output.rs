@@ -14,8 +14,7 @@ const LIST_PROFILES: &str = "/airlock.v1.PolicyService/ListProfiles";
 
 fn read(field: &'static str, said: &'static str, selection: Selection) -> Case {
     let selection = Some(selection);
-    let request =
-        v1::ExecutionServiceReadOutputRequest { execution_id: ID.to_owned(), stream: 0, selection };
+    let request = v1::ExecutionServiceReadOutputRequest { execution_id: ID.to_owned(), stream: 0, selection };
     case(READ, field, said, &request)
 }
 
@@ -54,11 +53,8 @@ fn reads() -> Vec<Case> {
     cases.push(read("head.bytes", "", Selection::Head(nothing())));
     cases.push(read("tail.bytes", "", Selection::Tail(nothing())));
     for stream in [99, -1] {
-        let request = v1::ExecutionServiceReadOutputRequest {
-            execution_id: ID.to_owned(),
-            stream,
-            selection: None,
-        };
+        let request =
+            v1::ExecutionServiceReadOutputRequest { execution_id: ID.to_owned(), stream, selection: None };
         cases.push(case(READ, "stream", UNKNOWN, &request));
     }
     cases

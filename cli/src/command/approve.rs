@@ -24,7 +24,7 @@ use crate::{
 /// visible. The answer holds for exactly what was shown, once.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock approve                             # what waits\n  airlock approve 01234567-89ab-7def-8123-456789abcdef\n  airlock approve 01234567-89ab-7def-8123-456789abcdef --deny --reason 'not on a Friday'"
+    after_help = "Examples:\n  airlock run --profile strict --on-ask wait -- 'python3 -c \"print(1)\"' &\n  airlock approve --wait                      # what waits, once something does\n  airlock approve --yes \"$(airlock approve --list --quiet)\"\n  wait\n  airlock run --profile strict --on-ask wait -- 'python3 -c \"print(1)\"' &\n  airlock approve --wait\n  airlock approve --deny --reason 'not on a Friday' \"$(airlock approve --list --quiet)\"\n  wait"
 )]
 pub(super) struct Approve {
     #[command(flatten)]

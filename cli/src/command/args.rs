@@ -134,6 +134,17 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
+/// A whole number, 1 or more.
+pub(super) fn count<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number: &u64| *number > 0);
+    number.and_then(|number| T::try_from(number).ok()).ok_or("write a whole number, 1 or more".to_owned())
+}
+
+/// A whole number.
+pub(super) fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "write a whole number, such as 4096".to_owned())
+}
+
 /// A folder inside the sandbox.
 pub(super) fn absolute(text: &str) -> Result<String, String> {
     match text.strip_prefix('/') {
@@ -186,6 +197,10 @@ mod tests {
         }
         assert_eq!(pair("a=b=c").unwrap(), ("a".to_owned(), "b=c".to_owned()));
         assert!(pair("=b").is_err() && pair("a").is_err());
+        assert_eq!((count::<u32>("7"), number("0")), (Ok(7), Ok(0)));
+        for bad in ["0", "-1", "x", "", "4294967296"] {
+            assert!(count::<u32>(bad).is_err(), "{bad}");
+        }
         let value = variable(&OsString::from_vec(b"A=\xff=".to_vec())).unwrap();
         assert_eq!(value, Variable { name: "A".to_owned(), value: b"\xff=".to_vec() });
         for bad in [&b"=x"[..], b"x", b"\xff=x"] {

@@ -76,7 +76,7 @@ impl Doctor {
         settings.patience.call = PATIENCE;
         let Some(target) = target(&settings) else {
             let what = format!("`{}` is not an address", settings.address);
-            found.push(Finding::failed("address", what, "write https://HOST:PORT"));
+            found.push(Finding::failed("server", what, "write https://HOST:PORT"));
             return true;
         };
         found.extend(reach(&target).await);

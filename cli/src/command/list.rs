@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use tokio::time::Instant;
 
-use super::{Failure, connect::Connect, output};
+use super::{Failure, args, connect::Connect, output};
 use crate::{
     client::{Client, v1},
     render::{execution as page, json},
@@ -35,7 +35,7 @@ pub(super) struct Ps {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// At most so many.
-    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 1000, value_parser = args::count::<u32>)]
     last: u32,
     /// Only ids.
     #[arg(short, long, conflicts_with = "json")]
@@ -90,7 +90,7 @@ fn live() -> Vec<i32> {
 
 /// Show everything about one execution: what was asked, what was decided, how it ended.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  airlock show 01234567-89ab-7def-8123-456789abcdef")]
+#[command(after_help = "Example:\n  id=$(airlock start -- 'ls -la')\n  airlock show $id")]
 pub(super) struct Show {
     #[command(flatten)]
     connect: Connect,

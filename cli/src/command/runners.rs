@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::{
     Failure,
     connect::Connect,
-    list::{lines, next_page, patient},
+    list::{ids, lines, next_page, patient},
     output,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  airlock dev & airlock runners --wait   # returns when commands can run\n  airlock runners --json | jq .capabilities"
+    after_help = "Examples:\n  airlock runners --wait                 # returns when commands can run\n  airlock runners --json | jq .capabilities"
 )]
 pub(super) struct Runners {
     #[command(subcommand)]
@@ -32,6 +32,9 @@ pub(super) struct Runners {
     /// Wait until the server answers and a runner is connected, for a minute at most.
     #[arg(long)]
     wait: bool,
+    /// Only names.
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
     /// One JSON object a line.
     #[arg(long)]
     json: bool,
@@ -42,7 +45,9 @@ enum One {
     /// Show everything about one runner.
     ///
     /// Why: to see layer by layer what its host enforces, and what to do where it does not.
-    #[command(after_help = "Example:\n  airlock runners show $runner")]
+    #[command(
+        after_help = "Example:\n  runner=$(airlock runners --quiet | head -n 1)\n  airlock runners show $runner"
+    )]
     Show {
         #[command(flatten)]
         connect: Connect,
@@ -57,12 +62,16 @@ enum One {
     ///
     /// Why: to stop or mend its host without cutting a command. Its sessions stay, and take no commands
     /// meanwhile. It is drained when nothing runs on it any more.
-    #[command(after_help = "Example:\n  airlock runners drain $runner && airlock runners show $runner")]
+    #[command(
+        after_help = "Example:\n  runner=$(airlock runners --quiet | head -n 1)\n  airlock runners drain $runner\n  airlock runners show $runner            # look at `running`\n  airlock runners undrain $runner"
+    )]
     Drain(Named),
     /// Give a runner that drains new work again.
     ///
     /// Why: the reason for draining it has gone.
-    #[command(after_help = "Example:\n  airlock runners undrain $runner")]
+    #[command(
+        after_help = "Example:\n  runner=$(airlock runners --quiet | head -n 1)\n  airlock runners undrain $runner"
+    )]
     Undrain(Named),
 }
 
@@ -84,6 +93,9 @@ impl Runners {
                     true => patient(|| connected(connect)).await?,
                     false => all(connect).await?,
                 };
+                if self.quiet {
+                    return ids(list.iter().map(|one| &one.runner_id));
+                }
                 if json {
                     return lines(list.iter().map(json::runner));
                 }

@@ -23,7 +23,7 @@ const SIGNALS: [(&str, &str, v1::Signal); 9] = [
 /// To have a command ended for certain use `airlock kill`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  id=$(airlock start -- 'trap \"echo again\" HUP; echo ready; while :; do sleep 0.1; done')\n  airlock logs --follow $id | grep -m 1 ready\n  airlock signal -s HUP $id\n  airlock signal -s KILL $id\n  airlock wait $id || echo \"exit code $?\""
+    after_help = "Examples:\n  id=$(airlock start -- 'trap \"echo again\" HUP; echo ready; while :; do sleep 0.1; done')\n  until airlock logs $id | grep ready; do sleep 0.1; done\n  airlock signal -s HUP $id\n  airlock signal -s KILL $id\n  airlock wait $id || echo \"exit code $?\""
 )]
 pub(super) struct Signal {
     #[command(flatten)]
@@ -49,7 +49,7 @@ impl Signal {
 /// A command without a time-out of its own then has the profile's maximum, counted from its start.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  session=$(airlock session create)\n  id=$(airlock start --session $session -- 'echo ready; sleep 100')\n  airlock logs --follow $id | grep -m 1 ready\n  airlock detach $id\n  airlock run --session $session -- 'echo while the other one runs on'\n  airlock kill $id"
+    after_help = "Examples:\n  session=$(airlock session create)\n  id=$(airlock start --session $session -- 'echo ready; sleep 100')\n  until airlock logs $id | grep ready; do sleep 0.1; done\n  airlock detach $id\n  airlock run --session $session -- 'echo while the other one runs on'\n  airlock kill $id"
 )]
 pub(super) struct Detach {
     #[command(flatten)]

@@ -23,7 +23,7 @@ use crate::{
 /// Wait until an execution has ended, and give its exit code.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  airlock wait 01234567-89ab-7def-8123-456789abcdef --timeout 5m\n\nExit codes: as of `airlock run`; 1 when the time-out is over first."
+    after_help = "Example:\n  id=$(airlock start -- 'sleep 0.5')\n  airlock wait --timeout 5m $id\n\nExit codes: as of `airlock run`; 1 when the time-out is over first."
 )]
 pub(super) struct Wait {
     #[command(flatten)]
@@ -76,7 +76,7 @@ async fn until_end(client: &Client, id: &str, timeout: Option<Duration>) -> Resu
 /// End an execution: SIGTERM to all of it, a grace period, SIGKILL.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock kill 01234567-89ab-7def-8123-456789abcdef\n  airlock ps --quiet | xargs -r airlock kill  # everything that has not ended"
+    after_help = "Examples:\n  id=$(airlock start -- 'sleep 100')\n  airlock kill $id\n  airlock ps --quiet | xargs -r airlock kill  # everything that has not ended"
 )]
 pub(super) struct Kill {
     #[command(flatten)]

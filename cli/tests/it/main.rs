@@ -4,7 +4,11 @@
 
 mod approve;
 mod check;
+mod completions;
 mod dev;
+mod doctor;
+mod help;
 mod run;
 mod support;
 mod view;
+mod wrong_use;

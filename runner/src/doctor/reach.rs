@@ -8,7 +8,7 @@ use std::{
 };
 
 use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
     client::{
         WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -134,7 +134,7 @@ async fn handshake(trust: &Trust, socket: TcpStream) -> Vec<Finding> {
 
 fn tls_cure(verdict: Option<&Error>) -> &'static str {
     match verdict {
-        Some(Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer)) => {
+        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)) => {
             "another authority signed it: name that one's certificate, or make sure that this is the server"
         }
         Some(Error::InvalidCertificate(_)) => {

@@ -1,0 +1,121 @@
+//! Help teaches: every example of every subcommand's help runs, as it stands there.
+
+use std::{fs, path::Path, process::Command};
+
+use nix::sys::signal::Signal;
+
+use crate::support::{Site, airlock, end, eventually, send, stderr};
+
+/// Every subcommand that does something, its path and its examples.
+fn examples() -> Vec<(String, Vec<String>)> {
+    fn visit(command: &clap::Command, path: &str, found: &mut Vec<(String, Vec<String>)>) {
+        for child in command.get_subcommands().filter(|child| child.get_name() != "help") {
+            let path = format!("{path} {}", child.get_name()).trim().to_owned();
+            visit(child, &path, found);
+            if child.get_subcommands().next().is_none() || child.get_after_help().is_some() {
+                let text = child.get_after_help().map(ToString::to_string).unwrap_or_default();
+                let lines = text.lines().skip_while(|line| !line.starts_with("Example"));
+                let lines = lines.skip(1).take_while(|line| line.starts_with("  ")).map(str::trim);
+                found.push((path, lines.map(str::to_owned).collect()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    visit(&airlock_cli::command::command_line(), "", &mut found);
+    found
+}
+
+/// The lines as one script, in an empty folder, with an empty HOME, beside one dev.
+fn run(site: &Site, path: &str, lines: &[String]) {
+    let folder = tempfile::Builder::new().prefix("airlock-test-help-").tempdir().unwrap();
+    fs::copy(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/team.toml"),
+        folder.path().join("team.toml"),
+    )
+    .unwrap();
+    // The verdict of a check is its exit code; only what is wrong usage fails it.
+    let verdict = |line: &String| match path {
+        "check" => format!("{line} || [ $? -ge 10 ]\n"),
+        _ => format!("{line}\n"),
+    };
+    let script: String = lines.iter().map(verdict).collect();
+    let programs = Path::new(env!("CARGO_BIN_EXE_airlock")).parent().unwrap().display();
+    let output = Command::new("timeout")
+        .args(["120", "bash", "-eu", "-c", &script])
+        .current_dir(folder.path())
+        .env("HOME", folder.path())
+        .env("PATH", format!("{programs}:{}", std::env::var("PATH").unwrap()))
+        .env("AIRLOCK_STATE", site.state())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "the examples of {path}:\n{script}\n{text}\n{}", stderr(&output));
+}
+
+#[test]
+fn every_example_of_every_subcommand_runs() {
+    let site = Site::with_dev(&[]);
+    let all = examples();
+    assert!(all.len() > 20, "{}", all.len());
+    for (path, lines) in &all {
+        assert!(
+            lines.iter().any(|line| line.contains(&format!("airlock {path}"))),
+            "{path} has an example that calls it: {lines:?}"
+        );
+        if path != "dev" {
+            run(&site, path, lines);
+        }
+    }
+}
+
+/// A dev runs until it is stopped, so that its examples are tried one by one.
+#[test]
+fn every_example_of_dev_starts_one() {
+    let (_, lines) = examples().into_iter().find(|(path, _)| path == "dev").unwrap();
+    for line in lines {
+        let home = tempfile::Builder::new().prefix("airlock-test-help-").tempdir().unwrap();
+        fs::create_dir_all(home.path().join("src/repo")).unwrap();
+        let line = line.replace("/tmp/", &format!("{}/", home.path().display()));
+        let line = line.replacen("airlock dev", &format!("exec {} dev", env!("CARGO_BIN_EXE_airlock")), 1);
+        let log = home.path().join("log");
+        let mut child = Command::new("bash")
+            .args(["-c", &line])
+            .env("HOME", home.path())
+            .env_remove("XDG_STATE_HOME")
+            .env_remove("AIRLOCK_STATE")
+            .stdout(fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        eventually("it is up", || {
+            assert!(child.try_wait().unwrap().is_none(), "{line} ended");
+            fs::read_to_string(&log).unwrap().contains("Ctrl-C stops it")
+        });
+        send(&child, Signal::SIGTERM);
+        assert_eq!(end(&mut child), Some(0), "{line}");
+    }
+}
+
+#[test]
+fn the_first_page_shows_every_subcommand_once_in_a_group() {
+    let output = airlock(&["--help"]).output().unwrap();
+    let page = String::from_utf8(output.stdout).unwrap();
+    for command in airlock_cli::command::command_line().get_subcommands() {
+        let name = format!("  {} ", command.get_name());
+        let lines = page.lines().filter(|line| line.starts_with(&name)).count();
+        assert_eq!(lines, 1, "{name}: {page}");
+        assert!(command.get_about().is_some_and(|about| about.to_string().len() > 10), "{name}");
+    }
+    assert!(!page.contains("\nMore:"), "every subcommand is in a group:\n{page}");
+}
+
+#[test]
+fn every_long_help_is_longer_than_the_short_one_and_neither_needs_a_server() {
+    for (path, _) in examples() {
+        let words: Vec<&str> = path.split(' ').collect();
+        let long = airlock(&[&words[..], &["--help"]].concat()).output().unwrap();
+        let short = airlock(&[&words[..], &["-h"]].concat()).output().unwrap();
+        assert_eq!((long.status.code(), short.status.code()), (Some(0), Some(0)), "{path}");
+        assert!(long.stdout.len() >= short.stdout.len() && !short.stdout.is_empty(), "{path}");
+    }
+}

@@ -1,0 +1,305 @@
+//! Every option of every subcommand, got wrong in every way: exit code 2, nothing on standard output, and a
+//! message that says what, where, and what to do. An option without a case fails.
+
+use clap::{Arg, ArgAction, Command};
+
+use crate::support::{airlock, stderr};
+
+/// Values that are wrong, and what the message says of them; by the option's long name or the argument's
+/// value name.
+const BAD: &[(&str, &str, &str)] = &[
+    ("after-context", "many", "whole number"),
+    ("before-context", "many", "whole number"),
+    ("context", "many", "whole number"),
+    ("count", "many", "whole number"),
+    ("cursor", "?", "base64"),
+    ("cwd", "src", "such as /workspace/src"),
+    ("from-offset", "x", "whole number"),
+    ("head", "x", "whole number"),
+    ("idle-timeout", "soon", "such as 30s"),
+    ("label", "x", "KEY=VALUE"),
+    ("last", "0", "whole number"),
+    ("listen", "here", "such as 127.0.0.1:7443"),
+    ("max-count", "0", "whole number"),
+    ("range", "x", "such as"),
+    ("signal", "NONE", "take one of"),
+    ("tail", "x", "whole number"),
+    ("timeout", "soon", "such as 30s"),
+];
+
+/// What may be any text, or is looked at later, where more is known: paths, names, ids, patterns. What is said
+/// of those is tested with the subcommands.
+const ANY: &[&str] = &[
+    "address",
+    "base",
+    "bwrap",
+    "ca",
+    "cert",
+    "description",
+    "env",
+    "exclude",
+    "grep",
+    "key",
+    "log",
+    "otlp",
+    "prefix",
+    "profile",
+    "profiles",
+    "reason",
+    "request-id",
+    "session",
+    "state",
+    "token-file",
+    "upload",
+    "COMMAND",
+    "DST",
+    "ID",
+    "NAME",
+    "SESSION[:PATH]",
+    "SRC",
+];
+
+/// Words that mean nothing to people.
+const FOREIGN: [&str; 9] =
+    ["Some(", "Err(", "ParseIntError", "invalid digit", "u16", "u32", "u64", "usize", "not in 1.."];
+
+/// Runs it; gives what it says, after checking what holds of every wrong use.
+fn refused(line: &[&str]) -> String {
+    let output = airlock(line).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{line:?}: {said}");
+    assert!(output.stdout.is_empty(), "{line:?} writes to standard output");
+    assert!(said.starts_with("error: ") || said.starts_with("airlock: "), "{line:?}: {said}");
+    let foreign = FOREIGN.iter().find(|word| said.contains(**word));
+    assert!(foreign.is_none(), "{line:?} says `{foreign:?}`: {said}");
+    said
+}
+
+/// Every subcommand and its path.
+fn subcommands(command: &Command, path: &[String], found: &mut Vec<(Vec<String>, Command)>) {
+    for child in command.get_subcommands().filter(|child| child.get_name() != "help") {
+        let path = [path, &[child.get_name().to_owned()]].concat();
+        subcommands(child, &path, found);
+        found.push((path, child.clone()));
+    }
+}
+
+fn all() -> Vec<(Vec<String>, Command)> {
+    let mut found = Vec::new();
+    let mut root = airlock_cli::command::command_line();
+    root.build();
+    subcommands(&root, &[], &mut found);
+    assert!(found.len() > 20, "{}", found.len());
+    found
+}
+
+fn options(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
+    command
+        .get_arguments()
+        .filter_map(|arg| Some((arg, arg.get_long()?)))
+        .filter(|(_, long)| !matches!(*long, "help" | "version"))
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
+}
+
+/// A value that an option would take.
+fn good(arg: &Arg, long: &str) -> String {
+    if let Some(value) = arg.get_possible_values().first() {
+        return value.get_name().to_owned();
+    }
+    let table = [
+        ("cursor", "AA=="),
+        ("cwd", "/workspace"),
+        ("idle-timeout", "5m"),
+        ("label", "a=b"),
+        ("listen", "127.0.0.1:0"),
+        ("range", "0-1"),
+        ("signal", "TERM"),
+        ("timeout", "5m"),
+    ];
+    let numbers = [
+        "after-context",
+        "before-context",
+        "context",
+        "count",
+        "from-offset",
+        "head",
+        "last",
+        "max-count",
+        "tail",
+    ];
+    let listed = table.iter().find(|(name, _)| *name == long).map(|(_, value)| (*value).to_owned());
+    listed.unwrap_or_else(|| if numbers.contains(&long) { "1" } else { "x" }.to_owned())
+}
+
+fn with<'a>(path: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
+    path.iter().map(String::as_str).chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn every_option_has_a_case_and_each_wrong_value_is_told_with_a_cure() {
+    let (mut without, mut seen) = (Vec::new(), Vec::new());
+    for (path, command) in all() {
+        for (arg, long) in options(&command).filter(|(arg, _)| takes_value(arg)) {
+            seen.push(long.to_owned());
+            let option = format!("--{long}");
+            let last = with(&path, &[&option]);
+            let said = refused(&last);
+            assert!(said.contains(&option) && said.contains("value"), "{last:?}: {said}");
+            if !arg.get_possible_values().is_empty() {
+                let line = with(&path, &[&option, "quite-unknown"]);
+                let said = refused(&line);
+                assert!(
+                    said.contains("quite-unknown") && said.contains("possible values"),
+                    "{line:?}: {said}"
+                );
+            } else if let Some((_, value, says)) = BAD.iter().find(|(name, ..)| *name == long) {
+                let line = with(&path, &[&option, value]);
+                let said = refused(&line);
+                assert!(said.contains(&option) && said.contains(says), "`{says}` in {line:?}: {said}");
+            } else if !ANY.contains(&long) {
+                without.push(format!("{} --{long}", path.join(" ")));
+            }
+        }
+        for arg in command.get_positionals() {
+            let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+            let name = name.unwrap_or_default();
+            if arg.get_possible_values().is_empty() && !ANY.contains(&name.as_str()) {
+                without.push(format!("{} {name}", path.join(" ")));
+            }
+            seen.push(name);
+        }
+    }
+    let stale: Vec<&&str> = ANY.iter().filter(|name| !seen.iter().any(|one| one == *name)).collect();
+    assert!(stale.is_empty(), "nothing is called {stale:?} any more");
+    assert!(without.is_empty(), "no case for:\n  {}", without.join("\n  "));
+}
+
+#[test]
+fn every_misspelt_option_is_answered_with_the_one_that_was_meant() {
+    for (path, command) in all() {
+        for (arg, long) in options(&command) {
+            let wrong = format!("--{long}x");
+            let line = with(&path, &[&wrong, "y"]);
+            let said = refused(&line);
+            assert!(said.contains(&format!("'{wrong}'")), "{line:?}: {said}");
+            assert!(said.contains(&format!("'--{long}'")), "{line:?} suggests it: {said}");
+            if !takes_value(arg) {
+                let given = format!("--{long}=yes");
+                let line = with(&path, &[&given]);
+                assert!(refused(&line).contains(&format!("--{long}")), "{line:?}");
+            } else if matches!(arg.get_action(), ArgAction::Set) {
+                let (option, value) = (format!("--{long}"), good(arg, long));
+                let line = with(&path, &[&option, &value, &option, &value]);
+                assert!(refused(&line).contains("cannot be used multiple times"), "{line:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_pair_that_contradicts_itself_is_named() {
+    let mut pairs = 0;
+    for (path, command) in all() {
+        for (arg, long) in options(&command) {
+            for other in command.get_arg_conflicts_with(arg) {
+                let Some(second) = other.get_long() else { continue };
+                let mut line = with(&path, &[]).into_iter().map(str::to_owned).collect::<Vec<_>>();
+                for (arg, long) in [(arg, long), (other, second)] {
+                    line.push(format!("--{long}"));
+                    line.extend(takes_value(arg).then(|| good(arg, long)));
+                }
+                let line: Vec<&str> = line.iter().map(String::as_str).collect();
+                let said = refused(&line);
+                assert!(
+                    said.contains("cannot be used with") || said.contains("required"),
+                    "{line:?}: {said}"
+                );
+                pairs += 1;
+            }
+        }
+    }
+    assert!(pairs > 10, "{pairs}");
+}
+
+#[test]
+fn every_missing_argument_is_named() {
+    for (path, command) in all() {
+        let required: Vec<String> = command
+            .get_positionals()
+            .filter(|arg| arg.is_required_set())
+            .filter_map(|arg| Some(arg.get_value_names()?.first()?.to_string()))
+            .collect();
+        if required.is_empty() {
+            continue;
+        }
+        let said = refused(&with(&path, &[]));
+        for name in required {
+            assert!(said.contains(&name), "{path:?} asks for {name}: {said}");
+        }
+        assert!(said.contains("--help"), "{said}");
+    }
+}
+
+#[test]
+fn a_misspelt_subcommand_is_answered_with_the_one_that_was_meant() {
+    for (path, command) in all() {
+        let Some((last, parents)) = path.split_last() else { continue };
+        let wrong = format!("{last}x");
+        let line = with(parents, &[&wrong]);
+        // Where a subcommand is optional, what follows may be an argument.
+        let said = refused(&line);
+        assert!(
+            said.contains(&wrong) && said.contains(&format!("'{}'", command.get_name())),
+            "{line:?}: {said}"
+        );
+    }
+    for line in [&["nonsense"][..], &["--nonsense"], &["session", "nonsense"]] {
+        assert!(refused(line).contains("--help"), "{line:?}");
+    }
+}
+
+#[test]
+fn nothing_at_all_is_answered_with_help() {
+    let output = airlock(&[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty() && stderr(&output).contains("Run commands:"), "{}", stderr(&output));
+}
+
+/// What clap cannot know.
+#[test]
+fn what_does_not_go_together_says_so() {
+    for (line, piece) in [
+        (&["ps", "--token-file", "t"][..], "--address"),
+        (&["ps", "--address", "https://h:1", "--cert", "c"], "--key"),
+        (
+            &[
+                "ps",
+                "--address",
+                "https://h:1",
+                "--ca",
+                "/dev/null",
+                "--token-file",
+                "t",
+                "--cert",
+                "c",
+                "--key",
+                "k",
+            ],
+            "no certificate in PEM",
+        ),
+        (&["doctor", "--bwrap", "/bin/true"], "--host"),
+        (&["approve", "x", "--reason", "r"], "--deny"),
+        (&["runners", "--json", "drain", "x"], "cannot be used with"),
+        (&["completions", "tcsh"], "[possible values: bash, zsh, fish]"),
+        (&["run", "--env", "=x", "--", "true"], "the name before `=` is empty"),
+        (&["dev", "--base", "repo"], "NAME=DIR"),
+    ] {
+        let output = airlock(line).env("HOME", "/nonexistent").output().unwrap();
+        let said = stderr(&output);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{line:?}: {said}");
+        assert!(output.stdout.is_empty() && said.contains(piece), "`{piece}` in {line:?}: {said}");
+    }
+}

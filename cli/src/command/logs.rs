@@ -113,13 +113,18 @@ impl Logs {
         let chosen = self.selection();
         let streams: &[_] = match (&chosen, self.stderr) {
             (_, true) => &[OutputStream::Stderr],
-            (None, false) => &[OutputStream::Stdout, OutputStream::Stderr],
-            (Some(_), false) => &[OutputStream::Stdout],
+            (None, false) if self.has_stderr(&client).await? => &[OutputStream::Stdout, OutputStream::Stderr],
+            (_, false) => &[OutputStream::Stdout],
         };
         for stream in streams {
             self.part(&client, *stream, chosen.clone().unwrap_or(Selection::All)).await?;
         }
         Ok(0)
+    }
+
+    /// Whether standard error was kept apart.
+    async fn has_stderr(&self, client: &Client) -> Result<bool, Failure> {
+        Ok(client.execution(&self.id).await?.separate_stderr)
     }
 
     fn selection(&self) -> Option<Selection> {
@@ -147,10 +152,14 @@ impl Logs {
 
     async fn followed(&self, client: &Client) -> Result<u8, Failure> {
         let from = match self.selection() {
-            Some(tail) => From::Offsets {
-                stdout: self.part(client, OutputStream::Stdout, tail.clone()).await?,
-                stderr: self.part(client, OutputStream::Stderr, tail).await?,
-            },
+            Some(tail) => {
+                let stdout = self.part(client, OutputStream::Stdout, tail.clone()).await?;
+                let stderr = match self.has_stderr(client).await? {
+                    true => self.part(client, OutputStream::Stderr, tail).await?,
+                    false => 0,
+                };
+                From::Offsets { stdout, stderr }
+            }
             None => From::Beginning,
         };
         let how = How { json: self.json, log: true, dev: self.connect.dev_folder(), ..How::default() };

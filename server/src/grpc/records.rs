@@ -72,6 +72,7 @@ pub(super) fn execution(record: ExecutionRecord) -> v1::Execution {
         approval_id: record.approval_id.filter(|_| waits).map(|id| id.to_string()).unwrap_or_default(),
         labels: record.spec.labels,
         backgrounded_by: backgrounded_by(record.backgrounded),
+        separate_stderr: record.spec.separate_stderr,
         ..Default::default()
     }
 }

@@ -30,7 +30,7 @@ pub type WatchStream = BoxStream<'static, Result<WatchEvent, ApiError>>;
 /// How often the store is looked at without a hint.
 const POLL: Duration = Duration::from_secs(1);
 /// Between two looks, however many hints there are.
-const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(100);
 /// Milestones that are read in one look.
 const PAGE: u32 = 64;
 /// A store that cannot be read for so long ends the watch.

@@ -261,8 +261,12 @@ impl Link {
         self.body().backgrounded.contains(&id)
     }
 
+    /// Notes that it was. One that has ended meanwhile needs no note.
     pub(crate) fn set_backgrounded(&self, id: ExecutionId) {
-        self.body().backgrounded.insert(id);
+        let mut body = self.body();
+        if body.jobs.contains_key(&id) {
+            body.backgrounded.insert(id);
+        }
     }
 
     /// Whether a job was sent so long ago and not answered.

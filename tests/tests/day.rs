@@ -137,7 +137,7 @@ fn a_day_with_python(airlock: Airlock<'_>, home: &Path) {
         "--session",
         &desk.session,
         "--",
-        "python3 -c 'import idna; [print(n, idna.encode(chr(0xe0 + n % 16)).decode()) for n in range(60000)]'",
+        "python3 -B -c 'import idna; [print(n, idna.encode(chr(0xe0 + n % 16)).decode()) for n in range(60000)]'",
     ]);
     drop(desk.airlock.bytes(&["wait", &execution]));
     let all = desk.airlock.bytes(&["logs", &execution]);

@@ -7,6 +7,10 @@
 mod auth;
 #[path = "edge/control.rs"]
 mod control;
+#[path = "edge/exchange.rs"]
+mod exchange;
+#[path = "edge/files.rs"]
+mod files;
 #[path = "edge/link.rs"]
 mod link;
 #[path = "edge/malformed.rs"]
@@ -21,6 +25,8 @@ mod raw;
 mod runner;
 #[path = "edge/runs.rs"]
 mod runs;
+#[path = "edge/stdin.rs"]
+mod stdin;
 #[path = "edge/stop.rs"]
 mod stop;
 #[path = "edge/told.rs"]

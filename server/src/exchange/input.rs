@@ -3,7 +3,7 @@
 
 use std::{future::Future, pin::pin};
 
-use airlock_proto::domain::{ExchangeFromRunner, ExchangeOrder, ExecutionId, RunnerId};
+use airlock_proto::domain::{ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExecutionId, RunnerId};
 use tokio::time::sleep;
 
 use super::{Exchange, ExchangeRefusal, Exchanges, Pieces, Start, Violation, What};
@@ -52,7 +52,7 @@ async fn pass_on(exchange: &mut Exchange, pieces: &mut Pieces) -> Result<Written
         return Err(exchange.misbehaved(Violation::WrongKind));
     };
     let start = Start { ready, what: What::Input };
-    let poured = exchange.pour(pieces, start).await?;
+    let poured = exchange.pour(pieces, start).await.map_err(|error| known_to_have_come(error, ready))?;
     let ExchangeFromRunner::Written { accepted, ended } = poured.answer else {
         return Err(exchange.misbehaved(Violation::WrongKind));
     };
@@ -63,4 +63,16 @@ async fn pass_on(exchange: &mut Exchange, pieces: &mut Pieces) -> Result<Written
         return Err(exchange.misbehaved(Violation::WrongSize));
     }
     Ok(Written { accepted, ended })
+}
+
+/// A no for good says how much is known to have reached the command.
+fn known_to_have_come(error: ApiError, ready: u64) -> ApiError {
+    match error {
+        ApiError::Exchange(refusal)
+            if refusal.failure == ExchangeFailure::FailedPrecondition && refusal.accepted.is_none() =>
+        {
+            ApiError::Exchange(ExchangeRefusal { accepted: Some(ready), ..refusal })
+        }
+        other => other,
+    }
 }

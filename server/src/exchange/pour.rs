@@ -218,8 +218,8 @@ impl Source {
         }
         match what.size() {
             Some(size) if reached < size => {
-                let message = format!("it ended after {reached} of {size} bytes");
-                Err(ApiError::Exchange(ExchangeRefusal::out_of_range(message, reached)))
+                let message = format!("the upload ended after {reached} of {size} bytes");
+                Err(ApiError::Exchange(ExchangeRefusal::incomplete(message, reached)))
             }
             _ => Ok(ExchangeToRunner::End { close: self.closed }),
         }

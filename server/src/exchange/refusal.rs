@@ -37,6 +37,11 @@ impl ExchangeRefusal {
         Self { failure, reason: "OFFSET_PAST_END".to_owned(), message, accepted: None }
     }
 
+    /// It ended too early, and goes on from here, in bytes.
+    pub(crate) fn incomplete(message: String, end: u64) -> Self {
+        Self { reason: "UPLOAD_INCOMPLETE".to_owned(), ..Self::out_of_range(message, end) }
+    }
+
     /// The command does not run (any more).
     pub(crate) fn not_running(accepted: Option<u64>) -> Self {
         Self {

@@ -9,6 +9,8 @@ use crate::exchange::ExchangeRefusal;
 
 /// When to try again what a runner cannot do just now.
 const RETRY: Duration = Duration::from_secs(1);
+/// Limits of a runner that are about what is sent: to wait and send it again changes nothing.
+const FIXED: [&str; 3] = ["transfers.bytes", "transfers.unpacked_bytes", "transfers.entries"];
 
 /// Code, reason, metadata, and when to try again.
 pub(super) type Parts<'a> = (Code, &'a str, Vec<(&'static str, String)>, Option<Duration>);
@@ -21,7 +23,8 @@ pub(super) fn parts(refusal: &ExchangeRefusal) -> Parts<'_> {
         ExchangeFailure::FailedPrecondition => (Code::FailedPrecondition, vec![], None),
         ExchangeFailure::Exhausted { limit, value } => {
             let metadata = vec![("limit", limit.clone()), ("value", value.to_string())];
-            (Code::ResourceExhausted, metadata, Some(RETRY))
+            let retry = (!FIXED.contains(&limit.as_str())).then_some(RETRY);
+            (Code::ResourceExhausted, metadata, retry)
         }
         ExchangeFailure::Unavailable => (Code::Unavailable, vec![], Some(RETRY)),
         ExchangeFailure::Internal => (Code::Internal, vec![], None),

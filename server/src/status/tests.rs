@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use airlock_proto::{domain::OutputStream, limits};
+use airlock_proto::{
+    domain::{ExchangeFailure, OutputStream},
+    limits,
+};
 use tonic::Code;
 use tonic_types::StatusExt as _;
 
@@ -12,6 +15,7 @@ use super::{
 };
 use crate::{
     api::{ApiError, FieldViolation},
+    exchange::{ClientFault, ExchangeRefusal},
     links::{LinkError, LinkRefusal},
     testing::execution,
 };
@@ -158,5 +162,52 @@ fn what_tonic_refuses_gets_details_too() {
         let status = adopt(code, "why");
         assert_eq!(status.code(), becomes);
         assert_eq!(status.get_details_error_info().unwrap().reason, reason);
+    }
+}
+
+fn refusal(failure: ExchangeFailure, accepted: Option<u64>) -> ApiError {
+    let (reason, message) = ("A_REASON".to_owned(), "what and why".to_owned());
+    ApiError::Exchange(ExchangeRefusal { failure, reason, message, accepted })
+}
+
+#[test]
+fn refusals_in_exchanges_have_their_code_and_what_is_needed_to_go_on() {
+    let exhausted = |limit: &str| ExchangeFailure::Exhausted { limit: limit.to_owned(), value: 8 };
+    let table = [
+        (ExchangeFailure::NotFound, Code::NotFound, None, false),
+        (ExchangeFailure::Invalid, Code::InvalidArgument, None, false),
+        (ExchangeFailure::OutOfRange { end: 7 }, Code::OutOfRange, Some(("end", "7")), false),
+        (ExchangeFailure::FailedPrecondition, Code::FailedPrecondition, None, false),
+        (exhausted("transfers.at_once"), Code::ResourceExhausted, Some(("limit", "transfers.at_once")), true),
+        // Sent again, it is as large as before.
+        (exhausted("transfers.bytes"), Code::ResourceExhausted, Some(("value", "8")), false),
+        (ExchangeFailure::Unavailable, Code::Unavailable, None, true),
+    ];
+    for (failure, code, metadata, retry) in table {
+        let status = from_api(&refusal(failure, None));
+        let info = status.get_details_error_info().unwrap();
+        assert_eq!(
+            (status.code(), info.reason.as_str(), status.message()),
+            (code, "A_REASON", "what and why")
+        );
+        if let Some((key, value)) = metadata {
+            assert_eq!(info.metadata[key], value);
+        }
+        assert_eq!(status.get_details_retry_info().is_some(), retry, "{code:?}");
+    }
+    let status = from_api(&refusal(ExchangeFailure::FailedPrecondition, Some(5)));
+    assert_eq!(status.get_details_error_info().unwrap().metadata["accepted"], "5");
+}
+
+#[test]
+fn what_a_client_streams_wrongly_is_its_own_fault() {
+    let of = |fault| from_api(&ApiError::ClientStream(fault));
+    let table = [
+        (of(ClientFault::Unreadable("x".into())), Code::InvalidArgument, "MALFORMED_MESSAGE"),
+        (of(ClientFault::TooLarge("x".into())), Code::InvalidArgument, "MESSAGE_TOO_LARGE"),
+        (of(ClientFault::Gone), Code::Cancelled, "TRANSPORT"),
+    ];
+    for (status, code, reason) in table {
+        assert_eq!((status.code(), status.get_details_error_info().unwrap().reason.as_str()), (code, reason));
     }
 }

@@ -15,6 +15,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use super::*;
 use crate::{
     engine::{Levels, Observer},
+    exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
     stream::StreamObserver,
 };
 
@@ -85,6 +86,9 @@ fn use_all(metrics: &Metrics) {
     metrics.push_misbehaved();
     metrics.stored(1);
     metrics.lost();
+    metrics.exchange_opened(ExchangeKind::Upload);
+    metrics.exchange_bytes(ExchangeKind::Upload, 1);
+    metrics.exchange_ended(ExchangeKind::Upload, ExchangeOutcome::Done);
     metrics.first_byte(second);
     metrics.store_step("now", "ok", second);
     metrics.authentication_failed("TOKEN_UNKNOWN");

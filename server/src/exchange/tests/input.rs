@@ -145,8 +145,9 @@ async fn a_command_that_ends_meanwhile_says_how_much_it_took() {
 
     let call = world.write(sent(vec![piece(0, b"abc")]), pending());
     let (line, _) = world.line().await;
+    line.say(ready(1)).await;
     line.say(failed(ExchangeFailure::FailedPrecondition, "NOT_RUNNING")).await;
-    assert_eq!(not_running(outcome(call).await.unwrap_err()), None);
+    assert_eq!(not_running(outcome(call).await.unwrap_err()), Some(1));
 }
 
 #[tokio::test(start_paused = true)]

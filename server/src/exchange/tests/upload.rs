@@ -27,6 +27,8 @@ use crate::{
 
 const END: ExchangeToRunner = ExchangeToRunner::End { close: false };
 
+type Slip = (u64, Option<u64>, Vec<Piece>, Result<u64, &'static str>);
+
 fn ready(offset: u64) -> ExchangeFromRunner {
     ExchangeFromRunner::Ready { offset }
 }
@@ -91,8 +93,8 @@ async fn an_upload_goes_on_from_what_the_runner_has() {
 #[tokio::test(start_paused = true)]
 async fn pieces_out_of_order_end_the_upload_and_the_runner_is_not_told_that_it_is_complete() {
     let long = Piece { offset: 0, data: Bytes::from(vec![0; TRANSFER_CHUNK_BYTES + 1]), closes: false };
-    // (what is there, the size said, what is sent, the bad field or where to go on)
-    let table: Vec<(u64, Option<u64>, Vec<Piece>, Result<u64, &str>)> = vec![
+    // (what is there, the size said, what is sent, where to go on or the bad field)
+    let table: [Slip; 9] = [
         (4, None, vec![piece(5, b"x")], Ok(4)),
         (0, None, vec![piece(0, b"abc"), piece(4, b"x")], Err("chunk.offset")),
         (0, None, vec![piece(0, b"abc"), piece(2, b"x")], Err("chunk.offset")),

@@ -1,0 +1,148 @@
+//! The input of commands over the wire, with a played runner.
+
+use std::time::Duration;
+
+use airlock_proto::{
+    domain::{ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, StartJob},
+    v1::{self, execution_service_client::ExecutionServiceClient},
+};
+use futures::stream;
+use tokio::{sync::mpsc, time::timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Code;
+use tonic_types::StatusExt as _;
+
+use crate::{
+    exchange::{Stage, by},
+    raw::Outcome,
+    runner::RunStream,
+    world::World,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const CLOSE: ExchangeToRunner = ExchangeToRunner::End { close: true };
+
+type Write = v1::ExecutionServiceWriteStdinRequest;
+
+fn write(execution_id: &str, offset: u64, data: &'static str, end: bool) -> Write {
+    Write { execution_id: execution_id.to_owned(), offset, data: data.into(), end }
+}
+
+/// A command with or without an open input.
+fn spec(stage: &Stage, stdin: bool) -> v1::ExecutionSpec {
+    v1::ExecutionSpec {
+        command: "cat".into(),
+        session_id: stage.session.clone(),
+        stdin,
+        ..Default::default()
+    }
+}
+
+/// A command that the server too knows to run.
+async fn running(world: &World, stage: &mut Stage, spec: v1::ExecutionSpec) -> (RunStream, StartJob) {
+    let (run, job) = stage.link.run(world, spec, None).await;
+    let mut executions = ExecutionServiceClient::new(world.plain());
+    let get =
+        v1::ExecutionServiceGetRequest { execution_id: job.execution_id.to_string(), ..Default::default() };
+    loop {
+        let got = executions.get(by("executor", get.clone())).await.unwrap().into_inner();
+        if got.execution.unwrap().state() == v1::ExecutionState::Running {
+            return (run, job);
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_written_reaches_the_runner_in_order_and_its_end_too() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let spec = spec(&stage, true);
+    let (_run, job) = running(&world, &mut stage, spec).await;
+    assert!(job.grant.stdin, "the grant opens the input");
+    let id = job.execution_id.to_string();
+
+    let (client, messages) = mpsc::channel(4);
+    client.send(write(&id, 0, "one\n", false)).await.unwrap();
+    let mut executions = ExecutionServiceClient::new(world.plain());
+    let request = by("executor", ReceiverStream::new(messages));
+    let call = tokio::spawn(async move { executions.write_stdin(request).await });
+    let (mut line, order) = stage.line().await;
+    assert_eq!(order, ExchangeOrder::Stdin { execution_id: job.execution_id });
+    line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+    let chunk = |offset, data: &'static str| ExchangeToRunner::Chunk { offset, data: data.into() };
+    assert_eq!(line.hear().await.unwrap(), Some(chunk(0, "one\n")));
+    client.send(write("", 4, "two\n", true)).await.unwrap();
+    assert_eq!(line.hear().await.unwrap(), Some(chunk(4, "two\n")));
+    assert_eq!(line.hear().await.unwrap(), Some(CLOSE));
+    drop(client);
+    line.say(ExchangeFromRunner::Written { accepted: 8, ended: true }).await;
+    let answer = call.await.unwrap().unwrap().into_inner();
+    assert_eq!((answer.accepted, answer.ended), (8, true));
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_is_cut_off_does_not_end_the_input() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let spec = spec(&stage, true);
+    let (_run, job) = running(&world, &mut stage, spec).await;
+    let (client, messages) = mpsc::channel(4);
+    client.send(write(&job.execution_id.to_string(), 0, "one\n", false)).await.unwrap();
+    let mut executions = ExecutionServiceClient::new(world.plain());
+    let request = by("executor", ReceiverStream::new(messages));
+    let call = tokio::spawn(async move { executions.write_stdin(request).await });
+    let (mut line, _) = stage.line().await;
+    line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+    assert!(matches!(line.hear().await.unwrap(), Some(ExchangeToRunner::Chunk { .. })));
+    call.abort();
+    assert_eq!(line.rest().await, []);
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_ends_meanwhile_ends_its_writer() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let spec = spec(&stage, true);
+    let (_run, job) = running(&world, &mut stage, spec).await;
+    let messages = [write(&job.execution_id.to_string(), 0, "one\n", false)];
+    let endless = futures::StreamExt::chain(stream::iter(messages), stream::pending());
+    let mut executions = ExecutionServiceClient::new(world.plain());
+    let call = tokio::spawn(async move { executions.write_stdin(by("executor", endless)).await });
+    let (line, _) = stage.line().await;
+    line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+    line.say(ExchangeFromRunner::Written { accepted: 2, ended: false }).await;
+    let status = timeout(PATIENCE, call).await.unwrap().unwrap().unwrap_err();
+    let info = status.get_details_error_info().unwrap();
+    assert_eq!((status.code(), info.reason.as_str()), (Code::FailedPrecondition, "NOT_RUNNING"));
+    assert_eq!(info.metadata["accepted"], "2");
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn input_for_what_has_none_is_refused() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let closed = spec(&stage, false);
+    let (_run, job) = running(&world, &mut stage, closed).await;
+    let id = job.execution_id.to_string();
+    let nobodys = airlock_proto::domain::ExecutionId::new().to_string();
+    let table = [
+        ("executor", vec![write(&id, 0, "x", false)], Code::FailedPrecondition, "STDIN_CLOSED"),
+        ("stranger", vec![write(&id, 0, "x", false)], Code::NotFound, "NOT_FOUND"),
+        ("executor", vec![write(&nobodys, 0, "x", false)], Code::NotFound, "NOT_FOUND"),
+        ("executor", vec![write("", 0, "x", false)], Code::InvalidArgument, "INVALID_REQUEST"),
+        ("executor", vec![], Code::InvalidArgument, "INVALID_REQUEST"),
+        ("auditor", vec![write(&id, 0, "x", false)], Code::PermissionDenied, "FORBIDDEN"),
+    ];
+    for (token, messages, code, reason) in table {
+        let mut executions = ExecutionServiceClient::new(world.plain());
+        let outcome: Outcome =
+            executions.write_stdin(by(token, stream::iter(messages))).await.unwrap_err().into();
+        assert!(outcome.is(code, reason), "{token}: {outcome:?}");
+    }
+    stage.link.ended(&job, 0).await;
+    world.server.shut_down().await;
+}

@@ -5,7 +5,7 @@
 mod check;
 mod defaults;
 mod duration;
-mod error;
+mod schema;
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,10 @@ use std::{
 use airlock_proto::domain::{NetworkMode, RunnerId};
 use serde::Deserialize;
 
-pub use error::{ConfigError, Problem};
+pub use airlock_config::{ConfigError, Problem};
+
+/// What errors call a configuration that has no file.
+const NAME: &str = "runner configuration";
 
 /// Everything that can be set.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -51,6 +54,9 @@ pub struct RunnerConfig {
     /// The runner's named limits.
     #[serde(default)]
     pub limits: LimitsConfig,
+    /// Files on their way into and out of workspaces, and what workspaces are compared with.
+    #[serde(default)]
+    pub transfers: TransfersConfig,
     /// The pace at which lost servers are dialled again.
     #[serde(default)]
     pub reconnect: ReconnectConfig,
@@ -188,6 +194,31 @@ pub struct LimitsConfig {
     pub link_grace_max: Duration,
 }
 
+/// Files on their way into and out of workspaces, and what workspaces are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TransfersConfig {
+    /// Bytes of one transfer, as they travel: a file, or an archive as it is (compressed or not).
+    pub bytes: u64,
+    /// Bytes of the files that one archive holds.
+    pub unpacked_bytes: u64,
+    /// Files, folders and links that one archive holds.
+    pub entries: u64,
+    /// Uploads and downloads under way at once.
+    pub at_once: u32,
+    /// How long a transfer that nobody goes on with is kept, and the answer of one that was done.
+    #[serde(with = "duration")]
+    pub keep: Duration,
+    /// Transfers kept of one session; what was done goes first when there are more.
+    pub per_session: u32,
+    /// Bytes of all kept transfers together, on disk.
+    pub total_bytes: u64,
+    /// Bytes of file contents kept for one session, so that changes can be shown line by line.
+    pub baseline_bytes: u64,
+    /// Bytes of one such file; larger ones are compared, and not shown.
+    pub baseline_file_bytes: u64,
+}
+
 /// The pace at which lost servers are dialled again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -257,6 +288,7 @@ impl RunnerConfig {
             uids: UidConfig::default(),
             floor,
             limits: LimitsConfig::default(),
+            transfers: TransfersConfig::default(),
             reconnect: ReconnectConfig::default(),
             spool: SpoolConfig::default(),
             drain: DrainConfig::default(),
@@ -264,20 +296,13 @@ impl RunnerConfig {
         }
     }
 
-    /// Reads and checks the file.
+    /// Reads and checks the file. Blocks.
     ///
     /// # Errors
-    /// Every problem found, each with file, line, what is wrong and what to do.
+    /// Everything that is wrong, each with file, place, key and cure: first what each key holds, then what
+    /// holds across them.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            ConfigError::one(
-                path,
-                None,
-                format!("cannot be read: {error}"),
-                "name a file that the runner may read",
-            )
-        })?;
-        Self::parse(&text, path)
+        Self::parse(&airlock_config::read(path)?, path)
     }
 
     /// Reads and checks text that stands in `path`.
@@ -285,28 +310,19 @@ impl RunnerConfig {
     /// # Errors
     /// As [`RunnerConfig::load`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let config: Self = toml::from_str(text).map_err(|error| {
-            let line = error.span().map(|span| error::line_of(text, span.start));
-            let what = error.message().replace('\n', " ");
-            ConfigError::one(path, line, what, "see deploy/runner.toml for every field and its form")
-        })?;
-        let problems = check::problems(&config);
-        if problems.is_empty() {
-            return Ok(config);
-        }
-        Err(ConfigError::located(path, text, problems))
+        let name = path.display().to_string();
+        let config: Self = airlock_config::parse(text, &name, schema::SCHEMA)?;
+        ConfigError::unless_right(&name, Some(text), check::problems(&config))?;
+        Ok(config)
     }
 
-    /// Checks a configuration that was put together by a program.
+    /// Checks across the fields of a configuration that was put together by a program. The range of each
+    /// single field is the program's own care.
     ///
     /// # Errors
-    /// As [`RunnerConfig::load`], without lines.
+    /// As [`RunnerConfig::load`], without places.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let problems = check::problems(self);
-        if problems.is_empty() {
-            return Ok(());
-        }
-        Err(ConfigError::located(Path::new("runner configuration"), "", problems))
+        ConfigError::unless_right(NAME, None, check::problems(self))
     }
 
     /// The runner's name.
@@ -315,7 +331,7 @@ impl RunnerConfig {
     /// If it is not of the right form.
     pub fn id(&self) -> Result<RunnerId, ConfigError> {
         self.runner_id.parse().map_err(|error: airlock_proto::domain::IdError| {
-            ConfigError::one(Path::new("runner configuration"), None, error.to_string(), check::ID_CURE)
+            ConfigError::whole(NAME, &error.to_string(), check::ID_CURE)
         })
     }
 }

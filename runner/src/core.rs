@@ -30,6 +30,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     clock,
     config::RunnerConfig,
+    files::Files,
     job::{Handle, Tools},
     journal::{JobRecord, Journal, JournalError, Phase},
     reports::Reports,
@@ -52,6 +53,7 @@ pub(crate) struct Parts {
     pub(crate) id: RunnerId,
     pub(crate) journal: Journal,
     pub(crate) sessions: Sessions,
+    pub(crate) files: Files,
     pub(crate) tools: Tools,
     /// The system's minimal root.
     pub(crate) root: Profile,
@@ -75,6 +77,7 @@ pub(crate) struct Core {
     bases: HashMap<String, PathBuf>,
     journal: Mutex<Journal>,
     sessions: Arc<Sessions>,
+    pub(crate) files: Files,
     tools: Arc<Tools>,
     root: Profile,
     capabilities: Vec<Capability>,
@@ -107,6 +110,7 @@ impl Core {
             reports: Reports::default(),
             journal: Mutex::new(journal),
             sessions: Arc::new(parts.sessions),
+            files: parts.files,
             tools: Arc::new(parts.tools),
             root: parts.root,
             capabilities: parts.capabilities,

@@ -8,8 +8,8 @@ mod check;
 use std::{sync::Arc, time::Duration};
 
 use airlock_proto::domain::{
-    DiffOrder, DownloadOrder, ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, ListOrder,
-    UploadOrder,
+    DiffOrder, DownloadOrder, ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder,
+    ExchangeToRunner, ExecutionId, ListOrder, UploadOrder,
 };
 use futures::{
     Stream, StreamExt,
@@ -192,7 +192,7 @@ async fn dispatch(
         | ExchangeOrder::Stat { session_id, .. }
         | ExchangeOrder::List(ListOrder { session_id, .. })
         | ExchangeOrder::Diff(DiffOrder { session_id, .. }) => match core.session(&session_id) {
-            Some(_) => Err(failed(ExchangeFailure::Unavailable, "NO_FILES", "files are not served yet")),
+            Some(session) => core.files.carry_out(session, order, incoming, answers).await,
             None => Err(failed(
                 ExchangeFailure::FailedPrecondition,
                 "SESSION_NOT_OPEN",

@@ -10,6 +10,7 @@ pub mod config;
 mod core;
 pub mod doctor;
 mod exchange;
+mod files;
 mod floor;
 mod job;
 mod journal;
@@ -24,6 +25,7 @@ mod stdin;
 mod telemetry;
 
 pub use config::RunnerConfig;
+pub use files::FilesError;
 pub use journal::JournalError;
 pub use session::SessionError;
 pub use spool::SpoolError;

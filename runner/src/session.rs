@@ -19,10 +19,17 @@ use std::{
 use airlock_proto::domain::{DirectoryReport, SessionId};
 use airlock_sandbox::{Folders, HostIds, LaunchError, Launcher, Session, SessionNet, WORKSPACE};
 
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
+
+use crate::files::Baseline;
 use saved::Saved;
 
 pub(crate) use copy::CopyLimits;
 pub use make::SessionError;
+pub(crate) use remove::remove_tree;
 pub(crate) use table::{Closing, Opening, Reserved, Sessions};
 
 /// An open session.
@@ -33,11 +40,60 @@ pub(crate) struct OpenSession {
     ids: Option<HostIds>,
     directory: Mutex<Vec<u8>>,
     net: Mutex<Option<SessionNet>>,
+    /// Cancelled when the session is taken out of use: file work in it ends.
+    closing: CancellationToken,
+    /// File work that is not over yet.
+    file_work: TaskTracker,
+    baseline: Baseline,
 }
 
 impl OpenSession {
     fn new(id: SessionId, root: &Path, ids: Option<HostIds>, directory: Vec<u8>) -> Self {
-        Self { id, folders: Folders::at(root), ids, directory: Mutex::new(directory), net: Mutex::new(None) }
+        Self {
+            id,
+            folders: Folders::at(root),
+            ids,
+            directory: Mutex::new(directory),
+            net: Mutex::new(None),
+            closing: CancellationToken::new(),
+            file_work: TaskTracker::new(),
+            baseline: Baseline::new(root),
+        }
+    }
+
+    /// Where the workspace is on the host.
+    pub(crate) fn workspace(&self) -> &Path {
+        &self.folders.workspace
+    }
+
+    /// Who owns what is put into the workspace; none where the runner cannot change owners.
+    pub(crate) fn owner(&self) -> Option<(u32, u32)> {
+        self.ids.map(|ids| (ids.uid, ids.gid))
+    }
+
+    /// What the workspace was made of.
+    pub(crate) fn baseline(&self) -> &Baseline {
+        &self.baseline
+    }
+
+    /// Registers file work, unless the session is closed. The work ends soon after [`Self::closing`] is
+    /// cancelled.
+    pub(crate) fn file_work(&self) -> Option<TaskTrackerToken> {
+        // In this order: a close that comes between them waits for the token.
+        let token = self.file_work.token();
+        if self.closing.is_cancelled() { None } else { Some(token) }
+    }
+
+    /// Cancelled when the session is closed.
+    pub(crate) fn closing(&self) -> &CancellationToken {
+        &self.closing
+    }
+
+    /// Ends all file work in it, now and in future, and waits for what is under way.
+    pub(crate) async fn end_file_work(&self) {
+        self.closing.cancel();
+        self.file_work.close();
+        self.file_work.wait().await;
     }
 
     /// The current directory, inside the sandbox.

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{Capability, RunnerId};
+use airlock_proto::domain::{Capability, RunnerId, SessionId};
 use airlock_sandbox::{Config as LauncherConfig, LaunchError, Launcher, Profile, UidIsolation, UidRange};
 use rustix::fs::{FlockOperation, flock};
 use tokio::task::{JoinSet, spawn_blocking};
@@ -18,6 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::{
     config::{ConfigError, RunnerConfig},
     core::{Core, Parts},
+    files::{BaselineLimits, Files, FilesError},
     job::Tools,
     journal::{Journal, JournalError},
     link,
@@ -59,6 +60,9 @@ pub enum StartError {
     /// Sessions that are there from before.
     #[error("sessions: {0}")]
     Sessions(#[from] SessionError),
+    /// Transfers that are there from before.
+    #[error(transparent)]
+    Files(#[from] FilesError),
     /// The sandbox cannot be used at all.
     #[error("sandbox: {cause}{cure}", cure = cure(cause))]
     Sandbox {
@@ -111,6 +115,7 @@ impl Runner {
         tasks.spawn(ready.serve(Arc::clone(&core), stop.clone()));
         tasks.spawn(Arc::clone(&core).expire(stop.clone()));
         tasks.spawn(Arc::clone(&core).watch_links(stop.clone()));
+        tasks.spawn(expire_transfers(Arc::clone(&core), stop.clone()));
         tracing::info!(runner = %core.id, epoch = %core.clock.epoch(), "the runner is up");
         Ok(RunningRunner { core, tasks, stop: stop.drop_guard(), lock })
     }
@@ -133,6 +138,7 @@ impl RunningRunner {
         drop(stop);
         while tasks.join_next().await.is_some() {}
         core.settle().await;
+        core.files.shut_down().await;
         let let_go = async {
             while Arc::strong_count(&core) > 1 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -148,6 +154,10 @@ impl RunningRunner {
         tracing::info!(cut, "the runner is down");
         cut
     }
+}
+
+async fn expire_transfers(core: Arc<Core>, stop: CancellationToken) {
+    core.files.expire(stop).await;
 }
 
 /// Everything that touches the disk or starts a process. Blocks for some tens of milliseconds.
@@ -170,13 +180,19 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
         isolation,
         UidRange::new(config.uids.first, config.uids.count),
         usize::try_from(limits.sessions).unwrap_or(usize::MAX),
-        CopyLimits { bytes: limits.base_bytes, entries: limits.base_entries },
+        CopyLimits {
+            bytes: limits.base_bytes,
+            entries: limits.base_entries,
+            baseline: BaselineLimits::of(&config.transfers),
+        },
     )?;
+    let is_open = |id: &SessionId| sessions.get(id).is_some();
+    let files = Files::open(&config.state_dir, config.transfers, &limits, is_open)?;
     let spools = Spools::open(&config.state_dir, limits.spool_total_bytes)?;
     let root = Profile::minimal();
     let capabilities = capabilities(&launcher, &root, &sessions);
     let tools = Tools { launcher, spools, start_timeout: limits.start_timeout };
-    let core = Core::new(Parts { config, id, journal, sessions, tools, root, capabilities })?;
+    let core = Core::new(Parts { config, id, journal, sessions, files, tools, root, capabilities })?;
     Ok((core, lock))
 }
 

@@ -3,35 +3,33 @@
 use std::{
     net::IpAddr,
     path::{Component, Path, PathBuf},
-    time::Duration,
 };
 
 use airlock_proto::{domain::RunnerId, limits as contract};
 use airlock_sandbox::UidRange;
 
-use super::{RunnerConfig, ServerConfig, error::Found};
+use super::{Problem, RunnerConfig, ServerConfig};
 
 pub(super) const ID_CURE: &str = "use 1 to 63 of a-z A-Z 0-9 . _ -";
 
-/// Three threads per command at most wait for it; the runtime has 512 for such work.
-const MAX_SLOTS: u32 = 128;
-
-struct Problems(Vec<Found>);
+struct Problems(Vec<Problem>);
 
 impl Problems {
     fn unless(&mut self, holds: bool, field: &str, what: &str, cure: &'static str) {
         if !holds {
-            self.0.push(Found { field: field.to_owned(), what: what.to_owned(), cure });
+            let (field, what, cure) = (field.to_owned(), format!("it {what}"), cure.to_owned());
+            self.0.push(Problem { place: None, field, what, cure });
         }
     }
 }
 
-pub(super) fn problems(config: &RunnerConfig) -> Vec<Found> {
+pub(super) fn problems(config: &RunnerConfig) -> Vec<Problem> {
     let mut found = Problems(Vec::new());
     identity(&mut found, config);
     servers(&mut found, config);
     folders(&mut found, config);
     limits(&mut found, config);
+    transfers(&mut found, config);
     floor(&mut found, config);
     found.0
 }
@@ -39,8 +37,6 @@ pub(super) fn problems(config: &RunnerConfig) -> Vec<Found> {
 fn identity(found: &mut Problems, config: &RunnerConfig) {
     let id = config.runner_id.parse::<RunnerId>();
     found.unless(id.is_ok(), "runner_id", "is not a runner's name", ID_CURE);
-    let slots = (1..=MAX_SLOTS).contains(&config.slots);
-    found.unless(slots, "slots", "is not from 1 to 128", "use about two for each processor");
     let uids = UidRange::new(config.uids.first, config.uids.count).is_some();
     found.unless(
         uids,
@@ -70,7 +66,7 @@ fn identity(found: &mut Problems, config: &RunnerConfig) {
 fn servers(found: &mut Problems, config: &RunnerConfig) {
     found.unless(!config.servers.is_empty(), "server", "is missing", "name at least one [[server]]");
     for (index, server) in config.servers.iter().enumerate() {
-        let field = |name: &str| format!("server.{index}.{name}");
+        let field = |name: &str| format!("server[{index}].{name}");
         if server.insecure_loopback {
             let loopback = loopback(&server.endpoint);
             found.unless(
@@ -143,21 +139,8 @@ fn folders(found: &mut Problems, config: &RunnerConfig) {
 
 fn limits(found: &mut Problems, config: &RunnerConfig) {
     let limits = &config.limits;
-    const ZERO: &str = "use at least 1";
-    for (name, value) in [
-        ("sessions", u64::from(limits.sessions)),
-        ("jobs_kept", u64::from(limits.jobs_kept)),
-        ("output_streams", u64::from(limits.output_streams)),
-        ("exchanges", u64::from(limits.exchanges)),
-        ("base_bytes", limits.base_bytes),
-        ("base_entries", limits.base_entries),
-    ] {
-        found.unless(value > 0, &format!("limits.{name}"), "is 0", ZERO);
-    }
     let jobs = limits.jobs_kept >= config.slots;
     found.unless(jobs, "limits.jobs_kept", "is less than `slots`", "keep at least what can run");
-    let queue = limits.link_queue >= 16;
-    found.unless(queue, "limits.link_queue", "is less than 16", "a link needs room for a burst of reports");
     let room = limits.spool_total_bytes >= config.floor.max_output_bytes;
     found.unless(
         room,
@@ -165,22 +148,21 @@ fn limits(found: &mut Problems, config: &RunnerConfig) {
         "is less than `floor.max_output_bytes`",
         "make room for the output of at least one command",
     );
-    for (name, value) in [
-        ("limits.start_timeout", limits.start_timeout),
-        ("limits.dial_timeout", limits.dial_timeout),
-        ("limits.heartbeat_min", limits.heartbeat_min),
-        ("limits.exchange_idle", limits.exchange_idle),
-        ("reconnect.first", config.reconnect.first),
-        ("reconnect.refused", config.reconnect.refused),
-        ("floor.max_timeout", config.floor.max_timeout),
-    ] {
-        let fits = value >= Duration::from_millis(1);
-        found.unless(fits, name, "is less than a millisecond", "use a duration such as `5s`");
-    }
     let heartbeats = limits.heartbeat_min <= limits.heartbeat_max;
     found.unless(heartbeats, "limits.heartbeat_max", "is less than `limits.heartbeat_min`", "exchange them");
     let back_off = config.reconnect.first <= config.reconnect.max;
     found.unless(back_off, "reconnect.max", "is less than `reconnect.first`", "exchange them");
+}
+
+fn transfers(found: &mut Problems, config: &RunnerConfig) {
+    let transfers = &config.transfers;
+    let room = transfers.total_bytes >= transfers.bytes;
+    found.unless(
+        room,
+        "transfers.total_bytes",
+        "is less than `transfers.bytes`",
+        "make room for at least one transfer",
+    );
 }
 
 fn floor(found: &mut Problems, config: &RunnerConfig) {
@@ -191,16 +173,10 @@ fn floor(found: &mut Problems, config: &RunnerConfig) {
         "is true",
         "this version runs nothing outside the sandbox",
     );
-    found.unless(
-        floor.max_output_bytes >= 8 << 10,
-        "floor.max_output_bytes",
-        "is less than 8 KiB",
-        "keep at least that of an output",
-    );
     let hides =
         |source: &PathBuf| !config.state_dir.starts_with(source) && !source.starts_with(&config.state_dir);
     for (index, source) in floor.bind_sources.iter().enumerate() {
-        let field = format!("floor.bind_sources.{index}");
+        let field = format!("floor.bind_sources[{index}]");
         found.unless(
             plain_absolute(source),
             &field,

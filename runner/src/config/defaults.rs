@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     DrainConfig, FloorConfig, LimitsConfig, NetworkName, ReconnectConfig, SpoolConfig, TelemetryConfig,
-    UidConfig,
+    TransfersConfig, UidConfig,
 };
 
 const KIB: u64 = 1 << 10;
@@ -62,6 +62,22 @@ impl Default for LimitsConfig {
             heartbeat_min: Duration::from_millis(100),
             heartbeat_max: Duration::from_secs(30),
             link_grace_max: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+impl Default for TransfersConfig {
+    fn default() -> Self {
+        Self {
+            bytes: 8 * GIB,
+            unpacked_bytes: 16 * GIB,
+            entries: 500_000,
+            at_once: 8,
+            keep: Duration::from_secs(10 * 60),
+            per_session: 64,
+            total_bytes: 32 * GIB,
+            baseline_bytes: 64 * MIB,
+            baseline_file_bytes: 256 * KIB,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The example file is right, and what is wrong is named by file and line.
 
-use super::*;
+use super::{schema::SCHEMA, *};
 
 const MINIMAL: &str = r#"runner_id = "r1"
 state_dir = "/var/lib/airlock-runner"
@@ -44,6 +44,7 @@ fn the_example_is_the_defaults() {
         .collect();
     let shown = RunnerConfig::parse(&shown, &path).unwrap();
     assert_eq!(shown.limits, example.limits);
+    assert_eq!(shown.transfers, example.transfers);
     assert_eq!(shown.bwrap, example.bwrap);
 }
 
@@ -54,53 +55,62 @@ fn little_is_enough() {
     assert_eq!(config.id().unwrap().as_str(), "r1");
 }
 
-#[test]
-fn an_unknown_field_is_named_with_its_line() {
-    let said = problem(&format!("{MINIMAL}\n[limits]\nsesions = 3\n"));
-    assert!(said.starts_with("r.toml:9: unknown field `sesions`"), "{said}");
+/// The example with every key that it shows as a comment.
+fn full() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/runner.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let written = text
+        .lines()
+        .map(|line| line.strip_prefix("# ").filter(|line| line.contains(" = ")).unwrap_or(line))
+        .map(|line| format!("{line}\n"));
+    written.collect::<String>().replacen("[[server]]\n", "[[server]]\ninsecure_loopback = false\n", 1)
 }
 
 #[test]
-fn a_duration_says_its_form() {
-    let said = problem(&format!("{MINIMAL}\n[spool]\nkeep = \"long\"\n"));
-    assert!(said.starts_with("r.toml:9: `long` is not a duration"), "{said}");
+fn every_key_of_the_file_has_its_cases_and_each_is_told_with_place_and_cure() {
+    let refuse = |text: &str| parse(text).err().map(|error| error.to_string());
+    let told = airlock_config::cases::assert_told(&full(), "r.toml", SCHEMA, refuse);
+    assert!(told.len() > 250, "{}", told.len());
+}
+
+#[test]
+fn the_schema_knows_what_the_types_know() {
+    airlock_config::cases::assert_same_keys(&full(), SCHEMA, &|text| {
+        toml::from_str::<RunnerConfig>(text).err().map(|error| error.message().to_owned())
+    });
 }
 
 #[test]
 fn every_rule_between_fields_is_kept() {
     for (text, expected) in [
-        ("slots = 0\n", "r.toml:1: `slots` is not from 1 to 128; use about two"),
-        ("bases.x = \"../y\"\n", "r.toml:1: `bases.x` is not an absolute path; "),
-        ("bases.x = \"/var\"\n", "r.toml:1: `bases.x` and `state_dir` hold each other; "),
-        ("floor.unsandboxed = true\n", "r.toml:1: `floor.unsandboxed` is true; "),
+        ("bases.x = \"../y\"\n", "`bases.x`: it is not an absolute path; "),
+        ("bases.x = \"/var\"\n", "`bases.x`: it and `state_dir` hold each other; "),
+        ("floor.unsandboxed = true\n", "`floor.unsandboxed`: it is true; "),
         (
             "floor.bind_sources = [\"/\"]\n",
-            "r.toml:1: `floor.bind_sources.0` would show the runner's `state_dir`; ",
+            "`floor.bind_sources[0]`: it would show the runner's `state_dir`; ",
         ),
-        (
-            "floor.bind_sources = [\"/sys/class\"]\n",
-            "r.toml:1: `floor.bind_sources.0` is at or below `/sys`; ",
-        ),
-        ("uids = { first = 0, count = 300 }\n", "r.toml:1: `uids` is empty, holds 0"),
-        ("uids = { first = 5, count = 3 }\n", "r.toml: `limits.sessions` is more than `uids.count`; "),
-        ("limits.jobs_kept = 2\n", "r.toml:1: `limits.jobs_kept` is less than `slots`; "),
-        ("limits.heartbeat_max = \"1ms\"\n", "r.toml:1: `limits.heartbeat_max` is less than"),
-        ("reconnect.first = \"1m\"\n", "r.toml:1: `reconnect.max` is less than"),
-        ("floor.networks = [\"host\"]\n", "r.toml:1: unknown variant `host`"),
+        ("floor.bind_sources = [\"/sys/class\"]\n", "`floor.bind_sources[0]`: it is at or below `/sys`; "),
+        ("uids = { first = 0, count = 300 }\n", "`uids`: it is empty, holds 0"),
+        ("uids = { first = 5, count = 3 }\n", "`limits.sessions`: it is more than `uids.count`; "),
+        ("limits.jobs_kept = 2\n", "`limits.jobs_kept`: it is less than `slots`; "),
+        ("limits.heartbeat_max = \"1ms\"\n", "`limits.heartbeat_max`: it is less than"),
+        ("transfers.total_bytes = 5\n", "`transfers.total_bytes`: it is less than `transfers.bytes`; "),
+        ("reconnect.first = \"1m\"\n", "`reconnect.max`: it is less than"),
     ] {
         let said = problem(&format!("{text}{MINIMAL}"));
-        assert!(said.starts_with(expected), "{said}");
+        assert!(said.starts_with("r.toml:1:") && said.contains(expected), "{said}");
     }
 }
 
 #[test]
 fn a_server_needs_an_identity_or_the_loopback_by_name() {
     let open = MINIMAL.replace("127.0.0.1", "10.0.0.1");
-    assert!(problem(&open).starts_with("r.toml:5: `server.0.endpoint` is not http:// to"));
+    assert!(problem(&open).starts_with("r.toml:5:1: `server[0].endpoint`: it is not http:// to"));
     let plain = MINIMAL.replace("insecure_loopback = true", "");
     assert_eq!(parse(&plain).unwrap_err().problems.len(), 5);
     let name = "server_name = \"s\"\nca = \"/c\"\ncert = \"/c\"\nkey = \"/k\"\n";
     let tls = plain.replace("http://", "https://") + name;
-    assert!(problem(&tls).contains("`server.0.server_name` is not one of `floor.servers`"));
+    assert!(problem(&tls).contains("`server[0].server_name`: it is not one of `floor.servers`"));
     assert!(parse(&format!("{tls}\n[floor]\nservers = [\"s\"]\n")).is_ok());
 }

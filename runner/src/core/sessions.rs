@@ -64,6 +64,7 @@ impl Core {
     async fn remove_session(self: Arc<Self>, session: Arc<OpenSession>) {
         let id = session.id;
         self.end_session_jobs(id).await;
+        self.files.end_session(&session).await;
         let _place = self.disk_work.acquire().await;
         let sessions = Arc::clone(&self.sessions);
         match spawn_blocking(move || sessions.remove(&session)).await {

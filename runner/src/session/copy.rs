@@ -1,7 +1,8 @@
 //! A copy of a base folder into a new workspace, through directory handles only.
 //!
 //! Folders, regular files and links (as links) are copied, with their times and their modes without
-//! setuid, setgid and sticky; anything else is left out. Bounded in bytes, entries and depth.
+//! setuid, setgid and sticky; anything else is left out. Bounded in bytes, entries and depth. What was
+//! made is given to the session's user, and recorded, before any command can reach it.
 
 use std::{
     ffi::CStr,
@@ -11,23 +12,32 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, Dir, FileType, Mode, OFlags, Stat, Timespec, Timestamps, copy_file_range, fchmod, fstat,
-        futimens, ioctl_ficlone, mkdirat, openat, readlinkat, statat, symlinkat,
+        AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, chownat, copy_file_range,
+        fchmod, fchown, fstat, futimens, ioctl_ficlone, mkdirat, openat, readlinkat, statat, symlinkat,
     },
     io::Errno,
 };
+use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
+
+use crate::files::{BaselineLimits, Content, Record, RecordKind, Recorder, Stamp};
 
 /// Folders nested deeper than this are an error.
 const MAX_DEPTH: usize = 200;
 /// Copied at once, in bytes, so that a cancellation is soon seen.
 const STEP: usize = 8 << 20;
+/// Larger files are copied by the kernel and known by their stamps alone.
+const HASHED_BYTES: u64 = 4 << 20;
+/// Read at once of a file that is hashed.
+const BUFFER: usize = 128 << 10;
 
 /// What one copy may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CopyLimits {
     pub(crate) bytes: u64,
     pub(crate) entries: u64,
+    /// Of the contents that are recorded.
+    pub(crate) baseline: BaselineLimits,
 }
 
 /// Why a base was not copied. What was copied until then stays.
@@ -56,6 +66,8 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOF
 struct Level {
     source: Dir,
     target: OwnedFd,
+    /// Below the workspace's root.
+    path: Vec<u8>,
     /// What the target gets when it is full.
     stat: Stat,
 }
@@ -63,24 +75,32 @@ struct Level {
 struct Copier<'a> {
     limits: CopyLimits,
     left: CopyLimits,
+    owner: Option<(Uid, Gid)>,
+    records: &'a mut Recorder,
     cancelled: &'a CancellationToken,
+    buffer: Vec<u8>,
 }
 
-/// Copies what is in `source` into `target`. Blocks; looks at `cancelled` often.
+/// Copies what is in `source` into `target`, and gives it to `owner`. Blocks; looks at `cancelled` often.
 pub(crate) fn copy_tree(
     source: BorrowedFd<'_>,
     target: OwnedFd,
+    owner: Option<(u32, u32)>,
     limits: CopyLimits,
+    records: &mut Recorder,
     cancelled: &CancellationToken,
 ) -> Result<(), CopyError> {
-    let mut copier = Copier { limits, left: limits, cancelled };
+    let owner = owner.map(|(uid, gid)| (Uid::from_raw(uid), Gid::from_raw(gid)));
+    let buffer = vec![0; BUFFER];
+    let mut copier = Copier { limits, left: limits, owner, records, cancelled, buffer };
     let stat = fstat(&target).map_err(failed("look at the workspace"))?;
     let source = Dir::read_from(source).map_err(failed("read the base"))?;
-    let mut levels = vec![Level { source, target, stat }];
+    let mut levels = vec![Level { source, target, path: Vec::new(), stat }];
     while let Some(level) = levels.last_mut() {
         let Some(entry) = level.source.next() else {
             if let Some(done) = levels.pop().filter(|_| !levels.is_empty()) {
-                dress(done.target.as_fd(), &done.stat)?;
+                copier.dress(done.target.as_fd(), &done.stat)?;
+                copier.record(done.path, RecordKind::Folder, &done.stat, None)?;
             }
             continue;
         };
@@ -106,6 +126,7 @@ impl Copier<'_> {
             self.left.entries.checked_sub(1).ok_or(CopyError::Entries(self.limits.entries))?;
         let from = level.source.fd().map_err(failed("read the base"))?;
         let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed("look at a base's file"))?;
+        let path = join(&level.path, name.to_bytes());
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => {
                 mkdirat(&level.target, name, Mode::RWXU).map_err(failed("make a folder"))?;
@@ -114,19 +135,31 @@ impl Copier<'_> {
                 let source =
                     openat(from, name, FOLDER, Mode::empty()).map_err(failed("open a base's folder"))?;
                 let source = Dir::new(source).map_err(failed("read the base"))?;
-                return Ok(Some(Level { source, target, stat }));
+                return Ok(Some(Level { source, target, path, stat }));
             }
             FileType::Symlink => {
                 let text = readlinkat(from, name, Vec::new()).map_err(failed("read a link"))?;
                 symlinkat(text.as_c_str(), &level.target, name).map_err(failed("make a link"))?;
+                if let Some((uid, gid)) = self.owner {
+                    let how = AtFlags::SYMLINK_NOFOLLOW;
+                    chownat(&level.target, name, Some(uid), Some(gid), how)
+                        .map_err(failed("give a link away"))?;
+                }
+                self.record(path, RecordKind::Link(text.into_bytes()), &stat, None)?;
             }
-            FileType::RegularFile => self.file(from, level.target.as_fd(), name)?,
+            FileType::RegularFile => self.file(from, level.target.as_fd(), name, path)?,
             _ => {}
         }
         Ok(None)
     }
 
-    fn file(&mut self, from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &CStr) -> Result<(), CopyError> {
+    fn file(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        name: &CStr,
+        path: Vec<u8>,
+    ) -> Result<(), CopyError> {
         let read = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let source = openat(from, name, read, Mode::empty()).map_err(failed("open a base's file"))?;
         let stat = fstat(&source).map_err(failed("look at a base's file"))?;
@@ -138,13 +171,58 @@ impl Copier<'_> {
         self.left.bytes = self.left.bytes.checked_sub(size).ok_or_else(over)?;
         let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let target = openat(to, name, create, Mode::RUSR | Mode::WUSR).map_err(failed("make a file"))?;
-        self.content(&source, &target, size)?;
-        dress(target.as_fd(), &stat)
+        let (sha256, kept) = if size <= HASHED_BYTES {
+            let (sha256, kept) = self.hashed_copy(&source, &target, size)?;
+            (Some(sha256), kept)
+        } else {
+            self.kernel_copy(&source, &target, size)?;
+            (None, None)
+        };
+        self.dress(target.as_fd(), &stat)?;
+        let made = fstat(&target).map_err(failed("look at a new file"))?;
+        let size = u64::try_from(made.st_size).unwrap_or(0);
+        let stamp = Some(Stamp::of(&made));
+        let kind = RecordKind::File { size, sha256, stamp, content: Content::NotKept };
+        self.record(path, kind, &made, kept)
+    }
+
+    /// At most `size` bytes, even of a file that grows meanwhile. With the content, if it can be kept.
+    fn hashed_copy(
+        &mut self,
+        source: &OwnedFd,
+        target: &OwnedFd,
+        size: u64,
+    ) -> Result<([u8; 32], Option<Vec<u8>>), CopyError> {
+        let mut hash = Sha256::new();
+        let mut kept = self.records.may_keep(size).then(Vec::new);
+        let mut left = size;
+        while left > 0 {
+            if self.cancelled.is_cancelled() {
+                return Err(CopyError::Cancelled);
+            }
+            let most = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);
+            let buffer = self.buffer.get_mut(..most).unwrap_or_default();
+            let got = match rustix::io::read(source, buffer) {
+                Err(Errno::INTR) => continue,
+                other => other.map_err(failed("read a base's file"))?,
+            };
+            if got == 0 {
+                break;
+            }
+            let bytes = self.buffer.get(..got).unwrap_or_default();
+            write_all(target, bytes)?;
+            hash.update(bytes);
+            if let Some(kept) = &mut kept {
+                kept.extend_from_slice(bytes);
+            }
+            left = left.saturating_sub(got as u64);
+        }
+        Ok((hash.finalize().into(), kept))
     }
 
     /// At most `size` bytes, even of a file that grows meanwhile.
-    fn content(&self, source: &OwnedFd, target: &OwnedFd, size: u64) -> Result<(), CopyError> {
-        if size == 0 || ioctl_ficlone(target, source).is_ok() {
+    fn kernel_copy(&mut self, source: &OwnedFd, target: &OwnedFd, size: u64) -> Result<(), CopyError> {
+        if ioctl_ficlone(target, source).is_ok() {
             return Ok(());
         }
         let mut left = size;
@@ -157,7 +235,10 @@ impl Copier<'_> {
                 Ok(copied) => copied,
                 Err(Errno::INTR) => continue,
                 Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                    plain_copy(source, target, step)?
+                    let buffer = self.buffer.get_mut(..step.min(BUFFER)).unwrap_or_default();
+                    let got = rustix::io::read(source, &mut *buffer).map_err(failed("read a base's file"))?;
+                    write_all(target, buffer.get(..got).unwrap_or_default())?;
+                    got
                 }
                 Err(errno) => return Err(failed("copy a file")(errno)),
             };
@@ -168,28 +249,44 @@ impl Copier<'_> {
         }
         Ok(())
     }
+
+    /// The session's owner; mode and times as in the base.
+    fn dress(&self, target: BorrowedFd<'_>, stat: &Stat) -> Result<(), CopyError> {
+        if let Some((uid, gid)) = self.owner {
+            fchown(target, Some(uid), Some(gid)).map_err(failed("give a file away"))?;
+        }
+        let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
+        fchmod(target, mode).map_err(failed("set a mode"))?;
+        let time = |seconds: i64, nanos: i64| Timespec { tv_sec: seconds, tv_nsec: nanos };
+        let nanos = |nanos: u64| i64::try_from(nanos).unwrap_or(0);
+        let times = Timestamps {
+            last_access: time(stat.st_atime, nanos(stat.st_atime_nsec)),
+            last_modification: time(stat.st_mtime, nanos(stat.st_mtime_nsec)),
+        };
+        futimens(target, &times).map_err(failed("set a file's times"))
+    }
+
+    fn record(
+        &mut self,
+        path: Vec<u8>,
+        kind: RecordKind,
+        stat: &Stat,
+        kept: Option<Vec<u8>>,
+    ) -> Result<(), CopyError> {
+        let record = Record::new(path, kind, stat);
+        let failed = |source| CopyError::Io { action: "record what was copied", source };
+        self.records.put(record, kept).map_err(failed)
+    }
 }
 
-fn plain_copy(source: &OwnedFd, target: &OwnedFd, step: usize) -> Result<usize, CopyError> {
-    let mut buffer = vec![0; step.min(128 << 10)];
-    let got = rustix::io::read(source, &mut buffer).map_err(failed("read a base's file"))?;
-    let mut rest = buffer.get(..got).unwrap_or_default();
+fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    if folder.is_empty() { name.to_vec() } else { [folder, name].join(&b'/') }
+}
+
+fn write_all(target: &OwnedFd, mut rest: &[u8]) -> Result<(), CopyError> {
     while !rest.is_empty() {
         let written = rustix::io::write(target, rest).map_err(failed("write a file"))?;
         rest = rest.get(written..).unwrap_or_default();
     }
-    Ok(got)
-}
-
-/// Mode and times as in the base.
-fn dress(target: BorrowedFd<'_>, stat: &Stat) -> Result<(), CopyError> {
-    let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
-    fchmod(target, mode).map_err(failed("set a mode"))?;
-    let time = |seconds: i64, nanos: i64| Timespec { tv_sec: seconds, tv_nsec: nanos };
-    let nanos = |nanos: u64| i64::try_from(nanos).unwrap_or(0);
-    let times = Timestamps {
-        last_access: time(stat.st_atime, nanos(stat.st_atime_nsec)),
-        last_modification: time(stat.st_mtime, nanos(stat.st_mtime_nsec)),
-    };
-    futimens(target, &times).map_err(failed("set a file's times"))
+    Ok(())
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use airlock_proto::domain::SessionId;
-use airlock_sandbox::{FolderError, Folders, HostIds, WORKSPACE, give_tree};
+use airlock_sandbox::{FolderError, Folders, HostIds, WORKSPACE};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use tokio_util::sync::CancellationToken;
 
@@ -101,9 +101,9 @@ impl Places {
         cancelled: &CancellationToken,
     ) -> Result<OpenSession, SessionError> {
         let folders = Folders::create(&self.sessions, ids)?;
-        let root = folders.root.clone();
-        let made = fill(&folders, ids, base, limits, cancelled).and_then(|()| {
-            let session = OpenSession::new(id, &root, ids, WORKSPACE.as_bytes().to_vec());
+        let root = folders.root;
+        let session = OpenSession::new(id, &root, ids, WORKSPACE.as_bytes().to_vec());
+        let made = fill(&session, base, limits, cancelled).and_then(|()| {
             let saved = session.saved(WORKSPACE.as_bytes());
             saved.write(&root).map_err(io_error("save a session"))?;
             Ok(session)
@@ -140,8 +140,7 @@ impl Places {
 }
 
 fn fill(
-    folders: &Folders,
-    ids: Option<HostIds>,
+    session: &OpenSession,
     base: Option<&Path>,
     limits: CopyLimits,
     cancelled: &CancellationToken,
@@ -149,16 +148,16 @@ fn fill(
     let Some(base) = base else { return Ok(()) };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let source = openat(CWD, base, flags, Mode::empty()).map_err(|errno| SessionError::Base(errno.into()))?;
-    let open = || {
-        openat(CWD, &folders.workspace, flags | OFlags::NOFOLLOW, Mode::empty())
-            .map_err(|errno| io_error("open a workspace")(errno.into()))
-    };
-    copy_tree(source.as_fd(), open()?, limits, cancelled).map_err(|error| match error {
-        CopyError::Cancelled => SessionError::Cancelled,
-        other => SessionError::Copy(other.to_string()),
-    })?;
-    if let Some(ids) = ids {
-        give_tree(open()?.as_fd(), ids)?;
-    }
-    Ok(())
+    let target = openat(CWD, session.workspace(), flags | OFlags::NOFOLLOW, Mode::empty())
+        .map_err(|errno| io_error("open a workspace")(errno.into()))?;
+    let baseline = session.baseline();
+    let mut records = baseline.recorder(limits.baseline).map_err(io_error("record a workspace"))?;
+    let owner = session.owner();
+    copy_tree(source.as_fd(), target, owner, limits, &mut records, cancelled).map_err(
+        |error| match error {
+            CopyError::Cancelled => SessionError::Cancelled,
+            other => SessionError::Copy(other.to_string()),
+        },
+    )?;
+    baseline.add(records).map_err(io_error("record a workspace"))
 }

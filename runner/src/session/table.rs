@@ -208,7 +208,10 @@ impl Sessions {
             Some(slot @ Slot::Open(_)) => {
                 let ids = slot.uid().map(|uid| HostIds { uid, gid: uid });
                 match std::mem::replace(slot, Slot::Closing { ids }) {
-                    Slot::Open(session) => Closing::Begun(session),
+                    Slot::Open(session) => {
+                        session.closing().cancel();
+                        Closing::Begun(session)
+                    }
                     Slot::Opening { .. } | Slot::Closing { .. } => Closing::Underway,
                 }
             }
@@ -258,5 +261,7 @@ fn restored(root: &Path, uids: Option<UidRange>) -> Result<Option<OpenSession>, 
     }
     let id = saved.id.parse().map_err(|_| damaged("has no session id".to_owned()))?;
     let directory = hex::decode(&saved.directory).map_err(|_| damaged("has no directory".to_owned()))?;
-    Ok(Some(OpenSession::new(id, root, ids, directory)))
+    let session = OpenSession::new(id, root, ids, directory);
+    session.baseline().remove_unfinished().map_err(|error| damaged(format!("has a baseline: {error}")))?;
+    Ok(Some(session))
 }

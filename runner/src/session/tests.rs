@@ -17,9 +17,11 @@ use std::{
 use airlock_sandbox::{UidIsolation, UidRange};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 
-use super::{remove::remove_tree, *};
+use super::*;
+use crate::files::BaselineLimits;
 
-const COPY: CopyLimits = CopyLimits { bytes: 1 << 20, entries: 1000 };
+const COPY: CopyLimits = CopyLimits { bytes: 1 << 20, entries: 1000, baseline: BASELINE };
+const BASELINE: BaselineLimits = BaselineLimits { bytes: 64 << 10, file_bytes: 4 << 10 };
 
 fn sessions_with(state: &Path, limit: usize, copy: CopyLimits) -> Sessions {
     Sessions::restore(state, UidIsolation::detect(), UidRange::new(40_000_000, 64), limit, copy).unwrap()
@@ -87,7 +89,7 @@ fn a_base_over_its_limits_or_missing_leaves_nothing() {
     fs::write(base.join("b"), vec![0; 600 << 10]).unwrap();
     let by_bytes = sessions(&state);
     assert!(open(&by_bytes, Some(&base)).unwrap_err().to_string().contains("limits.base_bytes"));
-    let by_entries = sessions_with(&state, 8, CopyLimits { bytes: 1 << 30, entries: 1 });
+    let by_entries = sessions_with(&state, 8, CopyLimits { bytes: 1 << 30, entries: 1, baseline: BASELINE });
     assert!(open(&by_entries, Some(&base)).unwrap_err().to_string().contains("limits.base_entries"));
     let missing = open(&by_bytes, Some(&dir.path().join("none"))).unwrap_err();
     assert_eq!(missing.reason(), "no_such_base");

@@ -1,0 +1,182 @@
+//! Work on the files of sessions' workspaces: upload, download, stat, list, diff.
+//!
+//! Workspaces belong to hostile commands, which may run at the same time. Everything in them is opened
+//! through directory handles, beneath the workspace's root, and looked at once it is open; no link is
+//! followed out, and no pipe is waited for. All of it blocks on threads of its own, and ends when nobody
+//! waits for it, when its session is closed, or when the runner is.
+
+mod baseline;
+mod diff;
+mod download;
+mod failure;
+mod list;
+mod patch;
+mod paths;
+mod place;
+mod put;
+mod record;
+mod select;
+mod transfers;
+mod upload;
+mod walk;
+mod work;
+
+use std::{io, path::Path, sync::Arc, time::Duration};
+
+use airlock_proto::domain::{ExchangeFailed, ExchangeFromRunner, ExchangeOrder, SessionId};
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use baseline::{Baseline, BaselineLimits, Content, Record, RecordKind, Recorder, Stamp};
+
+use crate::{
+    config::{LimitsConfig, TransfersConfig},
+    exchange::{Incoming, Outgoing},
+    session::OpenSession,
+};
+use failure::{internal, invalid, session_closed, shutting_down};
+use transfers::Transfers;
+use work::{Turn, Work};
+
+/// Below `state_dir`.
+const FOLDER: &str = "transfers";
+/// How often it is looked for transfers that nobody has gone on with, in parts of `transfers.keep`.
+const EXPIRY_PARTS: u32 = 10;
+const EXPIRY_PERIOD_MAX: Duration = Duration::from_secs(10);
+
+/// Why file work cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[error("transfers: the folder `transfers` in `state_dir` cannot be used: {0}")]
+pub struct FilesError(#[from] io::Error);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Files {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    work: Work,
+    transfers: Transfers,
+    baseline: BaselineLimits,
+}
+
+impl BaselineLimits {
+    /// Those of a configuration.
+    pub(crate) fn of(config: &TransfersConfig) -> Self {
+        Self { bytes: config.baseline_bytes, file_bytes: config.baseline_file_bytes }
+    }
+}
+
+impl Files {
+    /// Finds the uploads that an earlier process has left, and removes what cannot be gone on with. Blocks.
+    ///
+    /// # Errors
+    /// If the folder cannot be made or read.
+    pub(crate) fn open(
+        state_dir: &Path,
+        transfers: TransfersConfig,
+        limits: &LimitsConfig,
+        is_open: impl Fn(&SessionId) -> bool,
+    ) -> Result<Self, FilesError> {
+        let baseline = BaselineLimits::of(&transfers);
+        let folder = state_dir.join(FOLDER);
+        let transfers = Transfers::open(folder, transfers, limits.disk_reserve_bytes, is_open)?;
+        Ok(Self { shared: Arc::new(Shared { work: Work::new(), transfers, baseline }) })
+    }
+
+    /// Carries out an order, and sends its answers; an error is for the caller to send. That the server
+    /// has gone is no error. Dropped, it ends soon after; what has come of an upload is kept, and what was
+    /// complete is finished.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    pub(crate) async fn carry_out(
+        &self,
+        session: Arc<OpenSession>,
+        order: ExchangeOrder,
+        incoming: Incoming,
+        outgoing: &Outgoing,
+    ) -> Result<(), ExchangeFailed> {
+        let work = &self.shared.work;
+        tokio::select! {
+            done = self.answer(&session, order, incoming, outgoing) => done,
+            () = session.closing().cancelled() => Err(session_closed()),
+            () = work.stop.cancelled() => Err(shutting_down()),
+        }
+    }
+
+    async fn answer(
+        &self,
+        session: &Arc<OpenSession>,
+        order: ExchangeOrder,
+        incoming: Incoming,
+        outgoing: &Outgoing,
+    ) -> Result<(), ExchangeFailed> {
+        let (shared, work) = (&self.shared, &self.shared.work);
+        let answer = match order {
+            ExchangeOrder::Upload(order) => {
+                return Box::pin(upload::receive(shared, session, order, incoming, outgoing)).await;
+            }
+            ExchangeOrder::Download(order) => {
+                return Box::pin(download::send(shared, session, order, outgoing)).await;
+            }
+            ExchangeOrder::Stat { path, .. } => {
+                let file = work.in_turn(Turn::List, session, move |session, _| list::stat(session, &path));
+                ExchangeFromRunner::File(file.await?)
+            }
+            ExchangeOrder::List(order) => {
+                let page = work
+                    .in_turn(Turn::List, session, move |session, cancel| list::list(session, &order, cancel));
+                let (files, more) = page.await?;
+                ExchangeFromRunner::Files { files, more }
+            }
+            ExchangeOrder::Diff(order) => {
+                let file_bytes = shared.baseline.file_bytes;
+                let page = work.in_turn(Turn::Diff, session, move |session, cancel| {
+                    diff::diff(session, &order, file_bytes, cancel)
+                });
+                let (changes, more) = page.await?;
+                ExchangeFromRunner::Changes { changes, more }
+            }
+            ExchangeOrder::Stdin { .. } => {
+                return Err(invalid("NOT_A_FILE_ORDER", "the order is not about files"));
+            }
+        };
+        // That the server has gone is its own affair.
+        let _ = outgoing.send(answer).await;
+        Ok(())
+    }
+
+    /// Ends all file work in a session that is being closed, and removes its transfers.
+    pub(crate) async fn end_session(&self, session: &OpenSession) {
+        session.end_file_work().await;
+        let (shared, id) = (Arc::clone(&self.shared), session.id);
+        if let Err(error) = spawn_blocking(move || shared.transfers.remove_session(id)).await {
+            internal("remove a session's transfers", &error);
+        }
+    }
+
+    /// Ends, from time to time, what nobody has gone on with for `transfers.keep`.
+    pub(crate) async fn expire(&self, cancel: CancellationToken) {
+        let period = (self.shared.transfers.config.keep / EXPIRY_PARTS).min(EXPIRY_PERIOD_MAX);
+        while cancel.run_until_cancelled(tokio::time::sleep(period)).await.is_some() {
+            let shared = Arc::clone(&self.shared);
+            if let Err(error) = spawn_blocking(move || shared.transfers.expire()).await {
+                internal("expire transfers", &error);
+            }
+        }
+    }
+
+    /// Ends all work, now and in future, and waits for it. What has come of uploads stays for the next
+    /// process.
+    pub(crate) async fn shut_down(&self) {
+        self.shared.work.stop.cancel();
+        self.shared.work.tasks.close();
+        self.shared.work.tasks.wait().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

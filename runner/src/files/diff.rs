@@ -1,0 +1,383 @@
+//! Diff: what is there against what was put there, as two sequences in the order of their paths, of which
+//! only the heads are in memory. A file that changes while it is compared has changed.
+
+use std::{
+    cmp::Ordering,
+    io::{self, Read},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use airlock_archive::Cancel;
+use airlock_proto::domain::{ChangeKind, DiffOrder, ExchangeFailed, FileChange, FileInfo, FileType};
+use rustix::{
+    fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, openat2, statat},
+    io::Errno,
+};
+use sha2::{Digest, Sha256};
+
+use super::{
+    baseline::{Content, Merged, Record, RecordKind, Stamp},
+    failure::{internal, not_found, of_path, unavailable},
+    list::{Page, cost},
+    patch::{Omitted, Side, patch},
+    paths::{Inside, join, strip},
+    place::{Workspace, file_type, info, link_target, open_regular},
+    select::Selection,
+    walk::{Route, Seen, Walk},
+};
+use crate::session::OpenSession;
+
+const BUFFER: usize = 64 << 10;
+
+/// A page of changes, and whether there are more after it. Contents of more than `file_bytes` are not
+/// shown. Blocks.
+pub(super) fn diff(
+    session: &OpenSession,
+    order: &DiffOrder,
+    file_bytes: u64,
+    cancel: &Cancel,
+) -> Result<(Vec<FileChange>, bool), ExchangeFailed> {
+    let at = Inside::parse(&order.path)?;
+    let after = if order.after.is_empty() { None } else { Some(Inside::parse(&order.after)?) };
+    let selection = Selection::new(&order.filter)?;
+    let workspace = Workspace::open(session.workspace())?;
+    let ask =
+        Ask { at: &at, after: after.as_ref(), selection: &selection, patch: order.patch, file_bytes, cancel };
+    let mut page = Page::new(order.page_size);
+    let mut old = Before::open(session, &ask)?;
+    let mut new = Now::open(&workspace, &ask)?;
+    if old.head.is_none() && new.head.is_none() && !at.is_root() && after.is_none() && !old.any && !new.any {
+        return Err(not_found(&at.absolute()));
+    }
+    loop {
+        let order = match (&old.head, &new.head) {
+            (None, None) => break,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(old), Some(new)) => old.path.cmp(&new.path),
+        };
+        let change = match order {
+            Ordering::Less => ask.deleted(&mut old)?,
+            Ordering::Greater => ask.added(&new)?,
+            Ordering::Equal => ask.compared(&mut old, &new)?,
+        };
+        if let Some(change) = change {
+            let cost = change_cost(&change);
+            if !page.put(change, cost) {
+                break;
+            }
+        }
+        if order.is_le() {
+            old.advance(&ask)?;
+        }
+        if order.is_ge() {
+            new.advance(&ask)?;
+        }
+    }
+    Ok(page.done())
+}
+
+fn change_cost(change: &FileChange) -> usize {
+    let infos = match &change.kind {
+        ChangeKind::Added { after: info } | ChangeKind::Deleted { before: info } => cost(info),
+        ChangeKind::Modified { before, after } => cost(before) + cost(after),
+    };
+    infos + change.patch.len() + change.patch_omitted.len()
+}
+
+/// What is asked for.
+struct Ask<'a> {
+    at: &'a Inside,
+    after: Option<&'a Inside>,
+    selection: &'a Selection,
+    patch: bool,
+    file_bytes: u64,
+    cancel: &'a Cancel,
+}
+
+impl Ask<'_> {
+    /// Whether a path below the root is asked for, and not left out.
+    fn is_about(&self, path: &[u8]) -> bool {
+        let relative = strip(path, self.at.relative());
+        let inside = path == self.at.relative() || relative.is_some();
+        inside && !relative.is_some_and(|relative| self.selection.excludes_any_of(relative))
+    }
+
+    fn is_due(&self, path: &[u8]) -> bool {
+        self.after.is_none_or(|after| path > after.relative())
+    }
+
+    fn wants(&self, path: &[u8], types: &[FileType]) -> bool {
+        let relative = strip(path, self.at.relative()).unwrap_or_else(|| {
+            let slash = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+            path.get(slash..).unwrap_or_default()
+        });
+        types.iter().any(|file_type| self.selection.wants(relative, *file_type))
+    }
+
+    fn deleted(&self, old: &mut Before) -> Result<Option<FileChange>, ExchangeFailed> {
+        let Some(record) = &old.head else { return Ok(None) };
+        let before = record.info();
+        if !self.wants(&record.path, &[before.file_type]) {
+            return Ok(None);
+        }
+        let record = record.clone();
+        let side = if self.patch { old.side(&record)? } else { None };
+        Ok(Some(self.change(&record.path, ChangeKind::Deleted { before }, side.as_ref(), None)))
+    }
+
+    fn added(&self, new: &Now<'_>) -> Result<Option<FileChange>, ExchangeFailed> {
+        let Some(found) = &new.head else { return Ok(None) };
+        let after = found.info();
+        if !self.wants(&found.path, &[after.file_type]) {
+            return Ok(None);
+        }
+        let side = if self.patch { self.side(found) } else { None };
+        Ok(Some(self.change(&found.path, ChangeKind::Added { after }, None, side.as_ref())))
+    }
+
+    /// None if it is as it was.
+    fn compared(&self, old: &mut Before, new: &Now<'_>) -> Result<Option<FileChange>, ExchangeFailed> {
+        let (Some(record), Some(found)) = (old.head.clone(), &new.head) else { return Ok(None) };
+        let (before, after) = (record.info(), found.info());
+        if !self.wants(&record.path, &[before.file_type, after.file_type]) || self.is_same(&record, found)? {
+            return Ok(None);
+        }
+        let both_files = before.file_type == FileType::Regular && after.file_type == FileType::Regular;
+        let (one, other) =
+            if self.patch && both_files { (old.side(&record)?, self.side(found)) } else { (None, None) };
+        Ok(Some(self.change(
+            &record.path,
+            ChangeKind::Modified { before, after },
+            one.as_ref(),
+            other.as_ref(),
+        )))
+    }
+
+    fn is_same(&self, record: &Record, found: &Found) -> Result<bool, ExchangeFailed> {
+        let same_mode = record.mode == found.stat.st_mode & 0o7777;
+        Ok(match (&record.kind, file_type(&found.stat)) {
+            (RecordKind::Folder, FileType::Directory) => same_mode,
+            (RecordKind::Link(target), FileType::Symlink) => *target == found.target,
+            (RecordKind::File { size, sha256, stamp, .. }, FileType::Regular) => {
+                same_mode && self.has_content(found, *size, *sha256, *stamp)?
+            }
+            _ => false,
+        })
+    }
+
+    fn has_content(
+        &self,
+        found: &Found,
+        size: u64,
+        sha256: Option<[u8; 32]>,
+        stamp: Option<Stamp>,
+    ) -> Result<bool, ExchangeFailed> {
+        if stamp.is_some_and(|stamp| stamp == Stamp::of(&found.stat)) {
+            return Ok(true);
+        }
+        let Some(sha256) = sha256.filter(|_| u64::try_from(found.stat.st_size) == Ok(size)) else {
+            return Ok(false);
+        };
+        let Ok(Some((file, _))) = open_regular(found.folder.as_fd(), found.name()) else { return Ok(false) };
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; BUFFER];
+        // One more than there should be: it may grow.
+        let mut file = file.take(size.saturating_add(1));
+        loop {
+            if self.cancel.is_cancelled() {
+                return Err(unavailable("CANCELLED", "it was ended before it was done; ask again"));
+            }
+            match file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(got) => hash.update(buffer.get(..got).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Ok(false),
+            }
+        }
+        Ok(<[u8; 32]>::from(hash.finalize()) == sha256)
+    }
+
+    /// Of what is there now; none of what is no regular file any more.
+    fn side(&self, found: &Found) -> Option<Side> {
+        let (file, stat) = open_regular(found.folder.as_fd(), found.name()).ok().flatten()?;
+        let mode = stat.st_mode & 0o7777;
+        let mut content = Vec::new();
+        let read = file.take(self.file_bytes.saturating_add(1)).read_to_end(&mut content);
+        let content = match read {
+            Ok(_) if content.len() as u64 > self.file_bytes => Err(Omitted::TooLarge),
+            Ok(_) => Ok(content),
+            Err(_) => Err(Omitted::NotKept),
+        };
+        Some(Side { mode, content })
+    }
+
+    fn change(
+        &self,
+        path: &[u8],
+        kind: ChangeKind,
+        before: Option<&Side>,
+        after: Option<&Side>,
+    ) -> FileChange {
+        let whole = match &kind {
+            ChangeKind::Added { .. } => after.is_some(),
+            ChangeKind::Deleted { .. } => before.is_some(),
+            ChangeKind::Modified { .. } => before.is_some() && after.is_some(),
+        };
+        let made = match (self.patch, whole) {
+            (false, _) => return FileChange { kind, patch: Vec::new(), patch_omitted: String::new() },
+            (true, false) => Err(Omitted::NotAFile),
+            (true, true) => patch(path, before, after),
+        };
+        let (patch, omitted) = match made {
+            Ok(patch) => (patch, ""),
+            Err(omitted) => (Vec::new(), omitted.name()),
+        };
+        FileChange { kind, patch, patch_omitted: omitted.to_owned() }
+    }
+}
+
+/// What was put there, from the first record that is due.
+struct Before {
+    merged: Merged,
+    head: Option<Record>,
+    /// There was a record that is asked for, due or not.
+    any: bool,
+}
+
+impl Before {
+    fn open(session: &OpenSession, ask: &Ask<'_>) -> Result<Self, ExchangeFailed> {
+        let merged = session.baseline().read().map_err(|error| internal("read a baseline", &error))?;
+        let mut before = Self { merged, head: None, any: false };
+        before.advance(ask)?;
+        Ok(before)
+    }
+
+    fn advance(&mut self, ask: &Ask<'_>) -> Result<(), ExchangeFailed> {
+        loop {
+            if ask.cancel.is_cancelled() {
+                return Err(unavailable("CANCELLED", "it was ended before it was done; ask again"));
+            }
+            self.head = self.merged.next().map_err(|error| internal("read a baseline", &error))?;
+            let Some(record) = &self.head else { return Ok(()) };
+            if ask.is_about(&record.path) {
+                self.any = true;
+                if ask.is_due(&record.path) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Of the head, if it was a regular file.
+    fn side(&mut self, record: &Record) -> Result<Option<Side>, ExchangeFailed> {
+        let RecordKind::File { content, .. } = &record.kind else { return Ok(None) };
+        let content = match content {
+            Content::Kept => {
+                let (kept, _) = self.merged.content().map_err(|error| internal("read a baseline", &error))?;
+                Ok(kept)
+            }
+            Content::Binary => Err(Omitted::Binary),
+            Content::TooLarge => Err(Omitted::TooLarge),
+            Content::NotKept => Err(Omitted::NotKept),
+        };
+        Ok(Some(Side { mode: record.mode, content }))
+    }
+}
+
+/// Something that is there.
+struct Found {
+    /// Below the workspace's root.
+    path: Vec<u8>,
+    stat: Stat,
+    target: Vec<u8>,
+    folder: OwnedFd,
+}
+
+impl Found {
+    fn new(path: Vec<u8>, stat: Stat, folder: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let folder = folder.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+        let mut found = Self { path, stat, target: Vec::new(), folder };
+        found.target = link_target(found.folder.as_fd(), found.name(), &found.stat);
+        Ok(found)
+    }
+
+    fn name(&self) -> &[u8] {
+        let slash = self.path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        self.path.get(slash..).unwrap_or_default()
+    }
+
+    fn info(&self) -> FileInfo {
+        info(super::paths::absolute(&self.path), &self.stat, self.target.clone())
+    }
+}
+
+/// What is there: the path itself, and then what is below it.
+struct Now<'a> {
+    walk: Option<Walk<'a>>,
+    head: Option<Found>,
+    any: bool,
+}
+
+impl<'a> Now<'a> {
+    fn open(workspace: &Workspace, ask: &'a Ask<'_>) -> Result<Self, ExchangeFailed> {
+        let failed = |errno| of_path(&ask.at.absolute(), errno);
+        let mut now = Self { walk: None, head: None, any: false };
+        let Some((above, name)) = ask.at.split() else {
+            let root = workspace.folder(ask.at).map_err(failed)?;
+            return now.walk_in(root, ask);
+        };
+        // Without following a link: what is asked for is a path, not what it leads to.
+        let Some(above) = straight(workspace.root(), above.relative()).map_err(failed)? else {
+            return Ok(now);
+        };
+        let Ok(stat) = statat(&above, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(now) };
+        now.any = true;
+        let path = ask.at.relative().to_vec();
+        let itself = Found::new(path, stat, above.as_fd()).map_err(failed)?;
+        let folder = super::place::open_folder(above.as_fd(), name).map_err(failed)?;
+        if ask.is_due(&itself.path) {
+            now.head = Some(itself);
+        }
+        match folder {
+            Some(folder) => now.walk_in(folder, ask),
+            None => Ok(now),
+        }
+    }
+
+    fn walk_in(mut self, folder: OwnedFd, ask: &'a Ask<'_>) -> Result<Self, ExchangeFailed> {
+        let after =
+            ask.after.and_then(|after| strip(after.relative(), ask.at.relative())).unwrap_or_default();
+        let route = Route { at: ask.at, recursive: true, after, selection: ask.selection };
+        self.walk = Some(Walk::new(folder, route, ask.cancel)?);
+        if self.head.is_none() {
+            self.advance(ask)?;
+        }
+        Ok(self)
+    }
+
+    fn advance(&mut self, ask: &Ask<'_>) -> Result<(), ExchangeFailed> {
+        self.head = None;
+        let Some(walk) = &mut self.walk else { return Ok(()) };
+        let Some(Seen { path, stat, .. }) = walk.next()? else { return Ok(()) };
+        self.any = true;
+        let path = join(ask.at.relative(), &path);
+        if let Some(folder) = walk.folder() {
+            let found = Found::new(path, stat, folder).map_err(|errno| of_path(&ask.at.absolute(), errno))?;
+            self.head = Some(found);
+        }
+        Ok(())
+    }
+}
+
+/// A folder below the root, if no link is on the way.
+fn straight(root: BorrowedFd<'_>, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
+    let path = if path.is_empty() { b"." } else { path };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    match openat2(root, path, flags, Mode::empty(), how) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}

@@ -1,0 +1,167 @@
+//! The ways in which file work fails, in the words that a client gets. Paths of the host and the
+//! system's own words stay out of them.
+
+use airlock_archive::{ArchiveError, Cause, Obstacle};
+use airlock_proto::domain::{ExchangeFailed, ExchangeFailure};
+use rustix::io::Errno;
+
+/// Of a path, as it is shown in a message.
+const SHOWN_BYTES: usize = 200;
+
+pub(super) fn failed(failure: ExchangeFailure, reason: &str, message: impl Into<String>) -> ExchangeFailed {
+    ExchangeFailed { failure, reason: reason.to_owned(), message: message.into() }
+}
+
+pub(super) fn invalid(reason: &str, message: impl Into<String>) -> ExchangeFailed {
+    failed(ExchangeFailure::Invalid, reason, message)
+}
+
+pub(super) fn precondition(reason: &str, message: impl Into<String>) -> ExchangeFailed {
+    failed(ExchangeFailure::FailedPrecondition, reason, message)
+}
+
+pub(super) fn unavailable(reason: &str, message: impl Into<String>) -> ExchangeFailed {
+    failed(ExchangeFailure::Unavailable, reason, message)
+}
+
+/// A limit of the runner's configuration.
+pub(super) fn exhausted(limit: &str, value: u64, what: &str) -> ExchangeFailed {
+    let failure = ExchangeFailure::Exhausted { limit: limit.to_owned(), value };
+    failed(failure, "LIMIT_REACHED", format!("{what}: the runner's `{limit}` is {value}"))
+}
+
+/// A fault of the runner's own, which its log explains.
+pub(super) fn internal(step: &'static str, error: &dyn std::fmt::Display) -> ExchangeFailed {
+    tracing::error!(step, %error, "file work failed");
+    failed(
+        ExchangeFailure::Internal,
+        "INTERNAL",
+        format!("a fault of the runner's at: {step}; its log says more"),
+    )
+}
+
+pub(super) fn session_closed() -> ExchangeFailed {
+    precondition("SESSION_NOT_OPEN", "the session was closed meanwhile; use an open one")
+}
+
+pub(super) fn shutting_down() -> ExchangeFailed {
+    unavailable("RUNNER_ENDING", "the runner is shutting down; go on when it is back")
+}
+
+pub(super) fn not_found(path: &[u8]) -> ExchangeFailed {
+    let message = format!("there is no `{}` in the workspace", shown(path));
+    failed(ExchangeFailure::NotFound, "NO_SUCH_FILE", message)
+}
+
+pub(super) fn is_a_directory(path: &[u8], cure: &str) -> ExchangeFailed {
+    precondition("IS_A_DIRECTORY", format!("`{}` is a folder; {cure}", shown(path)))
+}
+
+pub(super) fn not_a_directory(path: &[u8], cure: &str) -> ExchangeFailed {
+    precondition("NOT_A_DIRECTORY", format!("`{}` is not a folder; {cure}", shown(path)))
+}
+
+/// What the system said about a path of the workspace. `path` is the one inside.
+pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
+    let shown = shown(path);
+    match errno {
+        Errno::NOENT => not_found(path),
+        Errno::NOTDIR => {
+            not_a_directory(path, "nor can anything be below what is no folder: check the path with Stat")
+        }
+        Errno::LOOP | Errno::XDEV => precondition(
+            "LINK_LEAVES",
+            format!(
+                "`{shown}` is or passes a link that is absolute, leaves the workspace or leads round in a \
+                     circle; name the file itself"
+            ),
+        ),
+        Errno::ACCESS | Errno::PERM => precondition(
+            "NOT_READABLE",
+            format!(
+                "`{shown}` cannot be read with the rights it has; change them with chmod, or leave it out"
+            ),
+        ),
+        Errno::NAMETOOLONG => {
+            invalid("PATH_INVALID", format!("a part of `{shown}` has more than 255 bytes; shorten it"))
+        }
+        Errno::NOSPC | Errno::DQUOT => disk_full("workspaces"),
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => {
+            unavailable("BUSY", "the runner has no file handles or memory left just now; try again")
+        }
+        other => internal("a file of a workspace", &other),
+    }
+}
+
+pub(super) fn disk_full(of: &str) -> ExchangeFailed {
+    unavailable(
+        "DISK_FULL",
+        format!("the file system of the runner's {of} is full; make room there, and try again"),
+    )
+}
+
+/// What the system said about a file of the runner's own.
+pub(super) fn of_own(step: &'static str, errno: Errno) -> ExchangeFailed {
+    match errno {
+        Errno::NOSPC | Errno::DQUOT => disk_full("`state_dir`"),
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM => {
+            unavailable("BUSY", "the runner has no file handles or memory left just now; try again")
+        }
+        other => internal(step, &other),
+    }
+}
+
+/// As [`of_own`].
+pub(super) fn of_own_io(step: &'static str, error: &std::io::Error) -> ExchangeFailed {
+    match error.raw_os_error() {
+        Some(raw) => of_own(step, Errno::from_raw_os_error(raw)),
+        None => internal(step, error),
+    }
+}
+
+/// What the archive library said. `stopped` is why its reader or writer said no, if it did.
+pub(super) fn of_archive(error: &ArchiveError, stopped: Option<ExchangeFailed>) -> ExchangeFailed {
+    let said = error.to_string();
+    match &error.cause {
+        Cause::Refused { .. } | Cause::Malformed { .. } | Cause::Truncated { .. } => {
+            invalid("ARCHIVE_REFUSED", said)
+        }
+        Cause::Limit { limit: "entries", value, .. } => exhausted("transfers.entries", *value, &said),
+        Cause::Limit { limit: "bytes", value, .. } => exhausted("transfers.unpacked_bytes", *value, &said),
+        Cause::Limit { limit, value, .. } => exhausted(limit, *value, &said),
+        Cause::InTheWay { obstacle, .. } => match obstacle {
+            Obstacle::NotAFolder => precondition("NOT_A_DIRECTORY", said),
+            Obstacle::AFolder => precondition("IS_A_DIRECTORY", said),
+            Obstacle::Changed => precondition("CHANGED_MEANWHILE", said),
+        },
+        Cause::Cancelled => unavailable("CANCELLED", "the transfer was ended; go on with it"),
+        Cause::Read { source } | Cause::Write { source } => {
+            stopped.unwrap_or_else(|| of_own_io("a transfer's bytes", source))
+        }
+        Cause::Folder { path, source, .. } => match source.raw_os_error() {
+            Some(raw) => of_path(path.as_bytes(), Errno::from_raw_os_error(raw)),
+            None => internal("a folder of a workspace", source),
+        },
+    }
+}
+
+/// A path as it can stand in a message: one line, nothing that a terminal obeys.
+pub(super) fn shown(path: &[u8]) -> String {
+    let cut = path.get(..SHOWN_BYTES.min(path.len())).unwrap_or_default();
+    let mut text: String = cut.utf8_chunks().fold(String::new(), |text, chunk| {
+        let valid: String = chunk.valid().chars().map(escaped).collect();
+        text + &valid + &chunk.invalid().escape_ascii().to_string()
+    });
+    if cut.len() < path.len() {
+        text.push_str("...");
+    }
+    text
+}
+
+fn escaped(char: char) -> String {
+    match char {
+        '`' => "\\x60".to_owned(),
+        '\'' | '"' => char.to_string(),
+        _ => char.escape_debug().to_string(),
+    }
+}

@@ -1,0 +1,113 @@
+//! Stat and List: what is there, in pages that no later answer depends on.
+
+use std::os::fd::OwnedFd;
+
+use airlock_archive::Cancel;
+use airlock_proto::{
+    domain::{ExchangeFailed, FileInfo, ListOrder},
+    limits::{MESSAGE_BYTES, PAGE_SIZE_MAX},
+};
+
+use super::{
+    failure::{not_a_directory, of_path},
+    paths::{Inside, strip},
+    place::{Workspace, file_type, info, link_target},
+    select::Selection,
+    walk::{Route, Walk},
+};
+use crate::session::OpenSession;
+
+/// Of a message with a page, without what surrounds it.
+const PAGE_BYTES: usize = MESSAGE_BYTES * 3 / 4;
+/// Of a file's fields besides its path and target, on the wire.
+const INFO_COST: usize = 64;
+
+/// One file; a link is not followed. Blocks for a moment.
+pub(super) fn stat(session: &OpenSession, path: &[u8]) -> Result<FileInfo, ExchangeFailed> {
+    let path = Inside::parse(path)?;
+    Workspace::open(session.workspace())?.look(&path)
+}
+
+/// A page, and whether there is more after it. Blocks.
+pub(super) fn list(
+    session: &OpenSession,
+    order: &ListOrder,
+    cancel: &Cancel,
+) -> Result<(Vec<FileInfo>, bool), ExchangeFailed> {
+    let at = Inside::parse(&order.path)?;
+    let selection = Selection::new(&order.filter)?;
+    let workspace = Workspace::open(session.workspace())?;
+    let folder = folder(&workspace, &at)?;
+    let after = after(&order.after, &at)?;
+    let route = Route { at: &at, recursive: order.recursive, after: &after, selection: &selection };
+    let mut walk = Walk::new(folder, route, cancel)?;
+    let mut page = Page::new(order.page_size);
+    while let Some(seen) = walk.next()? {
+        if !selection.wants(&seen.path, file_type(&seen.stat)) {
+            continue;
+        }
+        let target =
+            walk.folder().map(|folder| link_target(folder, seen.name(), &seen.stat)).unwrap_or_default();
+        let found = info(at.below(&seen.path), &seen.stat, target);
+        let cost = cost(&found);
+        if !page.put(found, cost) {
+            break;
+        }
+    }
+    Ok(page.done())
+}
+
+fn folder(workspace: &Workspace, at: &Inside) -> Result<OwnedFd, ExchangeFailed> {
+    workspace.folder(at).map_err(|errno| match errno {
+        rustix::io::Errno::NOTDIR => not_a_directory(&at.absolute(), "use Stat for a single file"),
+        errno => of_path(&at.absolute(), errno),
+    })
+}
+
+/// The path after which a page begins, below the one that was asked for.
+pub(super) fn after(after: &[u8], at: &Inside) -> Result<Vec<u8>, ExchangeFailed> {
+    if after.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = Inside::parse(after)?;
+    let below = strip(path.relative(), at.relative());
+    below.map(<[u8]>::to_vec).ok_or_else(|| {
+        super::failure::invalid("PAGE_TOKEN_INVALID", "the page token is of another path; begin without one")
+    })
+}
+
+pub(super) fn cost(info: &FileInfo) -> usize {
+    info.path.len() + info.link_target.len() + INFO_COST
+}
+
+/// What fits one answer.
+#[derive(Debug)]
+pub(super) struct Page<T> {
+    items: Vec<T>,
+    size: usize,
+    bytes: usize,
+    more: bool,
+}
+
+impl<T> Page<T> {
+    pub(super) fn new(size: u32) -> Self {
+        let most = usize::try_from(PAGE_SIZE_MAX).unwrap_or(usize::MAX);
+        let size = usize::try_from(size).unwrap_or(most).clamp(1, most);
+        Self { items: Vec::new(), size, bytes: 0, more: false }
+    }
+
+    /// False if it did not fit, and the page is full.
+    pub(super) fn put(&mut self, item: T, cost: usize) -> bool {
+        self.more =
+            self.items.len() >= self.size || (self.bytes + cost > PAGE_BYTES && !self.items.is_empty());
+        if !self.more {
+            self.bytes += cost;
+            self.items.push(item);
+        }
+        !self.more
+    }
+
+    pub(super) fn done(self) -> (Vec<T>, bool) {
+        (self.items, self.more)
+    }
+}

@@ -1,0 +1,169 @@
+//! A workspace as seen from the host: what is opened, and how. Every path is resolved by the kernel
+//! beneath the workspace's root; nothing that is opened is trusted to be what it was a moment ago.
+
+use std::{
+    fs::File,
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::{Path, PathBuf},
+};
+
+use airlock_proto::domain::{ExchangeFailed, FileInfo, FileType};
+use rustix::{
+    fs::{
+        AtFlags, CWD, FileType as RawType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2,
+        readlinkat, statat,
+    },
+    io::Errno,
+    path::Arg,
+};
+
+use super::{
+    baseline::modified_micros,
+    failure::{internal, of_path},
+    paths::Inside,
+};
+
+/// How often a resolution that a rename has disturbed is done again.
+const TRIES: usize = 64;
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+const CONTENT: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// The root of a session's workspace, open.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    root: OwnedFd,
+    host: PathBuf,
+}
+
+impl Workspace {
+    /// Blocks for a moment.
+    ///
+    /// # Errors
+    /// If it is gone.
+    pub(super) fn open(host: &Path) -> Result<Self, ExchangeFailed> {
+        let root = openat(CWD, host, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+        let root = root.map_err(|errno| internal("open a workspace", &errno))?;
+        Ok(Self { root, host: host.to_owned() })
+    }
+
+    pub(super) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// A folder, through whatever links stay inside.
+    pub(super) fn folder(&self, path: &Inside) -> Result<OwnedFd, Errno> {
+        self.resolve(path, FOLDER)
+    }
+
+    /// A file or a folder, through whatever links stay inside, with what it is. Only a regular file and a
+    /// folder can be read by the handle.
+    pub(super) fn content(&self, path: &Inside) -> Result<(OwnedFd, Stat), Errno> {
+        let seen = self.resolve(path, OFlags::PATH | OFlags::CLOEXEC)?;
+        let stat = fstat(&seen)?;
+        match file_type(&stat) {
+            // By the handle, not by its name: it is what was looked at.
+            FileType::Regular | FileType::Directory => {
+                let same =
+                    openat(CWD, format!("/proc/self/fd/{}", seen.as_raw_fd()), CONTENT, Mode::empty())?;
+                Ok((same, stat))
+            }
+            FileType::Symlink | FileType::Other => Ok((seen, stat)),
+        }
+    }
+
+    fn resolve(&self, path: &Inside, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let name = if path.is_root() { &b"."[..] } else { path.relative() };
+        let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+        for _ in 0..TRIES {
+            match openat2(&self.root, name, flags, Mode::empty(), how) {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                other => return other,
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+
+    /// What is there; of the last part itself, even if that is a link.
+    pub(super) fn look(&self, path: &Inside) -> Result<FileInfo, ExchangeFailed> {
+        let failed = |errno| of_path(&path.absolute(), errno);
+        let Some((folder, name)) = path.split() else {
+            let stat = fstat(&self.root).map_err(failed)?;
+            return Ok(info(path.absolute(), &stat, Vec::new()));
+        };
+        let folder = self.folder(&folder).map_err(failed)?;
+        let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+        let target = link_target(folder.as_fd(), name, &stat);
+        Ok(info(path.absolute(), &stat, target))
+    }
+
+    /// Where an open folder is now, below the root; none if it is no longer there.
+    pub(super) fn whereabouts(&self, folder: BorrowedFd<'_>) -> Option<Vec<u8>> {
+        let of = |fd: BorrowedFd<'_>| {
+            let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
+            std::fs::read_link(name).ok()
+        };
+        let (root, folder) = (of(self.root.as_fd())?, of(folder)?);
+        let below = folder.strip_prefix(&root).ok()?;
+        Some(below.as_os_str().as_bytes().to_vec())
+    }
+
+    /// The host's folder.
+    pub(super) fn host(&self) -> &Path {
+        &self.host
+    }
+}
+
+/// Opens a regular file in an open folder; none if it is anything else by now. Never waits for a pipe.
+pub(super) fn open_regular(folder: BorrowedFd<'_>, name: impl Arg) -> Result<Option<(File, Stat)>, Errno> {
+    let file = match openat(folder, name, CONTENT | OFlags::NOFOLLOW, Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO | Errno::NODEV) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    let stat = fstat(&file)?;
+    let regular = RawType::from_raw_mode(stat.st_mode) == RawType::RegularFile;
+    Ok(regular.then(|| (File::from(file), stat)))
+}
+
+/// Opens a folder in an open folder; none if it is anything else by now.
+pub(super) fn open_folder(folder: BorrowedFd<'_>, name: impl Arg) -> Result<Option<OwnedFd>, Errno> {
+    match openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Empty for what is no link, or is none any more.
+pub(super) fn link_target(folder: BorrowedFd<'_>, name: impl Arg, stat: &Stat) -> Vec<u8> {
+    if RawType::from_raw_mode(stat.st_mode) != RawType::Symlink {
+        return Vec::new();
+    }
+    readlinkat(folder, name, Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default()
+}
+
+/// What is said of a file.
+pub(super) fn info(path: Vec<u8>, stat: &Stat, link_target: Vec<u8>) -> FileInfo {
+    let file_type = file_type(stat);
+    let size = if file_type == FileType::Regular { u64::try_from(stat.st_size).unwrap_or(0) } else { 0 };
+    FileInfo {
+        path,
+        file_type,
+        size,
+        mode: stat.st_mode & 0o7777,
+        modified_micros: modified_micros(stat),
+        link_target,
+    }
+}
+
+pub(super) fn file_type(stat: &Stat) -> FileType {
+    match RawType::from_raw_mode(stat.st_mode) {
+        RawType::RegularFile => FileType::Regular,
+        RawType::Directory => FileType::Directory,
+        RawType::Symlink => FileType::Symlink,
+        _ => FileType::Other,
+    }
+}

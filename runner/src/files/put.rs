@@ -1,0 +1,288 @@
+//! Puts an upload into a workspace: everything is checked first, and what was put there is recorded.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{self, Read},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::{ffi::OsStrExt, fs::FileExt},
+    },
+    path::Path,
+};
+
+use airlock_archive::{Cancel, Counts, Format, Limits, Unpack, check, unpack, write_file};
+use airlock_proto::domain::{ExchangeFailed, FileFormat, FileType, UploadOrder, Uploaded};
+use cap_std::fs::Dir;
+use rustix::{
+    fs::{AtFlags, Gid, Mode, Uid, fchown, mkdirat, statat},
+    io::Errno,
+};
+use sha2::{Digest, Sha256};
+
+use super::{
+    Shared,
+    failure::{
+        invalid, is_a_directory, not_a_directory, of_archive, of_own_io, of_path, precondition, shown,
+        unavailable,
+    },
+    paths::Inside,
+    place::{Workspace, file_type, open_folder},
+    record::Keeper,
+    transfers::{Stage, Transfer},
+};
+use crate::session::OpenSession;
+
+const BUFFER: usize = 128 << 10;
+const FILE_MODE: u32 = 0o644;
+const FOLDER_MODE: u32 = 0o755;
+const IS_FOLDER: &str = "upload to a name in it, or send a tar archive";
+const NO_FOLDER: &str = "an archive needs a folder: remove what is there, or name another path";
+
+/// Where an upload goes.
+#[derive(Debug)]
+pub(super) struct Target {
+    path: Inside,
+    format: FileFormat,
+}
+
+impl Target {
+    /// # Errors
+    /// If the order cannot be right, whatever is in the workspace.
+    pub(super) fn of(order: &UploadOrder) -> Result<Self, ExchangeFailed> {
+        let path = Inside::parse(&order.path)?;
+        if order.format == FileFormat::File && path.is_root() {
+            return Err(is_a_directory(&path.absolute(), IS_FOLDER));
+        }
+        if order.mode & !0o777 != 0 {
+            let message =
+                format!("mode {:o} is more than permission bits; use 0644, 0755 or such", order.mode);
+            return Err(invalid("MODE_INVALID", message));
+        }
+        Ok(Self { path, format: order.format })
+    }
+
+    /// Whether something there stands in its way, before many bytes are sent for nothing. Blocks for a
+    /// moment.
+    ///
+    /// # Errors
+    /// If so.
+    pub(super) fn look(&self, session: &OpenSession) -> Result<(), ExchangeFailed> {
+        let workspace = Workspace::open(session.workspace())?;
+        let found = match self.format {
+            FileFormat::File => self.folder_in_place(&workspace),
+            FileFormat::Tar | FileFormat::TarGzip => self.no_folder_in_place(&workspace),
+        };
+        found.map_or(Ok(()), Err)
+    }
+
+    fn folder_in_place(&self, workspace: &Workspace) -> Option<ExchangeFailed> {
+        let info = workspace.look(&self.path).ok()?;
+        (info.file_type == FileType::Directory).then(|| is_a_directory(&info.path, IS_FOLDER))
+    }
+
+    fn no_folder_in_place(&self, workspace: &Workspace) -> Option<ExchangeFailed> {
+        match workspace.folder(&self.path) {
+            Err(Errno::NOTDIR) => Some(not_a_directory(&self.path.absolute(), NO_FOLDER)),
+            Err(errno @ (Errno::LOOP | Errno::XDEV)) => Some(of_path(&self.path.absolute(), errno)),
+            _ => None,
+        }
+    }
+}
+
+/// Checks, and then puts. Blocks for as long as that takes.
+pub(super) fn put(
+    shared: &Shared,
+    session: &OpenSession,
+    transfer: &Transfer,
+    order: &UploadOrder,
+    cancel: &Cancel,
+) -> Result<Uploaded, ExchangeFailed> {
+    let target = Target::of(order)?;
+    let bytes = Stage::reader(transfer)?;
+    let received = transfer.progress.borrow().staged;
+    if let Some(expected) = order.sha256
+        && sha256(&bytes, cancel)? != expected
+    {
+        let message = "the bytes that came do not have the announced SHA-256; send them again".to_owned();
+        return Err(invalid("SHA256_MISMATCH", message));
+    }
+    let workspace = Workspace::open(session.workspace())?;
+    let job = Job { shared, session, workspace: &workspace, target: &target, cancel };
+    let counts = match order.format {
+        FileFormat::File => job.file(&bytes, received, order.mode)?,
+        FileFormat::Tar => job.archive(&bytes, Format::Tar)?,
+        FileFormat::TarGzip => job.archive(&bytes, Format::TarGzip)?,
+    };
+    let Counts { files, directories, links, bytes } = counts;
+    Ok(Uploaded { received, files, directories, links, bytes })
+}
+
+fn sha256(bytes: &File, cancel: &Cancel) -> Result<[u8; 32], ExchangeFailed> {
+    let mut hash = Sha256::new();
+    let mut from = FromStart { file: bytes, at: 0 };
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        if cancel.is_cancelled() {
+            return Err(unavailable(
+                "CANCELLED",
+                "the upload was ended before it was put there; go on with it",
+            ));
+        }
+        match from.read(&mut buffer).map_err(|error| of_own_io("read a transfer", &error))? {
+            0 => break,
+            got => hash.update(buffer.get(..got).unwrap_or_default()),
+        }
+    }
+    Ok(hash.finalize().into())
+}
+
+/// Reads a file from its first byte, wherever others read it.
+struct FromStart<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.file.read_at(buffer, self.at)?;
+        self.at += got as u64;
+        Ok(got)
+    }
+}
+
+/// Stops when the workspace's file system runs short.
+struct WhileRoom<'a, R> {
+    inner: R,
+    job: &'a Job<'a>,
+    stopped: Option<ExchangeFailed>,
+}
+
+impl<R: Read> Read for WhileRoom<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Err(failed) = self.job.room(0) {
+            self.stopped = Some(failed);
+            return Err(io::Error::other("no room"));
+        }
+        self.inner.read(buffer)
+    }
+}
+
+struct Job<'a> {
+    shared: &'a Shared,
+    session: &'a OpenSession,
+    workspace: &'a Workspace,
+    target: &'a Target,
+    cancel: &'a Cancel,
+}
+
+impl Job<'_> {
+    fn room(&self, more: u64) -> Result<(), ExchangeFailed> {
+        self.shared.transfers.room(self.workspace.host(), more, "workspaces")
+    }
+
+    fn keeper(&self) -> Result<Keeper, ExchangeFailed> {
+        let limits = self.shared.baseline;
+        let recorder = self.session.baseline().recorder(limits);
+        Ok(Keeper::new(recorder.map_err(|error| of_own_io("record an upload", &error))?))
+    }
+
+    fn add(&self, keeper: Keeper) -> Result<(), ExchangeFailed> {
+        let recorder = keeper.finish().map_err(|error| of_own_io("record an upload", &error))?;
+        let added = self.session.baseline().add(recorder);
+        added.map_err(|error| of_own_io("record an upload", &error))
+    }
+
+    fn file(&self, bytes: &File, size: u64, mode: u32) -> Result<Counts, ExchangeFailed> {
+        let at = self.target.path.absolute();
+        let Some((folder, name)) = self.target.path.split() else {
+            return Err(is_a_directory(&at, IS_FOLDER));
+        };
+        self.room(size)?;
+        let mut keeper = self.keeper()?;
+        let folder = self.make_folder(&folder, &mut keeper)?;
+        if let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
+            && file_type(&stat) == FileType::Directory
+        {
+            return Err(is_a_directory(&at, IS_FOLDER));
+        }
+        let below = self.workspace.whereabouts(folder.as_fd());
+        let folder = Dir::from_std_file(File::from(folder));
+        let mode = if mode == 0 { FILE_MODE } else { mode };
+        let mut content = WhileRoom { inner: FromStart { file: bytes, at: 0 }, job: self, stopped: None };
+        let path = Path::new(OsStr::from_bytes(name));
+        let put = write_file(&folder, path, &mut content, mode, self.session.owner(), self.cancel);
+        let (size, sha256) = put.map_err(|error| of_archive(&error, content.stopped.take()))?;
+        if let Some(below) = below {
+            keeper.file(folder.as_fd(), &below, name, size, mode, Some(sha256));
+        }
+        self.add(keeper)?;
+        Ok(Counts { files: 1, directories: 0, links: 0, bytes: size })
+    }
+
+    fn archive(&self, bytes: &File, format: Format) -> Result<Counts, ExchangeFailed> {
+        let config = &self.shared.transfers.config;
+        let limits = Limits { entries: config.entries, bytes: config.unpacked_bytes, ..Limits::PATHS };
+        let from = || FromStart { file: bytes, at: 0 };
+        let counts = check(from(), format, &limits, self.cancel).map_err(|error| of_archive(&error, None))?;
+        self.room(counts.bytes)?;
+        let mut keeper = self.keeper()?;
+        let folder = self.make_folder(&self.target.path, &mut keeper)?;
+        let below = self.workspace.whereabouts(folder.as_fd());
+        let folder = Dir::from_std_file(File::from(folder));
+        let options = Unpack { limits: &limits, owner: self.session.owner(), cancel: self.cancel };
+        let mut archive = WhileRoom { inner: from(), job: self, stopped: None };
+        let unpacked = unpack(&mut archive, format, &folder, &options, |entry| {
+            if let Some(below) = &below {
+                keeper.entry(folder.as_fd(), below, entry);
+            }
+        });
+        // Also of what was put there before something stood in the way: it came by this upload.
+        self.add(keeper)?;
+        unpacked.map_err(|error| of_archive(&error, archive.stopped.take()))
+    }
+
+    /// A folder of the workspace, made with all that it is in where they are not there.
+    fn make_folder(&self, path: &Inside, keeper: &mut Keeper) -> Result<OwnedFd, ExchangeFailed> {
+        let failed = |errno| match errno {
+            Errno::NOTDIR => not_a_directory(&path.absolute(), NO_FOLDER),
+            errno => of_path(&path.absolute(), errno),
+        };
+        let mut missing = Vec::new();
+        let mut at = path.clone();
+        let mut folder = loop {
+            match self.workspace.folder(&at) {
+                Err(Errno::NOENT) => {}
+                other => break other.map_err(failed)?,
+            }
+            let Some((above, name)) = at.split() else { return Err(failed(Errno::NOENT)) };
+            missing.push(name.to_vec());
+            at = above;
+        };
+        for name in missing.into_iter().rev() {
+            let made = match mkdirat(&folder, &*name, Mode::from_raw_mode(FOLDER_MODE)) {
+                Ok(()) => true,
+                Err(Errno::EXIST) => false,
+                Err(errno) => return Err(failed(errno)),
+            };
+            let Some(below) = open_folder(folder.as_fd(), &*name).map_err(failed)? else {
+                let said =
+                    format!("`{}` was changed by another program at the same time", shown(&path.absolute()));
+                return Err(precondition("CHANGED_MEANWHILE", said));
+            };
+            if made {
+                // Whatever is there by now, it is a folder of this workspace.
+                if let Some((uid, gid)) = self.session.owner() {
+                    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+                    fchown(&below, Some(uid), Some(gid)).map_err(failed)?;
+                }
+                let _ = rustix::fs::fchmod(&below, Mode::from_raw_mode(FOLDER_MODE));
+                if let Some(at) = self.workspace.whereabouts(below.as_fd()) {
+                    keeper.folder(below.as_fd(), at);
+                }
+            }
+            folder = below;
+        }
+        Ok(folder)
+    }
+}

@@ -1,0 +1,145 @@
+//! Records what an upload has put into a workspace. Commands may run meanwhile: what is recorded of a
+//! content is what was sent, not what is found there.
+
+use std::{
+    io::{self, Read},
+    os::fd::{AsFd, BorrowedFd},
+};
+
+use airlock_archive::{Entry, Kind};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, statat};
+use sha2::{Digest, Sha256};
+
+use super::{
+    baseline::{Content, Record, RecordKind, Recorder, modified_micros},
+    paths::join,
+    place::open_regular,
+};
+
+/// See the module. The first thing that goes wrong is kept for the end.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    recorder: Recorder,
+    failed: Option<io::Error>,
+}
+
+impl Keeper {
+    pub(super) fn new(recorder: Recorder) -> Self {
+        Self { recorder, failed: None }
+    }
+
+    /// # Errors
+    /// If something could not be recorded.
+    pub(super) fn finish(self) -> io::Result<Recorder> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => Ok(self.recorder),
+        }
+    }
+
+    /// A folder that was made, open.
+    pub(super) fn folder(&mut self, folder: BorrowedFd<'_>, path: Vec<u8>) {
+        if let Ok(stat) = fstat(folder) {
+            self.put(Record::new(path, RecordKind::Folder, &stat), None);
+        }
+    }
+
+    /// A file that was put into `folder`, which is at `below`. Without the SHA-256 of what was sent, that
+    /// of what is there counts.
+    pub(super) fn file(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        below: &[u8],
+        name: &[u8],
+        size: u64,
+        mode: u32,
+        sha256: Option<[u8; 32]>,
+    ) {
+        let wanted = sha256.is_none() || self.recorder.may_keep(size);
+        let found = if wanted { self.read(folder, name, sha256) } else { None };
+        let (sha256, content) = match found {
+            Some((found, content)) if sha256.is_none_or(|sha256| sha256 == found) => (Some(found), content),
+            _ => (sha256, None),
+        };
+        let modified_micros =
+            statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| modified_micros(&stat));
+        let kind = RecordKind::File { size, sha256, stamp: None, content: Content::NotKept };
+        self.put(Record { path: join(below, name), kind, mode: mode & 0o777, modified_micros }, content);
+    }
+
+    /// What an archive has put into `root`, which is at `below`.
+    pub(super) fn entry(&mut self, root: BorrowedFd<'_>, below: &[u8], entry: &Entry<'_>) {
+        let slash = entry.path.iter().rposition(|byte| *byte == b'/');
+        let (above, name) = match slash {
+            Some(slash) => (entry.path.get(..slash), entry.path.get(slash + 1..)),
+            None => (None, Some(entry.path)),
+        };
+        let Some(name) = name.filter(|name| !name.is_empty()) else { return };
+        let opened = above.map(|above| beneath(root, above));
+        let folder = match &opened {
+            // It was moved away by now.
+            Some(None) => return,
+            Some(Some(folder)) => folder.as_fd(),
+            None => root,
+        };
+        let below = join(below, above.unwrap_or_default());
+        let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        let target = entry.link_target.unwrap_or_default();
+        let kind = match entry.kind {
+            Kind::File => return self.file(folder, &below, name, entry.size, entry.mode, entry.sha256),
+            Kind::HardLink => return self.hard_link(folder, &below, name, &stat),
+            Kind::Directory => RecordKind::Folder,
+            Kind::Symlink => RecordKind::Link(target.to_vec()),
+        };
+        let (path, mode) = (join(&below, name), entry.mode & 0o777);
+        self.put(Record { path, kind, mode, modified_micros: modified_micros(&stat) }, None);
+    }
+
+    fn hard_link(&mut self, folder: BorrowedFd<'_>, below: &[u8], name: &[u8], stat: &Stat) {
+        self.file(folder, below, name, u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode, None);
+    }
+
+    /// Of a file that is still there: its SHA-256 and, if it can be kept, its content.
+    fn read(
+        &self,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        expected: Option<[u8; 32]>,
+    ) -> Option<([u8; 32], Option<Vec<u8>>)> {
+        let (file, stat) = open_regular(folder, name).ok()??;
+        let size = u64::try_from(stat.st_size).ok()?;
+        let keeps = self.recorder.may_keep(size);
+        if !keeps && expected.is_some() {
+            return None;
+        }
+        let (mut hash, mut content) = (Sha256::new(), keeps.then(Vec::new));
+        let mut buffer = vec![0; 64 << 10];
+        let mut file = file.take(size);
+        loop {
+            let got = file.read(&mut buffer).ok()?;
+            if got == 0 {
+                break;
+            }
+            let bytes = buffer.get(..got).unwrap_or_default();
+            hash.update(bytes);
+            if let Some(content) = &mut content {
+                content.extend_from_slice(bytes);
+            }
+        }
+        Some((hash.finalize().into(), content))
+    }
+
+    fn put(&mut self, record: Record, content: Option<Vec<u8>>) {
+        if self.failed.is_none()
+            && let Err(error) = self.recorder.put(record, content)
+        {
+            self.failed = Some(error);
+        }
+    }
+}
+
+/// A folder below another, without a link on the way.
+fn beneath(root: BorrowedFd<'_>, path: &[u8]) -> Option<std::os::fd::OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat2(root, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS).ok()
+}

@@ -1,0 +1,115 @@
+//! Downloads: what they bring, and that those that are gone on with bring the bytes of the first time.
+
+use std::os::unix::fs::symlink;
+
+use rustix::fs::{CWD, FileType as RawType, Mode, mknodat};
+
+use super::*;
+
+#[tokio::test]
+async fn a_file_comes_as_it_is_and_an_empty_one_too() {
+    let fixture = Fixture::new();
+    let content: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
+    fixture.write("a/file", &content);
+    fixture.write("empty", "");
+    symlink("a/file", fixture.path("link")).unwrap();
+    let got = fixture.download(fixture.download_order("1", "/workspace/a/file")).await.unwrap();
+    assert_eq!((got.started.format, got.started.info.size), (FileFormat::File, 800_000));
+    assert_eq!((got.bytes == content, got.done.size, got.done.sha256), (true, 800_000, sha256(&content)));
+    let got = fixture.download(fixture.download_order("2", "empty")).await.unwrap();
+    assert_eq!((got.bytes.len(), got.done.size, got.done.sha256), (0, 0, sha256(b"")));
+    let got = fixture.download(fixture.download_order("3", "link")).await.unwrap();
+    assert_eq!((got.bytes == content, got.started.info.file_type), (true, FileType::Regular));
+}
+
+#[tokio::test]
+async fn a_download_that_is_gone_on_with_brings_the_bytes_of_the_first_time() {
+    let fixture = Fixture::new();
+    let content: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
+    fixture.write("file", &content);
+    let order = fixture.download_order("t", "file");
+    fixture.download(order.clone()).await.unwrap();
+    fixture.write("file", "something else");
+    let resume = |offset| DownloadOrder { resume: true, offset, ..order.clone() };
+    let end = content.len() as u64;
+    for offset in [0, 1, (128 << 10) - 1, 128 << 10, (128 << 10) + 1, end - 1, end] {
+        let got = fixture.download(resume(offset)).await.unwrap();
+        assert!(got.bytes == content[usize::try_from(offset).unwrap()..], "from {offset}");
+        assert_eq!((got.done.size, got.done.sha256), (end, sha256(&content)));
+    }
+    let past = fixture.download(resume(end + 1)).await.unwrap_err();
+    assert_eq!(past.failure, ExchangeFailure::OutOfRange { end });
+    let other = DownloadOrder { path: b"other".to_vec(), ..resume(0) };
+    assert_eq!(reason(fixture.download(other).await), "TRANSFER_MISMATCH");
+    let other = DownloadOrder { exclude: vec!["x".to_owned()], ..resume(0) };
+    assert_eq!(reason(fixture.download(other).await), "TRANSFER_MISMATCH");
+    let other = DownloadOrder { format: Some(FileFormat::File), ..resume(0) };
+    assert_eq!(reason(fixture.download(other).await), "TRANSFER_MISMATCH");
+    let unknown = DownloadOrder { transfer_id: "unknown".to_owned(), ..resume(0) };
+    assert_eq!(reason(fixture.download(unknown).await), "TRANSFER_GONE");
+    let fixture = fixture.reopen();
+    assert_eq!(reason(fixture.download(resume(1)).await), "TRANSFER_GONE");
+    assert!(fixture.kept_files().is_empty());
+}
+
+#[tokio::test]
+async fn the_packing_goes_on_without_its_client_and_is_found_again() {
+    let fixture = Fixture::new();
+    for index in 0..300 {
+        fixture.write(&format!("{index}/file"), vec![b'x'; 2000]);
+    }
+    let order = fixture.download_order("t", "");
+    let (outgoing, mut answers) = mpsc::channel(1);
+    let (files, session) = (Arc::clone(&fixture.files), Arc::clone(&fixture.session));
+    let first = ExchangeOrder::Download(order.clone());
+    let stream = tokio::spawn(async move {
+        files.carry_out(session, first, futures::stream::pending().boxed(), &outgoing).await
+    });
+    assert!(matches!(answers.recv().await, Some(ExchangeFromRunner::DownloadStarted(_))));
+    drop(answers);
+    stream.await.unwrap().unwrap();
+    let resume = DownloadOrder { resume: true, offset: 100, ..order };
+    let got = fixture.download(resume).await.unwrap();
+    assert_eq!(got.done.files, 300);
+    assert!(got.bytes == tar(fixture.session.workspace())[100..]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_is_said() {
+    let fixture = Fixture::new();
+    fixture.write("folder/file", "");
+    mknodat(CWD, fixture.path("folder/pipe"), RawType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    symlink("/etc/shadow", fixture.path("out")).unwrap();
+    symlink("round", fixture.path("round")).unwrap();
+    let order = |path: &str, format| DownloadOrder { format, ..fixture.download_order("t", path) };
+    for (order, expected) in [
+        (order("nothing", None), "NO_SUCH_FILE"),
+        (order("folder/file/below", None), "NOT_A_DIRECTORY"),
+        (order("folder", Some(FileFormat::File)), "IS_A_DIRECTORY"),
+        (order("folder/file", Some(FileFormat::Tar)), "NOT_A_DIRECTORY"),
+        (order("folder/pipe", None), "NOT_A_FILE"),
+        (order("out", None), "LINK_LEAVES"),
+        (order("round", None), "LINK_LEAVES"),
+        (order("/home/agent", None), "PATH_INVALID"),
+        (DownloadOrder { exclude: vec!["[".to_owned()], ..order("folder", None) }, "PATTERN_INVALID"),
+        (DownloadOrder { offset: 1, ..order("folder", None) }, "OFFSET_WITHOUT_TRANSFER"),
+        (DownloadOrder { transfer_id: String::new(), ..order("folder", None) }, "TRANSFER_ID_INVALID"),
+    ] {
+        assert_eq!(reason(fixture.download(order.clone()).await), expected, "{order:?}");
+        assert_eq!(fixture.files.shared.transfers.count(), 0, "{order:?}");
+    }
+    assert_eq!(fixture.kept_files().len(), 0);
+    let got = fixture.download(order("folder", None)).await.unwrap();
+    assert_eq!((got.done.files, got.done.skipped_total), (1, 1));
+    assert_eq!(got.done.skipped[0].path, b"/workspace/folder/pipe");
+}
+
+#[tokio::test]
+async fn what_is_excluded_does_not_come() {
+    let fixture = Fixture::new();
+    project(fixture.session.workspace());
+    let exclude = vec!["src/deep".to_owned(), "*.rs".to_owned(), "**/*.rs".to_owned()];
+    let order = DownloadOrder { exclude, ..fixture.download_order("t", "") };
+    let got = fixture.download(order).await.unwrap();
+    assert_eq!(got.done.files, 2, "README and run");
+}

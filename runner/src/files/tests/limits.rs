@@ -1,0 +1,131 @@
+//! Every limit on transfers, hit once each way that it can be.
+
+use super::*;
+
+#[tokio::test]
+async fn the_bytes_of_one_transfer_are_limited_both_ways() {
+    let fixture = Fixture::with(|config| config.bytes = 2 * PIECE as u64, None);
+    let order = fixture.upload_order("t", "file", FileFormat::File);
+    assert_eq!(limit(fixture.upload(order.clone(), &[0; 2 * PIECE + 1]).await), "transfers.bytes");
+    assert!(!fixture.path("file").exists());
+    let order = UploadOrder { transfer_id: "u".to_owned(), ..order };
+    fixture.upload(order, &[0; 2 * PIECE]).await.unwrap();
+    fixture.write("large", [0; 2 * PIECE + 1]);
+    assert_eq!(limit(fixture.download(fixture.download_order("d", "large")).await), "transfers.bytes");
+    assert_eq!(limit(fixture.download(fixture.download_order("e", "")).await), "transfers.bytes");
+    fixture.download(fixture.download_order("f", "file")).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_an_archive_holds_is_limited_both_ways() {
+    let fixture = Fixture::with(|config| (config.entries, config.unpacked_bytes) = (3, 100), None);
+    let source = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c", "d"] {
+        fs::write(source.path().join(name), "").unwrap();
+    }
+    let order = |id: &str| fixture.upload_order(id, "", FileFormat::Tar);
+    assert_eq!(limit(fixture.upload(order("1"), &tar(source.path())).await), "transfers.entries");
+    fs::remove_file(source.path().join("d")).unwrap();
+    fs::write(source.path().join("c"), [0; 101]).unwrap();
+    assert_eq!(limit(fixture.upload(order("2"), &tar(source.path())).await), "transfers.unpacked_bytes");
+    assert_eq!(fs::read_dir(fixture.session.workspace()).unwrap().count(), 0);
+    fixture.write("large", [0; 101]);
+    assert_eq!(limit(fixture.download(fixture.download_order("d", "")).await), "transfers.unpacked_bytes");
+    for name in ["large", "1", "2", "3"] {
+        fixture.write(name, "");
+    }
+    assert_eq!(limit(fixture.download(fixture.download_order("e", "")).await), "transfers.entries");
+    assert_eq!(fixture.files.shared.transfers.count(), 0);
+}
+
+/// An exchange that stays open; aborted when it goes.
+async fn stays_open(fixture: &Fixture, order: UploadOrder) -> tokio::task::JoinHandle<()> {
+    let (files, session) = (Arc::clone(&fixture.files), Arc::clone(&fixture.session));
+    let (outgoing, mut answers) = mpsc::channel(4);
+    let open = tokio::spawn(async move {
+        let incoming = futures::stream::pending().boxed();
+        let _ = files.carry_out(session, ExchangeOrder::Upload(order), incoming, &outgoing).await;
+    });
+    assert!(matches!(answers.recv().await, Some(ExchangeFromRunner::Ready { offset: 0 })));
+    std::mem::forget(answers);
+    open
+}
+
+#[tokio::test]
+async fn transfers_at_once_are_limited() {
+    let fixture = Fixture::with(|config| config.at_once = 2, None);
+    fixture.write("file", "");
+    let one = stays_open(&fixture, fixture.upload_order("1", "x", FileFormat::File)).await;
+    let two = stays_open(&fixture, fixture.upload_order("2", "x", FileFormat::File)).await;
+    let order = fixture.upload_order("3", "x", FileFormat::File);
+    assert_eq!(limit(fixture.upload(order.clone(), b"").await), "transfers.at_once");
+    let download = fixture.download_order("4", "file");
+    assert_eq!(limit(fixture.download(download.clone()).await), "transfers.at_once");
+    fixture.stat("file").await.unwrap();
+    one.abort();
+    assert!(one.await.is_err());
+    fixture.upload(order, b"").await.unwrap();
+    fixture.download(download).await.unwrap();
+    two.abort();
+}
+
+#[tokio::test]
+async fn transfers_of_a_session_are_limited_and_what_was_done_makes_room() {
+    let fixture = Fixture::with(|config| config.per_session = 2, None);
+    for index in 0..20 {
+        let order = fixture.upload_order(&format!("done {index}"), "x", FileFormat::File);
+        fixture.upload(order, b"").await.unwrap();
+        fixture.download(fixture.download_order(&index.to_string(), "x")).await.unwrap();
+        assert!(fixture.files.shared.transfers.count() <= 2);
+    }
+    for id in ["1", "2"] {
+        let half = ExchangeOrder::Upload(fixture.upload_order(&format!("half {id}"), "y", FileFormat::File));
+        fixture.order(half, chunks(0, b"half")).await;
+    }
+    let order = fixture.upload_order("one more", "x", FileFormat::File);
+    assert_eq!(limit(fixture.upload(order, b"").await), "transfers.per_session");
+}
+
+#[tokio::test]
+async fn the_bytes_of_all_are_limited_and_downloads_that_were_received_make_room() {
+    let fixture = Fixture::with(|config| (config.bytes, config.total_bytes) = (6000, 10_000), None);
+    fixture.write("file", [0; 5000]);
+    for index in 0..5 {
+        fixture.download(fixture.download_order(&index.to_string(), "file")).await.unwrap();
+    }
+    let half = ExchangeOrder::Upload(fixture.upload_order("half", "y", FileFormat::File));
+    assert!(fixture.order(half.clone(), chunks(0, &[0; 6000])).await.failed.is_none());
+    let other = fixture.upload_order("other", "y", FileFormat::File);
+    assert_eq!(limit(fixture.upload(other.clone(), &[0; 4001]).await), "transfers.total_bytes");
+    assert_eq!(fixture.files.shared.transfers.bytes(), 10_000);
+    let fixture = fixture.reopen();
+    assert_eq!(fixture.files.shared.transfers.bytes(), 10_000);
+    assert_eq!(fixture.order(half, vec![END]).await.uploaded().unwrap().received, 6000);
+    fixture.upload(other, &[0; 4001]).await.unwrap();
+    assert_eq!(fixture.files.shared.transfers.bytes(), 0);
+}
+
+#[tokio::test]
+async fn the_reserve_of_the_disk_is_kept() {
+    let mut fixture = Fixture::new();
+    fixture.write("file", "content");
+    let half = ExchangeOrder::Upload(fixture.upload_order("half", "x", FileFormat::File));
+    fixture.order(half.clone(), chunks(0, b"half")).await;
+    fixture.limits.disk_reserve_bytes = 1 << 60;
+    let mut fixture = fixture.reopen();
+    let short = fixture.order(half.clone(), vec![END]).await.uploaded();
+    assert!(short.as_ref().unwrap_err().message.contains("the file system of the runner's workspaces"));
+    assert_eq!(limit(short), "limits.disk_reserve_bytes");
+    let order = fixture.upload_order("t", "x", FileFormat::File);
+    let short = fixture.upload(order, b"content").await;
+    assert!(short.as_ref().unwrap_err().message.contains("the file system of the runner's `state_dir`"));
+    assert_eq!(limit(short), "limits.disk_reserve_bytes");
+    assert_eq!(
+        limit(fixture.download(fixture.download_order("d", "file")).await),
+        "limits.disk_reserve_bytes"
+    );
+    assert!(!fixture.path("x").exists());
+    fixture.limits.disk_reserve_bytes = 1 << 20;
+    let fixture = fixture.reopen();
+    assert_eq!(fixture.order(half, vec![END]).await.uploaded().unwrap().received, 4);
+}

@@ -1,0 +1,282 @@
+//! The transfers that are under way or kept: whose, how far, and until when. Their bytes are in files of
+//! the runner's own, outside of every workspace; an upload's outlive the process.
+
+mod saved;
+mod stage;
+mod transfer;
+
+use std::{
+    collections::HashMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use airlock_proto::domain::{ExchangeFailed, SessionId};
+use rustix::fs::{CWD, statvfs};
+use tokio::sync::Semaphore;
+
+pub(super) use saved::{DownloadKey, UploadKey, What};
+pub(super) use stage::{Stage, StageWriter};
+pub(super) use transfer::{Attached, Outcome, Phase, Place, Progress, Transfer};
+
+use super::failure::{exhausted, of_own_io, precondition};
+use crate::{config::TransfersConfig, session::remove_tree};
+use saved::Saved;
+
+/// Where removed bytes wait for their deletion.
+const TRASH: &str = "trash";
+
+type Kept = HashMap<SessionId, HashMap<[u8; 32], Arc<Transfer>>>;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Transfers {
+    folder: PathBuf,
+    pub(super) config: TransfersConfig,
+    /// Bytes that stay free on every file system that is written to.
+    reserve: u64,
+    places: Arc<Semaphore>,
+    kept: Mutex<Kept>,
+    /// Bytes of all of them on disk.
+    bytes: AtomicU64,
+    names: AtomicU64,
+}
+
+impl Transfers {
+    /// Finds what an earlier process has left: uploads that can be gone on with are kept. Blocks.
+    ///
+    /// # Errors
+    /// If the folder cannot be made or read.
+    pub(super) fn open(
+        folder: PathBuf,
+        config: TransfersConfig,
+        reserve: u64,
+        is_open: impl Fn(&SessionId) -> bool,
+    ) -> io::Result<Self> {
+        let trash = folder.join(TRASH);
+        remove_tree(CWD, trash.as_path())?;
+        saved::make_folder(&trash)?;
+        let places = Arc::new(Semaphore::new(usize::try_from(config.at_once).unwrap_or(usize::MAX)));
+        let kept = saved::found(&folder, TRASH, config.keep, is_open)?;
+        let bytes = kept.values().flat_map(HashMap::values).map(|transfer| transfer.staged()).sum();
+        let (bytes, names) = (AtomicU64::new(bytes), AtomicU64::new(0));
+        Ok(Self { folder, config, reserve, places, kept: Mutex::new(kept), bytes, names })
+    }
+
+    /// Finds a transfer, or begins it where `may_begin`; true if it is new. Blocks for a moment.
+    ///
+    /// # Errors
+    /// If another order has its id, it is not there, or a limit is reached.
+    pub(super) fn attach(
+        &self,
+        session: SessionId,
+        id: &str,
+        what: What,
+        may_begin: bool,
+    ) -> Result<(Attached, bool), ExchangeFailed> {
+        let key = what.key(id);
+        let mut gone = None;
+        let mut kept = self.lock();
+        let of_session = kept.entry(session).or_default();
+        if let Some(transfer) = of_session.get(&key) {
+            if transfer.what != what {
+                return Err(precondition(
+                    "TRANSFER_MISMATCH",
+                    "another order has this transfer_id; repeat the order as it was, or use a new transfer_id",
+                ));
+            }
+            let place = match transfer.place() {
+                Some(place) => place,
+                None => self.place()?,
+            };
+            return Ok((Attached::new(transfer, place), false));
+        }
+        if !may_begin {
+            return Err(precondition(
+                "TRANSFER_GONE",
+                "this transfer is no longer kept; begin anew, without a transfer_id and an offset",
+            ));
+        }
+        let place = self.place()?;
+        if of_session.len() >= usize::try_from(self.config.per_session).unwrap_or(usize::MAX) {
+            let Some(oldest) = oldest_settled(of_session) else {
+                let value = u64::from(self.config.per_session);
+                return Err(exhausted("transfers.per_session", value, "the session has too many transfers"));
+            };
+            gone = of_session.remove(&oldest).map(|transfer| self.put_away(&transfer));
+        }
+        let files = self.folder.join(session.to_string());
+        let transfer = Arc::new(Transfer::new(&files, key, what));
+        of_session.insert(key, Arc::clone(&transfer));
+        let attached = Attached::new(&transfer, place);
+        drop(kept);
+        delete(gone);
+        Ok((attached, true))
+    }
+
+    fn place(&self) -> Result<Place, ExchangeFailed> {
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        place.map(Arc::new).map_err(|_| {
+            let value = u64::from(self.config.at_once);
+            exhausted("transfers.at_once", value, "the runner has too many transfers under way; try again")
+        })
+    }
+
+    /// Takes it out of the table, with its bytes. Blocks for a moment.
+    pub(super) fn remove(&self, session: SessionId, transfer: &Arc<Transfer>) {
+        let mut kept = self.lock();
+        let Some(of_session) = kept.get_mut(&session) else { return };
+        if of_session.get(&transfer.key).is_some_and(|found| Arc::ptr_eq(found, transfer)) {
+            of_session.remove(&transfer.key);
+            let gone = self.put_away(transfer);
+            drop(kept);
+            delete(Some(gone));
+        }
+    }
+
+    /// Ends and removes what nobody has used for `transfers.keep`. Blocks.
+    pub(super) fn expire(&self) {
+        let mut gone = Vec::new();
+        self.lock().retain(|_, of_session| {
+            of_session.retain(|_, transfer| {
+                if transfer.idle().is_none_or(|idle| idle < self.config.keep) {
+                    return true;
+                }
+                transfer.cancel();
+                // What still works on it lets go of it soon.
+                let over = Arc::strong_count(transfer) == 1;
+                if over {
+                    gone.push(self.put_away(transfer));
+                }
+                !over
+            });
+            !of_session.is_empty()
+        });
+        gone.into_iter().for_each(|path| delete(Some(path)));
+    }
+
+    /// Removes all of a session, in which nothing is under way any more. Blocks.
+    pub(super) fn remove_session(&self, session: SessionId) {
+        let removed = self.lock().remove(&session).unwrap_or_default();
+        for transfer in removed.values() {
+            delete(Some(self.put_away(transfer)));
+        }
+        let folder = self.folder.join(session.to_string());
+        if let Err(error) = remove_tree(CWD, folder.as_path()) {
+            tracing::error!(%session, %error, "the transfers of a closed session were not deleted");
+        }
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.lock().values().map(HashMap::len).sum()
+    }
+
+    /// How far those of a session are.
+    #[cfg(test)]
+    pub(super) fn progress_of(&self, session: SessionId) -> Vec<Progress> {
+        let kept = self.lock();
+        let of_session = kept.get(&session).into_iter().flat_map(HashMap::values);
+        of_session.map(|transfer| transfer.progress.borrow().clone()).collect()
+    }
+
+    /// Bytes of all on disk, as they are counted.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Acquire)
+    }
+
+    /// Counts bytes that are to be written; downloads that were received in full make room for them.
+    fn reserve(&self, more: u64) -> Result<(), ExchangeFailed> {
+        loop {
+            let limit = self.config.total_bytes;
+            let add = |used: u64| used.checked_add(more).filter(|sum| *sum <= limit);
+            if self.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).is_ok() {
+                return Ok(());
+            }
+            if !self.evict() {
+                return Err(exhausted(
+                    "transfers.total_bytes",
+                    limit,
+                    "the runner keeps too many bytes of transfers",
+                ));
+            }
+        }
+    }
+
+    fn give_back(&self, bytes: u64) {
+        let less = |used: u64| Some(used.saturating_sub(bytes));
+        let _ = self.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+    }
+
+    fn evict(&self) -> bool {
+        let mut kept = self.lock();
+        let settled =
+            kept.iter().flat_map(|(session, of)| of.values().map(move |transfer| (*session, transfer)));
+        let settled = settled.filter(|(_, transfer)| transfer.is_settled() && transfer.staged() > 0);
+        let Some((session, transfer)) = settled.max_by_key(|(_, transfer)| transfer.idle()) else {
+            return false;
+        };
+        let key = transfer.key;
+        let removed = kept.get_mut(&session).and_then(|of_session| of_session.remove(&key));
+        let gone = removed.map(|transfer| self.put_away(&transfer));
+        drop(kept);
+        delete(gone);
+        true
+    }
+
+    /// Moves its bytes out of the way of a new one of its name; the caller deletes them.
+    fn put_away(&self, transfer: &Transfer) -> PathBuf {
+        let name = self.names.fetch_add(1, Ordering::Relaxed);
+        let trash = self.folder.join(TRASH).join(name.to_string());
+        let moved = fs::rename(transfer.bytes_path(), &trash);
+        let forgotten = fs::remove_file(transfer.order_path());
+        for result in [moved, forgotten] {
+            if let Err(error) = result.or_else(if_there) {
+                tracing::warn!(%error, "a transfer's files stay until the next start");
+            }
+        }
+        transfer.set_removed();
+        self.give_back(transfer.staged());
+        trash
+    }
+
+    /// Whether `more` bytes can be written beside `path` with the reserve left.
+    ///
+    /// # Errors
+    /// If not, with the file system that is short.
+    pub(super) fn room(&self, path: &Path, more: u64, of: &str) -> Result<(), ExchangeFailed> {
+        let disk = statvfs(path).map_err(|errno| of_own_io("look at a file system", &errno.into()))?;
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if free >= self.reserve.saturating_add(more) {
+            return Ok(());
+        }
+        let what = format!("the file system of the runner's {of} has too little room");
+        Err(exhausted("limits.disk_reserve_bytes", self.reserve, &what))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn oldest_settled(of_session: &HashMap<[u8; 32], Arc<Transfer>>) -> Option<[u8; 32]> {
+    let settled = of_session.values().filter(|transfer| transfer.is_settled());
+    settled.max_by_key(|transfer| transfer.idle()).map(|transfer| transfer.key)
+}
+
+fn if_there(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+fn delete(path: Option<PathBuf>) {
+    let Some(path) = path else { return };
+    if let Err(error) = fs::remove_file(path).or_else(if_there) {
+        tracing::warn!(%error, "a transfer's bytes stay until the next start");
+    }
+}

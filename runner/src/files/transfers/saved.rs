@@ -1,0 +1,195 @@
+//! What is kept of an upload for the runner's next process: its order, and its answer once it was done.
+
+use std::{
+    collections::HashMap,
+    fs::{self, DirBuilder, File},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use airlock_proto::domain::{DownloadOrder, FileFormat, SessionId, UploadOrder, Uploaded};
+use rustix::fs::CWD;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{
+    Kept,
+    transfer::{Outcome, Phase, Progress, Transfer},
+};
+use crate::session::remove_tree;
+
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What was ordered, as far as it must be the same to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::files) enum What {
+    Upload(UploadKey),
+    Download(DownloadKey),
+}
+
+/// Of an upload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::files) struct UploadKey {
+    path: Vec<u8>,
+    format: String,
+    mode: u32,
+    size: Option<u64>,
+    sha256: Option<[u8; 32]>,
+}
+
+/// Of a download.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::files) struct DownloadKey {
+    path: Vec<u8>,
+    format: Option<FileFormat>,
+    exclude: Vec<String>,
+}
+
+impl UploadKey {
+    pub(in crate::files) fn of(order: &UploadOrder) -> Self {
+        Self {
+            path: order.path.clone(),
+            format: format!("{:?}", order.format),
+            mode: order.mode,
+            size: order.size,
+            sha256: order.sha256,
+        }
+    }
+}
+
+impl DownloadKey {
+    pub(in crate::files) fn of(order: &DownloadOrder) -> Self {
+        Self { path: order.path.clone(), format: order.format, exclude: order.exclude.clone() }
+    }
+}
+
+impl What {
+    /// Names a transfer in its session. An upload and a download of the same id are two.
+    pub(super) fn key(&self, id: &str) -> [u8; 32] {
+        let kind: &[u8] = match self {
+            Self::Upload(_) => b"upload ",
+            Self::Download(_) => b"download ",
+        };
+        Sha256::new().chain_update(kind).chain_update(id).finalize().into()
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Saved {
+    /// What was written before the host went down need not be there.
+    boot: String,
+    order: UploadKey,
+    done: Option<Done>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Done {
+    received: u64,
+    files: u64,
+    directories: u64,
+    links: u64,
+    bytes: u64,
+}
+
+impl Saved {
+    pub(super) fn new(order: UploadKey, done: Option<Uploaded>) -> io::Result<Self> {
+        let done = done.map(|Uploaded { received, files, directories, links, bytes }| Done {
+            received,
+            files,
+            directories,
+            links,
+            bytes,
+        });
+        Ok(Self { boot: boot()?, order, done })
+    }
+
+    /// Whole or not at all.
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        let next = path.with_extension("next");
+        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&next)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        fs::rename(next, path)
+    }
+}
+
+fn boot() -> io::Result<String> {
+    Ok(fs::read_to_string(BOOT_ID)?.trim().to_owned())
+}
+
+/// Only the runner enters it.
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// What can be gone on with; everything else in the folder is removed.
+pub(super) fn found(
+    folder: &Path,
+    trash: &str,
+    keep: Duration,
+    is_open: impl Fn(&SessionId) -> bool,
+) -> io::Result<Kept> {
+    let (boot, mut kept) = (boot()?, Kept::new());
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == trash {
+            continue;
+        }
+        let Some(session) = name.parse().ok().filter(&is_open) else {
+            remove_tree(CWD, entry.path().as_path())?;
+            continue;
+        };
+        let mut of_session = HashMap::new();
+        for file in fs::read_dir(entry.path())? {
+            let path = file?.path();
+            if path.extension().is_none_or(|extension| extension != "order") {
+                continue;
+            }
+            if let Some(transfer) = read(&path, &boot, keep) {
+                of_session.insert(transfer.key, Arc::new(transfer));
+            }
+        }
+        remove_others(&entry.path(), &of_session)?;
+        kept.insert(session, of_session);
+    }
+    Ok(kept)
+}
+
+/// None for what is damaged, too old, or from before the host went down.
+fn read(path: &Path, boot: &str, keep: Duration) -> Option<Transfer> {
+    let key = hex::decode(path.file_stem()?.to_str()?).ok()?.try_into().ok()?;
+    let saved: Saved = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let bytes = fs::metadata(path.with_extension("bytes")).ok();
+    let used = bytes.as_ref().and_then(|bytes| bytes.modified().ok());
+    let used = used.max(fs::metadata(path).ok()?.modified().ok())?;
+    let idle = SystemTime::now().duration_since(used).unwrap_or_default();
+    if saved.boot != boot || idle >= keep {
+        return None;
+    }
+    let (staged, phase) = match saved.done {
+        Some(Done { received, files, directories, links, bytes }) => {
+            let uploaded = Uploaded { received, files, directories, links, bytes };
+            (received, Phase::Done(Outcome::Uploaded(uploaded)))
+        }
+        None => (bytes.map_or(0, |bytes| bytes.len()), Phase::Open),
+    };
+    let progress = Progress { staged, started: None, phase };
+    Some(Transfer::found(path.parent()?, key, What::Upload(saved.order), progress, idle))
+}
+
+fn remove_others(folder: &Path, kept: &HashMap<[u8; 32], Arc<Transfer>>) -> io::Result<()> {
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        let of =
+            kept.values().find(|transfer| transfer.order_path() == path || transfer.bytes_path() == path);
+        let wanted = of.is_some_and(|transfer| path == transfer.order_path() || transfer.staged() > 0);
+        if !wanted {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! The bytes of a transfer on disk: appended to within every limit, and counted. What was appended
+//! survives the process.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    sync::Arc,
+};
+
+use airlock_proto::domain::{ExchangeFailed, Uploaded};
+use sha2::{Digest, Sha256};
+
+use super::{Saved, Transfer, Transfers, What, saved::make_folder};
+use crate::files::failure::{exhausted, of_own_io, unavailable};
+
+/// An open file of a transfer's bytes; closed until it is used.
+#[derive(Debug, Default)]
+pub(in crate::files) struct Stage {
+    file: Option<File>,
+}
+
+impl Stage {
+    /// Opens the file, and saves the order first. Blocks for a moment.
+    ///
+    /// # Errors
+    /// If the runner's own folder says no.
+    pub(in crate::files) fn open(&mut self, transfer: &Transfer) -> Result<(), ExchangeFailed> {
+        if self.file.is_some() {
+            return Ok(());
+        }
+        if transfer.is_removed() {
+            return Err(unavailable("TRANSFER_REMOVED", "the transfer was just removed; begin it anew"));
+        }
+        let failed = |error: io::Error| of_own_io("keep a transfer", &error);
+        let path = transfer.bytes_path();
+        make_folder(path.parent().unwrap_or(&path)).map_err(failed)?;
+        if let What::Upload(order) = &transfer.what
+            && !transfer.order_path().exists()
+        {
+            let saved = Saved::new(order.clone(), None).map_err(failed)?;
+            saved.write(&transfer.order_path()).map_err(failed)?;
+        }
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(path).map_err(failed)?;
+        // More than was counted may have been written by what was interrupted.
+        file.set_len(transfer.progress.borrow().staged).map_err(failed)?;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// Closes the file. What was appended is counted.
+    pub(in crate::files) fn close(&mut self) {
+        self.file = None;
+    }
+
+    /// Appends, or changes nothing. Blocks for a moment.
+    ///
+    /// # Errors
+    /// Over a limit, or if the file cannot be written.
+    pub(in crate::files) fn append(
+        &mut self,
+        transfers: &Transfers,
+        transfer: &Transfer,
+        data: &[u8],
+    ) -> Result<(), ExchangeFailed> {
+        self.open(transfer)?;
+        let Some(file) = &self.file else { return Ok(()) };
+        let (staged, more) = (transfer.progress.borrow().staged, data.len() as u64);
+        let limit = transfers.config.bytes;
+        if staged.saturating_add(more) > limit {
+            return Err(exhausted("transfers.bytes", limit, "the transfer has too many bytes"));
+        }
+        transfers.room(&transfers.folder, more, "`state_dir`")?;
+        transfers.reserve(more)?;
+        if let Err(error) = file.write_all_at(data, staged) {
+            transfers.give_back(more);
+            // What is behind the counted bytes is written over, or cut at the next opening.
+            let _ = file.set_len(staged);
+            return Err(of_own_io("keep a transfer", &error));
+        }
+        transfer.progress.send_modify(|progress| progress.staged += more);
+        Ok(())
+    }
+
+    /// The bytes, from the first on.
+    ///
+    /// # Errors
+    /// If they cannot be opened.
+    pub(in crate::files) fn reader(transfer: &Transfer) -> Result<File, ExchangeFailed> {
+        File::open(transfer.bytes_path()).map_err(|error| of_own_io("read a transfer", &error))
+    }
+
+    /// Keeps the answer instead of the bytes. Blocks for a moment.
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    pub(in crate::files) fn done(
+        transfers: &Transfers,
+        transfer: &Transfer,
+        uploaded: Uploaded,
+    ) -> Result<(), ExchangeFailed> {
+        let failed = |error: io::Error| of_own_io("keep a transfer's answer", &error);
+        if let What::Upload(order) = &transfer.what {
+            let saved = Saved::new(order.clone(), Some(uploaded)).map_err(failed)?;
+            saved.write(&transfer.order_path()).map_err(failed)?;
+        }
+        std::fs::remove_file(transfer.bytes_path()).or_else(super::if_there).map_err(failed)?;
+        transfers.give_back(transfer.staged());
+        Ok(())
+    }
+}
+
+/// Writes a download's bytes, hashes them, and remembers which limit said no.
+#[derive(Debug)]
+pub(in crate::files) struct StageWriter<'a> {
+    stage: Stage,
+    transfers: &'a Transfers,
+    transfer: Arc<Transfer>,
+    hash: Sha256,
+    stopped: Option<ExchangeFailed>,
+}
+
+impl<'a> StageWriter<'a> {
+    pub(in crate::files) fn new(transfers: &'a Transfers, transfer: Arc<Transfer>) -> Self {
+        Self { stage: Stage::default(), transfers, transfer, hash: Sha256::new(), stopped: None }
+    }
+
+    /// Makes the file, so that an empty one is there too.
+    ///
+    /// # Errors
+    /// If the runner's own folder says no.
+    pub(in crate::files) fn open(&mut self) -> Result<(), ExchangeFailed> {
+        self.stage.open(&self.transfer)
+    }
+
+    /// Bytes so far.
+    pub(in crate::files) fn written(&self) -> u64 {
+        self.transfer.progress.borrow().staged
+    }
+
+    /// Why a write failed.
+    pub(in crate::files) fn take_stopped(&mut self) -> Option<ExchangeFailed> {
+        self.stopped.take()
+    }
+
+    /// SHA-256 of all that was written.
+    pub(in crate::files) fn finish(self) -> [u8; 32] {
+        self.hash.finalize().into()
+    }
+}
+
+impl Write for StageWriter<'_> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        if let Err(failed) = self.stage.append(self.transfers, &self.transfer, data) {
+            self.stopped = Some(failed);
+            return Err(io::Error::other("it cannot be kept"));
+        }
+        self.hash.update(data);
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

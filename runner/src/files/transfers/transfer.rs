@@ -1,0 +1,194 @@
+//! One transfer: what was ordered, how far it is, and who is at it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use airlock_archive::Cancel;
+use airlock_proto::domain::{DownloadStarted, Downloaded, ExchangeFailed, Uploaded};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use super::{saved::What, stage::Stage};
+
+/// One of `transfers.at_once`; shared by all who are at a transfer.
+pub(in crate::files) type Place = Arc<OwnedSemaphorePermit>;
+
+/// How far a transfer is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::files) struct Progress {
+    /// Bytes on disk; of an upload that was done, those that came.
+    pub(in crate::files) staged: u64,
+    /// Of a download.
+    pub(in crate::files) started: Option<DownloadStarted>,
+    pub(in crate::files) phase: Phase,
+}
+
+/// What is done with a transfer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::files) enum Phase {
+    /// Nothing: an upload that is not complete.
+    #[default]
+    Open,
+    /// It is being packed or unpacked.
+    Working,
+    /// It was done.
+    Done(Outcome),
+    /// It was not; an upload can be tried again.
+    Failed(ExchangeFailed),
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::files) enum Outcome {
+    Uploaded(Uploaded),
+    Downloaded(Downloaded),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(in crate::files) struct Transfer {
+    pub(in crate::files) key: [u8; 32],
+    pub(in crate::files) what: What,
+    files: PathBuf,
+    pub(in crate::files) progress: watch::Sender<Progress>,
+    /// Held by the one who writes an upload's bytes.
+    pub(in crate::files) stage: Arc<tokio::sync::Mutex<Stage>>,
+    /// The client has all it can get.
+    settled: AtomicBool,
+    /// It is no longer in the table.
+    removed: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    streams: usize,
+    last_used: Instant,
+    place: Weak<OwnedSemaphorePermit>,
+    cancel: Cancel,
+}
+
+impl Transfer {
+    /// A new one, whose files are in the folder `files`, or will be.
+    pub(super) fn new(files: &Path, key: [u8; 32], what: What) -> Self {
+        Self {
+            key,
+            what,
+            files: files.to_owned(),
+            progress: watch::Sender::default(),
+            stage: Arc::default(),
+            settled: AtomicBool::new(false),
+            removed: AtomicBool::new(false),
+            state: Mutex::new(State {
+                streams: 0,
+                last_used: Instant::now(),
+                place: Weak::new(),
+                cancel: Cancel::new(),
+            }),
+        }
+    }
+
+    /// One of an earlier process, last used some time ago.
+    pub(super) fn found(files: &Path, key: [u8; 32], what: What, progress: Progress, idle: Duration) -> Self {
+        let transfer = Self::new(files, key, what);
+        transfer.settled.store(matches!(progress.phase, Phase::Done(_)), Ordering::Release);
+        transfer.progress.send_replace(progress);
+        transfer.state().last_used = Instant::now().checked_sub(idle).unwrap_or_else(Instant::now);
+        transfer
+    }
+
+    pub(in crate::files) fn bytes_path(&self) -> PathBuf {
+        self.files.join(format!("{}.bytes", hex::encode(self.key)))
+    }
+
+    pub(in crate::files) fn order_path(&self) -> PathBuf {
+        self.files.join(format!("{}.order", hex::encode(self.key)))
+    }
+
+    /// Bytes on disk.
+    pub(super) fn staged(&self) -> u64 {
+        let progress = self.progress.borrow();
+        match progress.phase {
+            Phase::Done(Outcome::Uploaded(_)) => 0,
+            _ => progress.staged,
+        }
+    }
+
+    /// Marks it as gone from the table.
+    pub(super) fn set_removed(&self) {
+        self.removed.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_removed(&self) -> bool {
+        self.removed.load(Ordering::Acquire)
+    }
+
+    /// How long nobody has been at it; none while somebody is.
+    pub(super) fn idle(&self) -> Option<Duration> {
+        let state = self.state();
+        (state.streams == 0).then(|| state.last_used.elapsed())
+    }
+
+    /// It was done and answered, and nobody is at it.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Acquire) && self.idle().is_some()
+    }
+
+    pub(in crate::files) fn settle(&self) {
+        self.settled.store(true, Ordering::Release);
+    }
+
+    pub(super) fn place(&self) -> Option<Place> {
+        self.state().place.upgrade()
+    }
+
+    /// What ends the work that begins now.
+    pub(in crate::files) fn begin_work(&self) -> Cancel {
+        let cancel = Cancel::new();
+        self.state().cancel = cancel.clone();
+        cancel
+    }
+
+    pub(super) fn cancel(&self) {
+        self.state().cancel.cancel();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody is at a transfer.
+#[derive(Debug)]
+pub(in crate::files) struct Attached {
+    pub(in crate::files) transfer: Arc<Transfer>,
+    place: Place,
+}
+
+impl Attached {
+    pub(super) fn new(transfer: &Arc<Transfer>, place: Place) -> Self {
+        let mut state = transfer.state();
+        state.streams += 1;
+        state.place = Arc::downgrade(&place);
+        drop(state);
+        Self { transfer: Arc::clone(transfer), place }
+    }
+
+    /// For work that goes on without the stream.
+    pub(in crate::files) fn place(&self) -> Place {
+        Arc::clone(&self.place)
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let mut state = self.transfer.state();
+        state.streams -= 1;
+        state.last_used = Instant::now();
+    }
+}

@@ -1,0 +1,252 @@
+//! Upload: bytes are kept until they are complete and checked, and only then put into the workspace. The
+//! putting goes on when the client goes away, so that a connection that is cut again and again gets it
+//! done; it ends with the session, the runner, or `transfers.keep` after the client has gone.
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_archive::Cancel;
+use airlock_proto::{
+    domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeToRunner, UploadOrder, Uploaded},
+    limits::TRANSFER_ID_BYTES,
+};
+use bytes::Bytes;
+use futures::StreamExt;
+use tokio::{sync::OwnedMutexGuard, task::spawn_blocking, time::timeout};
+
+use super::{
+    Shared,
+    failure::{failed, internal, invalid, unavailable},
+    put::{self, Target},
+    transfers::{Attached, Outcome, Phase, Place, Stage, Transfer, UploadKey, What},
+    work::Registered,
+};
+use crate::{
+    exchange::{Incoming, Outgoing},
+    session::OpenSession,
+};
+
+/// How long a stream waits for an earlier one of the same transfer, whose end was not noticed yet.
+const IN_USE_WAIT: Duration = Duration::from_secs(2);
+
+/// The right to write a transfer's bytes. Its file is closed when it goes.
+struct Writing(OwnedMutexGuard<Stage>);
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Takes an upload's bytes, and puts them into the workspace. That the server has gone is no error.
+pub(super) async fn receive(
+    shared: &Arc<Shared>,
+    session: &Arc<OpenSession>,
+    order: UploadOrder,
+    mut incoming: Incoming,
+    outgoing: &Outgoing,
+) -> Result<(), ExchangeFailed> {
+    let order = Arc::new(order);
+    let attached = attach(shared, session, &order).await?;
+    let transfer = &attached.transfer;
+    let stage = timeout(IN_USE_WAIT, Arc::clone(&transfer.stage).lock_owned()).await;
+    let mut writing = Writing(stage.map_err(|_| {
+        unavailable(
+            "TRANSFER_IN_USE",
+            "another stream is at this transfer; wait for it to end, and go on then",
+        )
+    })?);
+    let staged = transfer.progress.borrow().staged;
+    if staged == 0 && may_grow(shared, session, transfer, &order, 0).await.is_ok() {
+        // So that there is a file, even if nothing comes.
+        writing = append(shared, transfer, writing, Bytes::new(), shared.work.register(session)?).await?;
+    }
+    let ready = ExchangeFromRunner::Ready { offset: staged };
+    if outgoing.send(ready).await.is_err() {
+        return Ok(());
+    }
+    loop {
+        match incoming.next().await {
+            None => return Ok(()),
+            Some(ExchangeToRunner::Chunk { offset, data }) => {
+                let Some(new) = new_bytes(transfer, offset, &data)? else { continue };
+                may_grow(shared, session, transfer, &order, new.len()).await?;
+                let registered = shared.work.register(session)?;
+                writing = append(shared, transfer, writing, new, registered).await?;
+            }
+            Some(ExchangeToRunner::End { .. }) => break,
+            Some(ExchangeToRunner::Order(_)) => {
+                return Err(invalid("SECOND_ORDER", "an exchange has one order; open another for another"));
+            }
+        }
+    }
+    let staged = transfer.progress.borrow().staged;
+    if let Some(size) = order.size.filter(|size| staged < *size) {
+        let message = format!("the bytes ended at {staged} of {size}; go on from there");
+        return Err(failed(ExchangeFailure::OutOfRange { end: staged }, "UPLOAD_INCOMPLETE", message));
+    }
+    let uploaded = finish(shared, session, &attached, &order).await?;
+    let transfer = Arc::clone(transfer);
+    // Whoever has the answer can begin the next one.
+    drop((writing, attached));
+    if outgoing.send(ExchangeFromRunner::Uploaded(uploaded)).await.is_ok() {
+        transfer.settle();
+    }
+    Ok(())
+}
+
+async fn attach(
+    shared: &Arc<Shared>,
+    session: &Arc<OpenSession>,
+    order: &Arc<UploadOrder>,
+) -> Result<Attached, ExchangeFailed> {
+    if order.transfer_id.is_empty() || order.transfer_id.len() > TRANSFER_ID_BYTES {
+        let message = format!("a transfer_id has 1 to {TRANSFER_ID_BYTES} bytes");
+        return Err(invalid("TRANSFER_ID_INVALID", message));
+    }
+    let target = Target::of(order)?;
+    let registered = shared.work.register(session)?;
+    let (shared, session, order) = (Arc::clone(shared), Arc::clone(session), Arc::clone(order));
+    let thread = spawn_blocking(move || {
+        let _registered = registered;
+        let what = What::Upload(UploadKey::of(&order));
+        let (attached, new) = shared.transfers.attach(session.id, &order.transfer_id, what, true)?;
+        if new && let Err(error) = target.look(&session) {
+            shared.transfers.remove(session.id, &attached.transfer);
+            return Err(error);
+        }
+        Ok(attached)
+    });
+    thread.await.unwrap_or_else(|error| Err(internal("begin an upload", &error)))
+}
+
+/// What of a chunk is not there yet.
+fn new_bytes(transfer: &Transfer, offset: u64, data: &Bytes) -> Result<Option<Bytes>, ExchangeFailed> {
+    let staged = transfer.progress.borrow().staged;
+    let Some(known) = staged.checked_sub(offset) else {
+        let message = format!("the chunk begins at {offset}, and {staged} bytes are there; go on from there");
+        return Err(failed(ExchangeFailure::OutOfRange { end: staged }, "CHUNK_OUT_OF_RANGE", message));
+    };
+    let known = usize::try_from(known).unwrap_or(usize::MAX);
+    Ok((known < data.len()).then(|| data.slice(known..)))
+}
+
+/// Whether more bytes may come.
+async fn may_grow(
+    shared: &Arc<Shared>,
+    session: &Arc<OpenSession>,
+    transfer: &Arc<Transfer>,
+    order: &UploadOrder,
+    more: usize,
+) -> Result<(), ExchangeFailed> {
+    let (staged, complete) = {
+        let progress = transfer.progress.borrow();
+        (progress.staged, matches!(progress.phase, Phase::Working | Phase::Done(_)))
+    };
+    if complete {
+        let message =
+            format!("the upload was complete with {staged} bytes; use a new transfer_id for others");
+        return Err(invalid("UPLOAD_COMPLETE", message));
+    }
+    match order.size {
+        Some(size) if staged.saturating_add(more as u64) > size => {
+            remove(shared, session, transfer).await;
+            Err(invalid("SIZE_MISMATCH", format!("more than the announced {size} bytes came; begin anew")))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn remove(shared: &Arc<Shared>, session: &Arc<OpenSession>, transfer: &Arc<Transfer>) {
+    let (shared, id, transfer) = (Arc::clone(shared), session.id, Arc::clone(transfer));
+    if let Err(error) = spawn_blocking(move || shared.transfers.remove(id, &transfer)).await {
+        tracing::error!(%error, "a transfer was not removed");
+    }
+}
+
+/// Moved to the thread and back, so that nobody else writes before it has ended.
+async fn append(
+    shared: &Arc<Shared>,
+    transfer: &Arc<Transfer>,
+    mut writing: Writing,
+    data: Bytes,
+    registered: Registered,
+) -> Result<Writing, ExchangeFailed> {
+    let (shared, transfer) = (Arc::clone(shared), Arc::clone(transfer));
+    let thread = spawn_blocking(move || {
+        let _registered = registered;
+        writing.0.append(&shared.transfers, &transfer, &data)?;
+        Ok(writing)
+    });
+    thread.await.unwrap_or_else(|error| Err(internal("write an upload", &error)))
+}
+
+/// Puts it into the workspace, or waits for who does, or says again what came of it.
+async fn finish(
+    shared: &Arc<Shared>,
+    session: &Arc<OpenSession>,
+    attached: &Attached,
+    order: &Arc<UploadOrder>,
+) -> Result<Uploaded, ExchangeFailed> {
+    let transfer = &attached.transfer;
+    let mut progress = transfer.progress.subscribe();
+    let begins = transfer.progress.send_if_modified(|progress| {
+        let begins = matches!(progress.phase, Phase::Open | Phase::Failed(_));
+        if begins {
+            progress.phase = Phase::Working;
+        }
+        begins
+    });
+    if begins {
+        let cancel = transfer.begin_work();
+        let (shared, session, order) = (Arc::clone(shared), Arc::clone(session), Arc::clone(order));
+        let tasks = shared.work.tasks.clone();
+        tasks.spawn(put_in(shared, session, Arc::clone(transfer), order, (cancel, attached.place())));
+    }
+    let over =
+        progress.wait_for(|progress| matches!(progress.phase, Phase::Done(_) | Phase::Failed(_))).await;
+    match over.map(|progress| progress.phase.clone()) {
+        Ok(Phase::Done(Outcome::Uploaded(uploaded))) => Ok(uploaded),
+        Ok(Phase::Failed(error)) => Err(error),
+        other => Err(internal("finish an upload", &format!("{:?}", other.is_ok()))),
+    }
+}
+
+async fn put_in(
+    shared: Arc<Shared>,
+    session: Arc<OpenSession>,
+    transfer: Arc<Transfer>,
+    order: Arc<UploadOrder>,
+    (cancel, place): (Cancel, Place),
+) {
+    let work = {
+        let (shared, session, transfer) = (Arc::clone(&shared), Arc::clone(&session), Arc::clone(&transfer));
+        let cancel = cancel.clone();
+        move || {
+            let done = put::put(&shared, &session, &transfer, &order, &cancel);
+            drop(place);
+            let done = done.and_then(|uploaded| {
+                Stage::done(&shared.transfers, &transfer, uploaded)?;
+                // Here, so that whoever waits for the end of the work finds it.
+                let phase = Phase::Done(Outcome::Uploaded(uploaded));
+                transfer.progress.send_modify(|progress| progress.phase = phase);
+                Ok(())
+            });
+            if done.as_ref().is_err_and(|error| is_final(&error.failure)) {
+                shared.transfers.remove(session.id, &transfer);
+            }
+            done
+        }
+    };
+    if let Err(error) = shared.work.run(&session, &cancel, work).await {
+        transfer.progress.send_modify(|progress| progress.phase = Phase::Failed(error));
+    }
+}
+
+/// Whether the same bytes could never be taken.
+fn is_final(failure: &ExchangeFailure) -> bool {
+    match failure {
+        ExchangeFailure::Invalid => true,
+        ExchangeFailure::Exhausted { limit, .. } => limit.starts_with("transfers."),
+        _ => false,
+    }
+}

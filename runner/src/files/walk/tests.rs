@@ -1,0 +1,96 @@
+//! A walk against a sorted list, with as little memory as it can have.
+
+use std::{collections::BTreeSet, fs, os::fd::OwnedFd, path::Path};
+
+use airlock_proto::domain::FileFilter;
+use proptest::prelude::*;
+
+use super::*;
+
+fn open(path: &Path) -> OwnedFd {
+    fs::File::open(path).unwrap().into()
+}
+
+fn paths(root: &Path, after: &[u8], exclude: &[&str], share: usize) -> Vec<Vec<u8>> {
+    let exclude = exclude.iter().map(ToString::to_string).collect();
+    let selection = Selection::new(&FileFilter { exclude, ..FileFilter::default() }).unwrap();
+    let (at, cancel) = (Inside::parse(b"").unwrap(), Cancel::new());
+    let route = Route { at: &at, recursive: true, after, selection: &selection };
+    let mut walk = Walk::with_share(open(root), route, &cancel, share).unwrap();
+    let mut found = Vec::new();
+    while let Some(seen) = walk.next().unwrap() {
+        found.push(seen.path);
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Names that sort around the slash, in folders of folders.
+    #[test]
+    fn it_is_the_sorted_list_from_anywhere_with_any_memory(
+        files in prop::collection::btree_set("[a+./0]{1,3}(/[a+.0]{1,3}){0,3}", 1..40),
+        share in 1usize..400,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut all = BTreeSet::new();
+        for file in &files {
+            let parts: Vec<&str> = file.split('/').filter(|part| !part.trim_matches('.').is_empty()).collect();
+            let path = dir.path().join(parts.join("/"));
+            if parts.is_empty() || fs::create_dir_all(path.parent().unwrap()).is_err() || path.is_dir() {
+                continue;
+            }
+            fs::write(&path, "").unwrap();
+        }
+        let mut folders = vec![dir.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let entry = entry.unwrap();
+                let below = entry.path().strip_prefix(dir.path()).unwrap().to_owned();
+                all.insert(below.into_os_string().into_encoded_bytes());
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                }
+            }
+        }
+        let all: Vec<Vec<u8>> = all.into_iter().collect();
+        prop_assert_eq!(&paths(dir.path(), b"", &[], share), &all);
+        for (index, after) in all.iter().enumerate() {
+            prop_assert_eq!(&paths(dir.path(), after, &[], share), &all[index + 1..]);
+        }
+        let without: Vec<_> = all.iter().filter(|path| !path.starts_with(b"a/") && *path != b"a").cloned().collect();
+        prop_assert_eq!(&paths(dir.path(), b"", &["a"], share), &without);
+    }
+}
+
+#[test]
+fn a_large_folder_is_read_with_a_bounded_number_of_names() {
+    let dir = tempfile::tempdir().unwrap();
+    for index in 0..5000 {
+        fs::write(dir.path().join(format!("{index:05}")), "").unwrap();
+    }
+    assert_eq!(paths(dir.path(), b"", &[], 100 * NAME_COST).len(), 5000);
+}
+
+#[test]
+fn what_is_nested_too_deep_is_said_and_can_be_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let deep = vec!["d"; MAX_DEPTH + 2].join("/");
+    fs::create_dir_all(dir.path().join(&deep)).unwrap();
+    let selection = Selection::new(&FileFilter::default()).unwrap();
+    let (at, cancel) = (Inside::parse(b"").unwrap(), Cancel::new());
+    let route = Route { at: &at, recursive: true, after: b"", selection: &selection };
+    let mut walk = Walk::new(open(dir.path()), route, &cancel).unwrap();
+    let failed = loop {
+        match walk.next() {
+            Ok(found) => assert!(found.is_some()),
+            Err(failed) => break failed,
+        }
+    };
+    assert_eq!(failed.reason, "TOO_DEEP");
+    assert!(failed.message.contains("200 folders; ask for a folder nearer to it"), "{}", failed.message);
+    assert_eq!(paths(dir.path(), b"", &["d/d"], 1000), [b"d"]);
+    cancel.cancel();
+    assert_eq!(walk.next().unwrap_err().reason, "CANCELLED");
+}

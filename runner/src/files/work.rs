@@ -1,0 +1,133 @@
+//! Blocking work on a session's files: on a thread of its own, in a bounded number, ended when nobody
+//! waits for it any more, when its session is closed, or when the runner is.
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_archive::Cancel;
+use airlock_proto::domain::ExchangeFailed;
+use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
+
+use super::failure::{internal, session_closed, shutting_down, unavailable};
+use crate::session::OpenSession;
+
+/// Listings at once, of all sessions. Each is soon over.
+const LISTS_AT_ONCE: usize = 8;
+/// Comparisons at once, of all sessions. They may have to read whole workspaces.
+const DIFFS_AT_ONCE: usize = 4;
+/// How long one of these waits for its turn.
+const TURN_WAIT: Duration = Duration::from_secs(30);
+
+/// What ends all work, and counts it.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    lists: Semaphore,
+    diffs: Semaphore,
+}
+
+/// Kinds of short work.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Turn {
+    List,
+    Diff,
+}
+
+/// Says that work is under way, for as long as it lives.
+#[derive(Debug)]
+pub(super) struct Registered {
+    _session: TaskTrackerToken,
+    _runner: TaskTrackerToken,
+}
+
+impl Work {
+    pub(super) fn new() -> Self {
+        Self {
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            lists: Semaphore::new(LISTS_AT_ONCE),
+            diffs: Semaphore::new(DIFFS_AT_ONCE),
+        }
+    }
+
+    /// # Errors
+    /// If the session or the runner takes no more work.
+    pub(super) fn register(&self, session: &OpenSession) -> Result<Registered, ExchangeFailed> {
+        let runner = self.tasks.token();
+        if self.stop.is_cancelled() {
+            return Err(shutting_down());
+        }
+        let session = session.file_work().ok_or_else(session_closed)?;
+        Ok(Registered { _session: session, _runner: runner })
+    }
+
+    /// Runs short work in its turn. Dropped, it ends soon after.
+    ///
+    /// # Errors
+    /// The work's, or why it was ended.
+    pub(super) async fn in_turn<T: Send + 'static>(
+        &self,
+        turn: Turn,
+        session: &Arc<OpenSession>,
+        work: impl FnOnce(&OpenSession, &Cancel) -> Result<T, ExchangeFailed> + Send + 'static,
+    ) -> Result<T, ExchangeFailed> {
+        let turns = match turn {
+            Turn::List => &self.lists,
+            Turn::Diff => &self.diffs,
+        };
+        let wait = timeout(TURN_WAIT, turns.acquire());
+        let _turn = tokio::select! {
+            turn = wait => turn.map_err(|_| {
+                unavailable("BUSY", "the runner is busy with the files of other sessions; try again")
+            })?,
+            () = self.stop.cancelled() => return Err(shutting_down()),
+            () = session.closing().cancelled() => return Err(session_closed()),
+        };
+        let cancel = Cancel::new();
+        let guard = CancelOnDrop(cancel.clone());
+        let shared = Arc::clone(session);
+        let result = self.run(session, &cancel.clone(), move || work(&shared, &cancel)).await;
+        drop(guard);
+        result
+    }
+
+    /// Runs work that `cancel` ends. If this is dropped, the work goes on.
+    ///
+    /// # Errors
+    /// The work's, or why it was ended.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        session: &OpenSession,
+        cancel: &Cancel,
+        work: impl FnOnce() -> Result<T, ExchangeFailed> + Send + 'static,
+    ) -> Result<T, ExchangeFailed> {
+        let registered = self.register(session)?;
+        let mut thread = spawn_blocking(move || {
+            let result = work();
+            drop(registered);
+            result
+        });
+        let early = tokio::select! {
+            done = &mut thread => return done.unwrap_or_else(|error| Err(internal("file work", &error))),
+            () = self.stop.cancelled() => shutting_down(),
+            () = session.closing().cancelled() => session_closed(),
+        };
+        cancel.cancel();
+        match thread.await {
+            Ok(Ok(done)) => Ok(done),
+            _ => Err(early),
+        }
+    }
+}
+
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

@@ -15,6 +15,7 @@ mod failure;
 mod follow;
 mod help;
 mod interrupt;
+mod keys;
 mod list;
 mod logs;
 mod ls;
@@ -100,6 +101,8 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Print what a shell needs to complete these subcommands.
     Completions(completions::Completions),
+    /// Make an authority, certificates and tokens for a server, its runners and those who call.
+    Keys(keys::Keys),
     /// List the runners, show one, and let one finish its work.
     Runners(runners::Runners),
 }
@@ -125,6 +128,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         // Needs neither runtime nor TLS, and starts the faster for it.
         Command::Check(check) => check.run(),
+        Command::Keys(keys) => keys.run(),
         Command::Completions(completions) => completions.run(),
         command => in_runtime(command),
     };
@@ -172,6 +176,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Profile(profile) => profile.run().await,
         Command::Doctor(doctor) => doctor.run().await,
         Command::Completions(completions) => completions.run(),
+        Command::Keys(keys) => keys.run(),
         Command::Runners(runners) => runners.run().await,
     }
 }

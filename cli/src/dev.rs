@@ -4,7 +4,7 @@
 //! Nothing here is a way around a door: the server decides, the runner has its floor.
 
 mod error;
-mod keys;
+pub(crate) mod keys;
 mod uids;
 
 use std::{

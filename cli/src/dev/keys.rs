@@ -1,5 +1,5 @@
-//! The keys of `airlock dev`: an authority, a certificate for the server, one for the runner, and the
-//! client's token. Made once, kept, and made anew only when they are no good any more.
+//! Keys: an authority, certificates that it signs, and tokens. Those of `airlock dev` are made once, kept, and
+//! made anew only when they are no good any more; `airlock keys` makes others.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PublicKeyData as _,
+    KeyPair, KeyUsagePurpose, PublicKeyData as _, SanType,
 };
 use sha2::{Digest as _, Sha256};
 use x509_parser::{certificate::X509Certificate, pem::Pem};
@@ -44,9 +44,16 @@ pub(super) struct Keys {
 
 /// A certificate and its key.
 #[derive(Debug, Clone)]
-pub(super) struct Files {
-    pub(super) certificate: PathBuf,
-    pub(super) key: PathBuf,
+pub(crate) struct Files {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+impl Files {
+    /// `NAME.pem` and `NAME.key`.
+    pub(crate) fn named(folder: &Path, name: &str) -> Self {
+        Self { certificate: folder.join(format!("{name}.pem")), key: folder.join(format!("{name}.key")) }
+    }
 }
 
 /// Why there are no keys.
@@ -76,45 +83,103 @@ impl Keys {
     /// See [`KeysError`].
     pub(super) fn ensure(folder: &Path, now: SystemTime) -> Result<Self, KeysError> {
         make_folder(folder)?;
-        let files = |name: &str| Files {
-            certificate: folder.join(format!("{name}.pem")),
-            key: folder.join(format!("{name}.key")),
+        let files = |name: &str| Files::named(folder, name);
+        let authority = match Authority::open(&files("ca"), AUTHORITY_NAME, now) {
+            Some(authority) => authority,
+            None => Authority::make(&files("ca"), AUTHORITY_NAME, now)?,
         };
-        let authority = Authority::ensure(&files("ca"), now)?;
         let (server, runner) = (files("server"), files("runner"));
-        authority.ensure_leaf(&server, Leaf::Server, now)?;
-        authority.ensure_leaf(&runner, Leaf::Runner, now)?;
+        let names = [SERVER_NAME, "127.0.0.1", "::1"].map(str::to_owned);
+        authority.ensure(&server, &Leaf::server(&names)?, now)?;
+        authority.ensure(&runner, &Leaf::named_only(RUNNER_NAME), now)?;
         let token_file = folder.join("client.token");
         let token_sha256 = ensure_token(&token_file)?;
         Ok(Self { ca: files("ca").certificate, server, runner, token_file, token_sha256 })
     }
 }
 
-fn make_folder(folder: &Path) -> Result<(), StateError> {
+/// A folder that only its owner can look into.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), StateError> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|source| StateError::Io { what: "making", path: folder.to_owned(), source })
 }
 
 /// Who signs.
-struct Authority {
+pub(crate) struct Authority {
     pem: Pem,
     issuer: Issuer<'static, KeyPair>,
 }
 
-#[derive(Clone, Copy)]
-enum Leaf {
-    Server,
-    Runner,
+/// What a certificate is to say.
+pub(crate) struct Leaf {
+    what: &'static str,
+    common_name: String,
+    names: Vec<SanType>,
+    usage: ExtendedKeyUsagePurpose,
+}
+
+impl Leaf {
+    /// A server that is reached under these names and addresses; the first is its common name.
+    ///
+    /// # Errors
+    /// A name that no certificate can carry.
+    pub(crate) fn server(names: &[String]) -> Result<Self, KeysError> {
+        let what = "server certificate";
+        let params = CertificateParams::new(names).map_err(|source| KeysError::Make { what, source })?;
+        let common_name = names.first().cloned().unwrap_or_default();
+        let usage = ExtendedKeyUsagePurpose::ServerAuth;
+        Ok(Self { what, common_name, names: params.subject_alt_names, usage })
+    }
+
+    /// A client or runner that is known by a SPIFFE id or a DNS name.
+    ///
+    /// # Errors
+    /// A name that no certificate can carry.
+    pub(crate) fn client(name: &str) -> Result<Self, KeysError> {
+        let mut leaf = Self::named_only(name);
+        let text = name.try_into().map_err(|source| KeysError::Make { what: leaf.what, source })?;
+        leaf.names.push(if name.starts_with("spiffe://") {
+            SanType::URI(text)
+        } else {
+            SanType::DnsName(text)
+        });
+        Ok(leaf)
+    }
+
+    /// A client or runner that is known by its common name.
+    fn named_only(name: &str) -> Self {
+        let usage = ExtendedKeyUsagePurpose::ClientAuth;
+        Self { what: "client certificate", common_name: name.to_owned(), names: Vec::new(), usage }
+    }
+
+    fn params(&self, now: SystemTime) -> CertificateParams {
+        let mut params = CertificateParams::default();
+        params.subject_alt_names.clone_from(&self.names);
+        params.distinguished_name = named(&self.common_name);
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![self.usage.clone()];
+        params.not_before = (now - DAY).into();
+        params.not_after = (now + LEAF_VALID).into();
+        params
+    }
 }
 
 impl Authority {
-    fn ensure(files: &Files, now: SystemTime) -> Result<Self, KeysError> {
+    /// The authority of these files, if they are one that is good for a while yet.
+    pub(crate) fn open(files: &Files, name: &str, now: SystemTime) -> Option<Self> {
+        let pair = Kept::read(files, now).filter(|kept| kept.is_signed_by(&kept.pem))?;
+        let issuer = Issuer::new(authority_params(name, now), pair.key);
+        Some(Self { pem: pair.pem, issuer })
+    }
+
+    /// A new authority in these files.
+    ///
+    /// # Errors
+    /// See [`KeysError`].
+    pub(crate) fn make(files: &Files, name: &str, now: SystemTime) -> Result<Self, KeysError> {
         let failed = |source| KeysError::Make { what: "authority", source };
-        if let Some(pair) = Kept::read(files, now).filter(|kept| kept.is_signed_by(&kept.pem)) {
-            let issuer = Issuer::new(authority_params(now), pair.key);
-            return Ok(Self { pem: pair.pem, issuer });
-        }
-        let params = authority_params(now);
+        let params = authority_params(name, now);
         let key = KeyPair::generate().map_err(failed)?;
         let text = params.self_signed(&key).map_err(failed)?.pem();
         write(files, &text, &key)?;
@@ -122,48 +187,33 @@ impl Authority {
         Ok(Self { pem, issuer: Issuer::new(params, key) })
     }
 
-    fn ensure_leaf(&self, files: &Files, leaf: Leaf, now: SystemTime) -> Result<(), KeysError> {
-        if Kept::read(files, now).is_some_and(|kept| kept.is_signed_by(&self.pem)) {
-            return Ok(());
-        }
-        let what = match leaf {
-            Leaf::Server => "server certificate",
-            Leaf::Runner => "runner certificate",
-        };
-        let failed = |source| KeysError::Make { what, source };
-        let params = leaf_params(leaf, now).map_err(failed)?;
+    /// Signs a new certificate.
+    ///
+    /// # Errors
+    /// See [`KeysError`].
+    pub(crate) fn issue(&self, files: &Files, leaf: &Leaf, now: SystemTime) -> Result<(), KeysError> {
+        let failed = |source| KeysError::Make { what: leaf.what, source };
         let key = KeyPair::generate().map_err(failed)?;
-        let certificate = params.signed_by(&key, &self.issuer).map_err(failed)?;
+        let certificate = leaf.params(now).signed_by(&key, &self.issuer).map_err(failed)?;
         write(files, &certificate.pem(), &key)
+    }
+
+    fn ensure(&self, files: &Files, leaf: &Leaf, now: SystemTime) -> Result<(), KeysError> {
+        match Kept::read(files, now).is_some_and(|kept| kept.is_signed_by(&self.pem)) {
+            true => Ok(()),
+            false => self.issue(files, leaf, now),
+        }
     }
 }
 
-fn authority_params(now: SystemTime) -> CertificateParams {
+fn authority_params(name: &str, now: SystemTime) -> CertificateParams {
     let mut params = CertificateParams::default();
-    params.distinguished_name = named(AUTHORITY_NAME);
+    params.distinguished_name = named(name);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params.not_before = (now - DAY).into();
     params.not_after = (now + AUTHORITY_VALID).into();
     params
-}
-
-fn leaf_params(leaf: Leaf, now: SystemTime) -> Result<CertificateParams, rcgen::Error> {
-    let (names, common_name, usage): (&[&str], _, _) = match leaf {
-        Leaf::Server => {
-            (&[SERVER_NAME, "127.0.0.1", "::1"], SERVER_NAME, ExtendedKeyUsagePurpose::ServerAuth)
-        }
-        Leaf::Runner => (&[], RUNNER_NAME, ExtendedKeyUsagePurpose::ClientAuth),
-    };
-    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-    let mut params = CertificateParams::new(names)?;
-    params.distinguished_name = named(common_name);
-    params.use_authority_key_identifier_extension = true;
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![usage];
-    params.not_before = (now - DAY).into();
-    params.not_after = (now + LEAF_VALID).into();
-    Ok(params)
 }
 
 fn named(common_name: &str) -> DistinguishedName {
@@ -224,16 +274,21 @@ fn write(files: &Files, certificate: &str, key: &KeyPair) -> Result<(), KeysErro
 fn ensure_token(path: &Path) -> Result<String, KeysError> {
     let kept = read_secret(path).and_then(|bytes| String::from_utf8(bytes).ok());
     let kept = kept.map(|text| text.trim().to_owned()).filter(|text| text.len() == 2 * TOKEN_BYTES);
-    let token = match kept {
-        Some(token) => token,
-        None => {
-            let mut bytes = [0; TOKEN_BYTES];
-            getrandom::fill(&mut bytes).map_err(KeysError::Random)?;
-            let token = hex::encode(bytes);
-            write_secret(path, token.as_bytes())?;
-            token
-        }
-    };
+    match kept {
+        Some(token) => Ok(hex::encode(Sha256::digest(token.as_bytes()))),
+        None => make_token(path),
+    }
+}
+
+/// Makes a token, and gives its SHA-256 in hexadecimal.
+///
+/// # Errors
+/// See [`KeysError`].
+pub(crate) fn make_token(path: &Path) -> Result<String, KeysError> {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes).map_err(KeysError::Random)?;
+    let token = hex::encode(bytes);
+    write_secret(path, token.as_bytes())?;
     Ok(hex::encode(Sha256::digest(token.as_bytes())))
 }
 

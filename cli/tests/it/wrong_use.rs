@@ -10,6 +10,7 @@ use crate::support::{airlock, stderr};
 const BAD: &[(&str, &str, &str)] = &[
     ("after-context", "many", "whole number"),
     ("before-context", "many", "whole number"),
+    ("client", "lead", "FILE=NAME"),
     ("context", "many", "whole number"),
     ("count", "many", "whole number"),
     ("cursor", "?", "base64"),
@@ -25,6 +26,7 @@ const BAD: &[(&str, &str, &str)] = &[
     ("signal", "NONE", "take one of"),
     ("tail", "x", "whole number"),
     ("timeout", "soon", "such as 30s"),
+    ("token", "a/b", "such as lead"),
 ];
 
 /// What may be any text, or is looked at later, where more is known: paths, names, ids, patterns. What is said
@@ -47,11 +49,13 @@ const ANY: &[&str] = &[
     "profiles",
     "reason",
     "request-id",
+    "server",
     "session",
     "state",
     "token-file",
     "upload",
     "COMMAND",
+    "DIR",
     "DST",
     "ID",
     "NAME",

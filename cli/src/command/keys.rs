@@ -1,0 +1,133 @@
+//! `airlock keys`: an authority, certificates and tokens for a server, its runners and those who call.
+
+use std::{
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use clap::Args;
+
+use super::{Failure, args, output};
+use crate::dev::keys::{Authority, Files, KeysError, Leaf, make_folder, make_token};
+
+const AUTHORITY: &str = "ca";
+const AUTHORITY_NAME: &str = "airlock authority";
+const SERVER: &str = "server";
+
+/// Make an authority, certificates and tokens for a server, its runners and those who call.
+///
+/// Why: server and runner prove to each other who they are, and so does everybody who calls. What is there
+/// already is never replaced; the authority in the folder signs what is added later.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  airlock keys keys --server airlock-server.example,127.0.0.1 --client runner=spiffe://example.org/airlock/runner\n  airlock keys keys --client lead=lead.example.org --token orchestrator   # some more, by the same authority\n  openssl x509 -in keys/lead.pem -noout -subject -ext subjectAltName\n\nCertificates are good for a year, the authority for ten. Each program needs its own key alone; keep ca.key\noff the hosts."
+)]
+pub(super) struct Keys {
+    /// The folder; made if it is not there.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// A certificate for the server: the names and addresses under which it is reached.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    server: Vec<String>,
+    /// A certificate for a runner or a caller: a SPIFFE id or a DNS name, in FILE.pem and FILE.key.
+    #[arg(long, value_name = "FILE=NAME", value_parser = client)]
+    client: Vec<(String, String)>,
+    /// A token for a caller, in FILE.token.
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    token: Vec<String>,
+}
+
+impl Keys {
+    pub(super) fn run(self) -> Result<u8, Failure> {
+        let now = SystemTime::now();
+        let files = |name: &str| Files::named(&self.folder, name);
+        let tokens: Vec<PathBuf> =
+            self.token.iter().map(|name| self.folder.join(format!("{name}.token"))).collect();
+        let server = (!self.server.is_empty()).then(|| files(SERVER));
+        let clients: Vec<Files> = self.client.iter().map(|(file, _)| files(file)).collect();
+        // Everything is looked at before anything is made.
+        for pair in server.iter().chain(&clients) {
+            absent(&pair.certificate)?;
+            absent(&pair.key)?;
+        }
+        tokens.iter().try_for_each(|token| absent(token))?;
+        let server =
+            server.map(|files| Ok::<_, Failure>((files, Leaf::server(&self.server)?))).transpose()?;
+        let leaves = self.client.iter().map(|(_, name)| Ok(Leaf::client(name)?));
+        let leaves: Vec<Leaf> = leaves.collect::<Result<_, Failure>>()?;
+
+        make_folder(&self.folder).map_err(KeysError::from)?;
+        let authority = self.authority(now)?;
+        let mut said = format!("{}: the authority, for everybody\n", files(AUTHORITY).certificate.display());
+        if let Some((files, leaf)) = server {
+            authority.issue(&files, &leaf, now)?;
+            said.push_str(&format!(
+                "{}: the server, {}\n",
+                files.certificate.display(),
+                self.server.join(", ")
+            ));
+        }
+        for ((files, leaf), (_, name)) in clients.iter().zip(&leaves).zip(&self.client) {
+            authority.issue(files, leaf, now)?;
+            let kind = if name.starts_with("spiffe://") { "spiffe" } else { "dns" };
+            said.push_str(&format!("{}: match = {{ {kind} = \"{name}\" }}\n", files.certificate.display()));
+        }
+        for path in &tokens {
+            let hash = make_token(path)?;
+            said.push_str(&format!("{}: match = {{ token_sha256 = \"{hash}\" }}\n", path.display()));
+        }
+        output::print(&said)?;
+        Ok(0)
+    }
+
+    /// The authority of the folder, made if there is none. One that cannot be used is not replaced: what it
+    /// signed would be worth nothing.
+    fn authority(&self, now: SystemTime) -> Result<Authority, Failure> {
+        let files = Files::named(&self.folder, AUTHORITY);
+        if !files.certificate.exists() && !files.key.exists() {
+            return Ok(Authority::make(&files, AUTHORITY_NAME, now)?);
+        }
+        Authority::open(&files, AUTHORITY_NAME, now).ok_or_else(|| {
+            Failure::new(format!(
+                "the authority in {} cannot be used: its files do not fit each other, end within 30 days, or are readable by others; `chmod 600` them, or name another folder",
+                self.folder.display()
+            ))
+        })
+    }
+}
+
+fn absent(path: &Path) -> Result<(), Failure> {
+    match path.exists() {
+        false => Ok(()),
+        true => Err(Failure::new(format!(
+            "{} is there already, and is not replaced; remove it first if it may go",
+            path.display()
+        ))),
+    }
+}
+
+/// `FILE=NAME`.
+fn client(text: &str) -> Result<(String, String), String> {
+    let (name, id) = args::pair(text).map_err(|_| "write it as FILE=NAME, such as lead=lead.example.org")?;
+    match id.is_empty() {
+        true => Err("the name after `=` is empty".to_owned()),
+        false => Ok((file(&name)?, id)),
+    }
+}
+
+/// The beginning of a file's name.
+fn file(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    match !text.is_empty() && text.chars().all(plain) && ![AUTHORITY, SERVER].contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "a file is named with a-z A-Z 0-9 - _, and not `{AUTHORITY}` or `{SERVER}`, such as lead"
+        )),
+    }
+}
+
+impl From<KeysError> for Failure {
+    fn from(error: KeysError) -> Self {
+        Self::new(error.to_string())
+    }
+}

@@ -39,7 +39,8 @@ pub fn patch(change: &FileChange) -> Vec<u8> {
     let mut out = [b"diff --git a/", name, b" b/", name, b"\n"].concat();
     out.extend_from_slice(modes(change).as_bytes());
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
-    if change.patch.is_empty() {
+    let body = links(change).unwrap_or_else(|| hunks(&change.patch).to_vec());
+    if body.is_empty() {
         if let Some(why) = why_not(change) {
             out.extend_from_slice(&[b"Binary files a/", name, b" and b/", name].concat());
             out.extend_from_slice(format!(" differ ({why})\n").as_bytes());
@@ -51,11 +52,27 @@ pub fn patch(change: &FileChange) -> Vec<u8> {
         out.extend_from_slice(&if there { [side, name].concat() } else { b"/dev/null".to_vec() });
         out.push(b'\n');
     }
-    out.extend_from_slice(hunks(&change.patch));
+    out.extend_from_slice(&body);
     if !out.ends_with(b"\n") {
         out.push(b'\n');
     }
     out
+}
+
+/// What git says of a link that appears, goes or leads elsewhere: its target is its text.
+fn links(change: &FileChange) -> Option<Vec<u8>> {
+    let sides = [(b'-', change.before.as_ref()), (b'+', change.after.as_ref())];
+    if sides.iter().any(|(_, side)| side.is_some_and(|file| file.r#type() != FileType::Symlink)) {
+        return None;
+    }
+    let [before, after] = sides.map(|(_, side)| if side.is_some() { "1" } else { "0,0" });
+    let mut out = format!("@@ -{before} +{after} @@\n").into_bytes();
+    for (sign, file) in sides.iter().filter_map(|(sign, side)| Some((sign, side.as_ref()?))) {
+        out.push(*sign);
+        out.extend_from_slice(&file.link_target);
+        out.extend_from_slice(b"\n\\ No newline at end of file\n");
+    }
+    Some(out)
 }
 
 /// The patch without a header of its own.

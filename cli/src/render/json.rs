@@ -32,6 +32,7 @@ pub fn event(execution_id: &str, event: &Event) -> Value {
                 "link": known(change.link != 0, || names::upper::<LinkState>(change.link)),
                 "at": time::rfc3339(change.at.as_ref()),
                 "approval_id": known(!change.approval_id.is_empty(), || change.approval_id.clone()),
+                "backgrounded_by": background(change.backgrounded_by),
             }),
         ),
         Some(Kind::Output(output)) => {
@@ -100,10 +101,12 @@ pub fn execution(one: &Execution) -> Value {
         "command": known(one.decision.is_some() || !one.command.is_empty(), || bytes(&one.command)),
         "description": one.description,
         "decision": one.decision.as_ref().map(decision),
-        "backgrounded_by": known(one.backgrounded_by != 0, || {
-            names::upper::<BackgroundedBy>(one.backgrounded_by)
-        }),
+        "backgrounded_by": background(one.backgrounded_by),
     })
+}
+
+fn background(by: i32) -> Value {
+    known(by != 0, || names::upper::<BackgroundedBy>(by))
 }
 
 fn outcome(one: &Outcome) -> Value {

@@ -65,7 +65,7 @@ fn sentence(copied: &Copied) -> String {
         }
     }
     if parts.is_empty() {
-        return "copied nothing".to_owned();
+        return "copied an empty folder".to_owned();
     }
     format!("copied {}, {}", parts.join(", "), HumanBytes(copied.bytes))
 }
@@ -78,6 +78,6 @@ mod tests {
     fn the_sentence_counts_what_there_is() {
         let copied = Copied { files: 2, directories: 1, bytes: 2048, ..Copied::default() };
         assert_eq!(sentence(&copied), "copied 2 files, 1 folder, 2.00 KiB");
-        assert_eq!(sentence(&Copied::default()), "copied nothing");
+        assert_eq!(sentence(&Copied::default()), "copied an empty folder");
     }
 }

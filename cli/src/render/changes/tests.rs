@@ -33,6 +33,10 @@ fn a_patch_can_be_applied_with_git() {
     let new = FileChange { kind: ChangeKind::Added.into(), before: None, ..modified("@@ -0,0 +1 @@\n+b\n") };
     let text = String::from_utf8(patch(&new)).unwrap();
     assert!(text.contains("new file mode 100644\n--- /dev/null\n+++ b/src/a.txt\n"), "{text}");
+    let link = FileInfo { r#type: FileType::Symlink.into(), link_target: "b".into(), ..file(0o777) };
+    let gone = FileChange { before: Some(link), after: None, ..modified("") };
+    let text = String::from_utf8(patch(&gone)).unwrap();
+    assert!(text.ends_with("+++ /dev/null\n@@ -1 +0,0 @@\n-b\n\\ No newline at end of file\n"), "{text}");
     let modes = FileChange { after: Some(file(0o755)), ..modified("") };
     let text = String::from_utf8(patch(&modes)).unwrap();
     assert!(text.ends_with("old mode 100644\nnew mode 100755\n"), "{text}");

@@ -70,7 +70,8 @@ impl BaselineLimits {
 }
 
 impl Files {
-    /// Finds the uploads that an earlier process has left, and removes what cannot be gone on with. Blocks.
+    /// Finds the uploads that an earlier process has left, and removes what cannot be gone on with.
+    /// Nothing may run in their sessions yet. Blocks.
     ///
     /// # Errors
     /// If the folder cannot be made or read.
@@ -78,11 +79,15 @@ impl Files {
         state_dir: &Path,
         transfers: TransfersConfig,
         limits: &LimitsConfig,
-        is_open: impl Fn(&SessionId) -> bool,
+        session: impl Fn(&SessionId) -> Option<Arc<OpenSession>>,
     ) -> Result<Self, FilesError> {
         let baseline = BaselineLimits::of(&transfers);
         let folder = state_dir.join(FOLDER);
+        let is_open = |id: &SessionId| session(id).is_some();
         let transfers = Transfers::open(folder, transfers, limits.disk_reserve_bytes, is_open)?;
+        for session in transfers.unfinished().iter().filter_map(&session) {
+            put::sweep(&session);
+        }
         Ok(Self { shared: Arc::new(Shared { work: Work::new(), transfers, baseline }) })
     }
 

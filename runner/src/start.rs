@@ -186,8 +186,8 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
             baseline: BaselineLimits::of(&config.transfers),
         },
     )?;
-    let is_open = |id: &SessionId| sessions.get(id).is_some();
-    let files = Files::open(&config.state_dir, config.transfers, &limits, is_open)?;
+    let session = |id: &SessionId| sessions.get(id);
+    let files = Files::open(&config.state_dir, config.transfers, &limits, session)?;
     let spools = Spools::open(&config.state_dir, limits.spool_total_bytes)?;
     let root = Profile::minimal();
     let capabilities = capabilities(&launcher, &root, &sessions);

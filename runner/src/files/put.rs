@@ -11,11 +11,11 @@ use std::{
     path::Path,
 };
 
-use airlock_archive::{Cancel, Counts, Format, Limits, Unpack, check, unpack, write_file};
-use airlock_proto::domain::{ExchangeFailed, FileFormat, FileType, UploadOrder, Uploaded};
+use airlock_archive::{Cancel, Counts, Format, Limits, TEMPORARY_PREFIX, Unpack, check, unpack, write_file};
+use airlock_proto::domain::{ExchangeFailed, FileFilter, FileFormat, FileType, UploadOrder, Uploaded};
 use cap_std::fs::Dir;
 use rustix::{
-    fs::{AtFlags, Gid, Mode, Uid, fchown, mkdirat, statat},
+    fs::{AtFlags, Gid, Mode, Uid, fchown, mkdirat, statat, unlinkat},
     io::Errno,
 };
 use sha2::{Digest, Sha256};
@@ -29,7 +29,9 @@ use super::{
     paths::Inside,
     place::{Workspace, file_type, open_folder},
     record::Keeper,
+    select::Selection,
     transfers::{Stage, Transfer},
+    walk::{Route, Walk},
 };
 use crate::session::OpenSession;
 
@@ -86,6 +88,37 @@ impl Target {
             Err(Errno::NOTDIR) => Some(not_a_directory(&self.path.absolute(), NO_FOLDER)),
             Err(errno @ (Errno::LOOP | Errno::XDEV)) => Some(of_path(&self.path.absolute(), errno)),
             _ => None,
+        }
+    }
+}
+
+/// Removes the temporary files that a process which died in the middle of an upload has left. Nothing may
+/// run in the session. Blocks for as long as it takes to look through the workspace.
+pub(super) fn sweep(session: &OpenSession) {
+    let removed = || -> Result<u64, ExchangeFailed> {
+        let (at, cancel) = (Inside::parse(b"")?, Cancel::new());
+        let include = vec![format!("**/{TEMPORARY_PREFIX}*")];
+        let selection = Selection::new(&FileFilter { include, ..FileFilter::default() })?;
+        let workspace = Workspace::open(session.workspace())?;
+        let root = workspace.folder(&at).map_err(|errno| of_path(b"", errno))?;
+        let route = Route { at: &at, recursive: true, after: b"", selection: &selection };
+        let mut walk = Walk::new(root, route, &cancel)?;
+        let mut removed = 0;
+        while let Some(seen) = walk.next()? {
+            if selection.wants(&seen.path, file_type(&seen.stat))
+                && let Some(folder) = walk.folder()
+                && unlinkat(folder, seen.name(), AtFlags::empty()).is_ok()
+            {
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    };
+    match removed() {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(session = %session.id, removed, "what an upload left half is removed"),
+        Err(error) => {
+            tracing::warn!(session = %session.id, reason = error.reason, "a workspace was not looked through");
         }
     }
 }

@@ -61,7 +61,7 @@ impl Fixture {
         let sessions = restore(&dir, BaselineLimits::of(&config));
         let session = open_session(&sessions, base);
         let open = Arc::clone(&sessions);
-        let files = Files::open(dir.path(), config, &limits, |id| open.get(id).is_some()).unwrap();
+        let files = Files::open(dir.path(), config, &limits, |id| open.get(id)).unwrap();
         Self { dir, sessions, files: Arc::new(files), session, config, limits }
     }
 
@@ -73,7 +73,7 @@ impl Fixture {
         let sessions = restore(&dir, BaselineLimits::of(&config));
         let session = sessions.get(&id).unwrap();
         let open = Arc::clone(&sessions);
-        let files = Files::open(dir.path(), config, &limits, |id| open.get(id).is_some()).unwrap();
+        let files = Files::open(dir.path(), config, &limits, |id| open.get(id)).unwrap();
         Self { dir, sessions, files: Arc::new(files), session, config, limits }
     }
 

@@ -67,6 +67,13 @@ impl Transfers {
         Ok(Self { folder, config, reserve, places, kept: Mutex::new(kept), bytes, names })
     }
 
+    /// Sessions with an upload that was not put into the workspace, or not to the end.
+    pub(super) fn unfinished(&self) -> Vec<SessionId> {
+        let kept = self.lock();
+        let open = |transfer: &Arc<Transfer>| transfer.progress.borrow().phase == Phase::Open;
+        kept.iter().filter(|(_, of)| of.values().any(open)).map(|(session, _)| *session).collect()
+    }
+
     /// Finds a transfer, or begins it where `may_begin`; true if it is new. Blocks for a moment.
     ///
     /// # Errors

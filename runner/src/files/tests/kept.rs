@@ -117,3 +117,19 @@ async fn shutting_down_in_the_middle_leaves_no_temporary_file_and_the_upload_can
     assert_eq!(again.ready(), Some(archive.len() as u64));
     assert_eq!(again.uploaded().unwrap().files, 2000);
 }
+
+#[tokio::test]
+async fn what_a_process_that_was_killed_in_the_middle_of_an_upload_left_is_removed() {
+    let fixture = Fixture::new();
+    let half = ExchangeOrder::Upload(fixture.upload_order("half", "a/file", FileFormat::File));
+    fixture.order(half.clone(), chunks(0, b"half")).await;
+    let temporary = format!("a/b/{}0123456789abcdef", airlock_archive::TEMPORARY_PREFIX);
+    fixture.write(&temporary, "half");
+    fixture.write("a/b/kept", "");
+    let fixture = fixture.reopen();
+    assert!(!fixture.path(&temporary).exists() && fixture.path("a/b/kept").exists());
+    fixture.order(half, vec![END]).await.uploaded().unwrap();
+    // Without an upload under way, it is nobody's temporary file.
+    fixture.write(&temporary, "of a command");
+    assert!(fixture.reopen().path(&temporary).exists());
+}

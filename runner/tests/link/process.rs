@@ -203,7 +203,12 @@ fn the_program_says_what_is_wrong_with_its_configuration() {
     let bad = check();
     assert!(!bad.status.success());
     let said = String::from_utf8(bad.stderr).unwrap();
-    assert!(said.contains("runner.toml:3: `slots` is not from 1 to 128"), "{said}");
+    assert!(
+        said.contains(
+            "runner.toml:3:9: `slots`: it is the whole number 0; write a whole number from 1 to 128"
+        ),
+        "{said}"
+    );
     fs::write(&path, fs::read_to_string(&path).unwrap().replace("slots = 0", "slots = 1")).unwrap();
     assert!(check().status.success());
     let text = fs::read_to_string(&path).unwrap() + "[bases]\ngone = \"/no/such/base\"\n";

@@ -48,7 +48,7 @@ const SHUTDOWN: Duration = Duration::from_millis(200);
     version,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "First steps:\n  airlock dev                         # in one terminal: a server and a runner\n  airlock run -- 'ls -la | head'      # in another: the command's output and exit code\n  airlock doctor                      # where something does not work: what, and what to do\n\n`airlock SUBCOMMAND --help` says why and shows examples.\n\nExit codes of every subcommand: 0 done, 1 failed, 2 wrong usage; `run`, `attach` and `wait` give the\ncommand's own (see `airlock run --help`), `check` gives 0, 10 or 11."
+    after_help = "First steps:\n  airlock dev                         # in one terminal: a server and a runner\n  airlock run -- 'ls -la | head'      # in another: the command's output and exit code\n  airlock doctor                      # where something does not work: what, and what to do\n\n`airlock SUBCOMMAND --help` says more and shows examples.\n\nExit codes of every subcommand: 0 done, 1 failed, 2 wrong usage; `run`, `attach` and `wait` give the\ncommand's own (see `airlock run --help`), `check` gives 0, 10 or 11."
 )]
 struct Cli {
     #[command(subcommand)]

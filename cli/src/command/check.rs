@@ -94,10 +94,10 @@ fn load_profile(name: &OsString) -> Result<Profile, Failure> {
             Profile::builtin_names().join(", ")
         )));
     }
-    let bytes = read_bounded(path, PROFILE_BYTES)?;
     let shown = path.display().to_string();
-    let text =
-        String::from_utf8(bytes).map_err(|_| Failure::new(format!("the profile {shown} is not text")))?;
+    let text = airlock_config::read(path).map_err(|error| Failure::new(error.to_string()))?;
+    // What the server would refuse, such as a limit, is refused here too.
+    airlock_server::profiles::check_text(&text, &shown).map_err(|error| Failure::new(error.to_string()))?;
     let parent = |name: &str| sibling(path, name);
     let profile =
         Profile::from_toml(&text, &shown, &parent).map_err(|error| Failure::new(error.to_string()))?;

@@ -64,12 +64,28 @@ fn mistakes_are_named_with_their_place() {
     let file = folder.path().join("team.toml");
     let path = file.to_str().unwrap();
     for (text, piece) in [
-        ("name = \"team\"\nextendz = \"strict\"", ":2: unknown field `extendz`"),
-        ("name = \"team\"\n[polcy]\ndeny = [\"Bash(ls)\"]", ":2: unknown field `polcy`"),
-        ("name = \"team\"\n[policy]\ndney = [\"Bash(ls)\"]", ":3: unknown field `dney`"),
+        (
+            "name = \"team\"\nextendz = \"strict\"",
+            ":2:1: `extendz`: there is no such key; did you mean `extends`?",
+        ),
+        (
+            "name = \"team\"\n[polcy]\ndeny = [\"Bash(ls)\"]",
+            ":2:2: `polcy`: there is no such key; did you mean `policy`?",
+        ),
+        (
+            "name = \"team\"\n[policy]\ndney = [\"Bash(ls)\"]",
+            ":3:1: `policy.dney`: there is no such key; did you mean `deny`?",
+        ),
         ("name = \"team\"\nextends = \"nope\"", ":2: `extends` names `nope`"),
-        ("name = \"team\"\n[policy]\nallow = [\"Bash(ls\"]", ":3: `Bash(ls` is not a rule"),
-        ("name = \"team", ":1: "),
+        (
+            "name = \"team\"\n[policy]\nallow = [\"Bash(ls\"]",
+            ":3:10: `policy.allow[0]`: `Bash(ls` is not a rule",
+        ),
+        (
+            "name = \"team\"\n[limits]\ngrace = \"soon\"",
+            ":3:9: `limits.grace`: it is the text `soon`; write a time",
+        ),
+        ("name = \"team", ":1:"),
     ] {
         std::fs::write(&file, text).unwrap();
         let output = airlock(&["check", "--profile", path, "ls"]).output().unwrap();

@@ -200,3 +200,21 @@ fn a_built_in_name_cannot_be_taken() {
     let error = load(&[("strict.toml", "name = \"strict\"\n")]).expect_err("taken");
     assert!(error.to_string().contains("`strict` is a built-in profile"), "{error}");
 }
+
+#[test]
+fn every_key_is_in_the_documentation() {
+    use airlock_config::{Field, Kind};
+
+    fn visit(fields: &[Field], page: &str) {
+        for field in fields {
+            match field.kind {
+                Kind::Table(inner) => visit(inner, page),
+                _ => {
+                    let shown = [format!("`{}`", field.name), format!(".{}`", field.name)];
+                    assert!(shown.iter().any(|key| page.contains(key)), "{}", field.name);
+                }
+            }
+        }
+    }
+    visit(schema::SCHEMA, include_str!("../../../docs/profiles.md"));
+}

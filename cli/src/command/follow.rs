@@ -6,7 +6,7 @@ mod input;
 
 use std::{pin::Pin, time::Duration};
 
-use tokio::{io, sync::watch};
+use tokio::{io, sync::watch, time::timeout};
 
 use super::{Failure, failure::describe, interrupt::Interrupts, output};
 
@@ -75,7 +75,7 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
                 // Somebody who is that quick still wants it ended.
                 tokio::select! {
                     end = &mut view => break end,
-                    _ = tokio::time::timeout(LAST_WORD, asked.done()) => {}
+                    _ = timeout(LAST_WORD, asked.done()) => {}
                 }
                 if !how.local {
                     say_left(id.borrow().as_deref());
@@ -135,14 +135,12 @@ impl Trouble<'_> {
     /// Says it when trouble lasts; returns only when it will not pass. Cancel-safe, but says it again.
     async fn hopeless(&mut self, id: &watch::Receiver<Option<String>>) -> Failure {
         loop {
-            let lasting = async {
-                let text = self.text.wait_for(Option::is_some).await.map(|text| text.clone());
-                tokio::time::sleep(LASTING).await;
-                text.ok().flatten()
-            };
-            let Some(text) = lasting.await else { std::future::pending().await };
-            if self.text.borrow().is_none() {
-                continue;
+            let text = self.text.wait_for(Option::is_some).await.map(|text| text.clone());
+            let Some(text) = text.ok().flatten() else { std::future::pending().await };
+            match timeout(LASTING, self.text.wait_for(Option::is_none)).await {
+                Ok(Ok(_)) => continue,
+                Ok(Err(_)) => std::future::pending().await,
+                Err(_) => {}
             }
             if self.dev_is_gone() {
                 return dev_has_ended(id.borrow().as_deref());

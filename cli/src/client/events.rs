@@ -2,7 +2,7 @@
 //! without a closing event, it is taken up again after the last event that was given out.
 
 use bytes::Bytes;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tonic::{Code, Status, Streaming};
 
 use super::{
@@ -38,6 +38,8 @@ pub struct Events {
     client: Client,
     source: Source,
     view: Option<View>,
+    /// When the view brought its first event.
+    began: Option<Instant>,
     seen: Seen,
     backoff: Backoff,
     finished: bool,
@@ -89,7 +91,16 @@ impl Events {
 
     fn new(client: Client, source: Source, seen: Seen) -> Self {
         let backoff = Backoff::new(&client.patience());
-        Self { client, source, view: None, seen, backoff, finished: false, trouble: watch::Sender::default() }
+        Self {
+            client,
+            source,
+            view: None,
+            began: None,
+            seen,
+            backoff,
+            finished: false,
+            trouble: watch::Sender::default(),
+        }
     }
 
     /// The execution's id, once it is known.
@@ -139,6 +150,9 @@ impl Events {
                 Ok(None) => {}
                 Err(error) => {
                     self.view = None;
+                    if let Some(began) = self.began.take() {
+                        self.backoff.held_since(began);
+                    }
                     self.pause_after(error).await?;
                 }
             }
@@ -159,13 +173,14 @@ impl Events {
             Ok(None) => return Err(self.client.transport("the view ended before the execution did")),
             Err(status) => return Err(self.client.error(&status)),
         };
+        self.began.get_or_insert_with(Instant::now);
+        self.trouble.send_if_modified(|trouble| trouble.take().is_some());
         self.adopt_id(&event);
         match self.seen.admit(&mut event) {
             Admission::Old => Ok(None),
             Admission::Broken(what) => Err(self.client.contract(what)),
             Admission::New => {
                 self.backoff.reset();
-                self.trouble.send_if_modified(|trouble| trouble.take().is_some());
                 if let Source::Execution { from, .. } = &mut self.source {
                     *from = From::Cursor(event.cursor.clone());
                 }

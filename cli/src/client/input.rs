@@ -6,6 +6,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     sync::mpsc,
+    time::Instant,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
@@ -87,6 +88,7 @@ impl Client {
         let mut held = Held { at: offset, bytes: BytesMut::new(), ended: false };
         let mut backoff = Backoff::new(&self.patience());
         loop {
+            let began = Instant::now();
             match self.forward(execution_id, &mut held, source).await {
                 Ok(answer) => {
                     let moved = answer.accepted > held.at;
@@ -103,7 +105,10 @@ impl Client {
                         backoff.outlast(slow, self.patience().view).await?;
                     }
                 }
-                Err(error) => backoff.outlast(error, self.patience().view).await?,
+                Err(error) => {
+                    backoff.held_since(began);
+                    backoff.outlast(error, self.patience().view).await?;
+                }
             }
         }
     }

@@ -6,6 +6,9 @@ use tokio::time::Instant;
 
 use super::{ClientError, Patience};
 
+/// How long a connection holds that is good for something.
+const HELD: Duration = Duration::from_secs(1);
+
 /// The pauses between tries, since the last success.
 #[derive(Debug, Clone)]
 pub(super) struct Backoff {
@@ -29,6 +32,14 @@ impl Backoff {
     pub(super) fn reset(&mut self) {
         self.next = self.first;
         self.since = None;
+    }
+
+    /// A connection has broken that held since `began`. One that held for a while is no failure, even if
+    /// it had nothing to bring.
+    pub(super) fn held_since(&mut self, began: Instant) {
+        if began.elapsed() >= HELD {
+            self.reset();
+        }
     }
 
     /// How long to pause after `error`, or none once nothing has worked for `patience`.
@@ -119,6 +130,25 @@ mod tests {
         let took = began.elapsed();
         assert!(took >= patience.call && took <= patience.call + patience.backoff_max);
         assert!((8..40).contains(&tries), "{tries} tries");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_that_hold_for_a_while_are_made_again_for_ever() {
+        let patience = Patience::default();
+        let tries = async |held: Duration| {
+            let mut backoff = Backoff::new(&patience);
+            for round in 0..1000 {
+                let began = Instant::now();
+                tokio::time::sleep(held).await;
+                backoff.held_since(began);
+                if backoff.outlast(broken(), patience.view).await.is_err() {
+                    return round;
+                }
+            }
+            1000
+        };
+        assert_eq!(tries(Duration::from_millis(1900)).await, 1000);
+        assert!(tries(Duration::from_millis(10)).await < 100);
     }
 
     #[tokio::test(start_paused = true)]

@@ -224,4 +224,12 @@ async fn a_workspace_is_never_a_window_to_the_host() {
     let all = world.client.files(list).await.unwrap();
     let beyond = all.files.iter().filter(|file| file.path.windows(5).any(|part| part == b"root/"));
     assert_eq!(beyond.count(), 0, "{all:?}");
+    // A pattern that is none is read by the runner, and told of by the server.
+    let include = vec!["a[".to_owned()];
+    let filter = Some(v1::FileFilter { include, ..Default::default() });
+    let list = v1::FileServiceListRequest { session_id: world.session.clone(), filter, ..Default::default() };
+    let error = world.client.files(list).await.unwrap_err();
+    let rejection = error.rejection().unwrap();
+    assert_eq!(rejection.code, tonic::Code::InvalidArgument, "{rejection:?}");
+    assert!(rejection.message.contains("`a[`"), "{rejection:?}");
 }

@@ -2,7 +2,7 @@
 //! tested again, compared and taken home. Once over a good connection, and once over one that is cut
 //! every two seconds.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use std::{
     fs,

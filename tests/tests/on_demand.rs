@@ -1,7 +1,7 @@
 //! 64 MiB of output on demand: any range, head, tail and search, live and stored, without running anything
 //! again, with memory that does not grow, and with the same offsets as in a view.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use std::collections::BTreeMap;
 

@@ -42,7 +42,7 @@ fn typed(block: &str) -> Vec<Typed> {
             let last = all.last_mut().unwrap();
             last.command = format!("{}\n{more}", last.command);
         } else {
-            let output = &mut all.last_mut().expect("a block begins with a command").output;
+            let output = &mut all.last_mut().unwrap().output;
             output.push_str(line);
             output.push('\n');
         }

@@ -335,7 +335,7 @@ pub(crate) fn site() -> Site {
     let allowed = site.path().join("allowed");
     std::fs::create_dir_all(&allowed).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
-    let floor = format!("[floor]\nbind_sources = [\"{}\"]\n", allowed.display());
-    std::fs::write(&file, text.replace("[floor]\n", &floor)).unwrap();
+    let sources = format!("bind_sources = [\"{}\"]\n", allowed.display());
+    std::fs::write(&file, text.replace("bind_sources = []\n", &sources)).unwrap();
     site
 }

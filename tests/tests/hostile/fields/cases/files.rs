@@ -13,8 +13,8 @@ fn bad_paths() -> Vec<(&'static str, Bytes)> {
         ("at most 4096", long(limits::PATH_BYTES + 1).into()),
         ("NUL", Bytes::from_static(b"a\0b")),
         ("/workspace", Bytes::from_static(b"/etc/passwd")),
-        ("/workspace", Bytes::from_static(b"../x")),
-        ("/workspace", Bytes::from_static(b"/workspace/a/../../x")),
+        ("without it", Bytes::from_static(b"../x")),
+        ("without it", Bytes::from_static(b"/workspace/a/../../x")),
         ("/workspace", Bytes::from_static(b"/workspaces")),
     ]
 }
@@ -23,7 +23,7 @@ fn bad_globs() -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("at most 64", vec!["a".to_owned(); limits::GLOBS + 1]),
         ("at most 1024", vec![long(limits::GLOB_BYTES + 1)]),
-        ("glob", vec!["a[".to_owned()]),
+        ("is empty", vec![String::new()]),
     ]
 }
 
@@ -70,9 +70,9 @@ fn uploads() -> Vec<Case> {
 
 fn filters() -> Vec<(&'static str, &'static str, v1::FileFilter)> {
     let mut bad = Vec::new();
-    for types in [vec![0], vec![1, 99]] {
+    for (said, types) in [("is missing", vec![0]), (UNKNOWN, vec![1, 99])] {
         let filter = v1::FileFilter { types, ..Default::default() };
-        bad.push(("filter.types", "is not a known", filter));
+        bad.push(("filter.types", said, filter));
     }
     for (said, globs) in bad_globs() {
         let include = v1::FileFilter { include: globs.clone(), ..Default::default() };
@@ -126,7 +126,8 @@ pub(super) fn all() -> Vec<Case> {
         let diff = v1::FileServiceDiffRequest { session_id, filter, ..Default::default() };
         cases.push(case(DIFF, field, said, &diff));
     }
-    for (field, said, page) in bad_pages() {
+    // Whether a token was forged is known only to those who may see the session.
+    for (field, said, page) in bad_pages().into_iter().filter(|(_, said, _)| !said.is_empty()) {
         let (session_id, page) = (ID.to_owned(), Some(page));
         let list = v1::FileServiceListRequest {
             session_id: session_id.clone(),

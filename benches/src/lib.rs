@@ -23,8 +23,13 @@ impl Way {
     pub fn measure<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
-        self.times.push(start.elapsed());
+        self.note(start.elapsed());
         result
+    }
+
+    /// Notes a time that was taken elsewhere.
+    pub fn note(&mut self, time: Duration) {
+        self.times.push(time);
     }
 
     /// The median; nothing before the first measurement.

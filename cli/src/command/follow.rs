@@ -26,6 +26,9 @@ use crate::{
 const LEFT: u8 = 130;
 /// How long a request for the end may take once nobody waits for that end any more.
 const LAST_WORD: Duration = Duration::from_secs(1);
+/// How often, and how long apart, to look whether a dev that does not answer is ending.
+const ENDING_LOOKS: u32 = 20;
+const ENDING_PAUSE: Duration = Duration::from_millis(50);
 /// Trouble that passes sooner is not worth a word.
 const LASTING: Duration = Duration::from_secs(2);
 
@@ -163,6 +166,18 @@ pub(super) fn is_gone(folder: &StateFolder, address: &str) -> bool {
         Ok(connection) => connection.address != address,
         Err(error) => matches!(error, StateError::NotRunning(_)),
     }
+}
+
+/// Whether a dev that does not answer is about to be gone: it closes its connections before it lets go of
+/// its folder.
+pub(super) async fn is_ending(folder: &StateFolder) -> bool {
+    for _ in 0..ENDING_LOOKS {
+        if matches!(folder.connection(), Err(StateError::NotRunning(_))) {
+            return true;
+        }
+        tokio::time::sleep(ENDING_PAUSE).await;
+    }
+    false
 }
 
 pub(super) fn dev_has_ended(id: Option<&str>) -> Failure {

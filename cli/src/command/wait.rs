@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{
     Failure, args,
     connect::Connect,
-    follow::{dev_has_ended, end_of, is_gone},
+    follow::{dev_has_ended, end_of, is_ending, is_gone},
     output,
 };
 use crate::{
@@ -38,7 +38,12 @@ pub(super) struct Wait {
 
 impl Wait {
     pub(super) async fn run(self) -> Result<u8, Failure> {
-        let client = self.connect.client().await?;
+        let client = match (self.connect.client().await, self.connect.dev_folder()) {
+            (Err(failure), Some(folder)) if failure.is_passing() && is_ending(&folder).await => {
+                return Err(dev_has_ended(Some(&self.id)));
+            }
+            (client, _) => client?,
+        };
         let execution = match until_end(&client, &self.id, self.timeout).await {
             Err(ClientError::Transport { .. }) if self.dev_is_gone(&client) => {
                 return Err(dev_has_ended(Some(&self.id)));

@@ -260,8 +260,8 @@ fn a_day_over_a_connection_that_is_cut_every_two_seconds() {
     // Something that takes longer than any connection, both ways.
     let desk = Desk::new(Airlock::through(&world.site, cutter.address), "sandboxed");
     let before = cutter.cuts();
-    let output = desk.run("for n in $(seq 1 90); do echo tick $n; sleep 0.1; done");
-    let expected: String = (1..=90).map(|n| format!("tick {n}\n")).collect();
+    let output = desk.run("for n in $(seq 1 120); do echo tick $n; sleep 0.1; done");
+    let expected: String = (1..=120).map(|n| format!("tick {n}\n")).collect();
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", said(&output));
     assert!(cutter.cuts() >= before + 3, "it was cut {} times", cutter.cuts() - before);
     desk.close();

@@ -11,6 +11,7 @@ mod cp;
 mod dev;
 mod diff;
 mod doctor;
+mod elsewhere;
 mod failure;
 mod follow;
 mod help;
@@ -57,53 +58,30 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a server and a runner in one process, for this machine alone.
     Dev(dev::Dev),
-    /// Run a command: live output, and its exit code.
     Run(Box<run::Run>),
-    /// Start a command, print its execution id, and leave it alone.
     Start(Box<start::Start>),
-    /// Show the output of an execution: all of it, a part, or the lines that match.
     Logs(logs::Logs),
-    /// Show an execution's output from its beginning or from where you were.
     Attach(attach::Attach),
-    /// Wait until an execution has ended.
     Wait(wait::Wait),
-    /// List executions.
     Ps(list::Ps),
-    /// Show everything about one execution.
     Show(list::Show),
-    /// End an execution.
     Kill(wait::Kill),
-    /// Send a signal to every process of running commands.
     Signal(signal::Signal),
-    /// Send running commands to the background.
     Detach(signal::Detach),
-    /// Show the starts and ends of executions as they happen.
     Watch(watch::Watch),
-    /// Create, list, change and close sessions: workspaces that persist from command to command.
     #[command(subcommand)]
     Session(session::Session),
-    /// Copy files and folders into a session's workspace, or out of it.
     Cp(cp::Cp),
-    /// List the files of a session's workspace.
     Ls(ls::Ls),
-    /// Show what has changed in a session's workspace since it was made.
     Diff(diff::Diff),
-    /// Decide a command by a profile, without a server and without running it.
     Check(check::Check),
-    /// List the commands that wait for a person, and answer one.
     Approve(approve::Approve),
-    /// Show the profiles that you may use, and their rules.
     #[command(subcommand)]
     Profile(profile::Profile),
-    /// Find out what does not work between here and a command's start, and what to do about it.
     Doctor(doctor::Doctor),
-    /// Print what a shell needs to complete these subcommands.
     Completions(completions::Completions),
-    /// Make an authority, certificates and tokens for a server, its runners and those who call.
     Keys(keys::Keys),
-    /// List the runners, show one, and let one finish its work.
     Runners(runners::Runners),
 }
 
@@ -120,6 +98,7 @@ pub fn main() -> ExitCode {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
+            let error = elsewhere::explained(error);
             // Nothing can be said where even this fails.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(failure::USAGE));

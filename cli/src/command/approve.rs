@@ -42,7 +42,7 @@ pub(super) struct Approve {
     #[arg(long, requires = "id", conflicts_with = "yes")]
     deny: bool,
     /// Why it is denied; the agent sees it.
-    #[arg(long, value_name = "TEXT", default_value = "", requires = "deny")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, requires = "deny")]
     reason: String,
     /// Allow it without asking on the terminal.
     #[arg(short, long, requires = "id")]

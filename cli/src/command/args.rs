@@ -16,34 +16,34 @@ use crate::{client::v1, render::escape};
 /// What to do where policy asks for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum OnAsk {
-    /// Do not run it.
+    // Do not run it.
     Fail,
-    /// Wait until somebody answers.
+    // Wait until somebody answers.
     Wait,
 }
 
 /// How much runs without asking, from loosest to tightest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Mode {
-    /// Whatever no rule denies or asks about.
+    // Whatever no rule denies or asks about.
     Bypass,
-    /// Edits inside the workspace, too.
+    // Edits inside the workspace, too.
     #[value(name = "accept_edits", alias = "accept-edits")]
     AcceptEdits,
-    /// What is proven read-only or allowed by a rule.
+    // What is proven read-only or allowed by a rule.
     Default,
-    /// Only what is proven read-only.
+    // Only what is proven read-only.
     Plan,
 }
 
 /// Which shell reads the command; so far only bash is understood and run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Shell {
-    /// GNU bash.
+    // GNU bash.
     Bash,
-    /// Z shell; not yet run.
+    // Z shell; not yet run.
     Zsh,
-    /// PowerShell 6 or later; not yet run.
+    // PowerShell 6 or later; not yet run.
     Pwsh,
 }
 

@@ -36,10 +36,10 @@ pub(super) struct Check {
     /// A built-in profile (strict, sandboxed, demo, read_only) or a profile's TOML file.
     #[arg(long, value_name = "NAME|FILE", default_value = PROFILE)]
     profile: OsString,
-    /// What would read the command.
+    /// What would read the command; so far only bash is run.
     #[arg(long, value_enum, default_value = "bash", conflicts_with = "jsonl")]
     shell: Shell,
-    /// The mode to decide in [default: the profile's].
+    /// The mode to decide in; plan allows only what is proven read-only [default: the profile's].
     #[arg(long, value_enum, conflicts_with = "jsonl")]
     mode: Option<Mode>,
     /// The current directory, inside the sandbox [default: the workspace's root].

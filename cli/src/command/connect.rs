@@ -22,23 +22,26 @@ const FILE_BYTES: u64 = 1024 * 1024;
 /// elsewhere, if at all.
 const DEV_PATIENCE: Duration = Duration::from_secs(5);
 
+/// Under which help shows these options: after the subcommand's own.
+const HEADING: &str = "Connection";
+
 /// How to reach the server.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Connection")]
 pub(super) struct Connect {
     /// The state folder of the `airlock dev` to talk to [default: $XDG_STATE_HOME/airlock or
     /// ~/.local/state/airlock].
-    #[arg(long, value_name = "DIR", env = "AIRLOCK_STATE", hide_env_values = true)]
+    #[arg(long, help_heading = HEADING, value_name = "DIR", env = "AIRLOCK_STATE", hide_env_values = true)]
     state: Option<PathBuf>,
     /// Another server, as https://HOST:PORT; a state folder is not looked at then.
-    #[arg(long, value_name = "URL", env = "AIRLOCK_ADDRESS", hide_env_values = true)]
+    #[arg(long, help_heading = HEADING, value_name = "URL", env = "AIRLOCK_ADDRESS", hide_env_values = true)]
     address: Option<String>,
     /// The certificate of that server's authority (PEM).
-    #[arg(long, value_name = "FILE", env = "AIRLOCK_CA", hide_env_values = true, requires = "address")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE", env = "AIRLOCK_CA", hide_env_values = true, requires = "address")]
     ca: Option<PathBuf>,
     /// A file with a bearer token.
     #[arg(
         long,
+        help_heading = HEADING,
         value_name = "FILE",
         env = "AIRLOCK_TOKEN_FILE",
         hide_env_values = true,
@@ -46,13 +49,13 @@ pub(super) struct Connect {
     )]
     token_file: Option<PathBuf>,
     /// A client certificate and what leads to its root (PEM).
-    #[arg(long, value_name = "FILE", env = "AIRLOCK_CERT", hide_env_values = true, requires_all = ["key", "address"])]
+    #[arg(long, help_heading = HEADING, value_name = "FILE", env = "AIRLOCK_CERT", hide_env_values = true, requires_all = ["key", "address"])]
     cert: Option<PathBuf>,
     /// The client certificate's key (PEM).
-    #[arg(long, value_name = "FILE", env = "AIRLOCK_KEY", hide_env_values = true, requires = "cert")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE", env = "AIRLOCK_KEY", hide_env_values = true, requires = "cert")]
     key: Option<PathBuf>,
     /// Permit an address with http://, on loopback only.
-    #[arg(long, requires = "address")]
+    #[arg(long, help_heading = HEADING, requires = "address")]
     insecure_loopback: bool,
 }
 

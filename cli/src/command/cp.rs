@@ -12,7 +12,7 @@ use super::{
     Failure,
     connect::Connect,
     interrupt::Interrupts,
-    place::{EXAMPLE, Place, Remote},
+    place::{self, EXAMPLE, Place, Remote},
 };
 use crate::client::{Client, ClientError, FolderOptions, Progress, v1};
 
@@ -47,6 +47,9 @@ pub(super) struct Cp {
     /// repeated.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
+    /// What scp wants for folders, and is so here anyway.
+    #[arg(short, short_alias = 'R', hide = true)]
+    recursive: bool,
     /// Say nothing but what was left out.
     #[arg(short, long)]
     quiet: bool,
@@ -128,8 +131,17 @@ fn check(sides: &(Place, Place)) -> Result<(), Failure> {
             "both sides are in sessions; copy to a folder of here first, and from there to the other session",
         )),
         (Place::There(_), _) | (_, Place::There(_)) => Ok(()),
+        (Place::Here(from), Place::Here(to)) => Err(forgotten_colon(&[from, to]).unwrap_or_else(neither)),
         _ => Err(neither()),
     }
+}
+
+/// A session's id alone is a file of here by its form, and never by its meaning.
+fn forgotten_colon(sides: &[&Path]) -> Option<Failure> {
+    let session = sides.iter().find_map(|side| place::session_id(side.as_os_str().as_encoded_bytes()))?;
+    Some(Failure::usage(format!(
+        "`{session}` is a session, and needs a colon: {session}: is its workspace, {session}:src a place in it"
+    )))
 }
 
 fn neither() -> Failure {

@@ -1,4 +1,5 @@
-//! The first page of help: subcommands by what one wants to do, instead of in one long list.
+//! The pages of help. The first shows subcommands by what one wants to do, instead of in one long list. Those of
+//! the subcommands say why, then show options in a table, a line each, and then examples.
 
 use clap::{Command, CommandFactory as _};
 
@@ -15,6 +16,8 @@ pub(super) const GROUPS: [(&str, &[&str]); 6] = [
 ];
 /// The heading of what is in no group.
 const OTHERS: &str = "More";
+/// Columns of a line of text.
+const WIDTH: usize = 100;
 
 /// The whole command line.
 pub(super) fn command() -> Command {
@@ -22,7 +25,34 @@ pub(super) fn command() -> Command {
     let groups = groups(&command);
     let template =
         format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}");
-    command.help_template(template)
+    command.help_template(template).mut_subcommands(page)
+}
+
+/// One page for `-h` and `--help`: what a long text would do to the options' table is to be spread over screens.
+fn page(command: Command) -> Command {
+    let command = command.mut_subcommands(page);
+    let Some(long) = command.get_long_about().map(ToString::to_string) else { return command };
+    let text: Vec<String> = long.split("\n\n").map(wrapped).collect();
+    let text = text.join("\n\n");
+    let template = format!("{text}\n\n{{usage-heading}} {{usage}}\n\n{{all-args}}{{after-help}}");
+    command.long_about(None::<&str>).help_template(template)
+}
+
+/// A paragraph in lines.
+fn wrapped(paragraph: &str) -> String {
+    let mut text = String::new();
+    let mut used = 0;
+    for word in paragraph.split_whitespace() {
+        let length = word.chars().count();
+        if used > 0 {
+            let fits = used + length < WIDTH;
+            text.push(if fits { ' ' } else { '\n' });
+            used = if fits { used + 1 } else { 0 };
+        }
+        text.push_str(word);
+        used += length;
+    }
+    text
 }
 
 fn groups(command: &Command) -> String {

@@ -21,6 +21,8 @@ const LASTING: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// List executions, newest first: those that have not ended, or all.
+///
+/// Why: to find the id of a command, and to see what still runs.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock ps\n  airlock ps --all --last 10\n  airlock ps --all --json | jq -r .execution_id"
@@ -32,7 +34,7 @@ pub(super) struct Ps {
     #[arg(short, long)]
     all: bool,
     /// Only those of this session.
-    #[arg(long, value_name = "ID")]
+    #[arg(short, long, value_name = "ID")]
     session: Option<String>,
     /// At most so many.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 1000, value_parser = args::count::<u32>)]
@@ -89,6 +91,8 @@ fn live() -> Vec<i32> {
 }
 
 /// Show everything about one execution: what was asked, what was decided, how it ended.
+///
+/// Why: to learn why a command was denied, where and when it ran, and what became of its output.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  id=$(airlock start -- 'ls -la')\n  airlock show $id")]
 pub(super) struct Show {

@@ -26,6 +26,9 @@ pub(super) struct Ls {
     /// Permissions, sizes and times, too.
     #[arg(short, long)]
     long: bool,
+    /// What ls wants for names that begin with a dot, and is so here anyway.
+    #[arg(short, hide = true)]
+    all: bool,
     /// Everything below it, as paths from it.
     #[arg(short = 'R', long)]
     recursive: bool,

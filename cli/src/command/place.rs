@@ -73,7 +73,8 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((bytes.get(..at)?, bytes.get(at + 1..)?))
 }
 
-fn session_id(bytes: &[u8]) -> Option<String> {
+/// What looks like an id, if it does.
+pub(super) fn session_id(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
     let id = uuid::Uuid::try_parse(text).ok()?;
     // Other ways to write one are not ids.

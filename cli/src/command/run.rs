@@ -24,7 +24,7 @@ use crate::{
 /// says how to come back.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  echo hello | airlock run -i -- 'tr a-z A-Z'\n  id=$(airlock session create)\n  airlock run --session $id --timeout 10m -- 'mkdir -p src && cd src && pwd'\n  airlock run --local -- 'seq 1 3'          # no server needed: one of its own for this command\n\nExit codes: the command's own; 128 and the signal's number when a signal ended it; 123 when it was sent\nto the background, and runs on; 124 when its time was up; 130 when it was cancelled; 125 when it did not run, with the reason on standard error; 141 when\nnobody reads the output; 1 when it is not known how it ended; 2 for wrong usage."
+    after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  echo hello | airlock run -i -- 'tr a-z A-Z'\n  id=$(airlock session create)\n  airlock run --session $id --timeout 10m -- 'mkdir -p src && cd src && pwd'\n  airlock run --local -- 'seq 1 3'          # no server needed: one of its own for this command\n\nExit codes: the command's own; 128 and the signal's number when a signal ended it; 123 when it was\nsent to the background, and runs on; 124 when its time was up; 125 when it did not run, with the\nreason on standard error; 130 when it was cancelled; 141 when nobody reads the output; 1 when it is\nnot known how it ended; 2 for wrong usage."
 )]
 pub(super) struct Run {
     #[command(flatten)]

@@ -24,14 +24,10 @@ use crate::{
 /// Create, list, change and close sessions: workspaces that persist from command to command.
 #[derive(Debug, Subcommand)]
 pub(super) enum Session {
-    /// Create a session and print its id.
     Create(Create),
-    /// List the sessions that are not closed, newest first.
     #[command(visible_alias = "ls")]
     List(List),
-    /// Change the mode or the idle time-out of a session.
     Update(Update),
-    /// End what runs in sessions and remove their workspaces.
     Close(Close),
 }
 
@@ -47,6 +43,8 @@ impl Session {
 }
 
 /// Create a session and print its id.
+///
+/// Why: files, the current directory and what runs in the background stay from command to command.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  mkdir -p project/src\n  id=$(airlock session create --upload project)\n  airlock run --session $id -- 'cd src'\n  airlock run --session $id -- pwd            # still there"
@@ -55,16 +53,16 @@ pub(super) struct Create {
     #[command(flatten)]
     connect: Connect,
     /// The profile of its commands [default: the identity's].
-    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     profile: String,
-    /// The loosest mode of its commands [default: the profile's].
+    /// The loosest mode of its commands; plan runs only what is proven read-only [default: the profile's].
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// What reads its commands [default: bash].
+    /// What reads its commands; so far only bash is run [default: bash].
     #[arg(long, value_enum)]
     shell: Option<Shell>,
     /// The base folder to copy the workspace from [default: an empty workspace].
-    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     base: String,
     /// Set a variable in every command; may be repeated.
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = clap::builder::OsStringValueParser::new())]
@@ -76,7 +74,7 @@ pub(super) struct Create {
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     idle_timeout: Option<Duration>,
     /// The key that makes a repeated create find the first one [default: a new one].
-    #[arg(long, value_name = "KEY", default_value = "")]
+    #[arg(long, value_name = "KEY", default_value = "", hide_default_value = true)]
     request_id: String,
     /// Put what is in this folder into the workspace.
     #[arg(long, value_name = "DIR")]
@@ -209,6 +207,8 @@ impl List {
 }
 
 /// End what runs in sessions and remove their workspaces.
+///
+/// What is to be kept is copied out first, with `airlock cp`. The executions and their output stay.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  id=$(airlock session create)\n  airlock session close $id")]
 pub(super) struct Close {

@@ -1,12 +1,13 @@
 //! What is to run and how: the options that `run` and `start` share.
 
-use std::{ffi::OsString, time::Duration};
+use std::{ffi::OsString, os::unix::ffi::OsStrExt as _, time::Duration};
 
 use clap::Args;
 
 use super::{
     Failure,
     args::{self, Mode, OnAsk, Shell},
+    place,
 };
 use crate::client::v1;
 
@@ -14,7 +15,7 @@ use crate::client::v1;
 #[derive(Debug, Args)]
 pub(super) struct Spec {
     /// The session to run in; without one, a throw-away one.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["profile", "base"])]
+    #[arg(short, long, value_name = "ID", conflicts_with_all = ["profile", "base"])]
     session: Option<String>,
     /// The profile of the throw-away session [default: the identity's].
     #[arg(long, value_name = "NAME")]
@@ -22,10 +23,10 @@ pub(super) struct Spec {
     /// The base folder to copy the workspace from; with `run --local` a folder.
     #[arg(long, value_name = "NAME")]
     pub(super) base: Option<OsString>,
-    /// Tighter than the session's mode.
+    /// Tighter than the session's mode; plan is the tightest: only what is proven read-only.
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// What reads the command [default: the session's].
+    /// What reads the command; so far only bash is run [default: the session's].
     #[arg(long, value_enum)]
     shell: Option<Shell>,
     /// Wall time, such as 30s or 5m [default: 2m].
@@ -44,13 +45,13 @@ pub(super) struct Spec {
     #[arg(long)]
     wait_approval: bool,
     /// What the command is for, in a few words; shown to whoever approves it.
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     description: String,
     /// A label; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair)]
     label: Vec<(String, String)>,
     /// The key that makes a repeated start find the first one [default: a new one].
-    #[arg(long, value_name = "KEY", default_value = "")]
+    #[arg(long, value_name = "KEY", default_value = "", hide_default_value = true)]
     request_id: String,
     /// Do not wait for the session's other commands, and leave its directory alone.
     #[arg(long)]
@@ -69,6 +70,11 @@ impl Spec {
 
     /// For the wire, with the workspace copied from `base`.
     pub(super) fn wire(self, base: Option<String>) -> Result<v1::ExecutionSpec, Failure> {
+        if let Some(id) = self.command.first().and_then(|word| place::session_id(word.as_bytes())) {
+            return Err(Failure::usage(format!(
+                "`{id}` stands where the command begins; a session is named with: --session {id} -- 'COMMAND'"
+            )));
+        }
         let wait = self.wait_approval || self.on_ask == OnAsk::Wait;
         let on_ask = if wait { v1::OnAsk::Wait } else { v1::OnAsk::Fail };
         Ok(v1::ExecutionSpec {

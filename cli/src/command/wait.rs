@@ -21,6 +21,8 @@ use crate::{
 };
 
 /// Wait until an execution has ended, and give its exit code.
+///
+/// Why: to go on when a command of `airlock start` is done.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  id=$(airlock start -- 'sleep 0.5')\n  airlock wait --timeout 5m $id\n\nExit codes: as of `airlock run`; 1 when the time-out is over first."
@@ -78,7 +80,9 @@ async fn until_end(client: &Client, id: &str, timeout: Option<Duration>) -> Resu
     }
 }
 
-/// End an execution: SIGTERM to all of it, a grace period, SIGKILL.
+/// End executions: SIGTERM to all of each, a grace period, SIGKILL.
+///
+/// One that waits for its turn or for a person ends at once. Wait for the end with `airlock wait`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  id=$(airlock start -- 'sleep 100')\n  airlock kill $id\n  airlock ps --quiet | xargs -r airlock kill  # everything that has not ended"

@@ -19,7 +19,7 @@ pub(super) struct Watch {
     #[command(flatten)]
     connect: Connect,
     /// Only those of this session.
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(short, long, value_name = "ID", default_value = "", hide_default_value = true)]
     session: String,
     /// Go on after the event with this cursor, as --json shows it (base64) [default: from now on].
     #[arg(long, value_name = "CURSOR", value_parser = attach::cursor)]

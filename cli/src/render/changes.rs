@@ -189,9 +189,21 @@ pub fn stat(lines: &[Line]) -> String {
         };
         let _ = writeln!(out, " {:<width$} | {}", line.name, says.trim_end());
     }
-    let files = if lines.len() == 1 { "1 file".to_owned() } else { format!("{} files", lines.len()) };
-    let _ = writeln!(out, " {files} changed, {plus_all} insertions(+), {minus_all} deletions(-)");
+    let _ = writeln!(out, "{}", total(lines.len() as u64, plus_all, minus_all));
     out
+}
+
+/// The last line, as git has it: what there is none of is left out, unless there is none of either.
+fn total(files: u64, plus: u64, minus: u64) -> String {
+    let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let mut text = format!(" {} changed", counted(files, "file"));
+    if plus > 0 || minus == 0 {
+        text.push_str(&format!(", {}(+)", counted(plus, "insertion")));
+    }
+    if minus > 0 || plus == 0 {
+        text.push_str(&format!(", {}(-)", counted(minus, "deletion")));
+    }
+    text
 }
 
 /// So that the longest bar fits, and what is there is never nothing.

@@ -272,6 +272,32 @@ fn nothing_at_all_is_answered_with_help() {
     assert!(output.stdout.is_empty() && stderr(&output).contains("Run commands:"), "{}", stderr(&output));
 }
 
+/// What people who know other tools type first.
+#[test]
+fn words_of_other_tools_are_answered_with_the_ones_of_here() {
+    let id = "01234567-89ab-7def-8123-456789abcdef";
+    for (line, piece) in [
+        (&["exec", "-it", id, "--", "bash"][..], "airlock run -s SESSION"),
+        (&["stop", id], "airlock kill"),
+        (&["describe", id], "airlock show"),
+        (&["cat", "x"], "airlock cp SESSION:PATH -"),
+        (&["run", "-it", "--", "bash"], "no terminal yet"),
+        (&["run", "-d", "--", "sleep 1"], "airlock start"),
+        (&["run", "--rm", "--", "ls"], "thrown away anyway"),
+        (&["run", id, "--", "ls"], "--session 01234567"),
+        (&["start", id, "ls"], "--session 01234567"),
+        (&["kill", "-9", id], "airlock signal -s"),
+        (&["logs", "-n", "5", id], "--tail COUNT"),
+        (&["logs", "--since", "5m", id], "airlock show"),
+        (&["ps", "--format", "json"], "--json"),
+        (&["cp", "src", id], "needs a colon: 01234567-89ab-7def-8123-456789abcdef:"),
+    ] {
+        let said = refused(line);
+        assert!(said.contains(piece), "`{piece}` in {line:?}: {said}");
+        assert!(!said.contains("as a value"), "{line:?}: {said}");
+    }
+}
+
 /// What clap cannot know.
 #[test]
 fn what_does_not_go_together_says_so() {

@@ -52,6 +52,9 @@ fn lines_are_counted_and_bars_fit() {
     let binary = FileChange { patch_omitted: "binary".to_owned(), ..modified("") };
     let text = stat(&[Line::of(&change), Line::of(&binary)]);
     assert!(text.contains(" src/a.txt | 3 +--\n src/a.txt | not text\n 2 files changed, 1 insert"), "{text}");
+    assert_eq!(total(1, 1, 0), " 1 file changed, 1 insertion(+)");
+    assert_eq!(total(2, 0, 2), " 2 files changed, 2 deletions(-)");
+    assert_eq!(total(1, 0, 0), " 1 file changed, 0 insertions(+), 0 deletions(-)");
     assert_eq!((scaled(1, 1000), scaled(1000, 1000), scaled(7, 9)), (1, 50, 7));
 }
 

@@ -46,8 +46,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a client may send on one stream before it is read, in bytes.
 const STREAM_WINDOW: u32 = 1024 * 1024;
-/// What a client may send on all streams of a connection before it is read, in bytes.
-const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
+/// The largest window of HTTP/2, in bytes.
+const WINDOW_MOST: u32 = i32::MAX.unsigned_abs();
 /// The largest HTTP/2 frame, in bytes: a chunk of output with what is around it.
 const FRAME_BYTES: u32 = 64 * 1024;
 /// All headers of a request, in bytes.
@@ -348,12 +348,15 @@ fn accept(
 }
 
 fn transport(config: &Config) -> Transport {
+    let streams = config.limits.streams_per_connection;
+    // Room for each of them: inputs that no command reads must not keep a cancel from coming through.
+    let connection_window = STREAM_WINDOW.saturating_mul(streams).clamp(STREAM_WINDOW, WINDOW_MOST);
     Transport::builder()
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
         .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(config.limits.streams_per_connection)
+        .initial_connection_window_size(connection_window)
+        .max_concurrent_streams(streams)
         .max_frame_size(FRAME_BYTES)
         .http2_max_header_list_size(HEADER_BYTES)
 }

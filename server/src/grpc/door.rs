@@ -21,7 +21,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use answer::{Answer, Ending};
 
-pub(super) use request::RequestCut;
+pub(super) use request::RequestFault;
 
 use crate::{
     api::ApiError,

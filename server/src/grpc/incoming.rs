@@ -6,7 +6,7 @@ use futures::stream;
 use tokio::time::timeout;
 use tonic::{Code, Request, Status, Streaming};
 
-use super::door::RequestCut;
+use super::door::RequestFault;
 use crate::{
     api::{ApiError, FieldViolation},
     exchange::{ClientFault, Piece, Pieces},
@@ -15,14 +15,14 @@ use crate::{
 /// A client's stream after its first message.
 pub(super) struct Incoming<T> {
     messages: Streaming<T>,
-    cut: RequestCut,
+    fault: RequestFault,
 }
 
 impl<T: Send + 'static> Incoming<T> {
     pub(super) fn new(request: Request<Streaming<T>>) -> Self {
         // One that is not there was not watched, and its end cannot be told from a cut.
-        let cut = request.extensions().get::<RequestCut>().cloned().unwrap_or_else(RequestCut::unknown);
-        Self { messages: request.into_inner(), cut }
+        let fault = request.extensions().get::<RequestFault>().cloned().unwrap_or_else(RequestFault::unknown);
+        Self { messages: request.into_inner(), fault }
     }
 
     /// The first message, which the contract calls `name`.
@@ -57,7 +57,7 @@ impl<T: Send + 'static> Incoming<T> {
     /// The next message; none if the client has said that this was all.
     async fn next(&mut self) -> Result<Option<T>, ApiError> {
         match self.messages.message().await {
-            Ok(None) if self.cut.is_cut() => Err(ApiError::ClientStream(ClientFault::Gone)),
+            Ok(None) => self.fault.of_end().map_or(Ok(None), |fault| Err(ApiError::ClientStream(fault))),
             Ok(message) => Ok(message),
             Err(error) => Err(ApiError::ClientStream(fault(&error))),
         }

@@ -13,6 +13,7 @@ use airlock_proto::{
 };
 use bytes::Bytes;
 use futures::stream;
+use prost::Message as _;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
@@ -20,7 +21,7 @@ use tonic_types::StatusExt as _;
 
 use crate::{
     exchange::{Line, Stage, by, chunk, info},
-    raw::Outcome,
+    raw::{Outcome, framed, send},
     world::World,
 };
 
@@ -217,6 +218,27 @@ async fn an_upload_whose_client_is_cut_off_is_never_complete_and_one_that_ends_i
             line.say(ExchangeFromRunner::Uploaded(uploaded)).await;
             assert_eq!(call.await.unwrap().unwrap().into_inner().received, 3);
         }
+    }
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_ends_in_the_middle_of_a_message_is_not_complete() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let whole = [stage.header(""), chunk(0, b"abc".to_vec())].map(|message| framed(&message.encode_to_vec()));
+    let next = framed(&chunk(3, b"def".to_vec()).encode_to_vec());
+    for cut_at in 1..next.len() {
+        let body = Bytes::from([&whole[0][..], &whole[1], &next[..cut_at]].concat());
+        let channel = world.plain();
+        let path = "/airlock.v1.FileService/Upload";
+        let call = tokio::spawn(async move { send(&channel, path, Some("Bearer executor"), body).await });
+        let (mut line, _) = stage.line().await;
+        line.say(READY).await;
+        assert!(matches!(line.hear().await.unwrap(), Some(ExchangeToRunner::Chunk { .. })));
+        assert_eq!(line.rest().await, [], "{cut_at}");
+        let outcome = call.await.unwrap();
+        assert!(outcome.is(Code::InvalidArgument, "MALFORMED_MESSAGE"), "{cut_at}: {outcome:?}");
     }
     world.server.shut_down().await;
 }

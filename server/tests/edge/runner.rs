@@ -95,6 +95,20 @@ pub(crate) async fn link_up(world: &World) -> Link {
     link
 }
 
+async fn until_running(world: &World, id: ExecutionId) {
+    let mut executions = ExecutionServiceClient::new(world.plain());
+    loop {
+        let get = v1::ExecutionServiceGetRequest { execution_id: id.to_string(), ..Default::default() };
+        let mut get = Request::new(get);
+        get.metadata_mut().insert("authorization", "Bearer executor".parse().unwrap());
+        let execution = executions.get(get).await.unwrap().into_inner().execution.unwrap();
+        if execution.state() == v1::ExecutionState::Running {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// What a played command wrote.
 pub(crate) const OUTPUT: &[u8] = b"hello from the runner\n";
 
@@ -132,7 +146,8 @@ impl Link {
         }
     }
 
-    /// Has a client run this here; tries again as long as the server does not know the runner yet.
+    /// Has a client run this here, until the server too knows that it runs; tries again as long as the
+    /// server does not know the runner yet.
     pub(crate) async fn run(
         &mut self,
         world: &World,
@@ -157,7 +172,11 @@ impl Link {
                         Err(status) => panic!("{status:?}"),
                     },
                     order = &mut work, if job.is_none() => job = Some(order),
-                    else => return (stream.unwrap(), job.unwrap()),
+                    else => {
+                        let job = job.unwrap();
+                        until_running(world, job.execution_id).await;
+                        return (stream.unwrap(), job);
+                    }
                 }
             }
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,9 +1,15 @@
 //! The input of commands over the wire, with a played runner.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use airlock_proto::{
-    domain::{ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, StartJob},
+    domain::{ExchangeFromRunner, ExchangeOrder, ExchangeToRunner},
     v1::{self, execution_service_client::ExecutionServiceClient},
 };
 use futures::stream;
@@ -13,9 +19,8 @@ use tonic::Code;
 use tonic_types::StatusExt as _;
 
 use crate::{
-    exchange::{Stage, by},
+    exchange::{Line, Stage, by},
     raw::Outcome,
-    runner::RunStream,
     world::World,
 };
 
@@ -38,27 +43,12 @@ fn spec(stage: &Stage, stdin: bool) -> v1::ExecutionSpec {
     }
 }
 
-/// A command that the server too knows to run.
-async fn running(world: &World, stage: &mut Stage, spec: v1::ExecutionSpec) -> (RunStream, StartJob) {
-    let (run, job) = stage.link.run(world, spec, None).await;
-    let mut executions = ExecutionServiceClient::new(world.plain());
-    let get =
-        v1::ExecutionServiceGetRequest { execution_id: job.execution_id.to_string(), ..Default::default() };
-    loop {
-        let got = executions.get(by("executor", get.clone())).await.unwrap().into_inner();
-        if got.execution.unwrap().state() == v1::ExecutionState::Running {
-            return (run, job);
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_written_reaches_the_runner_in_order_and_its_end_too() {
     let world = World::new().await;
     let mut stage = Stage::set(&world).await;
     let spec = spec(&stage, true);
-    let (_run, job) = running(&world, &mut stage, spec).await;
+    let (_run, job) = stage.link.run(&world, spec, None).await;
     assert!(job.grant.stdin, "the grant opens the input");
     let id = job.execution_id.to_string();
 
@@ -87,7 +77,7 @@ async fn a_writer_that_is_cut_off_does_not_end_the_input() {
     let world = World::new().await;
     let mut stage = Stage::set(&world).await;
     let spec = spec(&stage, true);
-    let (_run, job) = running(&world, &mut stage, spec).await;
+    let (_run, job) = stage.link.run(&world, spec, None).await;
     let (client, messages) = mpsc::channel(4);
     client.send(write(&job.execution_id.to_string(), 0, "one\n", false)).await.unwrap();
     let mut executions = ExecutionServiceClient::new(world.plain());
@@ -106,7 +96,7 @@ async fn a_command_that_ends_meanwhile_ends_its_writer() {
     let world = World::new().await;
     let mut stage = Stage::set(&world).await;
     let spec = spec(&stage, true);
-    let (_run, job) = running(&world, &mut stage, spec).await;
+    let (_run, job) = stage.link.run(&world, spec, None).await;
     let messages = [write(&job.execution_id.to_string(), 0, "one\n", false)];
     let endless = futures::StreamExt::chain(stream::iter(messages), stream::pending());
     let mut executions = ExecutionServiceClient::new(world.plain());
@@ -126,7 +116,7 @@ async fn input_for_what_has_none_is_refused() {
     let world = World::new().await;
     let mut stage = Stage::set(&world).await;
     let closed = spec(&stage, false);
-    let (_run, job) = running(&world, &mut stage, closed).await;
+    let (_run, job) = stage.link.run(&world, closed, None).await;
     let id = job.execution_id.to_string();
     let nobodys = airlock_proto::domain::ExecutionId::new().to_string();
     let table = [
@@ -144,5 +134,46 @@ async fn input_for_what_has_none_is_refused() {
         assert!(outcome.is(code, reason), "{token}: {outcome:?}");
     }
     stage.link.ended(&job, 0).await;
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inputs_that_nobody_reads_stop_nothing_else_of_their_client() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let spec = spec(&stage, true);
+    let (_run, job) = stage.link.run(&world, spec, None).await;
+    let id = job.execution_id.to_string();
+    let channel = world.plain();
+    let mut stuck = Vec::new();
+    for _ in 0..8 {
+        let (id, sent) = (id.clone(), Arc::new(AtomicU64::new(0)));
+        let count = sent.clone();
+        let endless = futures::StreamExt::map(stream::iter(0u64..), move |index| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let execution_id = if index == 0 { id.clone() } else { String::new() };
+            Write { execution_id, offset: index * 65_536, data: vec![0; 65_536].into(), end: false }
+        });
+        let mut executions = ExecutionServiceClient::new(channel.clone());
+        let call = tokio::spawn(async move { executions.write_stdin(by("executor", endless)).await });
+        // A connection of its own for each, as runners have.
+        let ticket = stage.ticket().await;
+        let line = Line::open(world.certified("runner-1"), "runner-1", ticket).await.unwrap();
+        line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+        // As much as fits on the way is on the way.
+        let mut before = u64::MAX;
+        while before != sent.load(Ordering::Relaxed) {
+            before = sent.load(Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        stuck.push((line, call));
+    }
+    let request = v1::ExecutionServiceCancelRequest { execution_id: id };
+    let mut executions = ExecutionServiceClient::new(channel);
+    let cancel = executions.cancel(by("executor", request));
+    timeout(PATIENCE, cancel).await.expect("a command is ended whatever its inputs do").unwrap();
+    for (_, call) in stuck {
+        call.abort();
+    }
     world.server.shut_down().await;
 }

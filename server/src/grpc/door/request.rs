@@ -1,13 +1,9 @@
-//! How a client's stream ended: by its will, or because it was reset. To a handler a stream that its
-//! client has reset looks like one that came to its end, and half an upload must not pass for a whole
-//! one.
+//! How a client's stream ended: by its will, because it was reset, or in the middle of a message. To a
+//! handler all of these may look like its end, and half an upload must not pass for a whole one.
 
 use std::{
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, OnceLock},
     task::{Context, Poll, ready},
 };
 
@@ -16,33 +12,75 @@ use http::Request;
 use http_body::{Frame, SizeHint};
 use tonic::{Status, body::Body};
 
-/// Whether the stream of a request was cut; an extension of the request.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RequestCut(Arc<AtomicBool>);
+use crate::exchange::ClientFault;
 
-impl RequestCut {
+/// Of what comes before each message, in bytes: a flag, and the message's length.
+const HEAD_BYTES: usize = 5;
+
+/// Why the end of a request's stream was not by its client's will; an extension of the request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RequestFault(Arc<OnceLock<ClientFault>>);
+
+impl RequestFault {
     /// Of a stream that nobody watches: whatever its end, it cannot be taken for the client's will.
     pub(crate) fn unknown() -> Self {
-        Self(Arc::new(AtomicBool::new(true)))
+        Self(Arc::new(ClientFault::Gone.into()))
     }
 
-    /// Says so of a stream that has ended.
-    pub(crate) fn is_cut(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+    /// Of a stream that has ended; none if its client wanted that.
+    pub(crate) fn of_end(&self) -> Option<ClientFault> {
+        self.0.get().cloned()
     }
 }
 
 /// Watches the stream of a request.
 pub(super) fn watch(request: Request<Body>) -> Request<Body> {
-    let cut = RequestCut::default();
-    let mut request = request.map(|body| Body::new(Watched { body, cut: cut.clone() }));
-    request.extensions_mut().insert(cut);
+    let fault = RequestFault::default();
+    let mut request =
+        request.map(|body| Body::new(Watched { body, fault: fault.clone(), place: Place::default() }));
+    request.extensions_mut().insert(fault);
     request
 }
 
 struct Watched {
     body: Body,
-    cut: RequestCut,
+    fault: RequestFault,
+    place: Place,
+}
+
+/// Where a stream is among its messages.
+#[derive(Debug, Default)]
+struct Place {
+    /// Bytes of a head that have come.
+    head: usize,
+    /// Of the message, as far as its head has come.
+    length: u32,
+    /// Bytes of the message that are still to come.
+    left: usize,
+}
+
+impl Place {
+    fn pass(&mut self, mut data: &[u8]) {
+        while let Some((byte, rest)) = data.split_first() {
+            if self.left > 0 {
+                let of_message = self.left.min(data.len());
+                self.left -= of_message;
+                data = data.get(of_message..).unwrap_or_default();
+                continue;
+            }
+            data = rest;
+            // What falls out at the top is the flag.
+            self.length = self.length << 8 | u32::from(*byte);
+            self.head += 1;
+            if self.head == HEAD_BYTES {
+                *self = Self { left: self.length as usize, ..Self::default() };
+            }
+        }
+    }
+
+    fn is_between_messages(&self) -> bool {
+        self.head == 0 && self.left == 0
+    }
 }
 
 impl http_body::Body for Watched {
@@ -54,13 +92,24 @@ impl http_body::Body for Watched {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
+            self.place.pass(data);
+        }
         let ended_well = match &frame {
             Some(frame) => frame.is_ok(),
             // The transport says so only of a stream that its client has ended.
             None => self.body.is_end_stream(),
         };
-        if !ended_well {
-            self.cut.0.store(true, Ordering::Release);
+        let fault = if !ended_well {
+            Some(ClientFault::Gone)
+        } else if frame.is_none() && !self.place.is_between_messages() {
+            Some(ClientFault::Unreadable("the stream ended in the middle of it".to_owned()))
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
+            // The first is the one that counts.
+            drop(self.fault.0.set(fault));
         }
         Poll::Ready(frame)
     }

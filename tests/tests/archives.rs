@@ -43,7 +43,7 @@ impl World {
         let client = site.ready().await;
         let created = client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap();
         let world = Self { client, session: created.session_id, _server: server, _runner: runner, site };
-        world.run("mkdir canary target && echo sings > canary/file && echo kept > target/kept").await;
+        world.run_script("mkdir canary target && echo sings > canary/file && echo kept > target/kept").await;
         world
     }
 

@@ -35,8 +35,8 @@ pub fn check(
     each(archive, format, limits, cancel, |_| Ok(()))
 }
 
-/// Looks for what stands in the way of an archive in a folder, and touches nothing. Of use before
-/// [`unpack`] where nothing else changes the folder; it says nothing about what comes later.
+/// As [`check`], and looks for what stands in the way of the archive in a folder. Touches nothing, and
+/// says nothing about what others put there later.
 ///
 /// # Errors
 /// As [`check`], and [`Cause::InTheWay`](crate::Cause::InTheWay).
@@ -46,10 +46,9 @@ pub fn conflicts(
     into: &Dir,
     limits: &Limits,
     cancel: &Cancel,
-) -> Result<(), ArchiveError> {
+) -> Result<Counts, ArchiveError> {
     let root = into.as_fd();
     each(archive, format, limits, cancel, |item| put::look(root, &item.path, item.kind == Kind::Directory))
-        .map(drop)
 }
 
 /// Unpacks an archive into a folder. Files are replaced whole, folders are made or kept, and

@@ -19,6 +19,7 @@ mod select;
 mod transfers;
 mod upload;
 mod walk;
+mod wall;
 mod work;
 
 use std::{io, path::Path, sync::Arc, time::Duration};

@@ -66,17 +66,29 @@ impl Input {
         self.state.lock().await.pipe = Pipe::Broken;
     }
 
-    /// Serves one writer to its end: `Ready`, its chunks, `Written`. If the writer is cut, what it sent is
-    /// in the pipe up to `accepted`, and the input stays open. Cancelled by dropping.
+    /// Serves one writer to its end: `Ready`, its chunks, `Written`; the last also where it goes no further
+    /// because nobody reads. If the writer is cut, what it sent is in the pipe up to `accepted`, and the
+    /// input stays open. Cancelled by dropping.
     pub(crate) async fn serve(&self, incoming: Incoming, outgoing: &Outgoing) -> Result<(), ExchangeFailed> {
+        let mut begun = false;
         let serve = async {
             let turn = timeout(TURN, self.state.lock()).await.map_err(|_| busy())?;
-            Writer { state: turn }.serve(incoming, outgoing).await
+            Writer { state: turn }.serve(incoming, outgoing, &mut begun).await
         };
-        match self.over.run_until_cancelled(serve).await {
-            Some(served) => served,
-            None => Err(not_running()),
+        let served = self.over.run_until_cancelled(serve).await.unwrap_or_else(|| Err(not_running()));
+        if begun && matches!(&served, Err(no) if no.failure == ExchangeFailure::FailedPrecondition) {
+            self.state.lock().await.say_written(outgoing).await;
         }
+        served
+    }
+}
+
+impl State {
+    async fn say_written(&self, outgoing: &Outgoing) {
+        let written =
+            ExchangeFromRunner::Written { accepted: self.accepted, ended: matches!(self.pipe, Pipe::Ended) };
+        // Without the server nobody wants to know.
+        let _ = outgoing.send(written).await;
     }
 }
 
@@ -86,7 +98,13 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    async fn serve(&mut self, mut incoming: Incoming, outgoing: &Outgoing) -> Result<(), ExchangeFailed> {
+    /// Notes in `begun` that `Ready` was said.
+    async fn serve(
+        &mut self,
+        mut incoming: Incoming,
+        outgoing: &Outgoing,
+        begun: &mut bool,
+    ) -> Result<(), ExchangeFailed> {
         match self.state.pipe {
             Pipe::Due => return Err(not_running()),
             Pipe::Broken => return Err(closed("the command has closed its input")),
@@ -95,6 +113,7 @@ impl Writer<'_> {
         }
         // Without the server there is nobody to go on for.
         let _ = outgoing.send(ExchangeFromRunner::Ready { offset: self.state.accepted }).await;
+        *begun = true;
         while let Some(message) = incoming.next().await {
             match message {
                 ExchangeToRunner::Chunk { offset, data } => self.write(offset, &data).await?,
@@ -102,9 +121,7 @@ impl Writer<'_> {
                     if close && matches!(self.state.pipe, Pipe::Open(_)) {
                         self.state.pipe = Pipe::Ended;
                     }
-                    let ended = matches!(self.state.pipe, Pipe::Ended);
-                    let accepted = self.state.accepted;
-                    let _ = outgoing.send(ExchangeFromRunner::Written { accepted, ended }).await;
+                    self.state.say_written(outgoing).await;
                     return Ok(());
                 }
                 ExchangeToRunner::Order(_) => {}

@@ -40,41 +40,10 @@ pub(super) fn diff(
     let at = Inside::parse(&order.path)?;
     let after = if order.after.is_empty() { None } else { Some(Inside::parse(&order.after)?) };
     let selection = Selection::new(&order.filter)?;
-    let workspace = Workspace::open(session.workspace())?;
     let ask =
         Ask { at: &at, after: after.as_ref(), selection: &selection, patch: order.patch, file_bytes, cancel };
-    let mut page = Page::new(order.page_size);
-    let mut old = Before::open(session, &ask)?;
-    let mut new = Now::open(&workspace, &ask)?;
-    if old.head.is_none() && new.head.is_none() && !at.is_root() && after.is_none() && !old.any && !new.any {
-        return Err(not_found(&at.absolute()));
-    }
-    loop {
-        let order = match (&old.head, &new.head) {
-            (None, None) => break,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(old), Some(new)) => old.path.cmp(&new.path),
-        };
-        let change = match order {
-            Ordering::Less => ask.deleted(&mut old)?,
-            Ordering::Greater => ask.added(&new)?,
-            Ordering::Equal => ask.compared(&mut old, &new)?,
-        };
-        if let Some(change) = change {
-            let cost = change_cost(&change);
-            if !page.put(change, cost) {
-                break;
-            }
-        }
-        if order.is_le() {
-            old.advance(&ask)?;
-        }
-        if order.is_ge() {
-            new.advance(&ask)?;
-        }
-    }
-    Ok(page.done())
+    let old = Before::open(session, &ask)?;
+    Workspace::enter(session, |workspace| ask.page(old, workspace, order.page_size))
 }
 
 fn change_cost(change: &FileChange) -> usize {
@@ -96,6 +65,51 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
+    fn page(
+        &self,
+        mut old: Before,
+        workspace: &Workspace,
+        size: u32,
+    ) -> Result<(Vec<FileChange>, bool), ExchangeFailed> {
+        let mut page = Page::new(size);
+        let mut new = Now::open(workspace, self)?;
+        if old.head.is_none()
+            && new.head.is_none()
+            && !self.at.is_root()
+            && self.after.is_none()
+            && !old.any
+            && !new.any
+        {
+            return Err(not_found(&self.at.absolute()));
+        }
+        loop {
+            let order = match (&old.head, &new.head) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(old), Some(new)) => old.path.cmp(&new.path),
+            };
+            let change = match order {
+                Ordering::Less => self.deleted(&mut old)?,
+                Ordering::Greater => self.added(&new)?,
+                Ordering::Equal => self.compared(&mut old, &new)?,
+            };
+            if let Some(change) = change {
+                let cost = change_cost(&change);
+                if !page.put(change, cost) {
+                    break;
+                }
+            }
+            if order.is_le() {
+                old.advance(self)?;
+            }
+            if order.is_ge() {
+                new.advance(self)?;
+            }
+        }
+        Ok(page.done())
+    }
+
     /// Whether a path below the root is asked for, and not left out.
     fn is_about(&self, path: &[u8]) -> bool {
         let relative = strip(path, self.at.relative());
@@ -348,7 +362,8 @@ impl<'a> Now<'a> {
     fn walk_in(mut self, folder: OwnedFd, ask: &'a Ask<'_>) -> Result<Self, ExchangeFailed> {
         let after =
             ask.after.and_then(|after| strip(after.relative(), ask.at.relative())).unwrap_or_default();
-        let route = Route { at: ask.at, recursive: true, after, selection: ask.selection };
+        let route =
+            Route { at: ask.at, recursive: true, after, selection: ask.selection, skip_closed: false };
         self.walk = Some(Walk::new(folder, route, ask.cancel)?);
         if self.head.is_none() {
             self.advance(ask)?;

@@ -209,8 +209,21 @@ fn stage(
     cancel: &Cancel,
 ) -> Result<Downloaded, ExchangeFailed> {
     let at = Inside::parse(&order.path)?;
-    let workspace = Workspace::open(session.workspace())?;
-    let (source, stat) = workspace.content(&at).map_err(|errno| of_path(&at.absolute(), errno))?;
+    let mut writer = StageWriter::new(&shared.transfers, Arc::clone(transfer));
+    // So that there is a file to read, even of an empty one.
+    writer.open()?;
+    Workspace::enter(session, |workspace| pack_into(shared, workspace, writer, &at, order, cancel))
+}
+
+fn pack_into(
+    shared: &Shared,
+    workspace: &Workspace,
+    writer: StageWriter<'_>,
+    at: &Inside,
+    order: &DownloadOrder,
+    cancel: &Cancel,
+) -> Result<Downloaded, ExchangeFailed> {
+    let (source, stat) = workspace.content(at).map_err(|errno| of_path(&at.absolute(), errno))?;
     let info = info(at.absolute(), &stat, Vec::new());
     let format = match (info.file_type, order.format) {
         (FileType::Regular, None | Some(FileFormat::File)) => FileFormat::File,
@@ -227,16 +240,13 @@ fn stage(
             return Err(precondition("NOT_A_FILE", said));
         }
     };
-    let mut writer = StageWriter::new(&shared.transfers, Arc::clone(transfer));
-    // So that there is a file to read, even of an empty one.
-    writer.open()?;
-    transfer.progress.send_modify(|progress| progress.started = Some(DownloadStarted { format, info }));
+    writer.started(DownloadStarted { format, info });
     let archive = match format {
-        FileFormat::File => return file(source, &stat, writer, &at, cancel),
+        FileFormat::File => return file(source, &stat, writer, at, cancel),
         FileFormat::Tar => Format::Tar,
         FileFormat::TarGzip => Format::TarGzip,
     };
-    folder(shared, source, archive, writer, &at, order, cancel)
+    folder(shared, source, archive, writer, at, order, cancel)
 }
 
 /// At most as many bytes as it had, even of one that grows meanwhile.

@@ -79,7 +79,8 @@ pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
         Errno::ACCESS | Errno::PERM => precondition(
             "NOT_READABLE",
             format!(
-                "`{shown}` cannot be read with the rights it has; change them with chmod, or leave it out"
+                "the rights of `{shown}`, or of the folder that it is in, do not let the session's user read or \
+                 change it; change them with chmod, or leave it out"
             ),
         ),
         Errno::NAMETOOLONG => {

@@ -25,7 +25,7 @@ const INFO_COST: usize = 64;
 /// One file; a link is not followed. Blocks for a moment.
 pub(super) fn stat(session: &OpenSession, path: &[u8]) -> Result<FileInfo, ExchangeFailed> {
     let path = Inside::parse(path)?;
-    Workspace::open(session.workspace())?.look(&path)
+    Workspace::enter(session, |workspace| workspace.look(&path))
 }
 
 /// A page, and whether there is more after it. Blocks.
@@ -36,12 +36,26 @@ pub(super) fn list(
 ) -> Result<(Vec<FileInfo>, bool), ExchangeFailed> {
     let at = Inside::parse(&order.path)?;
     let selection = Selection::new(&order.filter)?;
-    let workspace = Workspace::open(session.workspace())?;
-    let folder = folder(&workspace, &at)?;
     let after = after(&order.after, &at)?;
-    let route = Route { at: &at, recursive: order.recursive, after: &after, selection: &selection };
-    let mut walk = Walk::new(folder, route, cancel)?;
-    let mut page = Page::new(order.page_size);
+    let route = Route {
+        at: &at,
+        recursive: order.recursive,
+        after: &after,
+        selection: &selection,
+        skip_closed: false,
+    };
+    Workspace::enter(session, |workspace| page(workspace, route, order.page_size, cancel))
+}
+
+fn page(
+    workspace: &Workspace,
+    route: Route<'_>,
+    size: u32,
+    cancel: &Cancel,
+) -> Result<(Vec<FileInfo>, bool), ExchangeFailed> {
+    let (at, selection) = (route.at, route.selection);
+    let mut walk = Walk::new(folder(workspace, at)?, route, cancel)?;
+    let mut page = Page::new(size);
     while let Some(seen) = walk.next()? {
         if !selection.wants(&seen.path, file_type(&seen.stat)) {
             continue;

@@ -1,5 +1,6 @@
 //! A workspace as seen from the host: what is opened, and how. Every path is resolved by the kernel
-//! beneath the workspace's root; nothing that is opened is trusted to be what it was a moment ago.
+//! beneath the workspace's root; nothing that is opened is trusted to be what it was a moment ago. It is
+//! open only while its thread has no more rights to files than the session's user.
 
 use std::{
     fs::File,
@@ -7,14 +8,13 @@ use std::{
         fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::ffi::OsStrExt,
     },
-    path::{Path, PathBuf},
 };
 
 use airlock_proto::domain::{ExchangeFailed, FileInfo, FileType};
 use rustix::{
     fs::{
-        AtFlags, CWD, FileType as RawType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2,
-        readlinkat, statat,
+        AtFlags, CWD, FileType as RawType, Mode, OFlags, ResolveFlags, Stat, StatVfs, fstat, fstatvfs,
+        openat, openat2, readlinkat, statat,
     },
     io::Errno,
     path::Arg,
@@ -24,7 +24,9 @@ use super::{
     baseline::modified_micros,
     failure::{internal, of_path},
     paths::Inside,
+    wall,
 };
+use crate::session::OpenSession;
 
 /// How often a resolution that a rename has disturbed is done again.
 const TRIES: usize = 64;
@@ -35,18 +37,23 @@ const CONTENT: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOC
 #[derive(Debug)]
 pub(super) struct Workspace {
     root: OwnedFd,
-    host: PathBuf,
 }
 
 impl Workspace {
-    /// Blocks for a moment.
+    /// Opens it, which takes the runner's rights, and works in it, with the rights of the session's user.
+    /// Blocks for as long as the work does.
     ///
     /// # Errors
-    /// If it is gone.
-    pub(super) fn open(host: &Path) -> Result<Self, ExchangeFailed> {
-        let root = openat(CWD, host, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+    /// If it is gone; and the work's.
+    pub(super) fn enter<T>(
+        session: &OpenSession,
+        work: impl FnOnce(&Self) -> Result<T, ExchangeFailed>,
+    ) -> Result<T, ExchangeFailed> {
+        let root = openat(CWD, session.workspace(), FOLDER | OFlags::NOFOLLOW, Mode::empty());
         let root = root.map_err(|errno| internal("open a workspace", &errno))?;
-        Ok(Self { root, host: host.to_owned() })
+        let workspace = Self { root };
+        let done = wall::as_session(session.owner(), || work(&workspace));
+        done.unwrap_or_else(|error| Err(internal("work with the rights of a session's user", &error)))
     }
 
     pub(super) fn root(&self) -> BorrowedFd<'_> {
@@ -110,9 +117,9 @@ impl Workspace {
         Some(below.as_os_str().as_bytes().to_vec())
     }
 
-    /// The host's folder.
-    pub(super) fn host(&self) -> &Path {
-        &self.host
+    /// Its file system.
+    pub(super) fn disk(&self) -> Result<StatVfs, Errno> {
+        fstatvfs(&self.root)
     }
 }
 

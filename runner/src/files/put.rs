@@ -11,11 +11,13 @@ use std::{
     path::Path,
 };
 
-use airlock_archive::{Cancel, Counts, Format, Limits, TEMPORARY_PREFIX, Unpack, check, unpack, write_file};
+use airlock_archive::{
+    Cancel, Counts, Format, Limits, TEMPORARY_PREFIX, Unpack, check, conflicts, unpack, write_file,
+};
 use airlock_proto::domain::{ExchangeFailed, FileFilter, FileFormat, FileType, UploadOrder, Uploaded};
 use cap_std::fs::Dir;
 use rustix::{
-    fs::{AtFlags, Gid, Mode, Uid, fchown, mkdirat, statat, unlinkat},
+    fs::{AtFlags, Mode, mkdirat, statat, unlinkat},
     io::Errno,
 };
 use sha2::{Digest, Sha256};
@@ -70,12 +72,13 @@ impl Target {
     /// # Errors
     /// If so.
     pub(super) fn look(&self, session: &OpenSession) -> Result<(), ExchangeFailed> {
-        let workspace = Workspace::open(session.workspace())?;
-        let found = match self.format {
-            FileFormat::File => self.folder_in_place(&workspace),
-            FileFormat::Tar | FileFormat::TarGzip => self.no_folder_in_place(&workspace),
-        };
-        found.map_or(Ok(()), Err)
+        Workspace::enter(session, |workspace| {
+            let found = match self.format {
+                FileFormat::File => self.folder_in_place(workspace),
+                FileFormat::Tar | FileFormat::TarGzip => self.no_folder_in_place(workspace),
+            };
+            found.map_or(Ok(()), Err)
+        })
     }
 
     fn folder_in_place(&self, workspace: &Workspace) -> Option<ExchangeFailed> {
@@ -95,13 +98,12 @@ impl Target {
 /// Removes the temporary files that a process which died in the middle of an upload has left. Nothing may
 /// run in the session. Blocks for as long as it takes to look through the workspace.
 pub(super) fn sweep(session: &OpenSession) {
-    let removed = || -> Result<u64, ExchangeFailed> {
+    let removed = Workspace::enter(session, |workspace| {
         let (at, cancel) = (Inside::parse(b"")?, Cancel::new());
         let include = vec![format!("**/{TEMPORARY_PREFIX}*")];
         let selection = Selection::new(&FileFilter { include, ..FileFilter::default() })?;
-        let workspace = Workspace::open(session.workspace())?;
         let root = workspace.folder(&at).map_err(|errno| of_path(b"", errno))?;
-        let route = Route { at: &at, recursive: true, after: b"", selection: &selection };
+        let route = Route { at: &at, recursive: true, after: b"", selection: &selection, skip_closed: true };
         let mut walk = Walk::new(root, route, &cancel)?;
         let mut removed = 0;
         while let Some(seen) = walk.next()? {
@@ -113,8 +115,8 @@ pub(super) fn sweep(session: &OpenSession) {
             }
         }
         Ok(removed)
-    };
-    match removed() {
+    });
+    match removed {
         Ok(0) => {}
         Ok(removed) => tracing::info!(session = %session.id, removed, "what an upload left half is removed"),
         Err(error) => {
@@ -140,14 +142,20 @@ pub(super) fn put(
         let message = "the bytes that came do not have the announced SHA-256; send them again".to_owned();
         return Err(invalid("SHA256_MISMATCH", message));
     }
-    let workspace = Workspace::open(session.workspace())?;
-    let job = Job { shared, session, workspace: &workspace, target: &target, cancel };
-    let counts = match order.format {
-        FileFormat::File => job.file(&bytes, received, order.mode)?,
-        FileFormat::Tar => job.archive(&bytes, Format::Tar)?,
-        FileFormat::TarGzip => job.archive(&bytes, Format::TarGzip)?,
-    };
-    let Counts { files, directories, links, bytes } = counts;
+    let own = |error| of_own_io("record an upload", &error);
+    let mut keeper = Keeper::new(session.baseline().recorder(shared.baseline).map_err(own)?);
+    let put = Workspace::enter(session, |workspace| {
+        let job = Job { shared, workspace, target: &target, cancel };
+        match order.format {
+            FileFormat::File => job.file(&bytes, received, order.mode, &mut keeper),
+            FileFormat::Tar => job.archive(&bytes, Format::Tar, &mut keeper),
+            FileFormat::TarGzip => job.archive(&bytes, Format::TarGzip, &mut keeper),
+        }
+    });
+    // Also of what was put there before something stood in the way: it came by this upload.
+    let recorded = keeper.finish().and_then(|recorder| session.baseline().add(recorder));
+    let Counts { files, directories, links, bytes } = put?;
+    recorded.map_err(own)?;
     Ok(Uploaded { received, files, directories, links, bytes })
 }
 
@@ -203,7 +211,6 @@ impl<R: Read> Read for WhileRoom<'_, R> {
 
 struct Job<'a> {
     shared: &'a Shared,
-    session: &'a OpenSession,
     workspace: &'a Workspace,
     target: &'a Target,
     cancel: &'a Cancel,
@@ -211,29 +218,22 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn room(&self, more: u64) -> Result<(), ExchangeFailed> {
-        self.shared.transfers.room(self.workspace.host(), more, "workspaces")
+        self.shared.transfers.room(self.workspace.disk(), more, "workspaces")
     }
 
-    fn keeper(&self) -> Result<Keeper, ExchangeFailed> {
-        let limits = self.shared.baseline;
-        let recorder = self.session.baseline().recorder(limits);
-        Ok(Keeper::new(recorder.map_err(|error| of_own_io("record an upload", &error))?))
-    }
-
-    fn add(&self, keeper: Keeper) -> Result<(), ExchangeFailed> {
-        let recorder = keeper.finish().map_err(|error| of_own_io("record an upload", &error))?;
-        let added = self.session.baseline().add(recorder);
-        added.map_err(|error| of_own_io("record an upload", &error))
-    }
-
-    fn file(&self, bytes: &File, size: u64, mode: u32) -> Result<Counts, ExchangeFailed> {
+    fn file(
+        &self,
+        bytes: &File,
+        size: u64,
+        mode: u32,
+        keeper: &mut Keeper,
+    ) -> Result<Counts, ExchangeFailed> {
         let at = self.target.path.absolute();
         let Some((folder, name)) = self.target.path.split() else {
             return Err(is_a_directory(&at, IS_FOLDER));
         };
         self.room(size)?;
-        let mut keeper = self.keeper()?;
-        let folder = self.make_folder(&folder, &mut keeper)?;
+        let folder = self.make_folder(&folder, keeper)?;
         if let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
             && file_type(&stat) == FileType::Directory
         {
@@ -244,34 +244,37 @@ impl Job<'_> {
         let mode = if mode == 0 { FILE_MODE } else { mode };
         let mut content = WhileRoom { inner: FromStart { file: bytes, at: 0 }, job: self, stopped: None };
         let path = Path::new(OsStr::from_bytes(name));
-        let put = write_file(&folder, path, &mut content, mode, self.session.owner(), self.cancel);
+        let put = write_file(&folder, path, &mut content, mode, None, self.cancel);
         let (size, sha256) = put.map_err(|error| of_archive(&error, content.stopped.take()))?;
         if let Some(below) = below {
             keeper.file(folder.as_fd(), &below, name, size, mode, Some(sha256));
         }
-        self.add(keeper)?;
         Ok(Counts { files: 1, directories: 0, links: 0, bytes: size })
     }
 
-    fn archive(&self, bytes: &File, format: Format) -> Result<Counts, ExchangeFailed> {
+    fn archive(&self, bytes: &File, format: Format, keeper: &mut Keeper) -> Result<Counts, ExchangeFailed> {
         let config = &self.shared.transfers.config;
         let limits = Limits { entries: config.entries, bytes: config.unpacked_bytes, ..Limits::PATHS };
         let from = || FromStart { file: bytes, at: 0 };
-        let counts = check(from(), format, &limits, self.cancel).map_err(|error| of_archive(&error, None))?;
-        self.room(counts.bytes)?;
-        let mut keeper = self.keeper()?;
-        let folder = self.make_folder(&self.target.path, &mut keeper)?;
+        let counts = match self.workspace.folder(&self.target.path) {
+            Ok(folder) => {
+                let folder = Dir::from_std_file(File::from(folder));
+                conflicts(from(), format, &folder, &limits, self.cancel)
+            }
+            // It is yet to be made, or cannot be, which making it says.
+            Err(_) => check(from(), format, &limits, self.cancel),
+        };
+        self.room(counts.map_err(|error| of_archive(&error, None))?.bytes)?;
+        let folder = self.make_folder(&self.target.path, keeper)?;
         let below = self.workspace.whereabouts(folder.as_fd());
         let folder = Dir::from_std_file(File::from(folder));
-        let options = Unpack { limits: &limits, owner: self.session.owner(), cancel: self.cancel };
+        let options = Unpack { limits: &limits, owner: None, cancel: self.cancel };
         let mut archive = WhileRoom { inner: from(), job: self, stopped: None };
         let unpacked = unpack(&mut archive, format, &folder, &options, |entry| {
             if let Some(below) = &below {
                 keeper.entry(folder.as_fd(), below, entry);
             }
         });
-        // Also of what was put there before something stood in the way: it came by this upload.
-        self.add(keeper)?;
         unpacked.map_err(|error| of_archive(&error, archive.stopped.take()))
     }
 
@@ -305,10 +308,6 @@ impl Job<'_> {
             };
             if made {
                 // Whatever is there by now, it is a folder of this workspace.
-                if let Some((uid, gid)) = self.session.owner() {
-                    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-                    fchown(&below, Some(uid), Some(gid)).map_err(failed)?;
-                }
                 let _ = rustix::fs::fchmod(&below, Mode::from_raw_mode(FOLDER_MODE));
                 if let Some(at) = self.workspace.whereabouts(below.as_fd()) {
                     keeper.folder(below.as_fd(), at);

@@ -7,6 +7,7 @@ mod kept;
 mod limits;
 mod lists;
 mod uploads;
+mod walled;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -85,6 +86,16 @@ impl Fixture {
         let path = self.path(below);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
+        self.give(below);
+    }
+
+    /// Gives it, with the folders that it is in, to the session's user, who would have made it.
+    fn give(&self, below: &str) {
+        let Some((uid, gid)) = self.session.owner() else { return };
+        for below in Path::new(below).ancestors().filter(|below| *below != Path::new("")) {
+            let path = self.session.workspace().join(below);
+            std::os::unix::fs::lchown(path, Some(uid), Some(gid)).unwrap();
+        }
     }
 
     /// Everything that is kept of transfers, by its path.

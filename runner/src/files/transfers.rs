@@ -8,7 +8,7 @@ mod transfer;
 use std::{
     collections::HashMap,
     fs, io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -16,14 +16,17 @@ use std::{
 };
 
 use airlock_proto::domain::{ExchangeFailed, SessionId};
-use rustix::fs::{CWD, statvfs};
+use rustix::{
+    fs::{CWD, StatVfs},
+    io::Errno,
+};
 use tokio::sync::Semaphore;
 
 pub(super) use saved::{DownloadKey, UploadKey, What};
 pub(super) use stage::{Stage, StageWriter};
 pub(super) use transfer::{Attached, Outcome, Phase, Place, Progress, Transfer};
 
-use super::failure::{exhausted, of_own_io, precondition};
+use super::failure::{exhausted, of_own, precondition};
 use crate::{config::TransfersConfig, session::remove_tree};
 use saved::Saved;
 
@@ -253,12 +256,17 @@ impl Transfers {
         trash
     }
 
-    /// Whether `more` bytes can be written beside `path` with the reserve left.
+    /// Whether `more` bytes can be written to a file system with the reserve left.
     ///
     /// # Errors
     /// If not, with the file system that is short.
-    pub(super) fn room(&self, path: &Path, more: u64, of: &str) -> Result<(), ExchangeFailed> {
-        let disk = statvfs(path).map_err(|errno| of_own_io("look at a file system", &errno.into()))?;
+    pub(super) fn room(
+        &self,
+        disk: Result<StatVfs, Errno>,
+        more: u64,
+        of: &str,
+    ) -> Result<(), ExchangeFailed> {
+        let disk = disk.map_err(|errno| of_own("look at a file system", errno))?;
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         if free >= self.reserve.saturating_add(more) {
             return Ok(());

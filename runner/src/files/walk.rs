@@ -1,7 +1,8 @@
 //! Goes through a folder that hostile commands may be changing, in the order of the bytes of its paths.
 //!
 //! Follows no link. Holds a bounded part of the names: a folder with more of them is read several times,
-//! each time from where it stands. What goes away meanwhile is left out.
+//! each time from where it stands. Holds a bounded number of folders open: those above are opened again on
+//! the way back. What goes away meanwhile is left out.
 
 use std::{
     collections::BTreeSet,
@@ -30,13 +31,16 @@ const SHARE_MIN: usize = 16 << 10;
 const NAME_COST: usize = 64;
 /// Folders nested deeper than this are an error.
 pub(super) const MAX_DEPTH: usize = 200;
+/// Of these, those that are open at once, besides the one where the walk began.
+const OPEN_FOLDERS: usize = 16;
 
 /// What stands in a folder's order: a name, or (with a slash at its end) what is below it.
 type Key = Vec<u8>;
 
 #[derive(Debug)]
 struct Level {
-    folder: OwnedFd,
+    /// None: it is opened again when the walk comes back to it. That of the first level stays.
+    folder: Option<OwnedFd>,
     /// Relative to where the walk began.
     path: Vec<u8>,
     names: BTreeSet<Key>,
@@ -55,6 +59,8 @@ pub(super) struct Route<'a> {
     /// Relative to `at`: only what comes after it.
     pub(super) after: &'a [u8],
     pub(super) selection: &'a Selection,
+    /// Folders that cannot be read are passed over; otherwise they are an error.
+    pub(super) skip_closed: bool,
 }
 
 /// See the module.
@@ -109,7 +115,11 @@ impl<'a> Walk<'a> {
             if self.cancel.is_cancelled() {
                 return Err(unavailable("CANCELLED", "it was ended before it was done; ask again"));
             }
+            if !self.reopen()? {
+                self.levels.pop();
+            }
             let Some(level) = self.levels.last_mut() else { return Ok(None) };
+            let Some(folder) = &level.folder else { continue };
             let Some(key) = level.names.pop_first() else {
                 if level.more {
                     self.fill()?;
@@ -121,14 +131,15 @@ impl<'a> Walk<'a> {
             level.last.clone_from(&key);
             if let Some(name) = key.strip_suffix(b"/") {
                 let path = join(&level.path, name);
-                match open_folder(level.folder.as_fd(), name) {
+                match open_folder(folder.as_fd(), name) {
                     Ok(Some(folder)) => self.enter(folder, path)?,
                     Ok(None) => {}
+                    Err(Errno::ACCESS) if self.route.skip_closed => {}
                     Err(errno) => return Err(of_path(&self.route.at.below(&path), errno)),
                 }
                 continue;
             }
-            match statat(&level.folder, &*key, AtFlags::SYMLINK_NOFOLLOW) {
+            match statat(folder, &*key, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => {
                     let path = join(&level.path, &key);
                     return Ok(Some(Seen { name_at: path.len() - key.len(), path, stat }));
@@ -141,7 +152,27 @@ impl<'a> Walk<'a> {
 
     /// The folder that holds what was seen last.
     pub(super) fn folder(&self) -> Option<BorrowedFd<'_>> {
-        self.levels.last().map(|level| level.folder.as_fd())
+        self.levels.last()?.folder.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Opens the deepest folder again if it is not open; false if it is no longer there.
+    fn reopen(&mut self) -> Result<bool, ExchangeFailed> {
+        let Some((level, above)) = self.levels.split_last_mut() else { return Ok(true) };
+        if level.folder.is_some() {
+            return Ok(true);
+        }
+        let Some(root) = above.first().and_then(|first| first.folder.as_ref()) else { return Ok(false) };
+        let mut folder = None;
+        // One by one: all of them together may be longer than the kernel takes.
+        for name in level.path.split(|byte| *byte == b'/') {
+            match open_folder(folder.as_ref().unwrap_or(root).as_fd(), name) {
+                Ok(Some(next)) => folder = Some(next),
+                Ok(None) => return Ok(false),
+                Err(errno) => return Err(of_path(&self.route.at.below(&level.path), errno)),
+            }
+        }
+        level.folder = folder;
+        Ok(true)
     }
 
     fn enter(&mut self, folder: OwnedFd, path: Vec<u8>) -> Result<(), ExchangeFailed> {
@@ -153,8 +184,13 @@ impl<'a> Walk<'a> {
             );
             return Err(precondition("TOO_DEEP", message));
         }
+        let folder = Some(folder);
         let level = Level { folder, path, names: BTreeSet::new(), more: false, last: Vec::new() };
         self.levels.push(level);
+        let far = self.levels.len().checked_sub(OPEN_FOLDERS + 1).filter(|far| *far > 0);
+        if let Some(level) = far.and_then(|far| self.levels.get_mut(far)) {
+            level.folder = None;
+        }
         self.fill()
     }
 
@@ -169,10 +205,11 @@ impl<'a> Walk<'a> {
 }
 
 fn fill(level: &mut Level, share: usize, route: &Route<'_>, cancel: &Cancel) -> Result<(), Errno> {
+    let Some(folder) = &level.folder else { return Ok(()) };
     let mut held = 0;
     // The first name that did not fit: none after it is taken, even if it would.
     let mut end: Option<Key> = None;
-    for entry in Dir::read_from(&level.folder)? {
+    for entry in Dir::read_from(folder)? {
         if cancel.is_cancelled() {
             return Ok(());
         }

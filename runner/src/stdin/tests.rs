@@ -72,7 +72,10 @@ async fn each_state_has_its_answer() {
     assert_eq!(reason(sent(&waiting, Vec::new()).await.1), "NOT_RUNNING");
     let (input, pipe) = open().await;
     drop(pipe);
-    assert_eq!(reason(sent(&input, vec![chunk(0, b"x")]).await.1), "STDIN_CLOSED");
+    let (said, done) = sent(&input, vec![chunk(0, b"x")]).await;
+    assert_eq!(reason(done), "STDIN_CLOSED");
+    let none = ExchangeFromRunner::Written { accepted: 0, ended: false };
+    assert_eq!(said, [ExchangeFromRunner::Ready { offset: 0 }, none]);
     assert_eq!(reason(sent(&input, Vec::new()).await.1), "STDIN_CLOSED");
     let (input, _pipe) = open().await;
     input.close().await;
@@ -100,8 +103,9 @@ async fn the_end_of_the_job_ends_who_writes_who_waits_and_the_pipe() {
     for _ in 0..3 {
         let input = Arc::clone(&input);
         writers.push(tokio::spawn(async move {
-            let (outgoing, _answers) = mpsc::channel(16);
-            input.serve(endless().boxed(), &outgoing).await
+            let (outgoing, mut answers) = mpsc::channel(16);
+            let done = input.serve(endless().boxed(), &outgoing).await;
+            (reason(done), std::iter::from_fn(|| answers.try_recv().ok()).collect::<Vec<_>>())
         }));
     }
     // Nobody reads: the first fills the pipe and waits, the others wait for it.
@@ -113,8 +117,11 @@ async fn the_end_of_the_job_ends_who_writes_who_waits_and_the_pipe() {
     full.await;
     assert!(writers.iter().all(|writer| !writer.is_finished()));
     input.close().await;
+    let written = ExchangeFromRunner::Written { accepted: 65_536, ended: false };
+    let mut told = vec![ExchangeFromRunner::Ready { offset: 0 }, written];
     for writer in writers {
-        assert_eq!(reason(writer.await.unwrap()), "NOT_RUNNING");
+        // Whose turn it was not has nothing to be told.
+        assert_eq!(writer.await.unwrap(), ("NOT_RUNNING".to_owned(), std::mem::take(&mut told)));
     }
     let mut rest = Vec::new();
     (&pipe).read_to_end(&mut rest).unwrap();

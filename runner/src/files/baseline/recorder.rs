@@ -16,6 +16,7 @@ use super::{
     layer::{LayerWriter, Merged, kept, rewrite},
     record::{Content, Record, RecordKind, is_text},
 };
+use crate::files::wall;
 
 /// Of records and contents in memory.
 const HELD_BYTES: usize = 8 << 20;
@@ -93,7 +94,8 @@ impl Recorder {
         self.held_bytes += RECORD_COST + record.path.len() + kept.len();
         self.held.push((record, kept));
         if self.held_bytes > HELD_BYTES {
-            self.spill()?;
+            // The layers are the runner's own, in the middle of work for a session.
+            wall::as_runner(|| self.spill()).map_err(io::Error::other)??;
         }
         Ok(())
     }

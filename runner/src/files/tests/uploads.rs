@@ -202,6 +202,37 @@ async fn what_cannot_be_right_is_refused_with_what_to_do() {
 }
 
 #[tokio::test]
+async fn an_archive_with_something_in_its_way_touches_nothing() {
+    let fixture = Fixture::new();
+    let source = tempfile::tempdir().unwrap();
+    for (path, content) in [("a/new", "new"), ("b", "new"), ("z/stop", "new")] {
+        fs::create_dir_all(source.path().join(path).parent().unwrap()).unwrap();
+        fs::write(source.path().join(path), content).unwrap();
+    }
+    let archive = tar(source.path());
+    // The last one of the archive is in the way, in each of the ways there are.
+    fixture.write("file/z", "old");
+    fixture.write("folder/z/stop/in", "old");
+    fixture.write("linked/b", "old");
+    symlink("../file", fixture.path("linked/z")).unwrap();
+    for (target, expected) in
+        [("file", "NOT_A_DIRECTORY"), ("folder", "IS_A_DIRECTORY"), ("linked", "NOT_A_DIRECTORY")]
+    {
+        let before = tree(&fixture.path(target));
+        let order = fixture.upload_order("t", target, FileFormat::Tar);
+        let failed = fixture.upload(order.clone(), &archive).await.unwrap_err();
+        assert_eq!(failed.reason, expected, "{}", failed.message);
+        assert!(tree(&fixture.path(target)) == before, "{target}");
+        // Its bytes are kept: without what is in the way, it goes on.
+        fs::remove_dir_all(fixture.path(target)).unwrap();
+        let again = fixture.order(ExchangeOrder::Upload(order), vec![END]).await;
+        assert_eq!(again.ready(), Some(archive.len() as u64));
+        assert_eq!(again.uploaded().unwrap().files, 3);
+        fixture.files.shared.transfers.remove_session(fixture.session.id);
+    }
+}
+
+#[tokio::test]
 async fn another_order_with_the_same_id_is_told_so() {
     let fixture = Fixture::new();
     let order = fixture.upload_order("t", "file", FileFormat::File);

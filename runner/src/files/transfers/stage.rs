@@ -8,11 +8,15 @@ use std::{
     sync::Arc,
 };
 
-use airlock_proto::domain::{ExchangeFailed, Uploaded};
+use airlock_proto::domain::{DownloadStarted, ExchangeFailed, Uploaded};
+use rustix::fs::statvfs;
 use sha2::{Digest, Sha256};
 
 use super::{Saved, Transfer, Transfers, What, saved::make_folder};
-use crate::files::failure::{exhausted, of_own_io, unavailable};
+use crate::files::{
+    failure::{exhausted, internal, of_own_io, unavailable},
+    wall,
+};
 
 /// An open file of a transfer's bytes; closed until it is used.
 #[derive(Debug, Default)]
@@ -72,7 +76,8 @@ impl Stage {
         if staged.saturating_add(more) > limit {
             return Err(exhausted("transfers.bytes", limit, "the transfer has too many bytes"));
         }
-        transfers.room(&transfers.folder, more, "`state_dir`")?;
+        let disk = statvfs(&transfers.folder);
+        transfers.room(disk, more, "`state_dir`")?;
         transfers.reserve(more)?;
         if let Err(error) = file.write_all_at(data, staged) {
             transfers.give_back(more);
@@ -135,6 +140,11 @@ impl<'a> StageWriter<'a> {
         self.stage.open(&self.transfer)
     }
 
+    /// Says what comes.
+    pub(in crate::files) fn started(&self, started: DownloadStarted) {
+        self.transfer.progress.send_modify(|progress| progress.started = Some(started));
+    }
+
     /// Bytes so far.
     pub(in crate::files) fn written(&self) -> u64 {
         self.transfer.progress.borrow().staged
@@ -153,7 +163,11 @@ impl<'a> StageWriter<'a> {
 
 impl Write for StageWriter<'_> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        if let Err(failed) = self.stage.append(self.transfers, &self.transfer, data) {
+        // They are the runner's own, in the middle of work for a session.
+        let append = || self.stage.append(self.transfers, &self.transfer, data);
+        let appended =
+            wall::as_runner(append).unwrap_or_else(|error| Err(internal("keep a download", &error)));
+        if let Err(failed) = appended {
             self.stopped = Some(failed);
             return Err(io::Error::other("it cannot be kept"));
         }

@@ -15,7 +15,7 @@ fn paths(root: &Path, after: &[u8], exclude: &[&str], share: usize) -> Vec<Vec<u
     let exclude = exclude.iter().map(ToString::to_string).collect();
     let selection = Selection::new(&FileFilter { exclude, ..FileFilter::default() }).unwrap();
     let (at, cancel) = (Inside::parse(b"").unwrap(), Cancel::new());
-    let route = Route { at: &at, recursive: true, after, selection: &selection };
+    let route = Route { at: &at, recursive: true, after, selection: &selection, skip_closed: false };
     let mut walk = Walk::with_share(open(root), route, &cancel, share).unwrap();
     let mut found = Vec::new();
     while let Some(seen) = walk.next().unwrap() {
@@ -80,7 +80,7 @@ fn what_is_nested_too_deep_is_said_and_can_be_left_out() {
     fs::create_dir_all(dir.path().join(&deep)).unwrap();
     let selection = Selection::new(&FileFilter::default()).unwrap();
     let (at, cancel) = (Inside::parse(b"").unwrap(), Cancel::new());
-    let route = Route { at: &at, recursive: true, after: b"", selection: &selection };
+    let route = Route { at: &at, recursive: true, after: b"", selection: &selection, skip_closed: false };
     let mut walk = Walk::new(open(dir.path()), route, &cancel).unwrap();
     let failed = loop {
         match walk.next() {
@@ -93,4 +93,52 @@ fn what_is_nested_too_deep_is_said_and_can_be_left_out() {
     assert_eq!(paths(dir.path(), b"", &["d/d"], 1000), [b"d"]);
     cancel.cancel();
     assert_eq!(walk.next().unwrap_err().reason, "CANCELLED");
+}
+
+fn open_files() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Files after each folder, so that the walk comes back to all of them.
+#[test]
+fn a_deep_walk_holds_few_folders_open_and_finds_what_comes_after_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let depth = MAX_DEPTH - 1;
+    let mut folder = dir.path().to_owned();
+    for _ in 0..depth {
+        fs::write(folder.join("z"), "").unwrap();
+        folder.push("d");
+        fs::create_dir(&folder).unwrap();
+    }
+    let selection = Selection::new(&FileFilter::default()).unwrap();
+    let (at, cancel) = (Inside::parse(b"").unwrap(), Cancel::new());
+    let route = Route { at: &at, recursive: true, after: b"", selection: &selection, skip_closed: false };
+    let before = open_files();
+    let mut walk = Walk::new(open(dir.path()), route, &cancel).unwrap();
+    let (mut files, mut folders, mut most) = (0, 0, 0);
+    while let Some(seen) = walk.next().unwrap() {
+        *(if seen.path.ends_with(b"z") { &mut files } else { &mut folders }) += 1;
+        most = most.max(open_files() - before);
+    }
+    assert_eq!((files, folders), (depth, depth));
+    assert!((OPEN_FOLDERS..OPEN_FOLDERS + 4).contains(&most), "{most} open at once");
+}
+
+#[test]
+fn a_walk_leaves_out_the_rest_of_folders_that_were_moved_away_above_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let deep = dir.path().join(vec!["d"; 2 * OPEN_FOLDERS].join("/"));
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("last"), "").unwrap();
+    fs::write(dir.path().join("d/d/z"), "moved with it").unwrap();
+    fs::write(dir.path().join("z"), "").unwrap();
+    let selection = Selection::new(&FileFilter::default()).unwrap();
+    let (at, cancel) = (Inside::parse(b"").unwrap(), Cancel::new());
+    let route = Route { at: &at, recursive: true, after: b"", selection: &selection, skip_closed: false };
+    let mut walk = Walk::new(open(dir.path()), route, &cancel).unwrap();
+    while !walk.next().unwrap().unwrap().path.ends_with(b"last") {}
+    fs::rename(dir.path().join("d"), dir.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", dir.path().join("d")).unwrap();
+    assert_eq!(walk.next().unwrap().unwrap().path, b"z");
+    assert!(walk.next().unwrap().is_none());
 }

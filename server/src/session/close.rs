@@ -16,7 +16,7 @@ impl Core {
         id: SessionId,
     ) -> Result<SessionRecord, ApiError> {
         self.session(who, id).await?;
-        self.begin_close(id, "it was closed").await?;
+        self.begin_close(id, "on request").await?;
         let is_over =
             |session: &SessionRecord| matches!(session.state, SessionState::Closed | SessionState::Lost);
         self.wait_session(id, self.parts.limits.close_wait, is_over).await

@@ -140,7 +140,7 @@ fn check(sides: &(Place, Place)) -> Result<(), Failure> {
 fn forgotten_colon(sides: &[&Path]) -> Option<Failure> {
     let session = sides.iter().find_map(|side| place::session_id(side.as_os_str().as_encoded_bytes()))?;
     Some(Failure::usage(format!(
-        "`{session}` is a session, and needs a colon: {session}: is its workspace, {session}:src a place in it"
+        "`{session}` is a session without a place in it; its workspace is written with a colon: {session}:"
     )))
 }
 

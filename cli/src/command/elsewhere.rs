@@ -82,6 +82,9 @@ pub(super) fn explained(mut error: clap::Error) -> clap::Error {
             error.remove(kind);
         }
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+    } else if error.get(ContextKind::SuggestedArg).is_some() {
+        // How to pass a misspelt option as a value is not what anybody wants to know.
+        error.remove(ContextKind::Suggested);
     }
     error
 }

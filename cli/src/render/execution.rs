@@ -4,8 +4,8 @@ use std::{fmt::Write as _, time::SystemTime};
 
 use super::{cause, decision, escape, names, table::table, time};
 use crate::client::v1::{
-    Approval, Execution, ExecutionState, LinkState, Mode, OutputState, Runner, RunnerState, Session,
-    SessionState, Shell, Started,
+    Approval, BackgroundedBy, Execution, ExecutionState, LinkState, Mode, OutputState, Runner, RunnerState,
+    Session, SessionState, Shell, Started,
 };
 
 /// What a runner tells servers of its own records: no layer of a sandbox.
@@ -49,7 +49,10 @@ pub fn status(execution: &Execution) -> String {
     if execution.state() == ExecutionState::Finished {
         return cause::sentence(execution.result.as_ref());
     }
-    let state = names::lower::<ExecutionState>(execution.state).replace('_', " ");
+    let mut state = names::lower::<ExecutionState>(execution.state).replace('_', " ");
+    if execution.backgrounded_by() != BackgroundedBy::Unspecified {
+        state.push_str(" in background");
+    }
     match execution.link() {
         LinkState::Unreachable => format!("{state}, runner unreachable"),
         LinkState::Connected | LinkState::Unspecified => state,

@@ -91,6 +91,7 @@ fn signals_arrive_and_a_detached_command_lets_the_next_one_run() {
     assert_eq!(site.text(&["signal", "-s", "SIGHUP", &id]).trim(), id);
     eventually("it got the signal", || site.text(&["logs", &id]).contains("again\n"));
     assert_eq!(site.text(&["detach", &id]).trim(), id);
+    assert!(site.text(&["ps"]).contains("running in background"));
     assert_eq!(end(&mut run), Some(123), "the run ends, the command does not");
     let mut said = String::new();
     run.stderr.take().unwrap().read_to_string(&mut said).unwrap();

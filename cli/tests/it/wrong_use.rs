@@ -190,6 +190,7 @@ fn every_misspelt_option_is_answered_with_the_one_that_was_meant() {
             let said = refused(&line);
             assert!(said.contains(&format!("'{wrong}'")), "{line:?}: {said}");
             assert!(said.contains(&format!("'--{long}'")), "{line:?} suggests it: {said}");
+            assert!(!said.contains("as a value"), "{line:?}: {said}");
             if !takes_value(arg) {
                 let given = format!("--{long}=yes");
                 let line = with(&path, &[&given]);
@@ -290,7 +291,7 @@ fn words_of_other_tools_are_answered_with_the_ones_of_here() {
         (&["logs", "-n", "5", id], "--tail COUNT"),
         (&["logs", "--since", "5m", id], "airlock show"),
         (&["ps", "--format", "json"], "--json"),
-        (&["cp", "src", id], "needs a colon: 01234567-89ab-7def-8123-456789abcdef:"),
+        (&["cp", "src", id], "with a colon: 01234567-89ab-7def-8123-456789abcdef:"),
     ] {
         let said = refused(line);
         assert!(said.contains(piece), "`{piece}` in {line:?}: {said}");

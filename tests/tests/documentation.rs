@@ -121,7 +121,8 @@ fn the_commands_of_the_readme_run() {
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{script}\n{text}\n{errors}");
-    for piece in ["hello from", "/workspace/policy", "1\n2\n3\n", "exit code 10"] {
+    for piece in ["hello from", "/workspace/policy", "1\n2\n3\n", "exit code 10", "+# a note", "99999:99999"]
+    {
         assert!(text.contains(piece), "`{piece}` is in:\n{text}\n{errors}");
     }
 }

@@ -106,6 +106,8 @@ fn write(parts: &[Result<Vec<Typed>, String>], came: &[String]) {
                 for one in block {
                     let command = one.command.replace('\n', "\n> ");
                     page.push_str(&format!("$ {command}\n{}", came.next().unwrap()));
+                    // What ends without a newline must not swallow what comes after it.
+                    page.push_str(if page.ends_with('\n') { "" } else { "\n" });
                 }
                 page.push_str("```");
             }

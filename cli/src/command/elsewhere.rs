@@ -70,6 +70,12 @@ const OPTIONS: [(&[&str], &[&str], &str); 11] = [
     ),
 ];
 
+/// A third side of a copy.
+const SEVERAL: &str = "one SRC at a time: a folder, or tar -c A B | airlock cp - SESSION:PATH/";
+/// A word too many of logs: `-n 5` of tail is a switch of grep here.
+const ONE: &str =
+    "one execution at a time; the last lines are --tail COUNT, and -n numbers matches as with grep";
+
 /// The error with a better tip, where there is one, and without one that leads astray.
 pub(super) fn explained(mut error: clap::Error) -> clap::Error {
     let tip = match error.kind() {
@@ -109,10 +115,12 @@ fn of_option(subcommand: &str, option: &str) -> Option<&'static str> {
     if let Some((.., tip)) = OPTIONS.iter().find(of) {
         return Some(tip);
     }
-    // `-n 5` of tail is a switch of grep here, so that its number is one word too many.
-    (subcommand == "logs" && !option.starts_with('-')).then_some(
-        "one execution at a time; the last lines are --tail COUNT, and -n numbers matches as with grep",
-    )
+    match subcommand {
+        _ if option.starts_with('-') => None,
+        "cp" => Some(SEVERAL),
+        "logs" => Some(ONE),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -291,6 +291,7 @@ fn words_of_other_tools_are_answered_with_the_ones_of_here() {
         (&["logs", "-n", "5", id], "--tail COUNT"),
         (&["logs", "--since", "5m", id], "airlock show"),
         (&["ps", "--format", "json"], "--json"),
+        (&["cp", "a", "b", "01234567-89ab-7def-8123-456789abcdef:"], "one SRC at a time"),
         (&["cp", "src", id], "with a colon: 01234567-89ab-7def-8123-456789abcdef:"),
     ] {
         let said = refused(line);

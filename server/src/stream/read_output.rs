@@ -9,6 +9,7 @@ mod grep;
 mod line;
 mod pattern;
 mod search;
+mod slots;
 mod source;
 mod span;
 mod tail;
@@ -19,6 +20,8 @@ mod tests;
 use airlock_proto::domain::OutputStream;
 use bytes::Bytes;
 use futures::{StreamExt as _, stream, stream::BoxStream};
+
+pub(super) use slots::SearchSlots;
 
 pub use pattern::{Pattern, PatternError};
 
@@ -168,7 +171,7 @@ impl Streams {
             }]));
         }
         let mut source = Source::open(&self.inner, &execution, stream)?;
-        drop(execution);
+        let ExecutionRecord { tenant, .. } = execution;
         let extent = source.extent().await?;
         let end = extent.total;
         let begins_inside = |asked| {
@@ -191,7 +194,7 @@ impl Streams {
             }
             Selection::Search(search) => {
                 begins_inside(search.offset)?;
-                let searching = Searching::new(source, extent, search);
+                let searching = Searching::new(source, extent, search, tenant);
                 return Ok(parts(searching));
             }
         };

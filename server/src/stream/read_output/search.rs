@@ -1,7 +1,7 @@
 //! Drives a search: fetches what comes next, and has it looked through on a thread for blocking work,
 //! a chunk at a time, where searches take turns. Nothing is looked through before it is polled for.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -15,6 +15,7 @@ use crate::{api::ApiError, stream::ring::Piece};
 /// A search under way.
 pub(super) struct Searching {
     source: Source,
+    tenant: String,
     extent: Extent,
     /// Of what is fetched next.
     offset: u64,
@@ -28,13 +29,14 @@ pub(super) struct Searching {
 }
 
 impl Searching {
-    /// A search of what is within `extent`.
-    pub(super) fn new(source: Source, extent: Extent, search: Search) -> Self {
+    /// A search of what is within `extent`, for this tenant.
+    pub(super) fn new(source: Source, extent: Extent, search: Search, tenant: String) -> Self {
         let cancel = source.seat.inner.cancel.child_token();
         Self {
             offset: search.offset,
             grep: Some(Box::new(Grep::new(source.stream(), search))),
             source,
+            tenant,
             extent,
             feed: Feed::Empty,
             out: VecDeque::new(),
@@ -71,7 +73,7 @@ impl Searching {
         let inner = &self.source.seat.inner;
         let slot = tokio::select! {
             () = self.cancel.cancelled() => return Err(ApiError::shutting_down()),
-            slot = Arc::clone(&inner.search_slots).acquire_owned() => slot,
+            slot = inner.search_slots.take(&self.tenant) => slot,
         };
         let slot = slot.map_err(|_| ApiError::shutting_down())?;
         let failed = || ApiError::Internal("a search was given up".to_owned());

@@ -118,11 +118,14 @@ async fn the_end_of_the_job_ends_who_writes_who_waits_and_the_pipe() {
     assert!(writers.iter().all(|writer| !writer.is_finished()));
     input.close().await;
     let written = ExchangeFromRunner::Written { accepted: 65_536, ended: false };
-    let mut told = vec![ExchangeFromRunner::Ready { offset: 0 }, written];
+    let mut told = Vec::new();
     for writer in writers {
-        // Whose turn it was not has nothing to be told.
-        assert_eq!(writer.await.unwrap(), ("NOT_RUNNING".to_owned(), std::mem::take(&mut told)));
+        let (reason, said) = writer.await.unwrap();
+        assert_eq!(reason, "NOT_RUNNING");
+        assert!(said.is_empty() || said.last() == Some(&written), "{said:?}");
+        told.push(said);
     }
+    assert_eq!(told[0], [ExchangeFromRunner::Ready { offset: 0 }, written]);
     let mut rest = Vec::new();
     (&pipe).read_to_end(&mut rest).unwrap();
     assert_eq!(rest.len(), 65_536, "its end came behind what was written");

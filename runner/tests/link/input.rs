@@ -64,6 +64,14 @@ pub(crate) async fn failure(exchange: &mut Exchange) -> (ExchangeFailure, String
     }
 }
 
+/// How much of what a writer sent has come, and why it goes no further.
+async fn cut_short(writer: &mut Exchange) -> (u64, (ExchangeFailure, String)) {
+    match writer.next().await {
+        Some(ExchangeFromRunner::Written { accepted, .. }) => (accepted, failure(writer).await),
+        other => panic!("{other:?}"),
+    }
+}
+
 async fn finish(writer: &mut Exchange, close: bool) -> (u64, bool) {
     writer.send(ExchangeToRunner::End { close }).await;
     match writer.next().await {
@@ -174,7 +182,7 @@ async fn a_command_that_closes_its_input_says_so_to_writers() {
     writer.write(0, "go\n").await;
     assert_eq!(it.said(grant(session, "until [ -e closed ]; do sleep 0.02; done; echo so")).await, "so\n");
     writer.write(3, "nobody reads this").await;
-    assert_eq!(failure(&mut writer).await, precondition("STDIN_CLOSED"));
+    assert_eq!(cut_short(&mut writer).await, (3, precondition("STDIN_CLOSED")));
     assert_eq!(it.refused(id).await, precondition("STDIN_CLOSED"));
     it.cancel(id).await;
     it.shut_down().await;
@@ -195,7 +203,7 @@ async fn an_input_that_was_ended_takes_no_more_and_a_repeated_end_is_the_same_en
     assert_eq!(finish(&mut writer, true).await, (9, true));
     let (mut writer, _) = it.writer(id).await;
     writer.write(9, "more").await;
-    assert_eq!(failure(&mut writer).await, precondition("STDIN_CLOSED"));
+    assert_eq!(cut_short(&mut writer).await, (9, precondition("STDIN_CLOSED")));
     assert_eq!(it.said(grant(session, "until [ -e ended ]; do sleep 0.02; done; echo so")).await, "so\n");
     it.cancel(id).await;
     it.shut_down().await;
@@ -248,7 +256,8 @@ async fn a_command_that_never_reads_holds_up_only_its_writer_until_it_ends() {
     it.cancel(id).await;
     let mut writer = writer;
     // Whichever of the two it learns first: that nobody reads, or that nothing is left.
-    let told = failure(&mut writer).await;
+    let (accepted, told) = cut_short(&mut writer).await;
+    assert!(accepted >= 65_536, "{accepted}: what is in the pipe");
     assert!(told == precondition("NOT_RUNNING") || told == precondition("STDIN_CLOSED"), "{told:?}");
     drop(writer);
     tokio::time::timeout(PATIENCE, sender).await.unwrap().unwrap();
@@ -264,7 +273,7 @@ async fn a_reader_outside_the_job_does_not_keep_its_input_open() {
                 s.listen(); c, _ = s.accept(); _, f, _, _ = socket.recv_fds(c, 1, 1); open(\"/tmp/got\", \"w\"); \
                 time.sleep(60)'";
     let keeper = it.start(grant(session, keep)).await;
-    let give = "until [ -e /tmp/keep ]; do sleep 0.02; done; python3 -c 'import socket; \
+    let give = "read -rn1 go; until [ -e /tmp/keep ]; do sleep 0.02; done; python3 -c 'import socket; \
                 s = socket.socket(socket.AF_UNIX); s.connect(\"/tmp/keep\"); socket.send_fds(s, [b\"x\"], [0])'; \
                 until [ -e /tmp/got ]; do sleep 0.02; done";
     let id = it.start(with_input(session, give)).await;
@@ -272,7 +281,7 @@ async fn a_reader_outside_the_job_does_not_keep_its_input_open() {
     writer.write(0, "x").await;
     let result = it.job(id, JobPhase::Ended).await.result.map(|it| it.cause);
     assert_eq!(result, Some(Cause::Exited { code: 0 }));
-    assert_eq!(failure(&mut writer).await, precondition("NOT_RUNNING"));
+    assert_eq!(cut_short(&mut writer).await, (1, precondition("NOT_RUNNING")));
     it.cancel(keeper).await;
     it.shut_down().await;
 }

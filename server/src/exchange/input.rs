@@ -57,7 +57,7 @@ async fn pass_on(exchange: &mut Exchange, pieces: &mut Pieces) -> Result<Written
         return Err(exchange.misbehaved(Violation::WrongKind));
     };
     if !poured.complete {
-        return Err(ApiError::Exchange(ExchangeRefusal::not_running(Some(accepted))));
+        return Err(cut_short(exchange, accepted).await);
     }
     if accepted < poured.reached || (poured.closed && !ended) {
         return Err(exchange.misbehaved(Violation::WrongSize));
@@ -65,13 +65,20 @@ async fn pass_on(exchange: &mut Exchange, pieces: &mut Pieces) -> Result<Written
     Ok(Written { accepted, ended })
 }
 
+/// The runner has said how far the input came, and says next why it goes no further; where it does not,
+/// the command has ended.
+async fn cut_short(exchange: &mut Exchange, accepted: u64) -> ApiError {
+    match exchange.hear().await {
+        Err(refused @ ApiError::Exchange(_)) => known_to_have_come(refused, accepted),
+        _ => ApiError::Exchange(ExchangeRefusal::not_running(Some(accepted))),
+    }
+}
+
 /// A no for good says how much is known to have reached the command.
-fn known_to_have_come(error: ApiError, ready: u64) -> ApiError {
+fn known_to_have_come(error: ApiError, accepted: u64) -> ApiError {
     match error {
-        ApiError::Exchange(refusal)
-            if refusal.failure == ExchangeFailure::FailedPrecondition && refusal.accepted.is_none() =>
-        {
-            ApiError::Exchange(ExchangeRefusal { accepted: Some(ready), ..refusal })
+        ApiError::Exchange(refusal) if refusal.failure == ExchangeFailure::FailedPrecondition => {
+            ApiError::Exchange(ExchangeRefusal { accepted: Some(accepted), ..refusal })
         }
         other => other,
     }

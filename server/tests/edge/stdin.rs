@@ -9,7 +9,7 @@ use std::{
 };
 
 use airlock_proto::{
-    domain::{ExchangeFromRunner, ExchangeOrder, ExchangeToRunner},
+    domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner},
     v1::{self, execution_service_client::ExecutionServiceClient},
 };
 use futures::stream;
@@ -104,6 +104,12 @@ async fn a_command_that_ends_meanwhile_ends_its_writer() {
     let (line, _) = stage.line().await;
     line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
     line.say(ExchangeFromRunner::Written { accepted: 2, ended: false }).await;
+    line.say(ExchangeFromRunner::Failed(ExchangeFailed {
+        failure: ExchangeFailure::FailedPrecondition,
+        reason: "NOT_RUNNING".to_owned(),
+        message: "the command does not run".to_owned(),
+    }))
+    .await;
     let status = timeout(PATIENCE, call).await.unwrap().unwrap().unwrap_err();
     let info = status.get_details_error_info().unwrap();
     assert_eq!((status.code(), info.reason.as_str()), (Code::FailedPrecondition, "NOT_RUNNING"));

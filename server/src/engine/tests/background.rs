@@ -276,8 +276,7 @@ async fn of_an_end_and_a_detach_the_first_to_be_written_wins() {
         };
         runner.accept(&job).await;
         runner.runs(&job).await;
-        let (detached, ()) =
-            tokio::join!(world.engine.detach(who("ann"), record.id), runner.ends(&job, 0));
+        let (detached, ()) = tokio::join!(world.engine.detach(who("ann"), record.id), runner.ends(&job, 0));
         let ended = world.finished(record.id).await;
         assert_eq!(detached.is_ok(), ended.backgrounded.is_some());
         if let Err(error) = detached {

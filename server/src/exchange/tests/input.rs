@@ -140,8 +140,19 @@ async fn a_command_that_ends_meanwhile_says_how_much_it_took() {
     client.send(Ok(piece(0, b"abc"))).await.unwrap();
     assert_eq!(line.hear().await, Some(chunk_to(0, b"abc")));
     line.say(written(2, false)).await;
-    assert_eq!(not_running(outcome(call).await.unwrap_err()), Some(2));
+    line.say(failed(ExchangeFailure::FailedPrecondition, "STDIN_CLOSED")).await;
+    let error = outcome(call).await.unwrap_err();
+    let ApiError::Exchange(refusal) = error else { panic!("{error:?}") };
+    assert_eq!((refusal.reason.as_str(), refusal.accepted), ("STDIN_CLOSED", Some(2)));
     client.closed().await;
+
+    // A runner that does not say why.
+    let call = world.write(Box::pin(futures::stream::pending()), pending());
+    let (line, _) = world.line().await;
+    line.say(ready(0)).await;
+    line.say(written(2, false)).await;
+    drop(line);
+    assert_eq!(not_running(outcome(call).await.unwrap_err()), Some(2));
 
     let call = world.write(sent(vec![piece(0, b"abc")]), pending());
     let (line, _) = world.line().await;

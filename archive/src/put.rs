@@ -60,7 +60,7 @@ pub fn write_file(
     if mode & 0o6000 != 0 {
         return Err(refused(Rule::SetId).into());
     }
-    let mut target = Target::new(into.as_fd(), owner);
+    let mut target = Target::new(into.as_fd(), owner, 0);
     let mut read = |buffer: &mut [u8]| {
         cancel.look()?;
         loop {
@@ -88,6 +88,8 @@ pub(crate) type OnFolder<'a> = &'a mut dyn FnMut(&[u8]);
 pub(crate) struct Target<'a> {
     root: BorrowedFd<'a>,
     owner: Option<(Uid, Gid)>,
+    /// Permission bits that nothing gets.
+    umask: u32,
     /// The folder used last, so that one is not opened anew for each of its files.
     last: Option<(Vec<u8>, OwnedFd)>,
     /// The modes and times that folders get when nothing more is put into them.
@@ -95,9 +97,9 @@ pub(crate) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    pub(crate) fn new(root: BorrowedFd<'a>, owner: Option<(u32, u32)>) -> Self {
+    pub(crate) fn new(root: BorrowedFd<'a>, owner: Option<(u32, u32)>, umask: u32) -> Self {
         let owner = owner.map(|(uid, gid)| (Uid::from_raw(uid), Gid::from_raw(gid)));
-        Self { root, owner, last: None, folders: BTreeMap::new() }
+        Self { root, owner, umask, last: None, folders: BTreeMap::new() }
     }
 
     /// Writes a file; whole, or not at all.
@@ -109,7 +111,7 @@ impl<'a> Target<'a> {
         content: Content<'_>,
         on_folder: OnFolder<'_>,
     ) -> Result<Written, ArchiveError> {
-        let owner = self.owner;
+        let (owner, mode) = (self.owner, mode & !self.umask);
         let (folder, name) = self.parent(path, on_folder)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (temporary, file) =
@@ -146,7 +148,7 @@ impl<'a> Target<'a> {
                 fs::fchmod(&folder, now | Mode::RWXU).map_err(at("set the mode of", path))?;
             }
         }
-        self.folders.insert(path.to_vec(), (mode, modified));
+        self.folders.insert(path.to_vec(), (mode & !self.umask, modified));
         Ok(())
     }
 
@@ -244,7 +246,7 @@ impl<'a> Target<'a> {
             for (component, so_far) in components(folder) {
                 let (next, made) = open_or_make(open.as_fd(), component, so_far, self.owner)?;
                 if made {
-                    fs::fchmod(&next, Mode::from_raw_mode(FOLDER_MODE))
+                    fs::fchmod(&next, Mode::from_raw_mode(FOLDER_MODE & !self.umask))
                         .map_err(at("set the mode of", so_far))?;
                     on_folder(so_far);
                 }

@@ -18,6 +18,9 @@ pub struct Unpack<'a> {
     pub limits: &'a Limits,
     /// The user and group that get what is made. None: whoever calls. The archive's owners are ignored.
     pub owner: Option<(u32, u32)>,
+    /// Permission bits that no file and no folder of the archive gets, as with a process's umask; 0 for
+    /// exactly those that it says.
+    pub umask: u32,
     /// Ends it early.
     pub cancel: &'a Cancel,
 }
@@ -65,13 +68,13 @@ pub fn unpack(
     mut on_entry: impl FnMut(&Entry<'_>),
 ) -> Result<Counts, ArchiveError> {
     let mut walk = Walk::new(archive, format, options.limits, options.cancel);
-    let mut target = Target::new(into.as_fd(), options.owner);
+    let mut target = Target::new(into.as_fd(), options.owner, options.umask);
     let mut put = 0;
     let mut told = |entry: &Entry<'_>| {
         put += 1;
         on_entry(entry);
     };
-    let result = put_all(&mut walk, &mut target, &mut told);
+    let result = put_all(&mut walk, &mut target, options.umask, &mut told);
     // Also after an error: folders are not left as they were for filling them.
     let finished = target.finish();
     result.and(finished).map(|()| walk.counts()).map_err(|error| error.having_put(put))
@@ -96,6 +99,7 @@ fn each(
 fn put_all(
     walk: &mut Walk<'_, impl Read>,
     target: &mut Target<'_>,
+    umask: u32,
     told: &mut dyn FnMut(&Entry<'_>),
 ) -> Result<(), ArchiveError> {
     let mut buffer = vec![0; BLOCK_BYTES];
@@ -106,7 +110,7 @@ fn put_all(
                 path,
                 kind: Kind::Directory,
                 size: 0,
-                mode: FOLDER_MODE,
+                mode: FOLDER_MODE & !umask,
                 link_target: None,
                 sha256: None,
             });
@@ -122,9 +126,10 @@ fn put_all(
             Kind::Symlink => target.symlink(path, link, &mut on_folder)?,
             Kind::HardLink => target.hard_link(path, link, &mut on_folder)?,
         }
+        let mode = if *kind == Kind::Symlink { *mode } else { mode & !umask };
         let is_link = matches!(kind, Kind::Symlink | Kind::HardLink);
         let link_target = is_link.then_some(link.as_slice());
-        told(&Entry { path, kind: *kind, size: *size, mode: *mode, link_target, sha256 });
+        told(&Entry { path, kind: *kind, size: *size, mode, link_target, sha256 });
     }
     Ok(())
 }

@@ -52,10 +52,28 @@ fn an_archive_is_unpacked_with_modes_times_and_links() {
 }
 
 #[test]
+fn the_umask_takes_its_bits_from_files_and_folders() {
+    let place = Place::new();
+    let (cancel, mut told) = (Cancel::new(), Vec::new());
+    let options = Unpack { limits: &LIMITS, owner: None, umask: 0o027, cancel: &cancel };
+    let archive = Tar::default()
+        .header(Block::folder(b"open/").mode(0o777))
+        .with(Block::new(b"open/run").mode(0o777), b"hello")
+        .file(b"docs/a", b"")
+        .end();
+    let on_entry = |entry: &Entry<'_>| told.push(entry.mode);
+    unpack(Cursor::new(archive), Format::Tar, &place.dir(), &options, on_entry).unwrap();
+    let mode = |path: &str| fs::metadata(place.target().join(path)).unwrap().mode() & 0o7777;
+    assert_eq!([mode("open"), mode("open/run"), mode("docs")], [0o750; 3]);
+    assert_eq!(told, [0o750, 0o750, 0o750, mode("docs/a")], "what is told is what was put");
+    assert_eq!(mode("docs/a") & 0o027, 0);
+}
+
+#[test]
 fn each_thing_that_is_put_there_is_told_in_order() {
     let place = Place::new();
     let (cancel, mut told) = (Cancel::new(), Vec::new());
-    let options = Unpack { limits: &LIMITS, owner: None, cancel: &cancel };
+    let options = Unpack { limits: &LIMITS, owner: None, umask: 0, cancel: &cancel };
     let on_entry = |entry: &Entry<'_>| {
         let target = entry.link_target.map(|target| target.escape_ascii().to_string());
         let path = entry.path.escape_ascii().to_string();
@@ -87,7 +105,7 @@ fn what_is_made_belongs_to_the_owner_that_was_asked_for() {
     let owner = if mine.0.is_root() { (54_321, 54_322) } else { (mine.0.as_raw(), mine.1.as_raw()) };
     fs::create_dir(place.target().join("docs")).unwrap();
     let cancel = Cancel::new();
-    let options = Unpack { limits: &LIMITS, owner: Some(owner), cancel: &cancel };
+    let options = Unpack { limits: &LIMITS, owner: Some(owner), umask: 0, cancel: &cancel };
     unpack(Cursor::new(sample()), Format::Tar, &place.dir(), &options, |_| {}).unwrap();
     write_file(&place.dir(), Path::new("new/f"), Cursor::new("x"), 0o640, Some(owner), &cancel).unwrap();
     for path in ["src", "src/run", "src/link", "src/hard", "docs/a", "docs/a/b", "new", "new/f"] {
@@ -206,7 +224,7 @@ impl Read for Endless {
 fn a_cancelled_call_ends_and_leaves_nothing_half_done() {
     let place = Place::new();
     let cancel = Cancel::new();
-    let options = Unpack { limits: &LIMITS, owner: None, cancel: &cancel };
+    let options = Unpack { limits: &LIMITS, owner: None, umask: 0, cancel: &cancel };
     let begins = Tar::new().header(Block::new(b"big").size(60 << 20)).open_end();
     let archive = Cursor::new(begins).chain(Endless(cancel.clone(), false));
     let error = unpack(archive, Format::Tar, &place.dir(), &options, |_| {}).unwrap_err();

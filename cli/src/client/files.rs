@@ -15,7 +15,7 @@ use super::{
 impl Client {
     /// Puts the file `path` of a session's workspace to `to`. The file there is replaced at once when all
     /// has come and was checked, or stays as it is; what is there and is no file, such as a device, is
-    /// written to.
+    /// written to. Permissions are those of the workspace, less this process's umask.
     ///
     /// # Errors
     /// As for [`Download::next`](super::Download::next), and [`ClientError::Local`].

@@ -94,7 +94,8 @@ impl Client {
     /// Puts what is in the folder `path` of a session's workspace into the folder `into`, which is made if
     /// need be. The whole archive is there and checked before anything is put into the folder, and a
     /// folder that has to be made appears whole or not at all. Nothing outside of it is touched, whatever
-    /// the server sends.
+    /// the server sends. Permissions are those of the workspace, less this process's umask; owners stay
+    /// behind.
     ///
     /// # Errors
     /// As for [`Download::next`](super::Download::next); [`ClientError::Archive`] where the archive is
@@ -144,12 +145,12 @@ async fn packed(from: &Path, options: &FolderOptions) -> Result<(File, Packed), 
 }
 
 async fn unpacked(archive: File, into: &Path, mode: u32, limits: Limits) -> Result<Counts, ClientError> {
-    let into = into.to_owned();
+    let (into, umask) = (into.to_owned(), umask());
     blocking(move |cancel| {
         airlock_archive::check(rewound(&archive)?, Format::Tar, &limits, cancel)
             .map_err(|error| refused(&error))?;
         let unpack = |folder: &Dir| {
-            let how = Unpack { limits: &limits, owner: None, cancel };
+            let how = Unpack { limits: &limits, owner: None, umask, cancel };
             airlock_archive::unpack(rewound(&archive)?, Format::Tar, folder, &how, |_| {})
                 .map_err(|error| refused(&error))
         };
@@ -171,12 +172,21 @@ async fn unpacked(archive: File, into: &Path, mode: u32, limits: Limits) -> Resu
             .tempdir_in(parent)
             .map_err(cannot)?;
         let counts = unpack(&Dir::open_ambient_dir(made.path(), ambient_authority()).map_err(cannot)?)?;
-        // Its owner can always enter it, and nobody else can write to it.
-        fs::set_permissions(made.path(), Permissions::from_mode(mode & 0o755 | 0o700)).map_err(cannot)?;
+        // Its owner can always enter it.
+        let mode = mode & 0o777 & !umask | 0o700;
+        fs::set_permissions(made.path(), Permissions::from_mode(mode)).map_err(cannot)?;
         fs::rename(made.path(), &into).map_err(cannot)?;
         Ok(counts)
     })
     .await
+}
+
+/// The permission bits that this process's files do not get. It can be asked for without being changed only
+/// here, and where even that is not known, nobody else may write to what is put there.
+fn umask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
 }
 
 /// Does disk work where it holds nobody up; it ends early when the call is dropped.

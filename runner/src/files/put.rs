@@ -268,7 +268,7 @@ impl Job<'_> {
         let folder = self.make_folder(&self.target.path, keeper)?;
         let below = self.workspace.whereabouts(folder.as_fd());
         let folder = Dir::from_std_file(File::from(folder));
-        let options = Unpack { limits: &limits, owner: None, cancel: self.cancel };
+        let options = Unpack { limits: &limits, owner: None, umask: 0, cancel: self.cancel };
         let mut archive = WhileRoom { inner: from(), job: self, stopped: None };
         let unpacked = unpack(&mut archive, format, &folder, &options, |entry| {
             if let Some(below) = &below {

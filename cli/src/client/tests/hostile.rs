@@ -110,6 +110,38 @@ async fn a_folder_comes_back_as_it_went() {
 }
 
 #[tokio::test]
+async fn what_everybody_could_write_to_in_a_session_only_its_owner_can_here() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = tempfile::tempdir().unwrap();
+    let from = home.path().join("from");
+    let set = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    std::fs::create_dir_all(from.join("deep")).unwrap();
+    std::fs::write(from.join("deep/file"), "x").unwrap();
+    // What the system gives to a new file that asks for everything.
+    let probe = home.path().join("probe");
+    std::fs::create_dir(&probe).unwrap();
+    let most = mode(&probe);
+    assert_ne!(most, 0o777, "the tests have a umask");
+    for path in [from.join("deep/file"), from.join("deep"), from.clone()] {
+        set(&path, 0o777);
+    }
+    let mut tasks = JoinSet::new();
+    let up = Fake::new("", FileFormat::Tar, Lie::None);
+    let sender = client(serve(up.clone(), &mut tasks).await, quick());
+    sender.upload_folder("s", &from, b"", &options(home.path()), &Progress::default()).await.unwrap();
+    let archive = up.uploads.lock().unwrap().values().next().unwrap().clone();
+    let down = serve(Fake::new(archive, FileFormat::Tar, Lie::None), &mut tasks).await;
+    let new = home.path().join("new");
+    std::fs::create_dir(home.path().join("there")).unwrap();
+    for into in [new.clone(), home.path().join("there")] {
+        fetch(&client(down, quick()), &into, home.path()).await.unwrap();
+        assert_eq!([mode(&into.join("deep")), mode(&into.join("deep/file"))], [most; 2]);
+    }
+    assert_eq!(mode(&new) & !most, 0);
+}
+
+#[tokio::test]
 async fn a_folder_whose_archive_breaks_off_does_not_appear() {
     let mut tasks = JoinSet::new();
     let fake = Fake::new(vec![0; 4096], FileFormat::Tar, Lie::Hash);

@@ -50,6 +50,7 @@ mod tests;
 pub use limits::StreamLimits;
 pub use observe::{StreamObserver, Unobserved};
 pub use push::PushBroken;
+use read_output::SearchSlots;
 pub use read_output::{
     Amount, OutputLine, Pattern, PatternError, ReadDone, ReadOutput, ReadPart, ReadStream, Search, Selection,
 };
@@ -119,7 +120,7 @@ struct Inner {
     readers: AtomicUsize,
     storing: Mutex<StoringMap>,
     storing_slots: Semaphore,
-    search_slots: Arc<Semaphore>,
+    search_slots: SearchSlots,
 }
 
 impl Streams {
@@ -128,7 +129,7 @@ impl Streams {
     pub fn new(parts: StreamParts) -> Self {
         let StreamParts { store, outputs, door, changes, limits, observer, cancel } = parts;
         let storing_slots = Semaphore::new(limits.storing_at_once);
-        let search_slots = Arc::new(Semaphore::new(limits.searches_at_once));
+        let search_slots = SearchSlots::new(limits.searches_at_once);
         let inner = Inner {
             store,
             shelf: outputs,

@@ -113,9 +113,9 @@ impl Settings {
             Some("https") => endpoint
                 .tls_config(self.tls()?)
                 .map_err(|error| self.bad(&format!("cannot be used with these keys: {}", causes(&error)))),
-            Some("http") if !self.insecure_loopback => {
-                Err(self.bad("is plain text, which must be asked for by name (insecure loopback)"))
-            }
+            Some("http") if !self.insecure_loopback => Err(self.bad(
+                "is plain text, which must be asked for by name (insecure loopback: --insecure-loopback)",
+            )),
             Some("http") if !is_loopback(host) => {
                 Err(self.bad("is plain text to another host, which is never done"))
             }

@@ -125,6 +125,15 @@ pub(super) fn variables(list: &[OsString]) -> Result<BTreeMap<String, bytes::Byt
     list.iter().map(read).collect()
 }
 
+/// An id that is named. Empty is what a variable has where the command that was to fill it has failed, and
+/// must not mean another session.
+pub(super) fn session(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("it is empty; `airlock session list` shows the ids".to_owned()),
+        id => Ok(id.to_owned()),
+    }
+}
+
 /// `KEY=VALUE`.
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;

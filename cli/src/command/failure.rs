@@ -115,6 +115,11 @@ pub(super) fn describe(error: &ClientError) -> String {
         let (field, what) = (&violation.field, &violation.description);
         let _ = write!(text, "\n  {}: {}", escape::line(field.as_bytes()), escape::line(what.as_bytes()));
     }
+    text.push_str(match rejection.reason.as_str() {
+        "CREDENTIALS_MISSING" => "; here that is --token-file, or --cert and --key",
+        "TOKEN_UNKNOWN" => "; is the file of --token-file one of this server's?",
+        _ => "",
+    });
     if let Some(after) = rejection.retry_after {
         let _ = write!(text, "; try again in {:.1} s", after.as_secs_f64());
     }

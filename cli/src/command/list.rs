@@ -34,7 +34,7 @@ pub(super) struct Ps {
     #[arg(short, long)]
     all: bool,
     /// Only those of this session.
-    #[arg(short, long, value_name = "ID")]
+    #[arg(short, long, value_name = "ID", value_parser = args::session)]
     session: Option<String>,
     /// At most so many.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 1000, value_parser = args::count::<u32>)]

@@ -15,7 +15,7 @@ use crate::client::v1;
 #[derive(Debug, Args)]
 pub(super) struct Spec {
     /// The session to run in; without one, a throw-away one.
-    #[arg(short, long, value_name = "ID", conflicts_with_all = ["profile", "base"])]
+    #[arg(short, long, value_name = "ID", value_parser = args::session, conflicts_with_all = ["profile", "base"])]
     session: Option<String>,
     /// The profile of the throw-away session [default: the identity's].
     #[arg(long, value_name = "NAME")]

@@ -19,8 +19,8 @@ pub(super) struct Watch {
     #[command(flatten)]
     connect: Connect,
     /// Only those of this session.
-    #[arg(short, long, value_name = "ID", default_value = "", hide_default_value = true)]
-    session: String,
+    #[arg(short, long, value_name = "ID", value_parser = args::session)]
+    session: Option<String>,
     /// Go on after the event with this cursor, as --json shows it (base64) [default: from now on].
     #[arg(long, value_name = "CURSOR", value_parser = attach::cursor)]
     cursor: Option<Bytes>,
@@ -35,7 +35,7 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) async fn run(self) -> Result<u8, Failure> {
         let client = self.connect.client().await?;
-        let mut watch = client.watch(self.session, self.cursor.unwrap_or_default());
+        let mut watch = client.watch(self.session.unwrap_or_default(), self.cursor.unwrap_or_default());
         let mut left = self.count;
         while left != Some(0) {
             let event = watch.next().await?;

@@ -136,7 +136,7 @@ fn a_server_that_is_not_the_one_that_was_meant_is_told_from_one_that_is_away() {
         (&["--ca", &ca, "--token-file", &empty], 1, "is empty"),
         (&["--ca", &ca, "--cert", &runner, "--key", &runner], 1, "holds no private key in PEM"),
         (&["--ca", &ca, "--cert", &runner, "--key", &key], 1, "cannot be used with these keys"),
-        (&["--ca", &ca], 1, "CREDENTIALS_MISSING"),
+        (&["--ca", &ca], 1, "(CREDENTIALS_MISSING); here that is --token-file"),
     ] {
         let (got, why) = site.fails(&[&["ps", "--address", address], more].concat());
         assert_eq!(got, code, "{more:?}: {why}");

@@ -9,6 +9,7 @@ mod hostile;
 mod identity;
 mod input;
 mod jobs;
+mod killed;
 mod leaks;
 mod process;
 mod sessions;

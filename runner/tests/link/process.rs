@@ -19,10 +19,10 @@ use crate::{
 };
 
 /// The program under test; killed when the test is over.
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    fn start(config: &Path) -> Self {
+    pub(crate) fn start(config: &Path) -> Self {
         let program = env!("CARGO_BIN_EXE_airlock-runner");
         let child = Command::new(program).arg("--config").arg(config).stdin(Stdio::null()).spawn().unwrap();
         Self(child)
@@ -36,7 +36,7 @@ impl Drop for Process {
     }
 }
 
-fn write_config(dir: &Path, server: &FakeServer) -> std::path::PathBuf {
+pub(crate) fn write_config(dir: &Path, server: &FakeServer) -> std::path::PathBuf {
     let path = dir.join("runner.toml");
     let text = format!(
         "runner_id = \"r1\"\nstate_dir = \"{}\"\n[[server]]\nendpoint = \"http://{}\"\n\
@@ -65,7 +65,7 @@ fn strays() -> usize {
         .count()
 }
 
-async fn fixture(server: FakeServer, dir: tempfile::TempDir) -> Fixture {
+pub(crate) async fn fixture(server: FakeServer, dir: tempfile::TempDir) -> Fixture {
     let config = crate::fixture::config(dir.path(), &server);
     Fixture::around(server, config, dir).await
 }

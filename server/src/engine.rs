@@ -10,6 +10,7 @@ mod runners;
 mod seats;
 mod sink;
 mod tend;
+mod uses;
 mod wake;
 mod watch;
 
@@ -23,6 +24,7 @@ pub(crate) use self::{
 };
 pub use self::{
     observer::{Levels, NoObserver, Observer},
+    uses::SessionInUse,
     watch::WatchStream,
 };
 use crate::{
@@ -181,12 +183,12 @@ impl Engine {
         self.core.session(who, id).await
     }
 
-    /// A session of the caller's tenant whose files are to be worked on: it is `OPEN`, and this is a use
-    /// of it.
+    /// A session of the caller's tenant whose files are to be worked on: it is `OPEN`, and is not idle
+    /// until what this gives is dropped.
     ///
     /// # Errors
     /// `NotFound`, `FailedPrecondition` (`SESSION_NOT_OPEN`).
-    pub async fn session_for_files(&self, who: &Principal, id: SessionId) -> Result<SessionRecord, ApiError> {
+    pub async fn session_for_files(&self, who: &Principal, id: SessionId) -> Result<SessionInUse, ApiError> {
         self.core.session_in_use(who, id).await
     }
 

@@ -18,7 +18,7 @@ use airlock_proto::{
 use crate::{
     api::{ApiError, FieldViolation},
     decision::WORKSPACE,
-    engine::Core,
+    engine::{Core, SessionInUse},
     execution::violation,
     model::{Micros, Principal, SessionRecord, SessionState},
     profiles::ResolvedProfile,
@@ -43,11 +43,12 @@ impl Core {
         &self,
         who: &Principal,
         id: SessionId,
-    ) -> Result<SessionRecord, ApiError> {
+    ) -> Result<SessionInUse, ApiError> {
         let session = self.session(who, id).await?;
         check_open(&session)?;
+        let in_use = self.uses.begin(session);
         self.store().touch_session(id).await?;
-        Ok(session)
+        Ok(in_use)
     }
 
     pub(crate) async fn list_sessions(

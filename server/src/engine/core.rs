@@ -15,6 +15,7 @@ use tracing::Span;
 use super::{
     EngineParts,
     seats::Seats,
+    uses::SessionUses,
     wake::{SessionWaits, Wake},
     watch::WatchRoom,
 };
@@ -31,6 +32,7 @@ pub(crate) struct Core {
     pub(crate) session_waits: SessionWaits,
     pub(crate) seats: Seats,
     pub(crate) watches: WatchRoom,
+    pub(crate) uses: SessionUses,
     /// Wants the poll to run now.
     pub(crate) poll_now: Notify,
     pub(crate) stop: CancellationToken,
@@ -65,6 +67,7 @@ impl Core {
             session_waits: SessionWaits::default(),
             seats: Seats::default(),
             watches: WatchRoom::default(),
+            uses: SessionUses::default(),
             poll_now: Notify::new(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),

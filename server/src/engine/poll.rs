@@ -65,9 +65,14 @@ impl Core {
         self.poll_executions().await?;
         self.expire_approvals(AT_ONCE).await?;
         for session in self.store().idle_sessions(AT_ONCE).await? {
-            self.begin_close(session.id, "it was idle for too long").await?;
+            if !self.uses.contains(session.id) {
+                self.begin_close(session.id, "it was idle for too long").await?;
+            }
         }
         if is_due(&mut done.slow, SLOW) {
+            for session in self.uses.all() {
+                self.store().touch_session(session).await?;
+            }
             self.poll_sessions().await?;
         }
         Ok(())

@@ -18,6 +18,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::{Edge, caller, incoming::Incoming, refused, view::Responses};
 use crate::{
+    engine::SessionInUse,
     files::{self, Download, DownloadPart, Entry, Listed},
     validate,
 };
@@ -40,7 +41,7 @@ impl FileService for Files {
         let session = engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
         let transfer_id = order.transfer_id.clone();
         let pieces = incoming.pieces(None, validate::upload_chunk);
-        let uploaded = files::upload(exchanges, &who, &session.runner_id, order, pieces).await;
+        let uploaded = files::upload(exchanges, &who, &session.record.runner_id, order, pieces).await;
         let Uploaded { received, files, directories, links, bytes } = uploaded.map_err(refused)?;
         let answer = FileServiceUploadResponse { transfer_id, received, files, directories, links, bytes };
         Ok(Response::new(answer))
@@ -54,8 +55,8 @@ impl FileService for Files {
         let order = validate::download(request.into_inner()).map_err(refused)?;
         let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
         let transfer_id = order.transfer_id.clone();
-        let download = files::download(&self.0.exchanges, &who, &session.runner_id, order).await;
-        Ok(Response::new(responses(transfer_id, download.map_err(refused)?)))
+        let download = files::download(&self.0.exchanges, &who, &session.record.runner_id, order).await;
+        Ok(Response::new(responses(session, transfer_id, download.map_err(refused)?)))
     }
 
     async fn stat(
@@ -65,7 +66,7 @@ impl FileService for Files {
         let who = caller(&request)?.principal;
         let (session_id, path) = validate::stat(request.get_ref()).map_err(refused)?;
         let session = self.0.engine.session_for_files(&who, session_id).await.map_err(refused)?;
-        let found = files::stat(&self.0.exchanges, &who, &session.runner_id, session_id, path).await;
+        let found = files::stat(&self.0.exchanges, &who, &session.record.runner_id, session_id, path).await;
         Ok(Response::new(FileServiceStatResponse { file: Some(found.map_err(refused)?.into()) }))
     }
 
@@ -76,7 +77,7 @@ impl FileService for Files {
         let who = caller(&request)?.principal;
         let (order, token) = validate::list_files(request.into_inner()).map_err(refused)?;
         let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
-        let listed = files::list(&self.0.exchanges, &who, &session.runner_id, order, token).await;
+        let listed = files::list(&self.0.exchanges, &who, &session.record.runner_id, order, token).await;
         let answer = fitting(listed.map_err(refused)?, |listed| FileServiceListResponse {
             files: listed.items.iter().cloned().map(Into::into).collect(),
             next_page_token: listed.next_page_token(),
@@ -91,7 +92,7 @@ impl FileService for Files {
         let who = caller(&request)?.principal;
         let (order, token) = validate::diff(request.into_inner()).map_err(refused)?;
         let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
-        let listed = files::diff(&self.0.exchanges, &who, &session.runner_id, order, token).await;
+        let listed = files::diff(&self.0.exchanges, &who, &session.record.runner_id, order, token).await;
         let answer = fitting(listed.map_err(refused)?, |listed| FileServiceDiffResponse {
             changes: listed.items.iter().cloned().map(Into::into).collect(),
             next_page_token: listed.next_page_token(),
@@ -100,18 +101,25 @@ impl FileService for Files {
     }
 }
 
-/// A download as responses, its header first.
-fn responses(transfer_id: String, download: Download) -> Responses<FileServiceDownloadResponse> {
+/// A download as responses, its header first. The session is in use until they end.
+fn responses(
+    session: SessionInUse,
+    transfer_id: String,
+    download: Download,
+) -> Responses<FileServiceDownloadResponse> {
     let Download { started, parts } = download;
     let header = v1::DownloadHeader {
         transfer_id,
         format: v1::FileFormat::from(started.format).into(),
         info: Some(started.info.into()),
     };
-    let parts = parts.map(|part| match part {
-        Ok(DownloadPart::Chunk { offset, data }) => Ok(Part::Chunk(v1::FileChunk { offset, data })),
-        Ok(DownloadPart::Done(done)) => Ok(Part::Done(done.into())),
-        Err(error) => Err(refused(error)),
+    let parts = parts.map(move |part| {
+        let _in_use = &session;
+        match part {
+            Ok(DownloadPart::Chunk { offset, data }) => Ok(Part::Chunk(v1::FileChunk { offset, data })),
+            Ok(DownloadPart::Done(done)) => Ok(Part::Done(done.into())),
+            Err(error) => Err(refused(error)),
+        }
     });
     let header = stream::once(std::future::ready(Ok(Part::Header(header))));
     Box::pin(

@@ -1,11 +1,15 @@
 //! What is over a limit is refused with the limit's name, and what the server does when it stops.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use airlock_proto::domain::{CancelledBy, ExecutionId, FromRunner};
 
 use super::support::{Runner, World, alone, who};
-use crate::api::{ApiError, CreateSession};
+use crate::{
+    api::{ApiError, CreateSession, UpdateSession},
+    engine::poll::poll_once,
+    model::SessionState,
+};
 
 fn limit(error: &ApiError) -> &'static str {
     match error {
@@ -100,4 +104,25 @@ async fn nothing_is_remembered_of_what_is_gone() {
     assert!(core.cancelled_by(gone).is_some(), "it may be too new for the list");
     core.prune(&live);
     assert!(core.cancelled_by(gone).is_none() && core.cancelled_by(alive).is_some());
+}
+
+#[tokio::test]
+async fn a_session_is_not_idle_while_its_files_are_worked_on() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let [first, second] = [(); 2].map(|()| world.engine.session_for_files(who("ann"), session.id));
+    let (first, second) = (first.await.unwrap(), second.await.unwrap());
+    let short = UpdateSession { idle_timeout: Some(Duration::from_millis(1)), ..UpdateSession::default() };
+    world.engine.update_session(who("ann"), session.id, short).await.unwrap();
+    let state = async || {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        poll_once(&world.engine.core).await.unwrap();
+        world.store.session(session.id).await.unwrap().unwrap().state
+    };
+    assert_eq!(state().await, SessionState::Open);
+    drop(first);
+    assert_eq!(state().await, SessionState::Open);
+    drop(second);
+    assert_eq!(state().await, SessionState::Closing, "the control: nothing else keeps it");
 }

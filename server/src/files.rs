@@ -47,5 +47,6 @@ pub async fn stat(
 
 /// Whether a runner may say that there is such a file.
 fn can_be(info: &FileInfo) -> bool {
-    info.path.starts_with(b"/") && info.path.len() <= PATH_BYTES && info.link_target.len() <= PATH_BYTES
+    let is_path = info.path.starts_with(b"/") && info.path.len() <= PATH_BYTES && !info.path.contains(&0);
+    is_path && info.link_target.len() <= PATH_BYTES
 }

@@ -105,6 +105,7 @@ async fn a_lying_runner_has_no_endless_or_overlong_list() {
         ("more after nothing", page(&[], true)),
         ("the same place again", page(&["/workspace/0"], true)),
         ("a relative path", page(&["a"], false)),
+        ("what no token can name", page(&["/workspace/a\0b"], true)),
         ("a long target", ExchangeFromRunner::Files { files: vec![long], more: false }),
         ("changes", ExchangeFromRunner::Changes { changes: Vec::new(), more: false }),
         ("bytes", chunk_from(0, b"x")),

@@ -17,6 +17,8 @@ struct Block {
     /// It ends with a newline.
     ends_line: bool,
     gap: Option<Gap>,
+    /// The stream ends here, before the block does.
+    ends: Option<u64>,
 }
 
 /// A gap, as it was met.
@@ -36,6 +38,11 @@ pub(super) async fn start(source: &mut Source, end: u64, lines: u64) -> Result<u
     while below > 0 && lines > 0 {
         let from = below.saturating_sub(BLOCK_BYTES);
         let block = survey(source, from, below).await?;
+        if let Some(end) = block.ends.filter(|end| *end <= from) {
+            // Shorter than it was: a host went down and took the latest bytes along.
+            below = end;
+            continue;
+        }
         // The newline at the very end begins no line of its own.
         let left = wanted.unwrap_or(lines + u64::from(block.ends_line));
         if block.newlines >= left {
@@ -54,7 +61,13 @@ async fn survey(source: &mut Source, from: u64, to: u64) -> Result<Block, ApiErr
     let mut block = Block { start: from, ..Block::default() };
     let mut offset = from;
     while offset < to {
-        let At::Piece(piece) = source.at(offset, to - offset).await? else { break };
+        let piece = match source.at(offset, to - offset).await? {
+            At::Piece(piece) => piece,
+            At::End(extent) => {
+                block.ends = Some(extent.total);
+                break;
+            }
+        };
         offset = piece.end();
         match piece.until(to) {
             Piece::Data { data, .. } => {

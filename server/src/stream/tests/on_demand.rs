@@ -342,6 +342,32 @@ async fn a_runner_that_misbehaves_ends_a_read_in_time_and_invents_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_tail_of_a_stream_that_is_far_shorter_than_was_said_is_not_looked_for_in_between() {
+    let world = World::new();
+    let id = world.run(false);
+    world.write(id, Stdout, b"one\ntwo\n");
+    let said = PushFromRunner::Done { read_id: 1, offset: u64::MAX, end: false, total: 1 << 60 };
+    world.runner.play(Some(Trick::Say(vec![said])));
+    let tail = world.open(id, Stdout, Selection::Tail(Amount::Lines(1)));
+    let honest_again = async {
+        // Whatever comes after its first word.
+        while world.runner.opened() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        world.runner.play(None);
+        world.runner.cut_streams();
+        std::future::pending().await
+    };
+    let stream = tokio::select! {
+        tail = tail => tail.unwrap(),
+        () = honest_again => unreachable!(),
+    };
+    let read = gather(stream.try_collect().await.unwrap());
+    assert_eq!(read.bytes, b"two\n");
+    assert_eq!(read.done.total, 8);
+}
+
+#[tokio::test(start_paused = true)]
 async fn reads_count_as_readers_and_a_dropped_one_leaves_nothing() {
     let limits = StreamLimits { readers_per_execution: 2, ..StreamLimits::default() };
     let world = World::with(limits);

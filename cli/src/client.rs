@@ -38,7 +38,9 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
-use tonic::transport::Channel;
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
+use tonic::{Streaming, transport::Channel};
 
 pub use airlock_proto::v1;
 pub use download::Download;
@@ -70,6 +72,8 @@ pub struct Client {
     calls: Channel,
     // Views have a connection of their own, so that output nobody reads cannot hold up a Cancel.
     views: Channel,
+    /// Work on disks here.
+    disk: TaskTracker,
 }
 
 impl Client {
@@ -102,6 +106,7 @@ impl Client {
             headers: settings.headers()?,
             settings: Arc::new(settings),
             calls,
+            disk: TaskTracker::new(),
         })
     }
 
@@ -129,6 +134,13 @@ impl Client {
         Events::attach(self.clone(), execution_id.into(), from)
     }
 
+    /// Waits until nothing of this client and its clones works on a disk any more: a copy of a folder whose
+    /// call was dropped takes a moment to remove what is half there.
+    pub async fn settled(&self) {
+        self.disk.close();
+        self.disk.wait().await;
+    }
+
     fn patience(&self) -> Patience {
         self.settings.patience
     }
@@ -144,6 +156,15 @@ impl Client {
     /// A connection of its own, for what may stand still because the other side takes nothing.
     fn own_wire(&self) -> Result<Wire, ClientError> {
         Ok(Wire::new(self.settings.endpoint()?.connect_lazy(), self.headers.clone()))
+    }
+
+    /// The next message of a view that has brought nothing new since `since`, and should. Cancel-safe.
+    async fn heard<T>(&self, view: &mut Streaming<T>, since: Instant) -> Result<Option<T>, ClientError> {
+        let left = self.patience().silence.saturating_sub(since.elapsed());
+        match timeout(left, view.message()).await {
+            Ok(message) => message.map_err(|status| self.error(&status)),
+            Err(_) => Err(self.transport("the connection stands, and nothing comes")),
+        }
     }
 
     fn transport(&self, message: &str) -> ClientError {

@@ -1,9 +1,14 @@
 //! Downloads that outlive their connections: every byte once, and all of them checked against the hash
 //! that the server gives at the end.
 
+use std::io;
+
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
-use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::{
+    io::{AsyncWrite, AsyncWriteExt as _},
+    time::Instant,
+};
 use tonic::Streaming;
 
 use super::{
@@ -27,6 +32,8 @@ pub struct Download {
     view: Option<Streaming<FileServiceDownloadResponse>>,
     header: Option<DownloadHeader>,
     have: u64,
+    /// When there was something new, or a new view.
+    since: Instant,
     hash: Sha256,
     done: Option<DownloadDone>,
     backoff: Backoff,
@@ -44,6 +51,7 @@ impl Client {
             view: None,
             header: None,
             have: 0,
+            since: Instant::now(),
             hash: Sha256::new(),
             done: None,
             backoff: Backoff::new(&self.patience()),
@@ -71,7 +79,7 @@ impl Download {
     ///
     /// # Errors
     /// [`ClientError::Rejected`] where the server refuses it, [`ClientError::Transport`] once nothing has
-    /// come for as long as patience for a call lasts, [`ClientError::Contract`] for bytes that are not
+    /// come for as long as patience for a call, or for silence, lasts, [`ClientError::Contract`] for bytes that are not
     /// what the server says they are, or too many. What was given out before an error is not to be used.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         while self.done.is_none() {
@@ -98,6 +106,21 @@ impl Download {
     where
         W: AsyncWrite + Unpin + Send,
     {
+        let unwritable =
+            |error: &io::Error| ClientError::Local(format!("what came cannot be written: {error}"));
+        self.copy(sink, progress, unwritable).await
+    }
+
+    /// As [`Download::copy_to`], to a sink that has words of its own for what it does not take.
+    pub(super) async fn copy<W>(
+        &mut self,
+        sink: &mut W,
+        progress: &Progress,
+        unwritable: impl Fn(&io::Error) -> ClientError,
+    ) -> Result<DownloadDone, ClientError>
+    where
+        W: AsyncWrite + Unpin + Send,
+    {
         while let Some(data) = self.next().await? {
             sink.write_all(&data).await.map_err(|error| unwritable(&error))?;
             progress.set(self.have);
@@ -110,15 +133,15 @@ impl Download {
     async fn step(&mut self) -> Result<Option<Bytes>, ClientError> {
         if self.view.is_none() {
             self.view = Some(self.open().await?);
+            self.since = Instant::now();
         }
         let Some(view) = &mut self.view else {
             return Ok(None);
         };
-        let part = match view.message().await {
-            Ok(Some(message)) => message.part,
-            Ok(None) => return Err(self.client.transport("the download ended before its last byte")),
-            Err(status) => return Err(self.client.error(&status)),
+        let Some(message) = self.client.heard(view, self.since).await? else {
+            return Err(self.client.transport("the download ended before its last byte"));
         };
+        let part = message.part;
         match part {
             Some(Part::Header(header)) => self.take_header(header).map(|()| None),
             Some(Part::Chunk(chunk)) => self.take_chunk(&chunk),
@@ -175,6 +198,7 @@ impl Download {
         }
         self.hash.update(&data);
         self.backoff.reset();
+        self.since = Instant::now();
         Ok(Some(data))
     }
 
@@ -195,8 +219,4 @@ impl Download {
         }
         self.backoff.outlast(error, self.client.patience().call).await
     }
-}
-
-fn unwritable(error: &std::io::Error) -> ClientError {
-    ClientError::Local(format!("what came cannot be written: {error}"))
 }

@@ -1,7 +1,7 @@
 //! What can go wrong between a client and a server, read out of a status and its `google.rpc`
 //! details. Nothing here retries; it only says what may be retried.
 
-use std::{collections::HashMap, error::Error as _, time::Duration};
+use std::{collections::HashMap, error::Error as _, io, path::Path, time::Duration};
 
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
@@ -175,12 +175,31 @@ impl ClientError {
     }
 }
 
+/// What could not be done with a path of this side, and what to do where that can be told.
+pub(super) fn local(doing: &str, path: &Path, error: &io::Error) -> ClientError {
+    let cure = cure(error.kind());
+    ClientError::Local(format!("{doing} `{}`: {error}{cure}", path.display()))
+}
+
+/// What to do about an error of a path of this side, where that can be told.
+pub(super) fn cure(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room there, or choose another folder"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; choose another folder, or get the right to this one"
+        }
+        _ => "",
+    }
+}
+
 /// What is wrong with a certificate, where that is why there is no connection. It does not pass by itself.
 fn tls_error(status: &Status) -> Option<&rustls::Error> {
     let mut source = status.source();
     while let Some(error) = source {
         // An I/O error does not name what it wraps as its source.
-        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let tls = wrapped.and_then(|error| error.downcast_ref()).or_else(|| error.downcast_ref());
         if let Some(tls @ (rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_))) = tls {
             return Some(tls);

@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     Client, ClientError, Progress,
+    error::local,
     v1::{DownloadDone, FileFormat, FileServiceDownloadRequest},
 };
 
@@ -34,11 +35,12 @@ impl Client {
         };
         let mut download = self.download(request, u64::MAX);
         let header = download.header().await?;
-        let cannot = |error: io::Error| ClientError::Local(format!("`{}`: {error}", to.display()));
+        let unwritable = |error: &io::Error| local("cannot write", to, error);
+        let cannot = |error: io::Error| unwritable(&error);
         let target = resolved(to).map_err(cannot)?;
         if target.symlink_metadata().is_ok_and(|meta| !meta.is_file()) {
             let mut file = tokio::fs::OpenOptions::new().write(true).open(&target).await.map_err(cannot)?;
-            return download.copy_to(&mut file, progress).await;
+            return download.copy(&mut file, progress, unwritable).await;
         }
         let parent = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -51,7 +53,7 @@ impl Client {
             .tempfile_in(parent)
             .map_err(cannot)?;
         let mut file = tokio::fs::File::from_std(temporary.as_file().try_clone().map_err(cannot)?);
-        let done = download.copy_to(&mut file, progress).await?;
+        let done = download.copy(&mut file, progress, unwritable).await?;
         temporary.persist(&target).map_err(|error| cannot(error.error))?;
         Ok(done)
     }

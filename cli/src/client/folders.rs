@@ -9,11 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airlock_archive::{ArchiveError, Cancel, Counts, Format, Limits, Pack, Packed, Unpack};
+use airlock_archive::{ArchiveError, Cancel, Cause, Counts, Format, Limits, Pack, Packed, Unpack};
 use cap_std::{ambient_authority, fs::Dir};
 
 use super::{
     Client, ClientError, Progress,
+    error::{cure, local},
     v1::{DownloadDone, FileFormat, FileServiceDownloadRequest, FileServiceUploadResponse, UploadHeader},
 };
 
@@ -43,7 +44,7 @@ impl FolderOptions {
 
     fn scratch_file(&self) -> Result<File, ClientError> {
         tempfile::tempfile_in(&self.scratch)
-            .map_err(|error| local("no temporary file can be made in", &self.scratch, &error))
+            .map_err(|error| local("cannot keep an archive in", &self.scratch, &error))
     }
 }
 
@@ -79,7 +80,7 @@ impl Client {
         options: &FolderOptions,
         progress: &Progress,
     ) -> Result<FolderUploaded, ClientError> {
-        let (archive, packed) = packed(from, options).await?;
+        let (archive, packed) = self.packed(from, options).await?;
         let header = UploadHeader {
             session_id: session_id.to_owned(),
             path: path.to_vec().into(),
@@ -121,64 +122,91 @@ impl Client {
         if header.format() != FileFormat::Tar {
             return Err(self.contract("it sent something else than the archive that was asked for"));
         }
-        let done = download.copy_to(&mut archive, progress).await?;
+        let full = |error: &io::Error| local("cannot keep the archive in", &options.scratch, error);
+        let done = download.copy(&mut archive, progress, full).await?;
         let archive = archive.into_std().await;
         let mode = header.info.map_or(0, |info| info.mode);
-        let counts = unpacked(archive, into, mode, options.limits).await?;
+        let counts = self.unpacked(archive, into, mode, options.limits).await?;
         Ok(FolderDownloaded { done, counts })
     }
-}
 
-async fn packed(from: &Path, options: &FolderOptions) -> Result<(File, Packed), ClientError> {
-    let exclude =
-        airlock_archive::globs(&options.exclude).map_err(|error| ClientError::Local(error.to_string()))?;
-    let (from, limits, archive) = (from.to_owned(), options.limits, options.scratch_file()?);
-    blocking(move |cancel| {
-        let folder = Dir::open_ambient_dir(&from, ambient_authority())
-            .map_err(|error| local("the folder cannot be read:", &from, &error))?;
-        let pack = Pack { exclude: &exclude, limits: &limits, cancel };
-        let packed =
-            airlock_archive::pack(&folder, Format::Tar, &archive, &pack).map_err(|error| refused(&error))?;
-        Ok((archive, packed))
-    })
-    .await
-}
-
-async fn unpacked(archive: File, into: &Path, mode: u32, limits: Limits) -> Result<Counts, ClientError> {
-    let (into, umask) = (into.to_owned(), umask());
-    blocking(move |cancel| {
-        airlock_archive::check(rewound(&archive)?, Format::Tar, &limits, cancel)
-            .map_err(|error| refused(&error))?;
-        let unpack = |folder: &Dir| {
-            let how = Unpack { limits: &limits, owner: None, umask, cancel };
-            airlock_archive::unpack(rewound(&archive)?, Format::Tar, folder, &how, |_| {})
-                .map_err(|error| refused(&error))
-        };
-        if into.symlink_metadata().is_ok() {
-            let folder = Dir::open_ambient_dir(&into, ambient_authority())
-                .map_err(|error| local("the folder cannot be opened:", &into, &error))?;
-            let (archive, format) = (rewound(&archive)?, Format::Tar);
-            airlock_archive::conflicts(archive, format, &folder, &limits, cancel)
+    async fn packed(&self, from: &Path, options: &FolderOptions) -> Result<(File, Packed), ClientError> {
+        let exclude = airlock_archive::globs(&options.exclude)
+            .map_err(|error| ClientError::Local(error.to_string()))?;
+        let (from, limits, archive) = (from.to_owned(), options.limits, options.scratch_file()?);
+        self.blocking(move |cancel| {
+            let folder = Dir::open_ambient_dir(&from, ambient_authority())
+                .map_err(|error| local("cannot read the folder", &from, &error))?;
+            let pack = Pack { exclude: &exclude, limits: &limits, cancel };
+            let packed = airlock_archive::pack(&folder, Format::Tar, &archive, &pack)
                 .map_err(|error| refused(&error))?;
-            return unpack(&folder);
+            Ok((archive, packed))
+        })
+        .await
+    }
+
+    async fn unpacked(
+        &self,
+        archive: File,
+        into: &Path,
+        mode: u32,
+        limits: Limits,
+    ) -> Result<Counts, ClientError> {
+        let (into, umask) = (into.to_owned(), umask());
+        self.blocking(move |cancel| {
+            airlock_archive::check(rewound(&archive)?, Format::Tar, &limits, cancel)
+                .map_err(|error| refused(&error))?;
+            let unpack = |folder: &Dir| {
+                let how = Unpack { limits: &limits, owner: None, umask, cancel };
+                airlock_archive::unpack(rewound(&archive)?, Format::Tar, folder, &how, |_| {})
+                    .map_err(|error| refused(&error))
+            };
+            if into.symlink_metadata().is_ok() {
+                let folder = Dir::open_ambient_dir(&into, ambient_authority())
+                    .map_err(|error| local("cannot open the folder", &into, &error))?;
+                let (archive, format) = (rewound(&archive)?, Format::Tar);
+                airlock_archive::conflicts(archive, format, &folder, &limits, cancel)
+                    .map_err(|error| refused(&error))?;
+                return unpack(&folder);
+            }
+            let parent = match into.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent,
+                _ => Path::new("."),
+            };
+            let cannot = |error: io::Error| local("cannot make the folder", &into, &error);
+            let made = tempfile::Builder::new()
+                .prefix(airlock_archive::TEMPORARY_PREFIX)
+                .tempdir_in(parent)
+                .map_err(cannot)?;
+            let counts = unpack(&Dir::open_ambient_dir(made.path(), ambient_authority()).map_err(cannot)?)?;
+            // Its owner can always enter it.
+            let mode = mode & 0o777 & !umask | 0o700;
+            fs::set_permissions(made.path(), Permissions::from_mode(mode)).map_err(cannot)?;
+            fs::rename(made.path(), &into).map_err(cannot)?;
+            Ok(counts)
+        })
+        .await
+    }
+
+    /// Does disk work where it holds nobody up; it ends early when the call is dropped.
+    async fn blocking<T, F>(&self, work: F) -> Result<T, ClientError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Cancel) -> Result<T, ClientError> + Send + 'static,
+    {
+        struct OnDrop(Cancel);
+        impl Drop for OnDrop {
+            fn drop(&mut self) {
+                self.0.cancel();
+            }
         }
-        let parent = match into.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let cannot = |error: io::Error| local("the folder cannot be made:", &into, &error);
-        let made = tempfile::Builder::new()
-            .prefix(airlock_archive::TEMPORARY_PREFIX)
-            .tempdir_in(parent)
-            .map_err(cannot)?;
-        let counts = unpack(&Dir::open_ambient_dir(made.path(), ambient_authority()).map_err(cannot)?)?;
-        // Its owner can always enter it.
-        let mode = mode & 0o777 & !umask | 0o700;
-        fs::set_permissions(made.path(), Permissions::from_mode(mode)).map_err(cannot)?;
-        fs::rename(made.path(), &into).map_err(cannot)?;
-        Ok(counts)
-    })
-    .await
+        let cancel = OnDrop(Cancel::new());
+        let seen = cancel.0.clone();
+        match self.disk.spawn_blocking(move || work(&seen)).await {
+            Ok(done) => done,
+            Err(_) => Err(ClientError::Local("the work on the disk was broken off".to_owned())),
+        }
+    }
 }
 
 /// The permission bits that this process's files do not get. It can be asked for without being changed only
@@ -189,35 +217,15 @@ fn umask() -> u32 {
     mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
 }
 
-/// Does disk work where it holds nobody up; it ends early when the call is dropped.
-async fn blocking<T, F>(work: F) -> Result<T, ClientError>
-where
-    T: Send + 'static,
-    F: FnOnce(&Cancel) -> Result<T, ClientError> + Send + 'static,
-{
-    struct OnDrop(Cancel);
-    impl Drop for OnDrop {
-        fn drop(&mut self) {
-            self.0.cancel();
-        }
-    }
-    let cancel = OnDrop(Cancel::new());
-    let seen = cancel.0.clone();
-    match tokio::task::spawn_blocking(move || work(&seen)).await {
-        Ok(done) => done,
-        Err(_) => Err(ClientError::Local("the work on the disk was broken off".to_owned())),
-    }
-}
-
 fn rewound(mut file: &File) -> Result<io::BufReader<&File>, ClientError> {
     file.rewind().map_err(|error| ClientError::Local(format!("the archive cannot be read: {error}")))?;
     Ok(io::BufReader::new(file))
 }
 
 fn refused(error: &ArchiveError) -> ClientError {
-    ClientError::Archive { message: error.to_string(), put: error.put }
-}
-
-fn local(what: &str, path: &Path, error: &io::Error) -> ClientError {
-    ClientError::Local(format!("{what} {}: {error}", path.display()))
+    let cure = match &error.cause {
+        Cause::Folder { source, .. } | Cause::Write { source } => cure(source.kind()),
+        _ => "",
+    };
+    ClientError::Archive { message: format!("{error}{cure}"), put: error.put }
 }

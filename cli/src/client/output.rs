@@ -2,6 +2,7 @@
 //! lost or doubled.
 
 use bytes::Bytes;
+use tokio::time::Instant;
 use tonic::Streaming;
 
 use super::{
@@ -71,6 +72,8 @@ pub struct OutputReader {
     stream: v1::OutputStream,
     place: Place,
     view: Option<Streaming<ExecutionServiceReadOutputResponse>>,
+    /// When there was something new, or a new view.
+    since: Instant,
     backoff: Backoff,
     finished: bool,
 }
@@ -91,6 +94,7 @@ impl Client {
             stream,
             place: Place::of(selection),
             view: None,
+            since: Instant::now(),
             backoff: Backoff::new(&self.patience()),
             finished: false,
         }
@@ -102,12 +106,13 @@ impl OutputReader {
     ///
     /// # Errors
     /// [`ClientError::Rejected`] where the server refuses it, [`ClientError::Transport`] once nothing has
-    /// come for as long as patience for a call lasts.
+    /// come for as long as patience for a call, or for silence, lasts.
     pub async fn next(&mut self) -> Result<Option<OutputPiece>, ClientError> {
         while !self.finished {
             match self.step().await {
                 Ok(Some(piece)) => {
                     self.backoff.reset();
+                    self.since = Instant::now();
                     self.finished = matches!(piece, OutputPiece::Done(_));
                     return Ok(Some(piece));
                 }
@@ -125,16 +130,15 @@ impl OutputReader {
     async fn step(&mut self) -> Result<Option<OutputPiece>, ClientError> {
         if self.view.is_none() {
             self.view = Some(self.open().await?);
+            self.since = Instant::now();
         }
         let Some(view) = &mut self.view else {
             return Ok(None);
         };
-        let part = match view.message().await {
-            Ok(Some(message)) => message.part,
-            Ok(None) => return Err(self.client.transport("the output ended before it was done")),
-            Err(status) => return Err(self.client.error(&status)),
+        let Some(message) = self.client.heard(view, self.since).await? else {
+            return Err(self.client.transport("the output ended before it was done"));
         };
-        let piece = match part {
+        let piece = match message.part {
             Some(part) => self.place.admit(part).map_err(|what| self.client.contract(what))?,
             None => None,
         };
@@ -289,7 +293,7 @@ impl BytesPlace {
                 if data.is_empty() {
                     return Ok(None);
                 }
-                self.move_to(start + data.len() as u64);
+                self.move_to(start.checked_add(data.len() as u64).ok_or("it sent bytes past every offset")?);
                 Ok(Some(OutputPiece::Bytes { offset: start, data }))
             }
             Part::Gap(gap) => {
@@ -345,4 +349,16 @@ impl BytesPlace {
 
 fn range(offset: u64, length: u64) -> Option<WireSelection> {
     Some(WireSelection::Range(OutputRange { offset, length }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_past_the_last_offset_are_refused() {
+        let mut place = BytesPlace::new(&Selection::TailBytes(10));
+        let output = v1::Output { offset: u64::MAX, data: Bytes::from_static(b"xy"), ..Default::default() };
+        assert!(place.admit(Part::Output(output)).is_err());
+    }
 }

@@ -75,9 +75,9 @@ impl Place {
         match part {
             Part::Output(_) => Err("it sent bytes where lines were asked for"),
             Part::Gap(gap) => {
-                let new = gap.to > self.gap_to;
+                let from = gap.from.max(self.gap_to);
                 self.gap_to = self.gap_to.max(gap.to);
-                Ok(new.then_some(OutputPiece::Gap { from: gap.from, to: gap.to }))
+                Ok((gap.to > from).then_some(OutputPiece::Gap { from, to: gap.to }))
             }
             Part::Line(line) => {
                 if self.last_line.is_some_and(|last| line.offset <= last) {
@@ -96,5 +96,21 @@ impl Place {
                 Ok(Some(OutputPiece::Done(done)))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::v1::Gap;
+
+    #[test]
+    fn a_gap_that_has_grown_is_given_once() {
+        let mut place = Place::new(OutputSearch::default());
+        let gap = |from, to| Part::Gap(Gap { from, to, ..Default::default() });
+        assert_eq!(place.admit(gap(100, 200)), Ok(Some(OutputPiece::Gap { from: 100, to: 200 })));
+        place.cut();
+        assert_eq!(place.admit(gap(100, 200)), Ok(None));
+        assert_eq!(place.admit(gap(100, 300)), Ok(Some(OutputPiece::Gap { from: 200, to: 300 })));
     }
 }

@@ -63,6 +63,9 @@ pub struct Patience {
     pub call: Duration,
     /// A view of an execution, since its last event or the last sign that it is there.
     pub view: Duration,
+    /// A download or a part of an output that brings nothing new, although its connection stands. Longer
+    /// than a server waits for its runner.
+    pub silence: Duration,
     /// Between the first two tries; doubled each time.
     pub backoff_first: Duration,
     /// Between two tries at most.
@@ -74,6 +77,7 @@ impl Default for Patience {
         Self {
             call: Duration::from_secs(20),
             view: Duration::from_secs(120),
+            silence: Duration::from_secs(600),
             backoff_first: Duration::from_millis(50),
             backoff_max: Duration::from_secs(3),
         }

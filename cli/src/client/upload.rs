@@ -87,14 +87,13 @@ impl Client {
                 Err(error) => error,
             };
             match end_of(&error) {
-                // Where it goes on; being told so again and again is no progress.
-                Some(end) if end <= size && end != from => {
+                // A cut lost what is between: more is there than was ever known, so that it moves.
+                Some(end) if (there + 1..from).contains(&end) => {
+                    (from, there) = (end, end);
+                    backoff.reset();
+                }
+                Some(end) if end <= size => {
                     from = end;
-                    if end > there {
-                        there = end;
-                        backoff.reset();
-                        continue;
-                    }
                     let slow = self.transport("it does not keep what is sent");
                     backoff.outlast(slow, self.patience().call).await?;
                 }

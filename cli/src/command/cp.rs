@@ -105,7 +105,14 @@ impl Cp {
         let copied = tokio::select! {
             copied = work => copied?,
             () = summary::show(&progress, self.quiet) => return Ok(LEFT),
-            () = interrupts.next() => return Ok(LEFT),
+            () = interrupts.next() => {
+                // What is half there is removed; who asks once more does not wait for that.
+                tokio::select! {
+                    () = client.settled() => {}
+                    () = interrupts.next() => {}
+                }
+                return Ok(LEFT);
+            }
         };
         Ok(summary::say(&copied, self.quiet))
     }

@@ -40,6 +40,10 @@ pub(super) enum Lie {
     Transfer,
     /// It never ends well.
     Cut,
+    /// It begins, and then nothing comes.
+    Silent,
+    /// Each upload goes on one byte further on than the one before.
+    Ends,
 }
 
 #[derive(Debug)]
@@ -139,7 +143,14 @@ impl FileService for Fake {
         &self,
         request: Request<Streaming<FileServiceUploadRequest>>,
     ) -> Result<Response<FileServiceUploadResponse>, Status> {
-        *self.calls.lock().unwrap() += 1;
+        let call = {
+            let mut calls = self.calls.lock().unwrap();
+            *calls += 1;
+            *calls
+        };
+        if self.lie == Lie::Ends {
+            return Err(beyond(call));
+        }
         let mut stream = request.into_inner();
         let Some(Up::Header(header)) = stream.message().await?.and_then(|message| message.part) else {
             return Err(Status::invalid_argument("no header"));
@@ -169,7 +180,13 @@ impl FileService for Fake {
             let header = parts.into_iter().take(1);
             return Ok(Response::new(stream::iter(header.chain((0..).map(zeros))).map(answer).boxed()));
         }
-        Ok(Response::new(stream::iter(parts).map(answer).boxed()))
+        let pieces = stream::iter(parts).map(answer);
+        if self.lie == Lie::Silent {
+            return Ok(Response::new(
+                pieces.take(1 + usize::from(from == 0)).chain(stream::pending()).boxed(),
+            ));
+        }
+        Ok(Response::new(pieces.boxed()))
     }
 
     async fn stat(

@@ -49,6 +49,31 @@ async fn an_empty_upload_is_one_too() {
 }
 
 #[tokio::test]
+async fn a_server_that_goes_on_elsewhere_each_time_is_not_followed_for_ever() {
+    let mut tasks = JoinSet::new();
+    let fake = Fake::new("", FileFormat::File, Lie::Ends);
+    let address = serve(fake.clone(), &mut tasks).await;
+    let mut source = Cursor::new(content(100_000));
+    let patience = Patience { call: Duration::from_millis(50), ..quick() };
+    let sent = client(address, patience).upload(header(), &mut source, &Progress::default()).await;
+    assert!(sent.unwrap_err().to_string().contains("does not keep what is sent"));
+    assert!(*fake.calls.lock().unwrap() < 500);
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_with_its_path_and_a_cure() {
+    let mut tasks = JoinSet::new();
+    let address = serve(Fake::new("new", FileFormat::File, Lie::None), &mut tasks).await;
+    let client = client(address, quick());
+    let full = client.download_file("s", b"file", "/dev/full".as_ref(), &Progress::default()).await;
+    let error = full.unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot write `/dev/full`: ") && error.contains("; make room there"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn a_download_arrives_whole_through_every_cut() {
     for seed in 0..6 {
         let mut tasks = JoinSet::new();
@@ -67,12 +92,14 @@ async fn a_download_arrives_whole_through_every_cut() {
 
 #[tokio::test]
 async fn a_lying_download_is_an_error_and_its_file_never_appears() {
-    let patience = Patience { call: Duration::from_millis(50), ..quick() };
+    let short = Duration::from_millis(50);
+    let patience = Patience { call: short, silence: 4 * short, ..quick() };
     for (lie, says) in [
         (Lie::Hash, "not those that it says it sent"),
         (Lie::Hole, "skipped bytes"),
         (Lie::Transfer, "another transfer"),
         (Lie::Cut, "ended before its last byte"),
+        (Lie::Silent, "nothing comes"),
     ] {
         let mut tasks = JoinSet::new();
         let address = serve(Fake::new(content(9000), FileFormat::File, lie), &mut tasks).await;

@@ -142,6 +142,31 @@ async fn what_everybody_could_write_to_in_a_session_only_its_owner_can_here() {
 }
 
 #[tokio::test]
+async fn a_folder_that_nobody_waits_for_any_more_leaves_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let mut archive = airlock_archive::hostile::Tar::default();
+    for number in 0..50_000 {
+        archive = archive.file(format!("{number}").as_bytes(), b"");
+    }
+    let mut tasks = JoinSet::new();
+    let client =
+        client(serve(Fake::new(archive.end(), FileFormat::Tar, Lie::None), &mut tasks).await, quick());
+    let into = home.path().join("new");
+    let begun = async {
+        while tree(home.path()).is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = fetch(&client, &into, scratch.path()) => panic!("it was too fast for this test"),
+        () = begun => {}
+    }
+    client.settled().await;
+    assert!(tree(home.path()).is_empty());
+}
+
+#[tokio::test]
 async fn a_folder_whose_archive_breaks_off_does_not_appear() {
     let mut tasks = JoinSet::new();
     let fake = Fake::new(vec![0; 4096], FileFormat::Tar, Lie::Hash);

@@ -204,7 +204,7 @@ pub struct TransfersConfig {
     pub unpacked_bytes: u64,
     /// Files, folders and links that one archive holds.
     pub entries: u64,
-    /// Uploads and downloads under way at once.
+    /// Uploads and downloads under way at once; one session has half of them at most.
     pub at_once: u32,
     /// How long a transfer that nobody goes on with is kept, and the answer of one that was done.
     #[serde(with = "duration")]

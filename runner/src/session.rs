@@ -19,6 +19,7 @@ use std::{
 use airlock_proto::domain::{DirectoryReport, SessionId};
 use airlock_sandbox::{Folders, HostIds, LaunchError, Launcher, Session, SessionNet, WORKSPACE};
 
+use tokio::sync::Semaphore;
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
@@ -32,6 +33,9 @@ pub use make::SessionError;
 pub(crate) use remove::remove_tree;
 pub(crate) use table::{Closing, Opening, Reserved, Sessions};
 
+/// Listings and comparisons in one session at once.
+const FILE_TURNS: usize = 2;
+
 /// An open session.
 #[derive(Debug)]
 pub(crate) struct OpenSession {
@@ -44,6 +48,7 @@ pub(crate) struct OpenSession {
     closing: CancellationToken,
     /// File work that is not over yet.
     file_work: TaskTracker,
+    file_turns: Semaphore,
     baseline: Baseline,
 }
 
@@ -57,6 +62,7 @@ impl OpenSession {
             net: Mutex::new(None),
             closing: CancellationToken::new(),
             file_work: TaskTracker::new(),
+            file_turns: Semaphore::new(FILE_TURNS),
             baseline: Baseline::new(root),
         }
     }
@@ -82,6 +88,11 @@ impl OpenSession {
         // In this order: a close that comes between them waits for the token.
         let token = self.file_work.token();
         if self.closing.is_cancelled() { None } else { Some(token) }
+    }
+
+    /// Of short file work in it at once, so that other sessions come to theirs.
+    pub(crate) fn file_turns(&self) -> &Semaphore {
+        &self.file_turns
     }
 
     /// Cancelled when the session is closed.

@@ -101,7 +101,7 @@ impl Transfers {
             }
             let place = match transfer.place() {
                 Some(place) => place,
-                None => self.place()?,
+                None => self.place(of_session)?,
             };
             return Ok((Attached::new(transfer, place), false));
         }
@@ -111,7 +111,7 @@ impl Transfers {
                 "this transfer is no longer kept; begin anew, without a transfer_id and an offset",
             ));
         }
-        let place = self.place()?;
+        let place = self.place(of_session)?;
         if of_session.len() >= usize::try_from(self.config.per_session).unwrap_or(usize::MAX) {
             let Some(oldest) = oldest_settled(of_session) else {
                 let value = u64::from(self.config.per_session);
@@ -128,7 +128,13 @@ impl Transfers {
         Ok((attached, true))
     }
 
-    fn place(&self) -> Result<Place, ExchangeFailed> {
+    /// A session has half of them at most, so that one alone does not keep the others from theirs.
+    fn place(&self, of_session: &HashMap<[u8; 32], Arc<Transfer>>) -> Result<Place, ExchangeFailed> {
+        let (all, held) = (self.config.at_once, of_session.values().filter(|it| it.place().is_some()));
+        if held.count() >= usize::try_from(all.div_ceil(2)).unwrap_or(usize::MAX) {
+            let what = "the session has half of the transfers that may be under way; wait for one to end";
+            return Err(exhausted("transfers.at_once", u64::from(all), what));
+        }
         let place = Arc::clone(&self.places).try_acquire_owned();
         place.map(Arc::new).map_err(|_| {
             let value = u64::from(self.config.at_once);

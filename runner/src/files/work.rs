@@ -79,10 +79,11 @@ impl Work {
             Turn::List => &self.lists,
             Turn::Diff => &self.diffs,
         };
-        let wait = timeout(TURN_WAIT, turns.acquire());
+        // Its own first, so that who waits for it takes no turn of others.
+        let both = async { (session.file_turns().acquire().await, turns.acquire().await) };
         let _turn = tokio::select! {
-            turn = wait => turn.map_err(|_| {
-                unavailable("BUSY", "the runner is busy with the files of other sessions; try again")
+            turn = timeout(TURN_WAIT, both) => turn.map_err(|_| {
+                unavailable("BUSY", "the session or the runner is busy with other files; try again")
             })?,
             () = self.stop.cancelled() => return Err(shutting_down()),
             () = session.closing().cancelled() => return Err(session_closed()),

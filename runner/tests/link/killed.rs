@@ -116,7 +116,7 @@ impl Killed {
     }
 
     async fn send(&self, exchange: &Exchange, from: usize, to: usize) {
-        for (index, part) in self.archive[from..to].chunks(TRANSFER_CHUNK_BYTES).enumerate() {
+        for (index, part) in self.archive.get(from..to).unwrap().chunks(TRANSFER_CHUNK_BYTES).enumerate() {
             exchange.write((from + index * TRANSFER_CHUNK_BYTES) as u64, part.to_vec()).await;
         }
     }

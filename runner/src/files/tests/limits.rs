@@ -39,8 +39,9 @@ async fn what_an_archive_holds_is_limited_both_ways() {
 }
 
 /// An exchange that stays open; aborted when it goes.
-async fn stays_open(fixture: &Fixture, order: UploadOrder) -> tokio::task::JoinHandle<()> {
-    let (files, session) = (Arc::clone(&fixture.files), Arc::clone(&fixture.session));
+async fn stays_open(fixture: &Fixture, session: &Arc<OpenSession>, id: &str) -> tokio::task::JoinHandle<()> {
+    let order = UploadOrder { session_id: session.id, ..fixture.upload_order(id, "x", FileFormat::File) };
+    let (files, session) = (Arc::clone(&fixture.files), Arc::clone(session));
     let (outgoing, mut answers) = mpsc::channel(4);
     let open = tokio::spawn(async move {
         let incoming = futures::stream::pending().boxed();
@@ -53,10 +54,12 @@ async fn stays_open(fixture: &Fixture, order: UploadOrder) -> tokio::task::JoinH
 
 #[tokio::test]
 async fn transfers_at_once_are_limited() {
-    let fixture = Fixture::with(|config| config.at_once = 2, None);
+    let fixture = Fixture::with(|config| config.at_once = 3, None);
     fixture.write("file", "");
-    let one = stays_open(&fixture, fixture.upload_order("1", "x", FileFormat::File)).await;
-    let two = stays_open(&fixture, fixture.upload_order("2", "x", FileFormat::File)).await;
+    let other = open_session(&fixture.sessions, None);
+    let two = stays_open(&fixture, &other, "1").await;
+    let more = stays_open(&fixture, &other, "2").await;
+    let one = stays_open(&fixture, &fixture.session, "1").await;
     let order = fixture.upload_order("3", "x", FileFormat::File);
     assert_eq!(limit(fixture.upload(order.clone(), b"").await), "transfers.at_once");
     let download = fixture.download_order("4", "file");
@@ -67,6 +70,44 @@ async fn transfers_at_once_are_limited() {
     fixture.upload(order, b"").await.unwrap();
     fixture.download(download).await.unwrap();
     two.abort();
+    more.abort();
+}
+
+#[tokio::test]
+async fn one_session_leaves_others_half_of_the_transfers_and_its_own_turns_alone() {
+    let fixture = Fixture::with(|config| config.at_once = 4, None);
+    fixture.write("file", "");
+    let other = open_session(&fixture.sessions, None);
+    let mut open = Vec::new();
+    for id in ["1", "2"] {
+        open.push(stays_open(&fixture, &other, id).await);
+    }
+    let order = UploadOrder { session_id: other.id, ..fixture.upload_order("3", "x", FileFormat::File) };
+    let (outgoing, _answers) = mpsc::channel(4);
+    let third = ExchangeOrder::Upload(order);
+    let refused =
+        fixture.files.carry_out(Arc::clone(&other), third, futures::stream::empty().boxed(), &outgoing);
+    let refused = refused.await;
+    assert!(refused.as_ref().unwrap_err().message.contains("the session has half"), "{refused:?}");
+    assert_eq!(limit(refused), "transfers.at_once");
+    fixture.upload(fixture.upload_order("1", "x", FileFormat::File), b"").await.unwrap();
+    fixture.download(fixture.download_order("1", "file")).await.unwrap();
+    open.iter().for_each(tokio::task::JoinHandle::abort);
+
+    // A session whose own turns are taken waits for them, and for nobody else's.
+    let turns = fixture.session.file_turns();
+    let taken = turns.acquire_many(turns.available_permits().try_into().unwrap()).await.unwrap();
+    let waits = fixture.stat("file");
+    tokio::pin!(waits);
+    assert!(futures::poll!(&mut waits).is_pending());
+    let (outgoing, mut answers) = mpsc::channel(4);
+    let stat = ExchangeOrder::Stat { session_id: other.id, path: Vec::new() };
+    let done = fixture.files.carry_out(Arc::clone(&other), stat, futures::stream::empty().boxed(), &outgoing);
+    done.await.unwrap();
+    assert!(matches!(answers.recv().await, Some(ExchangeFromRunner::File(_))));
+    assert!(futures::poll!(&mut waits).is_pending());
+    drop(taken);
+    waits.await.unwrap();
 }
 
 #[tokio::test]

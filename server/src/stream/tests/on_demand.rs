@@ -356,7 +356,7 @@ async fn the_tail_of_a_stream_that_is_far_shorter_than_was_said_is_not_looked_fo
         }
         world.runner.play(None);
         world.runner.cut_streams();
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     let stream = tokio::select! {
         tail = tail => tail.unwrap(),

@@ -60,7 +60,7 @@ async fn pass_on(exchange: &mut Exchange, pieces: &mut Pieces) -> Result<Written
         return Err(cut_short(exchange, accepted).await);
     }
     if accepted < poured.reached || (poured.closed && !ended) {
-        return Err(exchange.misbehaved(Violation::WrongSize));
+        return Err(short_of(exchange, accepted).await);
     }
     Ok(Written { accepted, ended })
 }
@@ -71,6 +71,17 @@ async fn cut_short(exchange: &mut Exchange, accepted: u64) -> ApiError {
     match exchange.hear().await {
         Err(refused @ ApiError::Exchange(_)) => known_to_have_come(refused, accepted),
         _ => ApiError::Exchange(ExchangeRefusal::not_running(Some(accepted))),
+    }
+}
+
+/// It was told that nothing more comes, and has not taken all of it: the command has closed its input meanwhile, as
+/// it says next, or it is not to be believed.
+async fn short_of(exchange: &mut Exchange, accepted: u64) -> ApiError {
+    match exchange.hear().await {
+        Err(ApiError::Exchange(no)) if no.failure == ExchangeFailure::FailedPrecondition => {
+            known_to_have_come(ApiError::Exchange(no), accepted)
+        }
+        _ => exchange.misbehaved(Violation::WrongSize),
     }
 }
 

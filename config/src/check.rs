@@ -16,9 +16,11 @@ use crate::{
 
 /// Of a value that is shown in an error, in characters.
 const SHOWN: usize = 40;
+/// Of one text's problems that are told; nobody reads more at once.
+pub(crate) const PROBLEMS: usize = 100;
 
 pub(crate) fn problems(text: &str, schema: &'static [Field]) -> Vec<Problem> {
-    let mut walk = Walk { text, schema, problems: Vec::new() };
+    let mut walk = Walk { text, schema, problems: Vec::new(), more: false };
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
         let what = "the file is empty".to_owned();
         walk.add(0, "", what, format!("it must hold {}", names(&needed(schema))));
@@ -36,6 +38,9 @@ pub(crate) fn problems(text: &str, schema: &'static [Field]) -> Vec<Problem> {
     walk.problems.dedup_by(|later, first| {
         later.field.is_empty() && first.place.map(|at| at.line) == later.place.map(|at| at.line)
     });
+    if walk.more {
+        walk.problems.push(Problem::more());
+    }
     walk.problems
 }
 
@@ -47,10 +52,16 @@ struct Walk<'a> {
     text: &'a str,
     schema: &'static [Field],
     problems: Vec<Problem>,
+    /// There are more than are told.
+    more: bool,
 }
 
 impl Walk<'_> {
     fn add(&mut self, offset: usize, field: &str, what: String, cure: String) {
+        if self.problems.len() >= PROBLEMS {
+            self.more = true;
+            return;
+        }
         let place = Some(Place::at(self.text, offset));
         self.problems.push(Problem { place, field: field.to_owned(), what, cure });
     }
@@ -60,7 +71,11 @@ impl Walk<'_> {
         let span = error.span().unwrap_or(0..0);
         if message.starts_with("duplicate key") {
             let key = self.text.get(span.clone()).unwrap_or_default().trim().to_owned();
-            self.add(span.start, &key, "it is there twice".to_owned(), "keep one of the two".to_owned());
+            let listed =
+                |field: &&Field| field.name == key && matches!(field.kind, Kind::List(Kind::Table(_)));
+            let list = self.schema.iter().find(listed);
+            let cure = list.map_or_else(|| "keep one of the two".to_owned(), |list| list.kind.cure());
+            self.add(span.start, &key, "it is there twice".to_owned(), cure);
             return;
         }
         let cure = "correct it here: texts stand in quotes, and a table begins with its name in brackets";
@@ -211,18 +226,20 @@ fn cure(kind: &Kind, value: &DeValue<'_>) -> String {
 /// A value as it was found, in words.
 fn found(value: &DeValue<'_>) -> String {
     match value {
-        DeValue::String(text) => {
-            let mut shown: String = text.chars().take(SHOWN).collect();
-            if shown.len() < text.len() {
-                shown.push('…');
-            }
-            format!("the text `{}`", shown.escape_debug())
-        }
-        DeValue::Integer(number) => format!("the whole number {}", number.as_str()),
-        DeValue::Float(number) => format!("the number {}", number.as_str()),
+        DeValue::String(text) => format!("the text `{}`", shortened(text).escape_debug()),
+        DeValue::Integer(number) => format!("the whole number {}", shortened(number.as_str())),
+        DeValue::Float(number) => format!("the number {}", shortened(number.as_str())),
         DeValue::Boolean(value) => value.to_string(),
         DeValue::Datetime(_) => "a date or time of day".to_owned(),
         DeValue::Array(_) => "a list".to_owned(),
         DeValue::Table(_) => "a table".to_owned(),
     }
+}
+
+fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
 }

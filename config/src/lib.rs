@@ -20,7 +20,7 @@ use std::{
 
 use serde::de::DeserializeOwned;
 
-pub use place::{Place, place_of};
+pub use place::Place;
 pub use problem::{ConfigError, Problem};
 pub use schema::{Field, Form, Kind};
 

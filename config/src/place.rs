@@ -28,16 +28,14 @@ impl Place {
     }
 }
 
-/// Where `field`, a path such as `limits.queue` or `identity[1].match`, is written; where it is not
-/// written, the nearest table around it. None for a text that is no TOML.
-#[must_use]
-pub fn place_of(text: &str, field: &str) -> Option<Place> {
-    let table = DeTable::parse(text).ok()?;
+/// Where `field`, a path such as `limits.queue` or `identity[1].match`, is written in `text`, which says
+/// `table`; where it is not written, the nearest table around it.
+pub(crate) fn place_in(table: &DeTable<'_>, text: &str, field: &str) -> Place {
     let mut offset = 0;
     let mut value: Option<&DeValue<'_>> = None;
     for step in steps(field) {
         let found = match (step, value) {
-            (Step::Key(key), None) => entry(table.get_ref(), key),
+            (Step::Key(key), None) => entry(table, key),
             (Step::Key(key), Some(DeValue::Table(inner))) => entry(inner, key),
             (Step::Index(index), Some(DeValue::Array(list))) => {
                 list.get(index).map(|item| (item.span().start, item.get_ref()))
@@ -48,7 +46,7 @@ pub fn place_of(text: &str, field: &str) -> Option<Place> {
         offset = start;
         value = Some(next);
     }
-    Some(Place::at(text, offset))
+    Place::at(text, offset)
 }
 
 enum Step<'a> {

@@ -1,8 +1,16 @@
 //! What is wrong with a text: one line for each problem.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
-use crate::place::{Place, place_of};
+use toml::de::DeTable;
+
+use crate::{
+    check::PROBLEMS,
+    place::{Place, place_in},
+};
+
+/// Of each part of a line that names something of the text, in characters.
+const SHOWN: usize = 400;
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +25,15 @@ pub struct Problem {
     pub cure: String,
 }
 
-/// Everything that is wrong with one file, in the order of the file.
+impl Problem {
+    /// That there are others.
+    pub(crate) fn more() -> Self {
+        let what = format!("there are more than {PROBLEMS} problems");
+        Self { place: None, field: String::new(), what, cure: "mend those above first".to_owned() }
+    }
+}
+
+/// What is wrong with one file, in the order of the file: everything, or the first hundred.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     /// The file as it was named.
@@ -44,10 +60,15 @@ impl ConfigError {
             return Ok(());
         }
         if let Some(text) = text {
-            for problem in &mut problems {
-                problem.place = place_of(text, &problem.field);
+            let more = problems.len() > PROBLEMS;
+            problems.truncate(PROBLEMS);
+            if let Ok(table) = DeTable::parse(text) {
+                for problem in &mut problems {
+                    problem.place = Some(place_in(table.get_ref(), text, &problem.field));
+                }
             }
             problems.sort_by_key(|problem| problem.place);
+            problems.extend(more.then(Problem::more));
         }
         Err(Self { file: file.to_owned(), problems })
     }
@@ -59,15 +80,31 @@ impl fmt::Display for ConfigError {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            f.write_str(&self.file)?;
+            harmless(f, &self.file)?;
             if let Some(Place { line, column }) = problem.place {
                 write!(f, ":{line}:{column}")?;
             }
             if !problem.field.is_empty() {
-                write!(f, ": `{}`", problem.field)?;
+                f.write_str(": `")?;
+                harmless(f, &problem.field)?;
+                f.write_char('`')?;
             }
-            write!(f, ": {}; {}", problem.what, problem.cure)?;
+            f.write_str(": ")?;
+            harmless(f, &problem.what)?;
+            write!(f, "; {}", problem.cure)?;
         }
         Ok(())
     }
+}
+
+/// Writes a text so that it stays on its line and does nothing to a terminal.
+fn harmless(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    for (index, c) in text.chars().enumerate() {
+        match c {
+            _ if index >= SHOWN => return f.write_char('…'),
+            '"' | '\'' | '\\' => f.write_char(c)?,
+            c => write!(f, "{}", c.escape_debug())?,
+        }
+    }
+    Ok(())
 }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// 365.25 days.
+const YEAR: Duration = Duration::from_secs(31_557_600);
+
 /// A key and what it holds.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
@@ -98,10 +101,10 @@ impl Kind {
         Self::Number { least, most: u32::MAX as u64 }
     }
 
-    /// Times without an upper bound.
+    /// Times of up to a year, so that any of them can be added to any clock.
     #[must_use]
     pub const fn time_from(least: Duration) -> Self {
-        Self::Time { least, most: Duration::MAX }
+        Self::Time { least, most: YEAR }
     }
 
     /// What to write, as in "write a whole number from 1 to 128".
@@ -123,6 +126,9 @@ impl Kind {
             ),
             Self::OneOf(words) => format!("write {}", one_of(words, '"')),
             Self::Form(form) => format!("write {}", form.what),
+            Self::List(Self::Table(_)) => {
+                "begin each of them with its name in double brackets, as in [[name]]".to_owned()
+            }
             Self::List(_) => "write a list in brackets, such as [\"a\", \"b\"]".to_owned(),
             Self::Table(fields) => format!("write a table with {}", names(fields)),
             Self::Map(_) => "write a table, such as { name = \"value\" }".to_owned(),
@@ -135,11 +141,9 @@ impl Kind {
 
 fn time_bounds(least: Duration, most: Duration) -> String {
     let shown = humantime::format_duration;
-    match (least.is_zero(), most == Duration::MAX) {
-        (true, true) => String::new(),
-        (false, true) => format!(", {} or more", shown(least)),
-        (true, false) => format!(", {} at most", shown(most)),
-        (false, false) => format!(", from {} to {}", shown(least), shown(most)),
+    match least.is_zero() {
+        true => format!(", {} at most", shown(most)),
+        false => format!(", from {} to {}", shown(least), shown(most)),
     }
 }
 

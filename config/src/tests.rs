@@ -1,5 +1,7 @@
 //! Texts that do not fit, and what is said of them.
 
+mod odd;
+
 use std::{fs, time::Duration};
 
 use super::*;

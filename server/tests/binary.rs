@@ -57,7 +57,7 @@ fn a_bad_configuration_is_exit_2_with_its_line() {
     let bad = CONFIG.replace("address = \"127.0.0.1:0\"", "address = \"0.0.0.0:0\"");
     let (code, said) = finish(program(folder.path(), &bad, &[]));
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("server.toml:5: `listen.insecure_loopback`"), "{said}");
+    assert!(said.contains("server.toml:5:1: `listen.insecure_loopback`"), "{said}");
     assert_eq!(finish(program(folder.path(), "x", &[])).0, Some(2));
 }
 

@@ -42,7 +42,7 @@ pub const FOLDER_NAMES_BYTES: usize = 64 * 1024 * 1024;
 pub const PADDING_BYTES: u64 = 16 * 1024 * 1024;
 /// Files that [`Packed`] names as left out.
 pub const SKIPPED_FILES: usize = 100;
-/// Patterns of one call of [`globs`].
+/// Patterns of one call of [`globs()`].
 pub const GLOBS: usize = 64;
 /// Of one such pattern.
 pub const GLOB_BYTES: usize = 1024;
@@ -129,7 +129,7 @@ pub enum Kind {
     HardLink,
 }
 
-/// Something that [`unpack`] put into the folder.
+/// Something that [`unpack()`] put into the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// Relative to the folder; no `.`, no `..`, no empty component, no slash at its end.

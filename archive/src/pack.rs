@@ -40,7 +40,7 @@ const DEVICE: &str = "it is a device";
 /// How to pack.
 #[derive(Debug)]
 pub struct Pack<'a> {
-    /// Over paths relative to the folder; a match leaves out what is below too. See [`globs`](crate::globs).
+    /// Over paths relative to the folder; a match leaves out what is below too. See [`globs`](crate::globs()).
     pub exclude: &'a GlobSet,
     /// What the archive may hold; more entries or bytes are an error, longer paths are skipped.
     pub limits: &'a Limits,

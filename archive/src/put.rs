@@ -14,7 +14,7 @@ use std::{
 
 use cap_std::fs::Dir;
 use rustix::{
-    fs::{self, AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid},
+    fs::{self, AtFlags, FileType, Mode, OFlags, Timespec, Timestamps},
     io::Errno,
 };
 use sha2::{Digest, Sha256};
@@ -48,7 +48,6 @@ pub fn write_file(
     path: &Path,
     mut content: impl Read,
     mode: u32,
-    owner: Option<(u32, u32)>,
     cancel: &Cancel,
 ) -> Result<(u64, [u8; 32]), ArchiveError> {
     let written = path.as_os_str().as_bytes();
@@ -60,7 +59,7 @@ pub fn write_file(
     if mode & 0o6000 != 0 {
         return Err(refused(Rule::SetId).into());
     }
-    let mut target = Target::new(into.as_fd(), owner, 0);
+    let mut target = Target::new(into.as_fd(), 0);
     let mut read = |buffer: &mut [u8]| {
         cancel.look()?;
         loop {
@@ -87,7 +86,6 @@ pub(crate) type OnFolder<'a> = &'a mut dyn FnMut(&[u8]);
 /// A folder that things are put into.
 pub(crate) struct Target<'a> {
     root: BorrowedFd<'a>,
-    owner: Option<(Uid, Gid)>,
     /// Permission bits that nothing gets.
     umask: u32,
     /// The folder used last, so that one is not opened anew for each of its files.
@@ -97,9 +95,8 @@ pub(crate) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    pub(crate) fn new(root: BorrowedFd<'a>, owner: Option<(u32, u32)>, umask: u32) -> Self {
-        let owner = owner.map(|(uid, gid)| (Uid::from_raw(uid), Gid::from_raw(gid)));
-        Self { root, owner, umask, last: None, folders: BTreeMap::new() }
+    pub(crate) fn new(root: BorrowedFd<'a>, umask: u32) -> Self {
+        Self { root, umask, last: None, folders: BTreeMap::new() }
     }
 
     /// Writes a file; whole, or not at all.
@@ -111,16 +108,13 @@ impl<'a> Target<'a> {
         content: Content<'_>,
         on_folder: OnFolder<'_>,
     ) -> Result<Written, ArchiveError> {
-        let (owner, mode) = (self.owner, mode & !self.umask);
+        let mode = mode & !self.umask;
         let (folder, name) = self.parent(path, on_folder)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (temporary, file) =
             Temporary::new(folder, |name| fs::openat(folder, name, flags, Mode::from_raw_mode(0o600)))
                 .map_err(at("write", path))?;
         let written = copy(&file, path, content)?;
-        if let Some((uid, gid)) = owner {
-            fs::fchown(&file, Some(uid), Some(gid)).map_err(at("set the owner of", path))?;
-        }
         fs::fchmod(&file, Mode::from_raw_mode(mode)).map_err(at("set the mode of", path))?;
         if let Some(modified) = modified {
             fs::futimens(&file, &times(modified)).map_err(at("set the time of", path))?;
@@ -137,9 +131,8 @@ impl<'a> Target<'a> {
         modified: u64,
         on_folder: OnFolder<'_>,
     ) -> Result<(), ArchiveError> {
-        let owner = self.owner;
         let (parent, name) = self.parent(path, on_folder)?;
-        let (folder, made) = open_or_make(parent, name, path, owner)?;
+        let (folder, made) = open_or_make(parent, name, path)?;
         if !made {
             // It may be there from an earlier time, without the rights to fill it.
             let now = fs::fstat(&folder).map_err(at("look at", path))?.st_mode;
@@ -159,20 +152,9 @@ impl<'a> Target<'a> {
         target: &[u8],
         on_folder: OnFolder<'_>,
     ) -> Result<(), ArchiveError> {
-        let owner = self.owner;
         let (folder, name) = self.parent(path, on_folder)?;
         let (temporary, ()) = Temporary::new(folder, |name| fs::symlinkat(target, folder, name))
             .map_err(at("make the link", path))?;
-        if let Some((uid, gid)) = owner {
-            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let link = fs::openat(folder, &temporary.name, flags, Mode::empty())
-                .map_err(at("make the link", path))?;
-            if file_type(&link).map_err(at("make the link", path))? != FileType::Symlink {
-                return Err(ArchiveError::in_the_way(path, Obstacle::Changed));
-            }
-            fs::chownat(&link, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)
-                .map_err(at("set the owner of", path))?;
-        }
         temporary.rename(name, path)
     }
 
@@ -244,7 +226,7 @@ impl<'a> Target<'a> {
         if self.last.as_ref().is_none_or(|(last, _)| last != folder) {
             let mut open = open_folder(self.root, b".").map_err(|error| not_opened(b".", error))?;
             for (component, so_far) in components(folder) {
-                let (next, made) = open_or_make(open.as_fd(), component, so_far, self.owner)?;
+                let (next, made) = open_or_make(open.as_fd(), component, so_far)?;
                 if made {
                     fs::fchmod(&next, Mode::from_raw_mode(FOLDER_MODE & !self.umask))
                         .map_err(at("set the mode of", so_far))?;
@@ -343,14 +325,8 @@ fn copy(file: &OwnedFd, path: &[u8], content: Content<'_>) -> Result<Written, Ar
     }
 }
 
-/// Opens the folder of that name, or makes it. One that is made is its owner's, and nobody else's until it
-/// gets its mode.
-fn open_or_make(
-    parent: BorrowedFd<'_>,
-    name: &[u8],
-    path: &[u8],
-    owner: Option<(Uid, Gid)>,
-) -> Result<(OwnedFd, bool), ArchiveError> {
+/// Opens the folder of that name, or makes it: for its owner alone, until it gets its mode.
+fn open_or_make(parent: BorrowedFd<'_>, name: &[u8], path: &[u8]) -> Result<(OwnedFd, bool), ArchiveError> {
     match open_folder(parent, name) {
         Err(Errno::NOENT) => {}
         result => return result.map(|folder| (folder, false)).map_err(|error| not_opened(path, error)),
@@ -361,9 +337,6 @@ fn open_or_make(
         Err(error) => return Err(ArchiveError::folder("make the folder", path, error)),
     };
     let folder = open_folder(parent, name).map_err(|error| not_opened(path, error))?;
-    if let (true, Some((uid, gid))) = (made, owner) {
-        fs::fchown(&folder, Some(uid), Some(gid)).map_err(at("set the owner of", path))?;
-    }
     Ok((folder, made))
 }
 
@@ -391,10 +364,6 @@ fn components(path: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
         end += component.len() + usize::from(end > 0);
         (component, path.get(..end).unwrap_or(path))
     })
-}
-
-fn file_type(file: &OwnedFd) -> rustix::io::Result<FileType> {
-    Ok(FileType::from_raw_mode(fs::fstat(file)?.st_mode))
 }
 
 fn times(modified: u64) -> Timestamps {

@@ -16,8 +16,6 @@ use crate::{
 pub struct Unpack<'a> {
     /// What the archive may hold; more is an error.
     pub limits: &'a Limits,
-    /// The user and group that get what is made. None: whoever calls. The archive's owners are ignored.
-    pub owner: Option<(u32, u32)>,
     /// Permission bits that no file and no folder of the archive gets, as with a process's umask; 0 for
     /// exactly those that it says.
     pub umask: u32,
@@ -68,7 +66,7 @@ pub fn unpack(
     mut on_entry: impl FnMut(&Entry<'_>),
 ) -> Result<Counts, ArchiveError> {
     let mut walk = Walk::new(archive, format, options.limits, options.cancel);
-    let mut target = Target::new(into.as_fd(), options.owner, options.umask);
+    let mut target = Target::new(into.as_fd(), options.umask);
     let mut put = 0;
     let mut told = |entry: &Entry<'_>| {
         put += 1;

@@ -53,6 +53,13 @@ impl Block {
         self.mode_field(format!("{mode:07o}\0").as_bytes())
     }
 
+    /// The user and the group, in octal.
+    #[must_use]
+    pub fn owner(self, id: u32) -> Self {
+        let field = format!("{id:07o}\0");
+        self.set(108, field.as_bytes(), 8).set(116, field.as_bytes(), 8)
+    }
+
     /// The mode field as it is.
     #[must_use]
     pub fn mode_field(self, field: &[u8]) -> Self {

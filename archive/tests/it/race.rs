@@ -101,7 +101,7 @@ fn no_swap_gets_a_written_file_out() {
     while_swapping(&target.join("a/b"), &target.join("a/swap"), || {
         while stopped == 0 || done + stopped < ROUNDS {
             let content = Cursor::new(b"evil");
-            let result = write_file(&dir, Path::new("a/b/file"), content, 0o644, None, &Cancel::new());
+            let result = write_file(&dir, Path::new("a/b/file"), content, 0o644, &Cancel::new());
             if result.is_ok() { done += 1 } else { stopped += 1 }
         }
     });

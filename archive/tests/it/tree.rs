@@ -67,7 +67,7 @@ impl Place {
 
     pub(crate) fn unpack(&self, archive: impl Read, format: Format) -> Result<Counts, ArchiveError> {
         let cancel = Cancel::new();
-        let options = Unpack { limits: &LIMITS, owner: None, umask: 0, cancel: &cancel };
+        let options = Unpack { limits: &LIMITS, umask: 0, cancel: &cancel };
         unpack(archive, format, &self.dir(), &options, |_| {})
     }
 }

@@ -157,7 +157,7 @@ impl Client {
             airlock_archive::check(rewound(&archive)?, Format::Tar, &limits, cancel)
                 .map_err(|error| refused(&error))?;
             let unpack = |folder: &Dir| {
-                let how = Unpack { limits: &limits, owner: None, umask, cancel };
+                let how = Unpack { limits: &limits, umask, cancel };
                 airlock_archive::unpack(rewound(&archive)?, Format::Tar, folder, &how, |_| {})
                     .map_err(|error| refused(&error))
             };

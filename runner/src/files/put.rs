@@ -244,7 +244,7 @@ impl Job<'_> {
         let mode = if mode == 0 { FILE_MODE } else { mode };
         let mut content = WhileRoom { inner: FromStart { file: bytes, at: 0 }, job: self, stopped: None };
         let path = Path::new(OsStr::from_bytes(name));
-        let put = write_file(&folder, path, &mut content, mode, None, self.cancel);
+        let put = write_file(&folder, path, &mut content, mode, self.cancel);
         let (size, sha256) = put.map_err(|error| of_archive(&error, content.stopped.take()))?;
         if let Some(below) = below {
             keeper.file(folder.as_fd(), &below, name, size, mode, Some(sha256));
@@ -268,7 +268,7 @@ impl Job<'_> {
         let folder = self.make_folder(&self.target.path, keeper)?;
         let below = self.workspace.whereabouts(folder.as_fd());
         let folder = Dir::from_std_file(File::from(folder));
-        let options = Unpack { limits: &limits, owner: None, umask: 0, cancel: self.cancel };
+        let options = Unpack { limits: &limits, umask: 0, cancel: self.cancel };
         let mut archive = WhileRoom { inner: from(), job: self, stopped: None };
         let unpacked = unpack(&mut archive, format, &folder, &options, |entry| {
             if let Some(below) = &below {

@@ -159,6 +159,8 @@ async fn every_server_is_told_of_every_job() {
     let mut second = second;
     let mut other = second.link().await;
     assert_eq!(other.hello.epoch, it.link.hello.epoch);
+    // Whoever is not reconciled yet is told of what has ended by then as that.
+    while other.from.recv().await.unwrap() != FromRunner::Reconciled {}
     let session = it.open("").await;
     let (id, _) = it.run(grant(session, "true")).await;
     let mut phases = Vec::new();

@@ -1,0 +1,279 @@
+//! What the kernel reports of traced processes, one event after the other. It must
+//! leave no process behind, whatever happens.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::ptrace;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::{Ended, Exec, GATE, Limits, Trace};
+
+/// How long the death of what was killed is waited for at a time.
+const KILLING: Duration = Duration::from_millis(10);
+
+/// Tells when a child has something to report.
+pub(super) struct ChildSignals(SignalFd);
+
+impl ChildSignals {
+    pub(super) fn new() -> io::Result<Self> {
+        let mut set = SigSet::empty();
+        set.add(Signal::SIGCHLD);
+        set.thread_block()?;
+        Ok(Self(SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
+    }
+
+    /// Sleeps until there may be something, or until the deadline. Another thread that
+    /// does not block the signal may have taken it: no sleep is long.
+    fn wait(&self, deadline: Instant) -> io::Result<()> {
+        const LONGEST: u128 = 4;
+        let left = deadline.saturating_duration_since(Instant::now()).as_millis().saturating_add(1);
+        let millis = u16::try_from(left.min(LONGEST)).unwrap_or(u16::MAX);
+        let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::from(millis)) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Forgets what was told so far.
+    fn drain(&self) -> io::Result<()> {
+        while self.0.read_signal()?.is_some() {}
+        Ok(())
+    }
+}
+
+/// A process under trace.
+#[derive(Debug, Clone, Copy)]
+struct Process {
+    parent: Pid,
+    /// The exec it runs.
+    image: Option<usize>,
+}
+
+struct Follower {
+    main: Pid,
+    alive: HashMap<Pid, Process>,
+    /// Stopped at birth, before their parent told of them.
+    early: HashSet<Pid>,
+    execs: Vec<Exec>,
+    /// How the main program ended.
+    ended: Option<Ended>,
+    /// Why everything is killed.
+    killed: Option<Ended>,
+    leftovers: bool,
+}
+
+/// Follows the process and all that come from it, until none is left.
+pub(super) fn follow(main: Pid, limits: &Limits, signals: &ChildSignals) -> io::Result<Trace> {
+    let mut follower = Follower {
+        main,
+        alive: HashMap::from([(main, Process { parent: Pid::this(), image: None })]),
+        early: HashSet::new(),
+        execs: Vec::new(),
+        ended: None,
+        killed: None,
+        leftovers: false,
+    };
+    let result = follower.until_none_is_left(limits, signals);
+    if result.is_err() {
+        follower.kill_all();
+        // The kernel reports the deaths; what is not understood of them does not matter any more.
+        while !matches!(waitpid(None, Some(WaitPidFlag::__WALL)), Err(Errno::ECHILD)) {}
+    }
+    result?;
+    let ended = follower.killed.or(follower.ended).unwrap_or(Ended::TimedOut);
+    Ok(Trace { execs: follower.execs, ended, leftovers: follower.leftovers })
+}
+
+impl Follower {
+    fn until_none_is_left(&mut self, limits: &Limits, signals: &ChildSignals) -> io::Result<()> {
+        let mut deadline = Instant::now() + limits.wall;
+        let mut ended = false;
+        while !self.alive.is_empty() || !self.early.is_empty() {
+            signals.drain()?;
+            self.all_events()?;
+            if self.ended.is_some() && !ended {
+                ended = true;
+                deadline = deadline.min(Instant::now() + limits.linger);
+            }
+            if self.alive.is_empty() && self.early.is_empty() {
+                break;
+            }
+            let late = Instant::now() >= deadline;
+            if late && ended {
+                self.leftovers = true;
+                self.kill_all();
+            } else if late {
+                self.end_all(Ended::TimedOut);
+            } else if self.alive.len() > limits.processes {
+                self.end_all(Ended::TooManyProcesses);
+            }
+            signals.wait(if late { Instant::now() + KILLING } else { deadline })?;
+        }
+        Ok(())
+    }
+
+    fn end_all(&mut self, why: Ended) {
+        self.killed = self.killed.or(Some(why));
+        self.kill_all();
+    }
+
+    fn kill_all(&self) {
+        for pid in self.alive.keys().chain(&self.early) {
+            // It may have ended by itself.
+            let _ = kill(*pid, Signal::SIGKILL);
+        }
+    }
+
+    fn all_events(&mut self) -> io::Result<()> {
+        loop {
+            match waitpid(None, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::StillAlive) => return Ok(()),
+                Err(Errno::ECHILD) => {
+                    self.alive.clear();
+                    self.early.clear();
+                    return Ok(());
+                }
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(status) => self.event(status)?,
+            }
+        }
+    }
+
+    fn event(&mut self, status: WaitStatus) -> io::Result<()> {
+        match status {
+            WaitStatus::Exited(pid, code) => self.gone(pid, Ended::Exited(code)),
+            WaitStatus::Signaled(pid, signal, _) => self.gone(pid, Ended::Signaled(signal as i32)),
+            WaitStatus::Stopped(pid, signal) => resume(pid, Some(signal))?,
+            WaitStatus::PtraceEvent(pid, _, event) => self.ptrace_event(pid, event)?,
+            WaitStatus::PtraceSyscall(pid) => resume(pid, None)?,
+            WaitStatus::Continued(_) | WaitStatus::StillAlive => {}
+        }
+        Ok(())
+    }
+
+    fn gone(&mut self, pid: Pid, how: Ended) {
+        self.alive.remove(&pid);
+        self.early.remove(&pid);
+        if pid == self.main {
+            self.ended = Some(how);
+        }
+    }
+
+    fn ptrace_event(&mut self, pid: Pid, event: i32) -> io::Result<()> {
+        const FORKS: [i32; 3] = [
+            ptrace::Event::PTRACE_EVENT_FORK as i32,
+            ptrace::Event::PTRACE_EVENT_VFORK as i32,
+            ptrace::Event::PTRACE_EVENT_CLONE as i32,
+        ];
+        if FORKS.contains(&event) {
+            if let Some(raw) = unless_dead(ptrace::getevent(pid))? {
+                self.born(Pid::from_raw(i32::try_from(raw).map_err(io::Error::other)?), pid)?;
+            }
+        } else if event == ptrace::Event::PTRACE_EVENT_EXEC as i32 {
+            self.executed(pid)?;
+        } else if !self.alive.contains_key(&pid) {
+            self.early.insert(pid);
+            return Ok(());
+        }
+        resume(pid, None)
+    }
+
+    fn born(&mut self, child: Pid, parent: Pid) -> io::Result<()> {
+        let image = self.alive.get(&parent).and_then(|process| process.image);
+        self.alive.insert(child, Process { parent, image });
+        if self.killed.is_some() || self.leftovers {
+            let _ = kill(child, Signal::SIGKILL);
+        }
+        if self.early.remove(&child) {
+            resume(child, None)?;
+        }
+        Ok(())
+    }
+
+    fn executed(&mut self, pid: Pid) -> io::Result<()> {
+        let Some(process) = self.alive.get_mut(&pid) else {
+            return Err(io::Error::other(format!("process {pid} runs a program before its birth was told")));
+        };
+        let Some((path, argv)) = read_image(pid)? else {
+            return Ok(());
+        };
+        // The start of the gate itself is sometimes seen, sometimes not.
+        let gate = self.execs.is_empty() && argv.get(2).is_some_and(|text| text == GATE.as_bytes());
+        if gate {
+            return Ok(());
+        }
+        let by = process.image;
+        process.image = Some(self.execs.len());
+        self.execs.push(Exec { path, argv, pid: pid.as_raw(), parent: process.parent.as_raw(), by });
+        Ok(())
+    }
+}
+
+fn resume(pid: Pid, signal: Option<Signal>) -> io::Result<()> {
+    // Stops by SIGSTOP and the like are passed over by continuing.
+    unless_dead(ptrace::cont(pid, signal)).map(|_| ())
+}
+
+/// A process may be killed at any moment.
+fn unless_dead<T>(result: nix::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Errno::ESRCH) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Path and arguments of a program.
+type Image = (Vec<u8>, Vec<Vec<u8>>);
+
+/// Of the program a process has just started; `None` where it is
+/// being killed.
+fn read_image(pid: Pid) -> io::Result<Option<Image>> {
+    let read = || -> io::Result<Image> {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline"))?;
+        let mut argv: Vec<Vec<u8>> = line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();
+        // Each argument ends with a zero byte.
+        argv.pop();
+        Ok((executed_path(pid)?, argv))
+    };
+    match read() {
+        Ok(image) => Ok(Some(image)),
+        Err(error) => match unless_dead(kill(pid, None))? {
+            None => Ok(None),
+            Some(()) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Some(()) => Err(error),
+        },
+    }
+}
+
+/// The path given to `execve`, where the auxiliary vector says it lies.
+fn executed_path(pid: Pid) -> io::Result<Vec<u8>> {
+    const AT_EXECFN: u64 = 31;
+    const LONGEST: usize = 4096;
+    let auxiliary = std::fs::read(format!("/proc/{pid}/auxv"))?;
+    let entries = auxiliary.chunks_exact(16).filter_map(|entry| {
+        let (key, value) = entry.split_at(8);
+        Some((u64::from_ne_bytes(key.try_into().ok()?), u64::from_ne_bytes(value.try_into().ok()?)))
+    });
+    let at = entries.into_iter().find(|(key, _)| *key == AT_EXECFN).map(|(_, value)| value);
+    let at = at.ok_or_else(|| io::Error::other(format!("process {pid} does not know its path")))?;
+    let mut path = vec![0; LONGEST];
+    // It lies at the end of the stack, so that less than this can be read.
+    let length = File::open(format!("/proc/{pid}/mem"))?.read_at(&mut path, at)?;
+    path.truncate(length);
+    let end = path.iter().position(|byte| *byte == 0).unwrap_or(length);
+    path.truncate(end);
+    Ok(path)
+}

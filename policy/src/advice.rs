@@ -61,10 +61,7 @@ pub(crate) fn knows_paths(found: &Found) -> bool {
     let Some(name) = found.trusted_name() else {
         return false;
     };
-    found.safe_launcher
-        || tables::program(&String::from_utf8_lossy(name)).is_some()
-        || tables::writers::writer_named(name).is_some()
-        || name == b"git"
+    found.safe_launcher || tables::program(name).is_some() || tables::writer(name).is_some() || name == b"git"
 }
 
 /// `sed -i 's/a/b/' FILE`, alone.

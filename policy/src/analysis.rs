@@ -48,9 +48,8 @@ impl Found {
             return Some(program);
         }
         let name = base_name(program);
-        let trusted = crate::tables::names::TRUSTED_DIRECTORIES
-            .iter()
-            .any(|directory| program.strip_prefix(*directory) == Some(name));
+        let directory = program.get(..program.len() - name.len() - 1)?;
+        let trusted = crate::tables::names::is_trusted_directory(directory);
         trusted.then_some(name)
     }
 }

@@ -1,41 +1,25 @@
 //! Options as GNU getopt reads them, over words that may be unknown. It only sorts
 //! words into flags and operands; what a flag means is for the tables.
-//!
-//! Short options are written as for getopt: `ab:c?d@` is a switch, one with a value,
-//! one whose value is attached or absent, one whose value is a path. Long options
-//! are names divided by blanks: `all color=? width= file=@`.
 
 use crate::parse::Word;
+use crate::tables::{Flag, Options, Takes};
 
-/// The options of a program.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Options<'a> {
-    pub(crate) short: &'a str,
-    pub(crate) long: &'a str,
-    /// Flags that are known and refused, with the reason.
-    pub(crate) refused: &'a [(&'a str, &'a str)],
-    /// Whether the first operand ends the options, as for programs that launch.
-    pub(crate) stop_at_operand: bool,
-    /// Whether `-5` is an option.
-    pub(crate) digits: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
-    Nothing,
-    Value,
-    Path,
-    Optional,
-}
+/// `-5`, of programs that take a number for a flag.
+static NUMBER: Flag = Flag { names: &["NUM"], takes: Takes::Nothing, refused: None };
 
 /// One option found.
 #[derive(Debug, Clone)]
-pub(crate) struct Flag {
-    /// Its full name without dashes.
-    pub(crate) name: String,
+pub(crate) struct Given {
+    pub(crate) flag: &'static Flag,
     /// Its value: a word, whose text is `None` where it is not known.
     pub(crate) value: Option<Word>,
-    pub(crate) is_path: bool,
+}
+
+impl Given {
+    /// Whether it is the flag of this name, however it was written.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.flag.names.contains(&name)
+    }
 }
 
 /// Why the words could not be sorted.
@@ -51,7 +35,7 @@ pub(crate) enum Trouble {
 
 #[derive(Debug, Default)]
 pub(crate) struct Sorted {
-    pub(crate) flags: Vec<Flag>,
+    pub(crate) flags: Vec<Given>,
     /// Indices into the words.
     pub(crate) operands: Vec<usize>,
     /// The troubles and the index of the word.
@@ -60,12 +44,17 @@ pub(crate) struct Sorted {
 
 impl Sorted {
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.flags.iter().any(|flag| flag.name == name)
+        self.flags.iter().any(|given| given.is(name))
+    }
+
+    /// The values of the flags of this name.
+    pub(crate) fn values<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Word> {
+        self.flags.iter().filter(move |given| given.is(name)).filter_map(|given| given.value.as_ref())
     }
 }
 
 /// Sorts the words behind the program.
-pub(crate) fn sort(words: &[Word], options: &Options<'static>) -> Sorted {
+pub(crate) fn sort(words: &[Word], options: &'static Options) -> Sorted {
     let mut sorter = Sorter { words, options, at: 0, out: Sorted::default() };
     while sorter.at < words.len() {
         if !sorter.step() {
@@ -85,34 +74,9 @@ pub(crate) fn is_operand(word: &Word) -> bool {
     }
 }
 
-/// What the short option takes, if it is on the list.
-fn short(list: &str, letter: u8) -> Option<Takes> {
-    let mut letters = list.bytes().peekable();
-    while let Some(known) = letters.next() {
-        let takes = match letters.peek() {
-            Some(b':') => Takes::Value,
-            Some(b'@') => Takes::Path,
-            Some(b'?') => Takes::Optional,
-            _ => Takes::Nothing,
-        };
-        if takes != Takes::Nothing {
-            letters.next();
-        }
-        if known == letter {
-            return Some(takes);
-        }
-    }
-    None
-}
-
-/// Whether the short option takes a value.
-pub(crate) fn takes_value(list: &str, letter: u8) -> bool {
-    short(list, letter).is_some_and(|takes| takes != Takes::Nothing)
-}
-
 struct Sorter<'w> {
     words: &'w [Word],
-    options: &'w Options<'static>,
+    options: &'static Options,
     at: usize,
     out: Sorted,
 }
@@ -140,9 +104,13 @@ impl Sorter<'_> {
         }
         match text.strip_prefix(b"-") {
             None | Some(b"") => self.operand(),
-            Some(cluster) if self.options.digits && cluster.iter().all(u8::is_ascii_digit) => {
-                self.flag(String::from_utf8_lossy(cluster).into_owned(), None, false);
+            Some(cluster) if self.options.number && cluster.iter().all(u8::is_ascii_digit) => {
+                self.given(&NUMBER, None);
                 self.at += 1;
+                true
+            }
+            Some(name) if self.options.one_dash => {
+                self.long(name);
                 true
             }
             Some(cluster) => {
@@ -157,7 +125,7 @@ impl Sorter<'_> {
     }
 
     fn operand(&mut self) -> bool {
-        if self.options.stop_at_operand {
+        if self.options.operand_ends_flags {
             self.rest();
             return false;
         }
@@ -171,32 +139,31 @@ impl Sorter<'_> {
         self.at = self.words.len();
     }
 
-    fn flag(&mut self, name: String, value: Option<Word>, is_path: bool) {
-        self.out.flags.push(Flag { name, value, is_path });
+    fn given(&mut self, flag: &'static Flag, value: Option<Word>) {
+        self.out.flags.push(Given { flag, value });
     }
 
     fn cluster(&mut self, cluster: &[u8]) {
         let mut rest = cluster;
         while let Some((&letter, tail)) = rest.split_first() {
             rest = tail;
-            let name = char::from(letter).to_string();
-            if let Some(reason) = self.refusal(&name) {
+            let Some(flag) = self.options.short(letter) else {
+                self.trouble(Trouble::UnknownFlag);
+                break;
+            };
+            if let Some(reason) = flag.refused {
                 self.trouble(Trouble::Refused(reason));
                 break;
             }
-            match short(self.options.short, letter) {
-                None => {
-                    self.trouble(Trouble::UnknownFlag);
-                    break;
-                }
-                Some(Takes::Nothing) => self.flag(name, None, false),
-                Some(Takes::Optional) => {
+            match flag.takes {
+                Takes::Nothing => self.given(flag, None),
+                Takes::Optional => {
                     let value = (!tail.is_empty()).then(|| self.attached(tail));
-                    self.flag(name, value, false);
+                    self.given(flag, value);
                     break;
                 }
-                Some(takes) => {
-                    self.value(name, tail, takes == Takes::Path);
+                Takes::Value | Takes::Read | Takes::Write => {
+                    self.value(flag, tail);
                     return;
                 }
             }
@@ -210,10 +177,10 @@ impl Sorter<'_> {
     }
 
     /// A value that is attached or the next word.
-    fn value(&mut self, name: String, attached: &[u8], is_path: bool) {
+    fn value(&mut self, flag: &'static Flag, attached: &[u8]) {
         if !attached.is_empty() {
             let value = self.attached(attached);
-            self.flag(name, Some(value), is_path);
+            self.given(flag, Some(value));
             self.at += 1;
             return;
         }
@@ -225,90 +192,53 @@ impl Sorter<'_> {
             // Versions of a program differ on which flags take a value.
             self.trouble(Trouble::Refused(reason));
         }
-        self.flag(name, value, is_path);
+        self.given(flag, value);
         self.at += 2;
-    }
-
-    fn refusal(&self, name: &str) -> Option<&'static str> {
-        let found = self.options.refused.iter().find(|(flag, _)| *flag == name);
-        found.map(|(_, reason)| *reason)
     }
 
     /// Whether the word, were it read as flags, would hold a refused one.
     fn refusal_in(&self, word: &[u8]) -> Option<&'static str> {
         let flags = word.strip_prefix(b"-")?;
         let Some(name) = flags.strip_prefix(b"-") else {
-            return flags.iter().find_map(|letter| self.refusal(&char::from(*letter).to_string()));
+            return flags.iter().find_map(|letter| self.options.short(*letter)?.refused);
         };
         let name = name.split(|byte| *byte == b'=').next().unwrap_or_default();
-        self.refusal(&self.resolve(&String::from_utf8_lossy(name))?)
+        self.options.long(name)?.refused
     }
 
     fn long(&mut self, text: &[u8]) {
-        let text = String::from_utf8_lossy(text).into_owned();
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (text.as_str(), None),
+        let (name, value) = match text.iter().position(|byte| *byte == b'=') {
+            Some(at) => (text.get(..at).unwrap_or_default(), text.get(at + 1..)),
+            None => (text, None),
         };
-        let Some(full) = self.resolve(name) else {
+        // Programs whose long flags have one dash do not abbreviate them.
+        let one_dash = self.options.one_dash;
+        let flag = if one_dash { self.options.exact(name) } else { self.options.long(name) };
+        let Some(flag) = flag else {
             self.trouble(Trouble::UnknownFlag);
             self.at += 1;
             return;
         };
-        if let Some(reason) = self.refusal(&full) {
+        if let Some(reason) = flag.refused {
             self.trouble(Trouble::Refused(reason));
             self.at += 1;
             return;
         }
-        let takes = self.long_takes(&full);
-        match (takes, value) {
+        match (flag.takes, value) {
             (Takes::Nothing, Some(_)) => {
                 self.trouble(Trouble::UnknownFlag);
                 self.at += 1;
             }
             (Takes::Nothing | Takes::Optional, None) => {
-                self.flag(full, None, false);
+                self.given(flag, None);
                 self.at += 1;
             }
-            (takes, Some(value)) => {
-                let value = self.attached(value.as_bytes());
-                self.flag(full, Some(value), takes == Takes::Path);
+            (_, Some(value)) => {
+                let value = self.attached(value);
+                self.given(flag, Some(value));
                 self.at += 1;
             }
-            (takes, None) => self.value(full, b"", takes == Takes::Path),
+            (_, None) => self.value(flag, b""),
         }
-    }
-
-    /// The one long option that the name is, or abbreviates.
-    fn resolve(&self, name: &str) -> Option<String> {
-        if name.is_empty() {
-            return None;
-        }
-        let listed = self
-            .options
-            .long
-            .split_whitespace()
-            .map(|entry| entry.split_once('=').map_or(entry, |(name, _)| name));
-        let refused = self.options.refused.iter().map(|(name, _)| *name);
-        let known: Vec<&str> = listed.chain(refused.filter(|name| name.len() > 1)).collect();
-        if known.contains(&name) {
-            return Some(name.to_owned());
-        }
-        let mut starts = known.iter().filter(|known| known.starts_with(name));
-        let first = starts.next()?;
-        starts.next().is_none().then(|| (*first).to_owned())
-    }
-
-    fn long_takes(&self, name: &str) -> Takes {
-        for entry in self.options.long.split_whitespace() {
-            match entry.split_once('=') {
-                None if entry == name => return Takes::Nothing,
-                Some((known, "?")) if known == name => return Takes::Optional,
-                Some((known, "@")) if known == name => return Takes::Path,
-                Some((known, _)) if known == name => return Takes::Value,
-                _ => {}
-            }
-        }
-        Takes::Nothing
     }
 }

@@ -2,9 +2,9 @@
 //! decides nothing; it only makes hidden commands visible.
 
 use crate::decision::Span;
-use crate::getopt::{self, Options, Sorted};
+use crate::getopt::{self, Sorted};
 use crate::parse::{Assign, Word};
-use crate::tables::launchers::{Inner, Launcher, launcher_named};
+use crate::tables::{self, Launcher, Runs, Takes};
 
 /// One thing that is launched.
 #[derive(Debug)]
@@ -44,16 +44,14 @@ pub(crate) fn launches(words: &[Word]) -> Launches {
     };
     match base_name(text) {
         b"find" | b"fd" | b"fdfind" => find_exec(rest),
-        b"trap" => trap(rest),
         b"source" | b"." => sourced(rest.iter().find(|word| word.text.as_deref() != Some(b"--"))),
         // They give a name to another program, or to code from a file.
         b"hash" if rest.iter().any(|word| may_have_flag(word, b'p')) => opaque(),
         b"enable" if rest.iter().any(|word| may_have_flag(word, b'f')) => opaque(),
         b"alias" => alias(rest),
-        b"mapfile" | b"readarray" | b"compgen" | b"complete" => callback(rest),
         b"git" => git_run(rest),
         b"command" if looks_up(rest) => Launches::default(),
-        name => match launcher_named(name) {
+        name => match tables::launcher(name) {
             Some(launcher) => from_launcher(launcher, rest),
             None => Launches::default(),
         },
@@ -75,29 +73,23 @@ fn one(launch: Launch) -> Launches {
 }
 
 fn from_launcher(launcher: &'static Launcher, rest: &[Word]) -> Launches {
-    let sorted = getopt::sort(
-        rest,
-        &Options {
-            short: launcher.short,
-            long: launcher.long,
-            refused: &[],
-            stop_at_operand: true,
-            digits: launcher.digits,
-        },
-    );
+    let sorted = getopt::sort(rest, &launcher.options);
     if !sorted.troubles.is_empty() {
         return opaque();
     }
     let operands: Vec<Word> = sorted.operands.iter().filter_map(|index| rest.get(*index).cloned()).collect();
-    let mut found = match launcher.inner {
-        Inner::Operands => command(launcher, &operands),
-        Inner::JoinedText if launcher.name == "watch" && sorted.has("x") => command(launcher, &operands),
-        Inner::JoinedText => joined(launcher, &operands),
-        Inner::ShellText => shell_text(launcher, &sorted, &operands),
-        Inner::Xargs => xargs(&sorted, operands),
+    let mut found = match launcher.runs {
+        Runs::Operands => command(launcher, &operands),
+        Runs::JoinedText if launcher.name == "watch" && sorted.has("x") => command(launcher, &operands),
+        Runs::JoinedText => joined(launcher, &operands),
+        Runs::ShellText => shell_text(launcher, &sorted, &operands),
+        Runs::Xargs => xargs(&sorted, operands),
+        Runs::FirstText => trap(&operands),
+        Runs::Callback => callback(&sorted),
     };
     found.safe = launcher.safe && !found.opaque;
-    found.reads.extend(sorted.flags.into_iter().filter(|flag| flag.is_path).filter_map(|flag| flag.value));
+    let paths = sorted.flags.into_iter().filter(|given| given.flag.takes == Takes::Read);
+    found.reads.extend(paths.filter_map(|given| given.value));
     found
 }
 
@@ -114,7 +106,7 @@ fn command(launcher: &Launcher, operands: &[Word]) -> Launches {
         let Some(name) = assigned_name(launcher, text) else {
             break;
         };
-        if crate::tables::names::is_evaluated(name) {
+        if tables::names::is_evaluated(name) {
             return opaque();
         }
         assignments.push(Assign {
@@ -178,11 +170,8 @@ fn joined(launcher: &Launcher, operands: &[Word]) -> Launches {
 }
 
 fn shell_text(launcher: &Launcher, sorted: &Sorted, operands: &[Word]) -> Launches {
-    let by_flag = sorted
-        .flags
-        .iter()
-        .find(|flag| matches!(flag.name.as_str(), "c" | "command" | "run") && flag.value.is_some());
-    if let Some(value) = by_flag.and_then(|flag| flag.value.as_ref()) {
+    let by_flag = ["c", "command", "run"].iter().find_map(|name| sorted.values(name).next());
+    if let Some(value) = by_flag {
         return one(Launch::Text(value.text.clone(), value.span));
     }
     if launcher.name == "su" || launcher.name == "runuser" {
@@ -220,13 +209,8 @@ fn may_have_flag(word: &Word, flag: u8) -> bool {
 
 fn xargs(sorted: &Sorted, operands: Vec<Word>) -> Launches {
     let mut replace = None;
-    for flag in &sorted.flags {
-        match flag.name.as_str() {
-            "I" | "i" | "replace" => {
-                replace = Some(flag.value.as_ref().map_or(Some(b"{}".to_vec()), |value| value.text.clone()));
-            }
-            _ => {}
-        }
+    for given in sorted.flags.iter().filter(|given| ["I", "i", "replace"].iter().any(|name| given.is(name))) {
+        replace = Some(given.value.as_ref().map_or(Some(b"{}".to_vec()), |value| value.text.clone()));
     }
     if replace == Some(None) {
         return opaque();
@@ -309,41 +293,24 @@ fn may_end_early(inner: &[Word], ended: bool) -> bool {
     many || (inner.iter().any(|word| unknown(&word)) && (!ended || acts))
 }
 
-fn trap(rest: &[Word]) -> Launches {
-    let sorted = builtin_options(rest, "lpP");
-    if !sorted.troubles.is_empty() {
-        return opaque();
-    }
-    match sorted.operands.first().and_then(|index| rest.get(*index)) {
+/// `trap text SIGNAL`.
+fn trap(operands: &[Word]) -> Launches {
+    match operands.first() {
         Some(word) if word.text.as_deref() != Some(b"-") => one(Launch::Text(word.text.clone(), word.span)),
         _ => Launches::default(),
     }
 }
 
 /// `mapfile -C text`, `compgen -C text`, `compgen -W words`.
-fn callback(rest: &[Word]) -> Launches {
-    let sorted = builtin_options(rest, "abcd:efgijklmn:o:pqrstuvxyzA:C:DEF:G:IO:P:S:W:X:");
-    if !sorted.troubles.is_empty() {
-        return opaque();
-    }
+fn callback(sorted: &Sorted) -> Launches {
     let mut found = Launches::default();
-    for flag in sorted.flags {
-        match (flag.name.as_str(), flag.value) {
-            ("C", Some(word)) => found.launches.push(Launch::Text(word.text, word.span)),
-            // The words are expanded.
-            ("W", Some(word)) => {
-                let plain = |text: &Vec<u8>| !text.iter().any(|byte| matches!(byte, b'$' | b'`'));
-                found.opaque |= !word.text.as_ref().is_some_and(plain);
-            }
-            _ => {}
-        }
+    for text in sorted.values("C") {
+        found.launches.push(Launch::Text(text.text.clone(), text.span));
     }
+    // The words are expanded.
+    let plain = |text: &Vec<u8>| !text.iter().any(|byte| matches!(byte, b'$' | b'`'));
+    found.opaque |= !sorted.values("W").all(|word| word.text.as_ref().is_some_and(plain));
     found
-}
-
-fn builtin_options(rest: &[Word], short: &'static str) -> Sorted {
-    let options = Options { short, long: "", refused: &[], stop_at_operand: true, digits: false };
-    getopt::sort(rest, &options)
 }
 
 fn alias(rest: &[Word]) -> Launches {

@@ -9,7 +9,7 @@ use crate::analysis::Directory;
 use crate::decision::{Access, Span};
 use crate::parse::Word;
 use crate::readonly::PathWord;
-use crate::tables::names::{PROTECTED_DIRECTORIES, PROTECTED_FILES};
+use crate::tables::names;
 
 /// The directories that count as inside.
 #[derive(Debug, Clone)]
@@ -32,16 +32,13 @@ pub(crate) struct Located {
     pub(crate) protected: bool,
 }
 
-/// Files that are nobody's: reading and writing them touches nothing.
-const NOBODYS: &[&str] = &["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
-
 impl Places<'_> {
     fn inside(&self, path: &str) -> bool {
         let below = |root: &str| {
             let root = root.trim_end_matches('/');
             path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        NOBODYS.contains(&path)
+        names::is_nobodys(path)
             || below(self.workspace)
             || below(self.home)
             || below("/tmp")
@@ -110,5 +107,5 @@ fn known_part(word: &Word) -> String {
 fn is_protected(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let last = lower.rsplit('/').next().unwrap_or_default();
-    PROTECTED_FILES.contains(&last) || lower.split('/').any(|part| PROTECTED_DIRECTORIES.contains(&part))
+    names::is_protected_file(last) || lower.split('/').any(names::is_protected_directory)
 }

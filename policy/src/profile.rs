@@ -12,8 +12,8 @@ use crate::decision::PolicyVersion;
 use crate::request::Mode;
 use crate::rules::{Rule, Rules};
 
-/// Raised whenever the engine or its tables change what is decided.
-const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " tables 1");
+/// Raised whenever the engine changes what is decided; its tables are hashed as well.
+const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " engine 2");
 
 /// A resolved profile, as far as the policy is concerned.
 #[derive(Debug, Clone)]
@@ -162,6 +162,7 @@ impl Profile {
             hash.update(text.as_bytes());
         };
         field(ENGINE_VERSION);
+        field(&hex::encode(crate::tables::digest()));
         field(&self.name);
         for (label, rules) in [("rules", &self.rules), ("shadow", &self.shadow)] {
             for (kind, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {

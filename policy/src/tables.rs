@@ -1,27 +1,25 @@
-//! What is known of programs: data to review, one file for each group, every entry
-//! with its reason. The engine that reads it is in `readonly` and `launch`.
+//! What is known of programs: the data of `tables/*.toml`, compiled by `build/`. This
+//! module gives the data its types and looks entries up; the engines that read it are
+//! `readonly`, `launch` and `paths`.
 
-pub(crate) mod files;
-pub(crate) mod git;
-pub(crate) mod launchers;
 pub(crate) mod names;
-pub(crate) mod system;
-pub(crate) mod text;
-pub(crate) mod tools;
-pub(crate) mod writers;
+pub(crate) mod options;
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+pub(crate) use options::{Flag, Options, Takes};
+
+use crate::decision::Access;
 
 /// What the operands of a program are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operands {
     /// Paths that are read.
     Paths,
+    /// Revisions of git, or paths.
+    Pathspecs,
     /// Not paths.
     Text,
-    /// So many that are not paths, unless the flag gives them; then paths.
-    TextThenPaths(usize, &'static str),
+    /// So many that are not paths, unless one of the flags gives them; then paths.
+    TextThenPaths(usize, &'static [&'static str]),
     /// At most so many, all paths that are read; the next would be written.
     AtMost(usize),
     /// None.
@@ -33,7 +31,7 @@ pub(crate) enum Operands {
 /// What may stand in one word with a short flag. Programs that do not use getopt read
 /// the rest of such a word in ways of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Glued {
+pub(crate) enum Joined {
     /// Other flags, or the value: as getopt does.
     Anything,
     /// Other flags, or a value that is a number.
@@ -63,8 +61,8 @@ pub(crate) enum Check {
     Date,
     /// At least one operand.
     SomeOperand,
-    /// No operand unless a listing flag is given.
-    ListingOnly(&'static str),
+    /// No operand unless one of these flags is given.
+    ListingOnly(&'static [&'static str]),
     /// git config: one of the reading flags, or nothing else.
     GitConfig,
     /// Names of variables that are set.
@@ -78,87 +76,128 @@ pub(crate) enum Check {
 }
 
 /// A program, or a program with its subcommand, that is read-only with these options.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    pub(crate) short: &'static str,
-    pub(crate) long: &'static str,
-    pub(crate) refused: &'static [(&'static str, &'static str)],
+    pub(crate) does: &'static str,
     pub(crate) operands: Operands,
     /// Whether no flag at all writes or runs, so that unknown words do no harm.
     pub(crate) harmless: bool,
-    pub(crate) digits: bool,
-    pub(crate) glued: Glued,
-    /// Whether its first operand ends its options, as for builtins.
-    pub(crate) stops: bool,
+    /// Whether it has no flags: whatever it is given is text.
+    pub(crate) words_only: bool,
+    /// Whether what it prints are its operands.
+    pub(crate) prints_operands: bool,
+    pub(crate) joined: Joined,
     pub(crate) check: Check,
-    pub(crate) reason: &'static str,
+    pub(crate) options: Options,
 }
 
-impl Program {
-    pub(crate) const fn new(
-        name: &'static str,
-        short: &'static str,
-        long: &'static str,
-        operands: Operands,
-        reason: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            short,
-            long,
-            refused: &[],
-            operands,
-            harmless: false,
-            digits: false,
-            glued: Glued::Anything,
-            stops: false,
-            check: Check::Nothing,
-            reason,
-        }
-    }
-
-    /// No flag of it writes or runs anything.
-    pub(crate) const fn harmless(mut self) -> Self {
-        self.harmless = true;
-        self
-    }
-
-    /// The first operand ends the options.
-    pub(crate) const fn stops(mut self) -> Self {
-        self.stops = true;
-        self
-    }
-
-    /// `-5` is a number, not a flag.
-    pub(crate) const fn digits(mut self) -> Self {
-        self.digits = true;
-        self
-    }
-
-    pub(crate) const fn glued(mut self, glued: Glued) -> Self {
-        self.glued = glued;
-        self
-    }
-
-    pub(crate) const fn refuse(mut self, refused: &'static [(&'static str, &'static str)]) -> Self {
-        self.refused = refused;
-        self
-    }
-
-    pub(crate) const fn check(mut self, check: Check) -> Self {
-        self.check = check;
-        self
-    }
+/// Where a launched command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// The operands, after those that the launcher keeps.
+    Operands,
+    /// The operands joined with blanks are text for a shell.
+    JoinedText,
+    /// The value of `-c` is text for a shell; without it, what runs is not known.
+    ShellText,
+    /// The operands, and more that come from standard input.
+    Xargs,
+    /// The first operand is text for the shell.
+    FirstText,
+    /// The value of `-C` is text for the shell, the value of `-W` is expanded.
+    Callback,
 }
 
-static PROGRAMS: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
-    let groups = [files::PROGRAMS, text::PROGRAMS, git::PROGRAMS, system::PROGRAMS, tools::PROGRAMS];
-    let all = groups.into_iter().flatten();
-    all.map(|program| (program.name, program)).collect()
-});
+/// A program that runs another.
+#[derive(Debug)]
+pub(crate) struct Launcher {
+    pub(crate) name: &'static str,
+    pub(crate) does: &'static str,
+    pub(crate) runs: Runs,
+    /// Operands before the command.
+    pub(crate) skip: usize,
+    /// Whether `NAME=value` may stand before the command.
+    pub(crate) assignments: bool,
+    /// Whether the command is as harmless as what it runs, and is looked through
+    /// for allow rules too.
+    pub(crate) safe: bool,
+    pub(crate) options: Options,
+}
+
+/// How a program that changes files uses its operands.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// So many first are no paths: a mode, an owner.
+    pub(crate) skip: usize,
+    /// All but the last; `None` where operands are no paths.
+    pub(crate) all: Option<Access>,
+    pub(crate) last: Option<Access>,
+    /// Operands written `NAME=path`.
+    pub(crate) named: &'static [(&'static str, Access)],
+}
+
+/// A program that changes files.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) name: &'static str,
+    pub(crate) does: &'static str,
+    pub(crate) shape: Shape,
+    /// Whether the mode `accept_edits` covers it.
+    pub(crate) edit: bool,
+    pub(crate) options: Options,
+}
+
+/// Options before the subcommand; those that are refused are not harmless.
+#[derive(Debug)]
+pub(crate) struct Global {
+    pub(crate) program: &'static str,
+    pub(crate) options: Options,
+}
+
+mod data {
+    //! The data itself, written by `build/`.
+
+    use super::{
+        Check, Flag, Global, Joined, Launcher, Operands, Options, Program, Runs, Shape, Takes, Writer,
+    };
+    use crate::decision::Access;
+
+    include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+}
+
+fn find<'t, T>(sorted: &'t [T], name: &[u8], key: impl Fn(&T) -> &'static str) -> Option<&'t T> {
+    let at = sorted.binary_search_by(|entry| key(entry).as_bytes().cmp(name)).ok()?;
+    sorted.get(at)
+}
+
+/// The SHA-256 of the data: a policy that knows other tables is another policy.
+pub(crate) fn digest() -> &'static [u8] {
+    data::DIGEST
+}
 
 /// The entry of that name, such as `ls` or `git log`.
-pub(crate) fn program(name: &str) -> Option<&'static Program> {
-    PROGRAMS.get(name).copied()
+pub(crate) fn program(name: &[u8]) -> Option<&'static Program> {
+    find(data::PROGRAMS, name, |entry| entry.name)
+}
+
+/// The writer of that name.
+pub(crate) fn writer(name: &[u8]) -> Option<&'static Writer> {
+    find(data::WRITERS, name, |entry| entry.name)
+}
+
+/// The launcher of that name; a dynamic linker counts as one too.
+pub(crate) fn launcher(name: &[u8]) -> Option<&'static Launcher> {
+    let linker = name.starts_with(b"ld-linux") || name.starts_with(b"ld-musl");
+    find(data::LAUNCHERS, if linker { b"ld.so" } else { name }, |entry| entry.name)
+}
+
+/// The options before the subcommand of a program that has subcommands.
+pub(crate) fn global(name: &[u8]) -> Option<&'static Global> {
+    find(data::GLOBALS, name, |entry| entry.program)
+}
+
+/// Flags with which, alone, the program prints its version.
+pub(crate) fn version_flags(name: &[u8]) -> &'static [&'static str] {
+    find(data::VERSIONS, name, |entry| entry.0).map_or(&[], |(_, flags)| flags)
 }

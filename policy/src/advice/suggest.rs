@@ -3,7 +3,7 @@
 
 use crate::analysis::Found;
 use crate::decide::Facts;
-use crate::tables::names;
+use crate::tables;
 
 /// Longest rule that is suggested.
 const LONGEST: usize = 200;
@@ -36,7 +36,7 @@ fn rule(found: &Found) -> Option<String> {
     let subcommand = found.words.get(1).and_then(|word| word.text.as_deref());
     let plain = |text: &[u8]| text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
     let runs_scripts = matches!(subcommand, Some(b"run" | b"exec" | b"test" | b"start"));
-    if names::has_subcommands(name) && !runs_scripts {
+    if tables::global(name.as_bytes()).is_some() && !runs_scripts {
         let sub = subcommand.filter(|text| !text.starts_with(b"-") && plain(text))?;
         return Some(format!("Bash({name} {}:*)", String::from_utf8_lossy(sub)));
     }

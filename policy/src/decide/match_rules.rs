@@ -12,7 +12,7 @@ use crate::request::{Request, Shell};
 use crate::rules::matching::Seen;
 use crate::rules::raw::RawViews;
 use crate::rules::{Rule, Rules, Tool};
-use crate::tables::names::GLOBAL_OPTIONS;
+use crate::tables::{self, Takes};
 
 /// The rules of profile and request together.
 pub(super) struct RuleSet<'a> {
@@ -220,22 +220,17 @@ pub(super) fn must_match(rule: &Rule, found: &Found) -> bool {
 fn without_global_options<'w>(name: &[u8], words: &[Seen<'w>], harmless_only: bool) -> Vec<Seen<'w>> {
     let mut out: Vec<Seen<'w>> = words.iter().take(1).copied().collect();
     let mut rest = words.get(1..).unwrap_or_default();
-    while let Some((Seen::Known(text), tail)) = rest.split_first() {
-        let option = GLOBAL_OPTIONS.iter().find(|option| {
-            option.program.as_bytes() == name
-                && (option.flag.as_bytes() == *text || attached(text, option.flag.as_bytes()))
-        });
-        let Some(option) = option.filter(|option| option.harmless || !harmless_only) else {
+    let options = tables::global(name).map(|global| &global.options);
+    while let (Some(options), Some((Seen::Known(text), tail))) = (options, rest.split_first()) {
+        let bare = text.strip_prefix(b"--").or_else(|| text.strip_prefix(b"-"));
+        let end = bare.and_then(|bare| bare.iter().position(|byte| *byte == b'='));
+        let flag = bare.and_then(|bare| options.exact(bare.get(..end.unwrap_or(bare.len()))?));
+        let Some(flag) = flag.filter(|flag| flag.refused.is_none() || !harmless_only) else {
             break;
         };
-        let separate = option.takes_value && option.flag.as_bytes() == *text;
+        let separate = flag.takes != Takes::Nothing && end.is_none();
         rest = if separate { tail.get(1..).unwrap_or_default() } else { tail };
     }
     out.extend_from_slice(rest);
     out
-}
-
-/// `--git-dir=x`.
-fn attached(text: &[u8], flag: &[u8]) -> bool {
-    flag.starts_with(b"--") && text.strip_prefix(flag).is_some_and(|rest| rest.starts_with(b"="))
 }

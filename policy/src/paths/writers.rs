@@ -3,10 +3,10 @@
 
 use crate::analysis::Found;
 use crate::decision::Access;
-use crate::getopt::{self, Options};
+use crate::getopt;
 use crate::parse::{RedirOp, Word};
 use crate::readonly::PathWord;
-use crate::tables::writers::{Shape, Writer, writer_named};
+use crate::tables::{self, Takes, Writer};
 
 /// What a command writes.
 #[derive(Debug, Default)]
@@ -23,25 +23,20 @@ pub(crate) fn writer_paths(found: &Found) -> Option<WriterPaths> {
     if name == b"sed" {
         return sed_in_place(rest);
     }
-    let writer = writer_named(name)?;
-    if writer.shape == Shape::Dd {
-        return Some(dd(rest));
+    let writer = tables::writer(name)?;
+    if !writer.shape.named.is_empty() {
+        return Some(named(writer, rest));
     }
-    let sorted = getopt::sort(
-        rest,
-        &Options {
-            short: writer.short,
-            long: writer.long,
-            refused: &[],
-            stop_at_operand: false,
-            digits: false,
-        },
-    );
+    let sorted = getopt::sort(rest, &writer.options);
     let operands: Vec<&Word> = sorted.operands.iter().filter_map(|index| rest.get(*index)).collect();
-    let targets: Vec<&Word> =
-        sorted.flags.iter().filter(|flag| flag.is_path).filter_map(|flag| flag.value.as_ref()).collect();
+    let paths_of = |takes| {
+        let given = sorted.flags.iter().filter(move |given| given.flag.takes == takes);
+        given.filter_map(|given| given.value.as_ref())
+    };
+    let targets: Vec<&Word> = paths_of(Takes::Write).collect();
     let mut paths = shaped(writer, &operands, !targets.is_empty());
     paths.extend(targets.into_iter().map(|word| with(word, Access::Create)));
+    paths.extend(paths_of(Takes::Read).map(|word| with(word, Access::Read)));
     let known = paths.iter().all(|path| path.word.text.is_some());
     Some(WriterPaths { is_edit: writer.edit && sorted.troubles.is_empty() && known, paths })
 }
@@ -51,65 +46,44 @@ fn with(word: &Word, access: Access) -> PathWord {
 }
 
 fn shaped(writer: &Writer, operands: &[&Word], has_target: bool) -> Vec<PathWord> {
-    let (skip, first, last) = match writer.shape {
-        Shape::All(access) => (0, access, access),
-        Shape::LastIs(first, _) if has_target => (0, first, first),
-        Shape::LastIs(first, last) => (0, first, last),
-        Shape::SkipFirst(access) => (1, access, access),
-        Shape::Dd => (0, Access::Read, Access::Read),
-    };
+    let shape = &writer.shape;
     let count = operands.len();
-    operands
-        .iter()
-        .enumerate()
-        .skip(skip)
-        .map(|(index, word)| with(word, if index + 1 == count { last } else { first }))
-        .collect()
+    let access = |index| if index + 1 == count && !has_target { shape.last } else { shape.all };
+    let paths = operands.iter().enumerate().skip(shape.skip);
+    paths.filter_map(|(index, word)| Some(with(word, access(index)?))).collect()
 }
 
-fn dd(rest: &[Word]) -> WriterPaths {
+/// `dd if=FILE of=FILE`.
+fn named(writer: &Writer, rest: &[Word]) -> WriterPaths {
     let mut paths = Vec::new();
     for word in rest {
-        let (access, value) = match (word.lead.strip_prefix(b"if="), word.lead.strip_prefix(b"of=")) {
-            (Some(value), _) => (Access::Read, value),
-            (_, Some(value)) => (Access::Write, value),
-            _ => continue,
-        };
-        let mut word = word.clone();
-        word.lead = value.to_vec();
-        word.text = word.text.is_some().then(|| value.to_vec());
-        paths.push(PathWord { word, access });
+        let value = writer.shape.named.iter().find_map(|(name, access)| {
+            let value = word.lead.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+            Some((*access, value))
+        });
+        if let Some((access, value)) = value {
+            let mut word = word.clone();
+            word.lead = value.to_vec();
+            word.text = word.text.is_some().then(|| value.to_vec());
+            paths.push(PathWord { word, access });
+        }
     }
     WriterPaths { paths, is_edit: false }
 }
 
 /// `sed -i`, with a script that only filters otherwise.
 fn sed_in_place(rest: &[Word]) -> Option<WriterPaths> {
-    let sorted = getopt::sort(
-        rest,
-        &Options {
-            short: "nEre:l:suzi?f@",
-            long: "quiet silent debug expression= line-length= posix regexp-extended separate sandbox unbuffered null-data in-place=? file=@",
-            refused: &[],
-            stop_at_operand: false,
-            digits: false,
-        },
-    );
-    if !(sorted.has("i") || sorted.has("in-place")) {
+    let sorted = getopt::sort(rest, &tables::writer(b"sed")?.options);
+    if !sorted.has("in-place") {
         return None;
     }
     let mut operands = sorted.operands.iter().filter_map(|index| rest.get(*index));
-    let mut scripts: Vec<&Word> = sorted
-        .flags
-        .iter()
-        .filter(|flag| matches!(flag.name.as_str(), "e" | "expression"))
-        .filter_map(|flag| flag.value.as_ref())
-        .collect();
+    let mut scripts: Vec<&Word> = sorted.values("expression").collect();
     if scripts.is_empty() {
         scripts.extend(operands.next());
     }
     let mut script = Vec::new();
-    let mut known = !scripts.is_empty() && !sorted.has("f") && !sorted.has("file");
+    let mut known = !scripts.is_empty() && !sorted.has("file");
     for word in scripts {
         known &= word.text.is_some();
         script.extend_from_slice(word.text.as_deref().unwrap_or_default());

@@ -7,12 +7,7 @@ use crate::getopt::Sorted;
 use crate::parse::Word;
 
 pub(super) fn check(sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
-    let mut scripts: Vec<&Word> = sorted
-        .flags
-        .iter()
-        .filter(|flag| matches!(flag.name.as_str(), "e" | "expression"))
-        .filter_map(|flag| flag.value.as_ref())
-        .collect();
+    let mut scripts: Vec<&Word> = sorted.values("expression").collect();
     let mut files = operands.iter();
     if scripts.is_empty() {
         scripts.extend(files.next());

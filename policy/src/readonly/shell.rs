@@ -6,9 +6,6 @@ use crate::analysis::Found;
 use crate::parse::{Assign, Redir, RedirOp, Word};
 use crate::tables::names;
 
-/// Variables whose reading is refused: what they hold changes how text is taken.
-const TELLING: &[&[u8]] = &[b"IFS", b"PATH", b"BASH_ENV", b"ENV", b"CDPATH", b"PS4", b"PROMPT_COMMAND"];
-
 pub(super) fn check(found: &Found) -> Proof {
     let mut paths = Vec::new();
     for word in &found.words {
@@ -34,9 +31,7 @@ fn check_word(word: &Word) -> Result<(), Refusal> {
         return Err(Refusal::new("command_substitution", message, word.span));
     }
     for name in &word.variables {
-        let telling = TELLING.contains(&name.as_slice())
-            || [&b"LD_"[..], b"GIT_", b"BASH_FUNC_"].iter().any(|prefix| name.starts_with(prefix));
-        if telling {
+        if names::is_telling_variable(name) {
             let message = format!("it reads `{}`", String::from_utf8_lossy(name));
             return Err(Refusal::new("dangerous_variables", message, word.span));
         }

@@ -1,0 +1,194 @@
+//! What a table file may hold. Unknown keys are errors.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// Flags as their program's help writes them, each with what it does.
+pub(crate) type FlagList = BTreeMap<String, String>;
+
+/// Names, each with its reason.
+pub(crate) type Names = BTreeMap<String, String>;
+
+/// One file, or all of them joined.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Tables {
+    pub(crate) set: BTreeMap<String, Set>,
+    pub(crate) program: BTreeMap<String, Program>,
+    pub(crate) launcher: BTreeMap<String, Launcher>,
+    pub(crate) writer: BTreeMap<String, Writer>,
+    pub(crate) global: BTreeMap<String, Set>,
+    /// Programs that do nothing but print their version when this is all they are told.
+    pub(crate) version: BTreeMap<String, Vec<String>>,
+    pub(crate) names: BTreeMap<String, Names>,
+}
+
+/// Flags that several programs share.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Set {
+    #[serde(rename = "use")]
+    pub(crate) uses: Vec<String>,
+    pub(crate) flags: FlagList,
+    pub(crate) refused: FlagList,
+}
+
+/// A program, or a program with its subcommand, that reads only with these flags.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Program {
+    pub(crate) does: String,
+    pub(crate) operands: Operands,
+    #[serde(default)]
+    pub(crate) harmless: bool,
+    #[serde(default)]
+    pub(crate) words_only: bool,
+    #[serde(default)]
+    pub(crate) prints_operands: bool,
+    #[serde(default)]
+    pub(crate) operand_ends_flags: bool,
+    #[serde(default)]
+    pub(crate) one_dash: bool,
+    #[serde(default)]
+    pub(crate) joined: Joined,
+    pub(crate) check: Option<String>,
+    #[serde(default)]
+    pub(crate) lists_with: Vec<String>,
+    #[serde(default, rename = "use")]
+    pub(crate) uses: Vec<String>,
+    #[serde(default)]
+    pub(crate) flags: FlagList,
+    #[serde(default)]
+    pub(crate) refused: FlagList,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Operands {
+    Kind(OperandKind),
+    AtMost {
+        at_most: usize,
+        are: OperandKind,
+    },
+    TextFirst {
+        text: usize,
+        #[serde(default)]
+        unless: Vec<String>,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OperandKind {
+    Paths,
+    Pathspecs,
+    Text,
+    Nothing,
+}
+
+#[derive(Default, Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Joined {
+    #[default]
+    Anything,
+    Numbers,
+    NumbersOnly,
+}
+
+/// A program that runs another.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Launcher {
+    pub(crate) does: String,
+    #[serde(default)]
+    pub(crate) runs: Runs,
+    #[serde(default)]
+    pub(crate) skip: usize,
+    #[serde(default)]
+    pub(crate) assignments: bool,
+    #[serde(default)]
+    pub(crate) safe: bool,
+    #[serde(default, rename = "use")]
+    pub(crate) uses: Vec<String>,
+    #[serde(default)]
+    pub(crate) flags: FlagList,
+}
+
+#[derive(Default, Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Runs {
+    #[default]
+    Operands,
+    JoinedText,
+    ShellText,
+    Xargs,
+    FirstText,
+    Callback,
+}
+
+/// A program that changes files.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Writer {
+    pub(crate) does: String,
+    pub(crate) operands: Shape,
+    #[serde(default)]
+    pub(crate) edit: bool,
+    #[serde(default, rename = "use")]
+    pub(crate) uses: Vec<String>,
+    #[serde(default)]
+    pub(crate) flags: FlagList,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Shape {
+    #[serde(default)]
+    pub(crate) skip: usize,
+    pub(crate) all: Option<Access>,
+    pub(crate) last: Option<Access>,
+    /// Operands written `NAME=path`.
+    #[serde(default)]
+    pub(crate) named: BTreeMap<String, Access>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Access {
+    Read,
+    Write,
+    Create,
+    Delete,
+}
+
+impl Tables {
+    /// Adds another file's entries; a name may stand in one file only.
+    pub(crate) fn join(
+        &mut self,
+        other: Self,
+        file: &str,
+        homes: &mut BTreeMap<String, String>,
+    ) -> Result<(), String> {
+        let mut claim = |kind: &str, name: &String| match homes.insert(format!("{kind}.{name}"), file.into())
+        {
+            Some(first) => Err(format!("{file}: `{kind}.{name}` is in {first} already")),
+            None => Ok(()),
+        };
+        other.set.keys().try_for_each(|name| claim("set", name))?;
+        other.program.keys().try_for_each(|name| claim("program", name))?;
+        other.launcher.keys().try_for_each(|name| claim("launcher", name))?;
+        other.writer.keys().try_for_each(|name| claim("writer", name))?;
+        other.global.keys().try_for_each(|name| claim("global", name))?;
+        other.version.keys().try_for_each(|name| claim("version", name))?;
+        other.names.keys().try_for_each(|name| claim("names", name))?;
+        self.set.extend(other.set);
+        self.program.extend(other.program);
+        self.launcher.extend(other.launcher);
+        self.writer.extend(other.writer);
+        self.global.extend(other.global);
+        self.version.extend(other.version);
+        self.names.extend(other.names);
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! Writes the static tables as Rust. Every list is sorted, for binary search.
+
+use std::fmt::{Error, Write};
+
+use crate::data::{Access, Launcher, OperandKind, Operands, Program, Shape, Tables, Writer};
+use crate::options::Options;
+
+type Result<T = ()> = std::result::Result<T, String>;
+
+/// Checks that a program's entry may name.
+const CHECKS: &[(&str, &str)] = &[
+    ("awk", "Check::Awk"),
+    ("sed", "Check::Sed"),
+    ("jq", "Check::Jq"),
+    ("yq", "Check::Yq"),
+    ("find", "Check::Find"),
+    ("test", "Check::Test"),
+    ("date", "Check::Date"),
+    ("some operand", "Check::SomeOperand"),
+    ("git config", "Check::GitConfig"),
+    ("names", "Check::Names"),
+    ("getent", "Check::Getent"),
+    ("no response file", "Check::NoResponseFile"),
+    ("directory", "Check::Directory"),
+];
+
+pub(crate) fn tables(tables: &Tables, digest: &[u8]) -> Result<String> {
+    let mut out = format!("pub(crate) static DIGEST: &[u8] = &{digest:?};\n");
+    write_tables(&mut out, tables)?;
+    Ok(out)
+}
+
+fn write_tables(out: &mut String, tables: &Tables) -> Result {
+    list(out, "PROGRAMS", "Program", tables.program.iter(), |out, (name, entry)| {
+        let options = Options::of(name, &tables.set, &entry.uses, &entry.flags, &entry.refused)?;
+        program(out, name, entry, &options)
+    })?;
+    list(out, "LAUNCHERS", "Launcher", tables.launcher.iter(), |out, (name, entry)| {
+        let options = Options::of(name, &tables.set, &entry.uses, &entry.flags, &Default::default())?;
+        launcher(out, name, entry, &options)
+    })?;
+    list(out, "WRITERS", "Writer", tables.writer.iter(), |out, (name, entry)| {
+        let options = Options::of(name, &tables.set, &entry.uses, &entry.flags, &Default::default())?;
+        writer(out, name, entry, &options)
+    })?;
+    list(out, "GLOBALS", "Global", tables.global.iter(), |out, (name, entry)| {
+        let given = Options::of(name, &tables.set, &entry.uses, &entry.flags, &entry.refused)?;
+        put(write!(out, "Global {{ program: {name:?}, options: "))?;
+        options(out, &given, true, false)?;
+        put(write!(out, " }}"))
+    })?;
+    list(out, "VERSIONS", "(&str, &[&str])", tables.version.iter(), |out, (name, flags)| {
+        put(write!(out, "({name:?}, &{flags:?})"))
+    })?;
+    for (name, names) in &tables.names {
+        list(out, &name.to_uppercase(), "(&str, &str)", names.iter(), |out, (name, reason)| {
+            reasoned(name, reason)?;
+            put(write!(out, "({name:?}, {reason:?})"))
+        })?;
+    }
+    Ok(())
+}
+
+fn put(written: std::result::Result<(), Error>) -> Result {
+    written.map_err(|error| error.to_string())
+}
+
+fn list<T>(
+    out: &mut String,
+    name: &str,
+    kind: &str,
+    entries: impl Iterator<Item = T>,
+    mut each: impl FnMut(&mut String, T) -> Result,
+) -> Result {
+    put(writeln!(out, "pub(crate) static {name}: &[{kind}] = &["))?;
+    for entry in entries {
+        out.push_str("    ");
+        each(out, entry)?;
+        out.push_str(",\n");
+    }
+    out.push_str("];\n");
+    Ok(())
+}
+
+fn reasoned(name: &str, does: &str) -> Result {
+    if does.trim().is_empty() { Err(format!("`{name}` lacks its reason")) } else { Ok(()) }
+}
+
+fn options(out: &mut String, given: &Options, operand_ends_flags: bool, one_dash: bool) -> Result {
+    let mut short = Vec::new();
+    let mut long = Vec::new();
+    out.push_str("Options { flags: &[");
+    for (index, flag) in given.flags.iter().enumerate() {
+        put(write!(
+            out,
+            "Flag {{ names: &{:?}, takes: Takes::{:?}, refused: {:?} }}, ",
+            flag.names, flag.takes, flag.refused
+        ))?;
+        for name in &flag.names {
+            match name.as_bytes() {
+                [letter] => short.push((*letter, index)),
+                _ => long.push((name.as_str(), index)),
+            }
+        }
+    }
+    short.sort_unstable();
+    long.sort_unstable();
+    put(write!(
+        out,
+        "], short: &{short:?}, long: &{long:?}, number: {}, operand_ends_flags: {operand_ends_flags}, one_dash: {one_dash} }}",
+        given.number
+    ))
+}
+
+fn program(out: &mut String, name: &str, entry: &Program, given: &Options) -> Result {
+    reasoned(name, &entry.does)?;
+    let check = check(name, entry)?;
+    put(write!(
+        out,
+        "Program {{ name: {name:?}, does: {:?}, operands: {}, harmless: {}, words_only: {}, prints_operands: {}, joined: Joined::{:?}, check: {check}, options: ",
+        entry.does,
+        operands(entry),
+        entry.harmless,
+        entry.words_only,
+        entry.prints_operands,
+        entry.joined
+    ))?;
+    options(out, given, entry.operand_ends_flags, entry.one_dash)?;
+    put(write!(out, " }}"))
+}
+
+fn check(name: &str, entry: &Program) -> Result<String> {
+    match &entry.check {
+        _ if !entry.lists_with.is_empty() => {
+            Ok(format!("Check::ListingOnly(&{:?})", bare(&entry.lists_with)))
+        }
+        None => Ok("Check::Nothing".to_owned()),
+        Some(wanted) => CHECKS
+            .iter()
+            .find(|(known, _)| known == wanted)
+            .map(|(_, rust)| (*rust).to_owned())
+            .ok_or_else(|| format!("`{name}` names the check `{wanted}`, which is not there")),
+    }
+}
+
+/// Flags without their dashes.
+fn bare(flags: &[String]) -> Vec<&str> {
+    flags.iter().map(|flag| flag.trim_start_matches('-')).collect()
+}
+
+fn operands(entry: &Program) -> String {
+    let kind = |kind: OperandKind| match kind {
+        OperandKind::Paths => "Paths",
+        OperandKind::Pathspecs => "Pathspecs",
+        OperandKind::Text => "Text",
+        OperandKind::Nothing => "Nothing",
+    };
+    match &entry.operands {
+        Operands::Kind(of) => format!("Operands::{}", kind(*of)),
+        Operands::AtMost { at_most, are: OperandKind::Paths } => format!("Operands::AtMost({at_most})"),
+        Operands::AtMost { at_most, .. } => format!("Operands::TextAtMost({at_most})"),
+        Operands::TextFirst { text, unless } => {
+            format!("Operands::TextThenPaths({text}, &{:?})", bare(unless))
+        }
+    }
+}
+
+fn launcher(out: &mut String, name: &str, entry: &Launcher, given: &Options) -> Result {
+    reasoned(name, &entry.does)?;
+    put(write!(
+        out,
+        "Launcher {{ name: {name:?}, does: {:?}, runs: Runs::{:?}, skip: {}, assignments: {}, safe: {}, options: ",
+        entry.does, entry.runs, entry.skip, entry.assignments, entry.safe
+    ))?;
+    options(out, given, true, false)?;
+    put(write!(out, " }}"))
+}
+
+fn writer(out: &mut String, name: &str, entry: &Writer, given: &Options) -> Result {
+    reasoned(name, &entry.does)?;
+    put(write!(
+        out,
+        "Writer {{ name: {name:?}, does: {:?}, shape: {}, edit: {}, options: ",
+        entry.does,
+        shape(&entry.operands),
+        entry.edit
+    ))?;
+    options(out, given, false, false)?;
+    put(write!(out, " }}"))
+}
+
+fn shape(shape: &Shape) -> String {
+    let access = |access: Option<Access>| match access {
+        Some(access) => format!("Some(Access::{access:?})"),
+        None => "None".to_owned(),
+    };
+    let named: Vec<String> =
+        shape.named.iter().map(|(name, access)| format!("({name:?}, Access::{access:?})")).collect();
+    format!(
+        "Shape {{ skip: {}, all: {}, last: {}, named: &[{}] }}",
+        shape.skip,
+        access(shape.all),
+        access(shape.last.or(shape.all)),
+        named.join(", ")
+    )
+}

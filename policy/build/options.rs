@@ -1,0 +1,138 @@
+//! Flags from the way a help text writes them: `-k, --key=KEYDEF`, `--color[=WHEN]`,
+//! `-U[NUM]`, `-f FILE`, `-NUM`. It checks; it decides nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::data::{FlagList, Set};
+
+/// What a flag takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Nothing,
+    Value,
+    Optional,
+    Read,
+    Write,
+}
+
+pub(crate) struct Flag {
+    /// Without dashes; one letter is a short flag.
+    pub(crate) names: Vec<String>,
+    pub(crate) takes: Takes,
+    /// Why it is refused.
+    pub(crate) refused: Option<String>,
+}
+
+/// All flags of a program, its own and those of the sets it uses.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) flags: Vec<Flag>,
+    /// `-5` is a number.
+    pub(crate) number: bool,
+}
+
+impl Options {
+    pub(crate) fn of(
+        owner: &str,
+        sets: &BTreeMap<String, Set>,
+        uses: &[String],
+        flags: &FlagList,
+        refused: &FlagList,
+    ) -> Result<Self, String> {
+        let mut options = Self::default();
+        let mut seen = BTreeSet::new();
+        options.add(owner, flags, false, &mut seen)?;
+        options.add(owner, refused, true, &mut seen)?;
+        let mut open: Vec<&String> = uses.iter().collect();
+        let mut used = BTreeSet::new();
+        while let Some(name) = open.pop() {
+            let set =
+                sets.get(name).ok_or_else(|| format!("{owner} uses the set `{name}`, which is not there"))?;
+            if used.insert(name) {
+                options.add_set(owner, set, &mut seen)?;
+                open.extend(&set.uses);
+            }
+        }
+        Ok(options)
+    }
+
+    /// A set gives what the program does not say itself.
+    fn add_set(&mut self, owner: &str, set: &Set, seen: &mut BTreeSet<String>) -> Result<(), String> {
+        for (list, refused) in [(&set.refused, true), (&set.flags, false)] {
+            let mut own = FlagList::new();
+            for (key, does) in list {
+                let names = parse(owner, key)?.map(|flag| flag.names).unwrap_or_default();
+                if !names.iter().any(|name| seen.contains(name)) {
+                    own.insert(key.clone(), does.clone());
+                }
+            }
+            self.add(owner, &own, refused, seen)?;
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        owner: &str,
+        list: &FlagList,
+        refused: bool,
+        seen: &mut BTreeSet<String>,
+    ) -> Result<(), String> {
+        for (key, does) in list {
+            if does.trim().is_empty() {
+                return Err(format!("`{key}` of {owner} lacks what it does"));
+            }
+            let Some(mut flag) = parse(owner, key)? else {
+                self.number = true;
+                continue;
+            };
+            if let Some(twice) = flag.names.iter().find(|name| !seen.insert((*name).clone())) {
+                return Err(format!("the flag `{twice}` of {owner} is listed twice"));
+            }
+            flag.refused = refused.then(|| does.clone());
+            self.flags.push(flag);
+        }
+        Ok(())
+    }
+}
+
+/// One key; `None` for `-NUM`.
+fn parse(owner: &str, key: &str) -> Result<Option<Flag>, String> {
+    if key == "-NUM" {
+        return Ok(None);
+    }
+    let wrong = || format!("`{key}` of {owner} is not written like `-k, --key=VALUE`");
+    let mut names = Vec::new();
+    let mut takes = Takes::Nothing;
+    for part in key.split(", ") {
+        let end = part.find(['=', ' ', '[']).unwrap_or(part.len());
+        let (name, value) = part.split_at(end);
+        let bare = name.strip_prefix("--").or_else(|| name.strip_prefix('-')).ok_or_else(wrong)?;
+        if bare.is_empty() {
+            return Err(wrong());
+        }
+        names.push(bare.to_owned());
+        let here = taken(value).ok_or_else(wrong)?;
+        if here != Takes::Nothing {
+            takes = here;
+        }
+    }
+    Ok(Some(Flag { names, takes, refused: None }))
+}
+
+/// What a value's name says: `FILE`, `DIR` and `PATH` are read, `OUT` is written.
+fn taken(value: &str) -> Option<Takes> {
+    if value.is_empty() {
+        return Some(Takes::Nothing);
+    }
+    if value.starts_with('[') {
+        return value.ends_with(']').then_some(Takes::Optional);
+    }
+    let name = value.strip_prefix(['=', ' '])?;
+    Some(match name {
+        "" => return None,
+        "FILE" | "DIR" | "PATH" => Takes::Read,
+        "OUT" => Takes::Write,
+        _ => Takes::Value,
+    })
+}

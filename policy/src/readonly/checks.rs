@@ -1,0 +1,104 @@
+//! Checks of single programs that flags and operands alone do not make.
+
+use super::{Proof, Refusal, awk, jq, sed};
+use crate::decision::Span;
+use crate::getopt::Sorted;
+use crate::parse::Word;
+use crate::tables::{Check, Program, names};
+
+/// What flags and operands alone do not tell.
+pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
+    match entry.check {
+        Check::Awk => awk::check(operands, span),
+        Check::Sed => sed::check(sorted, operands, span),
+        Check::Jq => jq::check_jq(operands, span),
+        Check::Yq => jq::check_yq(operands),
+        Check::Date => date(operands),
+        Check::SomeOperand if operands.is_empty() => {
+            Err(Refusal::new("unknown_flag", format!("{} lacks an operand", entry.name), span))
+        }
+        Check::ListingOnly(flags) => listing(entry, sorted, operands, flags),
+        Check::GitConfig => git_config(sorted, operands, span),
+        Check::Names => plain_names(operands),
+        Check::Getent => getent(operands, span),
+        Check::NoResponseFile => response_file(operands),
+        Check::Directory => directory(operands, span),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// `date 0101` sets the clock; `date +%s` prints.
+fn date(operands: &[&Word]) -> Proof {
+    let setter = operands.iter().find(|word| !word.lead.starts_with(b"+"));
+    setter.map_or(Ok(Vec::new()), |word| {
+        Err(Refusal::new("operand_writes", "an operand of date without `+` sets the clock", word.span))
+    })
+}
+
+fn listing(entry: &Program, sorted: &Sorted, operands: &[&Word], flags: &[&str]) -> Proof {
+    let lists = flags.iter().any(|flag| sorted.has(flag));
+    match operands.first() {
+        Some(word) if !lists => {
+            let message = format!("an operand of {} without a listing flag changes something", entry.name);
+            Err(Refusal::new("operand_writes", message, word.span))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn git_config(sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
+    let reads = ["list", "get", "get-all", "get-regexp", "get-urlmatch", "get-color"];
+    let by_flag = reads.iter().any(|flag| sorted.has(flag));
+    let first = operands.first().and_then(|word| word.text.as_deref());
+    let by_word = matches!(first, Some(b"get" | b"list"));
+    let one_key = operands.len() == 1 && first.is_some_and(|key| key.contains(&b'.'));
+    if by_flag || by_word || one_key {
+        return Ok(Vec::new());
+    }
+    Err(Refusal::new("operand_writes", "git config writes unless it is told to read", span))
+}
+
+/// Databases that are files; others are asked for over the network.
+fn getent(operands: &[&Word], span: Span) -> Proof {
+    let database = operands.first().and_then(|word| word.text.as_deref());
+    match database {
+        Some(b"passwd" | b"group" | b"services" | b"protocols" | b"rpc" | b"initgroups") => Ok(Vec::new()),
+        _ => Err(Refusal::new("network", "this database may be asked over the network", span)),
+    }
+}
+
+/// What `read` sets: names without a subscript, which would be evaluated.
+fn plain_names(operands: &[&Word]) -> Proof {
+    let plain = |word: &&Word| {
+        let text = word.text.as_deref().unwrap_or_default();
+        !text.is_empty() && text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+    };
+    match operands.iter().find(|word| !plain(word) || names::is_dangerous_variable(&word.lead)) {
+        None => Ok(Vec::new()),
+        Some(word) => {
+            let message = "what is set here is not a plain, harmless name";
+            Err(Refusal::new("dangerous_variables", message, word.span))
+        }
+    }
+}
+
+/// binutils read more flags from the file behind `@`.
+fn response_file(operands: &[&Word]) -> Proof {
+    match operands.iter().find(|word| word.lead.starts_with(b"@")) {
+        None => Ok(Vec::new()),
+        Some(word) => {
+            let message = "the flags in this file are not known";
+            Err(Refusal::new("unknown_flag", message, word.span))
+        }
+    }
+}
+
+fn directory(operands: &[&Word], span: Span) -> Proof {
+    match operands.first() {
+        None => Ok(Vec::new()),
+        Some(word) if word.text.as_deref().is_some_and(|text| text != b"-" && !text.starts_with(b"+")) => {
+            Ok(Vec::new())
+        }
+        Some(_) => Err(Refusal::new("unknown_directory", "where this leads is not known", span)),
+    }
+}

@@ -1,0 +1,142 @@
+//! The words behind a program, by its entry in the tables: flags first, then operands,
+//! then what the entry has checked besides. What no entry covers is refused.
+
+use super::{PathWord, Proof, Refusal, checks, find, test};
+use crate::analysis::Analysis;
+use crate::decision::Span;
+use crate::getopt::{self, Sorted, Trouble};
+use crate::parse::Word;
+use crate::tables::{Check, Joined, Operands, Program, Takes};
+
+/// Checks the words behind the program by its entry.
+pub(super) fn check(entry: &'static Program, rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
+    match entry.check {
+        Check::Find => return find::check(rest, span),
+        Check::Test => return test::check(rest, analysis, span),
+        _ => {}
+    }
+    if entry.words_only {
+        return Ok(Vec::new());
+    }
+    let sorted = getopt::sort(rest, &entry.options);
+    troubles(entry, &sorted, rest)?;
+    joined(entry, rest)?;
+    asks_for_signature(entry, &sorted, span)?;
+    let operands: Vec<&Word> = sorted.operands.iter().filter_map(|index| rest.get(*index)).collect();
+    let mut paths = flag_paths(entry, &sorted, span)?;
+    paths.extend(operand_paths(entry, &sorted, &operands)?);
+    paths.extend(checks::check(entry, &sorted, &operands, span)?);
+    Ok(paths)
+}
+
+fn troubles(entry: &Program, sorted: &Sorted, rest: &[Word]) -> Result<(), Refusal> {
+    for (trouble, index) in &sorted.troubles {
+        let word = rest.get(*index);
+        let span = word.map(|word| word.span).unwrap_or_default();
+        let text = word.map(|word| String::from_utf8_lossy(&word.lead).into_owned());
+        let text = text.unwrap_or_default();
+        return Err(match trouble {
+            Trouble::UnknownWord if entry.harmless => continue,
+            Trouble::Refused(reason) => {
+                Refusal::new("dangerous_flag", format!("`{text}` of {} {reason}", entry.name), span)
+            }
+            Trouble::UnknownFlag => Refusal::new(
+                "unknown_flag",
+                format!("`{text}` is not known to be harmless for {}, which {}", entry.name, entry.does),
+                span,
+            ),
+            Trouble::UnknownWord => Refusal::new(
+                "unknown_word",
+                format!("a word of {} is not known and could be a flag that does harm", entry.name),
+                span,
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// Short flags in one word, of programs that do not read them as getopt does.
+fn joined(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
+    if entry.joined == Joined::Anything {
+        return Ok(());
+    }
+    let is_plain = |cluster: &[u8]| {
+        let valued = cluster
+            .iter()
+            .position(|letter| entry.options.short(*letter).is_some_and(|flag| flag.takes != Takes::Nothing));
+        let value = valued.and_then(|at| cluster.get(at + 1..)).unwrap_or_default();
+        let alone = valued.unwrap_or(cluster.len().saturating_sub(1)) == 0;
+        cluster.starts_with(b"-")
+            || (value.iter().all(u8::is_ascii_digit) && (alone || entry.joined == Joined::Numbers))
+    };
+    let strange = rest.iter().find(|word| word.lead.strip_prefix(b"-").is_some_and(|rest| !is_plain(rest)));
+    strange.map_or(Ok(()), |word| {
+        let message = format!("{} reads flags in one word in a way of its own", entry.name);
+        Err(Refusal::new("unknown_flag", message, word.span))
+    })
+}
+
+/// A format of git that shows whether a signature is good: gpg is run to tell.
+fn asks_for_signature(entry: &Program, sorted: &Sorted, span: Span) -> Result<(), Refusal> {
+    let asks = |text: &[u8]| {
+        text.windows(2).any(|part| part == b"%G") || text.windows(9).any(|part| part == b"signature")
+    };
+    let mut values = ["format", "pretty", "sort"].into_iter().flat_map(|name| sorted.values(name));
+    match values.find(|value| entry.name.starts_with("git ") && asks(&value.lead)) {
+        None => Ok(()),
+        Some(_) => Err(Refusal::new("dangerous_flag", "this format of git runs gpg", span)),
+    }
+}
+
+fn flag_paths(entry: &Program, sorted: &Sorted, span: Span) -> Proof {
+    let mut paths = Vec::new();
+    for given in sorted.flags.iter().filter(|given| given.flag.takes == Takes::Read) {
+        let Some(value) = &given.value else {
+            let message = format!("a flag of {} lacks its value", entry.name);
+            return Err(Refusal::new("unknown_flag", message, span));
+        };
+        paths.push(PathWord::read(value));
+    }
+    Ok(paths)
+}
+
+fn operand_paths(entry: &Program, sorted: &Sorted, operands: &[&Word]) -> Proof {
+    let too_many = |most: usize| {
+        let surplus = operands.get(most).copied();
+        let uncertain = operands.iter().find(|word| !word.exactly_one).copied();
+        surplus.or(uncertain).map(|word| {
+            let message = format!("an operand here is not read by {} but changes something", entry.name);
+            Refusal::new("operand_writes", message, word.span)
+        })
+    };
+    let paths_from = |skip: usize| operands.iter().skip(skip).map(|word| PathWord::read(word)).collect();
+    match entry.operands {
+        Operands::Paths => Ok(paths_from(0)),
+        Operands::Pathspecs => Ok(operands
+            .iter()
+            .filter(|word| outside_pathspec(word))
+            .map(|word| PathWord::read(word))
+            .collect()),
+        Operands::Text => Ok(Vec::new()),
+        Operands::TextThenPaths(skip, flags) => {
+            let given = flags.iter().any(|flag| sorted.has(flag));
+            Ok(paths_from(if given { 0 } else { skip }))
+        }
+        Operands::AtMost(most) => match too_many(most) {
+            Some(refusal) => Err(refusal),
+            None => Ok(paths_from(0)),
+        },
+        Operands::TextAtMost(most) => too_many(most).map_or(Ok(Vec::new()), Err),
+        Operands::Nothing => too_many(0).map_or(Ok(Vec::new()), Err),
+    }
+}
+
+/// git takes revisions and paths in the same place; `a..b` is a revision.
+fn outside_pathspec(word: &Word) -> bool {
+    let text = word.text.as_deref().unwrap_or(&word.lead);
+    word.foreign_home
+        || text.starts_with(b"/")
+        || text == b".."
+        || text.starts_with(b"../")
+        || text.windows(4).any(|part| part == b"/../")
+}

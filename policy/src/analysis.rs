@@ -59,6 +59,8 @@ impl Found {
 pub(crate) struct Analysis {
     pub(crate) commands: Vec<Found>,
     pub(crate) problems: Vec<Problem>,
+    /// What looks like something else and is understood.
+    pub(crate) notes: Vec<Problem>,
     pub(crate) complete: bool,
     /// Names that the text makes functions or aliases.
     pub(crate) defined: HashSet<Vec<u8>>,
@@ -71,6 +73,16 @@ impl Analysis {
     pub(crate) fn of(text: &[u8], start: &Directory, surroundings: Surroundings<'_>) -> Self {
         let script = crate::parse::parse(text, SpanMap::Whole, surroundings);
         walk::walk(script, start.clone(), surroundings)
+    }
+
+    /// Where `cat` may be something else, a heredoc given to it is no text.
+    fn distrust_cat(&mut self) {
+        if !self.defined.contains(&b"cat"[..]) {
+            return;
+        }
+        self.notes.retain(|note| note.code != "safe_heredoc_substitution");
+        let words = self.commands.iter_mut().flat_map(|found| &mut found.words);
+        words.filter(|word| word.heredoc_text).for_each(|word| word.text = None);
     }
 
     /// Whether the command is itself, or is launched by, one that `test` accepts.

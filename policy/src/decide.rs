@@ -2,6 +2,7 @@
 //! order in which they answer; deny is first, always.
 
 mod allow;
+pub(crate) mod codes;
 mod facts;
 mod match_rules;
 mod outcome;
@@ -79,8 +80,9 @@ fn steps(
     if let Some(reason) = rules.asked(facts, raw.as_ref()) {
         return Outcome::new(Verdict::Ask, reason);
     }
-    if let Some(reason) = facts.hidden_program() {
-        return Outcome::new(Verdict::Ask, reason);
+    if let Some(hidden) = facts.hidden_program() {
+        let reasons = std::iter::once(hidden).chain(facts.problem_reasons());
+        return Outcome::with(Verdict::Ask, reasons.collect());
     }
     if let Some(outcome) = unsandboxed(request, profile, facts) {
         return outcome;
@@ -101,8 +103,9 @@ fn steps(
 
 /// Steps 8 to 13: the text is understood.
 fn by_what_it_does(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Outcome {
-    let outside = rules.paths_not_permitted(facts);
+    let mut outside = rules.paths_not_permitted(facts);
     if !outside.is_empty() {
+        outside.extend(facts.refusals());
         return Outcome::with(Verdict::Ask, outside);
     }
     if facts.all_proven() {
@@ -120,7 +123,12 @@ fn by_what_it_does(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, mo
         let message = "the profile allows what runs in the sandbox";
         return Outcome::new(Verdict::Allow, reason("sandbox_auto_allow", message, None));
     }
-    Outcome::with(Verdict::Ask, facts.refusals())
+    let mut reasons = facts.refusals();
+    if reasons.is_empty() {
+        // Everything is proven, but for zsh that proves nothing.
+        reasons.push(reason("not_proven", "nothing allows it", None));
+    }
+    Outcome::with(Verdict::Ask, reasons)
 }
 
 /// Step 5: running outside the sandbox takes three keys; the request is the first.

@@ -28,7 +28,10 @@ mod request;
 mod rules;
 mod tables;
 
-pub use decide::decide;
+pub use decide::{
+    codes::{Effect, VALIDATORS, Validator},
+    decide,
+};
 pub use decision::{
     Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, PathUse, PolicyVersion, Reason,
     Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,

@@ -9,6 +9,7 @@ mod build;
 mod compound;
 mod expansion;
 mod heredoc;
+mod messages;
 mod prescan;
 mod quoting;
 mod simple;

@@ -1,7 +1,13 @@
 //! The policy's tests, by what they prove.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at the first surprise")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod bounds;
+mod cases;
 mod deny_holds;
 mod json;
 mod never_panics;

@@ -36,6 +36,7 @@ pub(super) fn walk(script: Script, start: Directory, surroundings: Surroundings<
         surroundings,
     };
     walker.script(script);
+    walker.out.distrust_cat();
     walker.out
 }
 
@@ -43,6 +44,7 @@ impl Walker<'_> {
     fn script(&mut self, script: Script) {
         self.out.complete &= script.complete;
         self.out.problems.extend(script.problems);
+        self.out.notes.extend(script.notes);
         if self.shells == 0 {
             self.out.numeric.extend(script.numeric);
         }

@@ -1,12 +1,14 @@
 //! What is true of the commands found, whatever the rules say: proofs, paths,
 //! problems. Computed once; every step reads it.
 
+use super::codes;
 use super::outcome::{Outcome, reason};
 use crate::advice;
 use crate::analysis::{Analysis, Directory, Found};
 use crate::decision::{
-    Access, Assignment, Category, Decision, FoundCommand, PathUse, Reason, Redirect, Word,
+    Access, Assignment, Category, Decision, FoundCommand, Nesting, PathUse, Reason, Redirect, Span, Verdict, Word,
 };
+use crate::limits;
 use crate::parse::{Problem, Surroundings};
 use crate::paths::{self, Located, Places, WriterPaths};
 use crate::profile::Profile;
@@ -42,7 +44,11 @@ impl<'a> Facts<'a> {
     pub(super) fn of(request: &Request<'a>, profile: &'a Profile) -> Self {
         let start = Directory::at(request.cwd.unwrap_or(request.workspace));
         let surroundings = Surroundings { home: request.home };
-        let analysis = Analysis::of(request.command, &start, surroundings);
+        let mut analysis = Analysis::of(request.command, &start, surroundings);
+        let line = request.command.iter().position(|byte| *byte == b'\n');
+        if let Some(at) = line.filter(|_| !analysis.complete) {
+            analysis.problems.push(Problem { code: "newlines", span: Span::new(at, at + 1) });
+        }
         let places = Places {
             workspace: request.workspace,
             home: request.home,
@@ -99,12 +105,20 @@ impl<'a> Facts<'a> {
                     command_index: Some(index),
                     ..reason(refusal.code, refusal.message.clone(), Some(refusal.span))
                 });
+                reasons.extend(self.substituted(index));
             }
         }
-        if reasons.is_empty() {
-            reasons.push(reason("parse_incomplete", "the text is not fully understood", None));
-        }
         reasons
+    }
+
+    /// That the command runs only to make a word of another.
+    fn substituted(&self, index: usize) -> Option<Reason> {
+        let found = self.analysis.commands.get(index)?;
+        let inside = |kind: &Nesting| matches!(kind, Nesting::Substitution | Nesting::ProcessSubstitution);
+        found.nesting.iter().any(inside).then(|| Reason {
+            command_index: Some(index),
+            ..problem_reason(&Problem { code: "command_substitution", span: found.span })
+        })
     }
 
     /// The decision, but for what `advice` adds.
@@ -114,9 +128,14 @@ impl<'a> Facts<'a> {
             let shell_itself = found.launcher.is_none();
             shell_itself && matches!(found.program(), Some(b"cd" | b"pushd" | b"popd"))
         });
+        let mut reasons = outcome.reasons;
+        if outcome.verdict == Verdict::Allow {
+            reasons.extend(self.analysis.notes.iter().map(problem_reason));
+        }
+        reasons.truncate(limits::MAX_REASONS);
         Decision {
             verdict: outcome.verdict,
-            reasons: outcome.reasons,
+            reasons,
             commands: self.reported_commands(),
             read_only,
             concurrency_safe: read_only && !moves,
@@ -159,23 +178,7 @@ impl<'a> Facts<'a> {
 }
 
 fn problem_reason(problem: &Problem) -> Reason {
-    let message = match problem.code {
-        "incomplete_command" => "a quote, a heredoc or the command is not complete",
-        "arithmetic_evaluation" => "arithmetic here evaluates text that is not known to be a number",
-        "dangerous_variables" => "bash expands or runs what this variable is set to",
-        "brace_expansion" => "braces here decide what runs",
-        "obfuscated_flags" => "quotes or escapes hide the name of a flag",
-        "carriage_return" => "a carriage return looks like a line end and is none",
-        "control_characters" => "a control character hides what is written",
-        "unicode_whitespace" => "a character that looks like a blank is none",
-        "comment_quote_desync" => "a quote inside a comment misleads a reader",
-        "too_long_to_parse" => "the command is too long to be parsed",
-        "too_deep" => "the command is nested too deeply",
-        "ifs_injection" => "an unquoted IFS splits the words elsewhere than it seems",
-        "proc_environ_access" => "it names the environment or the root of a process",
-        "launched_text_unknown" => "the text given to a shell is not known",
-        _ => "this part of the text is not understood",
-    };
+    let message = codes::message(problem.code).unwrap_or("this part of the text is not understood");
     reason(problem.code, message, Some(problem.span))
 }
 

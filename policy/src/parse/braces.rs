@@ -43,6 +43,12 @@ fn expand_within(pieces: &[Piece], budget: usize) -> Option<Vec<Pieces>> {
     Some(out)
 }
 
+/// Whether a text begins with braces that look as if they expanded.
+pub(super) fn opens_word(text: &[u8]) -> bool {
+    let word = text.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    word.starts_with(b"{") && (word.contains(&b',') || word.windows(2).any(|pair| pair == b".."))
+}
+
 struct Brace {
     open: usize,
     close: usize,

@@ -16,6 +16,7 @@ pub(super) struct Builder<'a> {
     source: &'a Source,
     pub(super) surroundings: Surroundings<'a>,
     problems: Vec<Problem>,
+    notes: Vec<Problem>,
     depth: usize,
     /// Variables assigned in the text, and whether always to a plain number.
     pub(super) numeric: HashMap<Vec<u8>, bool>,
@@ -29,6 +30,7 @@ impl<'a> Builder<'a> {
             source,
             surroundings,
             problems: Vec::new(),
+            notes: Vec::new(),
             depth: 0,
             numeric: HashMap::new(),
             arithmetic_reads: Vec::new(),
@@ -40,9 +42,12 @@ impl<'a> Builder<'a> {
         self.check_gaps(0, self.source.text().len(), &children);
         let statements = self.statements(&children);
         self.check_arithmetic_reads();
+        if root.has_error() && self.problems.is_empty() {
+            self.incomplete(root);
+        }
         let complete = self.problems.is_empty();
         let numeric = self.numeric.into_iter().filter(|(_, always)| *always).map(|(name, _)| name).collect();
-        Script { statements, complete, numeric, problems: self.problems }
+        Script { statements, complete, numeric, notes: self.notes, problems: self.problems }
     }
 
     pub(super) fn children<'t>(&self, node: Node<'t>) -> Vec<Node<'t>> {
@@ -89,6 +94,34 @@ impl<'a> Builder<'a> {
 
     pub(super) fn incomplete(&mut self, node: Node<'_>) {
         self.problem("parse_incomplete", self.span_of(node));
+        if super::braces::opens_word(self.slice(node)) {
+            self.problem("brace_expansion", self.span_of(node));
+        }
+    }
+
+    /// Something that is understood although it looks like something else.
+    pub(super) fn note(&mut self, code: &'static str, span: Span) {
+        if self.notes.len() < limits::MAX_REASONS {
+            self.notes.push(Problem { code, span });
+        }
+    }
+
+    pub(super) fn problem_count(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// Takes back the problems behind the first `from` that `harmless` accepts.
+    pub(super) fn take_back(&mut self, from: usize, harmless: impl Fn(&Problem) -> bool) {
+        let mut index = 0;
+        self.problems.retain(|problem| {
+            index += 1;
+            index <= from || !harmless(problem)
+        });
+    }
+
+    /// Whether spans tell the words of this text apart.
+    pub(super) fn has_spans(&self) -> bool {
+        self.source.has_spans()
     }
 
     pub(super) fn number(&self, node: Node<'_>) -> Option<u32> {
@@ -124,7 +157,7 @@ impl<'a> Builder<'a> {
         let mut out = Vec::new();
         for child in children {
             match child.kind() {
-                ";" | "&" | "\n" | ";;" | ";&" | ";;&" if !child.is_missing() => {}
+                ";" | "&" | "\n" if !child.is_missing() => {}
                 _ => out.extend(self.statement(*child)),
             }
         }
@@ -196,6 +229,12 @@ impl<'a> Builder<'a> {
         }
         if text.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'`')) {
             self.problem("comment_quote_desync", self.span_of(node));
+        }
+        if text.contains(&b'\r') {
+            self.problem("carriage_return", self.span_of(node));
+        }
+        if super::word::misleads(text) {
+            self.problem("unicode_whitespace", self.span_of(node));
         }
     }
 

@@ -48,6 +48,18 @@ pub(super) fn find_end(body: &[u8], delimiter: &[u8], strip_tabs: bool) -> Optio
     None
 }
 
+/// The lines without the tabs they begin with, as `<<-` takes them.
+fn without_tabs(lines: &[u8]) -> Vec<u8> {
+    let stripped: Vec<&[u8]> = lines
+        .split(|byte| *byte == b'\n')
+        .map(|line| {
+            let tabs = line.iter().take_while(|byte| **byte == b'\t').count();
+            line.get(tabs..).unwrap_or_default()
+        })
+        .collect();
+    stripped.join(&b'\n')
+}
+
 /// What a heredoc brought: its redirects, words of its command, what follows it.
 #[derive(Default)]
 pub(super) struct HeredocParts {
@@ -125,7 +137,9 @@ impl Builder<'_> {
             self.incomplete(body);
         }
         if quoted {
-            return Word::known(rest.get(..length).unwrap_or_default(), self.span_of(body));
+            let lines = rest.get(..length).unwrap_or_default();
+            let text = if strip_tabs { without_tabs(lines) } else { lines.to_vec() };
+            return Word { literal: true, ..Word::known(&text, self.span_of(body)) };
         }
         self.quoted_region(from, from + length, body)
     }

@@ -68,8 +68,16 @@ impl Scanner<'_> {
 
     fn control_characters(&mut self) {
         let harmless = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r') || !byte.is_ascii_control();
-        if let Some(at) = self.text.iter().position(|byte| !harmless(*byte)) {
+        // The second half of the control characters, as UTF-8 writes them.
+        let second = self.text.windows(2).position(|pair| matches!(pair, [0xc2, 0x80..=0x9f]));
+        if let Some(at) = self.text.iter().position(|byte| !harmless(*byte)).or(second) {
             self.scan.problems.push(("control_characters", at));
+        }
+        if self.text.ends_with(b"\\") {
+            let slashes = self.text.iter().rev().take_while(|byte| **byte == b'\\').count();
+            if slashes % 2 == 1 {
+                self.scan.problems.push(("incomplete_command", self.text.len() - 1));
+            }
         }
     }
 

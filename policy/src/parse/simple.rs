@@ -63,6 +63,7 @@ impl Builder<'_> {
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
         let mut words = Vec::new();
+        let before = self.problem_count();
         for child in children {
             match child.kind() {
                 _ if child.is_missing() => self.incomplete(child),
@@ -83,7 +84,8 @@ impl Builder<'_> {
         self.words_of(&words, &mut simple.words);
         simple.words.sort_by_key(|word| word.span);
         let program_source = words.first().copied();
-        self.check_program(&simple, program_source);
+        self.check_program(&mut simple, program_source);
+        self.commit_messages(&simple.words, before);
         self.note_setters(&simple.words);
         self.check_evaluated_words(&simple.words);
         Statement::Simple(simple)
@@ -104,10 +106,19 @@ impl Builder<'_> {
     }
 
     /// The program's place must hold what can be a program.
-    fn check_program(&mut self, simple: &Simple, program_source: Option<Node<'_>>) {
+    fn check_program(&mut self, simple: &mut Simple, program_source: Option<Node<'_>>) {
+        if let Some(program) = simple.words.first_mut().filter(|program| program.heredoc_text) {
+            program.text = None;
+        }
         let Some(program) = simple.words.first() else {
             return;
         };
+        if program.braced {
+            self.problem("brace_expansion", program.span);
+        }
+        if program.text.as_deref() == Some(b"find") {
+            self.check_find_flags(&simple.words);
+        }
         let raw_program = program_source.map(|node| self.slice(node)).unwrap_or_default();
         let text = program.text.as_deref().unwrap_or_default();
         let reserved = program.bare && RESERVED.contains(&text);
@@ -120,6 +131,13 @@ impl Builder<'_> {
         }
         if matches!(text, b"time" | b"coproc") {
             self.check_prefixed(simple);
+        }
+    }
+
+    /// The flags of find are whole words behind one dash, and take no value in them.
+    fn check_find_flags(&mut self, words: &[Word]) {
+        for word in words.iter().filter(|word| word.mixed && word.lead.starts_with(b"-")) {
+            self.problem("obfuscated_flags", word.span);
         }
     }
 
@@ -219,6 +237,9 @@ impl Builder<'_> {
     fn array(&mut self, node: Node<'_>) -> Vec<Word> {
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        if children.iter().any(Node::is_missing) {
+            self.incomplete(node);
+        }
         let inner: Vec<_> = children.into_iter().filter(|child| !matches!(child.kind(), "(" | ")")).collect();
         let mut words = Vec::new();
         self.words_of(&inner, &mut words);

@@ -42,6 +42,11 @@ impl Source {
         Self { text, cuts, map }
     }
 
+    /// Whether each part of the text has a span of its own.
+    pub(super) fn has_spans(&self) -> bool {
+        matches!(self.map, SpanMap::Whole)
+    }
+
     pub(super) fn text(&self) -> &[u8] {
         &self.text
     }

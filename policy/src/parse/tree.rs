@@ -7,6 +7,8 @@ use crate::decision::{Nesting, Span};
 pub(crate) struct Script {
     pub(crate) statements: Vec<Statement>,
     pub(crate) problems: Vec<Problem>,
+    /// What looks like something else and is understood.
+    pub(crate) notes: Vec<Problem>,
     /// Whether every part was understood.
     pub(crate) complete: bool,
     /// Variables that the text only ever sets to numbers.
@@ -120,6 +122,8 @@ pub(crate) enum SubKind {
 pub(crate) struct Substitution {
     pub(crate) kind: SubKind,
     pub(crate) body: Vec<Statement>,
+    /// Its output, where it is `cat` of a heredoc that expands nothing.
+    pub(crate) text: Option<Vec<u8>>,
 }
 
 /// One word as the program gets it, or what is known of it.
@@ -136,6 +140,14 @@ pub(crate) struct Word {
     pub(crate) glob: bool,
     /// Whether neither quote nor escape nor expansion is in it.
     pub(crate) bare: bool,
+    /// Whether it is partly quoted or escaped, and partly not.
+    pub(crate) mixed: bool,
+    /// Whether braces made several words of it.
+    pub(crate) braced: bool,
+    /// Whether the text of a heredoc, by way of `cat`, is in it.
+    pub(crate) heredoc_text: bool,
+    /// Whether it is the body of a heredoc that expands nothing.
+    pub(crate) literal: bool,
     /// `~user`, `~+`, `~-`: a directory that is not known.
     pub(crate) foreign_home: bool,
     /// The variables it reads.

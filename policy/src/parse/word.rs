@@ -5,6 +5,8 @@
 mod finish;
 mod lex;
 
+pub(super) use finish::misleads;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -179,10 +181,26 @@ impl Builder<'_> {
         if !simple.redirects.is_empty() {
             body.push(super::Statement::Simple(simple));
         }
-        Rc::new(Substitution { kind, body })
+        let text = heredoc_text(&body).filter(|_| kind == SubKind::Command);
+        Rc::new(Substitution { kind, body, text })
     }
 
     pub(super) fn hazard(&self, code: &'static str, start: usize, end: usize) -> Hazard {
         Hazard { code, span: self.span(start, end) }
     }
+}
+
+/// What `cat <<'EOF'` alone prints, without the line ends that a substitution drops.
+fn heredoc_text(body: &[super::Statement]) -> Option<Vec<u8>> {
+    let [super::Statement::Simple(simple)] = body else {
+        return None;
+    };
+    let ([cat], [redirect]) = (simple.words.as_slice(), simple.redirects.as_slice()) else {
+        return None;
+    };
+    let body = redirect.target.as_ref().filter(|body| body.literal && redirect.descriptor.is_none())?;
+    let plain = cat.text.as_deref() == Some(b"cat") && simple.assignments.is_empty();
+    let text = body.text.as_deref().filter(|_| plain)?;
+    let length = text.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1);
+    text.get(..length).map(<[u8]>::to_vec)
 }

@@ -7,11 +7,17 @@ use crate::parse::braces;
 use crate::parse::build::Builder;
 use crate::parse::tree::Word;
 
-/// Characters that look like a blank, or like nothing, to a reader.
-fn misleads(c: char) -> bool {
+/// Whether a character in the text looks like a blank, or like nothing, to a reader.
+pub(in crate::parse) fn misleads(text: &[u8]) -> bool {
+    !text.is_ascii() && String::from_utf8_lossy(text).chars().any(is_misleading)
+}
+
+fn is_misleading(c: char) -> bool {
     matches!(c,
-        '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{180e}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}'
-        | '\u{205f}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{3000}' | '\u{feff}' | '\u{ad}')
+        '\u{85}' | '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{17b4}'
+        | '\u{17b5}' | '\u{180b}'..='\u{180e}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}'
+        | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 impl Builder<'_> {
@@ -40,11 +46,9 @@ impl Builder<'_> {
             out.push(word);
             return;
         };
-        if words.len() > 1 && out.is_empty() {
-            self.problem("brace_expansion", span);
-        }
+        let braced = words.len() > 1;
         for pieces in &words {
-            out.push(make_word(made, pieces, span, true));
+            out.push(Word { braced, ..make_word(made, pieces, span, true) });
         }
     }
 
@@ -56,10 +60,7 @@ impl Builder<'_> {
                 _ => None,
             })
             .collect();
-        if unquoted.is_ascii() {
-            return;
-        }
-        if String::from_utf8_lossy(&unquoted).chars().any(misleads) {
+        if misleads(&unquoted) {
             self.problem("unicode_whitespace", span);
         }
     }
@@ -121,8 +122,16 @@ fn mixes_quotes_in_flag(pieces: &[Piece]) -> bool {
             break;
         }
     }
-    let wholly = matches!(pieces.first(), Some(Piece::Empty)) && !seen.1;
+    let wholly = matches!(pieces.first(), Some(Piece::Empty)) && !seen.1 && !reopens(pieces);
     seen.0 && !wholly
+}
+
+/// Whether quotes close and open again within the name of the flag.
+fn reopens(pieces: &[Piece]) -> bool {
+    let from = pieces.iter().position(|piece| matches!(piece, Piece::Byte { .. })).unwrap_or(0);
+    let name = pieces.iter().skip(from).take_while(|p| !matches!(p, Piece::Byte { byte: b'=', .. }));
+    let inside: Vec<bool> = name.map(|piece| matches!(piece, Piece::Empty)).collect();
+    inside.iter().zip(inside.iter().skip(1)).any(|(empty, next)| *empty && !next)
 }
 
 fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
@@ -144,11 +153,21 @@ fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
         lead,
         glob,
         bare: made.bare,
+        mixed: is_mixed(pieces),
+        heredoc_text: made.heredoc_text,
         foreign_home: made.foreign_home,
         variables: made.variables.clone(),
         hazards: made.hazards.clone(),
         substitutions: made.substitutions.clone(),
+        ..Word::default()
     }
+}
+
+fn is_mixed(pieces: &[Piece]) -> bool {
+    let any = |wanted: bool| {
+        pieces.iter().any(|piece| matches!(piece, Piece::Byte { quoted, .. } if *quoted == wanted))
+    };
+    any(true) && any(false)
 }
 
 /// Whether an unquoted `*`, `?` or `[...]` is in it.

@@ -18,6 +18,7 @@ pub(in crate::parse) struct Made {
     pub(in crate::parse) substitutions: Vec<Rc<Substitution>>,
     pub(in crate::parse) bare: bool,
     pub(in crate::parse) foreign_home: bool,
+    pub(in crate::parse) heredoc_text: bool,
 }
 
 pub(super) struct Lexer<'n, 't> {
@@ -225,6 +226,10 @@ impl<'n, 't> Lexer<'n, 't> {
                 let body = builder.bytes(self.at + 2, self.end);
                 let (decoded, used) = crate::parse::ansi_c(body);
                 self.made.bare = false;
+                if self.made.pieces.is_empty() && decoded.starts_with(b"-") && decoded.len() > 1 {
+                    self.problem(builder, "obfuscated_flags");
+                }
+                self.ansi_newlines(builder, used);
                 self.made.pieces.push(Piece::Empty);
                 for byte in decoded {
                     self.byte(byte, true);
@@ -246,6 +251,17 @@ impl<'n, 't> Lexer<'n, 't> {
             b'#' | b'?' | b'$' | b'!' | b'-' | b'0'..=b'9' => self.parameter(next, true),
             _ => self.literal(b'$'),
         }
+    }
+
+    /// Newlines written as such inside `$'...'`.
+    fn ansi_newlines(&mut self, builder: &mut Builder<'_>, length: usize) {
+        let start = self.at;
+        let body = builder.bytes(start + 2, start + 2 + length);
+        for (at, _) in body.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            self.at = start + 2 + at;
+            self.quoted_newline(builder);
+        }
+        self.at = start;
     }
 
     fn parameter(&mut self, name: u8, one: bool) {
@@ -309,8 +325,17 @@ impl<'n, 't> Lexer<'n, 't> {
             "arithmetic_expansion" => self.arithmetic(builder, node),
             _ => {
                 let substitution = builder.substitution(node);
+                let unsplit = self.quoted || self.mode == Mode::Value;
+                match substitution.text.as_ref().filter(|_| unsplit) {
+                    Some(text) => {
+                        builder.note("safe_heredoc_substitution", builder.span_of(node));
+                        self.made.heredoc_text = true;
+                        self.made.pieces.push(Piece::Empty);
+                        text.iter().for_each(|byte| self.byte(*byte, true));
+                    }
+                    None => self.unknown(kind == "process_substitution" || self.mode == Mode::Value),
+                }
                 self.made.substitutions.push(substitution);
-                self.unknown(kind == "process_substitution" || self.mode == Mode::Value);
             }
         }
         self.at = node.end_byte();

@@ -1,0 +1,90 @@
+//! The validators, one line each: the code of their reasons, what they do, and what
+//! a person is told. The set is data; the validators themselves stand where the text
+//! is read (`parse`, `analysis`, `readonly`).
+
+/// What a validator does with what it finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Marks what is understood although it looks like something else.
+    LetsPass,
+    /// The text may be read wrongly: it is asked about, whatever a rule allows.
+    Misparsing,
+    /// The command is not proven read-only; an operator's rule may still allow it.
+    KeepsFromProof,
+}
+
+/// One validator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validator {
+    /// The code of its reasons.
+    pub code: &'static str,
+    /// What it does with what it finds.
+    pub effect: Effect,
+    /// What a person is told.
+    pub message: &'static str,
+}
+
+const fn lets_pass(code: &'static str, message: &'static str) -> Validator {
+    Validator { code, effect: Effect::LetsPass, message }
+}
+
+const fn misparsing(code: &'static str, message: &'static str) -> Validator {
+    Validator { code, effect: Effect::Misparsing, message }
+}
+
+const fn keeps(code: &'static str, message: &'static str) -> Validator {
+    Validator { code, effect: Effect::KeepsFromProof, message }
+}
+
+/// Every validator.
+pub const VALIDATORS: &[Validator] = &[
+    lets_pass("empty_command", "there is nothing to run"),
+    lets_pass("safe_heredoc_substitution", "the substitution gives nothing but the text of its heredoc"),
+    lets_pass("git_commit_message", "the text is a commit message and runs nothing"),
+    misparsing("incomplete_command", "a quote, a heredoc or the command is not complete"),
+    keeps("jq_system_function", "the jq program reads more than its input"),
+    keeps("jq_file_arguments", "jq takes its program or data from a file"),
+    misparsing("obfuscated_flags", "quotes or escapes hide the name of a flag"),
+    keeps("shell_metacharacters", "this program hands its argument to a shell"),
+    keeps("dangerous_variables", "this variable changes what runs or how text is read"),
+    misparsing("ifs_injection", "an unquoted IFS splits the words elsewhere than it seems"),
+    keeps("command_substitution", "what runs to make this word is not proven read-only"),
+    keeps("input_redirection", "what it reads from is not a known file"),
+    keeps("output_redirection", "it writes to a file"),
+    keeps("newlines", "the lines of a text that is not understood may be commands of their own"),
+    misparsing("quoted_newline", "a line inside quotes looks like a comment"),
+    misparsing("carriage_return", "a carriage return looks like a line end and is none"),
+    misparsing("control_characters", "a control character hides what is written"),
+    misparsing("unicode_whitespace", "a character that looks like a blank or like nothing is neither"),
+    misparsing("backslash_escaped_whitespace", "an escaped blank hides where the program's name ends"),
+    misparsing("backslash_escaped_operators", "an escaped operator looks like the end of a command"),
+    misparsing("brace_expansion", "braces here decide what runs"),
+    misparsing("mid_word_hash", "a `#` behind a quote looks like a comment and is none"),
+    misparsing("comment_quote_desync", "a quote inside a comment misleads a reader"),
+    misparsing("malformed_token_injection", "a bracket or quote beside a separator does not pair up"),
+    misparsing("zsh_dangerous_commands", "zsh does more here than a bash parse shows"),
+    misparsing("proc_environ_access", "it names the environment, the memory or the root of a process"),
+    misparsing("arithmetic_evaluation", "arithmetic here evaluates text that is not known to be a number"),
+    misparsing("prompt_expansion", "the value is expanded as a prompt is, and may run commands"),
+    misparsing("parse_incomplete", "this part of the text is not understood"),
+];
+
+/// What is told where a bound was hit, which no look-alike can avoid.
+const BOUNDS: &[(&str, &str)] = &[
+    ("too_long_to_parse", "the command is too long to be parsed"),
+    ("too_deep", "the command is nested too deeply"),
+    ("too_many_heredocs", "the command has too many heredocs to be parsed"),
+    ("too_much_arithmetic", "the command has too many `$[` to be parsed"),
+    ("delimiter_too_long", "the delimiter of a heredoc is too long to be parsed"),
+    ("too_many_commands", "the command starts too many commands"),
+    ("parser_failed", "the grammar gave no tree for this text"),
+    ("launched_text_unknown", "the text given to a shell is not known"),
+    ("launcher_not_understood", "what this program launches could not be made out"),
+];
+
+/// The message of a problem's code.
+pub(super) fn message(code: &str) -> Option<&'static str> {
+    let validator = VALIDATORS.iter().find(|validator| validator.code == code);
+    let bound = || BOUNDS.iter().find(|(known, _)| *known == code).map(|(_, message)| *message);
+    validator.map(|validator| validator.message).or_else(bound)
+}

@@ -1,0 +1,50 @@
+//! The text of `git commit -m`: a message for people, in which lines and quotes that
+//! would mislead a reader of commands mislead nobody. Only a text that is known in
+//! full, and that nothing runs to make, counts as one.
+
+use super::build::Builder;
+use super::tree::Word;
+
+/// What may stand in a message.
+const MAY_STAND: &[&str] = &["quoted_newline", "malformed_token_injection"];
+
+impl Builder<'_> {
+    /// Takes back what was said of the messages since the first `before` problems.
+    pub(super) fn commit_messages(&mut self, words: &[Word], before: usize) {
+        let text = |index: usize| words.get(index).and_then(|word| word.text.as_deref());
+        if text(0) != Some(b"git") || text(1) != Some(b"commit") || !self.has_spans() {
+            return;
+        }
+        let mut takes_message = false;
+        for word in words.iter().skip(2) {
+            let known = word.text.as_deref().filter(|_| word.substitutions.is_empty());
+            if takes_message || known.is_some_and(holds_message) {
+                if known.is_some() {
+                    let span = word.span;
+                    self.take_back(before, |problem| {
+                        let inside = span.start <= problem.span.start && problem.span.end <= span.end;
+                        inside && MAY_STAND.contains(&problem.code)
+                    });
+                    self.note("git_commit_message", span);
+                }
+                takes_message = false;
+                continue;
+            }
+            if known == Some(b"--") {
+                return;
+            }
+            takes_message = known.is_some_and(announces_message);
+        }
+    }
+}
+
+/// `--message=text`, `-mtext`.
+fn holds_message(word: &[u8]) -> bool {
+    word.starts_with(b"--message=") || (word.starts_with(b"-m") && word.len() > 2)
+}
+
+/// `-m`, `-am`, `--message`: the next word is the message.
+fn announces_message(word: &[u8]) -> bool {
+    let cluster = word.strip_prefix(b"-").filter(|rest| !rest.starts_with(b"-"));
+    word == b"--message" || cluster.is_some_and(|rest| matches!(rest, b"m" | b"am" | b"sm" | b"asm" | b"qm" | b"vm"))
+}

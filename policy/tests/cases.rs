@@ -1,0 +1,205 @@
+//! Cases on disk: `NNNN_name.sh` is a command, byte for byte; `NNNN_name.toml` beside
+//! it says what is asked with it, and what must be decided. A command without an
+//! expectation is a failure, and so is an expectation without a command.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use airlock_policy::{Decision, Mode, Profile, Request, Rules, Shell, Unsandboxed, decide};
+use serde::{Deserialize, Serialize};
+
+/// What must be decided, and about what.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Expectation {
+    /// `allow`, `ask` or `deny`.
+    pub(crate) verdict: String,
+    /// The code of the deciding reason.
+    first: Option<String>,
+    /// Codes that must be among the reasons.
+    with: Vec<String>,
+    /// Codes that must not be.
+    without: Vec<String>,
+    read_only: Option<bool>,
+    parse_complete: Option<bool>,
+    concurrency_safe: Option<bool>,
+    no_output_expected: Option<bool>,
+    category: Option<String>,
+    /// Commands that must be found, their words joined by blanks, `?` for one that is not known.
+    commands: Vec<String>,
+    /// Access and path, such as `read /etc/passwd`.
+    paths: Vec<String>,
+    requires: Option<Vec<String>>,
+    rewrites: Vec<String>,
+    warnings: Vec<String>,
+    suggested: Option<Vec<String>>,
+    /// The file and the expression of an edit by sed.
+    edit: Option<(String, String)>,
+    request: Asked,
+    rules: RuleTexts,
+}
+
+/// What is asked beside the command.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Asked {
+    shell: Option<Shell>,
+    mode: Option<Mode>,
+    cwd: Option<String>,
+    /// The name of a built-in profile, or the text of another.
+    profile: Option<String>,
+    /// Whether the runner's floor permits a run outside the sandbox, which is asked for.
+    unsandboxed: Option<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RuleTexts {
+    allow: Vec<String>,
+    ask: Vec<String>,
+    deny: Vec<String>,
+}
+
+pub(crate) struct Case {
+    pub(crate) file: PathBuf,
+    pub(crate) command: Vec<u8>,
+    pub(crate) expected: Expectation,
+}
+
+pub(crate) fn test_data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("test_data")
+}
+
+/// The entries of a folder in their order.
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
+    let listing = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut entries: Vec<PathBuf> = listing.map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries
+}
+
+/// Every case of a folder: its files come in pairs and are numbered.
+pub(crate) fn cases(folder: &Path) -> Vec<Case> {
+    let mut pairs: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+    for file in entries(folder) {
+        let extension = file.extension().unwrap_or_default().to_string_lossy().into_owned();
+        pairs.entry(file.with_extension("")).or_default().push(extension);
+    }
+    let mut cases = Vec::new();
+    for (stem, extensions) in pairs {
+        assert_eq!(extensions, ["sh", "toml"], "{}: a command and its expectation", stem.display());
+        let name = stem.file_name().unwrap().to_string_lossy().into_owned();
+        let number = name.split('_').next().unwrap().to_owned();
+        assert!(number.len() == 4 && number.bytes().all(|b| b.is_ascii_digit()), "`{name}` is not numbered");
+        let expected = std::fs::read_to_string(stem.with_extension("toml")).unwrap();
+        cases.push(Case {
+            command: std::fs::read(stem.with_extension("sh")).unwrap(),
+            expected: toml::from_str(&expected).unwrap_or_else(|error| panic!("{name}: {error}")),
+            file: stem,
+        });
+    }
+    cases
+}
+
+impl Case {
+    pub(crate) fn decide(&self) -> Decision {
+        self.decide_with(&[])
+    }
+
+    /// Decides with more rules that allow.
+    pub(crate) fn decide_with(&self, more: &[String]) -> Decision {
+        let asked = &self.expected.request;
+        let profile = asked.profile.as_deref().unwrap_or("strict");
+        let profile = Profile::builtin(profile)
+            .unwrap_or_else(|| Profile::from_toml(profile, "case.toml", &|_| None).unwrap());
+        let texts = &self.expected.rules;
+        let allow: Vec<String> = texts.allow.iter().chain(more).cloned().collect();
+        let rules = Rules::parse(&allow, &texts.ask, &texts.deny).unwrap();
+        let request = Request {
+            shell: asked.shell.unwrap_or(Shell::Bash),
+            mode: asked.mode,
+            cwd: asked.cwd.as_deref(),
+            unsandboxed: asked.unsandboxed.map(|floor_permits| Unsandboxed { floor_permits }),
+            extra_rules: Some(&rules),
+            ..Request::bash(&self.command)
+        };
+        decide(&request, &profile)
+    }
+
+    /// What differs from the expectation, one line each.
+    pub(crate) fn differences(&self) -> Vec<String> {
+        let decision = self.decide();
+        let expected = &self.expected;
+        let mut out = Vec::new();
+        let mut check = |what: &str, holds: bool, found: String| {
+            if !holds {
+                out.push(format!("{}: {what}, found {found}", self.file.display()));
+            }
+        };
+        let verdict = name(&decision.verdict);
+        check(&format!("verdict {}", expected.verdict), verdict == expected.verdict, verdict.clone());
+        let codes: Vec<&str> = decision.reasons.iter().map(|reason| reason.code).collect();
+        let first = expected.first.as_deref();
+        check(&format!("first {first:?}"), first.is_none_or(|code| codes[0] == code), format!("{codes:?}"));
+        for code in &expected.with {
+            check(&format!("with {code}"), codes.contains(&code.as_str()), format!("{codes:?}"));
+        }
+        for code in &expected.without {
+            check(&format!("without {code}"), !codes.contains(&code.as_str()), format!("{codes:?}"));
+        }
+        let flags = [
+            ("read_only", expected.read_only, decision.read_only),
+            ("parse_complete", expected.parse_complete, decision.parse_complete),
+            ("concurrency_safe", expected.concurrency_safe, decision.concurrency_safe),
+            ("no_output_expected", expected.no_output_expected, decision.no_output_expected),
+        ];
+        for (what, wanted, found) in flags {
+            check(what, wanted.is_none_or(|wanted| wanted == found), found.to_string());
+        }
+        let category = name(&decision.category);
+        check("category", expected.category.as_ref().is_none_or(|c| *c == category), category.clone());
+        for (what, wanted, found) in lists(expected, &decision) {
+            for wanted in wanted {
+                check(&format!("{what} `{wanted}`"), found.contains(wanted), format!("{found:?}"));
+            }
+        }
+        let requires: Vec<String> = decision.requires.iter().map(name).collect();
+        check("requires", expected.requires.as_ref().is_none_or(|r| *r == requires), format!("{requires:?}"));
+        let suggested = &decision.suggested_rules;
+        check("suggested", expected.suggested.as_ref().is_none_or(|s| s == suggested), format!("{suggested:?}"));
+        let edit = decision.edit.map(|edit| (edit.file, edit.expression));
+        check("edit", expected.edit.is_none() || expected.edit == edit, format!("{edit:?}"));
+        out
+    }
+}
+
+/// The lists of which each wanted entry must be there.
+fn lists<'e>(expected: &'e Expectation, decision: &Decision) -> [(&'static str, &'e [String], Vec<String>); 4] {
+    let paths = decision.paths.iter().map(|path| format!("{} {}", name(&path.access), path.path)).collect();
+    let rewrites = decision.rewrites.iter().map(|rewrite| rewrite.text.clone()).collect();
+    let warnings = decision.warnings.iter().map(|warning| warning.code.to_owned()).collect();
+    [
+        ("command", &expected.commands, commands(decision)),
+        ("path", &expected.paths, paths),
+        ("rewrite", &expected.rewrites, rewrites),
+        ("warning", &expected.warnings, warnings),
+    ]
+}
+
+fn commands(decision: &Decision) -> Vec<String> {
+    let words = |argv: &[airlock_policy::Word]| -> Vec<String> {
+        argv.iter()
+            .map(|word| word.text.as_deref().map_or("?".into(), |text| String::from_utf8_lossy(text).into_owned()))
+            .collect()
+    };
+    decision.commands.iter().map(|command| words(&command.argv).join(" ")).collect()
+}
+
+/// The name of an enum's variant, as JSON writes it.
+fn name(value: &impl Serialize) -> String {
+    serde_json::to_value(value).unwrap().as_str().unwrap().to_owned()
+}
+
+pub(crate) fn assert_none(differences: &[String]) {
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
+}

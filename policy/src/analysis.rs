@@ -2,6 +2,7 @@
 //! This module finds; it judges nothing.
 
 mod directory;
+mod process;
 mod walk;
 
 use std::collections::HashSet;

@@ -6,6 +6,7 @@ pub(crate) mod codes;
 mod facts;
 mod match_rules;
 mod outcome;
+mod zsh;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -38,7 +39,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     }
     let rules = RuleSet::new(request, profile);
     let mode = effective_mode(request, profile);
-    let facts = if request.shell == Shell::Bash { Facts::of(request, profile) } else { Facts::none() };
+    let facts = if request.shell == Shell::Pwsh { Facts::none() } else { Facts::of(request, profile) };
     let mut outcome = steps(request, profile, &rules, &facts, mode);
     if mode == Mode::Plan && !outcome.by_proof && outcome.verdict != Verdict::Deny {
         outcome.verdict = Verdict::Deny;
@@ -47,7 +48,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     }
     outcome.shadow = rules.shadow_hits(&facts);
     let mut decision = facts.report(outcome, profile);
-    if request.unsandboxed.is_some() {
+    if request.unsandboxed.is_some() || request.shell != Shell::Bash {
         decision.read_only = false;
         decision.concurrency_safe = false;
     }
@@ -81,7 +82,8 @@ fn steps(
         return Outcome::new(Verdict::Ask, reason);
     }
     if let Some(hidden) = facts.hidden_program() {
-        let reasons = std::iter::once(hidden).chain(facts.problem_reasons());
+        let others = facts.problem_reasons().into_iter().chain(facts.refusals());
+        let reasons = std::iter::once(hidden).chain(others);
         return Outcome::with(Verdict::Ask, reasons.collect());
     }
     if let Some(outcome) = unsandboxed(request, profile, facts) {
@@ -91,14 +93,30 @@ fn steps(
         let message = "the mode bypass allows what no rule denies or asks about";
         return Outcome::new(Verdict::Allow, reason("mode_bypass", message, None));
     }
-    if request.shell != Shell::Bash {
-        let message = "only bash is understood so far";
+    if request.shell == Shell::Pwsh {
+        let message = "PowerShell is not understood so far";
         return Outcome::new(Verdict::Ask, reason("shell_not_supported", message, None));
     }
     if let Some(outcome) = misparsed(facts) {
         return outcome;
     }
+    if request.shell == Shell::Zsh {
+        return for_zsh(rules, facts);
+    }
     by_what_it_does(profile, rules, facts, mode)
+}
+
+/// Steps 8 to 13 for zsh, of which a bash parse proves nothing.
+fn for_zsh(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Outcome {
+    let outside = rules.paths_not_permitted(facts);
+    if !outside.is_empty() {
+        return Outcome::with(Verdict::Ask, outside);
+    }
+    if let Some(reasons) = zsh::by_exact_rules(rules, facts) {
+        return Outcome::with(Verdict::Allow, reasons).requiring(Requirement::TrustedPath);
+    }
+    let message = "zsh is allowed only by rules that name the whole command";
+    Outcome::new(Verdict::Ask, reason("zsh_not_proven", message, None))
 }
 
 /// Steps 8 to 13: the text is understood.
@@ -123,12 +141,7 @@ fn by_what_it_does(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, mo
         let message = "the profile allows what runs in the sandbox";
         return Outcome::new(Verdict::Allow, reason("sandbox_auto_allow", message, None));
     }
-    let mut reasons = facts.refusals();
-    if reasons.is_empty() {
-        // Everything is proven, but for zsh that proves nothing.
-        reasons.push(reason("not_proven", "nothing allows it", None));
-    }
-    Outcome::with(Verdict::Ask, reasons)
+    Outcome::with(Verdict::Ask, facts.refusals())
 }
 
 /// Step 5: running outside the sandbox takes three keys; the request is the first.

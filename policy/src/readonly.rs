@@ -9,6 +9,7 @@ mod options;
 mod sed;
 mod shell;
 mod test;
+mod variables;
 
 pub(crate) use sed::is_harmless as sed_is_harmless;
 pub(crate) use shell::is_harmless as redirect_is_harmless;
@@ -52,7 +53,12 @@ pub(crate) type Proof = Result<Vec<PathWord>, Refusal>;
 
 /// Proves the command read-only, and says which paths it reads.
 pub(crate) fn prove(found: &Found, analysis: &Analysis) -> Proof {
+    prove_by_tables(found, analysis).map_err(|refusal| shell::told_to_a_shell(found).unwrap_or(refusal))
+}
+
+fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {
     let mut paths = shell::check(found)?;
+    variables::check(found)?;
     let Some(program) = found.words.first() else {
         return Ok(paths);
     };

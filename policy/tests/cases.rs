@@ -137,7 +137,7 @@ impl Case {
             }
         };
         let verdict = name(&decision.verdict);
-        check(&format!("verdict {}", expected.verdict), verdict == expected.verdict, verdict.clone());
+        check(&format!("verdict {}", expected.verdict), verdict == expected.verdict, verdict);
         let codes: Vec<&str> = decision.reasons.iter().map(|reason| reason.code).collect();
         let first = expected.first.as_deref();
         check(&format!("first {first:?}"), first.is_none_or(|code| codes[0] == code), format!("{codes:?}"));
@@ -157,7 +157,7 @@ impl Case {
             check(what, wanted.is_none_or(|wanted| wanted == found), found.to_string());
         }
         let category = name(&decision.category);
-        check("category", expected.category.as_ref().is_none_or(|c| *c == category), category.clone());
+        check("category", expected.category.as_ref().is_none_or(|c| *c == category), category);
         for (what, wanted, found) in lists(expected, &decision) {
             for wanted in wanted {
                 check(&format!("{what} `{wanted}`"), found.contains(wanted), format!("{found:?}"));
@@ -166,7 +166,11 @@ impl Case {
         let requires: Vec<String> = decision.requires.iter().map(name).collect();
         check("requires", expected.requires.as_ref().is_none_or(|r| *r == requires), format!("{requires:?}"));
         let suggested = &decision.suggested_rules;
-        check("suggested", expected.suggested.as_ref().is_none_or(|s| s == suggested), format!("{suggested:?}"));
+        check(
+            "suggested",
+            expected.suggested.as_ref().is_none_or(|s| s == suggested),
+            format!("{suggested:?}"),
+        );
         let edit = decision.edit.map(|edit| (edit.file, edit.expression));
         check("edit", expected.edit.is_none() || expected.edit == edit, format!("{edit:?}"));
         out
@@ -174,7 +178,10 @@ impl Case {
 }
 
 /// The lists of which each wanted entry must be there.
-fn lists<'e>(expected: &'e Expectation, decision: &Decision) -> [(&'static str, &'e [String], Vec<String>); 4] {
+fn lists<'e>(
+    expected: &'e Expectation,
+    decision: &Decision,
+) -> [(&'static str, &'e [String], Vec<String>); 4] {
     let paths = decision.paths.iter().map(|path| format!("{} {}", name(&path.access), path.path)).collect();
     let rewrites = decision.rewrites.iter().map(|rewrite| rewrite.text.clone()).collect();
     let warnings = decision.warnings.iter().map(|warning| warning.code.to_owned()).collect();
@@ -189,7 +196,9 @@ fn lists<'e>(expected: &'e Expectation, decision: &Decision) -> [(&'static str, 
 fn commands(decision: &Decision) -> Vec<String> {
     let words = |argv: &[airlock_policy::Word]| -> Vec<String> {
         argv.iter()
-            .map(|word| word.text.as_deref().map_or("?".into(), |text| String::from_utf8_lossy(text).into_owned()))
+            .map(|word| {
+                word.text.as_deref().map_or("?".into(), |text| String::from_utf8_lossy(text).into_owned())
+            })
             .collect()
     };
     decision.commands.iter().map(|command| words(&command.argv).join(" ")).collect()

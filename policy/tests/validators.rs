@@ -71,7 +71,8 @@ fn no_rule_allows_what_may_be_read_wrongly() {
     for validator in VALIDATORS.iter().filter(|validator| validator.effect == Effect::Misparsing) {
         for case in cases_of(validator, "attack") {
             let whole = String::from_utf8_lossy(&case.command).replace(['\\', '\'', '"', '\n', '`'], "");
-            let decision = case.decide_with(&["Bash".to_owned(), "Read(//**)".to_owned(), format!("Bash({whole})")]);
+            let decision =
+                case.decide_with(&["Bash".to_owned(), "Read(//**)".to_owned(), format!("Bash({whole})")]);
             if decision.verdict != Verdict::Ask || !codes(&decision).contains(&validator.code) {
                 differences.push(format!("{}: {:?}", case.file.display(), codes(&decision)));
             }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::{Analysis, Directory, Found};
+use super::{Analysis, Directory, Found, process};
 use crate::decision::Nesting;
 use crate::launch::{self, Launch};
 use crate::limits;
@@ -176,7 +176,7 @@ impl Walker<'_> {
             ..Found::default()
         });
         let targets = redirects.iter().filter_map(|redirect| redirect.target.as_ref());
-        for word in words.iter().chain(targets).filter(|word| reaches_process(word)) {
+        for word in words.iter().chain(targets).filter(|word| process::is_reached(word, &self.directory)) {
             if self.out.problems.len() < limits::MAX_REASONS {
                 self.out.problems.push(Problem { code: "proc_environ_access", span: word.span });
             }
@@ -369,15 +369,4 @@ fn reads_arguments(statement: &Statement) -> bool {
         Statement::Nested(nested) => nested.body.iter().any(reads_arguments),
         Statement::Function { .. } => false,
     }
-}
-
-/// Whether the word leads to a process's environment, memory or view of the root.
-fn reaches_process(word: &Word) -> bool {
-    let text = String::from_utf8_lossy(&word.lead);
-    let Some((_, below)) = text.split_once("/proc") else {
-        return false;
-    };
-    let telling = ["environ", "root", "cwd", "mem", "task", "fd"];
-    let unfinished = word.text.is_none() && !word.glob;
-    below.starts_with('/') && (unfinished || below.split('/').any(|part| telling.contains(&part)))
 }

@@ -3,17 +3,19 @@
 
 use super::codes;
 use super::outcome::{Outcome, reason};
+use super::zsh;
 use crate::advice;
 use crate::analysis::{Analysis, Directory, Found};
 use crate::decision::{
-    Access, Assignment, Category, Decision, FoundCommand, Nesting, PathUse, Reason, Redirect, Span, Verdict, Word,
+    Access, Assignment, Category, Decision, FoundCommand, Nesting, PathUse, Reason, Redirect, Span, Verdict,
+    Word,
 };
 use crate::limits;
 use crate::parse::{Problem, Surroundings};
 use crate::paths::{self, Located, Places, WriterPaths};
 use crate::profile::Profile;
 use crate::readonly::{self, PathWord, Refusal};
-use crate::request::Request;
+use crate::request::{Request, Shell};
 use crate::tables;
 
 pub(crate) struct Facts<'a> {
@@ -56,7 +58,13 @@ impl<'a> Facts<'a> {
         };
         let commands =
             analysis.commands.iter().map(|found| command_facts(found, &analysis, &places)).collect();
-        Self { analysis, commands, places }
+        let mut facts = Self { analysis, commands, places };
+        if request.shell == Shell::Zsh {
+            let dangers = zsh::problems(request.command, &facts);
+            facts.analysis.complete &= dangers.is_empty();
+            facts.analysis.problems.extend(dangers);
+        }
+        facts
     }
 
     pub(super) fn all_proven(&self) -> bool {

@@ -46,5 +46,6 @@ fn holds_message(word: &[u8]) -> bool {
 /// `-m`, `-am`, `--message`: the next word is the message.
 fn announces_message(word: &[u8]) -> bool {
     let cluster = word.strip_prefix(b"-").filter(|rest| !rest.starts_with(b"-"));
-    word == b"--message" || cluster.is_some_and(|rest| matches!(rest, b"m" | b"am" | b"sm" | b"asm" | b"qm" | b"vm"))
+    word == b"--message"
+        || cluster.is_some_and(|rest| matches!(rest, b"m" | b"am" | b"sm" | b"asm" | b"qm" | b"vm"))
 }

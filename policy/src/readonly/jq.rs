@@ -7,10 +7,8 @@ use crate::parse::Word;
 
 /// What each jq name does is in the comment of its line.
 const JQ: &[&[u8]] = &[
-    // Where the input comes from, and more of it.
+    // Where the input comes from.
     b"input_filename",
-    b"input",
-    b"inputs",
     // The environment.
     b"env",
     b"ENV",
@@ -47,7 +45,28 @@ pub(super) fn check_jq(operands: &[&Word], span: Span) -> Proof {
     let Some(program) = operands.first() else {
         return Err(Refusal::new("jq_system_function", "jq lacks its program", span));
     };
-    check(program, JQ, "jq_system_function")
+    let code = "jq_system_function";
+    let outside = operands.iter().skip(1).any(|file| super::looks_like_path(file));
+    if outside {
+        check(program, &[b"input", b"inputs"], code)?;
+    }
+    check(program, JQ, code)
+}
+
+/// The words without `--arg NAME TEXT` and `--argjson NAME TEXT`, of which neither the
+/// name nor the text is a flag, a program or a file.
+pub(super) fn without_named_values(words: &[Word]) -> Vec<Word> {
+    let mut out = Vec::new();
+    let mut rest = words;
+    while let Some((word, tail)) = rest.split_first() {
+        let named = matches!(word.text.as_deref(), Some(b"--arg" | b"--argjson"));
+        let values = tail.get(..2).filter(|values| named && values.iter().all(|value| value.exactly_one));
+        if values.is_none() {
+            out.push(word.clone());
+        }
+        rest = if values.is_some() { tail.get(2..).unwrap_or_default() } else { tail };
+    }
+    out
 }
 
 /// yq takes a subcommand, an expression and files in this order, each optional.

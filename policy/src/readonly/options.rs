@@ -1,7 +1,7 @@
 //! The words behind a program, by its entry in the tables: flags first, then operands,
 //! then what the entry has checked besides. What no entry covers is refused.
 
-use super::{PathWord, Proof, Refusal, checks, find, test};
+use super::{PathWord, Proof, Refusal, checks, find, jq, test};
 use crate::analysis::Analysis;
 use crate::decision::Span;
 use crate::getopt::{self, Sorted, Trouble};
@@ -18,6 +18,8 @@ pub(super) fn check(entry: &'static Program, rest: &[Word], analysis: &Analysis,
     if entry.words_only {
         return Ok(Vec::new());
     }
+    let unnamed = (entry.check == Check::Jq).then(|| jq::without_named_values(rest));
+    let rest = unnamed.as_deref().unwrap_or(rest);
     let sorted = getopt::sort(rest, &entry.options);
     troubles(entry, &sorted, rest)?;
     joined(entry, rest)?;
@@ -38,7 +40,8 @@ fn troubles(entry: &Program, sorted: &Sorted, rest: &[Word]) -> Result<(), Refus
         return Err(match trouble {
             Trouble::UnknownWord if entry.harmless => continue,
             Trouble::Refused(reason) => {
-                Refusal::new("dangerous_flag", format!("`{text}` of {} {reason}", entry.name), span)
+                let code = if entry.check == Check::Jq { "jq_file_arguments" } else { "dangerous_flag" };
+                Refusal::new(code, format!("`{text}` of {} {reason}", entry.name), span)
             }
             Trouble::UnknownFlag => Refusal::new(
                 "unknown_flag",

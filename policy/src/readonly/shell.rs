@@ -21,6 +21,16 @@ pub(super) fn check(found: &Found) -> Proof {
     Ok(paths)
 }
 
+/// Where the program hands an argument to a shell, and the argument is more than one
+/// command there.
+pub(super) fn told_to_a_shell(found: &Found) -> Option<Refusal> {
+    let name = found.trusted_name().filter(|name| names::hands_to_shell(name))?;
+    let joins = |byte: &u8| matches!(byte, b';' | b'|' | b'&');
+    let word = found.words.iter().skip(1).find(|word| word.lead.iter().any(joins))?;
+    let message = format!("{} hands this to a shell", String::from_utf8_lossy(name));
+    Some(Refusal::new("shell_metacharacters", message, word.span))
+}
+
 fn check_word(word: &Word) -> Result<(), Refusal> {
     if let Some(hazard) = word.hazards.first() {
         let message = "an expansion here has an effect of its own";
@@ -72,6 +82,12 @@ fn check_redirect(redirect: &Redir) -> Proof {
     match redirect.op {
         RedirOp::Heredoc | RedirOp::HereString | RedirOp::Duplicate => Ok(Vec::new()),
         RedirOp::Write if text == Some(b"/dev/null") => Ok(Vec::new()),
+        RedirOp::Write
+            if redirect.target.as_ref().is_some_and(|word| !word.variables.is_empty() && text.is_none()) =>
+        {
+            let message = "a variable decides which file is written";
+            Err(Refusal::new("dangerous_variables", message, redirect.span))
+        }
         RedirOp::Write => Err(Refusal::new("output_redirection", "it writes to a file", redirect.span)),
         RedirOp::Read => match (&redirect.target, text) {
             (Some(word), Some(path)) if !is_network(path) => Ok(vec![PathWord::read(word)]),

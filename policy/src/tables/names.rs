@@ -60,3 +60,13 @@ pub(crate) fn is_protected_directory(name: &str) -> bool {
 pub(crate) fn is_nobodys(path: &str) -> bool {
     listed(data::NOBODYS_FILES, path.as_bytes()).is_some()
 }
+
+/// Whether the program hands text among its arguments to a shell.
+pub(crate) fn hands_to_shell(name: &[u8]) -> bool {
+    listed(data::HANDS_TO_SHELL, name).is_some()
+}
+
+/// Whether zsh does more for the word, where a program stands, than bash would.
+pub(crate) fn is_zsh_danger(name: &[u8]) -> bool {
+    listed(data::ZSH_DANGERS, name).is_some()
+}

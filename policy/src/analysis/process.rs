@@ -1,0 +1,54 @@
+//! Ways to what belongs to another process: its environment, its memory, its view of
+//! the file system. They are found by their names; nothing is resolved.
+
+use super::{Directory, join};
+use crate::parse::Word;
+
+/// Names below `/proc/PID` that lead out of what the sandbox shows, or to secrets.
+const TELLING: &[&str] = &["environ", "root", "cwd", "mem", "task", "fd"];
+
+/// Whether the word leads there from one of the directories.
+pub(super) fn is_reached(word: &Word, directory: &Directory) -> bool {
+    let text = String::from_utf8_lossy(&word.lead);
+    let path = path_in(&text);
+    if path.starts_with('/') {
+        return reaches(path, word) || reaches(&join("/", path), word) || climbs_from_descriptors(path);
+    }
+    // From within `/proc` any name that is not known may be one of them.
+    directory.possible().unwrap_or_default().iter().any(|base| reaches(&join(base, path), word))
+}
+
+/// The path in a word such as `if=/x`, `--file=/x`, `-f/x`, `@/x`.
+fn path_in(text: &str) -> &str {
+    let Some(slash) = text.find('/') else {
+        return text;
+    };
+    let (before, path) = text.split_at(slash);
+    let glued = before.starts_with('-') || before.ends_with(['=', '@', ':', ',']);
+    if glued { path } else { text }
+}
+
+fn reaches(path: &str, word: &Word) -> bool {
+    let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    let Some(first) = parts.next().filter(|first| could_be(first, "proc", word.glob)) else {
+        return false;
+    };
+    let unfinished = word.text.is_none() && !word.glob && first == "proc";
+    unfinished || parts.any(|part| TELLING.iter().any(|name| could_be(part, name, word.glob)))
+}
+
+/// `/dev/fd` is a link into `/proc`: what is above it is a process.
+fn climbs_from_descriptors(path: &str) -> bool {
+    path.split_once("/dev/fd/").is_some_and(|(_, below)| below.split('/').any(|part| part == ".."))
+}
+
+/// Whether a part of a path, which may be a glob, could be this name.
+fn could_be(part: &str, name: &str, glob: bool) -> bool {
+    let stars = |c: char| matches!(c, '*' | '?' | '[' | ']');
+    let Some(first) = part.find(stars).filter(|_| glob) else {
+        return part == name;
+    };
+    let last = part.rfind(stars).unwrap_or(first);
+    let (start, end) = (part.get(..first).unwrap_or_default(), part.get(last + 1..).unwrap_or_default());
+    name.starts_with(start) && name.ends_with(end) && start.len() + end.len() <= name.len()
+}

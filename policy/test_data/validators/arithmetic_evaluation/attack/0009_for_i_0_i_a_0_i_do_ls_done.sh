@@ -1,0 +1,1 @@
+for ((i=0;i<a[0];i++)); do ls; done

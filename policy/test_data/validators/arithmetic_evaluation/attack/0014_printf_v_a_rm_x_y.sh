@@ -1,0 +1,1 @@
+printf -v 'a[$(rm x)]' y

@@ -1,0 +1,1 @@
+declare -i x='a[$(rm y)]'

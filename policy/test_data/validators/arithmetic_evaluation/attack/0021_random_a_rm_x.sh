@@ -1,0 +1,1 @@
+RANDOM='a[$(rm x)]'

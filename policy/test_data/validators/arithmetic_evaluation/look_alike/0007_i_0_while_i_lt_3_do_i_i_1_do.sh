@@ -1,0 +1,1 @@
+i=0; while [ $i -lt 3 ]; do i=$((i+1)); done

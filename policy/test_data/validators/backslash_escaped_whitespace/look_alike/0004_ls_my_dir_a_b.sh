@@ -1,0 +1,1 @@
+ls my\ dir/a\ b

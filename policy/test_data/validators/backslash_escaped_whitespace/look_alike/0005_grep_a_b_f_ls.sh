@@ -1,0 +1,1 @@
+grep a\ b f; ls

@@ -1,0 +1,1 @@
+for i in {1..3}; do echo $i; done

@@ -1,0 +1,3 @@
+if ls
+then pwd
+fi

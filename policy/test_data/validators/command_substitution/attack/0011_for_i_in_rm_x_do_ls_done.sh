@@ -1,0 +1,1 @@
+for i in $(rm x); do ls; done

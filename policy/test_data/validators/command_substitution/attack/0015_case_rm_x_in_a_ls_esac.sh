@@ -1,0 +1,1 @@
+case $(rm x) in a) ls;; esac

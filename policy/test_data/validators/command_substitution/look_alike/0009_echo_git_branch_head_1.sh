@@ -1,0 +1,1 @@
+echo "$(git branch | head -1)"

@@ -1,0 +1,1 @@
+for f in $(ls); do cat "$f"; done

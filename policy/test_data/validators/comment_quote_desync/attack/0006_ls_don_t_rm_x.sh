@@ -1,0 +1,2 @@
+ls # don"t
+rm x

@@ -1,0 +1,1 @@
+GIT_DIR=x git status

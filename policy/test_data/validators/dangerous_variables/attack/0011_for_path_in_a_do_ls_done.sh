@@ -1,0 +1,1 @@
+for PATH in a; do ls; done

@@ -1,0 +1,1 @@
+env -u PATH ls

@@ -1,0 +1,1 @@
+unset -v LD_PRELOAD

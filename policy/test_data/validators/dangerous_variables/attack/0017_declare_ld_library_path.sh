@@ -1,0 +1,1 @@
+declare LD_LIBRARY_PATH=.

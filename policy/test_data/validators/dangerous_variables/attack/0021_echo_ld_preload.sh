@@ -1,0 +1,1 @@
+echo ${LD_PRELOAD}

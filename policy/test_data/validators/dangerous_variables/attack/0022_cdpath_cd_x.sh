@@ -1,0 +1,1 @@
+CDPATH=/ cd x

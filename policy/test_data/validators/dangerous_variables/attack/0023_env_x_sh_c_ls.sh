@@ -1,0 +1,1 @@
+ENV=x sh -c ls

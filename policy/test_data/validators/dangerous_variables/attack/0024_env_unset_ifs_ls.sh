@@ -1,0 +1,1 @@
+env --unset=IFS ls

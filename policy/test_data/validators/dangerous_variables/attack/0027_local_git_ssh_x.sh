@@ -1,0 +1,1 @@
+local GIT_SSH=x

@@ -1,0 +1,1 @@
+echo "${GIT_DIR:-x}"

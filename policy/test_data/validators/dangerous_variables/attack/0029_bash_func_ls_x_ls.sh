@@ -1,0 +1,1 @@
+BASH_FUNC_ls=x ls

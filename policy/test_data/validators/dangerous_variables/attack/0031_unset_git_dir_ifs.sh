@@ -1,0 +1,1 @@
+unset GIT_DIR IFS

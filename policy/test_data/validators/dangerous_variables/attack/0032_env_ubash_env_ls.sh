@@ -1,0 +1,1 @@
+env -uBASH_ENV ls

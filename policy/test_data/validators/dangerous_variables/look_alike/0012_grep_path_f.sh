@@ -1,0 +1,1 @@
+grep PATH f

@@ -1,0 +1,1 @@
+  # it has nothing to run

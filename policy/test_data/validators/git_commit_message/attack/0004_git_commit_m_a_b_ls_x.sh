@@ -1,0 +1,3 @@
+git commit -m $'a
+#b' "$(ls)
+# x"

@@ -1,0 +1,2 @@
+git commit -F 'a
+# b'

@@ -1,0 +1,2 @@
+git log -m 'a
+# b'

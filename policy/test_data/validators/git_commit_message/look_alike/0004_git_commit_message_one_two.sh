@@ -1,0 +1,2 @@
+git commit --message='one
+# two'

@@ -1,0 +1,3 @@
+git commit -m "one
+# two" -m 'three
+# four'

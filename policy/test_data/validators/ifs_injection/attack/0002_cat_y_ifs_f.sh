@@ -1,0 +1,1 @@
+cat y${IFS}f

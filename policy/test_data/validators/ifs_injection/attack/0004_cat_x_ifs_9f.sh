@@ -1,0 +1,1 @@
+cat x$IFS$9f

@@ -1,0 +1,1 @@
+while IFS= read -r l; do echo "$l"; done < f

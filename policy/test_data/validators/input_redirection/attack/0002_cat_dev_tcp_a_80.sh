@@ -1,0 +1,1 @@
+cat < /dev/tcp/a/80

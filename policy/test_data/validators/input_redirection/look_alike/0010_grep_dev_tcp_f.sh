@@ -1,0 +1,1 @@
+grep '< /dev/tcp' f

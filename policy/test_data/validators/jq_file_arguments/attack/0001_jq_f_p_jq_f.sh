@@ -1,0 +1,1 @@
+jq -f p.jq f

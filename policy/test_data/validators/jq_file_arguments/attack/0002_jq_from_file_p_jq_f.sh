@@ -1,0 +1,1 @@
+jq --from-file p.jq f

@@ -1,0 +1,1 @@
+jq --rawfile a /etc/passwd . f

@@ -1,0 +1,1 @@
+jq --slurpfile a f . g

@@ -1,0 +1,1 @@
+jq -L lib . f

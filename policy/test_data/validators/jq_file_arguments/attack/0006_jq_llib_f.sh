@@ -1,0 +1,1 @@
+jq -Llib . f

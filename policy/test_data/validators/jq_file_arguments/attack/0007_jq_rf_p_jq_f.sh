@@ -1,0 +1,1 @@
+jq -rf p.jq f

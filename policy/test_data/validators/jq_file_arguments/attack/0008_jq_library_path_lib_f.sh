@@ -1,0 +1,1 @@
+jq --library-path lib . f

@@ -1,0 +1,1 @@
+jq . f --args -f g

@@ -1,0 +1,1 @@
+jq --args . -f p.jq

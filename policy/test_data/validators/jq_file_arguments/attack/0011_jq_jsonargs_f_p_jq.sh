@@ -1,0 +1,1 @@
+jq --jsonargs . -f p.jq

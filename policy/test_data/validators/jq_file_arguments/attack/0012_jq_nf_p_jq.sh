@@ -1,0 +1,1 @@
+jq -nf p.jq

@@ -1,0 +1,1 @@
+jq --from-fil p.jq f

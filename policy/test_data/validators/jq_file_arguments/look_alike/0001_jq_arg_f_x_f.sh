@@ -1,0 +1,1 @@
+jq --arg f x . f

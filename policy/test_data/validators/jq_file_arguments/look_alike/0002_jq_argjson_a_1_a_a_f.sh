@@ -1,0 +1,1 @@
+jq --argjson a 1 '.a == $a' f

@@ -1,0 +1,1 @@
+jq -n --arg a b '$a'

@@ -1,0 +1,1 @@
+jq 'import "a" as a; .' f

@@ -1,0 +1,1 @@
+jq 'debug' f

@@ -1,0 +1,1 @@
+jq builtins f

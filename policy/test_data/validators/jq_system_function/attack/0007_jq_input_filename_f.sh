@@ -1,0 +1,1 @@
+jq 'input_filename' f

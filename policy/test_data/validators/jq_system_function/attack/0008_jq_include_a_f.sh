@@ -1,0 +1,1 @@
+jq 'include "a"; .' f

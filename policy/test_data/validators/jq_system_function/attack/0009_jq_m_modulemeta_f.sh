@@ -1,0 +1,1 @@
+jq '"m" | modulemeta' f

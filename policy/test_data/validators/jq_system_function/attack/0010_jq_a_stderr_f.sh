@@ -1,0 +1,1 @@
+jq '.a | stderr' f

@@ -1,0 +1,1 @@
+jq 'def system(x): x; system("ls")' f

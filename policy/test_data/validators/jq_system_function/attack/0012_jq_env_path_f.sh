@@ -1,0 +1,1 @@
+jq '.[] | env.PATH' f

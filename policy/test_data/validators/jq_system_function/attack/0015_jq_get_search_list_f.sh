@@ -1,0 +1,1 @@
+jq 'get_search_list' f

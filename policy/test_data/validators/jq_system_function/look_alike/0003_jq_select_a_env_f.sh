@@ -1,0 +1,1 @@
+jq '.[] | select(.a == "env")' f

@@ -1,0 +1,1 @@
+jq -r '.inputs[]' f

@@ -1,0 +1,1 @@
+jq -n '[inputs]' f

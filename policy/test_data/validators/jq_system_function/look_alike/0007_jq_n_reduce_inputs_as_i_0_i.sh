@@ -1,0 +1,1 @@
+jq -n 'reduce inputs as $i (0; . + $i.n)' a.json b.json

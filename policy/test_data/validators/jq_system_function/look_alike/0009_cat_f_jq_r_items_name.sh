@@ -1,0 +1,1 @@
+cat f | jq -r '.items[].name'

@@ -1,0 +1,4 @@
+for f in a b
+do
+  cat $f
+done

@@ -1,0 +1,4 @@
+cat <<E
+a
+E
+pwd

@@ -1,0 +1,1 @@
+grep --'f'ile=x y

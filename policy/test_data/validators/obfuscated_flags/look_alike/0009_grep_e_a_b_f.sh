@@ -1,0 +1,1 @@
+grep -e'a b' f

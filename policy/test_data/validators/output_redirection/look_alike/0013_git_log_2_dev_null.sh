@@ -1,0 +1,1 @@
+git log 2>'/dev/null'

@@ -1,0 +1,1 @@
+if ls; then ls; fi

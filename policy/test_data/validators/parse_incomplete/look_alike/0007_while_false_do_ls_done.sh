@@ -1,0 +1,1 @@
+while false; do ls; done

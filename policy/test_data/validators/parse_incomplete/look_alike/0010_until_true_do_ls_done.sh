@@ -1,0 +1,1 @@
+until true; do ls; done

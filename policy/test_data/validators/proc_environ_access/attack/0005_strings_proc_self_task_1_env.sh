@@ -1,0 +1,1 @@
+strings /proc/self/task/1/environ

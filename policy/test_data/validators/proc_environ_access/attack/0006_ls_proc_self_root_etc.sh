@@ -1,0 +1,1 @@
+ls /proc/self/root/etc

@@ -1,0 +1,1 @@
+cat /proc/thread-self/environ

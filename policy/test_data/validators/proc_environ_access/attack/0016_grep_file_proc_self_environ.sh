@@ -1,0 +1,1 @@
+grep --file=/proc/self/environ x

@@ -1,0 +1,1 @@
+cat /proc/se"l"f/environ

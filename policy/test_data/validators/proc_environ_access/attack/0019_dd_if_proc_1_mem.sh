@@ -1,0 +1,1 @@
+dd if=/proc/1/mem

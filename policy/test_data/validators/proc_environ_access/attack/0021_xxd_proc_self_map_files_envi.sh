@@ -1,0 +1,1 @@
+xxd /proc/self/map_files/../environ

@@ -1,0 +1,1 @@
+cat src/proc/self.rs

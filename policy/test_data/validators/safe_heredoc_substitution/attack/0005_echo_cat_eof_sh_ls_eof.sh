@@ -1,0 +1,4 @@
+echo "$(cat <<'EOF' | sh
+ls
+EOF
+)"

@@ -1,0 +1,4 @@
+"$(cat <<'EOF'
+rm
+EOF
+)" x

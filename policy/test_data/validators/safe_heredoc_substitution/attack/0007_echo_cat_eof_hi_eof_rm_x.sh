@@ -1,0 +1,4 @@
+echo "$(cat <<'EOF'
+hi
+EOF
+rm x)"

@@ -1,0 +1,4 @@
+echo "$(tac <<'EOF'
+hi
+EOF
+)"

@@ -1,0 +1,4 @@
+cat() { rm x; }; echo "$(cat <<'EOF'
+hi
+EOF
+)"

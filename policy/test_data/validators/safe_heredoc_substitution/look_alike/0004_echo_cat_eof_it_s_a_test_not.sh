@@ -1,0 +1,5 @@
+echo "$(cat <<'EOF'
+it's a "test"
+# not a comment
+EOF
+)"

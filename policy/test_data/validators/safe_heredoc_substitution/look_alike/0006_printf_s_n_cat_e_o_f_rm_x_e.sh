@@ -1,0 +1,4 @@
+printf '%s\n' "$(cat <<'E O F'
+; rm x
+E O F
+)"

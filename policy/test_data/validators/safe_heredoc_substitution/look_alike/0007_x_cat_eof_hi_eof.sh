@@ -1,0 +1,4 @@
+x=$(cat <<'EOF'
+hi
+EOF
+)

@@ -1,0 +1,1 @@
+ssh host 'ls; rm x'

@@ -1,0 +1,1 @@
+watch 'ls; rm x'

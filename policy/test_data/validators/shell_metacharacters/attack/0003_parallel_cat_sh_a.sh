@@ -1,0 +1,1 @@
+parallel 'cat {} | sh' ::: a

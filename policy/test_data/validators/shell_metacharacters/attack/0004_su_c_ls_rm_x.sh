@@ -1,0 +1,1 @@
+su -c 'ls; rm x'

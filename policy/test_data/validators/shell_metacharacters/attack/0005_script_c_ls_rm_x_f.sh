@@ -1,0 +1,1 @@
+script -c 'ls; rm x' f

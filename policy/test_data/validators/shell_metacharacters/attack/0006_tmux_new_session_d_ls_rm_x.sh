@@ -1,0 +1,1 @@
+tmux new-session -d 'ls; rm x'

@@ -1,0 +1,1 @@
+docker exec c sh -c 'ls; rm x'

@@ -1,0 +1,1 @@
+rsync -e 'ssh; rm x' a b

@@ -1,0 +1,1 @@
+screen -dm sh -c 'a & b'

@@ -1,0 +1,1 @@
+git rebase -x 'make; rm x' main

@@ -1,0 +1,1 @@
+env -S 'sh -c "ls; rm x"'

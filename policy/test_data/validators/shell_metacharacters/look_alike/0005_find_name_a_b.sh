@@ -1,0 +1,1 @@
+find . -name 'a;b'

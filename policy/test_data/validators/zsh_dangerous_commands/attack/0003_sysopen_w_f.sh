@@ -1,0 +1,1 @@
+sysopen -w f

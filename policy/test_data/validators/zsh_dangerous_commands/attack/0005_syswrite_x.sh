@@ -1,0 +1,1 @@
+syswrite x

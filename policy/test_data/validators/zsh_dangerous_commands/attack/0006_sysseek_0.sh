@@ -1,0 +1,1 @@
+sysseek 0

@@ -1,0 +1,1 @@
+zpty a ls

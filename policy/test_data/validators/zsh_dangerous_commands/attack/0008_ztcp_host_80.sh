@@ -1,0 +1,1 @@
+ztcp host 80

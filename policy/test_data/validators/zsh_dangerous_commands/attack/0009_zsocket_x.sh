@@ -1,0 +1,1 @@
+zsocket x

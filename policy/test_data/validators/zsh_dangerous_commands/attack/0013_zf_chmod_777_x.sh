@@ -1,0 +1,1 @@
+zf_chmod 777 x

@@ -1,0 +1,1 @@
+zf_mkdir x

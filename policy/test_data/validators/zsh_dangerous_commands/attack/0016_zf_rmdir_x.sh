@@ -1,0 +1,1 @@
+zf_rmdir x

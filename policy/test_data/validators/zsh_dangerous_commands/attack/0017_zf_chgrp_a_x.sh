@@ -1,0 +1,1 @@
+zf_chgrp a x

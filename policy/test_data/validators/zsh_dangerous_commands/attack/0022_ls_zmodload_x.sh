@@ -1,0 +1,1 @@
+ls; zmodload x

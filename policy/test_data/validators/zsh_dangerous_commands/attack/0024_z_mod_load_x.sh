@@ -1,0 +1,1 @@
+z'mod'load x

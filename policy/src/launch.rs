@@ -151,8 +151,9 @@ fn joined(launcher: &Launcher, operands: &[Word]) -> Launches {
     let Some(first) = operands.first() else {
         return if launcher.name == "parallel" { opaque() } else { Launches::default() };
     };
-    let last = operands.last().unwrap_or(first);
-    let span = Span::new(first.span.start, last.span.end);
+    // What xargs adds has the span of what it stands for.
+    let end = operands.iter().map(|word| word.span.end).max().unwrap_or_default();
+    let span = Span::new(first.span.start, end);
     let mut text = Vec::new();
     for word in operands {
         let Some(bytes) = &word.text else {

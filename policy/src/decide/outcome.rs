@@ -22,9 +22,18 @@ impl Outcome {
         Self::with(verdict, vec![reason])
     }
 
-    pub(super) fn with(verdict: Verdict, mut reasons: Vec<Reason>) -> Self {
-        reasons.truncate(limits::MAX_REASONS);
-        Self { verdict, reasons, requires: Vec::new(), shadow: Vec::new(), by_proof: false }
+    pub(super) fn with(verdict: Verdict, reasons: Vec<Reason>) -> Self {
+        let mut told: Vec<Reason> = Vec::new();
+        for reason in reasons {
+            let again = |known: &Reason| {
+                (known.code, known.span, &known.message) == (reason.code, reason.span, &reason.message)
+                    && known.rule == reason.rule
+            };
+            if told.len() < limits::MAX_REASONS && !told.iter().any(again) {
+                told.push(reason);
+            }
+        }
+        Self { verdict, reasons: told, requires: Vec::new(), shadow: Vec::new(), by_proof: false }
     }
 
     pub(super) fn proven(facts: &Facts<'_>) -> Self {

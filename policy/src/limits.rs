@@ -11,6 +11,8 @@ pub const MAX_HEREDOCS: usize = 16;
 pub const MAX_DELIMITER_BYTES: usize = 40;
 /// Most `$[` in a command that is parsed.
 pub const MAX_OLD_ARITHMETIC: usize = 8;
+/// Most bars in a command that is parsed: the grammar's time grows with their square.
+pub const MAX_BARS: usize = 256;
 /// Deepest nesting of brackets, quotes and substitutions that is parsed.
 pub const MAX_NESTING: usize = 64;
 /// Most subcommands of a command that can be allowed.

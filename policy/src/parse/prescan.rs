@@ -34,6 +34,7 @@ struct Scanner<'a> {
     brackets: usize,
     old_arithmetic: usize,
     heredocs: usize,
+    bars: usize,
     pending: Vec<Heredoc>,
     word_start: bool,
     scan: Scan,
@@ -122,7 +123,16 @@ impl Scanner<'_> {
             b'#' if starts_word && self.comments_allowed() => self.comment(),
             b'<' if self.peek(1) == b'<' => self.double_less(),
             b'\n' => self.line_end(),
+            b'|' => self.bar(),
             _ => self.bracket(byte),
+        }
+    }
+
+    fn bar(&mut self) {
+        self.bars += 1;
+        self.at += 1;
+        if self.bars > limits::MAX_BARS {
+            self.scan.refusal = Some("too_many_commands");
         }
     }
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use nix::sys::ptrace::{self, Options};
 use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -59,7 +60,7 @@ impl Default for Limits {
 }
 
 /// One successful `execve`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exec {
     /// The path as it was given to the kernel; of a script the script's.
     pub path: Vec<u8>,
@@ -75,7 +76,7 @@ pub struct Exec {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     /// By itself, with this code.
     Exited(i32),
@@ -88,7 +89,7 @@ pub enum Ended {
 }
 
 /// What a run started, and how it ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     /// Every program started, in order; the first is the program itself.
     pub execs: Vec<Exec>,

@@ -1,0 +1,133 @@
+//! The seeded grammar: every construct that the policy speaks about, as templates in
+//! which `«name»` stands for something to choose. It knows nothing of what is right.
+
+mod arithmetic;
+mod launchers;
+mod redirects;
+mod structure;
+mod traps;
+mod variables;
+mod words;
+
+mod pieces;
+
+use fastrand::Rng;
+
+/// A construct, and the forms it takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Construct {
+    /// Its name, in `docs/constructs.md` too.
+    pub name: &'static str,
+    templates: &'static [&'static str],
+}
+
+const fn construct(name: &'static str, templates: &'static [&'static str]) -> Construct {
+    Construct { name, templates }
+}
+
+/// Every construct.
+#[must_use]
+pub fn constructs() -> Vec<Construct> {
+    [
+        structure::CONSTRUCTS,
+        redirects::CONSTRUCTS,
+        words::CONSTRUCTS,
+        arithmetic::CONSTRUCTS,
+        variables::CONSTRUCTS,
+        launchers::CONSTRUCTS,
+        traps::CONSTRUCTS,
+    ]
+    .concat()
+}
+
+/// How deep constructs stand inside one another at most.
+const DEEPEST: usize = 2;
+/// Longest text; what would become longer takes the simplest forms.
+const LONGEST: usize = 2_000;
+
+/// A command of the construct.
+pub fn generate(construct: &Construct, rng: &mut Rng) -> Vec<u8> {
+    let mut maker = Maker { rng, all: constructs(), depth: 0, out: String::new() };
+    maker.construct(construct);
+    maker.out.into_bytes()
+}
+
+struct Maker<'r> {
+    rng: &'r mut Rng,
+    all: Vec<Construct>,
+    depth: usize,
+    out: String,
+}
+
+impl Maker<'_> {
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.rng.usize(..from.len())]
+    }
+
+    /// Whether something happens that does so in this many of a hundred cases.
+    fn chance(&mut self, percent: u8) -> bool {
+        self.rng.u8(..100) < percent
+    }
+
+    fn construct(&mut self, construct: &Construct) {
+        // The first forms are the plain ones.
+        let template = if self.chance(30) { construct.templates[0] } else { self.pick(construct.templates) };
+        self.template(template);
+    }
+
+    fn template(&mut self, template: &str) {
+        let mut rest = template;
+        while let Some((before, behind)) = rest.split_once('«') {
+            self.out.push_str(before);
+            let Some((name, behind)) = behind.split_once('»') else {
+                unreachable!("a mark that is not closed in {template}");
+            };
+            self.piece(name);
+            rest = behind;
+        }
+        self.out.push_str(rest);
+    }
+
+    /// A command: mostly a simple one, sometimes any construct.
+    fn command(&mut self) {
+        if self.depth >= DEEPEST || self.out.len() > LONGEST || !self.chance(20) {
+            self.simple();
+            return;
+        }
+        self.depth += 1;
+        let index = self.rng.usize(..self.all.len());
+        let inner = self.all[index];
+        self.construct(&inner);
+        self.depth -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_mark_is_known() {
+        let mut names = HashSet::new();
+        for construct in constructs() {
+            assert!(names.insert(construct.name), "{} stands there twice", construct.name);
+            for template in construct.templates {
+                let mut rng = Rng::with_seed(1);
+                let mut maker =
+                    Maker { rng: &mut rng, all: constructs(), depth: DEEPEST, out: String::new() };
+                maker.template(template);
+                assert!(!maker.out.is_empty(), "{template}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_command() {
+        for construct in constructs() {
+            let make = || generate(&construct, &mut Rng::with_seed(7));
+            assert_eq!(make(), make());
+        }
+    }
+}

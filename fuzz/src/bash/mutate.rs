@@ -1,0 +1,117 @@
+//! Mutations of generated texts: bytes put in, taken out, doubled and moved. They
+//! know nothing of what is right.
+
+use fastrand::Rng;
+
+/// What is put in somewhere.
+const SPLICES: &[&str] = &[
+    "'",
+    "\"",
+    "\\",
+    "\n",
+    "`",
+    "$",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    ";",
+    "&",
+    "|",
+    "<",
+    ">",
+    "#",
+    " ",
+    "\t",
+    "\r",
+    "!",
+    "*",
+    "?",
+    "~",
+    "=",
+    "-",
+    ",",
+    "\\\n",
+    "$(touch q)",
+    "`touch q`",
+    ";touch q;",
+    "\ntouch q\n",
+    "$((",
+    "))",
+    "[[",
+    "]]",
+    "<<E\n",
+    "\nE\n",
+    "<<<",
+    ">&",
+    "&>",
+    "2>",
+    "{a,b}",
+    "${",
+    "$'",
+    "$\"",
+    "&&",
+    "||",
+    "|&",
+    "# ",
+    " #",
+    "<(",
+    ">(",
+    "\u{a0}",
+    "\u{b}",
+    "é",
+    "esac",
+    "fi",
+    "done",
+    "do ",
+    "then ",
+    "in ",
+    "touch q",
+    "eval ",
+    "x=",
+    "a[$(touch q)]",
+    "@P}",
+    "''",
+    "\"\"",
+    "\\'",
+    "\\\"",
+];
+
+/// Changes the text in one to four places.
+pub(super) fn mutate(text: &mut Vec<u8>, rng: &mut Rng) {
+    for _ in 0..rng.usize(1..=3) {
+        one(text, rng);
+    }
+    // bash takes no zero bytes as an argument.
+    text.retain(|byte| *byte != 0);
+}
+
+fn one(text: &mut Vec<u8>, rng: &mut Rng) {
+    let at = rng.usize(..=text.len());
+    let end = (at + rng.usize(1..=6)).min(text.len());
+    match rng.u8(..10) {
+        0..5 => {
+            let splice = SPLICES[rng.usize(..SPLICES.len())];
+            text.splice(at..at, splice.bytes());
+        }
+        5..7 => {
+            text.drain(at..end);
+        }
+        7 => {
+            let part = text[at..end].to_vec();
+            text.splice(at..at, part);
+        }
+        8 => {
+            let part: Vec<u8> = text.drain(at..end).collect();
+            let to = rng.usize(..=text.len());
+            text.splice(to..to, part);
+        }
+        _ => {
+            if let Some(byte) = text.get_mut(at) {
+                *byte = rng.u8(1..);
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The sandbox that generated commands run in: bubblewrap without network, a root
+//! in which every program but the launchers does nothing, and folders in memory.
+//! Nothing generated may run outside of it.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Programs that run others. These are the real ones.
+pub const LAUNCHERS: &[&str] = &[
+    "bash", "chrt", "dash", "env", "find", "flock", "ionice", "nice", "nohup", "prlimit", "setarch",
+    "setsid", "sh", "stdbuf", "taskset", "timeout", "xargs",
+];
+
+/// Programs that end with 0 and do nothing.
+pub const STUBS: &[&str] = &[
+    "[", "alpha", "awk", "basename", "beta", "cat", "chmod", "comm", "cp", "curl", "cut", "date", "dd", "df",
+    "dirname", "du", "echo", "file", "gamma", "git", "grep", "head", "hostname", "id", "jq", "kill", "ln",
+    "ls", "make", "md5sum", "mkdir", "mktemp", "mv", "node", "npm", "od", "paste", "printf", "pwd",
+    "python3", "readlink", "realpath", "rg", "rm", "rmdir", "sed", "seq", "sleep", "sort", "ssh", "stat",
+    "sudo", "tail", "tee", "test", "touch", "tr", "tree", "true", "tsort", "uname", "uniq", "wc", "wget",
+    "who", "whoami", "xxd", "yes",
+];
+
+/// Programs that end with 1 and do nothing.
+pub const FAILING: &[&str] = &["cmp", "diff", "false"];
+
+/// The worker's own program, inside.
+const WORKER: &str = "/worker";
+/// What bash reads before a command; as the runner's, but for the report of the directory.
+const BASH_ENV: &str = "unset BASH_ENV\nshopt -u extglob\ntrap '{ builtin cd -P . && [[ . -ef $PWD ]] && builtin printf \"%s\\0\" \"$PWD\"; } 2>/dev/null >|/dev/null' EXIT\n";
+
+/// The variables of a command, as Airlock sets them.
+#[must_use]
+pub fn environment() -> Vec<(OsString, OsString)> {
+    let variables = [
+        ("AIRLOCK", "1"),
+        ("BASH_ENV", "/bash_env"),
+        ("GIT_EDITOR", "true"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("HOME", "/home/agent"),
+        ("LANG", "C.UTF-8"),
+        ("LOGNAME", "agent"),
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("SHELL", "/bin/bash"),
+        ("TERM", "dumb"),
+        ("TMPDIR", "/tmp"),
+        ("USER", "agent"),
+    ];
+    variables.map(|(name, value)| (name.into(), value.into())).into()
+}
+
+/// Writes the programs of the root into a folder.
+///
+/// # Errors
+///
+/// Where a file cannot be written, or a launcher is not installed.
+pub fn write_root(folder: &Path) -> io::Result<()> {
+    let programs = folder.join("bin");
+    fs::create_dir(&programs)?;
+    let executable = |path: &Path, bytes: &[u8]| {
+        fs::write(path, bytes)?;
+        fs::set_permissions(path, Permissions::from_mode(0o755))
+    };
+    for name in STUBS {
+        executable(&programs.join(name), &program_that_ends_with(0))?;
+    }
+    for name in FAILING {
+        executable(&programs.join(name), &program_that_ends_with(1))?;
+    }
+    for name in LAUNCHERS {
+        let bytes = fs::read(Path::new("/usr/bin").join(name)).map_err(|error| {
+            io::Error::new(error.kind(), format!("`{name}` is needed in /usr/bin: {error}"))
+        })?;
+        executable(&programs.join(name), &bytes)?;
+    }
+    fs::write(folder.join("bash_env"), BASH_ENV)
+}
+
+/// The worker inside a new sandbox, not started yet.
+///
+/// # Errors
+///
+/// Where standard error cannot be shared.
+pub fn worker(program: &Path, root: &Path) -> io::Result<Command> {
+    let mut command = Command::new("bwrap");
+    command
+        .args(["--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--hostname", "airlock"])
+        .args(["--uid", "1000", "--gid", "1000", "--cap-drop", "ALL"])
+        .args(["--ro-bind", "/usr/lib", "/usr/lib"])
+        .args(["--symlink", "usr/lib", "/lib", "--symlink", "usr/bin", "/bin"])
+        .args(["--ro-bind-try", "/usr/lib64", "/usr/lib64", "--symlink", "usr/lib64", "/lib64"])
+        .arg("--ro-bind")
+        .arg(root.join("bin"))
+        .arg("/usr/bin")
+        .arg("--ro-bind")
+        .arg(root.join("bash_env"))
+        .arg("/bash_env")
+        .arg("--ro-bind")
+        .arg(program)
+        .arg(WORKER)
+        .args(["--proc", "/proc", "--dev", "/dev"])
+        .args(["--size", "16777216", "--tmpfs", "/tmp", "--size", "16777216", "--tmpfs", "/workspace"])
+        .args(["--size", "16777216", "--tmpfs", "/home/agent", "--remount-ro", "/", "--chdir", "/workspace"])
+        .args([WORKER, "--worker"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::from(File::open("/dev/null")?));
+    Ok(command)
+}
+
+/// A program as small as the kernel takes it: a header, one segment, and the call
+/// that ends the process.
+fn program_that_ends_with(code: u8) -> Vec<u8> {
+    const BASE: u64 = 0x40_0000;
+    const HEADERS: u64 = 64 + 56;
+    #[cfg(target_arch = "x86_64")]
+    let (machine, text) = (62_u16, [0xbf, code, 0, 0, 0, 0xb8, 60, 0, 0, 0, 0x0f, 0x05].to_vec());
+    #[cfg(target_arch = "aarch64")]
+    let (machine, text) = (183_u16, {
+        let words = [0xd280_0000_u32 | u32::from(code) << 5, 0xd280_0ba8, 0xd400_0001];
+        words.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>()
+    });
+    let mut elf = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0".to_vec();
+    elf.extend(machine.to_le_bytes());
+    elf.extend(1_u32.to_le_bytes());
+    // Where it begins; where the program header is; no section headers.
+    for value in [BASE + HEADERS, 64, 0] {
+        elf.extend(value.to_le_bytes());
+    }
+    elf.extend(0_u32.to_le_bytes());
+    for value in [64_u16, 56, 1, 0, 0, 0] {
+        elf.extend(value.to_le_bytes());
+    }
+    // One segment to load, readable and executable: the whole file.
+    elf.extend(1_u32.to_le_bytes());
+    elf.extend(5_u32.to_le_bytes());
+    let length = HEADERS + u64::try_from(text.len()).unwrap_or(0);
+    for value in [0, BASE, BASE, length, length, 4096] {
+        elf.extend(value.to_le_bytes());
+    }
+    elf.extend(text);
+    elf
+}

@@ -1,0 +1,146 @@
+//! What a run saw, counted by construct. It judges nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::decider::Judged;
+use super::stops::Stop;
+use crate::trace::{Ended, Trace};
+
+/// A program that was started and not predicted.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// The command as it was generated.
+    pub text: Vec<u8>,
+    /// The smallest part of it that still does it.
+    pub small: Vec<u8>,
+    /// What was started.
+    pub started: String,
+    /// What was found in the smallest part, and whether it was allowed.
+    pub predicted: String,
+}
+
+/// What was seen of one construct.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// The construct.
+    pub name: &'static str,
+    /// Commands generated and decided.
+    pub generated: usize,
+    /// Of them with a complete parse.
+    pub complete: usize,
+    /// Of them allowed.
+    pub allowed: usize,
+    /// Of them with a claim, run by bash.
+    pub tried: usize,
+    /// Programs these started.
+    pub started: usize,
+    /// Runs that were cut off for time or processes; what they started was looked at.
+    pub cut: usize,
+    /// Runs that ended the worker itself.
+    pub lost: usize,
+    /// What stopped those not allowed.
+    pub stops: BTreeMap<Stop, usize>,
+    /// What was not predicted.
+    pub findings: Vec<Finding>,
+}
+
+impl Tally {
+    pub(super) fn new(name: &'static str) -> Self {
+        Self { name, ..Self::default() }
+    }
+
+    pub(super) fn count(&mut self, judged: &Judged) {
+        self.generated += 1;
+        self.complete += usize::from(judged.complete);
+        self.allowed += usize::from(judged.allowed);
+        if let Some(stop) = judged.stop {
+            *self.stops.entry(stop).or_default() += 1;
+        }
+    }
+
+    pub(super) fn ran(&mut self, trace: &Trace) {
+        self.started += trace.execs.len().saturating_sub(1);
+        self.cut += usize::from(matches!(trace.ended, Ended::TimedOut | Ended::TooManyProcesses));
+        self.lost += usize::from(trace.execs.is_empty());
+    }
+
+    /// What stops most of its commands.
+    #[must_use]
+    pub fn main_stop(&self) -> Option<Stop> {
+        self.stops.iter().max_by_key(|(_, count)| **count).map(|(stop, _)| *stop)
+    }
+
+    /// One line of the table.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let stop = self.main_stop().map_or(String::new(), |stop| format!("{} {}", stop.step, stop.code));
+        format!(
+            "{:34} {:>9} {:>9} {:>9} {:>9} {:>9} {:>5} {:>5} {:>4}  {stop}",
+            self.name,
+            self.generated,
+            self.complete,
+            self.allowed,
+            self.tried,
+            self.started,
+            self.cut,
+            self.lost,
+            self.findings.len(),
+        )
+    }
+}
+
+/// What a whole run saw.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// From which it all follows.
+    pub seed: u64,
+    /// By construct.
+    pub tallies: Vec<Tally>,
+}
+
+impl Report {
+    /// All findings, with the construct that each came from.
+    pub fn findings(&self) -> impl Iterator<Item = (&'static str, &Finding)> {
+        self.tallies.iter().flat_map(|tally| tally.findings.iter().map(|finding| (tally.name, finding)))
+    }
+
+    /// The sum over all constructs.
+    #[must_use]
+    pub fn total(&self) -> Tally {
+        let mut total = Tally::new("total");
+        for tally in &self.tallies {
+            total.generated += tally.generated;
+            total.complete += tally.complete;
+            total.allowed += tally.allowed;
+            total.tried += tally.tried;
+            total.started += tally.started;
+            total.cut += tally.cut;
+            total.lost += tally.lost;
+            total.findings.extend(tally.findings.iter().cloned());
+        }
+        total
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "{:34} {:>9} {:>9} {:>9} {:>9} {:>9} {:>5} {:>5} {:>4}  stopped by",
+            "construct", "generated", "complete", "allowed", "tried", "started", "cut", "lost", "bad"
+        )?;
+        for tally in &self.tallies {
+            writeln!(out, "{}", tally.line())?;
+        }
+        writeln!(out, "{}", self.total().line())?;
+        for (name, finding) in self.findings() {
+            writeln!(out, "\nfinding in {name}, seed {}", self.seed)?;
+            writeln!(out, "  generated  {}", finding.text.escape_ascii())?;
+            writeln!(out, "  smallest   {}", finding.small.escape_ascii())?;
+            writeln!(out, "  started    {}", finding.started)?;
+            writeln!(out, "  predicted  {}", finding.predicted)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! The worker inside the sandbox: takes commands, runs each with bash under trace,
+//! and tells what was started. It must run nowhere else; it decides nothing.
+
+use std::fs::{self, DirEntry, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::sandbox;
+use crate::trace::{self, Limits, Program, Trace};
+
+/// Longest message between driver and worker.
+const MAX_FRAME: u32 = 8 << 20;
+/// Where commands run and may write.
+const FOLDERS: &[&str] = &["/workspace", "/tmp", "/home/agent"];
+/// What the workspace holds before each command.
+const FILES: &[(&str, &str)] = &[
+    ("f1", "one\ntwo\n"),
+    ("f2", "touch x\n"),
+    ("f.c", "int x;\n"),
+    ("d/f3", "three\n"),
+    ("sp ace", "a b\n"),
+];
+
+/// Serves commands until standard input ends.
+///
+/// # Errors
+///
+/// Where the driver is gone, the workspace cannot be reset, or a run cannot be traced.
+pub fn serve() -> io::Result<()> {
+    if std::process::id() > 8 || !Path::new("/bash_env").exists() {
+        return Err(io::Error::other("the worker runs inside its sandbox only"));
+    }
+    let environment = sandbox::environment();
+    let limits = Limits {
+        wall: Duration::from_millis(600),
+        linger: Duration::from_millis(60),
+        processes: 40,
+        file_blocks: 256,
+        memory_kib: 256 << 10,
+    };
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    while let Some(command) = read_frame(&mut input)? {
+        reset()?;
+        let args = [b"--noprofile".to_vec(), b"--norc".to_vec(), b"-c".to_vec(), command].into();
+        let program =
+            Program { path: Path::new("/bin/bash"), args, env: &environment, cwd: Path::new("/workspace") };
+        let trace = trace::run(&program, &limits)?;
+        write_frame(&mut output, &encode(&trace)?)?;
+    }
+    Ok(())
+}
+
+/// One message: its length in four bytes, and its bytes. `None` at the end.
+///
+/// # Errors
+///
+/// Where it is cut short or too long.
+pub fn read_frame(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut length = [0; 4];
+    match from.read_exact(&mut length) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let length = u32::from_le_bytes(length);
+    if length > MAX_FRAME {
+        return Err(io::Error::other("a message is too long"));
+    }
+    let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    from.read_exact(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Writes one message.
+///
+/// # Errors
+///
+/// Where it cannot be written.
+pub fn write_frame(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+    to.write_all(&length.to_le_bytes())?;
+    to.write_all(bytes)?;
+    to.flush()
+}
+
+fn encode(trace: &Trace) -> io::Result<Vec<u8>> {
+    postcard::to_allocvec(trace).map_err(io::Error::other)
+}
+
+/// What the worker answered.
+///
+/// # Errors
+///
+/// Where it is no trace.
+pub fn decode(bytes: &[u8]) -> io::Result<Trace> {
+    postcard::from_bytes(bytes).map_err(io::Error::other)
+}
+
+/// Makes the folders as they were before the first command.
+fn reset() -> io::Result<()> {
+    for folder in FOLDERS {
+        fs::set_permissions(folder, Permissions::from_mode(0o755))?;
+        remove_strangers(Path::new(folder))?;
+    }
+    for (name, text) in FILES {
+        let path = Path::new("/workspace").join(name);
+        let same = fs::symlink_metadata(&path)
+            .is_ok_and(|meta| meta.is_file() && meta.len() == u64::try_from(text.len()).unwrap_or(0));
+        if !same {
+            fs::create_dir_all(path.parent().unwrap_or(&path))?;
+            fs::write(&path, text)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_strangers(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry: DirEntry = entry?;
+        let path: PathBuf = entry.path();
+        let is_folder = entry.file_type()?.is_dir();
+        if is_folder && path == Path::new("/workspace/d") {
+            remove_strangers(&path)?;
+        } else if is_folder {
+            fs::remove_dir_all(&path)?;
+        } else if !FILES.iter().any(|(name, _)| Path::new("/workspace").join(name) == path) {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! The driver's end of a worker: starts its sandbox, hands it commands, and starts
+//! another where a command has ended it.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::{sandbox, worker};
+use crate::trace::{Ended, Trace};
+
+/// How long a worker may take for an answer, in milliseconds; its own limit is far shorter.
+const LONGEST: u16 = 20_000;
+/// How many workers may end one after the other before something else must be wrong.
+const MOST_LOST: usize = 5;
+
+pub(super) struct Worker {
+    program: PathBuf,
+    root: PathBuf,
+    running: Running,
+}
+
+struct Running {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+}
+
+impl Worker {
+    pub(super) fn start(program: &Path, root: &Path) -> io::Result<Self> {
+        let (program, root) = (program.to_owned(), root.to_owned());
+        let mut worker = Self { running: Running::start(&program, &root)?, program, root };
+        let trace = worker.run(b"alpha hello")?;
+        let hello =
+            trace.execs.last().is_some_and(|exec| exec.argv == [b"alpha".to_vec(), b"hello".to_vec()]);
+        if hello {
+            Ok(worker)
+        } else {
+            Err(io::Error::other(format!("the worker saw no program start: {trace:?}")))
+        }
+    }
+
+    /// What the command started; nothing where it ended the worker itself.
+    pub(super) fn run(&mut self, command: &[u8]) -> io::Result<Trace> {
+        for _ in 0..MOST_LOST {
+            match self.running.ask(command) {
+                Ok(Some(answer)) => return worker::decode(&answer),
+                Ok(None) | Err(_) => {
+                    self.running.end();
+                    self.running = Running::start(&self.program, &self.root)?;
+                    // Whether this is the command's doing shows when it works with another.
+                    if self.running.ask(b"alpha")?.is_some() {
+                        return Ok(Trace { execs: Vec::new(), ended: Ended::TimedOut, leftovers: true });
+                    }
+                }
+            }
+        }
+        Err(io::Error::other("one worker after the other ends"))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.running.end();
+    }
+}
+
+impl Running {
+    fn start(program: &Path, root: &Path) -> io::Result<Self> {
+        let mut child = sandbox::worker(program, root)?.spawn().map_err(|error| {
+            io::Error::new(error.kind(), format!("`bwrap` cannot be started: {error}; install bubblewrap"))
+        })?;
+        let ends = child.stdin.take().zip(child.stdout.take());
+        let (input, output) = ends.ok_or_else(|| io::Error::other("the worker has no pipes"))?;
+        Ok(Self { child, input, output })
+    }
+
+    fn ask(&mut self, command: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        worker::write_frame(&mut self.input, command)?;
+        self.input.flush()?;
+        let mut fds = [PollFd::new(self.output.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut fds, PollTimeout::from(LONGEST))? == 0 {
+            return Ok(None);
+        }
+        worker::read_frame(&mut self.output)
+    }
+
+    fn end(&mut self) {
+        // It may have ended by itself; its sandbox dies with it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,65 @@
+//! `make fuzz-bash`: property 1 against real bash. Prints what it saw by construct and
+//! ends with 1 where a program was started that was not predicted.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use airlock_fuzz::bash::{self, Options, worker};
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(about = "Runs generated commands with real bash, and compares what starts with what was predicted")]
+struct Args {
+    /// From which every command follows; by default one that changes
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many commands to generate in all
+    #[arg(long, default_value_t = 300_000)]
+    count: usize,
+    /// How many commands of each construct to run at most
+    #[arg(long, default_value_t = 1_600)]
+    tried: usize,
+    /// How many workers; by default one for each core
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Only this construct
+    #[arg(long)]
+    only: Option<String>,
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("fuzz-bash: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: Args) -> io::Result<ExitCode> {
+    if args.worker {
+        worker::serve()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let worker: PathBuf = std::env::current_exe()?;
+    let cores = std::thread::available_parallelism()?.get();
+    let options = Options {
+        seed: args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000)),
+        count: args.count,
+        tried: args.tried,
+        jobs: args.jobs.unwrap_or(cores),
+        only: args.only,
+        worker,
+        progress: true,
+        withhold: false,
+    };
+    eprintln!("fuzz-bash: seed {}", options.seed);
+    let report = bash::run(&options)?;
+    print!("{report}");
+    println!("seed {}", report.seed);
+    Ok(if report.findings().next().is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}

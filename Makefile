@@ -1,6 +1,9 @@
 # The commands that people and CI run. Each sets up what it needs; a second run is quick.
 
-.PHONY: run test lint fmt build bench setup-run setup-test setup-lint help
+SEED ?=
+COUNT ?= 300000
+
+.PHONY: run test lint fmt build bench fuzz-bash setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -23,6 +26,10 @@ lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
 bench: setup-run ## measure, as ratios side by side in one run
 	@cargo build --quiet --locked --release --workspace --bins
 	@cargo bench --quiet --locked --package airlock-benches
+
+fuzz-bash: setup-test ## run generated commands with real bash, and compare with what was predicted; SEED=, COUNT=
+	@cargo build --quiet --locked --release --package airlock-fuzz --bin fuzz-bash
+	@target/release/fuzz-bash --count $(COUNT) $(if $(SEED),--seed $(SEED))
 
 fmt: ## format the code
 	@cargo fmt --all

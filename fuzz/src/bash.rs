@@ -32,11 +32,13 @@ pub use decider::Judged;
 pub struct Options {
     /// From which every command follows.
     pub seed: u64,
-    /// How many commands to generate in all; each construct gets its share.
+    /// How many commands to generate in all at least; each construct gets its share.
     pub count: usize,
-    /// How many of each construct are run by bash at most, of those about which
-    /// something is claimed.
+    /// How many of each construct are run by bash, of those about which something is
+    /// claimed: these, and as many of the allowed ones as are enough.
     pub tried: usize,
+    /// How many of a construct have to come out complete, and allowed, where any does.
+    pub enough: usize,
     /// How many workers.
     pub jobs: usize,
     /// Only the construct of this name.
@@ -51,6 +53,9 @@ pub struct Options {
 
 /// Of how many commands of a hundred the text is changed at random.
 const MUTATED: u8 = 25;
+/// How many times its share of commands a construct gets at most, so that enough of them
+/// come out complete and allowed.
+const MOST_SHARES: usize = 12;
 /// Most findings of one construct: the rest is most likely the same.
 const MOST_FINDINGS: usize = 3;
 
@@ -112,16 +117,19 @@ fn try_construct(
     worker: &mut Worker,
 ) -> io::Result<Tally> {
     let mut tally = Tally::new(construct.name);
-    for index in 0..options.count.div_ceil(constructs) {
-        let text = command(construct, options.seed, index);
+    let share = options.count.div_ceil(constructs);
+    for index in 0..share * MOST_SHARES {
+        if index >= share && tally.has_enough(options.enough) {
+            break;
+        }
+        let (text, mutated) = command(construct, options.seed, index);
         let judged = decider.judge(&text);
-        tally.count(&judged);
-        if !judged.claimed || tally.tried >= options.tried || tally.findings.len() >= MOST_FINDINGS {
+        tally.count(&judged, mutated);
+        if !judged.claimed || !tally.wants_run(&judged, options) {
             continue;
         }
-        tally.tried += 1;
         let trace = worker.run(&text)?;
-        tally.ran(&trace);
+        tally.ran(&judged, &trace);
         if let Some(exec) = claim::unpredicted(&trace, &judged.commands) {
             let finding = shrink::finding(&text, exec, decider, worker)?;
             tally.findings.push(finding);
@@ -130,14 +138,16 @@ fn try_construct(
     Ok(tally)
 }
 
-/// The command of that number. It depends on nothing else.
-fn command(construct: &Construct, seed: u64, index: usize) -> Vec<u8> {
+/// The command of that number, and whether it was changed at random. It depends on
+/// nothing else.
+fn command(construct: &Construct, seed: u64, index: usize) -> (Vec<u8>, bool) {
     let name =
         construct.name.bytes().fold(seed, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
     let mut rng = Rng::with_seed(name.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index as u64));
     let mut text = grammar::generate(construct, &mut rng);
-    if rng.u8(..100) < MUTATED {
+    let mutated = rng.u8(..100) < MUTATED;
+    if mutated {
         mutate::mutate(&mut text, &mut rng);
     }
-    text
+    (text, mutated)
 }

@@ -11,6 +11,8 @@ mod words;
 
 mod pieces;
 
+use std::rc::Rc;
+
 use fastrand::Rng;
 
 /// A construct, and the forms it takes.
@@ -47,21 +49,21 @@ const LONGEST: usize = 2_000;
 
 /// A command of the construct.
 pub fn generate(construct: &Construct, rng: &mut Rng) -> Vec<u8> {
-    let mut maker = Maker { rng, all: constructs(), depth: 0, out: String::new() };
+    let mut maker = Maker { rng, all: constructs().into(), depth: 0, out: String::new() };
     maker.construct(construct);
     maker.out.into_bytes()
 }
 
 struct Maker<'r> {
     rng: &'r mut Rng,
-    all: Vec<Construct>,
+    all: Rc<[Construct]>,
     depth: usize,
     out: String,
 }
 
 impl Maker<'_> {
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.rng.usize(..from.len())]
+        self.rng.choice(from).copied().unwrap_or_else(|| unreachable!("a table is empty"))
     }
 
     /// Whether something happens that does so in this many of a hundred cases.
@@ -71,7 +73,8 @@ impl Maker<'_> {
 
     fn construct(&mut self, construct: &Construct) {
         // The first forms are the plain ones.
-        let template = if self.chance(30) { construct.templates[0] } else { self.pick(construct.templates) };
+        let first = construct.templates.first().filter(|_| self.chance(30)).copied();
+        let template = first.unwrap_or_else(|| self.pick(construct.templates));
         self.template(template);
     }
 
@@ -95,8 +98,8 @@ impl Maker<'_> {
             return;
         }
         self.depth += 1;
-        let index = self.rng.usize(..self.all.len());
-        let inner = self.all[index];
+        let all = Rc::clone(&self.all);
+        let inner = self.pick(&all);
         self.construct(&inner);
         self.depth -= 1;
     }
@@ -116,7 +119,7 @@ mod tests {
             for template in construct.templates {
                 let mut rng = Rng::with_seed(1);
                 let mut maker =
-                    Maker { rng: &mut rng, all: constructs(), depth: DEEPEST, out: String::new() };
+                    Maker { rng: &mut rng, all: constructs().into(), depth: DEEPEST, out: String::new() };
                 maker.template(template);
                 assert!(!maker.out.is_empty(), "{template}");
             }

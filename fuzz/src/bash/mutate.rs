@@ -93,14 +93,14 @@ fn one(text: &mut Vec<u8>, rng: &mut Rng) {
     let end = (at + rng.usize(1..=6)).min(text.len());
     match rng.u8(..10) {
         0..5 => {
-            let splice = SPLICES[rng.usize(..SPLICES.len())];
+            let splice = rng.choice(SPLICES).copied().unwrap_or_default();
             text.splice(at..at, splice.bytes());
         }
         5..7 => {
             text.drain(at..end);
         }
         7 => {
-            let part = text[at..end].to_vec();
+            let part = text.get(at..end).unwrap_or_default().to_vec();
             text.splice(at..at, part);
         }
         8 => {

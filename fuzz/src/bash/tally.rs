@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::decider::Judged;
 use super::stops::Stop;
+use super::{MOST_FINDINGS, Options};
 use crate::trace::{Ended, Trace};
 
 /// A program that was started and not predicted.
@@ -27,12 +28,16 @@ pub struct Tally {
     pub name: &'static str,
     /// Commands generated and decided.
     pub generated: usize,
-    /// Of them with a complete parse.
+    /// Of them changed at random, so that they may be of no construct any more.
+    pub mutated: usize,
+    /// Of the others with a complete parse.
     pub complete: usize,
-    /// Of them allowed.
+    /// Of the others allowed.
     pub allowed: usize,
-    /// Of them with a claim, run by bash.
+    /// Of all with a claim, run by bash.
     pub tried: usize,
+    /// Of these allowed.
+    tried_allowed: usize,
     /// Programs these started.
     pub started: usize,
     /// Runs that were cut off for time or processes; what they started was looked at.
@@ -50,8 +55,12 @@ impl Tally {
         Self { name, ..Self::default() }
     }
 
-    pub(super) fn count(&mut self, judged: &Judged) {
+    pub(super) fn count(&mut self, judged: &Judged, mutated: bool) {
         self.generated += 1;
+        if mutated {
+            self.mutated += 1;
+            return;
+        }
         self.complete += usize::from(judged.complete);
         self.allowed += usize::from(judged.allowed);
         if let Some(stop) = judged.stop {
@@ -59,7 +68,19 @@ impl Tally {
         }
     }
 
-    pub(super) fn ran(&mut self, trace: &Trace) {
+    /// Whether enough came out complete and allowed, or none does at all.
+    pub(super) fn has_enough(&self, enough: usize) -> bool {
+        [self.complete, self.allowed].iter().all(|count| *count == 0 || *count >= enough)
+    }
+
+    pub(super) fn wants_run(&self, judged: &Judged, options: &Options) -> bool {
+        let few_allowed = judged.allowed && self.tried_allowed < options.enough;
+        self.findings.len() < MOST_FINDINGS && (self.tried < options.tried || few_allowed)
+    }
+
+    pub(super) fn ran(&mut self, judged: &Judged, trace: &Trace) {
+        self.tried += 1;
+        self.tried_allowed += usize::from(judged.allowed);
         self.started += trace.execs.len().saturating_sub(1);
         self.cut += usize::from(matches!(trace.ended, Ended::TimedOut | Ended::TooManyProcesses));
         self.lost += usize::from(trace.execs.is_empty());
@@ -76,9 +97,10 @@ impl Tally {
     pub fn line(&self) -> String {
         let stop = self.main_stop().map_or(String::new(), |stop| format!("{} {}", stop.step, stop.code));
         format!(
-            "{:34} {:>9} {:>9} {:>9} {:>9} {:>9} {:>5} {:>5} {:>4}  {stop}",
+            "{:34} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>5} {:>5} {:>4}  {stop}",
             self.name,
             self.generated,
+            self.mutated,
             self.complete,
             self.allowed,
             self.tried,
@@ -111,6 +133,7 @@ impl Report {
         let mut total = Tally::new("total");
         for tally in &self.tallies {
             total.generated += tally.generated;
+            total.mutated += tally.mutated;
             total.complete += tally.complete;
             total.allowed += tally.allowed;
             total.tried += tally.tried;
@@ -127,8 +150,17 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "{:34} {:>9} {:>9} {:>9} {:>9} {:>9} {:>5} {:>5} {:>4}  stopped by",
-            "construct", "generated", "complete", "allowed", "tried", "started", "cut", "lost", "bad"
+            "{:34} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>5} {:>5} {:>4}  stopped by",
+            "construct",
+            "generated",
+            "mutated",
+            "complete",
+            "allowed",
+            "tried",
+            "started",
+            "cut",
+            "lost",
+            "bad"
         )?;
         for tally in &self.tallies {
             writeln!(out, "{}", tally.line())?;

@@ -14,12 +14,15 @@ struct Args {
     /// From which every command follows; by default one that changes
     #[arg(long)]
     seed: Option<u64>,
-    /// How many commands to generate in all
+    /// How many commands to generate in all at least
     #[arg(long, default_value_t = 300_000)]
     count: usize,
-    /// How many commands of each construct to run at most
+    /// How many commands of each construct to run, of those about which something is claimed
     #[arg(long, default_value_t = 1_600)]
     tried: usize,
+    /// How many of each construct have to come out complete, and allowed, where any does
+    #[arg(long, default_value_t = 500)]
+    enough: usize,
     /// How many workers; by default one for each core
     #[arg(long)]
     jobs: Option<usize>,
@@ -51,6 +54,7 @@ fn run(args: Args) -> io::Result<ExitCode> {
         seed: args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000)),
         count: args.count,
         tried: args.tried,
+        enough: args.enough,
         jobs: args.jobs.unwrap_or(cores),
         only: args.only,
         worker,

@@ -7,7 +7,7 @@ COUNT ?= 300000
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 run: setup-run ## build, then show an agent's short day through gRPC, in the sandbox
 	@echo 'airlock: building; some minutes the first time' >&2

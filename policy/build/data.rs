@@ -109,6 +109,14 @@ pub(crate) struct Launcher {
     pub(crate) assignments: bool,
     #[serde(default)]
     pub(crate) safe: bool,
+    #[serde(default)]
+    pub(crate) skip_is_optional: bool,
+    #[serde(default)]
+    pub(crate) permutes: bool,
+    #[serde(default)]
+    pub(crate) lenient: bool,
+    #[serde(default)]
+    pub(crate) elsewhere: bool,
     #[serde(default, rename = "use")]
     pub(crate) uses: Vec<String>,
     #[serde(default)]
@@ -120,11 +128,24 @@ pub(crate) struct Launcher {
 pub(crate) enum Runs {
     #[default]
     Operands,
+    BehindDashes,
+    TextOrOperands,
     JoinedText,
-    ShellText,
-    Xargs,
+    EachText,
     FirstText,
+    ShellText,
+    LoginShell,
+    Input,
+    Flags,
+    Somewhere,
+    Xargs,
+    Parallel,
+    Find,
     Callback,
+    GitConfig,
+    Awk,
+    Sed,
+    Editor,
 }
 
 /// A program that changes files.

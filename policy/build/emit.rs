@@ -169,10 +169,17 @@ fn launcher(out: &mut String, name: &str, entry: &Launcher, given: &Options) -> 
     reasoned(name, &entry.does)?;
     put(write!(
         out,
-        "Launcher {{ name: {name:?}, does: {:?}, runs: Runs::{:?}, skip: {}, assignments: {}, safe: {}, options: ",
-        entry.does, entry.runs, entry.skip, entry.assignments, entry.safe
+        "Launcher {{ name: {name:?}, does: {:?}, runs: Runs::{:?}, skip: {}, skip_is_optional: {}, assignments: {}, safe: {}, lenient: {}, elsewhere: {}, options: ",
+        entry.does,
+        entry.runs,
+        entry.skip,
+        entry.skip_is_optional,
+        entry.assignments,
+        entry.safe,
+        entry.lenient,
+        entry.elsewhere
     ))?;
-    options(out, given, true, false)?;
+    options(out, given, !entry.permutes, false)?;
     put(write!(out, " }}"))
 }
 

@@ -13,6 +13,10 @@ pub(crate) enum Takes {
     Optional,
     Read,
     Write,
+    ShellText,
+    NamedText,
+    SplitText,
+    Command,
 }
 
 pub(crate) struct Flag {
@@ -120,7 +124,8 @@ fn parse(owner: &str, key: &str) -> Result<Option<Flag>, String> {
     Ok(Some(Flag { names, takes, refused: None }))
 }
 
-/// What a value's name says: `FILE`, `DIR` and `PATH` are read, `OUT` is written.
+/// What a value's name says: `FILE`, `DIR` and `PATH` are read, `OUT` is written, the
+/// last four are run.
 fn taken(value: &str) -> Option<Takes> {
     if value.is_empty() {
         return Some(Takes::Nothing);
@@ -133,6 +138,10 @@ fn taken(value: &str) -> Option<Takes> {
         "" => return None,
         "FILE" | "DIR" | "PATH" => Takes::Read,
         "OUT" => Takes::Write,
+        "SHELL_TEXT" => Takes::ShellText,
+        "NAMED_TEXT" => Takes::NamedText,
+        "SPLIT_TEXT" => Takes::SplitText,
+        "COMMAND..." => Takes::Command,
         _ => Takes::Value,
     })
 }

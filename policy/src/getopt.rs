@@ -38,6 +38,8 @@ pub(crate) struct Sorted {
     pub(crate) flags: Vec<Given>,
     /// Indices into the words.
     pub(crate) operands: Vec<usize>,
+    /// Index of the first word behind a flag whose words are another program's.
+    pub(crate) behind: Option<usize>,
     /// The troubles and the index of the word.
     pub(crate) troubles: Vec<(Trouble, usize)>,
 }
@@ -162,7 +164,7 @@ impl Sorter<'_> {
                     self.given(flag, value);
                     break;
                 }
-                Takes::Value | Takes::Read | Takes::Write => {
+                _ => {
                     self.value(flag, tail);
                     return;
                 }
@@ -182,9 +184,16 @@ impl Sorter<'_> {
             let value = self.attached(attached);
             self.given(flag, Some(value));
             self.at += 1;
+            self.end_at(flag);
             return;
         }
         let value = self.words.get(self.at + 1).cloned();
+        if flag.takes == Takes::Command {
+            self.given(flag, None);
+            self.at += 1;
+            self.end_at(flag);
+            return;
+        }
         if value.as_ref().is_some_and(|value| !value.exactly_one) {
             self.trouble(Trouble::UnknownWord);
         }
@@ -194,6 +203,15 @@ impl Sorter<'_> {
         }
         self.given(flag, value);
         self.at += 2;
+        self.end_at(flag);
+    }
+
+    /// Behind text that is split the words are no longer this program's own.
+    fn end_at(&mut self, flag: &'static Flag) {
+        if matches!(flag.takes, Takes::SplitText | Takes::Command) {
+            self.out.behind = Some(self.at);
+            self.at = self.words.len();
+        }
     }
 
     /// Whether the word, were it read as flags, would hold a refused one.
@@ -237,6 +255,7 @@ impl Sorter<'_> {
                 let value = self.attached(value);
                 self.given(flag, Some(value));
                 self.at += 1;
+                self.end_at(flag);
             }
             (_, None) => self.value(flag, b""),
         }

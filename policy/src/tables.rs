@@ -92,21 +92,47 @@ pub(crate) struct Program {
     pub(crate) options: Options,
 }
 
-/// Where a launched command is.
+/// Where a launched command is. Whatever this says, flags may run text too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Runs {
     /// The operands, after those that the launcher keeps.
     Operands,
+    /// The words behind `--`; without it the operands.
+    BehindDashes,
+    /// One operand is text for a shell, several are a command.
+    TextOrOperands,
     /// The operands joined with blanks are text for a shell.
     JoinedText,
-    /// The value of `-c` is text for a shell; without it, what runs is not known.
-    ShellText,
-    /// The operands, and more that come from standard input.
-    Xargs,
+    /// Each operand is text for a shell.
+    EachText,
     /// The first operand is text for the shell.
     FirstText,
+    /// A shell: the first operand is text with `-c`, and a script without.
+    ShellText,
+    /// A user's shell: text by `-c` only.
+    LoginShell,
+    /// What it reads from standard input.
+    Input,
+    /// Only what its flags run.
+    Flags,
+    /// Somewhere among its words.
+    Somewhere,
+    /// The operands, and more that come from standard input.
+    Xargs,
+    /// Text with more words put in.
+    Parallel,
+    /// The words behind `-exec` and its like.
+    Find,
     /// The value of `-C` is text for the shell, the value of `-W` is expanded.
     Callback,
+    /// A setting whose value git runs.
+    GitConfig,
+    /// What an awk program runs.
+    Awk,
+    /// What a sed script runs.
+    Sed,
+    /// What an editor's commands run.
+    Editor,
 }
 
 /// A program that runs another.
@@ -117,11 +143,17 @@ pub(crate) struct Launcher {
     pub(crate) runs: Runs,
     /// Operands before the command.
     pub(crate) skip: usize,
+    /// Whether these may also be left out.
+    pub(crate) skip_is_optional: bool,
     /// Whether `NAME=value` may stand before the command.
     pub(crate) assignments: bool,
     /// Whether the command is as harmless as what it runs, and is looked through
     /// for allow rules too.
     pub(crate) safe: bool,
+    /// Whether flags that are not listed do not matter.
+    pub(crate) lenient: bool,
+    /// Whether what it runs does not run on this host.
+    pub(crate) elsewhere: bool,
     pub(crate) options: Options,
 }
 
@@ -190,6 +222,13 @@ pub(crate) fn writer(name: &[u8]) -> Option<&'static Writer> {
 pub(crate) fn launcher(name: &[u8]) -> Option<&'static Launcher> {
     let linker = name.starts_with(b"ld-linux") || name.starts_with(b"ld-musl");
     find(data::LAUNCHERS, if linker { b"ld.so" } else { name }, |entry| entry.name)
+}
+
+/// Whether there are launchers among the program's subcommands.
+pub(crate) fn has_launching_subcommands(name: &[u8]) -> bool {
+    let from = data::LAUNCHERS.partition_point(|entry| entry.name.as_bytes() <= name);
+    let next = data::LAUNCHERS.get(from).and_then(|entry| entry.name.as_bytes().strip_prefix(name));
+    next.is_some_and(|rest| rest.starts_with(b" "))
 }
 
 /// The options before the subcommand of a program that has subcommands.

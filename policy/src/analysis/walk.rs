@@ -164,7 +164,7 @@ impl Walker<'_> {
         loose: &[Word],
         span: crate::Span,
     ) {
-        let launched = launch::launches(words);
+        let launched = launch::launches(words, assignments);
         let index = self.push(Found {
             words: words.to_vec(),
             span,

@@ -41,6 +41,21 @@ pub(crate) fn is_safe_variable(name: &[u8]) -> bool {
     listed(data::SAFE_VARIABLES, name).is_some()
 }
 
+/// Whether other programs run what the variable is set to.
+pub(crate) fn is_command_variable(name: &[u8]) -> bool {
+    listed(data::COMMAND_VARIABLES, name).is_some()
+}
+
+/// Whether git runs the value of a setting whose name ends so.
+pub(crate) fn is_git_command_setting(last: &[u8]) -> bool {
+    listed(data::GIT_COMMAND_SETTINGS, last).is_some()
+}
+
+/// Whether an option `NAME=text` of that name runs its text.
+pub(crate) fn is_command_option(name: &[u8]) -> bool {
+    listed(data::COMMAND_OPTIONS, name).is_some()
+}
+
 /// Whether programs in the directory are what their names say.
 pub(crate) fn is_trusted_directory(path: &[u8]) -> bool {
     listed(data::TRUSTED_DIRECTORIES, path).is_some()

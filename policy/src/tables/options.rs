@@ -11,6 +11,14 @@ pub(crate) enum Takes {
     Read,
     /// A path that is written.
     Write,
+    /// Text for a shell.
+    ShellText,
+    /// `NAME=text for a shell`, where the name is one that runs.
+    NamedText,
+    /// Text that is split into words, which stand before the operands.
+    SplitText,
+    /// This and all words behind it are a command.
+    Command,
 }
 
 /// One flag by all its names, without dashes.

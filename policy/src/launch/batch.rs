@@ -1,0 +1,108 @@
+//! Programs that run a command for many words: xargs, parallel, find, fd.
+
+use super::{Launch, Launches, operands};
+use crate::getopt::{self, Sorted};
+use crate::parse::Word;
+
+pub(super) fn xargs(sorted: &Sorted, operands: Vec<Word>) -> Launches {
+    let mut replace = None;
+    for given in sorted.flags.iter().filter(|given| ["I", "i", "replace"].iter().any(|name| given.is(name))) {
+        replace = Some(given.value.as_ref().map_or(Some(b"{}".to_vec()), |value| value.text.clone()));
+    }
+    if replace == Some(None) {
+        return Launches::opaque();
+    }
+    // Which of them wins depends on their order and on their values: both are assumed.
+    let appends = ["n", "L", "l", "max-args", "max-lines"].iter().any(|flag| sorted.has(flag));
+    let mut words = operands;
+    let span = words.first().map(|word| word.span).unwrap_or_default();
+    if words.is_empty() {
+        words.push(Word::known(b"echo", span));
+    }
+    if let Some(mark) = replace.flatten() {
+        words.iter_mut().for_each(|word| blank(word, &mark));
+        if appends {
+            words.push(Word::unknown(false, span));
+        }
+    } else {
+        words.push(Word::unknown(false, span));
+    }
+    Launches::one(Launch::command(words))
+}
+
+/// A word with the mark in it becomes one that is known only up to the mark.
+fn blank(word: &mut Word, mark: &[u8]) {
+    let Some(text) = &word.text else {
+        return;
+    };
+    let found = (0..text.len()).find(|at| text.get(*at..).is_some_and(|t| t.starts_with(mark)));
+    if let Some(at) = found.filter(|_| !mark.is_empty()) {
+        word.lead = text.get(..at).unwrap_or_default().to_vec();
+        word.text = None;
+    }
+}
+
+/// `parallel text ::: words`. The words are put into the text, so what runs is never
+/// wholly known.
+pub(super) fn parallel(operands: &[Word]) -> Launches {
+    let is_source = |word: &Word| word.lead.starts_with(b":::");
+    let end = operands.iter().position(is_source).unwrap_or(operands.len());
+    let (text, sources) = operands.split_at_checked(end).unwrap_or((operands, &[]));
+    let words: Vec<Word> = sources.iter().filter(|word| !is_source(word)).cloned().collect();
+    let found = if text.is_empty() { operands::each_text(&words) } else { operands::joined(text) };
+    Launches { opaque: true, runs_input: text.is_empty() && words.is_empty(), ..found }
+}
+
+/// `fd -x a ; -x b`: commands that a semicolon ends.
+pub(super) fn until_semicolon(words: Vec<Word>) -> Option<Launch> {
+    let mut words: Vec<Word> =
+        words.into_iter().take_while(|word| word.text.as_deref() != Some(b";")).collect();
+    let span = words.first()?.span;
+    words.iter_mut().for_each(|word| blank(word, b"{"));
+    words.push(Word::unknown(false, span));
+    Some(Launch::command(words))
+}
+
+/// `find -exec ... ;`
+pub(super) fn find(rest: &[Word]) -> Launches {
+    let mut found = Launches::default();
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let text = word.text.as_deref().unwrap_or_default();
+        if !matches!(text, b"-exec" | b"-execdir" | b"-ok" | b"-okdir") {
+            // It may become an action with what it runs.
+            found.opaque |=
+                word.text.is_none() && !word.exactly_one && !word.glob && !getopt::is_operand(word);
+            continue;
+        }
+        let mut inner: Vec<Word> = Vec::new();
+        let mut ended = false;
+        for word in words.by_ref() {
+            let after_place = inner.last().is_some_and(|last| last.text.as_deref() == Some(b"{}"));
+            ended = matches!(word.text.as_deref(), Some(b";"))
+                || (after_place && word.text.as_deref() == Some(b"+"));
+            if ended {
+                break;
+            }
+            inner.push(word.clone());
+        }
+        found.opaque |= may_end_early(&inner, ended);
+        inner.iter_mut().for_each(|word| blank(word, b"{}"));
+        found.launches.push(Launch::command(inner));
+    }
+    found
+}
+
+/// Whether an unknown word among those of `-exec` could be the `;` that ends them, so
+/// that what follows is an action of its own. One such word alone leaves a `;` over,
+/// which find refuses before it does anything.
+fn may_end_early(inner: &[Word], ended: bool) -> bool {
+    let unknown = |word: &&Word| {
+        let begins = !matches!(word.lead.first(), None | Some(b';' | b'+' | b'*' | b'?' | b'['));
+        word.text.is_none() && !word.is_process_input() && !(begins && (word.exactly_one || word.glob))
+    };
+    let many = inner.iter().filter(unknown).count() > 1
+        || inner.iter().any(|word| unknown(&word) && !word.exactly_one);
+    let acts = inner.iter().skip_while(|word| !unknown(word)).any(|word| word.lead.starts_with(b"-"));
+    many || (inner.iter().any(|word| unknown(&word)) && (!ended || acts))
+}

@@ -1,0 +1,56 @@
+//! Builtins of the shell that give names to programs, or text to run later.
+
+use super::{Launch, Launches, shells};
+use crate::getopt::{self, Sorted};
+use crate::parse::Word;
+
+/// What a builtin without flags of its own launches; `None` for other programs.
+pub(super) fn launches(name: &[u8], rest: &[Word]) -> Option<Launches> {
+    match name {
+        b"source" | b"." => {
+            Some(shells::sourced(rest.iter().find(|word| word.text.as_deref() != Some(b"--"))))
+        }
+        // They give a name to another program, or to code from a file.
+        b"hash" if rest.iter().any(|word| may_have_flag(word, b'p')) => Some(Launches::opaque()),
+        b"enable" if rest.iter().any(|word| may_have_flag(word, b'f')) => Some(Launches::opaque()),
+        b"alias" => Some(alias(rest)),
+        b"command" if looks_up(rest) => Some(Launches::default()),
+        _ => None,
+    }
+}
+
+/// `command -v` and `-V` run nothing.
+fn looks_up(rest: &[Word]) -> bool {
+    let flag = rest.first().and_then(|word| word.text.as_deref());
+    matches!(flag, Some(b"-v" | b"-V" | b"-pv" | b"-pV"))
+}
+
+/// Whether the word is a cluster of flags with this one, or could become one.
+fn may_have_flag(word: &Word, flag: u8) -> bool {
+    match &word.text {
+        Some(text) => text.starts_with(b"-") && text.contains(&flag),
+        None => !getopt::is_operand(word),
+    }
+}
+
+fn alias(rest: &[Word]) -> Launches {
+    let mut found = Launches::default();
+    for word in rest {
+        let Some(text) = &word.text else {
+            found.opaque = true;
+            continue;
+        };
+        if let Some(at) = text.iter().position(|byte| *byte == b'=') {
+            let value = text.get(at + 1..).unwrap_or_default();
+            found.launches.push(Launch::Text(Some(value.to_vec()), word.span));
+        }
+    }
+    found
+}
+
+/// `compgen -W words`: the words are expanded. Text of `-C` is a flag's like others.
+pub(super) fn callback(sorted: &Sorted) -> Launches {
+    let plain = |text: &Vec<u8>| !text.iter().any(|byte| matches!(byte, b'$' | b'`'));
+    let opaque = !sorted.values("W").all(|word| word.text.as_ref().is_some_and(plain));
+    Launches { opaque, ..Launches::default() }
+}

@@ -1,0 +1,67 @@
+//! Which launcher a command is, by its program and its subcommands. It knows where
+//! options before a subcommand end; it reads no others.
+
+use crate::parse::Word;
+use crate::tables::{self, Launcher, Takes};
+
+/// Words of the longest name, such as `git submodule foreach`.
+const MOST_WORDS: usize = 3;
+
+pub(super) enum Looked<'w> {
+    /// This one, with the words behind its name.
+    Launcher(&'static Launcher, &'w [Word]),
+    /// Options before the subcommand were not understood, and it may be one.
+    Hidden,
+    Nothing,
+}
+
+pub(super) fn launcher<'w>(name: &[u8], rest: &'w [Word]) -> Looked<'w> {
+    let mut full = name.to_vec();
+    let mut rest = rest;
+    let mut found = tables::launcher(name).map(|launcher| (launcher, rest));
+    for _ in 1..MOST_WORDS {
+        if !tables::has_launching_subcommands(&full) {
+            break;
+        }
+        let Some(behind) = behind_options(&full, rest) else {
+            return if may_launch(&full, rest) { Looked::Hidden } else { Looked::Nothing };
+        };
+        let Some((word, tail)) = behind.split_first() else {
+            break;
+        };
+        let Some(text) = word.text.as_deref() else {
+            break;
+        };
+        full.push(b' ');
+        full.extend_from_slice(text);
+        rest = tail;
+        found = tables::launcher(&full).map(|launcher| (launcher, rest)).or(found);
+    }
+    found.map_or(Looked::Nothing, |(launcher, rest)| Looked::Launcher(launcher, rest))
+}
+
+/// The words behind the options before the subcommand; `None` where one is not known.
+fn behind_options<'w>(name: &[u8], rest: &'w [Word]) -> Option<&'w [Word]> {
+    let options = tables::global(name).map(|global| &global.options);
+    let mut rest = rest;
+    while let Some((word, tail)) = rest.split_first() {
+        let Some(flag) = word.text.as_deref().and_then(|text| text.strip_prefix(b"-")) else {
+            break;
+        };
+        let bare = flag.strip_prefix(b"-").unwrap_or(flag);
+        let end = bare.iter().position(|byte| *byte == b'=');
+        let flag = options?.exact(bare.get(..end.unwrap_or(bare.len()))?)?;
+        let separate = end.is_none() && !matches!(flag.takes, Takes::Nothing | Takes::Optional);
+        rest = if separate { tail.get(1..).unwrap_or_default() } else { tail };
+    }
+    Some(rest)
+}
+
+/// Whether one of the words is a subcommand that launches.
+fn may_launch(name: &[u8], rest: &[Word]) -> bool {
+    rest.iter().filter_map(|word| word.text.as_deref()).any(|text| {
+        let full = [name, b" ", text].concat();
+        tables::launcher(&full).is_some_and(|launcher| launcher.runs != tables::Runs::Flags)
+            || tables::has_launching_subcommands(&full)
+    })
+}

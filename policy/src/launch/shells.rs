@@ -1,0 +1,48 @@
+//! Shells, and programs that start a user's shell.
+
+use super::{Launch, Launches, operands};
+use crate::getopt::Sorted;
+use crate::parse::Word;
+use crate::tables::Launcher;
+
+pub(super) fn shell(sorted: &Sorted, operands: &[Word]) -> Launches {
+    if sorted.has("command") {
+        // fish: the text is the flag's value.
+        return Launches::default();
+    }
+    if operands.iter().any(|word| word.lead.starts_with(b"+")) {
+        return Launches::opaque();
+    }
+    match operands.first() {
+        _ if sorted.has("version") || sorted.has("help") => Launches::default(),
+        Some(word) if sorted.has("c") => Launches::one(Launch::text(word)),
+        _ if sorted.has("s") => Launches::input(),
+        script => sourced(script),
+    }
+}
+
+/// A script by name: its text is not looked at, unless it is what stands in the command.
+pub(super) fn sourced(script: Option<&Word>) -> Launches {
+    let stdin = |text: &[u8]| matches!(text, b"-" | b"/dev/stdin" | b"/dev/fd/0" | b"/proc/self/fd/0");
+    match script {
+        Some(word) if word.is_process_input() => Launches::opaque(),
+        Some(word) if !word.text.as_deref().is_some_and(stdin) => Launches::default(),
+        _ => Launches::input(),
+    }
+}
+
+/// `su USER`, `runuser -u USER command`. What follows the user is given to the shell.
+pub(super) fn login(launcher: &Launcher, sorted: &Sorted, operands: &[Word]) -> Launches {
+    if sorted.has("user") {
+        return operands::command(launcher, operands, 0);
+    }
+    let words: Vec<&Word> = operands.iter().filter(|word| word.text.as_deref() != Some(b"-")).collect();
+    let by_flag = sorted.has("command") || sorted.has("session-command");
+    match words.as_slice() {
+        // `runuser root -c text`: the first operand ended the flags.
+        [_, flag, text, ..] if flag.text.as_deref() == Some(b"-c") => Launches::one(Launch::text(text)),
+        [_, _, ..] => Launches::opaque(),
+        _ if by_flag => Launches::default(),
+        _ => Launches::input(),
+    }
+}

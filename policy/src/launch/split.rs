@@ -1,0 +1,74 @@
+//! `env -S`: one text that becomes several words, by rules of env's own.
+
+use super::{Launches, from_launcher};
+use crate::getopt::Sorted;
+use crate::parse::Word;
+use crate::tables::{Launcher, Takes};
+
+/// Reads the launcher's words again, with the text split.
+pub(super) fn again(launcher: &'static Launcher, sorted: &Sorted, rest: &[Word]) -> Launches {
+    let text = sorted.flags.iter().find(|given| given.flag.takes == Takes::SplitText);
+    let Some(value) = text.and_then(|given| given.value.as_ref()) else {
+        return Launches::opaque();
+    };
+    let Some(texts) = value.text.as_deref().and_then(words) else {
+        return Launches::opaque();
+    };
+    // The text is shorter than the word it came from, so this ends.
+    let split = texts.iter().map(|text| Word::known(text, value.span));
+    let behind = sorted.behind.and_then(|from| rest.get(from..)).unwrap_or_default();
+    let words: Vec<Word> = split.chain(behind.iter().cloned()).collect();
+    from_launcher(launcher, &words)
+}
+
+/// Splits as `env -S` does; `None` for variables and for what it would refuse.
+fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut out: Vec<Vec<u8>> = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut quote: Option<u8> = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'$', None | Some(b'"')) => return None,
+            (end, Some(open)) if end == open => quote = None,
+            (b'\'' | b'"', None) => {
+                quote = Some(byte);
+                word.get_or_insert_default();
+            }
+            (b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r', None) => out.extend(word.take()),
+            (b'#', None) if word.is_none() => return Some(out),
+            (b'\\', None | Some(b'"')) => match (bytes.next()?, quote) {
+                (b'_', None) => out.extend(word.take()),
+                (b'_', _) => word.get_or_insert_default().push(b' '),
+                (b'c', None) => {
+                    out.extend(word.take());
+                    return Some(out);
+                }
+                (escaped, _) => word.get_or_insert_default().push(escape(escaped)?),
+            },
+            (b'\\', Some(_)) => {
+                let next = bytes.next()?;
+                let word = word.get_or_insert_default();
+                if !matches!(next, b'\\' | b'\'') {
+                    word.push(b'\\');
+                }
+                word.push(next);
+            }
+            (other, _) => word.get_or_insert_default().push(other),
+        }
+    }
+    out.extend(word.take());
+    quote.is_none().then_some(out)
+}
+
+fn escape(byte: u8) -> Option<u8> {
+    Some(match byte {
+        b'f' => 0x0c,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'v' => 0x0b,
+        b'#' | b'$' | b'\\' | b'"' | b'\'' => byte,
+        _ => return None,
+    })
+}

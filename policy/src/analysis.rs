@@ -62,6 +62,8 @@ pub(crate) struct Analysis {
     pub(crate) problems: Vec<Problem>,
     /// What looks like something else and is understood.
     pub(crate) notes: Vec<Problem>,
+    /// Redirect targets that are read as `/dev/null`.
+    pub(crate) nulls: Vec<Span>,
     pub(crate) complete: bool,
     /// Names that the text makes functions or aliases.
     pub(crate) defined: HashSet<Vec<u8>>,

@@ -268,3 +268,19 @@ pub struct Decision {
     /// The rules and engine that decided.
     pub policy_version: PolicyVersion,
 }
+
+impl Decision {
+    /// The command with its rewrites made: what was decided about, and what must run.
+    #[must_use]
+    pub fn rewritten(&self, command: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(command.len());
+        let mut from = 0;
+        for rewrite in &self.rewrites {
+            out.extend_from_slice(command.get(from..rewrite.span.start).unwrap_or_default());
+            out.extend_from_slice(rewrite.text.as_bytes());
+            from = rewrite.span.end;
+        }
+        out.extend_from_slice(command.get(from..).unwrap_or_default());
+        out
+    }
+}

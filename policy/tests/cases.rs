@@ -33,6 +33,11 @@ pub(crate) struct Expectation {
     rewrites: Vec<String>,
     warnings: Vec<String>,
     suggested: Option<Vec<String>>,
+    suggests_not: Vec<String>,
+    /// No rule is suggested that ends in `:*`.
+    suggests_no_prefix: bool,
+    rewrites_nothing: bool,
+    is_no_edit: bool,
     /// The file and the expression of an edit by sed.
     edit: Option<(String, String)>,
     request: Asked,
@@ -170,6 +175,17 @@ impl Case {
             "suggested",
             expected.suggested.as_ref().is_none_or(|s| s == suggested),
             format!("{suggested:?}"),
+        );
+        let prefix = suggested.iter().any(|rule| rule.ends_with(":*)"));
+        let over_broad = suggested.iter().any(|rule| expected.suggests_not.contains(rule));
+        let unwanted = over_broad || (expected.suggests_no_prefix && prefix);
+        check("suggests less", !unwanted, format!("{suggested:?}"));
+        let rewritten = expected.rewrites_nothing && !decision.rewrites.is_empty();
+        check("rewrites nothing", !rewritten, format!("{:?}", decision.rewrites));
+        check(
+            "is no edit",
+            !(expected.is_no_edit && decision.edit.is_some()),
+            format!("{:?}", decision.edit),
         );
         let edit = decision.edit.map(|edit| (edit.file, edit.expression));
         check("edit", expected.edit.is_none() || expected.edit == edit, format!("{edit:?}"));

@@ -14,5 +14,6 @@ mod never_panics;
 mod parser_cases;
 mod pipeline;
 mod read_only;
+mod rulings;
 mod support;
 mod validators;

@@ -45,6 +45,7 @@ impl Walker<'_> {
         self.out.complete &= script.complete;
         self.out.problems.extend(script.problems);
         self.out.notes.extend(script.notes);
+        self.out.nulls.extend(script.nulls);
         if self.shells == 0 {
             self.out.numeric.extend(script.numeric);
         }

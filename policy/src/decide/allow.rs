@@ -32,13 +32,10 @@ fn is_edit(found: &Found, command: &CommandFacts, facts: &Facts<'_>) -> bool {
     editor || readonly::prove(&rest, &facts.analysis).is_ok()
 }
 
-/// Every path it writes is known, and none is outside or protected.
+/// Every path it writes is known, and none is outside. A protected name was asked about
+/// before, unless a rule permits it.
 fn writes_known_paths(command: &CommandFacts) -> bool {
-    command
-        .paths
-        .iter()
-        .filter(|path| path.access != Access::Read)
-        .all(|path| path.exact && !path.outside && !path.protected)
+    command.paths.iter().filter(|path| path.access != Access::Read).all(|path| path.exact && !path.outside)
 }
 
 fn without_redirects(found: &Found) -> Found {

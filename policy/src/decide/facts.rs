@@ -7,8 +7,8 @@ use super::zsh;
 use crate::advice;
 use crate::analysis::{Analysis, Directory, Found};
 use crate::decision::{
-    Access, Assignment, Category, Decision, FoundCommand, Nesting, PathUse, Reason, Redirect, Span, Verdict,
-    Word,
+    Access, Assignment, Category, Decision, FoundCommand, Nesting, PathUse, Reason, Redirect, Rewrite, Span,
+    Verdict, Word,
 };
 use crate::limits;
 use crate::parse::{Problem, Surroundings};
@@ -151,7 +151,7 @@ impl<'a> Facts<'a> {
             category: Category::Other,
             no_output_expected: false,
             paths: self.reported_paths(),
-            rewrites: Vec::new(),
+            rewrites: self.rewrites(),
             warnings: Vec::new(),
             suggested_rules: Vec::new(),
             edit: None,
@@ -159,6 +159,12 @@ impl<'a> Facts<'a> {
             parse_complete: self.analysis.complete,
             policy_version: profile.policy_version(),
         }
+    }
+
+    /// What is read as something else; of a text that is not understood, nothing.
+    fn rewrites(&self) -> Vec<Rewrite> {
+        let nulls = self.analysis.nulls.iter().filter(|_| self.analysis.complete);
+        nulls.map(|span| Rewrite { span: *span, text: "/dev/null".to_owned() }).collect()
     }
 
     fn has_problems(&self) -> bool {

@@ -17,6 +17,7 @@ pub(super) struct Builder<'a> {
     pub(super) surroundings: Surroundings<'a>,
     problems: Vec<Problem>,
     notes: Vec<Problem>,
+    nulls: Vec<Span>,
     depth: usize,
     /// Variables assigned in the text, and whether always to a plain number.
     pub(super) numeric: HashMap<Vec<u8>, bool>,
@@ -31,6 +32,7 @@ impl<'a> Builder<'a> {
             surroundings,
             problems: Vec::new(),
             notes: Vec::new(),
+            nulls: Vec::new(),
             depth: 0,
             numeric: HashMap::new(),
             arithmetic_reads: Vec::new(),
@@ -47,7 +49,14 @@ impl<'a> Builder<'a> {
         }
         let complete = self.problems.is_empty();
         let numeric = self.numeric.into_iter().filter(|(_, always)| *always).map(|(name, _)| name).collect();
-        Script { statements, complete, numeric, notes: self.notes, problems: self.problems }
+        Script {
+            statements,
+            complete,
+            numeric,
+            notes: self.notes,
+            nulls: self.nulls,
+            problems: self.problems,
+        }
     }
 
     pub(super) fn children<'t>(&self, node: Node<'t>) -> Vec<Node<'t>> {
@@ -104,6 +113,11 @@ impl<'a> Builder<'a> {
         if self.notes.len() < limits::MAX_REASONS {
             self.notes.push(Problem { code, span });
         }
+    }
+
+    /// A redirect's target that is read as `/dev/null`.
+    pub(super) fn null(&mut self, span: Span) {
+        self.nulls.push(span);
     }
 
     pub(super) fn problem_count(&self) -> usize {

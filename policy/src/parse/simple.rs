@@ -251,6 +251,17 @@ impl Builder<'_> {
         words
     }
 
+    /// `>nul` is meant for `/dev/null` by whoever learnt it on Windows, and read as that
+    /// where the text is what will be run, so that it can be changed there too.
+    fn read_nul(&mut self, target: &mut Word) {
+        let meant =
+            target.bare && target.text.as_deref().is_some_and(|text| text.eq_ignore_ascii_case(b"nul"));
+        if meant && self.has_spans() {
+            self.null(target.span);
+            *target = Word { bare: true, ..Word::known(b"/dev/null", target.span) };
+        }
+    }
+
     /// A redirect; the words behind its target are words of the command.
     pub(super) fn redirect(&mut self, node: Node<'_>, redirects: &mut Vec<Redir>, words: &mut Vec<Word>) {
         self.check_named_descriptor(node);
@@ -275,7 +286,10 @@ impl Builder<'_> {
             return;
         };
         let closing = matches!(text, ">&-" | "<&-");
-        let target = (!closing && !targets.is_empty()).then(|| targets.remove(0));
+        let mut target = (!closing && !targets.is_empty()).then(|| targets.remove(0));
+        if let Some(target) = target.as_mut().filter(|_| op == RedirOp::Write) {
+            self.read_nul(target);
+        }
         if !closing && target.is_none() {
             self.incomplete(node);
         }

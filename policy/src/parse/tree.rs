@@ -9,6 +9,8 @@ pub(crate) struct Script {
     pub(crate) problems: Vec<Problem>,
     /// What looks like something else and is understood.
     pub(crate) notes: Vec<Problem>,
+    /// Redirect targets that are read as `/dev/null`.
+    pub(crate) nulls: Vec<Span>,
     /// Whether every part was understood.
     pub(crate) complete: bool,
     /// Variables that the text only ever sets to numbers.

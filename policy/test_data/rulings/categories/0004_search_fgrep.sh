@@ -1,0 +1,1 @@
+fgrep x f

@@ -1,0 +1,1 @@
+whereis ls

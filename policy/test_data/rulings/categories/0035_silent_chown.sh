@@ -1,0 +1,1 @@
+chown a b

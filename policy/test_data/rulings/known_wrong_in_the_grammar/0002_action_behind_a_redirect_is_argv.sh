@@ -1,0 +1,1 @@
+find 2>/dev/null . -delete

@@ -1,0 +1,1 @@
+git >/dev/null push --force

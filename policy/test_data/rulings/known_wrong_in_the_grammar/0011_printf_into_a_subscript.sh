@@ -1,0 +1,1 @@
+printf -v 'a[$(touch x)]' y

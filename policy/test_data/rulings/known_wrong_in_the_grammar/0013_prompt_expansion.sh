@@ -1,0 +1,1 @@
+x='$(touch y)'; echo "${x@P}"

@@ -1,0 +1,3 @@
+cat <<'EOF'; rm x
+hi
+EOF

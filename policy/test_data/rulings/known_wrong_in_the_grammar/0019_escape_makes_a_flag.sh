@@ -1,0 +1,1 @@
+find . -e\xec rm {} \;

@@ -1,0 +1,1 @@
+touch sub/.git/x

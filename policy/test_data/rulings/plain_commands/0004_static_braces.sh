@@ -1,0 +1,1 @@
+join file{1,2}.txt

@@ -1,0 +1,1 @@
+IFS= read -r x

@@ -1,0 +1,1 @@
+g"i"t push

@@ -1,0 +1,1 @@
+echo {fd}>x; "r"m -rf y

@@ -1,0 +1,1 @@
+if rm x; then -rf

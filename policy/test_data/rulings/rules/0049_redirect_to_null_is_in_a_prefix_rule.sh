@@ -1,0 +1,1 @@
+make > /dev/null 2>&1

@@ -1,0 +1,1 @@
+nice -n 5 make

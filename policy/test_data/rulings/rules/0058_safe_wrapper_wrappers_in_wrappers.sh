@@ -1,0 +1,1 @@
+LC_ALL=C timeout 5 nice nohup make

@@ -1,0 +1,1 @@
+GOFLAGS=x make

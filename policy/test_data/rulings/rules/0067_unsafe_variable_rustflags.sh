@@ -1,0 +1,1 @@
+RUSTFLAGS=x make

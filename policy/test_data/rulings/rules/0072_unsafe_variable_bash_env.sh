@@ -1,0 +1,1 @@
+BASH_ENV=x make

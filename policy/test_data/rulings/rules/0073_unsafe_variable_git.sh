@@ -1,0 +1,1 @@
+GIT_SSH=x make

@@ -1,0 +1,1 @@
+timeout --nosuch 5 make

@@ -1,0 +1,1 @@
+ls | xargs -0 -n1 -P4 wc -l

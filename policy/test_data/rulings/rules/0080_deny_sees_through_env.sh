@@ -1,0 +1,1 @@
+env A=b rm x

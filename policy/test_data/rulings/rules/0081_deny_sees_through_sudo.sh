@@ -1,0 +1,1 @@
+sudo -u a rm x

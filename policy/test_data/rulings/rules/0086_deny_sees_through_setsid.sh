@@ -1,0 +1,1 @@
+setsid rm x

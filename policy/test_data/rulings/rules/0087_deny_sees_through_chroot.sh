@@ -1,0 +1,1 @@
+chroot / rm x

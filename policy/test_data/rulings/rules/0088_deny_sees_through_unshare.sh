@@ -1,0 +1,1 @@
+unshare -r rm x

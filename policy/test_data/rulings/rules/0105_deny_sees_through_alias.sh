@@ -1,0 +1,1 @@
+alias a='rm x'; a

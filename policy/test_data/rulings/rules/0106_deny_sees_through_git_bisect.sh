@@ -1,0 +1,1 @@
+git bisect run rm x

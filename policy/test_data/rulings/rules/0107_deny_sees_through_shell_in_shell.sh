@@ -1,0 +1,1 @@
+sh -c "bash -c 'rm x'"

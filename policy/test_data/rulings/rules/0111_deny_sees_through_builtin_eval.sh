@@ -1,0 +1,1 @@
+builtin eval rm x

@@ -1,0 +1,1 @@
+awk 'BEGIN{getline < "f"}'

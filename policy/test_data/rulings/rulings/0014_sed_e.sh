@@ -1,0 +1,1 @@
+sed 'e ls' g

@@ -1,0 +1,1 @@
+sed 'r /etc/passwd' f

@@ -1,0 +1,1 @@
+awk '{print $2}' f

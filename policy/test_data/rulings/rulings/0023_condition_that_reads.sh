@@ -1,0 +1,1 @@
+if grep -q x f; then cat f; else ls; fi

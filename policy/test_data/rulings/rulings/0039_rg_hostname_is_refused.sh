@@ -1,0 +1,1 @@
+rg --hostname-bin sh x

@@ -1,0 +1,1 @@
+man -P sh ls

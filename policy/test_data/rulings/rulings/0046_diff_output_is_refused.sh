@@ -1,0 +1,1 @@
+diff --output=f a b

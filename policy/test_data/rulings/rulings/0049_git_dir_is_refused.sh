@@ -1,0 +1,1 @@
+git --git-dir=x log

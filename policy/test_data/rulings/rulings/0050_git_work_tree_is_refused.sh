@@ -1,0 +1,1 @@
+git --work-tree=x status

@@ -1,0 +1,1 @@
+git --config-env=a=b log

@@ -1,0 +1,1 @@
+git grep --open-files-in-pager=sh x

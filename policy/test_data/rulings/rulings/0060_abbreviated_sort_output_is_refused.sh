@@ -1,0 +1,1 @@
+sort --out=f g

@@ -1,0 +1,1 @@
+sort --rev f

@@ -1,0 +1,1 @@
+cd /etc && git status

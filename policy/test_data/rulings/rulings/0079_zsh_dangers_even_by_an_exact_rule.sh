@@ -1,0 +1,1 @@
+zmodload x

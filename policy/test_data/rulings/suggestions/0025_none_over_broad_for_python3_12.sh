@@ -1,0 +1,1 @@
+python3.12 x y

@@ -22,6 +22,8 @@ const CHECKS: &[(&str, &str)] = &[
     ("getent", "Check::Getent"),
     ("no response file", "Check::NoResponseFile"),
     ("directory", "Check::Directory"),
+    ("tar", "Check::Tar"),
+    ("local files", "Check::LocalFiles"),
 ];
 
 pub(crate) fn tables(tables: &Tables, digest: &[u8]) -> Result<String> {
@@ -91,15 +93,20 @@ fn options(out: &mut String, given: &Options, operand_ends_flags: bool, one_dash
     let mut long = Vec::new();
     out.push_str("Options { flags: &[");
     for (index, flag) in given.flags.iter().enumerate() {
+        let mut names: Vec<&str> = flag.names.iter().map(String::as_str).collect();
+        if one_dash {
+            names.iter_mut().for_each(|name| *name = name.trim_start_matches('-'));
+            names.dedup();
+        }
         put(write!(
             out,
-            "Flag {{ names: &{:?}, takes: Takes::{:?}, refused: {:?} }}, ",
-            flag.names, flag.takes, flag.refused
+            "Flag {{ names: &{names:?}, takes: Takes::{:?}, values: &{:?}, refused: {:?} }}, ",
+            flag.takes, flag.values, flag.refused
         ))?;
-        for name in &flag.names {
+        for name in names {
             match name.as_bytes() {
                 [letter] => short.push((*letter, index)),
-                _ => long.push((name.as_str(), index)),
+                _ => long.push((name, index)),
             }
         }
     }

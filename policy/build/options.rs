@@ -1,5 +1,5 @@
 //! Flags from the way a help text writes them: `-k, --key=KEYDEF`, `--color[=WHEN]`,
-//! `-U[NUM]`, `-f FILE`, `-NUM`. It checks; it decides nothing.
+//! `-U[NUM]`, `-f FILE`, `--arg NAME VALUE`, `-NUM`. It checks; it decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +11,7 @@ pub(crate) enum Takes {
     Nothing,
     Value,
     Optional,
+    Pair,
     Read,
     Write,
     ShellText,
@@ -20,9 +21,11 @@ pub(crate) enum Takes {
 }
 
 pub(crate) struct Flag {
-    /// Without dashes; one letter is a short flag.
+    /// Without dashes; one letter is a short flag. A long one with one dash keeps it.
     pub(crate) names: Vec<String>,
     pub(crate) takes: Takes,
+    /// The only values it may have; none where any will do.
+    pub(crate) values: Vec<String>,
     /// Why it is refused.
     pub(crate) refused: Option<String>,
 }
@@ -108,6 +111,7 @@ fn parse(owner: &str, key: &str) -> Result<Option<Flag>, String> {
     let wrong = || format!("`{key}` of {owner} is not written like `-k, --key=VALUE`");
     let mut names = Vec::new();
     let mut takes = Takes::Nothing;
+    let mut values = Vec::new();
     for part in key.split(", ") {
         let end = part.find(['=', ' ', '[']).unwrap_or(part.len());
         let (name, value) = part.split_at(end);
@@ -115,13 +119,15 @@ fn parse(owner: &str, key: &str) -> Result<Option<Flag>, String> {
         if bare.is_empty() {
             return Err(wrong());
         }
-        names.push(bare.to_owned());
+        let one_dash = !name.starts_with("--") && bare.len() > 1;
+        names.push(if one_dash { name.to_owned() } else { bare.to_owned() });
         let here = taken(value).ok_or_else(wrong)?;
         if here != Takes::Nothing {
             takes = here;
+            values = literal(value);
         }
     }
-    Ok(Some(Flag { names, takes, refused: None }))
+    Ok(Some(Flag { names, takes, values, refused: None }))
 }
 
 /// What a value's name says: `FILE`, `DIR` and `PATH` are read, `OUT` is written, the
@@ -142,6 +148,16 @@ fn taken(value: &str) -> Option<Takes> {
         "NAMED_TEXT" => Takes::NamedText,
         "SPLIT_TEXT" => Takes::SplitText,
         "COMMAND..." => Takes::Command,
+        name if name.contains(' ') => Takes::Pair,
         _ => Takes::Value,
     })
+}
+
+/// `=never|auto`: a value in small letters stands for itself.
+fn literal(value: &str) -> Vec<String> {
+    let values = value.trim_start_matches(['=', ' ', '[']).trim_end_matches(']');
+    if values.chars().any(|letter| letter.is_ascii_uppercase()) {
+        return Vec::new();
+    }
+    values.split('|').map(str::to_owned).collect()
 }

@@ -5,7 +5,7 @@ use crate::parse::Word;
 use crate::tables::{Flag, Options, Takes};
 
 /// `-5`, of programs that take a number for a flag.
-static NUMBER: Flag = Flag { names: &["NUM"], takes: Takes::Nothing, refused: None };
+static NUMBER: Flag = Flag { names: &["NUM"], takes: Takes::Nothing, values: &[], refused: None };
 
 /// One option found.
 #[derive(Debug, Clone)]
@@ -115,6 +115,11 @@ impl Sorter<'_> {
                 self.long(name);
                 true
             }
+            // A word such as `-ps` of xxd, or `-slt` of 7z.
+            Some(_) if text.len() > 2 && self.options.exact(&text).is_some() => {
+                self.long(&text);
+                true
+            }
             Some(cluster) => {
                 self.cluster(cluster);
                 true
@@ -142,6 +147,10 @@ impl Sorter<'_> {
     }
 
     fn given(&mut self, flag: &'static Flag, value: Option<Word>) {
+        let text = value.as_ref().and_then(|word| word.text.as_deref());
+        if !flag.values.is_empty() && !flag.values.iter().any(|known| text == Some(known.as_bytes())) {
+            self.trouble(Trouble::UnknownFlag);
+        }
         self.out.flags.push(Given { flag, value });
     }
 
@@ -163,6 +172,10 @@ impl Sorter<'_> {
                     let value = (!tail.is_empty()).then(|| self.attached(tail));
                     self.given(flag, value);
                     break;
+                }
+                Takes::Pair => {
+                    self.pair(flag);
+                    return;
                 }
                 _ => {
                     self.value(flag, tail);
@@ -214,6 +227,16 @@ impl Sorter<'_> {
         }
     }
 
+    /// A name and a value in the next two words.
+    fn pair(&mut self, flag: &'static Flag) {
+        let words = self.words.get(self.at + 1..self.at + 3).unwrap_or_default();
+        if words.len() < 2 || words.iter().any(|word| !word.exactly_one) {
+            self.trouble(Trouble::UnknownFlag);
+        }
+        self.given(flag, words.last().cloned());
+        self.at += 3;
+    }
+
     /// Whether the word, were it read as flags, would hold a refused one.
     fn refusal_in(&self, word: &[u8]) -> Option<&'static str> {
         let flags = word.strip_prefix(b"-")?;
@@ -249,6 +272,11 @@ impl Sorter<'_> {
             }
             (Takes::Nothing | Takes::Optional, None) => {
                 self.given(flag, None);
+                self.at += 1;
+            }
+            (Takes::Pair, None) => self.pair(flag),
+            (Takes::Pair, Some(_)) => {
+                self.trouble(Trouble::UnknownFlag);
                 self.at += 1;
             }
             (_, Some(value)) => {

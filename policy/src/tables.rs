@@ -73,6 +73,10 @@ pub(crate) enum Check {
     NoResponseFile,
     /// `cd`, `pushd`: the directory is read.
     Directory,
+    /// tar: it must be told to list.
+    Tar,
+    /// Operands that are no addresses: these would be fetched.
+    LocalFiles,
 }
 
 /// A program, or a program with its subcommand, that is read-only with these options.

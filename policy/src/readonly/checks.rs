@@ -1,6 +1,6 @@
 //! Checks of single programs that flags and operands alone do not make.
 
-use super::{Proof, Refusal, awk, jq, sed};
+use super::{Proof, Refusal, archive, awk, jq, sed};
 use crate::decision::Span;
 use crate::getopt::Sorted;
 use crate::parse::Word;
@@ -23,6 +23,8 @@ pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: 
         Check::Getent => getent(operands, span),
         Check::NoResponseFile => response_file(operands),
         Check::Directory => directory(operands, span),
+        Check::Tar => archive::check_tar(sorted, span),
+        Check::LocalFiles => archive::check_local(operands),
         _ => Ok(Vec::new()),
     }
 }

@@ -53,22 +53,6 @@ pub(super) fn check_jq(operands: &[&Word], span: Span) -> Proof {
     check(program, JQ, code)
 }
 
-/// The words without `--arg NAME TEXT` and `--argjson NAME TEXT`, of which neither the
-/// name nor the text is a flag, a program or a file.
-pub(super) fn without_named_values(words: &[Word]) -> Vec<Word> {
-    let mut out = Vec::new();
-    let mut rest = words;
-    while let Some((word, tail)) = rest.split_first() {
-        let named = matches!(word.text.as_deref(), Some(b"--arg" | b"--argjson"));
-        let values = tail.get(..2).filter(|values| named && values.iter().all(|value| value.exactly_one));
-        if values.is_none() {
-            out.push(word.clone());
-        }
-        rest = if values.is_some() { tail.get(2..).unwrap_or_default() } else { tail };
-    }
-    out
-}
-
 /// yq takes a subcommand, an expression and files in this order, each optional.
 pub(super) fn check_yq(operands: &[&Word]) -> Proof {
     let mut paths = Vec::new();

@@ -1,7 +1,9 @@
 //! The words behind a program, by its entry in the tables: flags first, then operands,
 //! then what the entry has checked besides. What no entry covers is refused.
 
-use super::{PathWord, Proof, Refusal, checks, find, jq, test};
+use std::borrow::Cow;
+
+use super::{PathWord, Proof, Refusal, archive, checks, find, test};
 use crate::analysis::Analysis;
 use crate::decision::Span;
 use crate::getopt::{self, Sorted, Trouble};
@@ -18,8 +20,11 @@ pub(super) fn check(entry: &'static Program, rest: &[Word], analysis: &Analysis,
     if entry.words_only {
         return Ok(Vec::new());
     }
-    let unnamed = (entry.check == Check::Jq).then(|| jq::without_named_values(rest));
-    let rest = unnamed.as_deref().unwrap_or(rest);
+    let rest = match entry.check {
+        Check::Tar => archive::with_dashes(rest, &entry.options),
+        _ => Cow::Borrowed(rest),
+    };
+    let rest = rest.as_ref();
     let sorted = getopt::sort(rest, &entry.options);
     troubles(entry, &sorted, rest)?;
     joined(entry, rest)?;
@@ -69,7 +74,9 @@ fn joined(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
             .position(|letter| entry.options.short(*letter).is_some_and(|flag| flag.takes != Takes::Nothing));
         let value = valued.and_then(|at| cluster.get(at + 1..)).unwrap_or_default();
         let alone = valued.unwrap_or(cluster.len().saturating_sub(1)) == 0;
+        let word = entry.options.exact(&[b"-", cluster].concat()).is_some();
         cluster.starts_with(b"-")
+            || word
             || (value.iter().all(u8::is_ascii_digit) && (alone || entry.joined == Joined::Numbers))
     };
     let strange = rest.iter().find(|word| word.lead.strip_prefix(b"-").is_some_and(|rest| !is_plain(rest)));

@@ -7,6 +7,8 @@ pub(crate) enum Takes {
     Value,
     /// A value in the same word, or none.
     Optional,
+    /// The next two words.
+    Pair,
     /// A path that is read.
     Read,
     /// A path that is written.
@@ -21,11 +23,14 @@ pub(crate) enum Takes {
     Command,
 }
 
-/// One flag by all its names, without dashes.
+/// One flag by all its names, without dashes; a long one that is written with one dash
+/// among flags that are not keeps it.
 #[derive(Debug)]
 pub(crate) struct Flag {
     pub(crate) names: &'static [&'static str],
     pub(crate) takes: Takes,
+    /// The only values it may have; none where any will do.
+    pub(crate) values: &'static [&'static str],
     /// Why it is refused.
     pub(crate) refused: Option<&'static str>,
 }

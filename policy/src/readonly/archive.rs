@@ -1,0 +1,64 @@
+//! tar told to list, and operands that must be files and no addresses. It knows nothing
+//! of what archives hold.
+
+use std::borrow::Cow;
+
+use super::{Proof, Refusal};
+use crate::decision::Span;
+use crate::getopt::Sorted;
+use crate::parse::Word;
+use crate::tables::{Options, Takes};
+
+/// `tar tvf FILE` as `tar -t -v -f FILE`: the letters of a first word without a dash are
+/// flags, and their values follow in the same order.
+pub(super) fn with_dashes<'w>(words: &'w [Word], options: &Options) -> Cow<'w, [Word]> {
+    let Some((first, mut rest)) = words.split_first() else {
+        return Cow::Borrowed(words);
+    };
+    let Some(letters) = first.text.as_deref().filter(|text| !text.starts_with(b"-")) else {
+        return Cow::Borrowed(words);
+    };
+    let mut written = Vec::new();
+    for letter in letters {
+        written.push(Word::known(&[b'-', *letter], first.span));
+        let valued = options.short(*letter).is_some_and(|flag| flag.takes != Takes::Nothing);
+        if let Some((value, tail)) = rest.split_first().filter(|_| valued) {
+            written.push(value.clone());
+            rest = tail;
+        }
+    }
+    written.extend_from_slice(rest);
+    Cow::Owned(written)
+}
+
+/// tar lists with `-t` alone. A colon in an archive's name stands behind a host, which
+/// tar would log in to.
+pub(super) fn check_tar(sorted: &Sorted, span: Span) -> Proof {
+    if !["t", "help", "version"].iter().any(|flag| sorted.has(flag)) {
+        return Err(Refusal::new("not_read_only", "`tar` changes files unless it is told to list", span));
+    }
+    match sorted.values("f").find(|archive| !sorted.has("force-local") && !is_local(archive)) {
+        None => Ok(Vec::new()),
+        Some(archive) => {
+            Err(Refusal::new("network", "the archive may be on another host: begin it with ./", archive.span))
+        }
+    }
+}
+
+/// Operands that are fetched where they are addresses.
+pub(super) fn check_local(operands: &[&Word]) -> Proof {
+    match operands.iter().find(|word| !is_local(word)) {
+        None => Ok(Vec::new()),
+        Some(word) => Err(Refusal::new("network", "this may be an address that is fetched", word.span)),
+    }
+}
+
+/// Whether the word begins with a directory, or has no colon at all.
+fn is_local(word: &Word) -> bool {
+    let complete = word.text.is_some() || (word.glob && word.variables.is_empty());
+    match word.lead.iter().find(|byte| matches!(byte, b'/' | b':')) {
+        Some(b'/') => true,
+        Some(_) => false,
+        None => complete && word.substitutions.is_empty(),
+    }
+}

@@ -27,6 +27,8 @@ pub(crate) struct Found {
     pub(crate) safe_launcher: bool,
     /// Whether it may launch what could not be made out.
     pub(crate) opaque: bool,
+    /// Whether what it launches does not run on this host.
+    pub(crate) elsewhere: bool,
     /// Paths it reads as a launcher.
     pub(crate) reads: Vec<Word>,
     /// Where it may run.
@@ -75,7 +77,7 @@ impl Analysis {
     /// Finds the commands of a bash text.
     pub(crate) fn of(text: &[u8], start: &Directory, surroundings: Surroundings<'_>) -> Self {
         let script = crate::parse::parse(text, SpanMap::Whole, surroundings);
-        walk::walk(script, start.clone(), surroundings)
+        walk::walk(text, script, start.clone(), surroundings)
     }
 
     /// Where `cat` may be something else, a heredoc given to it is no text.

@@ -1,5 +1,10 @@
 //! A denied program stays denied however it is hidden; its benign twin is not denied.
 
+pub(crate) mod ways;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
 use crate::support::with_rules;
 use airlock_policy::{Mode, Profile, Request, Rules, Verdict, decide};
 
@@ -112,6 +117,61 @@ const WAYS: &[&str] = &[
     "y='a[$(@ x)]'; [[ -v $y ]]",
     "REPLY=1; read <<< 'a[$(@ x)]'; echo $((REPLY))",
 ];
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("test_data/deny")
+}
+
+#[test]
+fn thirty_denied_programs_are_denied_in_every_way_but_those_listed() {
+    let programs = ways::programs(&data());
+    let ways = ways::ways(&data());
+    assert!(programs.len() >= 30 && ways.len() >= 40);
+    assert!(ways.iter().filter(|way| way.ask.is_some()).count() <= 8);
+    assert!(ways.iter().filter(|way| way.not_tried.is_none()).count() >= 40);
+    let mut wrong = Vec::new();
+    for (pattern, command) in &programs {
+        let rule = format!("Bash({pattern})");
+        for way in &ways {
+            let text = way.with(command);
+            let verdict = with_rules(&text, &[], &[], &[&rule]).verdict;
+            let held = verdict == Verdict::Deny || (way.ask.is_some() && verdict == Verdict::Ask);
+            if !held {
+                wrong.push(format!("{}: {verdict:?} for {text:?}", way.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are not held:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_benign_twin_of_each_way_is_not_denied() {
+    let mut wrong = Vec::new();
+    for (pattern, _) in ways::programs(&data()) {
+        for way in ways::ways(&data()) {
+            let text = way.with("stat -c %n");
+            let decision = with_rules(&text, &[], &[], &[&format!("Bash({pattern})")]);
+            if decision.verdict == Verdict::Deny {
+                wrong.push(format!("{pattern}: {}: {text:?}", way.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are denied:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_document_lists_the_ways_that_may_end_in_ask() {
+    let text = include_str!("../../docs/deny.md");
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ");
+        Some((cells.next()?.to_owned(), cells.next()?.to_owned()))
+    };
+    let listed: BTreeSet<_> =
+        text.lines().skip_while(|line| !line.starts_with("|---")).skip(1).filter_map(row).collect();
+    let expected: BTreeSet<_> =
+        ways::ways(&data()).into_iter().filter_map(|way| Some((way.name, way.ask?))).collect();
+    assert_eq!(listed, expected);
+}
 
 #[test]
 fn a_denied_program_is_denied_in_every_guise() {

@@ -1,6 +1,9 @@
 //! The walk over the tree: one entry for each command, in the order of the text,
 //! launched ones right behind their launcher.
 
+mod guess;
+
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::{Analysis, Directory, Found, process};
@@ -22,9 +25,22 @@ struct Walker<'a> {
     launcher: Option<usize>,
     shells: usize,
     surroundings: Surroundings<'a>,
+    /// The whole text, which spans lie in.
+    text: &'a [u8],
+    values: guess::Values,
+    /// What the part of the pipeline before this one prints.
+    piped: Option<Vec<u8>>,
+    /// The function whose body this is, and those that run what they are given.
+    function: Option<Vec<u8>>,
+    passes_arguments: HashSet<Vec<u8>>,
 }
 
-pub(super) fn walk(script: Script, start: Directory, surroundings: Surroundings<'_>) -> Analysis {
+pub(super) fn walk(
+    text: &[u8],
+    script: Script,
+    start: Directory,
+    surroundings: Surroundings<'_>,
+) -> Analysis {
     let mut walker = Walker {
         out: Analysis { complete: true, ..Analysis::default() },
         nesting: Vec::new(),
@@ -34,6 +50,11 @@ pub(super) fn walk(script: Script, start: Directory, surroundings: Surroundings<
         launcher: None,
         shells: 0,
         surroundings,
+        text,
+        values: guess::Values::default(),
+        piped: None,
+        function: None,
+        passes_arguments: HashSet::new(),
     };
     walker.script(script);
     walker.out.distrust_cat();
@@ -83,7 +104,9 @@ impl Walker<'_> {
                 });
                 self.apart(|walker| {
                     walker.directory = Directory::unknown();
+                    let outer = walker.function.replace(name.clone());
                     walker.within(Nesting::Function, |w| body.iter().for_each(|s| w.statement(s)));
+                    walker.function = outer;
                 });
                 if body.iter().any(changes_directory) {
                     self.directory = Directory::unknown();
@@ -112,10 +135,13 @@ impl Walker<'_> {
     fn pipeline(&mut self, parts: &[Statement]) {
         let feeding = self.feeding;
         let last_reader = parts.iter().rposition(reads_arguments).unwrap_or(0);
+        let piped = self.piped.take();
         for (index, part) in parts.iter().enumerate() {
             self.feeding = feeding || index < last_reader;
             self.apart(|walker| walker.within(Nesting::Pipeline, |w| w.statement(part)));
+            self.piped = guess::output(part);
         }
+        self.piped = piped;
         self.feeding = feeding;
         if parts.iter().any(changes_directory) {
             // `lastpipe`, and a list that the grammar put inside a pipeline.
@@ -165,6 +191,8 @@ impl Walker<'_> {
         loose: &[Word],
         span: crate::Span,
     ) {
+        assignments.iter().for_each(|assign| self.values.assigned(assign));
+        self.values.set_by(words);
         let launched = launch::launches(words, assignments);
         let index = self.push(Found {
             words: words.to_vec(),
@@ -173,6 +201,7 @@ impl Walker<'_> {
             assignments: assignments.to_vec(),
             safe_launcher: launched.safe,
             opaque: launched.opaque,
+            elsewhere: launched.elsewhere,
             reads: launched.reads,
             ..Found::default()
         });
@@ -202,6 +231,7 @@ impl Walker<'_> {
         if launched.runs_input {
             self.run_input(index, redirects, span);
         }
+        self.guess(index, words);
     }
 
     /// A shell that runs its standard input: a text in the command, or a file by name.
@@ -221,6 +251,9 @@ impl Walker<'_> {
             }
         }
         if !given {
+            if let Some(text) = self.piped.take() {
+                self.launched(index, Launch::Text(Some(text), span));
+            }
             self.fail("launched_text_unknown", span);
         }
     }

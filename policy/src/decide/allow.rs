@@ -5,6 +5,7 @@ use super::match_rules::{RuleSet, must_match};
 use super::outcome::reason;
 use crate::analysis::Found;
 use crate::decision::{Access, Reason};
+use crate::parse::Word;
 use crate::profile::builtin::runs_anything;
 use crate::readonly;
 use crate::request::Mode;
@@ -103,12 +104,26 @@ fn covering_rule(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mod
     }
     facts.analysis.launcher_chain(index).find_map(|above| {
         let launcher = facts.analysis.commands.get(above)?;
-        rules
-            .allow()
-            .filter(|rule| rule.words().is_some_and(WordPattern::is_exact))
-            .find(|rule| must_match(rule, launcher))
-            .map(|rule| rule.text().to_owned())
+        let mut matching = rules.allow().filter(|rule| must_match(rule, launcher));
+        matching.find(|rule| reaches(rule, launcher, found)).map(|rule| rule.text().to_owned())
     })
+}
+
+/// Whether a rule for a launcher covers what that runs: word for word, up to the name
+/// of what runs, or wherever that runs on another host.
+fn reaches(rule: &Rule, launcher: &Found, launched: &Found) -> bool {
+    let Some(pattern) = rule.words() else {
+        return false;
+    };
+    let literal = pattern.pieces().iter().take_while(|piece| match piece {
+        Piece::Word(word) => word.iter().all(Option::is_some),
+        Piece::AnyWords => false,
+    });
+    let named = launched.words.first().and_then(|program| {
+        let same = |word: &Word| word.span == program.span && word.text == program.text;
+        launcher.words.iter().position(same).filter(|_| program.text.is_some())
+    });
+    pattern.is_exact() || launcher.elsewhere || named.is_some_and(|at| at < literal.count())
 }
 
 /// A prefix rule for a program that runs anything (find, sed, awk) covers what the

@@ -74,7 +74,8 @@ impl Values {
 impl Walker<'_> {
     /// The commands that one without a known program could be.
     pub(super) fn guess(&mut self, index: usize, words: &[Word]) {
-        let Some((program, rest)) = words.split_first() else {
+        // What is not complete is searched as text.
+        let Some((program, rest)) = words.split_first().filter(|_| self.out.complete) else {
             return;
         };
         if let Some(name) = &program.text {

@@ -3,7 +3,7 @@
 SEED ?=
 COUNT ?= 300000
 
-.PHONY: run test lint fmt build bench fuzz-bash setup-run setup-test setup-lint help
+.PHONY: run test lint fmt build bench fuzz fuzz-bash setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -26,6 +26,10 @@ lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
 bench: setup-run ## measure, as ratios side by side in one run
 	@cargo build --quiet --locked --release --workspace --bins
 	@cargo bench --quiet --locked --package airlock-benches
+
+fuzz: ## fuzz parse and decide, the grammar's C under AddressSanitizer; SECONDS=600
+	@scripts/setup.sh fuzz
+	@scripts/fuzz.sh $(or $(SECONDS),600)
 
 fuzz-bash: setup-test ## run generated commands with real bash, and compare with what was predicted; SEED=, COUNT=
 	@cargo build --quiet --locked --release --package airlock-fuzz --bin fuzz-bash

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what `make run`, `make test` or `make lint` needs beyond Cargo, from Debian, PyPI and
-# crates.io only. What is there already is left alone.
+# Installs what `make run`, `make test`, `make lint` or `make fuzz` needs beyond Cargo, from Debian, PyPI
+# and crates.io only. What is there already is left alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -122,7 +122,14 @@ main() {
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_cargo_tool cargo-deny cargo-deny "$CARGO_DENY_VERSION"
         ;;
-    *) die "unknown purpose \`$1\`" "use run, test or lint" ;;
+    fuzz)
+        need_debian clang clang
+        need_debian llvm-symbolizer llvm
+        [ -n "$(find /usr/lib/llvm-*/ -name 'libclang_rt.asan-*.a' -print -quit 2>/dev/null)" ] ||
+            missing+=(libclang-rt-dev)
+        install_debian
+        ;;
+    *) die "unknown purpose \`$1\`" "use run, test, lint or fuzz" ;;
     esac
 }
 

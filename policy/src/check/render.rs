@@ -10,16 +10,16 @@ pub fn render(command: &[u8], decision: &Decision) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", headline(decision));
     for reason in &decision.reasons {
-        let _ = writeln!(out, "\n  {}: {}", reason.code, reason.message);
+        let _ = writeln!(out, "\n  {}: {}", reason.code, printable(reason.message.as_bytes()));
         if let Some(rule) = &reason.rule {
-            let _ = writeln!(out, "  by the rule `{rule}`");
+            let _ = writeln!(out, "  by the rule `{}`", printable(rule.as_bytes()));
         }
         if let Some(span) = reason.span {
             underline(&mut out, command, span);
         }
     }
     for warning in &decision.warnings {
-        let _ = writeln!(out, "\n  warning: {}", warning.message);
+        let _ = writeln!(out, "\n  warning: {}", printable(warning.message.as_bytes()));
         if let Some(span) = warning.span {
             underline(&mut out, command, span);
         }
@@ -27,7 +27,7 @@ pub fn render(command: &[u8], decision: &Decision) -> String {
     if !decision.suggested_rules.is_empty() {
         let _ = writeln!(out, "\n  rules that would allow it:");
         for rule in &decision.suggested_rules {
-            let _ = writeln!(out, "    {rule}");
+            let _ = writeln!(out, "    {}", printable(rule.as_bytes()));
         }
     }
     out

@@ -1,0 +1,137 @@
+//! The worst texts that could be thought of, construct by construct: as long as is parsed, as deep as is
+//! parsed, as long as is looked at, and beside as many rules as a profile may have.
+
+use airlock_policy::{Rules, limits};
+
+/// A text, the construct it is of, and the rules it is decided with.
+pub struct Case {
+    pub construct: String,
+    pub text: Vec<u8>,
+    pub rules: RuleKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum RuleKind {
+    None,
+    Prefixes,
+    Globs,
+    ManyStars,
+    Paths,
+}
+
+/// Repeated over and over, left open.
+const PARTS: &[&str] = &[
+    "$[", "<<a\n", "((", "$(", "`", "{", "{a,b}", "[", "[[ ", "\"", "'", "\\", "\\\n", "$'\\x41'", "${x:-",
+    "$((", "<(", ">(", "if ", "while ", "for x in ", "case x in ", "f() { ", "! ", "a|", "a&&", "a;", "a ",
+    ">x ", "<x ", "{a..z}", "{1..9}{1..9}", "x=1 ", "x=(", "time ", "xargs ", "env ", "sudo ", "*", "?(a",
+    "#\n", "#'\n", "\n", "\t", "\r", "\u{a0}", "\0", "\u{202e}", "-", "--x ", "=~ ", "a[", "a[1]=", "${a[",
+    "eval ", "\"$(", "\"${x:-\"", "<<'a'\n", "<<-a\n", "<<<a ", "$\"", "function f ", "coproc ", "]] ", ")",
+    "}", "))", "sh -c 'sh -c ", "find -exec ", "a{", ",}", "{,", "& ", "|& ", ";;", "esac ", "done ",
+    "cd a;", "cd a&&", "cd ..||", "cat a/../b ", "../", "a/", "~ ", "$HOME/a ", "$x ", "\"$x\" ", "a=b;",
+    "alias a=b;", "f(){ a;};", "declare x;", "read x;", "((x++));", "$((1+1)) ", "[[ a -eq b ]];", "test -v a;",
+    "git -c a=b ", "-exec a {} + ", "s/a/b/;", "{fd}>x ", "2>&1 ", ">/dev/null ", "&>x;", "<<<'a';", "a\\\nb",
+    "\u{e9}", "'a'", "\"a\"", "'\\''", "a*b?c ", "[a-z]* ", "{a,b}{c,d} ", "x$y ", "`a`", "$(a)", "${x}",
+    "${x//a/b} ", "${!x} ", "${x@P} ", "export a=b;", "unset a;", "trap a EXIT;", "rm -rf a;", "mkdir a;",
+    "curl x|sh;", "psql 'drop table x';", "dd of=a;", "nohup nice timeout 1 ", "env a=b env ", "xargs -I{} ",
+];
+
+/// Opened and closed, to a depth that is parsed, and that again and again.
+const PAIRS: &[(&str, &str, &str)] = &[
+    ("subshell", "(", ")"),
+    ("group", "{ ", ";}"),
+    ("substitution", "$(", ")"),
+    ("quoted substitution", "\"$(", ")\""),
+    ("backticks", "`", "`"),
+    ("process substitution", "cat <(", ")"),
+    ("arithmetic", "$((1+", "))"),
+    ("default value", "${x:-", "}"),
+    ("quoted default value", "\"${x:-", "}\""),
+    ("subscript", "${a[", "]}"),
+    ("if", "if a;then ", ";fi"),
+    ("while", "while a;do ", ";done"),
+    ("for", "for x in a;do ", ";done"),
+    ("case", "case a in b) ", ";;esac"),
+    ("function", "f(){ ", ";}"),
+    ("braces", "{a,", "}"),
+    ("array", "a=(", ")"),
+    ("extended glob", "?(", ")"),
+    ("sh -c", "sh -c \"", "\""),
+    ("eval", "eval \"", "\""),
+    ("find -exec", "find . -exec ", " \\;"),
+    ("[[ ]]", "[[ ( ", " ) ]]"),
+    ("awk", "awk '{ if (a) { ", " } }'"),
+    ("sed", "sed -e '/a/{ ", " }'"),
+    ("jq", "jq '(.a | ", " )'"),
+];
+
+const DEPTHS: &[usize] = &[1, 4, 16, 28, 60];
+
+fn fill(part: &str, length: usize) -> Vec<u8> {
+    part.repeat(length / part.len().max(1)).into_bytes()
+}
+
+pub fn cases() -> Vec<Case> {
+    let case = |construct: &str, text: Vec<u8>, rules| Case { construct: construct.to_owned(), text, rules };
+    let mut all = Vec::new();
+    for part in PARTS {
+        let name = format!("repeated {part:?}");
+        all.push(case(&name, fill(part, limits::MAX_PARSED_BYTES), RuleKind::None));
+        all.push(case(&name, fill(part, limits::MAX_COMMAND_BYTES), RuleKind::Globs));
+    }
+    for (name, open, close) in PAIRS {
+        for depth in DEPTHS {
+            for (joined, end) in [("; ", ";"), (" ", "")] {
+                let one = format!("{}a{}{end}{joined}", open.repeat(*depth), close.repeat(*depth));
+                all.push(case(name, fill(&one, limits::MAX_PARSED_BYTES), RuleKind::None));
+                all.push(case(name, fill(&one, limits::MAX_PARSED_BYTES / 16), RuleKind::None));
+            }
+        }
+    }
+    all.extend(heredocs().map(|text| case("heredocs", text, RuleKind::None)));
+    all.extend(arithmetic().map(|text| case("old arithmetic", text, RuleKind::None)));
+    for (name, rules) in [
+        ("rules: prefixes", RuleKind::Prefixes),
+        ("rules: globs", RuleKind::Globs),
+        ("rules: many stars", RuleKind::ManyStars),
+        ("rules: paths", RuleKind::Paths),
+    ] {
+        for part in ["a ", "a;", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ", "cat a/b/c;", "cat a/b/c ", "git a $x;", "a"] {
+            all.push(case(name, fill(part, limits::MAX_PARSED_BYTES), rules));
+            all.push(case(name, fill(part, limits::MAX_COMMAND_BYTES), rules));
+        }
+    }
+    all
+}
+
+/// As many heredocs as are parsed: side by side on one line, one after the other, nested in text.
+fn heredocs() -> impl Iterator<Item = Vec<u8>> {
+    let most = limits::MAX_HEREDOCS;
+    let body = "$x `a` $(b) ${c} \\\n".repeat(limits::MAX_PARSED_BYTES / most / 24);
+    let side = format!("cat {}\n{}", "<<E ".repeat(most), format!("{body}E\n").repeat(most));
+    let after = format!("cat <<E\n{body}E\n").repeat(most);
+    let quoted = format!("cat <<'E' | a && b\n{body}E\n").repeat(most);
+    [side, after, quoted].into_iter().map(String::into_bytes)
+}
+
+/// As many `$[` as are parsed, in a text as long as is parsed.
+fn arithmetic() -> impl Iterator<Item = Vec<u8>> {
+    let most = limits::MAX_OLD_ARITHMETIC;
+    let room = limits::MAX_PARSED_BYTES / most - 8;
+    let open = format!("a {}", "$[".repeat(most)) + &"1+".repeat(limits::MAX_PARSED_BYTES / 2 - 40);
+    let closed = format!("$[{}1] ", "1+".repeat(room / 2)).repeat(most);
+    let scattered = format!("$[ {}", "a ".repeat(room / 2)).repeat(most);
+    [open, closed, scattered].into_iter().map(String::into_bytes)
+}
+
+/// As many rules of each list as a profile may have.
+pub fn rules(kind: RuleKind) -> Rules {
+    let each = |make: &dyn Fn(usize) -> String| -> Vec<String> { (0..limits::MAX_RULES).map(make).collect() };
+    let list = match kind {
+        RuleKind::None => Vec::new(),
+        RuleKind::Prefixes => each(&|n| format!("Bash(program{n}:*)")),
+        RuleKind::Globs => each(&|n| format!("Bash(a * b{n} * c)")),
+        RuleKind::ManyStars => each(&|n| format!("Bash(*a*a*a*a*a*a*a*b{n} * *a*a*a*b * x)")),
+        RuleKind::Paths => each(&|n| format!("Read(src/**/a*b*{n}/**/c?.rs)")),
+    };
+    Rules::parse(&list, &list, &list).unwrap()
+}

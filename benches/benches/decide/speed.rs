@@ -1,0 +1,74 @@
+//! Decisions a second on one core, and against tree-sitter's bare parse by construct.
+
+use std::{collections::BTreeMap, hint::black_box, time::Duration};
+
+use airlock_benches::Way;
+use airlock_policy::{Profile, Request, decide};
+
+use super::commands::Command;
+use super::constructs;
+
+const PASSES: usize = 200;
+const ROUNDS: usize = 51;
+
+/// What one core is meant to do in a second.
+const AIM: f64 = 100_000.0;
+
+/// Passes over the whole list; the median pass counts.
+pub fn throughput(commands: &[Command]) {
+    println!("decisions a second on one core, profile `strict` (aim for the core tier: {AIM:.0})");
+    let core: Vec<&Command> = commands.iter().filter(|command| command.tier == "core").collect();
+    for (name, list) in [("core tier", core), ("all", commands.iter().collect())] {
+        let per_second = list.len() as f64 / pass(&list).as_secs_f64();
+        println!("  {name:<10} {:>4} commands {per_second:>10.0} a second", list.len());
+    }
+}
+
+fn pass(list: &[&Command]) -> Duration {
+    let profile = Profile::builtin("strict").unwrap();
+    let mut way = Way::new("a pass");
+    for _ in 0..PASSES {
+        way.measure(|| {
+            for command in list {
+                black_box(decide(&Request::bash(black_box(command.text.as_bytes())), &profile));
+            }
+        });
+    }
+    way.median()
+}
+
+/// The median command of each construct, each measured in turns with its bare parse.
+pub fn by_construct(commands: &[Command]) {
+    let mut found: BTreeMap<&str, Vec<(Duration, Duration)>> = BTreeMap::new();
+    for command in commands {
+        found.entry(constructs::of(&command.text)).or_default().push(parse_and_decide(&command.text));
+    }
+    println!("\nmedians by construct: tree-sitter's bare parse, decide, ratio");
+    let every: Vec<_> = found.values().flatten().copied().collect();
+    let named = constructs::names().filter_map(|name| Some((name, found.get(name)?.clone())));
+    for (name, times) in named.chain([("every construct", every)]) {
+        let parse = median(times.iter().map(|(parse, _)| parse.as_secs_f64()));
+        let decide = median(times.iter().map(|(_, decide)| decide.as_secs_f64()));
+        let ratio = median(times.iter().map(|(parse, decide)| decide.as_secs_f64() / parse.as_secs_f64()));
+        let count = times.len();
+        println!("  {name:<18} {count:>4} commands {:>8.1} us {:>8.1} us {ratio:>7.2} x", parse * 1e6, decide * 1e6);
+    }
+}
+
+fn parse_and_decide(text: &str) -> (Duration, Duration) {
+    let profile = Profile::builtin("strict").unwrap();
+    let mut parser = tree_sitter::Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).unwrap();
+    let (mut parse, mut all) = (Way::new("parse"), Way::new("decide"));
+    for _ in 0..ROUNDS {
+        parse.measure(|| black_box(parser.parse(black_box(text), None)));
+        all.measure(|| black_box(decide(&Request::bash(black_box(text.as_bytes())), &profile)));
+    }
+    (parse.median(), all.median())
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

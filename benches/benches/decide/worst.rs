@@ -1,0 +1,99 @@
+//! Worst cases against the hard limits on time and memory. Each is answered once by a fresh process, so
+//! that what the grammar's C allocates counts, and nothing is warm.
+
+use std::{collections::BTreeMap, fs, process::Command};
+
+use airlock_policy::{Profile, Request, decide};
+
+use super::hostile::{self, RuleKind};
+
+/// The argument that makes this program answer one case.
+pub const ONE: &str = "--answer-once";
+
+const MOST_MICROSECONDS: u64 = 100_000;
+const MOST_KIB: u64 = 64 * 1024;
+
+/// Answers one case; prints microseconds, and KiB beyond what the process had before.
+pub fn answer_once(index: usize) {
+    let case = &hostile::cases()[index];
+    let profile = Profile::builtin("strict").unwrap();
+    let rules = (case.rules != RuleKind::None).then(|| hostile::rules(case.rules));
+    let request = Request { extra_rules: rules.as_ref(), ..Request::bash(&case.text) };
+    // From here on, the kernel's mark of the most memory starts anew.
+    fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = status("VmRSS:");
+    let begun = nanoseconds();
+    let decision = decide(&request, &profile);
+    let took = (nanoseconds() - begun) / 1_000;
+    let kib = status("VmHWM:").saturating_sub(before);
+    println!("{took} {kib} {}", decision.reasons[0].code);
+}
+
+/// How long this process has been on a core: waiting for a busy one is no finding.
+fn nanoseconds() -> u64 {
+    let text = fs::read_to_string("/proc/self/schedstat").unwrap();
+    text.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// A line of this process's status, in KiB.
+fn status(name: &str) -> u64 {
+    let text = fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[derive(Default)]
+struct Worst {
+    microseconds: u64,
+    kib: u64,
+    cases: usize,
+    /// Of the slowest case.
+    index: usize,
+    code: String,
+}
+
+/// Tries every case and prints the worst of each construct.
+pub fn all_within_limits() -> bool {
+    let mut worst: BTreeMap<String, Worst> = BTreeMap::new();
+    for (index, case) in hostile::cases().into_iter().enumerate() {
+        let (microseconds, kib, code) = ask(index);
+        let entry = worst.entry(case.construct).or_default();
+        entry.cases += 1;
+        entry.kib = entry.kib.max(kib);
+        if microseconds >= entry.microseconds {
+            *entry = Worst { microseconds, index, code, ..std::mem::take(entry) };
+        }
+    }
+    print(&worst)
+}
+
+fn ask(index: usize) -> (u64, u64, String) {
+    let program = std::env::current_exe().unwrap();
+    let output = Command::new(program).args([ONE, &index.to_string()]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut fields = text.split_whitespace();
+    let mut next = || fields.next().unwrap_or_else(|| fail(index, &output.stderr)).to_owned();
+    (next().parse().unwrap(), next().parse().unwrap(), next())
+}
+
+fn fail(index: usize, stderr: &[u8]) -> ! {
+    eprintln!("case {index} has no answer:\n{}", String::from_utf8_lossy(stderr));
+    std::process::exit(1)
+}
+
+fn print(worst: &BTreeMap<String, Worst>) -> bool {
+    println!("\nworst case of each construct: time, memory, decided by (at most 100 ms and 64 MiB)");
+    let mut beyond = Vec::new();
+    for (construct, found) in worst {
+        let (milliseconds, mebibytes) = (found.microseconds as f64 / 1e3, found.kib as f64 / 1024.0);
+        let Worst { cases, index, code, .. } = found;
+        println!("  {construct:<28} {cases:>3} cases {milliseconds:>8.2} ms {mebibytes:>7.2} MiB  {code}");
+        if found.microseconds > MOST_MICROSECONDS || found.kib > MOST_KIB {
+            beyond.push(format!("{construct} (case {index})"));
+        }
+    }
+    if !beyond.is_empty() {
+        println!("beyond its limits: {}", beyond.join(", "));
+    }
+    beyond.is_empty()
+}

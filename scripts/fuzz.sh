@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# Coverage-guided fuzzing of the policy for so many seconds on every core, the grammar's C under
+# AddressSanitizer. The corpus is kept in the user's cache; a finding is minimised there and named.
+# Usage: scripts/fuzz.sh SECONDS
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+seconds=$1
+[[ "$seconds" =~ ^[1-9][0-9]*$ ]] || die "\`$seconds\` is not a number of seconds" "for example: make fuzz SECONDS=600"
+home="${XDG_CACHE_HOME:-$HOME/.cache}/airlock/fuzz"
+build="${CARGO_TARGET_DIR:-$PWD/target}/fuzz"
+host=$(rustc -vV | sed -n 's/^host: //p')
+targets="$build/$host/release"
+cores=$(nproc)
+# One answer may take a second of instrumented time and 64 MiB (the targets check both); these are the
+# nets behind, for what never comes back and for what C allocates.
+limits=(-timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=64 -max_len=12000)
+export ASAN_OPTIONS="quarantine_size_mb=32:${ASAN_OPTIONS:-}"
+
+# Rust is instrumented as cargo-fuzz does it, with what a stable compiler has. The environment speaks of
+# the target only, so that build scripts are built as always.
+build_targets() {
+    local under="${host//-/_}" flags="-Cpasses=sancov-module -Ccodegen-units=1"
+    for pass in level=4 inline-8bit-counters pc-table trace-compares; do
+        flags+=" -Cllvm-args=-sanitizer-coverage-$pass"
+    done
+    env "CC_$under=clang" "CXX_$under=clang++" "CFLAGS_$under=-fsanitize=address,fuzzer-no-link -g1" \
+        RUSTFLAGS="$flags -Clinker=clang -Clink-arg=-fsanitize=address" \
+        cargo build --quiet --release --manifest-path fuzz/targets/Cargo.toml \
+        --target "$host" --target-dir "$build" || die "the fuzz targets do not build" "see what cargo says above"
+}
+
+# A net that catches nothing finds nothing: each control must be caught, and the harmless one must not.
+try_controls() {
+    local control mark patience
+    while IFS='|' read -r control mark; do
+        printf '%s' "$control" >"$work/control"
+        [ "$control" = hang ] && patience=2 || patience=60
+        if "$targets/controls" -timeout="$patience" -rss_limit_mb=1024 -artifact_prefix="$work/" "$work/control" \
+            >"$work/control.log" 2>&1; then
+            [ "$control" = harmless ] || die "the control \`$control\` was not caught" "the fuzzer is broken"
+        elif [ "$control" = harmless ] || ! grep -q "$mark" "$work/control.log"; then
+            cat "$work/control.log" >&2
+            die "the control \`$control\` was caught as something else" "the fuzzer is broken"
+        fi
+    done <<'CONTROLS'
+harmless|
+overflow|heap-buffer-overflow
+panic|panicked
+caught panic|panicked
+slow|one answer took
+hang|libFuzzer: timeout
+memory|one answer took
+CONTROLS
+}
+
+# Tokens of the language, from the code: what the parser and the tables call by name.
+write_dictionary() {
+    find policy/src/parse policy/tables -name '*.rs' -o -name '*.toml' | sort | xargs grep -hoE '"[][A-Za-z0-9<>&|;(){}$`*?!:=,./@~^%+#_ -]{1,14}"' |
+        grep -vE '"[a-z]+_[a-z_]+"|[a-z] [a-z]' | sort -u >"$work/dictionary"
+    printf '%s\n' '"\x0a"' '"\x0d"' '"\x5c\x0a"' '"\x22"' '"'"'"'"' '"\xc2\xa0"' '"<<E\x0a"' '"\x0aE\x0a"' \
+        >>"$work/dictionary"
+}
+
+# What the project has tried already.
+write_seeds() {
+    local file
+    mkdir -p "$work/seeds/"{decide,rules,profile}
+    find policy/test_data -type f -size -12k ! -name '*.txt' -print0 | while IFS= read -r -d '' file; do
+        cp "$file" "$work/seeds/decide/$(tr / _ <<<"${file#policy/test_data/}")"
+    done
+    for file in "$work"/seeds/decide/*; do
+        { printf 'Bash(%s:*)\n' "$(tr -cs 'a-z0-9_-' '\n' <"$file" | grep -m1 . || echo ls)" && cat "$file"; } \
+            >"$work/seeds/rules/${file##*/}"
+    done
+    grep -rlE --include='*.toml' '^\[policy' docs deploy policy/test_data 2>/dev/null | while IFS= read -r file; do
+        cp "$file" "$work/seeds/profile/$(tr / _ <<<"$file")"
+    done
+}
+
+# Fuzzes one target on every core; prints a line of figures, and the findings.
+fuzz() { # TARGET SECONDS
+    local target=$1 budget=$2 worker pids=() corpus="$home/$1/corpus" found="$home/$1/findings"
+    mkdir -p "$corpus" "$found"
+    say "fuzzing $target for $budget s on $cores cores"
+    for ((worker = 0; worker < cores; worker++)); do
+        "$targets/$target" "${limits[@]}" -max_total_time="$budget" -print_final_stats=1 \
+            -dict="$work/dictionary" -artifact_prefix="$found/" "$corpus" "$work/seeds/$target" \
+            >"$work/$target.$worker.log" 2>&1 &
+        pids+=($!)
+    done
+    for worker in "${!pids[@]}"; do
+        wait "${pids[$worker]}" || report "$target" "$work/$target.$worker.log" "$found"
+    done
+    figures "$target"
+}
+
+figures() { # TARGET
+    local executed first last inputs
+    executed=$(awk '/number_of_executed_units/ { sum += $2 } END { print sum + 0 }' "$work/$1".*.log)
+    first=$(grep -hoE 'INITED +cov: [0-9]+' "$work/$1".*.log | awk '{ print $3 }' | sort -n | head -n1)
+    last=$(grep -hoE 'cov: [0-9]+' "$work/$1".*.log | awk '{ print $2 }' | sort -n | tail -n1)
+    inputs=$(find "$home/$1/corpus" -type f | wc -l)
+    total=$((total + executed))
+    line+="; $1 covers ${last:-0} edges (${first:-0} at first, $inputs inputs)"
+}
+
+# A finding: what was said about it, and the shortest input that still does it.
+report() { # TARGET LOG FOLDER
+    local artifact small
+    artifact=$(grep -oE 'Test unit written to .*' "$2" | tail -n1 | sed 's/Test unit written to //') || true
+    findings=$((findings + 1))
+    grep -E -A4 'panicked at|ERROR: |SUMMARY: ' "$2" | head -n 20 >&2 || tail -n 20 "$2" >&2
+    [ -n "$artifact" ] || { say "finding in $1, without an input: see above"; return; }
+    small="$3/minimised-$(basename "$artifact")"
+    "$targets/$1" "${limits[@]}" -minimize_crash=1 -max_total_time=60 -exact_artifact_path="$small" "$artifact" \
+        >"$work/minimise.log" 2>&1 || true
+    [ -s "$small" ] || cp "$artifact" "$small"
+    say "finding in $1: $small"
+    say "  $(head -c 300 "$small" | cat -v | tr '\n' '~')"
+    say "  again: $targets/$1 $small"
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+findings=0 total=0 line=""
+say "building the fuzz targets"
+build_targets
+try_controls
+say "the controls were caught: overflow in C, panic, caught panic, slow answer, hang, memory"
+write_dictionary
+write_seeds
+began=$(date +%s)
+fuzz decide $((seconds * 7 / 10 + 1))
+fuzz rules $((seconds * 2 / 10 + 1))
+fuzz profile $((seconds / 10 + 1))
+say "fuzz: $total executions in $(($(date +%s) - began)) s$line; findings: $findings"
+[ "$findings" -eq 0 ]

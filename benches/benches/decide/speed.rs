@@ -51,7 +51,11 @@ pub fn by_construct(commands: &[Command]) {
         let decide = median(times.iter().map(|(_, decide)| decide.as_secs_f64()));
         let ratio = median(times.iter().map(|(parse, decide)| decide.as_secs_f64() / parse.as_secs_f64()));
         let count = times.len();
-        println!("  {name:<18} {count:>4} commands {:>8.1} us {:>8.1} us {ratio:>7.2} x", parse * 1e6, decide * 1e6);
+        println!(
+            "  {name:<18} {count:>4} commands {:>8.1} us {:>8.1} us {ratio:>7.2} x",
+            parse * 1e6,
+            decide * 1e6
+        );
     }
 }
 

@@ -60,8 +60,7 @@ pub fn question(text: &[u8]) -> (Request<'_>, &'static Profile) {
 
 /// The built-in profile that proves and asks, and the one that permits every mode.
 pub fn strict_and_sandboxed() -> (&'static Profile, &'static Profile) {
-    let named = |name: &str| {
-        PROFILES.iter().find(|profile| profile.name() == name).expect("a built-in profile")
-    };
+    let named =
+        |name: &str| PROFILES.iter().find(|profile| profile.name() == name).expect("a built-in profile");
     (named("strict"), named("sandboxed"))
 }

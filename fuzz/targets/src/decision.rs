@@ -74,9 +74,10 @@ pub fn is_monotone(text: &[u8], sandboxed: &Profile) {
         assert!(verdict(mode, Some(&allows)) <= plain, "an allow rule never tightens");
     }
     let decision = decide(&Request { extra_rules: Some(&denies), ..Request::bash(text) }, sandboxed);
-    let runs = decision.commands.iter().any(|command| {
-        command.argv.first().is_some_and(|program| program.text.is_some())
-    });
+    let runs = decision
+        .commands
+        .iter()
+        .any(|command| command.argv.first().is_some_and(|program| program.text.is_some()));
     assert!(!runs || decision.verdict == Verdict::Deny, "what runs is denied by a rule for all");
 }
 

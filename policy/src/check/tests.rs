@@ -12,3 +12,12 @@ fn a_line_that_is_not_json_gets_an_error() {
     assert_eq!(answer["decision"], "ask");
     assert!(answer["error"].as_str().unwrap().contains("not a request"));
 }
+
+#[test]
+fn nothing_of_a_command_reaches_a_terminal_raw() {
+    for command in ["a\u{80}b x", "echo $(\u{1b}]0;x\u{7} y)", "\u{9b}31m", "sh -c '\u{202e}'", "ls\rx"] {
+        let decision = crate::decide(&Request::bash(command.as_bytes()), &strict());
+        let text = render(command.as_bytes(), &decision);
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{command:?}: {text:?}");
+    }
+}

@@ -3,6 +3,7 @@
 
 mod directory;
 mod process;
+mod spans;
 mod walk;
 
 use std::collections::HashSet;

@@ -16,6 +16,7 @@ use crate::limits;
 use crate::profile::Profile;
 use crate::request::{Mode, Request, Shell};
 use crate::rules::raw::RawViews;
+use crate::snapshot::Snapshot;
 
 pub(crate) use facts::Facts;
 use match_rules::RuleSet;
@@ -39,14 +40,16 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     }
     let rules = RuleSet::new(request, profile);
     let mode = effective_mode(request, profile);
-    let facts = if request.shell == Shell::Pwsh { Facts::none() } else { Facts::of(request, profile) };
-    let mut outcome = steps(request, profile, &rules, &facts, mode);
+    let plain = if request.shell == Shell::Pwsh { Facts::none() } else { Facts::of(request, profile) };
+    let behind = Facts::behind_aliases(request, profile);
+    let (facts, other) = views(request, &plain, behind.as_ref());
+    let mut outcome = steps(request, profile, &rules, (facts, other), mode);
     if mode == Mode::Plan && !outcome.by_proof && outcome.verdict != Verdict::Deny {
         outcome.verdict = Verdict::Deny;
         let message = "in the mode plan only what is proven read-only runs";
         outcome.reasons.insert(0, reason("plan_mode", message, None));
     }
-    outcome.shadow = rules.shadow_hits(&facts);
+    outcome.shadow = rules.shadow_hits(facts);
     let mut decision = facts.report(outcome, profile);
     if request.unsandboxed.is_some() || request.shell != Shell::Bash {
         decision.read_only = false;
@@ -55,8 +58,24 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     if decision.read_only {
         decision.requires = vec![Requirement::ReadOnlyMount, Requirement::TrustedPath];
     }
-    advice::fill(&mut decision, &facts);
+    advice::fill(&mut decision, facts);
     decision
+}
+
+/// What decides, and what has to be looked at besides. A command that is proven runs
+/// without the snapshot, so that both what stands there and what aliases make of it
+/// must be; any other runs behind the aliases, where the shell expands them.
+fn views<'f>(
+    request: &Request<'_>,
+    plain: &'f Facts<'f>,
+    behind: Option<&'f Facts<'f>>,
+) -> (&'f Facts<'f>, Option<&'f Facts<'f>>) {
+    let Some(behind) = behind else {
+        return (plain, None);
+    };
+    let expands = request.snapshot.is_some_and(Snapshot::expands);
+    let proven = plain.all_proven() && behind.all_proven();
+    if expands && !proven { (behind, Some(plain)) } else { (plain, Some(behind)) }
 }
 
 /// The mode, tightened to one the profile permits.
@@ -70,18 +89,20 @@ fn steps(
     request: &Request<'_>,
     profile: &Profile,
     rules: &RuleSet<'_>,
-    facts: &Facts<'_>,
+    (facts, other): (&Facts<'_>, Option<&Facts<'_>>),
     mode: Mode,
 ) -> Outcome {
-    let unseen = request.shell != Shell::Bash || !facts.analysis.complete || facts.has_opaque();
-    let raw = unseen.then(|| RawViews::new(request.command));
-    if let Some(reason) = rules.denied(facts, raw.as_ref()) {
+    let views: Vec<&Facts<'_>> = std::iter::once(facts).chain(other).collect();
+    let unseen = |facts: &&Facts<'_>| !facts.analysis.complete || facts.has_opaque();
+    let raw =
+        (request.shell != Shell::Bash || views.iter().any(unseen)).then(|| RawViews::new(request.command));
+    if let Some(reason) = views.iter().find_map(|facts| rules.denied(facts, raw.as_ref())) {
         return Outcome::new(Verdict::Deny, reason);
     }
-    if let Some(reason) = rules.asked(facts, raw.as_ref()) {
+    if let Some(reason) = views.iter().find_map(|facts| rules.asked(facts, raw.as_ref())) {
         return Outcome::new(Verdict::Ask, reason);
     }
-    if let Some(hidden) = facts.hidden_program() {
+    if let Some(hidden) = views.iter().find_map(|facts| facts.hidden_program()) {
         let others = facts.problem_reasons().into_iter().chain(facts.refusals());
         let reasons = std::iter::once(hidden).chain(others);
         return Outcome::with(Verdict::Ask, reasons.collect());
@@ -97,13 +118,15 @@ fn steps(
         let message = "PowerShell is not understood so far";
         return Outcome::new(Verdict::Ask, reason("shell_not_supported", message, None));
     }
-    if let Some(outcome) = misparsed(facts) {
+    if let Some(outcome) = views.iter().find_map(|facts| misparsed(facts)) {
         return outcome;
     }
     if request.shell == Shell::Zsh {
         return for_zsh(rules, facts);
     }
-    by_what_it_does(profile, rules, facts, mode)
+    let proven = views.iter().all(|facts| facts.all_proven());
+    let outside = views.iter().flat_map(|facts| rules.paths_not_permitted(facts)).collect();
+    by_what_it_does(profile, rules, facts, mode, (proven, outside))
 }
 
 /// Steps 8 to 13 for zsh, of which a bash parse proves nothing.
@@ -120,13 +143,18 @@ fn for_zsh(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Outcome {
 }
 
 /// Steps 8 to 13: the text is understood.
-fn by_what_it_does(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Outcome {
-    let mut outside = rules.paths_not_permitted(facts);
+fn by_what_it_does(
+    profile: &Profile,
+    rules: &RuleSet<'_>,
+    facts: &Facts<'_>,
+    mode: Mode,
+    (proven, mut outside): (bool, Vec<Reason>),
+) -> Outcome {
     if !outside.is_empty() {
         outside.extend(facts.refusals());
         return Outcome::with(Verdict::Ask, outside);
     }
-    if facts.all_proven() {
+    if proven {
         return Outcome::proven(facts);
     }
     if mode == Mode::AcceptEdits && allow::edits_only(facts) {
@@ -141,7 +169,12 @@ fn by_what_it_does(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, mo
         let message = "the profile allows what runs in the sandbox";
         return Outcome::new(Verdict::Allow, reason("sandbox_auto_allow", message, None));
     }
-    Outcome::with(Verdict::Ask, facts.refusals())
+    let mut reasons = facts.refusals();
+    if reasons.is_empty() {
+        let message = "it only reads by way of an alias, and what only reads runs without aliases";
+        reasons.push(reason("read_only_by_alias", message, None));
+    }
+    Outcome::with(Verdict::Ask, reasons)
 }
 
 /// Step 5: running outside the sandbox takes three keys; the request is the first.

@@ -26,6 +26,7 @@ mod profile;
 mod readonly;
 mod request;
 mod rules;
+mod snapshot;
 mod tables;
 
 pub use decide::{
@@ -40,3 +41,4 @@ pub use permit::{Answer, Binding, Permit, PermitError};
 pub use profile::{Profile, ProfileError};
 pub use request::{Mode, Request, Shell, Unsandboxed};
 pub use rules::{Rule, RuleError, Rules, Tool};
+pub use snapshot::Snapshot;

@@ -29,6 +29,10 @@ pub const MAX_SHELL_DEPTH: usize = 4;
 pub const MAX_TREE_DEPTH: usize = 160;
 /// Most reasons a decision carries.
 pub const MAX_REASONS: usize = 64;
+/// Longest snapshot of a session in bytes that is read.
+pub const MAX_SNAPSHOT_BYTES: usize = 1024 * 1024;
+/// Most aliases that are expanded in one command.
+pub const MAX_ALIASES: usize = 64;
 /// Most rules of one kind in a profile.
 pub const MAX_RULES: usize = 2_000;
 /// Most profiles in one chain of `extends`.

@@ -18,6 +18,7 @@ mod tree;
 mod word;
 
 pub(crate) use quoting::ansi_c;
+pub(crate) use simple::RESERVED;
 pub(crate) use source::SpanMap;
 pub(crate) use tree::{
     Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, Statement, SubKind, Substitution, Word,

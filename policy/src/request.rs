@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::rules::Rules;
+use crate::snapshot::Snapshot;
 
 /// One command to decide about, with what the server knows of its surroundings.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +24,8 @@ pub struct Request<'a> {
     pub unsandboxed: Option<Unsandboxed>,
     /// Rules of the session or tenant, added to the profile's.
     pub extra_rules: Option<&'a Rules>,
+    /// The shell snapshot that commands of the session source.
+    pub snapshot: Option<&'a Snapshot>,
 }
 
 impl<'a> Request<'a> {
@@ -38,6 +41,7 @@ impl<'a> Request<'a> {
             mode: None,
             unsandboxed: None,
             extra_rules: None,
+            snapshot: None,
         }
     }
 }

@@ -15,5 +15,6 @@ mod parser_cases;
 mod pipeline;
 mod read_only;
 mod rulings;
+mod snapshot;
 mod support;
 mod validators;

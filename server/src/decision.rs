@@ -138,6 +138,7 @@ pub(crate) fn ask_policy(
         mode: Some(policy_mode(mode)),
         unsandboxed: None,
         extra_rules: None,
+        snapshot: None,
     };
     catch_unwind(AssertUnwindSafe(|| airlock_policy::decide(&request, &profile.policy)))
         .unwrap_or_else(|_| after_fault(profile))

@@ -70,7 +70,7 @@ pub(super) fn by_rules(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Op
             ..reason("allow_rule", "a rule allows it", span)
         });
     }
-    Some(reasons)
+    (!reasons.is_empty()).then_some(reasons)
 }
 
 /// A safe wrapper needs no rule: what it runs is listed, and covered, by itself.

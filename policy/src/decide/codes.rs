@@ -77,6 +77,7 @@ const BOUNDS: &[(&str, &str)] = &[
     ("too_much_arithmetic", "the command has too many `$[` to be parsed"),
     ("delimiter_too_long", "the delimiter of a heredoc is too long to be parsed"),
     ("too_many_commands", "the command starts too many commands"),
+    ("aliases_not_expanded", "the aliases of the session make too much of this text"),
     ("parser_failed", "the grammar gave no tree for this text"),
     ("launched_text_unknown", "the text given to a shell is not known"),
     ("launcher_not_understood", "what this program launches could not be made out"),

@@ -16,12 +16,15 @@ use crate::paths::{self, Located, Places, WriterPaths};
 use crate::profile::Profile;
 use crate::readonly::{self, PathWord, Refusal};
 use crate::request::{Request, Shell};
+use crate::snapshot::{Expanded, Snapshot};
 use crate::tables;
 
 pub(crate) struct Facts<'a> {
     pub(crate) analysis: Analysis,
     pub(crate) commands: Vec<CommandFacts>,
     pub(super) places: Places<'a>,
+    /// The session's snapshot, by which names may mean anything.
+    snapshot: Option<&'a Snapshot>,
 }
 
 /// What is true of one command.
@@ -40,13 +43,40 @@ impl<'a> Facts<'a> {
             analysis: Analysis::default(),
             commands: Vec::new(),
             places: Places { workspace: "/workspace", home: "/home/agent", additional: &[] },
+            snapshot: None,
         }
     }
 
     pub(super) fn of(request: &Request<'a>, profile: &'a Profile) -> Self {
+        Self::of_text(request.command, None, request, profile)
+    }
+
+    /// What is true behind the aliases of the session; nothing more where there are none.
+    pub(super) fn behind_aliases(request: &Request<'a>, profile: &'a Profile) -> Option<Self> {
+        let snapshot = request.snapshot.filter(|_| request.shell == Shell::Bash)?;
+        let expanded = snapshot.expand(request.command, request.home)?;
+        Some(Self::of_text(&expanded.text, Some(&expanded), request, profile))
+    }
+
+    fn of_text(
+        text: &[u8],
+        expanded: Option<&Expanded>,
+        request: &Request<'a>,
+        profile: &'a Profile,
+    ) -> Self {
         let start = Directory::at(request.cwd.unwrap_or(request.workspace));
         let surroundings = Surroundings { home: request.home };
-        let mut analysis = Analysis::of(request.command, &start, surroundings);
+        let mut analysis = Analysis::of(text, &start, surroundings);
+        if let Some(expanded) = expanded {
+            analysis.map_spans(|span| expanded.original(span));
+            if !expanded.complete {
+                let whole = Span::new(0, request.command.len());
+                analysis.problems.push(Problem { code: "aliases_not_expanded", span: whole });
+                analysis.complete = false;
+            }
+        }
+        let functions = request.snapshot.into_iter().flat_map(Snapshot::functions).cloned();
+        analysis.defined.extend(functions);
         let line = request.command.iter().position(|byte| *byte == b'\n');
         if let Some(at) = line.filter(|_| !analysis.complete) {
             analysis.problems.push(Problem { code: "newlines", span: Span::new(at, at + 1) });
@@ -58,7 +88,7 @@ impl<'a> Facts<'a> {
         };
         let commands =
             analysis.commands.iter().map(|found| command_facts(found, &analysis, &places)).collect();
-        let mut facts = Self { analysis, commands, places };
+        let mut facts = Self { analysis, commands, places, snapshot: request.snapshot };
         if request.shell == Shell::Zsh {
             let dangers = zsh::problems(request.command, &facts);
             facts.analysis.complete &= dangers.is_empty();
@@ -91,6 +121,8 @@ impl<'a> Facts<'a> {
             let program = found.words.first()?;
             let (code, message) = if program.text.is_none() {
                 ("unknown_program", "which program runs is not known")
+            } else if self.is_unknown_name(found) {
+                ("snapshot_name", "the session's snapshot may make this name anything")
             } else if found.opaque {
                 ("launcher_not_understood", "what this program launches could not be made out")
             } else {
@@ -98,6 +130,15 @@ impl<'a> Facts<'a> {
             };
             Some(Reason { command_index: Some(index), ..reason(code, message, Some(program.span)) })
         })
+    }
+
+    /// Whether the snapshot makes the name of the program unknown.
+    fn is_unknown_name(&self, found: &Found) -> bool {
+        // A text that the shell reads later, as `eval` does, is not expanded here.
+        let later = found.nesting.contains(&Nesting::ShellText);
+        self.snapshot
+            .zip(name)
+            .is_some_and(|(snapshot, name)| snapshot.is_unknown(name) || (later && snapshot.is_alias(name)))
     }
 
     pub(super) fn problem_reasons(&self) -> Vec<Reason> {

@@ -8,7 +8,7 @@ use super::word::Mode;
 
 /// Words that are not commands where a command stands, which the grammar takes for
 /// one when something before them confused it.
-const RESERVED: &[&[u8]] = &[
+pub(crate) const RESERVED: &[&[u8]] = &[
     b"{",
     b"}",
     b"!",

@@ -1,0 +1,164 @@
+//! Alias expansion, as the shell does it before it parses: the text of the alias in
+//! place of an unquoted word where a command's name stands, its own first word again,
+//! never an alias within itself, and the next word too where the text ends in a blank.
+
+use super::Snapshot;
+use crate::decision::Span;
+use crate::limits;
+use crate::parse::{self, Nested, Simple, SpanMap, Statement, Surroundings, Word};
+
+/// A command behind its aliases.
+#[derive(Debug)]
+pub(crate) struct Expanded {
+    pub(crate) text: Vec<u8>,
+    /// Whether everything was expanded within the bounds.
+    pub(crate) complete: bool,
+    regions: Vec<Region>,
+}
+
+/// Text that an alias became.
+#[derive(Debug)]
+struct Region {
+    start: usize,
+    end: usize,
+    name: Vec<u8>,
+    /// The word of the command that it goes back to.
+    original: Span,
+    /// Whether it stands in no other.
+    outermost: bool,
+    /// Whether the alias ends in a blank, so that the word behind it is expanded too.
+    continues: bool,
+}
+
+impl Snapshot {
+    /// The command behind its aliases; `None` where there is none in it.
+    pub(crate) fn expand(&self, command: &[u8], home: &str) -> Option<Expanded> {
+        let mut out = Expanded { text: command.to_vec(), complete: true, regions: Vec::new() };
+        for _ in 0..limits::MAX_ALIASES {
+            if self.aliases.is_empty() || out.text.len() > limits::MAX_PARSED_BYTES {
+                break;
+            }
+            match self.next(&out, home) {
+                Some((at, name)) => self.replace(&mut out, at, &name),
+                None => return (!out.regions.is_empty()).then_some(out),
+            }
+        }
+        out.complete = out.regions.is_empty();
+        (!out.complete).then_some(out)
+    }
+
+    /// The first word that is an alias, and not one within itself.
+    fn next(&self, so_far: &Expanded, home: &str) -> Option<(Span, Vec<u8>)> {
+        let script = parse::parse(&so_far.text, SpanMap::Whole, Surroundings { home });
+        let mut places = Vec::new();
+        script.statements.iter().for_each(|statement| names_in(statement, &mut places));
+        places.extend(so_far.regions.iter().filter_map(|region| so_far.behind(region)));
+        places.sort();
+        places.into_iter().find_map(|place| {
+            let name = so_far.text.get(place.start..place.end)?;
+            let within = |region: &Region| region.start <= place.start && place.end <= region.end;
+            let again = so_far.regions.iter().any(|region| within(region) && region.name == name);
+            (self.aliases.contains_key(name) && !again).then(|| (place, name.to_vec()))
+        })
+    }
+
+    fn replace(&self, out: &mut Expanded, at: Span, name: &[u8]) {
+        let mut text = self.aliases.get(name).cloned().unwrap_or_default();
+        let continues = text.ends_with(b" ") || text.ends_with(b"\t");
+        // As bash does, so that the text never joins with what is behind it.
+        let joins = text.last().is_some_and(|last| !b" \n\t;|&()<>".contains(last));
+        if joins {
+            text.push(b' ');
+        }
+        let original = out.original(at);
+        let outermost = !out.regions.iter().any(|region| region.start <= at.start && at.end <= region.end);
+        let (length, grown) = (at.end - at.start, text.len());
+        let moved = |offset: usize| if offset >= at.end { offset - length + grown } else { offset };
+        for region in &mut out.regions {
+            region.end = moved(region.end);
+            region.start = if region.start > at.start { moved(region.start) } else { region.start };
+        }
+        out.text.splice(at.start..at.end, text);
+        let end = at.start + grown;
+        let name = name.to_vec();
+        out.regions.push(Region { start: at.start, end, name, original, outermost, continues });
+    }
+}
+
+impl Expanded {
+    /// Where in the command as given this part of the text comes from.
+    pub(crate) fn original(&self, span: Span) -> Span {
+        let start = self.offset(span.start, false);
+        Span::new(start, self.offset(span.end, true).max(start))
+    }
+
+    /// Where the offset was before anything was expanded; within an alias, where its
+    /// word begins or ends.
+    fn offset(&self, offset: usize, end: bool) -> usize {
+        let (mut grown, mut written) = (0_usize, 0_usize);
+        for region in self.regions.iter().filter(|region| region.outermost) {
+            let inside = (region.start < offset && offset < region.end)
+                || (end && offset == region.end)
+                || (!end && offset == region.start);
+            if inside {
+                return if end { region.original.end } else { region.original.start };
+            }
+            if region.end <= offset {
+                grown += region.end - region.start;
+                written += region.original.end - region.original.start;
+            }
+        }
+        (offset + written).saturating_sub(grown)
+    }
+
+    /// The word behind the region, if the shell expands it because of the region's end.
+    fn behind(&self, region: &Region) -> Option<Span> {
+        let rest = self.text.get(region.end..).filter(|_| region.continues)?;
+        let from = region.end + rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let word = self.text.get(from..)?;
+        let length = word.iter().take_while(|byte| !b" \t\n;|&()<>".contains(byte)).count();
+        let around = |other: &Region| {
+            other.start <= region.start && region.end <= other.end && other.end <= from && !other.continues
+        };
+        (!self.regions.iter().any(around)).then(|| Span::new(from, from + length))
+    }
+}
+
+/// Where the names of commands stand, that the shell reads as such.
+fn names_in(statement: &Statement, out: &mut Vec<Span>) {
+    match statement {
+        Statement::Simple(simple) => simple_names(simple, out),
+        Statement::Pipeline(parts) => parts.iter().for_each(|part| names_in(part, out)),
+        Statement::List(items) => items.iter().for_each(|(_, item)| names_in(item, out)),
+        Statement::Nested(nested) => nested_names(nested, out),
+        Statement::Function { body, .. } => body.iter().for_each(|inner| names_in(inner, out)),
+    }
+}
+
+fn simple_names(simple: &Simple, out: &mut Vec<Span>) {
+    let before = |word: &&Word| word.lead.starts_with(b"-") || parse::assignment_name(&word.lead).is_some();
+    let mut words = simple.words.as_slice();
+    while let Some((name, behind)) = words.split_first().filter(|(name, _)| name.bare) {
+        out.push(name.span);
+        let Some(b"time" | b"coproc") = name.text.as_deref() else {
+            break;
+        };
+        // The name of a command stands behind these keywords, too.
+        words = behind.get(behind.iter().take_while(before).count()..).unwrap_or_default();
+    }
+    let values = simple.assignments.iter().flat_map(|assign| &assign.values);
+    let targets = simple.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+    simple.words.iter().chain(values).chain(targets).for_each(|word| word_names(word, out));
+}
+
+fn nested_names(nested: &Nested, out: &mut Vec<Span>) {
+    let targets = nested.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+    nested.words.iter().chain(targets).for_each(|word| word_names(word, out));
+    nested.body.iter().for_each(|inner| names_in(inner, out));
+}
+
+fn word_names(word: &Word, out: &mut Vec<Span>) {
+    for substitution in &word.substitutions {
+        substitution.body.iter().for_each(|inner| names_in(inner, out));
+    }
+}

@@ -1,0 +1,197 @@
+//! Reads the text of a snapshot, entry by entry.
+
+use super::Snapshot;
+use crate::limits;
+use crate::tables::names;
+
+/// Options under which bash reads commands, or finds directories, in another way.
+const UNSAFE_OPTIONS: &[&[u8]] =
+    &[b"keyword", b"posix", b"cdable_vars", b"extglob", b"lastpipe", b"localvar_inherit"];
+
+pub(super) fn snapshot(text: &[u8]) -> Snapshot {
+    let mut reader = Reader { rest: text, out: Snapshot::default() };
+    let understood = text.len() <= limits::MAX_SNAPSHOT_BYTES && reader.entries().is_some();
+    Snapshot { opaque: !understood, ..reader.out }
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+    out: Snapshot,
+}
+
+impl<'a> Reader<'a> {
+    fn entries(&mut self) -> Option<()> {
+        while !self.rest.is_empty() {
+            self.entry()?;
+        }
+        Some(())
+    }
+
+    fn entry(&mut self) -> Option<()> {
+        let line = self.rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).collect();
+        match words.as_slice() {
+            [] => self.skip_line(),
+            [first, ..] if first.starts_with(b"#") => self.skip_line(),
+            [b"alias", ..] => self.alias()?,
+            [b"unalias", b"-a"] => {
+                self.out.aliases.clear();
+                self.skip_line();
+            }
+            [b"shopt", switch @ (b"-s" | b"-u"), options @ ..] => {
+                self.options(options, *switch == b"-s")?;
+                self.skip_line();
+            }
+            [b"set", switch @ (b"-o" | b"+o"), options @ ..] => {
+                self.options(options, *switch == b"-o")?;
+                self.skip_line();
+            }
+            [b"declare", flags, name] if flags.starts_with(b"-f") => {
+                self.out.functions.insert((*name).to_vec());
+                self.skip_line();
+            }
+            [name, b"()"] | [b"function", name, b"()"] => self.function(name)?,
+            _ => self.variable()?,
+        }
+        Some(())
+    }
+
+    fn skip_line(&mut self) {
+        let length = self.rest.iter().position(|byte| *byte == b'\n').map_or(self.rest.len(), |at| at + 1);
+        self.rest = self.rest.get(length..).unwrap_or_default();
+    }
+
+    fn options(&mut self, options: &[&[u8]], on: bool) -> Option<()> {
+        for option in options {
+            let plain = option.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+            if !plain || (on && UNSAFE_OPTIONS.contains(option)) || (on && option.starts_with(b"compat")) {
+                return None;
+            }
+            if *option == b"expand_aliases" {
+                self.out.expands = on;
+            }
+        }
+        Some(())
+    }
+
+    /// `alias [-- ]NAME='text'`
+    fn alias(&mut self) -> Option<()> {
+        let rest = self.rest.strip_prefix(b"alias ")?;
+        let rest = rest.strip_prefix(b"-- ").unwrap_or(rest);
+        let at = rest.iter().position(|byte| matches!(byte, b'=' | b'\n'))?;
+        let (name, rest) = rest.split_at_checked(at)?;
+        let ordinary = |byte: &u8| !byte.is_ascii_whitespace() && !b"/$`=\\'\"|&;()<>".contains(byte);
+        let changes_grammar = crate::parse::RESERVED.contains(&name);
+        if name.is_empty() || !name.iter().all(ordinary) || changes_grammar {
+            return None;
+        }
+        let (text, rest) = value(rest.strip_prefix(b"=")?)?;
+        self.out.aliases.insert(name.to_vec(), text);
+        self.rest = rest;
+        Some(())
+    }
+
+    /// A function as bash prints it ends with the first line that is `}`. Where a line
+    /// of a heredoc in it is one, what is left over is not understood.
+    fn function(&mut self, name: &[u8]) -> Option<()> {
+        self.out.functions.insert(name.to_vec());
+        loop {
+            let line = self.rest.split(|byte| *byte == b'\n').next()?;
+            let ends = line == b"}";
+            if self.rest.is_empty() {
+                return None;
+            }
+            self.skip_line();
+            if ends {
+                return Some(());
+            }
+        }
+    }
+
+    /// `NAME=text`, `export NAME=text`, `declare -x NAME="text"`: harmless variables,
+    /// and PATH, which is the runner's to check.
+    fn variable(&mut self) -> Option<()> {
+        let mut rest = self.rest;
+        for lead in [&b"export "[..], b"declare -x ", b"declare -- "] {
+            rest = rest.strip_prefix(lead).unwrap_or(rest);
+        }
+        let at = rest.iter().position(|byte| matches!(byte, b'=' | b'\n'))?;
+        let (name, rest) = rest.split_at_checked(at)?;
+        let plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let harmless = name == b"PATH" || !(names::is_dangerous_variable(name) || names::is_evaluated(name));
+        if name.is_empty() || !plain || !harmless || names::is_set_by_bash(name) {
+            return None;
+        }
+        let (_, rest) = value(rest.strip_prefix(b"=")?)?;
+        self.rest = rest;
+        Some(())
+    }
+}
+
+/// A value that expands nothing, up to the end of its line; what is behind that line.
+fn value(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    loop {
+        let Some((byte, tail)) = rest.split_first() else {
+            return Some((out, rest));
+        };
+        rest = tail;
+        match byte {
+            b'\n' => return Some((out, rest)),
+            b'\'' => {
+                let end = rest.iter().position(|byte| *byte == b'\'')?;
+                out.extend_from_slice(rest.get(..end)?);
+                rest = rest.get(end + 1..)?;
+            }
+            b'$' if rest.starts_with(b"'") => {
+                let body = rest.get(1..)?;
+                let (decoded, used) = crate::parse::ansi_c(body);
+                out.extend_from_slice(&decoded);
+                rest = body.get(used..)?;
+            }
+            b'"' => rest = double_quoted(rest, &mut out)?,
+            b'\\' => {
+                let (next, tail) = rest.split_first().filter(|(next, _)| **next != b'\n')?;
+                out.push(*next);
+                rest = tail;
+            }
+            b'a'..=b'z'
+            | b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b'_'
+            | b'-'
+            | b'.'
+            | b'/'
+            | b':'
+            | b','
+            | b'+'
+            | b'@'
+            | b'%' => {
+                out.push(*byte);
+            }
+            _ => return None,
+        }
+    }
+}
+
+fn double_quoted<'t>(text: &'t [u8], out: &mut Vec<u8>) -> Option<&'t [u8]> {
+    let mut rest = text;
+    loop {
+        let (byte, tail) = rest.split_first()?;
+        rest = tail;
+        match byte {
+            b'"' => return Some(rest),
+            b'$' | b'`' => return None,
+            b'\\' => {
+                let (next, tail) = rest.split_first()?;
+                if !matches!(next, b'"' | b'\\' | b'$' | b'`') {
+                    out.push(b'\\');
+                }
+                out.push(*next);
+                rest = tail;
+            }
+            other => out.push(*other),
+        }
+    }
+}

@@ -137,7 +137,7 @@ impl<'a> Facts<'a> {
         // A text that the shell reads later, as `eval` does, is not expanded here.
         let later = found.nesting.contains(&Nesting::ShellText);
         self.snapshot
-            .zip(name)
+            .zip(found.program())
             .is_some_and(|(snapshot, name)| snapshot.is_unknown(name) || (later && snapshot.is_alias(name)))
     }
 

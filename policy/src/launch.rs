@@ -44,6 +44,8 @@ pub(crate) struct Launches {
     pub(crate) opaque: bool,
     /// Whether it runs what it reads from standard input.
     pub(crate) runs_input: bool,
+    /// Whether the shell itself runs what stands in a file.
+    pub(crate) unseen: bool,
     /// Whether what it launches runs on another host.
     pub(crate) elsewhere: bool,
     /// A path that the launcher itself reads.

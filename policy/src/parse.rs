@@ -7,6 +7,7 @@ mod arithmetic;
 mod braces;
 mod build;
 mod compound;
+mod dialect;
 mod expansion;
 mod heredoc;
 mod messages;
@@ -17,6 +18,7 @@ mod source;
 mod tree;
 mod word;
 
+pub(crate) use dialect::{is_only_bash, keeps_reading};
 pub(crate) use quoting::ansi_c;
 pub(crate) use simple::RESERVED;
 pub(crate) use source::SpanMap;

@@ -222,6 +222,8 @@ impl Walker<'_> {
                 self.substitutions(&word.substitutions);
             }
         }
+        // No rule covers what the shell itself runs and nobody has seen.
+        self.out.complete &= !launched.unseen;
         if launched.opaque {
             self.fail("launcher_not_understood", span);
         }
@@ -236,6 +238,7 @@ impl Walker<'_> {
 
     /// A shell that runs its standard input: a text in the command, or a file by name.
     fn run_input(&mut self, index: usize, redirects: &[Redir], span: crate::Span) {
+        // The last one counts; what is in the others is searched all the same.
         let mut given = false;
         for redirect in redirects.iter().filter(|redirect| matches!(redirect.descriptor, None | Some(0))) {
             let Some(target) = &redirect.target else {
@@ -246,8 +249,8 @@ impl Walker<'_> {
                     given = true;
                     self.launched(index, Launch::Text(target.text.clone(), target.span));
                 }
-                RedirOp::Read => given |= target.text.is_some(),
-                RedirOp::Write | RedirOp::Duplicate => {}
+                RedirOp::Read => given = target.text.is_some(),
+                RedirOp::Write | RedirOp::Duplicate => given = false,
             }
         }
         if !given {
@@ -323,6 +326,9 @@ impl Walker<'_> {
                 });
             }
             Launch::Text(Some(text), span) if self.shells < limits::MAX_SHELL_DEPTH => {
+                if !self.is_read_by_bash(by) && crate::parse::is_only_bash(&text) {
+                    self.fail("parse_incomplete", span);
+                }
                 let script = crate::parse::parse(&text, SpanMap::Word(span), self.surroundings);
                 self.shells += 1;
                 self.apart(|walker| walker.within(Nesting::ShellText, |w| w.script(script)));
@@ -336,6 +342,25 @@ impl Walker<'_> {
             }
         }
         self.launcher = above;
+    }
+
+    /// Whether the text that this command launches is read by bash; `sh` is another shell.
+    fn is_read_by_bash(&self, launcher: usize) -> bool {
+        let program = self.out.commands.get(launcher).and_then(Found::program).map(launch::base_name);
+        matches!(
+            program,
+            Some(
+                b"bash"
+                    | b"rbash"
+                    | b"eval"
+                    | b"trap"
+                    | b"alias"
+                    | b"source"
+                    | b"."
+                    | b"mapfile"
+                    | b"readarray"
+            ) | Some(b"compgen" | b"complete")
+        )
     }
 
     fn change_directory(&mut self, words: &[Word]) {

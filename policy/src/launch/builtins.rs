@@ -8,7 +8,9 @@ use crate::parse::Word;
 pub(super) fn launches(name: &[u8], rest: &[Word]) -> Option<Launches> {
     match name {
         b"source" | b"." => {
-            Some(shells::sourced(rest.iter().find(|word| word.text.as_deref() != Some(b"--"))))
+            let file = rest.iter().find(|word| word.text.as_deref() != Some(b"--"));
+            let empty = file.is_some_and(|word| word.text.as_deref() == Some(b"/dev/null"));
+            Some(Launches { unseen: !empty, ..shells::sourced(file) })
         }
         // They give a name to another program, or to code from a file.
         b"hash" if rest.iter().any(|word| may_have_flag(word, b'p')) => Some(Launches::opaque()),
@@ -51,6 +53,7 @@ fn alias(rest: &[Word]) -> Launches {
 /// `compgen -W words`: the words are expanded. Text of `-C` is a flag's like others.
 pub(super) fn callback(sorted: &Sorted) -> Launches {
     let plain = |text: &Vec<u8>| !text.iter().any(|byte| matches!(byte, b'$' | b'`'));
-    let opaque = !sorted.values("W").all(|word| word.text.as_ref().is_some_and(plain));
+    // Words are put behind the text of `-C`.
+    let opaque = sorted.has("C") || !sorted.values("W").all(|word| word.text.as_ref().is_some_and(plain));
     Launches { opaque, ..Launches::default() }
 }

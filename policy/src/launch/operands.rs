@@ -19,7 +19,11 @@ pub(super) fn command(launcher: &Launcher, operands: &[Word], skip: usize) -> La
 }
 
 fn from(launcher: &Launcher, words: &[Word]) -> Launches {
-    let mut rest = words;
+    let dash = |word: &Word| launcher.name == "env" && word.text.as_deref() == Some(b"-");
+    let mut rest = match words.split_first() {
+        Some((first, tail)) if dash(first) => tail,
+        _ => words,
+    };
     let mut assignments = Vec::new();
     while let Some((word, tail)) = rest.split_first() {
         let text = word.text.as_deref().unwrap_or(&word.lead);

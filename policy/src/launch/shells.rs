@@ -10,7 +10,10 @@ pub(super) fn shell(sorted: &Sorted, operands: &[Word]) -> Launches {
         // fish: the text is the flag's value.
         return Launches::default();
     }
-    if operands.iter().any(|word| word.lead.starts_with(b"+")) {
+    let options = ["o", "O"].iter().flat_map(|name| sorted.values(name));
+    let changed =
+        sorted.has("posix") || sorted.has("k") || !options.into_iter().all(crate::parse::keeps_reading);
+    if changed || operands.iter().any(|word| word.lead.starts_with(b"+")) {
         return Launches::opaque();
     }
     match operands.first() {

@@ -178,13 +178,16 @@ impl Builder<'_> {
             self.check_evaluated_words(rest);
             return;
         }
+        if let Some(word) = super::dialect::changes_reading(words) {
+            self.problem("parse_incomplete", word.span);
+        }
         let all = NAMING.contains(&name);
         let declares = DECLARING.contains(&name);
         for (index, word) in rest.iter().enumerate() {
-            let before = index.checked_sub(1).and_then(|i| rest.get(i)).and_then(|word| word.text.as_deref());
-            let flagged = NAMING_BY_FLAG
-                .iter()
-                .any(|(program, flag)| *program == name && (before == Some(flag) || is_attached(word, flag)));
+            let before = index.checked_sub(1).and_then(|i| rest.get(i));
+            let flagged = NAMING_BY_FLAG.iter().any(|(program, flag)| {
+                *program == name && (before.is_some_and(|word| may_be(word, flag)) || is_attached(word, flag))
+            });
             let risky = name == b"let"
                 || ((all || flagged) && !is_plain_target(word))
                 || (declares && (changes_evaluation(name, word) || is_array_text(word, rest)));
@@ -213,6 +216,11 @@ fn is_array_text(word: &Word, all: &[Word]) -> bool {
     let array =
         |word: &Word| word.lead.starts_with(b"-") && word.lead.iter().any(|b| matches!(b, b'a' | b'A'));
     value.starts_with(b"(") || (value.is_empty() && word.text.is_none() && all.iter().any(array))
+}
+
+/// Whether the word is this flag, or an expansion that may become it.
+fn may_be(word: &Word, flag: &[u8]) -> bool {
+    word.text.as_ref().map_or_else(|| flag.starts_with(&word.lead), |text| text == flag)
 }
 
 /// `printf -va[x]`.

@@ -121,6 +121,11 @@ fn range(inner: &[Piece]) -> Option<Vec<Pieces>> {
         return Some(steps(from, to, step, |n| format!("{n:0width$}")));
     }
     let (from, to) = (letter(first)?, letter(last)?);
+    let is_lower = |letter: i64| letter >= i64::from(b'a');
+    if is_lower(from) != is_lower(to) {
+        // Between the cases stand a backslash and a backtick, which bash reads again.
+        return Some(vec![vec![Piece::Unknown { one: false }]]);
+    }
     Some(steps(from, to, step, |n| {
         u8::try_from(n).map_or_else(|_| String::new(), |byte| char::from(byte).to_string())
     }))

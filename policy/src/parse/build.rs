@@ -120,6 +120,12 @@ impl<'a> Builder<'a> {
         self.nulls.push(span);
     }
 
+    /// Whether the text names the variable by which bash splits words: a number may
+    /// become several, or none.
+    pub(super) fn sets_separators(&self) -> bool {
+        self.source.text().windows(3).any(|name| name == b"IFS")
+    }
+
     pub(super) fn problem_count(&self) -> usize {
         self.problems.len()
     }

@@ -12,7 +12,7 @@ impl Builder<'_> {
     pub(super) fn expansion(&mut self, node: Node<'_>, quoted: bool) -> (Word, bool) {
         let text = self.slice(node);
         let span = self.span_of(node);
-        let mut word = Word { span, ..Word::default() };
+        let mut word = Word { span, exactly_one: true, ..Word::default() };
         let inner = text.strip_prefix(b"${").and_then(|rest| rest.strip_suffix(b"}"));
         let Some(inner) = inner.filter(|inner| !inner.is_empty()) else {
             self.incomplete(node);
@@ -53,6 +53,7 @@ impl Builder<'_> {
         }
         let from = node.end_byte() - 1 - rest.len();
         self.operator(node, &mut word, rest, from, quoted);
+        let many = many || !word.exactly_one;
         (word, many)
     }
 
@@ -86,9 +87,14 @@ impl Builder<'_> {
     fn operand(&mut self, node: Node<'_>, word: &mut Word, from: usize, quoted: bool) {
         let mode = if quoted { Mode::Quoted } else { Mode::Loose };
         let children = self.children(node);
+        let text = self.bytes(from, node.end_byte() - 1);
+        if !quoted && text.windows(2).any(|pair| matches!(pair, b"<(" | b">(")) {
+            self.incomplete(node);
+        }
         let mut words = Vec::new();
         self.region(from, node.end_byte() - 1, &children, mode, &mut words);
         for found in words {
+            word.exactly_one &= found.exactly_one;
             word.variables.extend(found.variables);
             word.hazards.extend(found.hazards);
             word.substitutions.extend(found.substitutions);

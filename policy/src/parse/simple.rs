@@ -154,10 +154,15 @@ impl Builder<'_> {
         }
     }
 
-    /// `{name}>file` opens a descriptor; the grammar takes `{name}` for a word.
+    /// `{name}>file` and sometimes `0<file`: the grammar takes the descriptor for a word.
     fn check_named_descriptor(&mut self, redirect: Node<'_>) {
         let at = redirect.start_byte();
-        if self.bytes(at.saturating_sub(1), at) == b"}" {
+        let line = self.bytes(at.saturating_sub(12), at);
+        let word =
+            line.rsplit(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')'));
+        let word = word.into_iter().next().unwrap_or_default();
+        let number = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+        if word.ends_with(b"}") || number {
             self.problem("parse_incomplete", self.span_of(redirect));
         }
     }
@@ -290,7 +295,12 @@ impl Builder<'_> {
         if let Some(target) = target.as_mut().filter(|_| op == RedirOp::Write) {
             self.read_nul(target);
         }
-        if !closing && target.is_none() {
+        // bash takes the dash of `>& -f` for the whole target; braces in one are literal or an error.
+        let misread = target.as_ref().is_some_and(|target| {
+            let dash = op == RedirOp::Duplicate && target.lead.starts_with(b"-") && target.lead != b"-";
+            dash || target.braced
+        });
+        if (!closing && target.is_none()) || misread {
             self.incomplete(node);
         }
         let span = target

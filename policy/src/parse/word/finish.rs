@@ -47,7 +47,8 @@ impl Builder<'_> {
             return;
         };
         let braced = words.len() > 1;
-        for pieces in &words {
+        // What is empty and not quoted is no word.
+        for pieces in words.iter().filter(|pieces| !(braced && pieces.is_empty())) {
             out.push(Word { braced, ..make_word(made, pieces, span, true) });
         }
     }

@@ -120,6 +120,11 @@ impl<'n, 't> Lexer<'n, 't> {
         }
         match byte {
             b'\r' => self.problem(builder, "carriage_return"),
+            b'=' | b':' if self.next_may_be_home(builder) => {
+                self.literal(byte);
+                self.tilde(builder);
+                return;
+            }
             b'#' if self.at == self.start && self.mode == Mode::Argument => {
                 self.problem(builder, "parse_incomplete");
             }
@@ -247,8 +252,13 @@ impl<'n, 't> Lexer<'n, 't> {
             b'[' => self.at_node(builder, "arithmetic_expansion"),
             b'{' => self.at_node(builder, "expansion"),
             b'_' | b'a'..=b'z' | b'A'..=b'Z' => self.variable(builder),
-            b'@' | b'*' => self.parameter(next, false),
-            b'#' | b'?' | b'$' | b'!' | b'-' | b'0'..=b'9' => self.parameter(next, true),
+            b'@' => {
+                self.parameter(next, false);
+                // Inside quotes, too, it is as many words as there are.
+                self.made.pieces.push(Piece::Unknown { one: false });
+            }
+            b'#' | b'?' | b'$' => self.parameter(next, !builder.sets_separators()),
+            b'*' | b'!' | b'-' | b'0'..=b'9' => self.parameter(next, false),
             _ => self.literal(b'$'),
         }
     }
@@ -267,7 +277,6 @@ impl<'n, 't> Lexer<'n, 't> {
     fn parameter(&mut self, name: u8, one: bool) {
         self.made.bare = false;
         self.made.variables.push(vec![name]);
-        let one = one && (self.quoted || !name.is_ascii_digit());
         self.unknown(one);
         self.at += 2;
     }
@@ -354,7 +363,7 @@ impl<'n, 't> Lexer<'n, 't> {
         let end = node.end_byte().saturating_sub(close);
         let word = builder.arithmetic_region(node.start_byte() + open, end, node);
         self.take(word);
-        self.unknown(true);
+        self.unknown(!builder.sets_separators());
     }
 
     fn expansion(&mut self, builder: &mut Builder<'_>, node: Node<'_>) {
@@ -379,6 +388,23 @@ impl<'n, 't> Lexer<'n, 't> {
         self.made.substitutions.extend(word.substitutions);
     }
 
+    /// Whether `~` here is a home: behind `=` and `:` of what looks like an assignment.
+    fn next_may_be_home(&self, builder: &Builder<'_>) -> bool {
+        if self.peek(builder, 1) != b'~' {
+            return false;
+        }
+        let before = builder.bytes(self.start, self.at + 1);
+        match self.mode {
+            Mode::Value => self.peek(builder, 0) == b':',
+            Mode::Argument => {
+                let name = before.split(|byte| *byte == b'[').next().unwrap_or_default();
+                let indexed = name.len() < before.len() && before.contains(&b'=');
+                super::assignment_name(before).is_some() || (indexed && is_name(name))
+            }
+            Mode::Loose | Mode::Quoted => false,
+        }
+    }
+
     fn tilde(&mut self, builder: &Builder<'_>) {
         if self.peek(builder, 0) != b'~' {
             return;
@@ -399,6 +425,11 @@ impl<'n, 't> Lexer<'n, 't> {
             self.unknown(true);
         }
     }
+}
+
+fn is_name(text: &[u8]) -> bool {
+    text.first().is_some_and(|byte| !byte.is_ascii_digit())
+        && text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 /// Whether splitting and globbing leave the text as it is.

@@ -1,0 +1,1 @@
+test $x 'a[$(alpha)]'

@@ -1,0 +1,1 @@
+source f2 && alpha

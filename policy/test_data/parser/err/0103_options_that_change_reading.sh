@@ -1,0 +1,1 @@
+set +B; alpha {a,b}

@@ -1,0 +1,1 @@
+set -k; alpha x=1 y

@@ -1,0 +1,1 @@
+alpha ${x:-<(beta)}

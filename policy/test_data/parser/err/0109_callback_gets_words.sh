@@ -1,0 +1,1 @@
+compgen -C 'alpha q'

@@ -1,0 +1,1 @@
+IFS=0; alpha $? {x..Z}

@@ -1,0 +1,1 @@
+env - x=1 alpha

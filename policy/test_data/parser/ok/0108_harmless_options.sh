@@ -1,0 +1,1 @@
+set -euo pipefail; shopt -s nullglob globstar; set -- a; alpha

@@ -209,6 +209,7 @@ fn attach(statement: &mut Statement, mut redirects: Vec<Redir>, mut words: Vec<W
     match statement {
         Statement::Simple(simple) => {
             simple.redirects.append(&mut redirects);
+            simple.take_descriptors();
             simple.words.append(&mut words);
             simple.words.sort_by_key(|word| word.span);
             true

@@ -83,6 +83,7 @@ impl Builder<'_> {
         }
         self.words_of(&words, &mut simple.words);
         simple.words.sort_by_key(|word| word.span);
+        simple.take_descriptors();
         let program_source = words.first().copied();
         self.check_program(&mut simple, program_source);
         self.commit_messages(&simple.words, before);
@@ -154,15 +155,10 @@ impl Builder<'_> {
         }
     }
 
-    /// `{name}>file` and sometimes `0<file`: the grammar takes the descriptor for a word.
+    /// `{name}>file` opens a descriptor; the grammar takes `{name}` for a word.
     fn check_named_descriptor(&mut self, redirect: Node<'_>) {
         let at = redirect.start_byte();
-        let line = self.bytes(at.saturating_sub(12), at);
-        let word =
-            line.rsplit(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')'));
-        let word = word.into_iter().next().unwrap_or_default();
-        let number = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
-        if word.ends_with(b"}") || number {
+        if self.bytes(at.saturating_sub(1), at) == b"}" {
             self.problem("parse_incomplete", self.span_of(redirect));
         }
     }

@@ -81,6 +81,26 @@ pub(crate) struct Simple {
     pub(crate) span: Span,
 }
 
+impl Simple {
+    /// The digits right before a redirect are its descriptor, where the grammar took
+    /// them for a word.
+    pub(super) fn take_descriptors(&mut self) {
+        for redirect in self.redirects.iter_mut().filter(|redirect| redirect.descriptor.is_none()) {
+            let number = |word: &Word| {
+                let text =
+                    word.text.as_deref().filter(|_| word.bare && word.span.end == redirect.span.start)?;
+                std::str::from_utf8(text).ok().filter(|text| !text.starts_with('+'))?.parse().ok()
+            };
+            let at = self.words.iter().position(|word| number(word).is_some());
+            if let Some(at) = at {
+                let word = self.words.remove(at);
+                redirect.descriptor = number(&word);
+                redirect.span.start = word.span.start;
+            }
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Assign {
     pub(crate) name: Vec<u8>,

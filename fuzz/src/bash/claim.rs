@@ -23,33 +23,58 @@ pub fn is_claimed(decision: &Decision) -> bool {
 pub fn unpredicted<'t>(trace: &'t Trace, commands: &[FoundCommand]) -> Option<&'t Exec> {
     let started = trace.execs.iter().skip(1);
     started.into_iter().find(|exec| {
-        is_by_shell_or_launcher(exec, &trace.execs) && !commands.iter().any(|command| predicts(command, exec))
+        is_claimed_about(exec, &trace.execs, commands)
+            && !is_launchers_shell(exec)
+            && !commands.iter().any(|command| predicts(command, exec))
     })
 }
 
 /// Whether bash itself started it, or a launcher that was looked through.
-fn is_by_shell_or_launcher(exec: &Exec, all: &[Exec]) -> bool {
+fn is_claimed_about(exec: &Exec, all: &[Exec], commands: &[FoundCommand]) -> bool {
     let Some(by) = exec.by.filter(|by| *by > 0) else {
         return true;
     };
     let Some(starter) = all.get(by) else {
         return false;
     };
-    let name = base_name(&starter.path);
-    let launches = LAUNCHERS.iter().any(|launcher| launcher.as_bytes() == name);
-    launches && !runs_script(name, &starter.argv) && is_by_shell_or_launcher(starter, all)
+    let launches = LAUNCHERS.iter().any(|launcher| launcher.as_bytes() == base_name(&starter.path));
+    launches && !runs_file(starter, commands) && is_claimed_about(starter, all, commands)
 }
 
-/// Whether it is a shell with the name of a file to run.
-fn runs_script(name: &[u8], argv: &[Vec<u8>]) -> bool {
+/// The shell that a launcher takes for the text it was given, as `flock -c` does. The
+/// text's commands are what is claimed.
+fn is_launchers_shell(exec: &Exec) -> bool {
+    let flag = exec.argv.get(1).is_some_and(|flag| flag == b"-c");
+    exec.by.is_some_and(|by| by > 0) && flag && is_shell(exec)
+}
+
+fn is_shell(exec: &Exec) -> bool {
+    SHELLS.contains(&base_name(&exec.path))
+}
+
+/// Whether it is a shell that runs a file: by its name, or as its input.
+fn runs_file(shell: &Exec, commands: &[FoundCommand]) -> bool {
+    if !is_shell(shell) {
+        return false;
+    }
     let flag = |word: &Vec<u8>| word.first().is_some_and(|byte| matches!(byte, b'-' | b'+'));
-    let text = |word: &Vec<u8>| {
-        flag(word) && !word.starts_with(b"--") && (word.contains(&b'c') || word.contains(&b's'))
-    };
-    let rest = argv.get(1..).unwrap_or_default();
-    SHELLS.contains(&name)
-        && !rest.iter().take_while(|word| flag(word)).any(text)
-        && rest.iter().any(|word| !flag(word))
+    let rest = shell.argv.get(1..).unwrap_or_default();
+    let mut flags = rest.iter().take_while(|word| flag(word)).filter(|word| !word.starts_with(b"--"));
+    if flags.any(|word| word.contains(&b'c')) {
+        return false;
+    }
+    let named = rest.iter().any(|word| !flag(word) && word != b"/dev/stdin");
+    let mut found = commands.iter().filter(|command| predicts(command, shell));
+    let input_is_text = found.any(|command| {
+        let inputs =
+            command.redirects.iter().filter(|redirect| matches!(redirect.descriptor, None | Some(0)));
+        inputs
+            .filter(|redirect| redirect.operator.starts_with('<'))
+            .last()
+            .is_some_and(|redirect| redirect.operator.starts_with("<<"))
+    });
+    let by_flag = rest.iter().any(|word| flag(word) && !word.starts_with(b"--") && word.contains(&b's'));
+    (named && !by_flag) || !input_is_text
 }
 
 fn base_name(path: &[u8]) -> &[u8] {

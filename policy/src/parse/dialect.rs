@@ -88,9 +88,7 @@ fn set_changes(rest: &[Word]) -> Option<&Word> {
             return Some(word);
         }
         for _ in 0..names {
-            let Some(name) = words.next() else {
-                return None;
-            };
+            let name = words.next()?;
             if !is_listed(name, SET_NAMES) {
                 return Some(name);
             }

@@ -70,7 +70,7 @@ fn runs_file(shell: &Exec, commands: &[FoundCommand]) -> bool {
             command.redirects.iter().filter(|redirect| matches!(redirect.descriptor, None | Some(0)));
         inputs
             .filter(|redirect| redirect.operator.starts_with('<'))
-            .last()
+            .next_back()
             .is_some_and(|redirect| redirect.operator.starts_with("<<"))
     });
     let by_flag = rest.iter().any(|word| flag(word) && !word.starts_with(b"--") && word.contains(&b's'));

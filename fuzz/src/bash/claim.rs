@@ -66,12 +66,10 @@ fn runs_file(shell: &Exec, commands: &[FoundCommand]) -> bool {
     let named = rest.iter().any(|word| !flag(word) && word != b"/dev/stdin");
     let mut found = commands.iter().filter(|command| predicts(command, shell));
     let input_is_text = found.any(|command| {
-        let inputs =
-            command.redirects.iter().filter(|redirect| matches!(redirect.descriptor, None | Some(0)));
-        inputs
-            .filter(|redirect| redirect.operator.starts_with('<'))
-            .next_back()
-            .is_some_and(|redirect| redirect.operator.starts_with("<<"))
+        let input = command.redirects.iter().rfind(|redirect| {
+            matches!(redirect.descriptor, None | Some(0)) && redirect.operator.starts_with('<')
+        });
+        input.is_some_and(|redirect| redirect.operator.starts_with("<<"))
     });
     let by_flag = rest.iter().any(|word| flag(word) && !word.starts_with(b"--") && word.contains(&b's'));
     (named && !by_flag) || !input_is_text

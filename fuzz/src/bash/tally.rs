@@ -127,6 +127,12 @@ impl Report {
         self.tallies.iter().flat_map(|tally| tally.findings.iter().map(|finding| (tally.name, finding)))
     }
 
+    /// The constructs of which some came out complete, or allowed, but too few to count.
+    #[must_use]
+    pub fn too_few(&self, enough: usize) -> Vec<&Tally> {
+        self.tallies.iter().filter(|tally| !tally.has_enough(enough)).collect()
+    }
+
     /// The sum over all constructs.
     #[must_use]
     pub fn total(&self) -> Tally {

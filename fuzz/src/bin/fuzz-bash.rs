@@ -18,7 +18,7 @@ struct Args {
     #[arg(long, default_value_t = 300_000)]
     count: usize,
     /// How many commands of each construct to run, of those about which something is claimed
-    #[arg(long, default_value_t = 1_600)]
+    #[arg(long, default_value_t = 700)]
     tried: usize,
     /// How many of each construct have to come out complete, and allowed, where any does
     #[arg(long, default_value_t = 500)]
@@ -64,6 +64,14 @@ fn run(args: Args) -> io::Result<ExitCode> {
     eprintln!("fuzz-bash: seed {}", options.seed);
     let report = bash::run(&options)?;
     print!("{report}");
+    let too_few = report.too_few(options.enough);
+    for tally in &too_few {
+        println!("fewer than {} complete or allowed: {}", options.enough, tally.name);
+    }
     println!("seed {}", report.seed);
-    Ok(if report.findings().next().is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if report.findings().next().is_some() || !too_few.is_empty() {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }

@@ -412,7 +412,7 @@ impl<'n, 't> Lexer<'n, 't> {
         let rest = builder.bytes(self.at + 1, self.end);
         let length = rest.iter().take_while(|b| !matches!(b, b'/' | b':')).count();
         let user = rest.get(..length).unwrap_or_default();
-        if user.iter().any(|b| matches!(b, b'\\' | b'\'' | b'"' | b'$' | b'`')) {
+        if user.iter().any(|b| matches!(b, b'\\' | b'\'' | b'"' | b'$' | b'`' | b'<' | b'>')) {
             return;
         }
         self.made.bare = false;

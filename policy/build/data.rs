@@ -40,6 +40,12 @@ pub(crate) struct Set {
 pub(crate) struct Program {
     pub(crate) does: String,
     pub(crate) operands: Operands,
+    /// Other names of the same.
+    #[serde(default)]
+    pub(crate) also: Vec<String>,
+    /// One of these flags must be given.
+    #[serde(default)]
+    pub(crate) needs: Vec<String>,
     #[serde(default)]
     pub(crate) harmless: bool,
     #[serde(default)]

@@ -1,5 +1,6 @@
 //! Writes the static tables as Rust. Every list is sorted, for binary search.
 
+use std::collections::BTreeMap;
 use std::fmt::{Error, Write};
 
 use crate::data::{Access, Launcher, OperandKind, Operands, Program, Shape, Tables, Writer};
@@ -24,6 +25,7 @@ const CHECKS: &[(&str, &str)] = &[
     ("directory", "Check::Directory"),
     ("tar", "Check::Tar"),
     ("local files", "Check::LocalFiles"),
+    ("no assignment", "Check::NoAssignment"),
 ];
 
 pub(crate) fn tables(tables: &Tables, digest: &[u8]) -> Result<String> {
@@ -33,7 +35,7 @@ pub(crate) fn tables(tables: &Tables, digest: &[u8]) -> Result<String> {
 }
 
 fn write_tables(out: &mut String, tables: &Tables) -> Result {
-    list(out, "PROGRAMS", "Program", tables.program.iter(), |out, (name, entry)| {
+    list(out, "PROGRAMS", "Program", programs(tables)?.into_iter(), |out, (name, entry)| {
         let options = Options::of(name, &tables.set, &entry.uses, &entry.flags, &entry.refused)?;
         program(out, name, entry, &options)
     })?;
@@ -61,6 +63,19 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
         })?;
     }
     Ok(())
+}
+
+/// Programs by all their names.
+fn programs(tables: &Tables) -> Result<BTreeMap<&str, &Program>> {
+    let mut programs: BTreeMap<&str, &Program> =
+        tables.program.iter().map(|(name, entry)| (name.as_str(), entry)).collect();
+    for (entry, other) in tables.program.values().flat_map(|entry| entry.also.iter().map(move |o| (entry, o)))
+    {
+        if programs.insert(other, entry).is_some() {
+            return Err(format!("the program `{other}` is listed twice"));
+        }
+    }
+    Ok(programs)
 }
 
 fn put(written: std::result::Result<(), Error>) -> Result {
@@ -124,9 +139,10 @@ fn program(out: &mut String, name: &str, entry: &Program, given: &Options) -> Re
     let check = check(name, entry)?;
     put(write!(
         out,
-        "Program {{ name: {name:?}, does: {:?}, operands: {}, harmless: {}, words_only: {}, prints_operands: {}, joined: Joined::{:?}, check: {check}, options: ",
+        "Program {{ name: {name:?}, does: {:?}, operands: {}, needs: &{:?}, harmless: {}, words_only: {}, prints_operands: {}, joined: Joined::{:?}, check: {check}, options: ",
         entry.does,
         operands(entry),
+        bare(&entry.needs),
         entry.harmless,
         entry.words_only,
         entry.prints_operands,

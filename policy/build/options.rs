@@ -1,5 +1,5 @@
 //! Flags from the way a help text writes them: `-k, --key=KEYDEF`, `--color[=WHEN]`,
-//! `-U[NUM]`, `-f FILE`, `--arg NAME VALUE`, `-NUM`. It checks; it decides nothing.
+//! `-U[NUM]`, `-f FILE`, `--arg NAME VALUE`, `--[no-]pager`, `-NUM`. It checks; it decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,8 +68,8 @@ impl Options {
         for (list, refused) in [(&set.refused, true), (&set.flags, false)] {
             let mut own = FlagList::new();
             for (key, does) in list {
-                let names = parse(owner, key)?.map(|flag| flag.names).unwrap_or_default();
-                if !names.iter().any(|name| seen.contains(name)) {
+                let flags = parse(owner, key)?.unwrap_or_default();
+                if !flags.iter().flat_map(|flag| &flag.names).any(|name| seen.contains(name)) {
                     own.insert(key.clone(), does.clone());
                 }
             }
@@ -89,30 +89,37 @@ impl Options {
             if does.trim().is_empty() {
                 return Err(format!("`{key}` of {owner} lacks what it does"));
             }
-            let Some(mut flag) = parse(owner, key)? else {
+            let Some(flags) = parse(owner, key)? else {
                 self.number = true;
                 continue;
             };
-            if let Some(twice) = flag.names.iter().find(|name| !seen.insert((*name).clone())) {
-                return Err(format!("the flag `{twice}` of {owner} is listed twice"));
+            for mut flag in flags {
+                if let Some(twice) = flag.names.iter().find(|name| !seen.insert((*name).clone())) {
+                    return Err(format!("the flag `{twice}` of {owner} is listed twice"));
+                }
+                flag.refused = refused.then(|| does.clone());
+                self.flags.push(flag);
             }
-            flag.refused = refused.then(|| does.clone());
-            self.flags.push(flag);
         }
         Ok(())
     }
 }
 
-/// One key; `None` for `-NUM`.
-fn parse(owner: &str, key: &str) -> Result<Option<Flag>, String> {
+/// One key: the flag, and its opposite where it has one; `None` for `-NUM`.
+fn parse(owner: &str, key: &str) -> Result<Option<Vec<Flag>>, String> {
     if key == "-NUM" {
         return Ok(None);
     }
     let wrong = || format!("`{key}` of {owner} is not written like `-k, --key=VALUE`");
     let mut names = Vec::new();
+    let mut opposites = Vec::new();
     let mut takes = Takes::Nothing;
     let mut values = Vec::new();
     for part in key.split(", ") {
+        let (part, opposite) = match part.strip_prefix("--[no-]") {
+            Some(rest) => (format!("--{rest}"), true),
+            None => (part.to_owned(), false),
+        };
         let end = part.find(['=', ' ', '[']).unwrap_or(part.len());
         let (name, value) = part.split_at(end);
         let bare = name.strip_prefix("--").or_else(|| name.strip_prefix('-')).ok_or_else(wrong)?;
@@ -121,13 +128,20 @@ fn parse(owner: &str, key: &str) -> Result<Option<Flag>, String> {
         }
         let one_dash = !name.starts_with("--") && bare.len() > 1;
         names.push(if one_dash { name.to_owned() } else { bare.to_owned() });
+        if opposite {
+            opposites.push(format!("no-{bare}"));
+        }
         let here = taken(value).ok_or_else(wrong)?;
         if here != Takes::Nothing {
             takes = here;
             values = literal(value);
         }
     }
-    Ok(Some(Flag { names, takes, values, refused: None }))
+    let mut flags = vec![Flag { names, takes, values, refused: None }];
+    if !opposites.is_empty() {
+        flags.push(Flag { names: opposites, takes: Takes::Nothing, values: Vec::new(), refused: None });
+    }
+    Ok(Some(flags))
 }
 
 /// What a value's name says: `FILE`, `DIR` and `PATH` are read, `OUT` is written, the

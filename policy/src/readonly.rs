@@ -123,19 +123,26 @@ fn entry<'w>(
         let entry = tables::program(name).ok_or_else(|| unknown(name, span))?;
         return Ok((entry, rest, Vec::new()));
     };
-    let (rest, paths) = skip_global_options(&global.options, rest)?;
+    let (mut rest, mut paths) = skip_global_options(&global.options, rest)?;
+    let subcommand = rest.first().map_or(span, |word| word.span);
     let mut found = tables::program(name).map(|entry| (entry, rest));
     let mut full = name.to_vec();
-    for (index, word) in rest.iter().enumerate().take(MOST_SUBCOMMANDS) {
-        let Some(text) = &word.text else {
+    for _ in 0..MOST_SUBCOMMANDS {
+        let Some((text, behind)) =
+            rest.split_first().and_then(|(word, tail)| Some((word.text.as_ref()?, tail)))
+        else {
             break;
         };
         full.push(b' ');
         full.extend_from_slice(text);
-        let behind = rest.get(index + 1..).unwrap_or_default();
-        found = tables::program(&full).map(|entry| (entry, behind)).or(found);
+        rest = behind;
+        if let Some(global) = tables::global(&full) {
+            let (behind, more) = skip_global_options(&global.options, rest)?;
+            rest = behind;
+            paths.extend(more);
+        }
+        found = tables::program(&full).map(|entry| (entry, rest)).or(found);
     }
-    let subcommand = rest.first().map_or(span, |word| word.span);
     let (entry, rest) = found.ok_or_else(|| unknown(&full, subcommand))?;
     Ok((entry, rest, paths))
 }
@@ -161,8 +168,13 @@ fn skip_global_options<'w>(
         if text == b"--version" {
             break;
         }
-        let flag = options.exact(text.strip_prefix(b"--").unwrap_or(text.get(1..).unwrap_or_default()));
-        let Some(flag) = flag.filter(|flag| flag.refused.is_none()) else {
+        let bare = text.strip_prefix(b"--").unwrap_or(text.get(1..).unwrap_or_default());
+        let (name, value) = match bare.iter().position(|byte| *byte == b'=') {
+            Some(at) => (bare.get(..at).unwrap_or_default(), bare.get(at + 1..)),
+            None => (bare, None),
+        };
+        let flag = options.exact(name).filter(|flag| flag.refused.is_none());
+        let Some(flag) = flag.filter(|flag| value.is_none() || flag.takes != Takes::Nothing) else {
             let message = format!(
                 "`{}` before the subcommand is not known to be harmless",
                 String::from_utf8_lossy(text)
@@ -170,7 +182,11 @@ fn skip_global_options<'w>(
             return Err(Refusal::new("global_option", message, word.span));
         };
         rest = tail;
-        if matches!(flag.takes, Takes::Value | Takes::Read) {
+        if let Some(value) = value {
+            if flag.takes == Takes::Read {
+                paths.push(PathWord::read(&Word::known(value, word.span)));
+            }
+        } else if matches!(flag.takes, Takes::Value | Takes::Read) {
             let Some((value, tail)) = rest.split_first() else {
                 break;
             };

@@ -77,6 +77,8 @@ pub(crate) enum Check {
     Tar,
     /// Operands that are no addresses: these would be fetched.
     LocalFiles,
+    /// No operand with a `=` in it: it would set something.
+    NoAssignment,
 }
 
 /// A program, or a program with its subcommand, that is read-only with these options.
@@ -85,6 +87,8 @@ pub(crate) struct Program {
     pub(crate) name: &'static str,
     pub(crate) does: &'static str,
     pub(crate) operands: Operands,
+    /// One of these flags must be given: without them it does something else.
+    pub(crate) needs: &'static [&'static str],
     /// Whether no flag at all writes or runs, so that unknown words do no harm.
     pub(crate) harmless: bool,
     /// Whether it has no flags: whatever it is given is text.

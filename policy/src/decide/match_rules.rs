@@ -12,7 +12,7 @@ use crate::request::{Request, Shell};
 use crate::rules::matching::Seen;
 use crate::rules::raw::RawViews;
 use crate::rules::{Rule, Rules, Tool};
-use crate::tables::{self, Takes};
+use crate::tables::{self, Options, Takes};
 
 /// The rules of profile and request together.
 pub(super) struct RuleSet<'a> {
@@ -216,12 +216,33 @@ pub(super) fn must_match(rule: &Rule, found: &Found) -> bool {
     pattern.must_match(&words) || pattern.must_match(&without_global_options(name, &words, true))
 }
 
-/// The words without the options before the subcommand.
+/// The words without the options before the subcommand, and before the next one where
+/// it has options of its own.
 fn without_global_options<'w>(name: &[u8], words: &[Seen<'w>], harmless_only: bool) -> Vec<Seen<'w>> {
     let mut out: Vec<Seen<'w>> = words.iter().take(1).copied().collect();
     let mut rest = words.get(1..).unwrap_or_default();
-    let options = tables::global(name).map(|global| &global.options);
-    while let (Some(options), Some((Seen::Known(text), tail))) = (options, rest.split_first()) {
+    let mut full = name.to_vec();
+    while let Some(global) = tables::global(&full) {
+        rest = behind_options(&global.options, rest, harmless_only);
+        let Some((Seen::Known(text), tail)) = rest.split_first() else {
+            break;
+        };
+        full.push(b' ');
+        full.extend_from_slice(text);
+        out.push(Seen::Known(text));
+        rest = tail;
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+fn behind_options<'s, 'w>(
+    options: &'static Options,
+    words: &'s [Seen<'w>],
+    harmless_only: bool,
+) -> &'s [Seen<'w>] {
+    let mut rest = words;
+    while let Some((Seen::Known(text), tail)) = rest.split_first() {
         let bare = text.strip_prefix(b"--").or_else(|| text.strip_prefix(b"-"));
         let end = bare.and_then(|bare| bare.iter().position(|byte| *byte == b'='));
         let flag = bare.and_then(|bare| options.exact(bare.get(..end.unwrap_or(bare.len()))?));
@@ -231,6 +252,5 @@ fn without_global_options<'w>(name: &[u8], words: &[Seen<'w>], harmless_only: bo
         let separate = flag.takes != Takes::Nothing && end.is_none();
         rest = if separate { tail.get(1..).unwrap_or_default() } else { tail };
     }
-    out.extend_from_slice(rest);
-    out
+    rest
 }

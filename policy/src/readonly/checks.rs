@@ -25,6 +25,7 @@ pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: 
         Check::Directory => directory(operands, span),
         Check::Tar => archive::check_tar(sorted, span),
         Check::LocalFiles => archive::check_local(operands),
+        Check::NoAssignment => no_assignment(entry, operands),
         _ => Ok(Vec::new()),
     }
 }
@@ -53,11 +54,21 @@ fn git_config(sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
     let by_flag = reads.iter().any(|flag| sorted.has(flag));
     let first = operands.first().and_then(|word| word.text.as_deref());
     let by_word = matches!(first, Some(b"get" | b"list"));
+    let changes = matches!(first, Some(b"set" | b"unset" | b"rename-section" | b"remove-section" | b"edit"));
     let one_key = operands.len() == 1 && first.is_some_and(|key| key.contains(&b'.'));
-    if by_flag || by_word || one_key {
+    if by_word || one_key || (by_flag && !changes) {
         return Ok(Vec::new());
     }
     Err(Refusal::new("operand_writes", "git config writes unless it is told to read", span))
+}
+
+/// `NAME=value` sets what `NAME` would print.
+fn no_assignment(entry: &Program, operands: &[&Word]) -> Proof {
+    let sets = |word: &&&Word| word.text.as_deref().is_none_or(|text| text.contains(&b'='));
+    operands.iter().find(sets).map_or(Ok(Vec::new()), |word| {
+        let message = format!("an operand of {} with a `=` sets something", entry.name);
+        Err(Refusal::new("operand_writes", message, word.span))
+    })
 }
 
 /// Databases that are files; others are asked for over the network.

@@ -27,6 +27,7 @@ pub(super) fn check(entry: &'static Program, rest: &[Word], analysis: &Analysis,
     let rest = rest.as_ref();
     let sorted = getopt::sort(rest, &entry.options);
     troubles(entry, &sorted, rest)?;
+    needs(entry, &sorted, span)?;
     joined(entry, rest)?;
     asks_for_signature(entry, &sorted, span)?;
     let operands: Vec<&Word> = sorted.operands.iter().filter_map(|index| rest.get(*index)).collect();
@@ -63,6 +64,17 @@ fn troubles(entry: &Program, sorted: &Sorted, rest: &[Word]) -> Result<(), Refus
     Ok(())
 }
 
+/// Programs that only read when they are told to.
+fn needs(entry: &Program, sorted: &Sorted, span: Span) -> Result<(), Refusal> {
+    if entry.needs.is_empty() || entry.needs.iter().any(|flag| sorted.has(flag)) {
+        return Ok(());
+    }
+    let dashes = |name: &&str| if name.len() == 1 { format!("-{name}") } else { format!("--{name}") };
+    let wanted: Vec<String> = entry.needs.iter().map(dashes).collect();
+    let message = format!("{} only reads with {}", entry.name, wanted.join(" or "));
+    Err(Refusal::new("not_read_only", message, span))
+}
+
 /// Short flags in one word, of programs that do not read them as getopt does.
 fn joined(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
     if entry.joined == Joined::Anything {
@@ -89,7 +101,9 @@ fn joined(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
 /// A format of git that shows whether a signature is good: gpg is run to tell.
 fn asks_for_signature(entry: &Program, sorted: &Sorted, span: Span) -> Result<(), Refusal> {
     let asks = |text: &[u8]| {
-        text.windows(2).any(|part| part == b"%G") || text.windows(9).any(|part| part == b"signature")
+        let mut formats = text.split(|byte| *byte == b'%').skip(1);
+        formats.any(|rest| matches!(rest, [b'G', ..] | [b'+' | b'-' | b' ', b'G', ..]))
+            || text.windows(9).any(|part| part == b"signature")
     };
     let mut values = ["format", "pretty", "sort"].into_iter().flat_map(|name| sorted.values(name));
     match values.find(|value| entry.name.starts_with("git ") && asks(&value.lead)) {

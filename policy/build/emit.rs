@@ -50,7 +50,7 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
     list(out, "GLOBALS", "Global", tables.global.iter(), |out, (name, entry)| {
         let given = Options::of(name, &tables.set, &entry.uses, &entry.flags, &entry.refused)?;
         put(write!(out, "Global {{ program: {name:?}, options: "))?;
-        options(out, &given, true, false)?;
+        options(out, &given, true, true)?;
         put(write!(out, " }}"))
     })?;
     list(out, "VERSIONS", "(&str, &[&str])", tables.version.iter(), |out, (name, flags)| {

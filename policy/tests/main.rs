@@ -14,6 +14,7 @@ mod never_panics;
 mod parser_cases;
 mod pipeline;
 mod read_only;
+mod read_only_cases;
 mod rulings;
 mod snapshot;
 mod support;

@@ -426,7 +426,6 @@ fn a_value_is_no_place_to_hide_a_flag() {
         "git log -U \"$x\"",
         "git log --author --output=x",
         "git config --get --unset a.b",
-        "git config --get -f x a.b",
         "sort -k -o f",
         "git log --format=%G?",
         "git log --pretty=format:'%h %GK'",

@@ -1,14 +1,17 @@
 //! Property 1 against real bash, a short run: nothing starts that was not predicted.
-//! `make fuzz-bash` is the long one.
+//! `make fuzz-bash` is the long one. `UPDATE_EXPECT=1` writes the table of
+//! `docs/constructs.md` as this run sees it.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use airlock_fuzz::bash::{self, Options, tally::Report};
+use std::path::{Path, PathBuf};
+
+use airlock_fuzz::bash::{self, Options, stops, tally::Report};
 
 fn options() -> Options {
     Options {
         seed: 4,
-        count: 8_000,
+        count: 10_000,
         tried: 12,
         enough: 6,
         jobs: 2,
@@ -21,6 +24,30 @@ fn options() -> Options {
 
 fn run(options: &Options) -> Report {
     bash::run(options).unwrap()
+}
+
+fn document() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/constructs.md")
+}
+
+#[test]
+fn what_bash_starts_was_predicted_and_the_documented_constructs_never_come_through() {
+    let report = run(&options());
+    assert!(report.findings().next().is_none(), "{report}");
+    let total = report.total();
+    assert!(total.started > 500 && total.tried > 1_000, "the run was not empty: {report}");
+    for tally in report.tallies.iter().filter(|tally| tally.allowed > 0 && tally.name != "empty_command") {
+        assert!(tally.tried > 0, "{} was not run", tally.name);
+    }
+    assert!(report.too_few(2).is_empty(), "{:?}", report.too_few(2));
+
+    let seen = stops::never_allowed(&report.tallies);
+    let text = std::fs::read_to_string(document()).unwrap();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(document(), stops::with_table(&text, &seen)).unwrap();
+        return;
+    }
+    assert_eq!(stops::documented(&text), seen, "the table of docs/constructs.md is what the run saw");
 }
 
 #[test]

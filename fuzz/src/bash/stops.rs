@@ -56,6 +56,33 @@ pub fn never_allowed(tallies: &[Tally]) -> BTreeMap<String, Row> {
         .collect()
 }
 
+/// The constructs about which the document and the run are not of one mind.
+#[must_use]
+pub fn differing(document: &str, tallies: &[Tally]) -> Vec<String> {
+    let (said, seen) = (documented(document), never_allowed(tallies));
+    let only = |a: &BTreeMap<String, Row>, b: &BTreeMap<String, Row>| -> Vec<String> {
+        a.keys().filter(|name| !b.contains_key(*name)).cloned().collect()
+    };
+    [only(&said, &seen), only(&seen, &said)].concat()
+}
+
+/// The document with these rows in its table's place.
+#[must_use]
+pub fn with_table(text: &str, rows: &BTreeMap<String, Row>) -> String {
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|(name, row)| {
+            let complete = if row.complete { "yes" } else { "no" };
+            format!("| `{name}` | {complete} | {} | `{}` |\n", row.step, row.code)
+        })
+        .collect();
+    let is_row = |line: &str| line.starts_with("| `");
+    let before: String = text.split_inclusive('\n').take_while(|line| !is_row(line)).collect();
+    let behind: String =
+        text.split_inclusive('\n').skip_while(|line| !is_row(line)).skip_while(|line| is_row(line)).collect();
+    format!("{before}{}{behind}", lines.concat())
+}
+
 /// The table in the text of a document: the rows whose first cell is in backticks.
 #[must_use]
 pub fn documented(text: &str) -> BTreeMap<String, Row> {

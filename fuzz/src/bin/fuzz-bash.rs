@@ -5,8 +5,11 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use airlock_fuzz::bash::{self, Options, worker};
+use airlock_fuzz::bash::{self, Options, stops, worker};
 use clap::Parser;
+
+/// Which constructs are said never to be allowed.
+const CONSTRUCTS: &str = include_str!("../../../docs/constructs.md");
 
 #[derive(Parser)]
 #[command(about = "Runs generated commands with real bash, and compares what starts with what was predicted")]
@@ -68,8 +71,13 @@ fn run(args: Args) -> io::Result<ExitCode> {
     for tally in &too_few {
         println!("fewer than {} complete or allowed: {}", options.enough, tally.name);
     }
+    let differing =
+        if options.only.is_none() { stops::differing(CONSTRUCTS, &report.tallies) } else { Vec::new() };
+    for name in &differing {
+        println!("docs/constructs.md is wrong about {name}");
+    }
     println!("seed {}", report.seed);
-    Ok(if report.findings().next().is_some() || !too_few.is_empty() {
+    Ok(if report.findings().next().is_some() || !too_few.is_empty() || !differing.is_empty() {
         ExitCode::from(1)
     } else {
         ExitCode::SUCCESS

@@ -80,7 +80,6 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "exec {fd}>new",
             "«prog» {x}>&1",
             "«prog» {fd}>&-",
-            "alpha {fd} >new",
             "alpha {1}>new",
         ],
     ),

@@ -189,6 +189,7 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
     construct(
         "function",
         &[
+            "f() { «body»; }",
             "f() { «body»; }; f",
             "function f { «body»; }; f a",
             "f() («cmd»); f",

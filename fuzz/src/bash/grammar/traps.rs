@@ -43,7 +43,6 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "then «cmd»",
             ";; «cmd»",
             "-n; «cmd»",
-            "+x a",
         ],
     ),
     construct(
@@ -97,7 +96,6 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "alpha$IFS«plain»",
             "alpha${IFS}x",
             "touch${IFS}q",
-            "alpha \"$IFS\"",
             "alpha a$IFS$9b",
             "cat$IFS'f1'",
             "alpha ${IFS:0:1}",

@@ -206,6 +206,8 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
     construct(
         "source",
         &[
+            "source /dev/null; «cmd»",
+            ". /dev/null && «cmd»",
             "source f2",
             ". ./f2",
             "source /dev/null; «cmd»",

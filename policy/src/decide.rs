@@ -15,7 +15,7 @@ use crate::decision::{Decision, Reason, Requirement, Verdict};
 use crate::limits;
 use crate::profile::Profile;
 use crate::request::{Mode, Request, Shell};
-use crate::rules::raw::RawViews;
+use crate::rules::raw::{self, RawViews};
 use crate::snapshot::Snapshot;
 
 pub(crate) use facts::Facts;
@@ -94,12 +94,16 @@ fn steps(
 ) -> Outcome {
     let views: Vec<&Facts<'_>> = std::iter::once(facts).chain(other).collect();
     let unseen = |facts: &&Facts<'_>| !facts.analysis.complete || facts.has_opaque();
-    let raw =
-        (request.shell != Shell::Bash || views.iter().any(unseen)).then(|| RawViews::new(request.command));
+    let searched = rules.any_forbids() && (request.shell != Shell::Bash || views.iter().any(unseen));
+    let unquoted = searched.then(|| raw::unquote(request.command));
+    let raw = unquoted.as_deref().map(|unquoted| RawViews::new(request.command, unquoted));
     if let Some(reason) = views.iter().find_map(|facts| rules.denied(facts, raw.as_ref())) {
         return Outcome::new(Verdict::Deny, reason);
     }
     if let Some(reason) = views.iter().find_map(|facts| rules.asked(facts, raw.as_ref())) {
+        return Outcome::new(Verdict::Ask, reason);
+    }
+    if let Some(reason) = rules.gave_up() {
         return Outcome::new(Verdict::Ask, reason);
     }
     if let Some(hidden) = views.iter().find_map(|facts| facts.hidden_program()) {

@@ -11,8 +11,9 @@ pub const MAX_HEREDOCS: usize = 16;
 pub const MAX_DELIMITER_BYTES: usize = 40;
 /// Most `$[` in a command that is parsed.
 pub const MAX_OLD_ARITHMETIC: usize = 8;
-/// Most bars in a command that is parsed: the grammar's time grows with their square.
-pub const MAX_BARS: usize = 256;
+/// Most bars, `[[`, closing brackets without an opening one and control characters in a
+/// command that is parsed: the grammar's time grows with their square.
+pub const MAX_COSTLY_SIGNS: usize = 256;
 /// Deepest nesting of brackets, quotes and substitutions that is parsed.
 pub const MAX_NESTING: usize = 64;
 /// Most subcommands of a command that can be allowed.
@@ -37,3 +38,7 @@ pub const MAX_ALIASES: usize = 64;
 pub const MAX_RULES: usize = 2_000;
 /// Most profiles in one chain of `extends`.
 pub const MAX_EXTENDS: usize = 8;
+/// Most steps of comparing rules with one command; what takes more is asked about.
+pub const MAX_MATCH_STEPS: usize = 4_000_000;
+/// Most words of all commands listed.
+pub const MAX_LISTED_WORDS: usize = 16_384;

@@ -27,6 +27,8 @@ pub(crate) use tree::{
 };
 pub(crate) use word::assignment_name;
 
+use std::cell::RefCell;
+
 use tree_sitter::Parser;
 
 /// What words need from outside to be read.
@@ -58,8 +60,23 @@ pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -
 /// it. To bash such bytes are ordinary ones; words are read from the real text.
 fn grammar_tree(text: &[u8]) -> Option<tree_sitter::Tree> {
     const MASK: u8 = b'%';
-    let masked: Vec<u8> = text.iter().map(|byte| if byte.is_ascii() { *byte } else { MASK }).collect();
+    PARSER.with_borrow_mut(|parser| {
+        let parser = parser.as_mut()?;
+        if text.is_ascii() {
+            return parser.parse(text, None);
+        }
+        let masked: Vec<u8> = text.iter().map(|byte| if byte.is_ascii() { *byte } else { MASK }).collect();
+        parser.parse(&masked, None)
+    })
+}
+
+thread_local! {
+    /// Making a parser costs as much as parsing a short command.
+    static PARSER: RefCell<Option<Parser>> = RefCell::new(new_parser());
+}
+
+fn new_parser() -> Option<Parser> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    parser.parse(&masked, None)
+    Some(parser)
 }

@@ -24,6 +24,8 @@ struct Walker<'a> {
     feeding: bool,
     launcher: Option<usize>,
     shells: usize,
+    /// Of all commands met so far.
+    words: usize,
     surroundings: Surroundings<'a>,
     /// The whole text, which spans lie in.
     text: &'a [u8],
@@ -49,6 +51,7 @@ pub(super) fn walk(
         feeding: false,
         launcher: None,
         shells: 0,
+        words: 0,
         surroundings,
         text,
         values: guess::Values::default(),
@@ -273,7 +276,8 @@ impl Walker<'_> {
 
     fn push(&mut self, mut found: Found) -> usize {
         let index = self.out.commands.len();
-        if index >= limits::MAX_LISTED_COMMANDS {
+        self.words += found.words.len();
+        if index >= limits::MAX_LISTED_COMMANDS || self.words > limits::MAX_LISTED_WORDS {
             self.fail("too_many_commands", found.span);
             return index;
         }
@@ -311,7 +315,9 @@ impl Walker<'_> {
     fn launched(&mut self, by: usize, launch: Launch) {
         let above = self.launcher.replace(by);
         match launch {
-            Launch::Command { .. } if self.nesting.len() >= limits::MAX_NESTING => {
+            Launch::Command { .. }
+                if self.nesting.len() >= limits::MAX_NESTING || self.words > limits::MAX_LISTED_WORDS =>
+            {
                 self.fail("too_deep", self.out.commands.get(by).map(|found| found.span).unwrap_or_default());
             }
             Launch::Command { mut words, assignments } => {

@@ -1,7 +1,7 @@
 //! Steps 10 and 11: what the mode that accepts edits covers, and what allow rules do.
 
 use super::facts::{CommandFacts, Facts};
-use super::match_rules::{RuleSet, must_match};
+use super::match_rules::RuleSet;
 use super::outcome::reason;
 use crate::analysis::Found;
 use crate::decision::{Access, Reason};
@@ -89,7 +89,7 @@ fn is_covered_launcher(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mod
 fn covering_rule(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Option<String> {
     let found = facts.analysis.commands.get(index)?;
     let command = facts.commands.get(index)?;
-    for rule in rules.allow().filter(|rule| must_match(rule, found)) {
+    for rule in rules.allow().filter(|rule| rules.must_match(rule, found)) {
         let exact = rule.words().is_some_and(WordPattern::is_exact);
         let shadowed = found.trusted_name().is_some_and(|name| facts.analysis.defined.contains(name));
         let redirects = exact || redirects_permitted(found, command, rules, facts, mode);
@@ -104,7 +104,7 @@ fn covering_rule(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mod
     }
     facts.analysis.launcher_chain(index).find_map(|above| {
         let launcher = facts.analysis.commands.get(above)?;
-        let mut matching = rules.allow().filter(|rule| must_match(rule, launcher));
+        let mut matching = rules.allow().filter(|rule| rules.must_match(rule, launcher));
         matching.find(|rule| reaches(rule, launcher, found)).map(|rule| rule.text().to_owned())
     })
 }

@@ -76,6 +76,7 @@ const BOUNDS: &[(&str, &str)] = &[
     ("too_many_heredocs", "the command has too many heredocs to be parsed"),
     ("too_much_arithmetic", "the command has too many `$[` to be parsed"),
     ("delimiter_too_long", "the delimiter of a heredoc is too long to be parsed"),
+    ("too_costly_to_parse", "the command has too many signs that take long to parse"),
     ("too_many_commands", "the command starts too many commands"),
     ("aliases_not_expanded", "the aliases of the session make too much of this text"),
     ("parser_failed", "the grammar gave no tree for this text"),

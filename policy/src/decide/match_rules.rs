@@ -9,7 +9,8 @@ use crate::paths::Located;
 use crate::profile::Profile;
 use crate::readonly::PathWord;
 use crate::request::{Request, Shell};
-use crate::rules::matching::Seen;
+use crate::rules::globs::PathPattern;
+use crate::rules::matching::{Effort, Seen, WordPattern};
 use crate::rules::raw::RawViews;
 use crate::rules::{Rule, Rules, Tool};
 use crate::tables::{self, Options, Takes};
@@ -19,6 +20,7 @@ pub(super) struct RuleSet<'a> {
     sets: Vec<&'a Rules>,
     shadow: &'a Rules,
     tool: Tool,
+    effort: Effort,
 }
 
 impl<'a> RuleSet<'a> {
@@ -29,19 +31,31 @@ impl<'a> RuleSet<'a> {
             sets,
             shadow: profile.shadow(),
             tool: if request.shell == Shell::Pwsh { Tool::PowerShell } else { Tool::Bash },
+            effort: Effort::new(),
         }
+    }
+
+    /// Set where not everything was compared: what was not found may be there.
+    pub(super) fn gave_up(&self) -> Option<Reason> {
+        let message = "comparing the rules with this text takes too long";
+        self.effort.is_spent().then(|| reason("rules_too_costly", message, None))
+    }
+
+    /// Whether there is anything to look for in a text that was not understood.
+    pub(super) fn any_forbids(&self) -> bool {
+        self.sets.iter().any(|rules| !rules.deny.is_empty() || !rules.ask.is_empty())
     }
 
     pub(super) fn allow(&self) -> impl Iterator<Item = &'a Rule> {
         self.sets.iter().flat_map(|rules| &rules.allow)
     }
 
-    pub(super) fn denied(&self, facts: &Facts<'_>, raw: Option<&RawViews>) -> Option<Reason> {
+    pub(super) fn denied(&self, facts: &Facts<'_>, raw: Option<&RawViews<'_>>) -> Option<Reason> {
         let rules = self.sets.iter().flat_map(|rules| &rules.deny);
         self.hit(rules, facts, raw, "deny_rule", "a rule denies it")
     }
 
-    pub(super) fn asked(&self, facts: &Facts<'_>, raw: Option<&RawViews>) -> Option<Reason> {
+    pub(super) fn asked(&self, facts: &Facts<'_>, raw: Option<&RawViews<'_>>) -> Option<Reason> {
         let rules = self.sets.iter().flat_map(|rules| &rules.ask);
         self.hit(rules, facts, raw, "ask_rule", "a rule asks about it")
     }
@@ -50,15 +64,17 @@ impl<'a> RuleSet<'a> {
         &self,
         rules: impl Iterator<Item = &'r Rule>,
         facts: &Facts<'_>,
-        raw: Option<&RawViews>,
+        raw: Option<&RawViews<'_>>,
         code: &'static str,
         message: &str,
     ) -> Option<Reason> {
+        let mut rules = rules.peekable();
+        let candidates = if rules.peek().is_some() { candidates(facts) } else { Vec::new() };
         for rule in rules {
-            let place = self.place(rule, facts);
+            let place = self.place(rule, facts, &candidates);
             let in_text = || {
                 let pattern = rule.words().filter(|_| rule.tool() == self.tool)?;
-                raw.filter(|raw| raw.may_hold(pattern)).map(|_| (None, None))
+                raw.filter(|raw| raw.may_hold(pattern, &self.effort)).map(|_| (None, None))
             };
             if let Some((index, span)) = place.or_else(in_text) {
                 return Some(Reason {
@@ -72,12 +88,22 @@ impl<'a> RuleSet<'a> {
     }
 
     /// The command, and the part of it, that the rule may speak about.
-    fn place(&self, rule: &Rule, facts: &Facts<'_>) -> Option<(Option<usize>, Option<crate::Span>)> {
-        let commands = facts.analysis.commands.iter().zip(&facts.commands).enumerate();
-        for (index, (found, command)) in commands {
+    fn place(
+        &self,
+        rule: &Rule,
+        facts: &Facts<'_>,
+        candidates: &[Candidate<'_>],
+    ) -> Option<(Option<usize>, Option<crate::Span>)> {
+        let commands = facts.analysis.commands.iter().zip(&facts.commands).zip(candidates).enumerate();
+        for (index, ((found, command), candidate)) in commands {
+            if !self.effort.spend(1) {
+                return None;
+            }
             let span = match rule.tool() {
-                Tool::Bash if self.tool == Tool::Bash => may_match(rule, found).then_some(found.span),
-                Tool::Read | Tool::Edit => path_hit(rule, facts, found, command),
+                Tool::Bash if self.tool == Tool::Bash => {
+                    rule.words().filter(|words| candidate.may_meet(words, &self.effort)).map(|_| found.span)
+                }
+                Tool::Read | Tool::Edit => self.path_hit(rule, facts, found, command),
                 _ => None,
             };
             if span.is_some() {
@@ -94,9 +120,11 @@ impl<'a> RuleSet<'a> {
             (&self.shadow.allow, Verdict::Allow),
         ];
         let mut hits = Vec::new();
+        let none = lists.iter().all(|(rules, _)| rules.is_empty());
+        let candidates = if none { Vec::new() } else { candidates(facts) };
         for (rules, verdict) in lists {
             for rule in rules {
-                if let Some((command_index, _)) = self.place(rule, facts) {
+                if let Some((command_index, _)) = self.place(rule, facts, &candidates) {
                     hits.push(ShadowHit { rule: rule.text().to_owned(), verdict, command_index });
                 }
             }
@@ -128,42 +156,72 @@ impl<'a> RuleSet<'a> {
 
     /// Whether an allow rule names the path for what is done to it.
     pub(super) fn permits(&self, path: &Located, facts: &Facts<'_>) -> bool {
-        path.exact && self.allow().any(|rule| names_path(rule, path, facts))
+        path.exact && self.allow().any(|rule| self.names_path(rule, path, facts))
     }
-}
 
-fn names_path(rule: &Rule, path: &Located, facts: &Facts<'_>) -> bool {
-    let fits = match rule.tool() {
-        Tool::Read => path.access == Access::Read,
-        Tool::Edit => path.access != Access::Read,
-        Tool::Bash | Tool::PowerShell => false,
-    };
-    let places = &facts.places;
-    fits && rule.path().is_some_and(|pattern| pattern.matches(&path.path, places.workspace, places.home))
-}
+    fn names_path(&self, rule: &Rule, path: &Located, facts: &Facts<'_>) -> bool {
+        let fits = match rule.tool() {
+            Tool::Read => path.access == Access::Read,
+            Tool::Edit => path.access != Access::Read,
+            Tool::Bash | Tool::PowerShell => false,
+        };
+        fits && self.path_matches(rule, path, facts)
+    }
 
-/// A path rule that denies or asks: on the paths known, and on every word of a
-/// program whose paths are not known.
-fn path_hit(rule: &Rule, facts: &Facts<'_>, found: &Found, command: &CommandFacts) -> Option<crate::Span> {
-    if let Some(path) = command.paths.iter().find(|path| path.exact && names_path(rule, path, facts)) {
-        return Some(path.span);
-    }
-    // git takes revisions and paths in the same place.
-    let understood = command.refusal.is_none() || command.writes.is_some();
-    let is_git = found.program().is_some_and(|program| base_name(program) == b"git");
-    if understood && !is_git && (!command.paths.is_empty() || crate::advice::knows_paths(found)) {
-        return None;
-    }
-    let pattern = rule.path()?;
-    found.words.iter().skip(1).filter(|word| word.text.is_some()).find_map(|word| {
-        let located = crate::paths::locate(&PathWord::read(word), &found.directory, &facts.places);
+    fn path_matches(&self, rule: &Rule, path: &Located, facts: &Facts<'_>) -> bool {
         let places = &facts.places;
-        located
-            .iter()
-            .any(|path| pattern.matches(&path.path, places.workspace, places.home))
-            .then_some(word.span)
-    })
+        let matches = |pattern: &PathPattern| pattern.matches(&path.path, places.workspace, places.home);
+        self.effort.spend(PATH_STEPS + path.path.len()) && rule.path().is_some_and(matches)
+    }
+
+    /// A path rule that denies or asks: on the paths known, and on every word of a
+    /// program whose paths are not known.
+    fn path_hit(
+        &self,
+        rule: &Rule,
+        facts: &Facts<'_>,
+        found: &Found,
+        command: &CommandFacts,
+    ) -> Option<crate::Span> {
+        let mut exact = command.paths.iter().filter(|path| path.exact);
+        if let Some(path) = exact.find(|path| self.names_path(rule, path, facts)) {
+            return Some(path.span);
+        }
+        // git takes revisions and paths in the same place.
+        let understood = command.refusal.is_none() || command.writes.is_some();
+        let is_git = found.program().is_some_and(|program| base_name(program) == b"git");
+        if understood && !is_git && (!command.paths.is_empty() || crate::advice::knows_paths(found)) {
+            return None;
+        }
+        rule.path()?;
+        found.words.iter().skip(1).filter(|word| word.text.is_some()).find_map(|word| {
+            let enough = self.effort.spend(PATH_STEPS);
+            let located = enough
+                .then(|| crate::paths::locate(&PathWord::read(word), &found.directory, &facts.places))?;
+            located.iter().any(|path| self.path_matches(rule, path, facts)).then_some(word.span)
+        })
+    }
+
+    /// Whether the rule allows whatever the command's words could become.
+    pub(super) fn must_match(&self, rule: &Rule, found: &Found) -> bool {
+        let Some(pattern) = rule.words().filter(|_| rule.tool() == Tool::Bash) else {
+            return false;
+        };
+        let (Some(name), Some(_)) = (found.trusted_name(), found.words.first()) else {
+            return false;
+        };
+        if !pattern.may_begin(Seen::Known(name), &self.effort) {
+            return false;
+        }
+        let rest = found.words.get(1..).unwrap_or_default();
+        let words: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(seen(rest)).collect();
+        pattern.must_match(&words, &self.effort)
+            || pattern.must_match(&without_global_options(name, &words, true), &self.effort)
+    }
 }
+
+/// What comparing a path costs beside its bytes, in steps.
+const PATH_STEPS: usize = 32;
 
 fn seen(words: &[crate::parse::Word]) -> Vec<Seen<'_>> {
     words
@@ -176,44 +234,49 @@ fn seen(words: &[crate::parse::Word]) -> Vec<Seen<'_>> {
         .collect()
 }
 
-/// Whether the command as written, by its base name, or without its global options,
-/// may be one that the rule names. An unknown program is asked about elsewhere.
-fn may_match(rule: &Rule, found: &Found) -> bool {
-    let Some(pattern) = rule.words() else {
-        return false;
-    };
-    let words = seen(&found.words);
-    let Some((Seen::Known(program), rest)) = words.split_first() else {
-        return false;
-    };
-    let name = base_name(program);
-    let by_name: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(rest.iter().copied()).collect();
-    let suffixes = (1..words.len()).filter(|_| found.opaque);
-    pattern.may_match(&words)
-        || pattern.may_match(&by_name)
-        || pattern.may_match(&without_global_options(name, &by_name, false))
-        || suffixes.filter_map(|from| words.get(from..)).any(|rest| {
-            let named = rest.first().map(|first| match first {
-                Seen::Known(text) => Seen::Known(base_name(text)),
-                other => *other,
-            });
-            let known = matches!(named, Some(Seen::Known(_)));
-            let rest: Vec<Seen<'_>> = named.into_iter().chain(rest.iter().skip(1).copied()).collect();
-            known && pattern.may_match(&rest)
-        })
+/// A command as rules that deny or ask see it.
+struct Candidate<'w> {
+    /// As written, by its base name, and without its global options; none where the
+    /// program is not known, which is asked about elsewhere.
+    forms: Vec<Vec<Seen<'w>>>,
+    /// Whether each of its words may be a program that it launches.
+    opaque: bool,
 }
 
-/// Whether the rule allows whatever the command's words could become.
-pub(super) fn must_match(rule: &Rule, found: &Found) -> bool {
-    let Some(pattern) = rule.words().filter(|_| rule.tool() == Tool::Bash) else {
-        return false;
-    };
-    let (Some(name), Some(_)) = (found.trusted_name(), found.words.first()) else {
-        return false;
-    };
-    let rest = found.words.get(1..).unwrap_or_default();
-    let words: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(seen(rest)).collect();
-    pattern.must_match(&words) || pattern.must_match(&without_global_options(name, &words, true))
+fn candidates<'w>(facts: &'w Facts<'_>) -> Vec<Candidate<'w>> {
+    facts.analysis.commands.iter().map(Candidate::of).collect()
+}
+
+impl<'w> Candidate<'w> {
+    fn of(found: &'w Found) -> Self {
+        let written = seen(&found.words);
+        let Some((Seen::Known(program), rest)) = written.split_first() else {
+            return Self { forms: Vec::new(), opaque: false };
+        };
+        let name = base_name(program);
+        let by_name: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(rest.iter().copied()).collect();
+        let mut forms = vec![without_global_options(name, &by_name, false), by_name, written];
+        forms.dedup();
+        Self { forms, opaque: found.opaque }
+    }
+
+    /// Whether it may be one that the rule names.
+    fn may_meet(&self, pattern: &WordPattern, effort: &Effort) -> bool {
+        self.forms.iter().any(|words| pattern.may_match(words, effort))
+            || (self.opaque && self.may_launch(pattern, effort))
+    }
+
+    fn may_launch(&self, pattern: &WordPattern, effort: &Effort) -> bool {
+        let written = self.forms.last().map(Vec::as_slice).unwrap_or_default();
+        (1..written.len()).filter_map(|from| written.get(from..)?.split_first()).any(|(first, rest)| {
+            let Seen::Known(text) = first else {
+                return false;
+            };
+            let name = Seen::Known(base_name(text));
+            let words = || std::iter::once(name).chain(rest.iter().copied()).collect::<Vec<_>>();
+            pattern.may_begin(name, effort) && effort.spend(rest.len()) && pattern.may_match(&words(), effort)
+        })
+    }
 }
 
 /// The words without the options before the subcommand, and before the next one where

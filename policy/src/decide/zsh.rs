@@ -3,7 +3,7 @@
 //! rules that name the whole command.
 
 use super::facts::Facts;
-use super::match_rules::{RuleSet, must_match};
+use super::match_rules::RuleSet;
 use super::outcome::reason;
 use crate::analysis::Found;
 use crate::decision::{Reason, Span};
@@ -53,9 +53,8 @@ pub(super) fn by_exact_rules(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Option<V
     let mut reasons = Vec::new();
     for (index, found) in facts.analysis.commands.iter().enumerate() {
         let plain = found.redirects.is_empty() && found.assignments.is_empty() && !found.opaque;
-        let exact = |rule: &&&crate::rules::Rule| rule.words().is_some_and(WordPattern::is_exact);
-        let rules: Vec<_> = rules.allow().collect();
-        let rule = rules.iter().filter(exact).find(|rule| plain && must_match(rule, found))?;
+        let exact = |rule: &&crate::rules::Rule| rule.words().is_some_and(WordPattern::is_exact);
+        let rule = rules.allow().filter(exact).find(|rule| plain && rules.must_match(rule, found))?;
         reasons.push(Reason {
             rule: Some(rule.text().to_owned()),
             command_index: Some(index),

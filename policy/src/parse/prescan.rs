@@ -34,7 +34,7 @@ struct Scanner<'a> {
     brackets: usize,
     old_arithmetic: usize,
     heredocs: usize,
-    bars: usize,
+    costly: usize,
     pending: Vec<Heredoc>,
     word_start: bool,
     scan: Scan,
@@ -123,16 +123,19 @@ impl Scanner<'_> {
             b'#' if starts_word && self.comments_allowed() => self.comment(),
             b'<' if self.peek(1) == b'<' => self.double_less(),
             b'\n' => self.line_end(),
-            b'|' => self.bar(),
+            b'|' | 0..=8 | 11..=31 | 127 => {
+                self.costly();
+                self.at += 1;
+            }
             _ => self.bracket(byte),
         }
     }
 
-    fn bar(&mut self) {
-        self.bars += 1;
-        self.at += 1;
-        if self.bars > limits::MAX_BARS {
-            self.scan.refusal = Some("too_many_commands");
+    /// A sign of which the grammar takes only so many in good time.
+    fn costly(&mut self) {
+        self.costly += 1;
+        if self.costly > limits::MAX_COSTLY_SIGNS {
+            self.scan.refusal = Some("too_costly_to_parse");
         }
     }
 
@@ -148,7 +151,14 @@ impl Scanner<'_> {
             }
             b')' if top == Some(Context::Parenthesis) => self.pop(),
             b'}' if matches!(top, Some(Context::Brace { .. })) => self.pop(),
+            b')' => {
+                self.costly();
+                self.at += 1;
+            }
             b'{' | b'[' => {
+                if byte == b'[' && self.peek(1) == b'[' {
+                    self.costly();
+                }
                 self.brackets += 1;
                 self.at += 1;
                 if self.stack.len() + self.brackets > limits::MAX_NESTING {
@@ -259,8 +269,9 @@ impl Scanner<'_> {
                     self.at += length + line;
                 }
                 None => {
+                    // The grammar reads on as if it had not begun: so does this pass.
                     self.scan.problems.push(("incomplete_command", self.at.saturating_sub(1)));
-                    self.at = self.text.len();
+                    return;
                 }
             }
         }

@@ -1,6 +1,34 @@
 //! Rule patterns against the words of one command. Two questions only: may what
 //! the words could become meet the pattern (deny, ask), and must it (allow).
 
+use std::cell::Cell;
+
+use crate::limits::MAX_MATCH_STEPS;
+
+/// How much comparing one decision may still cost. What does not fit is not compared;
+/// whoever decides must then ask.
+#[derive(Debug)]
+pub(crate) struct Effort {
+    left: Cell<usize>,
+}
+
+impl Effort {
+    pub(crate) fn new() -> Self {
+        Self { left: Cell::new(MAX_MATCH_STEPS) }
+    }
+
+    /// Takes so many steps; false where they are not left.
+    pub(crate) fn spend(&self, steps: usize) -> bool {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(steps));
+        left > steps
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.left.get() == 0
+    }
+}
+
 /// One place of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
@@ -57,24 +85,45 @@ impl WordPattern {
     }
 
     /// Whether something the words could become meets the pattern.
-    pub(crate) fn may_match(&self, words: &[Seen<'_>]) -> bool {
-        self.run(words, Question::May)
+    pub(crate) fn may_match(&self, words: &[Seen<'_>], effort: &Effort) -> bool {
+        self.run(words, Question::May, effort)
     }
 
     /// Whether everything the words could become meets the pattern.
-    pub(crate) fn must_match(&self, words: &[Seen<'_>]) -> bool {
-        self.run(words, Question::Must)
+    pub(crate) fn must_match(&self, words: &[Seen<'_>], effort: &Effort) -> bool {
+        self.run(words, Question::Must, effort)
+    }
+
+    /// Whether the pattern may begin with this word.
+    pub(crate) fn may_begin(&self, word: Seen<'_>, effort: &Effort) -> bool {
+        self.begins(word, Question::May, effort)
+    }
+
+    fn begins(&self, word: Seen<'_>, question: Question, effort: &Effort) -> bool {
+        match self.pieces.first() {
+            Some(Piece::Word(pattern)) => word_matches(pattern, word, question, effort),
+            Some(Piece::AnyWords) => true,
+            None => false,
+        }
     }
 
     /// Walks the words with the set of places the pattern could be at.
-    fn run(&self, words: &[Seen<'_>], question: Question) -> bool {
+    fn run(&self, words: &[Seen<'_>], question: Question, effort: &Effort) -> bool {
+        let first = words.first().copied();
+        let spreads = first == Some(Seen::Many) && question == Question::May;
+        if !spreads && first.is_some_and(|first| !self.begins(first, question, effort)) {
+            return false;
+        }
         let mut places = vec![false; self.pieces.len() + 1];
         if let Some(first) = places.first_mut() {
             *first = true;
         }
         self.skip_stars(&mut places);
         for word in words {
-            places = self.step(&places, *word, question);
+            if !effort.spend(places.len()) {
+                return false;
+            }
+            places = self.step(&places, *word, question, effort);
             if !places.contains(&true) {
                 return false;
             }
@@ -92,7 +141,7 @@ impl WordPattern {
         }
     }
 
-    fn step(&self, places: &[bool], word: Seen<'_>, question: Question) -> Vec<bool> {
+    fn step(&self, places: &[bool], word: Seen<'_>, question: Question, effort: &Effort) -> Vec<bool> {
         let mut next = vec![false; places.len()];
         for (index, piece) in self.pieces.iter().enumerate() {
             if !places.get(index).copied().unwrap_or(false) {
@@ -101,7 +150,7 @@ impl WordPattern {
             match piece {
                 Piece::AnyWords => set(&mut next, index),
                 Piece::Word(pattern) => {
-                    if word_matches(pattern, word, question) {
+                    if word_matches(pattern, word, question, effort) {
                         set(&mut next, index + 1);
                     }
                 }
@@ -130,40 +179,49 @@ fn set(places: &mut [bool], index: usize) {
     }
 }
 
-fn word_matches(pattern: &[Option<u8>], word: Seen<'_>, question: Question) -> bool {
+fn word_matches(pattern: &[Option<u8>], word: Seen<'_>, question: Question, effort: &Effort) -> bool {
     match word {
-        Seen::Known(bytes) => glob_matches(pattern, bytes),
+        Seen::Known(bytes) => matches_within(pattern, bytes, effort),
         Seen::One => question == Question::May || pattern == [None],
         Seen::Many => question == Question::May,
     }
 }
 
-/// Whether the bytes match, `None` standing for any bytes.
-pub(crate) fn glob_matches(pattern: &[Option<u8>], bytes: &[u8]) -> bool {
-    let mut places = vec![false; pattern.len() + 1];
-    set(&mut places, 0);
-    close(pattern, &mut places);
-    for byte in bytes {
-        let mut next = vec![false; places.len()];
-        for (index, piece) in pattern.iter().enumerate() {
-            if places.get(index).copied().unwrap_or(false) {
-                match piece {
-                    None => set(&mut next, index),
-                    Some(wanted) if wanted == byte => set(&mut next, index + 1),
-                    Some(_) => {}
-                }
-            }
-        }
-        close(pattern, &mut next);
-        places = next;
-    }
-    places.last().copied().unwrap_or(false)
+/// As [`glob_matches`], while there is effort left.
+pub(crate) fn matches_within(pattern: &[Option<u8>], bytes: &[u8], effort: &Effort) -> bool {
+    let same_start = match (pattern.first(), bytes.first()) {
+        (Some(Some(wanted)), Some(byte)) => wanted == byte,
+        (Some(None), _) | (None, None) => true,
+        _ => false,
+    };
+    let cost = if same_start { pattern.len() + bytes.len() } else { 1 };
+    effort.spend(cost) && same_start && glob_matches(pattern, bytes)
 }
 
-fn close(pattern: &[Option<u8>], places: &mut [bool]) {
-    for (index, piece) in pattern.iter().enumerate() {
-        if piece.is_none() && places.get(index).copied().unwrap_or(false) {
-            set(places, index + 1);
+/// Whether the bytes match, `None` standing for any bytes.
+pub(crate) fn glob_matches(pattern: &[Option<u8>], bytes: &[u8]) -> bool {
+    let (mut place, mut at) = (0, 0);
+    // Behind the last star that was passed, and where what follows it was tried.
+    let mut star: Option<(usize, usize)> = None;
+    loop {
+        match (pattern.get(place), bytes.get(at)) {
+            (None, None) => return true,
+            (Some(None), _) => {
+                place += 1;
+                star = Some((place, at));
+            }
+            (Some(Some(wanted)), Some(byte)) if wanted == byte => {
+                place += 1;
+                at += 1;
+            }
+            _ => match star {
+                Some((behind, tried)) if tried < bytes.len() => {
+                    star = Some((behind, tried + 1));
+                    place = behind;
+                    at = tried + 1;
+                }
+                _ => return false,
+            },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Rules: their forms, and what they meet.
 
 use super::*;
-use matching::Seen;
+use matching::{Effort, Seen};
 
 fn words(text: &str) -> Vec<Seen<'_>> {
     text.split_whitespace()
@@ -15,12 +15,12 @@ fn words(text: &str) -> Vec<Seen<'_>> {
 
 fn may(rule: &str, text: &str) -> bool {
     let rule = Rule::parse(rule).unwrap();
-    rule.words().unwrap().may_match(&words(text))
+    rule.words().unwrap().may_match(&words(text), &Effort::new())
 }
 
 fn must(rule: &str, text: &str) -> bool {
     let rule = Rule::parse(rule).unwrap();
-    rule.words().unwrap().must_match(&words(text))
+    rule.words().unwrap().must_match(&words(text), &Effort::new())
 }
 
 #[test]
@@ -92,12 +92,31 @@ fn path_rules_follow_gitignore() {
 fn raw_text_meets_rules_through_quotes_and_paths() {
     let hit = |rule: &str, text: &str| {
         let rule = Rule::parse(rule).unwrap();
-        raw::RawViews::new(text.as_bytes()).may_hold(rule.words().unwrap())
+        let unquoted = raw::unquote(text.as_bytes());
+        raw::RawViews::new(text.as_bytes(), &unquoted).may_hold(rule.words().unwrap(), &Effort::new())
     };
     assert!(hit("Bash(git push:*)", "((( g\"i\"t  pu\\sh"));
     assert!(hit("Bash(rm:*)", "x & /bin/rm -rf"));
     assert!(hit("Bash(rm:*)", "$'\\x72m' x"));
     assert!(hit("Bash(curl:*)", "cu\\\nrl x"));
+    assert!(hit("Bash(r*m x*y)", "xzy; /bin/ram; xy"));
+    assert!(!hit("Bash(r*m x*y)", "xzy; /bin/ram"));
     assert!(!hit("Bash(rm:*)", "format x"));
     assert!(!hit("Bash(git push:*)", "push git"));
+}
+
+#[test]
+fn a_star_within_a_word_spans_any_bytes() {
+    let hit = |pattern: &str, text: &str| {
+        let pattern: Vec<Option<u8>> = pattern.bytes().map(|b| (b != b'*').then_some(b)).collect();
+        matching::glob_matches(&pattern, text.as_bytes())
+    };
+    for (pattern, text) in
+        [("a*", "a"), ("*", ""), ("*a*b", "aab"), ("a*b*c", "abbcbc"), ("**a", "ba"), ("", "")]
+    {
+        assert!(hit(pattern, text), "{pattern} {text}");
+    }
+    for (pattern, text) in [("a*", "b"), ("a*b", "abc"), ("*a*b", "ba"), ("", "a"), ("a", ""), ("a*a", "a")] {
+        assert!(!hit(pattern, text), "{pattern} {text}");
+    }
 }

@@ -1,0 +1,232 @@
+//! The engine against the naive decider: the same verdict on every text that both can
+//! read, and on texts that only the engine can read never an ALLOW where the naive one
+//! denies what the text still runs.
+
+mod decider;
+mod disguise;
+
+use airlock_policy::{Mode, Profile, Request, Rules, Verdict};
+
+use decider::Law;
+
+/// Numbers in an order that is the same in every run.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % most
+    }
+
+    pub(crate) fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
+        &from[self.below(from.len())]
+    }
+}
+
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("ls", &["-l", "-a", "-la"]),
+    ("cat", &["-n"]),
+    ("wc", &["-l"]),
+    ("sort", &["-r", "-u"]),
+    ("head", &[]),
+    ("echo", &["-n"]),
+    ("rm", &["-r", "-f"]),
+    ("mkdir", &["-p"]),
+    ("touch", &[]),
+    ("make", &["-k"]),
+    ("frob", &["--force"]),
+];
+
+const BARE: &[&str] =
+    &["pwd", "true", "git status", "git status -s", "git log --oneline", "git push", "git push -f"];
+
+const OPERANDS: &[&str] = &[
+    "f",
+    "src/f",
+    "./f",
+    "sub/../f",
+    "../f",
+    "/etc/passwd",
+    "/tmp/f",
+    ".bashrc",
+    ".git/x",
+    "/workspace/f",
+    "sub/../../f",
+    "/workspace/../f",
+    "x-y",
+    "a.b",
+];
+
+/// The words of one command.
+fn words(dice: &mut Dice) -> Vec<String> {
+    if dice.below(4) == 0 {
+        return dice.pick(BARE).split(' ').map(str::to_owned).collect();
+    }
+    let (program, flags) = dice.pick(PROGRAMS);
+    let mut words = vec![(*program).to_owned()];
+    if !flags.is_empty() && dice.below(2) == 0 {
+        words.push((*dice.pick(flags)).to_owned());
+    }
+    for _ in 0..=dice.below(3) {
+        words.push((*dice.pick(OPERANDS)).to_owned());
+    }
+    words
+}
+
+/// A word in quotes of some kind, or in none. Quotes inside a flag's name would be asked about.
+fn quoted(word: &str, dice: &mut Dice) -> String {
+    let (head, tail) = word.split_at(dice.below(word.len() + 1));
+    match dice.below(8) {
+        _ if word.starts_with('-') => word.to_owned(),
+        0 => format!("'{word}'"),
+        1 => format!("\"{word}\""),
+        2 => format!("{head}'{tail}'"),
+        3 => format!("\"{head}\"{tail}"),
+        _ => word.to_owned(),
+    }
+}
+
+fn plain_text(dice: &mut Dice) -> String {
+    let count = if dice.below(200) == 0 { 45 + dice.below(12) } else { 1 + dice.below(4) };
+    let mut text = String::new();
+    for index in 0..count {
+        let joint = *dice.pick(&[";", " ; ", "&&", " && ", "|", " | "]);
+        if index > 0 {
+            text.push_str(joint);
+        }
+        let words: Vec<String> = words(dice).iter().map(|word| quoted(word, dice)).collect();
+        text.push_str(&words.join(if dice.below(5) == 0 { "  " } else { " " }));
+    }
+    text + *dice.pick(&["", "", "", ";", " "])
+}
+
+fn rule(dice: &mut Dice) -> String {
+    let words = words(dice);
+    let some = &words[..=dice.below(words.len())];
+    match dice.below(12) {
+        0 => "Bash".to_owned(),
+        1..5 => format!("Bash({})", words.join(" ")),
+        5..8 => format!("Bash({}:*)", words[0]),
+        _ => format!("Bash({}:*)", some.join(" ")),
+    }
+}
+
+fn rules(dice: &mut Dice, most: usize) -> Vec<String> {
+    (0..dice.below(most + 1)).map(|_| rule(dice)).filter(|rule| rule != "Bash" || most > 2).collect()
+}
+
+fn law(dice: &mut Dice) -> Law {
+    let mode = *dice.pick(&[Mode::Default, Mode::Default, Mode::Plan, Mode::AcceptEdits, Mode::Bypass]);
+    let (allow, ask, deny) = (rules(dice, 4), rules(dice, 1), rules(dice, 2));
+    Law { allow, ask, deny, mode, sandboxed: dice.below(3) == 0 }
+}
+
+pub(crate) fn engine(text: &str, law: &Law) -> Verdict {
+    let profile = Profile::builtin(if law.sandboxed { "sandboxed" } else { "strict" }).unwrap();
+    let rules = Rules::parse(&law.allow, &law.ask, &law.deny).unwrap();
+    let request =
+        Request { extra_rules: Some(&rules), mode: Some(law.mode), ..Request::bash(text.as_bytes()) };
+    airlock_policy::decide(&request, &profile).verdict
+}
+
+fn compare(seed: u64, count: usize) {
+    let mut dice = Dice::new(seed);
+    let mut seen = std::collections::HashMap::new();
+    for _ in 0..count {
+        let (text, law) = (plain_text(&mut dice), law(&mut dice));
+        let naive = decider::decide(&text, &law).unwrap_or_else(|| panic!("{text:?} is not of the language"));
+        assert_eq!(
+            engine(&text, &law),
+            naive,
+            "{text:?} in {:?}, sandboxed {}, allow {:?}, ask {:?}, deny {:?}",
+            law.mode,
+            law.sandboxed,
+            law.allow,
+            law.ask,
+            law.deny
+        );
+        *seen.entry(naive).or_insert(0_usize) += 1;
+    }
+    // A comparison that only ever sees one verdict compares little.
+    for verdict in [Verdict::Allow, Verdict::Ask, Verdict::Deny] {
+        assert!(seen.get(&verdict).is_some_and(|times| *times > count / 20), "{seen:?}");
+    }
+}
+
+const EACH: usize = 6_000;
+
+#[test]
+fn the_same_verdict_on_plain_text_first_part() {
+    compare(1, EACH);
+}
+
+#[test]
+fn the_same_verdict_on_plain_text_second_part() {
+    compare(2, EACH);
+}
+
+#[test]
+fn the_same_verdict_on_plain_text_third_part() {
+    compare(3, EACH);
+}
+
+#[test]
+fn the_same_verdict_on_plain_text_fourth_part() {
+    compare(4, EACH);
+}
+
+/// Bytes changed at random: whatever the naive decider can still read and denies.
+#[test]
+fn what_the_naive_decider_denies_after_a_change_is_denied() {
+    let mut dice = Dice::new(5);
+    let (mut read, mut denied) = (0, 0);
+    for _ in 0..20_000 {
+        let mut text: Vec<char> = plain_text(&mut dice).chars().collect();
+        for _ in 0..=dice.below(3) {
+            let at = dice.below(text.len());
+            match dice.below(3) {
+                0 => drop(text.remove(at)),
+                1 => text.insert(at, *dice.pick(&[' ', '\'', '"', ';', '|', '&', 'r', 'm', '-', '/', '.'])),
+                _ => text[at] = *dice.pick(&[' ', '\'', '"', ';', 'l', 's', 'f', '.']),
+            }
+            if text.is_empty() {
+                break;
+            }
+        }
+        let (text, law) = (text.iter().collect::<String>(), law(&mut dice));
+        let law = Law { mode: Mode::Default, ..law };
+        let naive = decider::decide(&text, &law);
+        read += usize::from(naive.is_some());
+        if naive == Some(Verdict::Deny) {
+            denied += 1;
+            assert_eq!(engine(&text, &law), Verdict::Deny, "{text:?} with deny {:?}", law.deny);
+        }
+    }
+    assert!(read > 5_000 && denied > 500, "{read} were read, {denied} denied");
+}
+
+/// The text in a disguise that changes how it looks and not what it runs.
+#[test]
+fn what_the_naive_decider_denies_is_allowed_in_no_disguise() {
+    let mut dice = Dice::new(6);
+    let mut denied = 0;
+    for _ in 0..20_000 {
+        let words = words(&mut dice);
+        let deny = vec![format!("Bash({}:*)", words[0])];
+        let law = Law { allow: vec!["Bash".into()], ask: vec![], deny, mode: Mode::Default, sandboxed: true };
+        assert_eq!(decider::decide(&words.join(" "), &law), Some(Verdict::Deny));
+        let text = disguise::of(&words, &mut dice);
+        let law = Law { mode: *dice.pick(&[Mode::Default, Mode::AcceptEdits]), ..law };
+        let verdict = engine(&text, &law);
+        assert_ne!(verdict, Verdict::Allow, "{text:?} for {words:?}");
+        denied += usize::from(verdict == Verdict::Deny);
+    }
+    // Some disguises hide the name for good and are asked about; most do not.
+    assert!(denied > 12_000, "{denied} were denied");
+}

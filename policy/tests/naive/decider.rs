@@ -1,0 +1,174 @@
+//! The naive decider: the steps in their order, for a language of plain words, quotes
+//! and `;`, `&&`, `|`. Slow, simple, and written to be read in five minutes. It shares
+//! nothing with the engine but the words of the rules.
+
+use airlock_policy::{Mode, Verdict};
+
+/// What there is to decide with.
+pub(crate) struct Law {
+    pub(crate) allow: Vec<String>,
+    pub(crate) ask: Vec<String>,
+    pub(crate) deny: Vec<String>,
+    pub(crate) mode: Mode,
+    /// Whether the profile is `sandboxed`; it is `strict` otherwise.
+    pub(crate) sandboxed: bool,
+}
+
+type Command = Vec<String>;
+
+pub(crate) fn decide(text: &str, law: &Law) -> Option<Verdict> {
+    let commands = commands(text)?;
+    let any = |rules: &[String]| commands.iter().any(|c| rules.iter().any(|rule| matches(rule, c)));
+    let all = |test: &dyn Fn(&Command) -> bool| commands.iter().all(test);
+    // The profile `strict` does not permit the mode bypass: the next tighter one holds.
+    let bypass = law.mode == Mode::Bypass && law.sandboxed;
+    let edits = matches!(law.mode, Mode::AcceptEdits | Mode::Bypass);
+    let proven = all(&reads);
+    // The steps: the first whose condition holds answers.
+    let steps = [
+        (any(&law.deny), Verdict::Deny),
+        (any(&law.ask), Verdict::Ask),
+        (bypass, Verdict::Allow),
+        (commands.len() > 50, Verdict::Ask),
+        (commands.iter().any(leaves_or_harms), Verdict::Ask),
+        (proven, Verdict::Allow),
+        (edits && all(&|c| reads(c) || edits_files(c)), Verdict::Allow),
+        (all(&|c| reads(c) || law.allow.iter().any(|rule| matches(rule, c))), Verdict::Allow),
+        (law.sandboxed, Verdict::Allow),
+        (true, Verdict::Ask),
+    ];
+    let first = steps.iter().position(|(holds, _)| *holds)?;
+    let by_proof = first == 5;
+    Some(if law.mode == Mode::Plan && !by_proof { Verdict::Deny } else { steps[first].1 })
+}
+
+/// The commands of a text, quotes removed; `None` where it is not of the language.
+pub(crate) fn commands(text: &str) -> Option<Vec<Command>> {
+    let mut commands = vec![Command::new()];
+    let mut word: Option<String> = None;
+    let mut joined = false;
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '/' | '_' | '-' => {
+                word.get_or_insert_default().push(c);
+                continue;
+            }
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        end if end == c => break,
+                        '$' | '`' | '\\' | '\n' => return None,
+                        inner => word.push(inner),
+                    }
+                }
+                continue;
+            }
+            ' ' | ';' | '|' => {}
+            '&' if rest.next() == Some('&') => {}
+            _ => return None,
+        }
+        let command = commands.last_mut()?;
+        command.extend(word.take());
+        if c != ' ' {
+            // Nothing may stand before an operator but a command.
+            if command.is_empty() || rest.peek() == Some(&c) {
+                return None;
+            }
+            joined = c != ';';
+            commands.push(Command::new());
+        }
+    }
+    commands.last_mut()?.extend(word);
+    if commands.last()?.is_empty() {
+        commands.pop();
+        return (!joined).then_some(commands);
+    }
+    Some(commands)
+}
+
+/// `Bash(words)` is exact, `Bash(words:*)` is a prefix, `Bash` is everything.
+fn matches(rule: &str, command: &Command) -> bool {
+    if rule == "Bash" {
+        return true;
+    }
+    let words = rule.strip_prefix("Bash(").and_then(|rule| rule.strip_suffix(')')).unwrap();
+    match words.strip_suffix(":*") {
+        Some(prefix) => command.starts_with(&prefix.split(' ').map(str::to_owned).collect::<Vec<_>>()),
+        None => *command == words.split(' ').collect::<Vec<_>>(),
+    }
+}
+
+/// Program, flags that only read, and whether its operands are paths.
+const READERS: &[(&str, &[&str], bool)] = &[
+    ("ls", &["-l", "-a", "-la"], true),
+    ("cat", &["-n"], true),
+    ("wc", &["-l"], true),
+    ("sort", &["-r", "-u"], true),
+    ("head", &[], true),
+    ("pwd", &[], false),
+    ("true", &[], false),
+    ("echo", &["-n"], false),
+    ("git status", &["-s"], false),
+    ("git log", &["--oneline"], false),
+];
+
+const EDITORS: &[(&str, &[&str])] = &[("rm", &["-r", "-f"]), ("mkdir", &["-p"]), ("touch", &[])];
+
+/// The words behind a program of one or two words.
+fn behind<'c>(name: &str, command: &'c Command) -> Option<&'c [String]> {
+    let count = name.split(' ').count();
+    let own = command.get(..count)?.join(" ") == name;
+    own.then(|| &command[count..])
+}
+
+fn is_flag(word: &str) -> bool {
+    word.starts_with('-')
+}
+
+fn reads(command: &Command) -> bool {
+    READERS.iter().any(|(name, flags, _)| {
+        behind(name, command)
+            .is_some_and(|words| words.iter().all(|word| !is_flag(word) || flags.contains(&word.as_str())))
+    })
+}
+
+fn edits_files(command: &Command) -> bool {
+    EDITORS.iter().any(|(name, flags)| {
+        behind(name, command)
+            .is_some_and(|words| words.iter().all(|word| !is_flag(word) || flags.contains(&word.as_str())))
+    })
+}
+
+/// Whether a path is outside, or a protected one is written.
+fn leaves_or_harms(command: &Command) -> bool {
+    let operands = |words: &[String]| words.iter().filter(|word| !is_flag(word)).cloned().collect::<Vec<_>>();
+    let read = READERS.iter().filter(|(_, _, paths)| *paths).find_map(|(name, _, _)| behind(name, command));
+    let written = EDITORS.iter().find_map(|(name, _)| behind(name, command));
+    let outside = read.or(written).is_some_and(|words| operands(words).iter().any(|path| is_outside(path)));
+    outside || written.is_some_and(|words| operands(words).iter().any(|path| is_protected(path)))
+}
+
+/// Where the path leads from the workspace, part by part.
+fn parts(path: &str) -> Vec<String> {
+    let mut at: Vec<String> = if path.starts_with('/') { Vec::new() } else { vec!["workspace".to_owned()] };
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(at.pop()),
+            name => at.push(name.to_owned()),
+        }
+    }
+    at
+}
+
+fn is_outside(path: &str) -> bool {
+    let first = parts(path).first().cloned().unwrap_or_default();
+    !matches!(first.as_str(), "workspace" | "tmp")
+}
+
+fn is_protected(path: &str) -> bool {
+    let parts = parts(path);
+    parts.last().is_some_and(|name| name == ".bashrc") || parts.iter().any(|name| name == ".git")
+}

@@ -1,0 +1,65 @@
+//! Disguises of a command: other spellings, wrappers, places. Bash runs the same
+//! program for each, or refuses the text.
+
+use super::Dice;
+
+pub(super) fn of(words: &[String], dice: &mut Dice) -> String {
+    let mut text = words.iter().map(|word| spelt(word, dice)).collect::<Vec<_>>().join(dice.pick(BLANKS));
+    for _ in 0..dice.below(4) {
+        text = placed(&text, dice);
+    }
+    text
+}
+
+const BLANKS: &[&str] = &[" ", "  ", "\t", " \\\n "];
+
+/// The word in other bytes.
+fn spelt(word: &str, dice: &mut Dice) -> String {
+    let at = 1 + dice.below(word.len().max(2) - 1);
+    let (head, tail) = word.split_at(at.min(word.len()));
+    match dice.below(12) {
+        0 => format!("{head}''{tail}"),
+        1 => format!("{head}\"{tail}\""),
+        2 => word.chars().map(|c| format!("\\{c}")).collect(),
+        3 => format!("$'{}'", word.bytes().map(|b| format!("\\x{b:02x}")).collect::<String>()),
+        4 => format!("$'{}'", word.bytes().map(|b| format!("\\{b:03o}")).collect::<String>()),
+        5 => format!("{head}\\\n{tail}"),
+        6 => format!("'{word}'"),
+        7 => format!("{head}$''{tail}"),
+        8 => format!("$\"{word}\""),
+        _ => word.to_owned(),
+    }
+}
+
+/// The command in another place of a text.
+fn placed(text: &str, dice: &mut Dice) -> String {
+    let single = format!("'{}'", text.replace('\'', "'\\''"));
+    match dice.below(26) {
+        0 => format!("ls; {text}"),
+        1 => format!("ls && {text} | cat"),
+        2 => format!("({text})"),
+        3 => format!("{{ {text}; }}"),
+        4 => format!("echo $({text})"),
+        5 => format!("echo \"$({text})\""),
+        6 => format!("cat <({text})"),
+        7 => format!("if true; then {text}; fi"),
+        8 => format!("for i in 1; do {text}; done"),
+        9 => format!("! {text}"),
+        10 => format!("f() {{ {text}; }}; f"),
+        11 => format!("cat <<E\n$({text})\nE"),
+        12 => format!("bash -c {single}"),
+        13 => format!("sh -c {single}"),
+        14 => format!("eval {single}"),
+        15 => format!("ls\n{text}"),
+        16 => format!("ls & {text}"),
+        17 => format!("false || {text}"),
+        18 => format!("x=$({text})"),
+        19 => format!("{text} # a comment"),
+        20 => format!("while true; do {text}; done"),
+        21 => format!("case a in a) {text};; esac"),
+        22 => format!("trap {single} EXIT"),
+        23 => format!("bash <<'E'\n{text}\nE"),
+        24 => format!("coproc {text}"),
+        _ => format!("[[ -n $({text}) ]]"),
+    }
+}

@@ -4,7 +4,9 @@
 use super::Dice;
 
 pub(super) fn of(words: &[String], dice: &mut Dice) -> String {
-    let mut text = words.iter().map(|word| spelt(word, dice)).collect::<Vec<_>>().join(dice.pick(BLANKS));
+    let spelt: Vec<String> = words.iter().map(|word| spelt(word, dice)).collect();
+    let blank = *dice.pick(BLANKS);
+    let mut text = spelt.join(blank);
     for _ in 0..dice.below(4) {
         text = placed(&text, dice);
     }

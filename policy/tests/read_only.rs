@@ -265,7 +265,7 @@ fn flags_and_operands_that_write_or_run_are_refused() {
         "docker -H x ps",
         "docker rm x",
         "base64 -d -o x f",
-        "man ls",
+        "man -P x ls",
         "read 'a[$(rm x)]'",
     ]);
     allowed(&[

@@ -9,7 +9,19 @@ use crate::cases::{assert_none, entries, test_data};
 use crate::support::{codes, strict};
 
 /// Groups whose every entry in the tables is shown by a case, each with its tables.
-const COVERED: &[(&str, &[&str])] = &[("git", &["git", "git_files", "git_history", "git_refs"])];
+const COVERED: &[(&str, &[&str])] = &[
+    ("containers", &["containers"]),
+    ("git", &["git", "git_files", "git_history", "git_refs"]),
+    ("github", &["github"]),
+    ("hardware", &["hardware"]),
+    ("kubernetes", &["kubernetes"]),
+    ("network", &["network"]),
+    ("packages", &["packages"]),
+    ("processes", &["processes"]),
+    ("shell", &["shell"]),
+    ("system", &["system"]),
+    ("toolchains", &["toolchains", "tools"]),
+];
 
 /// The commands of each group.
 fn groups(kind: &str) -> BTreeMap<String, Vec<String>> {

@@ -3,11 +3,11 @@
 SEED ?=
 COUNT ?= 300000
 
-.PHONY: run test lint fmt build bench fuzz fuzz-bash setup-run setup-test setup-lint help
+.PHONY: run test lint fmt build bench fuzz fuzz-bash fuzz-read-only setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 run: setup-run ## build, then show an agent's short day through gRPC, in the sandbox
 	@echo 'airlock: building; some minutes the first time' >&2
@@ -34,6 +34,10 @@ fuzz: ## fuzz parse and decide, the grammar's C under AddressSanitizer; SECONDS=
 fuzz-bash: setup-test ## run generated commands with real bash, and compare with what was predicted; SEED=, COUNT=
 	@cargo build --quiet --locked --release --package airlock-fuzz --bin fuzz-bash
 	@target/release/fuzz-bash --count $(COUNT) $(if $(SEED),--seed $(SEED))
+
+fuzz-read-only: setup-test ## run what is called read-only with real programs, on files that must not change; SEED=
+	@cargo build --quiet --locked --package airlock-fuzz --bin fuzz-read-only
+	@target/debug/fuzz-read-only $(if $(SEED),--seed $(SEED))
 
 fmt: ## format the code
 	@cargo fmt --all

@@ -108,6 +108,19 @@ main() {
         need_debian openssl openssl
         need_debian python3 python3
         python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+        # Programs that the policy calls read-only, which its tests run on files that could change.
+        need_debian ag silversearcher-ag
+        need_debian bc bc
+        need_debian column bsdextrautils
+        need_debian fdfind fd-find
+        need_debian file file
+        need_debian gawk gawk
+        need_debian jq jq
+        need_debian mawk mawk
+        need_debian original-awk original-awk
+        need_debian rg ripgrep
+        need_debian tree tree
+        need_debian xxd xxd
         install_debian
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf

@@ -101,6 +101,8 @@ fn own<'a>(from: &EnvRequest<'a>) -> Vec<(&'static str, &'a str)> {
     }
     if from.read_only {
         own.extend([("GIT_PAGER", "cat"), ("HOME", HOME), ("PAGER", "cat"), ("PATH", &from.profile.path)]);
+        // npm writes a log of each run; here it goes with the command.
+        own.push(("npm_config_cache", "/var/tmp/npm"));
     }
     own
 }

@@ -15,6 +15,8 @@ pub(crate) fn overrides(read_only: bool) -> Vec<(&'static str, &'static str)> {
             ("core.hooksPath", "/dev/null"),
             ("log.showSignature", "false"),
             ("core.pager", "cat"),
+            // `git diff` writes the index anew, and asks GIT_OPTIONAL_LOCKS nothing.
+            ("diff.autoRefreshIndex", "false"),
         ]);
     }
     settings

@@ -1,0 +1,70 @@
+//! `make fuzz-read-only`: property 2 with real programs, on a tree that could be changed. Ends with
+//! 1 where a command that the policy calls read-only changed something, or started what
+//! was not predicted.
+
+use std::io;
+use std::process::ExitCode;
+
+use airlock_fuzz::canary::run::{Settings, run};
+use airlock_fuzz::canary::worker::Worker;
+use airlock_fuzz::canary::{inside, judge};
+use airlock_policy::{Profile, Request, decide};
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(about = "Runs generated commands that are called read-only, on files that must not change")]
+struct Args {
+    /// From which every command follows; by default one that changes
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many commands that are called read-only to run
+    #[arg(long, default_value_t = 20_000)]
+    count: usize,
+    /// How many sandboxes work at a time; by default one for each core
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Only run this command, whatever the policy says, and print what was seen; may be repeated
+    #[arg(long = "try")]
+    tries: Vec<String>,
+    #[arg(hide = true)]
+    place: Option<String>,
+}
+
+fn main() -> ExitCode {
+    match work(&Args::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("fuzz-read-only: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn work(args: &Args) -> io::Result<ExitCode> {
+    if args.place.as_deref() == Some("inside") {
+        return inside::run().map(|()| ExitCode::SUCCESS);
+    }
+    let driver = std::env::current_exe()?;
+    if !args.tries.is_empty() {
+        return try_each(&driver, &args.tries);
+    }
+    let jobs = std::thread::available_parallelism()?.get();
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000));
+    println!("seed {seed}");
+    let report = run(&Settings { seed, commands: args.count, workers: args.jobs.unwrap_or(jobs), driver })?;
+    print!("{report}");
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn try_each(driver: &std::path::Path, commands: &[String]) -> io::Result<ExitCode> {
+    let profile =
+        Profile::builtin("strict").ok_or_else(|| io::Error::other("the profile `strict` is missing"))?;
+    let mut worker = Worker::new(driver, 0);
+    for command in commands {
+        let decision = decide(&Request::bash(command.as_bytes()), &profile);
+        let seen = worker.run(command)?;
+        let unpredicted = judge::unpredicted(&decision, &seen.started);
+        println!("{command:?}: read-only {}, unpredicted {unpredicted:?}, {seen:?}", decision.read_only);
+    }
+    Ok(ExitCode::SUCCESS)
+}

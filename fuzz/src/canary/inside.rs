@@ -1,0 +1,133 @@
+//! What runs inside the sandbox: makes the tree, then takes one command after the other, runs
+//! it under trace, and compares the tree with what it was. It runs in the canary's place
+//! only, and it judges nothing: what it saw goes out, one line for each command.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::place::WATCHED;
+use super::snapshot::Snapshot;
+use crate::trace::{self, Ended, Limits, Program};
+
+/// Makes the tree.
+const TREE: &str = include_str!("../../canary/tree.sh");
+/// Scratch of one command, which Airlock throws away behind it.
+const SCRATCH: &str = "/var/tmp";
+
+/// What is asked for: a command, or, empty, that all bytes are compared.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// The text for bash.
+    pub command: Option<String>,
+}
+
+/// What was seen.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Seen {
+    /// The programs that were started.
+    pub started: Vec<Started>,
+    /// What is not as it was, a line for each name.
+    pub changed: Vec<String>,
+    /// Whether it had to be ended.
+    pub ended_by_force: bool,
+    /// Why it could not be run or watched at all.
+    pub trouble: Option<String>,
+}
+
+/// One program that was started.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Started {
+    /// The path given to the kernel.
+    pub path: String,
+    /// Its arguments, with the zeroth.
+    pub argv: Vec<String>,
+    /// Which of those before it did that; none for the shell itself.
+    pub by: Option<usize>,
+}
+
+/// Reads tasks from standard input until it ends; answers each.
+///
+/// # Errors
+///
+/// Where the tree cannot be made or looked at, or nobody listens any more.
+pub fn run() -> io::Result<()> {
+    make_tree()?;
+    let before = look(true)?;
+    let mut out = io::stdout().lock();
+    for line in io::stdin().lock().lines() {
+        let task: Task = serde_json::from_str(&line?)?;
+        let seen = match &task.command {
+            Some(command) => run_one(command, &before)?,
+            None => Seen { changed: before.differences(&look(true)?), ..Seen::default() },
+        };
+        serde_json::to_writer(&mut out, &seen)?;
+        out.write_all(b"\n")?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn make_tree() -> io::Result<()> {
+    let made =
+        Command::new("/bin/bash").args(["-c", TREE]).stdin(Stdio::null()).stdout(Stdio::null()).status()?;
+    if made.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("the canary tree was not made: {made}")))
+    }
+}
+
+fn look(contents: bool) -> io::Result<Snapshot> {
+    Snapshot::take(&WATCHED.map(Path::new), contents)
+}
+
+fn run_one(command: &str, before: &Snapshot) -> io::Result<Seen> {
+    let env: Vec<(OsString, OsString)> = std::env::vars_os()
+        .filter(|(name, _)| name != "PWD")
+        .chain([("BASH_ENV".into(), "/run/airlock/bash_env".into())])
+        .collect();
+    let args = ["--noprofile", "--norc", "-c", command].map(|word| word.as_bytes().to_vec());
+    let program = Program {
+        path: Path::new("/bin/bash"),
+        args: args.into(),
+        env: &env,
+        cwd: Path::new(airlock_sandbox::WORKSPACE),
+    };
+    let limits = Limits {
+        wall: Duration::from_secs(5),
+        linger: Duration::from_millis(500),
+        file_blocks: 64 * 1024,
+        memory_kib: 8 << 20,
+        ..Limits::default()
+    };
+    let mut seen = match trace::run(&program, &limits) {
+        Ok(run) => Seen {
+            started: run.execs.iter().map(started).collect(),
+            ended_by_force: matches!(run.ended, Ended::TimedOut | Ended::TooManyProcesses) || run.leftovers,
+            ..Seen::default()
+        },
+        Err(error) => Seen { trouble: Some(error.to_string()), ..Seen::default() },
+    };
+    seen.changed = before.differences(&look(false)?);
+    clear_scratch()?;
+    Ok(seen)
+}
+
+fn started(exec: &trace::Exec) -> Started {
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    Started { path: text(&exec.path), argv: exec.argv.iter().map(text).collect(), by: exec.by }
+}
+
+fn clear_scratch() -> io::Result<()> {
+    for entry in fs::read_dir(SCRATCH)? {
+        let path = entry?.path();
+        if path.is_dir() { fs::remove_dir_all(&path)? } else { fs::remove_file(&path)? }
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! The sandbox of the canary: Airlock's own for a read-only command, by its own arguments and
+//! environment, but for one thing: workspace, HOME and /tmp are writable. What a command
+//! could write it may write here, so that it is seen. Each place is used by one process inside,
+//! which takes the place of `airlock-init`.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use airlock_sandbox::env::{EnvRequest, Variable, build_env};
+use airlock_sandbox::{HOME, Limits, Network, Profile, Shape, Sources, USER, WORKSPACE, bwrap_args};
+use tempfile::TempDir;
+
+/// The program inside, where `airlock-init` would be.
+const INIT: &str = "/run/airlock/init";
+/// First in PATH, and empty on Debian: here programs get the names that the policy knows.
+const NAMES: &str = "/usr/local/sbin";
+
+/// The folders that must not change.
+pub const WATCHED: [&str; 3] = [WORKSPACE, HOME, "/tmp"];
+
+/// A program of this system under another name.
+#[derive(Debug, Clone, Copy)]
+pub struct Alias {
+    /// The name in PATH.
+    pub name: &'static str,
+    /// The program's file.
+    pub program: &'static str,
+}
+
+/// Folders for one sandbox, removed with it.
+#[derive(Debug)]
+pub struct Place {
+    folder: TempDir,
+    aliases: Vec<Alias>,
+}
+
+impl Place {
+    /// Makes the folders, all empty; `driver` is the program that runs inside.
+    ///
+    /// # Errors
+    ///
+    /// Where a folder or file cannot be made.
+    pub fn new(driver: &Path, aliases: Vec<Alias>) -> io::Result<Self> {
+        let place = Self { folder: tempfile::tempdir()?, aliases };
+        for name in ["workspace", "home", "tmp", "runtime", "runtime/etc"] {
+            fs::create_dir(place.at(name))?;
+        }
+        symlink(driver, place.at("runtime/init"))?;
+        let write = |name: &str, text: &str| fs::write(place.at("runtime").join(name), text);
+        write("bash_env", "unset BASH_ENV\nshopt -u extglob\n")?;
+        write(
+            "etc/passwd",
+            &format!(
+                "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n{USER}:x:1000:1000::{HOME}:/bin/bash\n"
+            ),
+        )?;
+        write("etc/group", &format!("root:x:0:\n{USER}:x:1000:\n"))?;
+        write("etc/hosts", "127.0.0.1 localhost airlock\n")?;
+        write("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")?;
+        // What a read-only command's git is told comes by variables as well, and these win.
+        write("etc/gitconfig-read-only", "")?;
+        Ok(place)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The command that starts the driver inside.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let sources = Sources {
+            workspace: self.at("workspace"),
+            home: self.at("home"),
+            tmp: self.at("tmp"),
+            runtime: self.at("runtime"),
+        };
+        let shape = Shape { read_only: true, network: Network::Empty };
+        let limits = Limits { var_tmp: 64 << 20, ..Limits::default() };
+        let mut args = bwrap_args(&Profile::minimal(), &sources, &limits, shape);
+        make_writable(&mut args, &sources);
+        let mut more = |words: &[&str]| args.extend(words.iter().map(OsString::from));
+        more(&["--chdir", WORKSPACE, "--perms", "0755", "--tmpfs", NAMES]);
+        for alias in &self.aliases {
+            more(&["--symlink", alias.program, &format!("{NAMES}/{}", alias.name)]);
+        }
+        more(&["--remount-ro", NAMES, "--", INIT, "inside"]);
+        let mut command = Command::new("bwrap");
+        command.args(args).env_clear().envs(environment()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    }
+}
+
+/// The three folders are bound read-only for such a command; here they are not.
+fn make_writable(args: &mut [OsString], sources: &Sources) {
+    let folders = [&sources.workspace, &sources.home, &sources.tmp];
+    for index in 1..args.len() {
+        let (before, from) = args.split_at_mut(index);
+        let is_folder =
+            from.first().is_some_and(|word| folders.iter().any(|folder| folder.as_os_str() == word));
+        if let Some(option) = before.last_mut().filter(|_| is_folder) {
+            *option = OsString::from("--bind");
+        }
+    }
+}
+
+/// What Airlock gives a read-only command. The driver hands it on.
+fn environment() -> Vec<(OsString, OsString)> {
+    let none: &[Variable] = &[];
+    let profile = Profile::minimal();
+    let request = EnvRequest {
+        profile: &profile,
+        session_id: "canary",
+        session: none,
+        request: none,
+        traceparent: None,
+        read_only: true,
+    };
+    // Nothing is asked for beyond Airlock's own variables, so nothing can be refused.
+    build_env(&request).unwrap_or_default()
+}
+
+/// The program of that name in Airlock's PATH on this host.
+#[must_use]
+pub fn installed(name: &str) -> Option<PathBuf> {
+    let profile = Profile::minimal();
+    let mut folders = profile.path.split(':').map(Path::new);
+    folders.find_map(|folder| Some(folder.join(name)).filter(|file| is_program(file)))
+}
+
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let bits = fs::metadata(file).map(|found| if found.is_file() { found.permissions().mode() } else { 0 });
+    bits.is_ok_and(|mode| mode & 0o111 != 0)
+}
+
+/// Which awks there are: seds and greps are one on Debian, awks are three.
+#[must_use]
+pub fn awks() -> Vec<Alias> {
+    let all = ["/usr/bin/gawk", "/usr/bin/mawk", "/usr/bin/original-awk"];
+    let there = all.into_iter().filter(|file| is_program(Path::new(file)));
+    there.map(|program| Alias { name: "awk", program }).collect()
+}
+
+/// Programs that Debian gives another name.
+#[must_use]
+pub fn renamed() -> Vec<Alias> {
+    let all = [
+        Alias { name: "fd", program: "/usr/bin/fdfind" },
+        Alias { name: "nawk", program: "/usr/bin/original-awk" },
+    ];
+    let absent = |alias: &Alias| !is_program(&Path::new("/usr/bin").join(OsStr::new(alias.name)));
+    all.into_iter().filter(|alias| is_program(Path::new(alias.program)) && absent(alias)).collect()
+}
+
+/// Builtins of bash that the tables know as programs.
+const BUILTINS: &str = ": [ alias bind break builtin caller cd command compgen continue declare dirs echo exit export \
+                        false getopts hash help history jobs let local popd printf pushd pwd read return shift \
+                        shopt test times true type typeset ulimit umask unset wait";
+
+/// Whether bash knows the name inside.
+#[must_use]
+pub fn is_there(name: &str) -> bool {
+    let mut aliases = renamed().into_iter().chain(awks());
+    BUILTINS.split_whitespace().any(|builtin| builtin == name)
+        || installed(name).is_some()
+        || aliases.any(|alias| alias.name == name)
+}

@@ -1,0 +1,103 @@
+//! Words of a generated command: operands and values, and the many ways of bash to write one
+//! and the same word.
+
+use super::random::Random;
+use super::vocabulary::{list, operands, part};
+
+/// The word in one of bash's spellings; all mean the same.
+pub(super) fn quoted(random: &mut Random, word: &str) -> String {
+    let plain = !word.is_empty()
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./,:+@%=".contains(&byte));
+    let single = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
+    match random.up_to(if plain { 12 } else { 6 }) {
+        0 if !word.contains(['"', '$', '`', '\\', '!']) => format!("\"{word}\""),
+        1 if plain && word.len() > 1 && word.is_ascii() => {
+            let (a, b) = word.split_at(1 + random.up_to(word.len() - 1));
+            format!("{a}\"{b}\"")
+        }
+        2 if plain => {
+            let at = random.up_to(word.len());
+            let (a, b) = word.split_at(at);
+            format!("{a}\\{b}")
+        }
+        3 if !word.contains(['\'', '\\']) => format!("$'{}'", word.replace('\n', "\\n").replace('\t', "\\t")),
+        4 | 5 => single(word),
+        _ if plain => word.to_owned(),
+        _ => single(word),
+    }
+}
+
+/// A file or folder, or a pattern for some.
+pub(super) fn path(random: &mut Random) -> String {
+    match random.up_to(12) {
+        0 => random.pick(list("globs")).to_owned(),
+        1 => folder(random),
+        2 => format!("\"$PWD/{}\"", random.pick(list("texts"))),
+        3..=6 => {
+            let text = random.pick(list("texts"));
+            quoted(random, text)
+        }
+        _ => {
+            let file = random.pick(list("files"));
+            quoted(random, file)
+        }
+    }
+}
+
+pub(super) fn folder(random: &mut Random) -> String {
+    random.pick(list("folders")).to_owned()
+}
+
+/// A value for a flag, from what its name and the tables' word for its value say, or any.
+pub(super) fn value(random: &mut Random, program: &str, flag: &str, called: &str) -> String {
+    let known = match random.up_to(8) {
+        0 => random.pick(list("baits")),
+        1 => random.pick(list("values")),
+        _ => likely(random, program, flag, called),
+    };
+    quoted(random, known)
+}
+
+fn likely(random: &mut Random, program: &str, flag: &str, called: &str) -> &'static str {
+    const NUMBERS: &[&str] = &["0", "1", "2", "3", "10", "100", "-1", "+2"];
+    let says =
+        |words: &[&str]| words.iter().any(|word| flag.contains(word) || called.to_lowercase().contains(word));
+    if says(&["file"]) || says(&["path"]) {
+        random.pick(list("files"))
+    } else if says(&["dir"]) {
+        random.pick(list("folders"))
+    } else if says(&["color", "colour", "when"]) {
+        random.pick(&["always", "never", "auto"])
+    } else if says(&["format", "pretty", "printf"]) {
+        match program.split(' ').next() {
+            Some("git") => part(random, "git format"),
+            Some("stat") => random.pick(&["%n %s %y", "%A %U", "%i %T", "%N"]),
+            Some("seq") => random.pick(&["%g", "%05.1f", "%.2e"]),
+            _ => part(random, "format"),
+        }
+    } else if says(&["since", "until", "after", "before", "date", "time", "newer", "older", "changed"]) {
+        part(random, "date")
+    } else if says(&[
+        "num", "count", "width", "lines", "bytes", "depth", "context", "abbrev", "size", "skip", "max",
+        "min", "length", "tab",
+    ]) || matches!(called, "N" | "NUM" | "NUMBER")
+    {
+        random.pick(NUMBERS)
+    } else {
+        random.pick(list("values"))
+    }
+}
+
+/// An operand that is text for this program.
+pub(super) fn text(random: &mut Random, program: &str) -> String {
+    let known = operands(program);
+    let word = match program {
+        _ if !known.is_empty() => random.pick(known),
+        "cd" | "pushd" => random.pick(list("folders")),
+        "basename" | "dirname" | "pathchk" => random.pick(list("files")),
+        _ if program.starts_with("git ") && random.once_in(3) => random.pick(list("texts")),
+        _ if program.starts_with("git ") => random.pick(list("revisions")),
+        _ => random.pick(list("values")),
+    };
+    quoted(random, word)
+}

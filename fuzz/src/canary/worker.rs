@@ -1,0 +1,115 @@
+//! The host's side of one sandbox: hands commands in, takes what was seen out, and makes the
+//! sandbox anew when its tree was changed. It runs nothing itself.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout};
+
+use super::inside::{Seen, Task};
+use super::place::{self, Alias, Place};
+
+/// After so many commands every byte is compared, and a new sandbox with the next awk begins.
+const COMMANDS_PER_PLACE: usize = 250;
+
+/// A sandbox after the other.
+#[derive(Debug)]
+pub struct Worker<'a> {
+    driver: &'a Path,
+    /// Which of the awks is next.
+    turn: usize,
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    ran: Vec<String>,
+    /// Removed when everything inside has ended.
+    _place: Place,
+}
+
+impl<'a> Worker<'a> {
+    /// A worker whose sandboxes run `driver`.
+    #[must_use]
+    pub fn new(driver: &'a Path, turn: usize) -> Self {
+        Self { driver, turn, running: None }
+    }
+
+    /// Runs the command on a tree that is as it was made.
+    ///
+    /// # Errors
+    ///
+    /// Where the sandbox cannot be made, or ends before it answers.
+    pub fn run(&mut self, command: &str) -> io::Result<Seen> {
+        let mut running = match self.running.take() {
+            Some(running) => running,
+            None => self.start()?,
+        };
+        let seen = running.ask(&Task { command: Some(command.to_owned()) })?;
+        running.ran.push(command.to_owned());
+        if seen.changed.is_empty() && seen.trouble.is_none() {
+            self.running = Some(running);
+        }
+        Ok(seen)
+    }
+
+    /// Whether the commands so far are enough for one sandbox.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.ran.len() >= COMMANDS_PER_PLACE)
+    }
+
+    /// Ends the sandbox; says which bytes are others, though no time tells it, and after which
+    /// commands.
+    ///
+    /// # Errors
+    ///
+    /// Where the sandbox ends before it answers.
+    pub fn finish(&mut self) -> io::Result<Option<(Vec<String>, Vec<String>)>> {
+        let Some(mut running) = self.running.take() else {
+            return Ok(None);
+        };
+        let seen = running.ask(&Task { command: None })?;
+        Ok((!seen.changed.is_empty()).then(|| (std::mem::take(&mut running.ran), seen.changed)))
+    }
+
+    fn start(&mut self) -> io::Result<Running> {
+        let awks = place::awks();
+        let awk = awks.get(self.turn.checked_rem(awks.len()).unwrap_or(0)).copied();
+        self.turn += 1;
+        let aliases: Vec<Alias> = place::renamed().into_iter().chain(awk).collect();
+        let place = Place::new(self.driver, aliases)?;
+        let mut child = place.command().spawn()?;
+        let missing = || io::Error::other("the sandbox has no pipes");
+        let input = Some(child.stdin.take().ok_or_else(missing)?);
+        let output = BufReader::new(child.stdout.take().ok_or_else(missing)?);
+        Ok(Running { child, input, output, ran: Vec::new(), _place: place })
+    }
+}
+
+impl Running {
+    fn ask(&mut self, task: &Task) -> io::Result<Seen> {
+        let mut line = serde_json::to_string(task)?;
+        line.push('\n');
+        if let Some(input) = &mut self.input {
+            input.write_all(line.as_bytes())?;
+        }
+        let mut answer = String::new();
+        if self.output.read_line(&mut answer)? == 0 {
+            let status = self.child.wait()?;
+            let last = task.command.as_deref().unwrap_or("the comparison of all bytes");
+            return Err(io::Error::other(format!("the sandbox ended with {status} at `{last}`")));
+        }
+        Ok(serde_json::from_str(&answer)?)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The end of its input ends it; all its processes end with it.
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}

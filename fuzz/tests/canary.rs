@@ -1,0 +1,141 @@
+//! Property 2, tried for a short while in each run of the tests: what is called read-only changes
+//! nothing and starts nothing that was not predicted. Controls show that a change and a hidden
+//! program would be seen.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::path::{Path, PathBuf};
+
+use airlock_fuzz::canary::inside::Seen;
+use airlock_fuzz::canary::run::{Settings, run};
+use airlock_fuzz::canary::vocabulary::list;
+use airlock_fuzz::canary::worker::Worker;
+use airlock_fuzz::canary::{judge, place};
+use airlock_policy::{Decision, Profile, Request, decide};
+
+/// How many commands the short run tries.
+const COMMANDS: usize = 1500;
+/// How many commands of each program of this system it runs at least.
+const EACH: usize = 2;
+
+fn driver() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_fuzz-read-only"))
+}
+
+fn strict(command: &str) -> Decision {
+    decide(&Request::bash(command.as_bytes()), &Profile::builtin("strict").unwrap())
+}
+
+/// What is seen of a command on the canary tree, whatever the policy thinks of it.
+fn seen(command: &str) -> Seen {
+    let seen = Worker::new(&driver(), 0).run(command).unwrap();
+    assert_eq!(seen.trouble, None, "`{command}` is watched");
+    seen
+}
+
+#[test]
+fn what_is_called_read_only_changes_nothing_and_starts_nothing_else() {
+    let report = run(&Settings { seed: 1, commands: COMMANDS, workers: 2, driver: driver() }).unwrap();
+    assert!(report.findings.is_empty(), "{report}");
+    assert_eq!(report.ran, COMMANDS);
+    assert!(report.started > COMMANDS / 2, "programs are started and seen: {report}");
+    let rare: Vec<_> =
+        report.programs.iter().filter(|(_, tally)| tally.ran < EACH).map(|(name, _)| name).collect();
+    assert!(rare.is_empty(), "each program that is there runs {EACH} times; too rarely: {rare:?}");
+}
+
+#[test]
+fn the_programs_that_matter_most_are_there() {
+    let names = [
+        "awk", "bc", "cat", "column", "cut", "diff", "file", "find", "gawk", "git", "grep", "head",
+        "hexdump", "jq", "ls", "mawk", "rg", "sed", "sort", "stat", "tail", "tr", "tree", "uniq", "wc",
+        "xargs", "xxd",
+    ];
+    let absent: Vec<_> = names.into_iter().filter(|name| place::installed(name).is_none()).collect();
+    assert!(absent.is_empty(), "`make test` installs what is missing: {absent:?}");
+    assert_eq!(place::awks().len(), 3, "gawk, mawk and original-awk take turns");
+    assert!(place::installed("fd").is_some() || !place::renamed().is_empty(), "Debian calls it fdfind");
+}
+
+#[test]
+fn a_change_is_seen() {
+    let changes = [
+        "touch made",
+        "touch notes.txt",
+        "printf x >> notes.txt",
+        "chmod 600 notes.txt",
+        "mv notes.txt other.txt",
+        "ln -sf nowhere links/to-file",
+        "rm src/run.sh",
+        "git tag new",
+        "git config x.y z",
+        "echo x > /tmp/made",
+        "echo x > ~/made",
+        "sort -o notes.txt notes.txt",
+        "touch made; rm made",
+        // The tree has files for which git would write its index anew, if it were not told otherwise.
+        "git -c diff.autoRefreshIndex=true diff",
+    ];
+    for command in changes {
+        assert!(!seen(command).changed.is_empty(), "`{command}` goes unseen");
+        assert!(!strict(command).read_only, "`{command}` is no read-only command");
+    }
+}
+
+#[test]
+fn what_only_reads_is_no_change() {
+    let commands = [
+        "cat notes.txt",
+        "git status",
+        "git diff",
+        "git log -p",
+        "ls -laR",
+        "grep -r foo .",
+        "sort data/numbers.txt",
+    ];
+    let driver = driver();
+    let mut worker = Worker::new(&driver, 0);
+    for command in commands {
+        assert_eq!(worker.run(command).unwrap().changed, [""; 0], "`{command}`");
+    }
+}
+
+#[test]
+fn a_program_that_was_not_predicted_is_seen() {
+    let hidden = [
+        "awk 'BEGIN { system(\"true\") }'",
+        "sed -n '1e true' notes.txt",
+        "git -c alias.x='!true' x",
+        "sort --compress-program=true -S 1K data/numbers.txt data/numbers.txt",
+        "find . -maxdepth 0 -exec env true \\;",
+    ];
+    for command in hidden {
+        // Predicted is what another text says, in which no such program stands.
+        let predicted = strict(command.split([' ', '\'']).next().unwrap());
+        let found = judge::unpredicted(&predicted, &seen(command).started);
+        assert!(!found.is_empty(), "`{command}` starts something that goes unseen");
+        assert!(!strict(command).read_only, "`{command}` is no read-only command");
+    }
+}
+
+#[test]
+fn gits_own_helpers_are_predicted_and_others_are_not() {
+    let seen = seen("git log --oneline; git diff --stat; git fsck; egrep foo notes.txt");
+    assert!(judge::unpredicted(&strict("git log; egrep foo"), &seen.started).is_empty(), "{seen:?}");
+    assert!(!judge::unpredicted(&strict("git log"), &seen.started).is_empty(), "egrep was not predicted");
+}
+
+#[test]
+fn generated_names_are_in_the_tree() {
+    const ABSENT: &[&str] = &["links/dangling", "links/loop", "-", "no-such-file", "~"];
+    let driver = driver();
+    let mut worker = Worker::new(&driver, 0);
+    assert!(list("files").len() > 50, "the vocabulary is read");
+    for name in list("files").iter().chain(list("folders")).filter(|name| !ABSENT.contains(&name.as_str())) {
+        let path = Path::new("/workspace").join(name);
+        let quoted = format!("'{}'", path.to_str().unwrap().replace('\'', "'\\''"));
+        // It tells by a change.
+        let seen = worker.run(&format!("[ -e {quoted} ] || touch missing")).unwrap();
+        assert!(seen.changed.is_empty(), "`{name}` is not in the tree");
+    }
+}

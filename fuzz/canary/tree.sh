@@ -75,6 +75,10 @@ printf 'quote\n' >"odd/it's"
 printf 'uni\n' >'odd/grün.txt'
 printf 'slash\n' >'odd/back\slash'
 printf 'flag\n' >'./-n'
+# Names that break out of a sed script, or of words that a script forgets to quote.
+printf 'sed\n' >'odd/x|e touch made'
+printf 'sed\n' >$'odd/y\n|;e touch made\n'
+printf 'sed\n' >'odd/&|w made'
 
 git add -A
 git commit -q -m 'first: a tree'

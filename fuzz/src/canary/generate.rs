@@ -211,7 +211,9 @@ impl Parts {
             return self.before.push(spelled);
         }
         let value = words::value(random, program, name, called);
-        let apart = !may_be_absent && random.once_in(2);
+        // `-format png`, as some programs have it, is never one word.
+        let word = !long && name.len() > 2;
+        let apart = !may_be_absent && (word || random.once_in(2));
         match (apart, long) {
             (true, _) => self.before.extend([spelled, value]),
             (false, true) => self.before.push(format!("{spelled}={value}")),

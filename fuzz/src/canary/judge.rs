@@ -14,13 +14,23 @@ const HELPERS: &[(&str, &[&str], &str)] = &[
         "asks git what to leave out",
     ),
     ("sh", &["git", "config", "-z", "--path", "--get", "core.excludesfile"], "what ag asks"),
-    ("egrep", &["grep", "-E"], "a script that calls grep"),
-    ("fgrep", &["grep", "-F"], "a script that calls grep"),
-    ("zcat", &["gzip", "-cd"], "a script that calls gzip"),
     ("locale", &["gzip", "-d", "-c"], "reads its tables, which Debian packs"),
     ("npm", &["node", "/usr/bin/npm"], "a script that env starts node for"),
     ("yq", &["jq"], "one of the two yqs turns YAML into JSON for jq"),
     ("pip", &["lsb_release", "-a"], "says which system it is on"),
+];
+
+/// Scripts that put programs together: the scripts, all that these start, and why.
+const SCRIPTS: &[(&str, &str, &str)] = &[
+    ("egrep fgrep", "grep", "another name for a flag of grep"),
+    ("zcat gunzip", "gzip", "another name for a flag of gzip"),
+    ("zegrep zfgrep", "zgrep", "another name for a flag of zgrep"),
+    ("zgrep", "grep gzip expr sed bzip2 xz zstd", "unpacks and searches"),
+    ("xzgrep xzegrep xzfgrep", "grep xz gzip bzip2 lzop zstd expr sed", "unpacks and searches"),
+    ("bzgrep bzegrep bzfgrep", "grep egrep fgrep bzip2 sed", "unpacks and searches"),
+    ("zstdgrep", "grep zstdcat", "unpacks and searches"),
+    ("diff3 sdiff", "diff", "compares two by two"),
+    ("git-bisect", "basename cat envsubst expr gettext sed uname", "a script of git's own, until git 2.40"),
 ];
 
 /// Where git keeps the programs that it is made of.
@@ -44,7 +54,11 @@ pub fn unpredicted(decision: &Decision, started: &[Started]) -> Vec<String> {
         let starter = program.by.and_then(|by| started.get(by));
         !names.contains(&base_name(&program.path)) && !starter.is_some_and(|starter| helps(starter, program))
     });
-    surplus.map(|program| format!("{} {:?}", program.path, program.argv)).collect()
+    let starter =
+        |program: &Started| program.by.and_then(|by| started.get(by)).map_or("nothing", |from| &from.path);
+    surplus
+        .map(|program| format!("{} started {} {:?}", starter(program), program.path, program.argv))
+        .collect()
 }
 
 fn helps(starter: &Started, program: &Started) -> bool {
@@ -55,7 +69,9 @@ fn helps(starter: &Started, program: &Started) -> bool {
     });
     let is_git = |name: &str| name == "git" || name.starts_with("git-");
     let in_core = GIT_CORE.iter().any(|folder| program.path.starts_with(folder)) || name == "git";
-    by_table || (is_git(from) && is_git(name) && in_core)
+    let in_list = |list: &str, name: &str| list.split(' ').any(|known| known == name);
+    let by_script = SCRIPTS.iter().any(|(scripts, all, _)| in_list(scripts, from) && in_list(all, name));
+    by_table || by_script || (is_git(from) && is_git(name) && in_core)
 }
 
 fn base_name(path: &str) -> &str {

@@ -17,7 +17,7 @@ use super::report::{Finding, Report, Tally};
 use super::worker::Worker;
 
 /// After so many findings a run ends: they have the same causes.
-const MOST_FINDINGS: usize = 60;
+const MOST_FINDINGS: usize = 300;
 /// How many commands wait for a sandbox.
 const JOBS_AHEAD: usize = 64;
 /// How often a flag is tried anew where the policy refused the words around it.
@@ -183,7 +183,7 @@ impl Counts {
             tally.flags.extend(flags);
         }
         let mut what = seen.changed;
-        what.extend(unpredicted.into_iter().map(|program| format!("started {program}")));
+        what.extend(unpredicted);
         what.extend(seen.trouble.map(|trouble| format!("could not be watched: {trouble}")));
         if !what.is_empty() {
             report.findings.push(Finding { commands: vec![generated.command], what });

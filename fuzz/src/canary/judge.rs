@@ -30,7 +30,9 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
     ("bzgrep bzegrep bzfgrep", "grep egrep fgrep bzip2 sed", "unpacks and searches"),
     ("zstdgrep", "grep zstdcat", "unpacks and searches"),
     ("diff3 sdiff", "diff", "compares two by two"),
-    ("git-bisect", "basename cat envsubst expr gettext sed uname", "a script of git's own, until git 2.40"),
+    ("git-bisect git-submodule", "basename cat envsubst expr gettext sed uname", "scripts of git's own"),
+    ("git", "man", "shows its manual by it"),
+    ("man", "preconv tbl eqn nroff groff troff grotty col cat locale", "formats a page"),
 ];
 
 /// Where git keeps the programs that it is made of.

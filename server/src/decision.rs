@@ -75,7 +75,8 @@ pub(crate) fn decide(
     let decision = ask_policy(profile, &spec.command, spec.shell, mode, directory);
     let grant = Grant {
         session_id,
-        command: spec.command.clone(),
+        // What the decision read as something else is changed before it runs.
+        command: decision.rewritten(&spec.command),
         shell: spec.shell,
         directory: directory.to_vec(),
         env: spec.env.clone(),

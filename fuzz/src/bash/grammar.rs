@@ -2,6 +2,7 @@
 //! which `«name»` stands for something to choose. It knows nothing of what is right.
 
 mod arithmetic;
+mod flags;
 mod launchers;
 mod redirects;
 mod structure;

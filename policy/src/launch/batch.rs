@@ -77,10 +77,11 @@ pub(super) fn find(rest: &[Word]) -> Launches {
         }
         let mut inner: Vec<Word> = Vec::new();
         let mut ended = false;
+        let mut gathers = false;
         for word in words.by_ref() {
             let after_place = inner.last().is_some_and(|last| last.text.as_deref() == Some(b"{}"));
-            ended = matches!(word.text.as_deref(), Some(b";"))
-                || (after_place && word.text.as_deref() == Some(b"+"));
+            gathers = after_place && word.text.as_deref() == Some(b"+");
+            ended = gathers || matches!(word.text.as_deref(), Some(b";"));
             if ended {
                 break;
             }
@@ -88,6 +89,9 @@ pub(super) fn find(rest: &[Word]) -> Launches {
         }
         found.opaque |= may_end_early(&inner, ended);
         inner.iter_mut().for_each(|word| blank(word, b"{}"));
+        if let Some(place) = inner.last_mut().filter(|_| gathers) {
+            place.exactly_one = false;
+        }
         found.launches.push(Launch::command(inner));
     }
     found

@@ -155,10 +155,13 @@ impl Builder<'_> {
         }
     }
 
-    /// `{name}>file` opens a descriptor; the grammar takes `{name}` for a word.
+    /// `{name}>file` opens a descriptor; the grammar takes `{name}` for a word. It does
+    /// so with the digits of `0<file`, too; where spans tell the words apart they are
+    /// put right later.
     fn check_named_descriptor(&mut self, redirect: Node<'_>) {
         let at = redirect.start_byte();
-        if self.bytes(at.saturating_sub(1), at) == b"}" {
+        let before = self.bytes(at.saturating_sub(1), at);
+        if before == b"}" || (before.first().is_some_and(u8::is_ascii_digit) && !self.has_spans()) {
             self.problem("parse_incomplete", self.span_of(redirect));
         }
     }

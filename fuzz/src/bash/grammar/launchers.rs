@@ -25,6 +25,9 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "env '' «prog»",
             "env --split-string='touch q'",
             "env -uS «prog»",
+            "env «env_flag» «prog»",
+            "env «env_flag» «env_flag» «prog» «arg»",
+            "env «env_flag» «env_flag» «env_flag» «prog»",
         ],
     ),
     construct(
@@ -44,6 +47,8 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "timeout -v 1 «prog»",
             "timeout --fore 5 «prog»",
             "timeout --k 1 5 «prog»",
+            "timeout «timeout_flag» 5 «prog»",
+            "timeout «timeout_flag» «timeout_flag» 5 «prog» «arg»",
         ],
     ),
     construct(
@@ -61,6 +66,8 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "nice --5 «prog»",
             "nice -1 -2 «prog»",
             "nice --adj 1 «prog»",
+            "nice «nice_flag» «prog»",
+            "nice «nice_flag» «nice_flag» «prog» «arg»",
         ],
     ),
     construct(
@@ -126,6 +133,11 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "setsid -f «prog»",
             "flock 9 9>f1",
             "flock --nonblock f1 nice «prog»",
+            "flock «flock_flag» f1 «prog»",
+            "flock «flock_flag» «flock_flag» f1 -c 'alpha x'",
+            "«other_flag» «prog» «arg»",
+            "«other_flag» «other_flag» «prog»",
+            "flock f1 «flock_flag» «prog»",
         ],
     ),
     construct(
@@ -175,6 +187,9 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "xargs timeout 5 <f2",
             "xargs sh < f2",
             "xargs find <f1",
+            "xargs «xargs_flag» «prog» a <f1",
+            "xargs «xargs_flag» «xargs_flag» «prog» {} x% <f1",
+            "xargs «xargs_flag» «xargs_flag» «xargs_flag» «prog» <f1",
         ],
     ),
     construct(
@@ -198,6 +213,9 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "find f1 -exec timeout 5 «prog» {} \\;",
             "find f1 -e\\xec «prog» {} \\;",
             "find f1 -exec «prog» ';' -exec touch q ';'",
+            "find f1 «find_flag» «find_flag» «find_flag»",
+            "find f1 d «find_flag» «find_flag» -exec «prog» {} \\;",
+            "find «find_flag» «find_flag»",
         ],
     ),
     construct(
@@ -261,6 +279,12 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "sh -c 'alpha $((1))'",
             "sh -c 'alpha ~+ {1..3}'",
             "sh -c 'alpha <<< x'",
+            "sh «sh_flag» -c 'alpha x'",
+            "bash «sh_flag» «sh_flag» -c 'alpha 0<f1 x'",
+            "sh -c «sh_flag» 'alpha x'",
+            "sh -c 'alpha 0<f1'",
+            "bash «sh_flag» f2",
+            "bash -c «sh_flag» 'alpha {,x}' «arg»",
         ],
     ),
     construct(

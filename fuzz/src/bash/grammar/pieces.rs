@@ -208,7 +208,7 @@ impl Maker<'_> {
             "sub" => self.substitution(),
             "hidden" => self.of(HIDDEN),
             "line" => self.of(LINES),
-            other => match table(other) {
+            other => match table(other).or_else(|| super::flags::flags(other)) {
                 Some(table) => self.of(table),
                 None => unreachable!("`{other}` is no mark"),
             },

@@ -201,6 +201,11 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "eval alpha \\\\; beta",
             "eval",
             "eval 'cat <<E\n`«hidden»`\nE\n'",
+            "eval 'alpha 0<f1 x'",
+            "eval 'alpha {,x} \"$@\"'",
+            "IFS=0; eval 'alpha $?'",
+            "eval $'alpha \\x27a b\\x27'",
+            "eval \"alpha \\$x\"",
         ],
     ),
     construct(

@@ -1,0 +1,1 @@
+find . -name '*.c' -exec grep -l x {} + -exec alpha {} \;

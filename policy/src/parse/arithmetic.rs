@@ -174,7 +174,8 @@ impl Builder<'_> {
             return;
         };
         let name = program.text.as_deref().unwrap_or_default();
-        if matches!(name, b"builtin" | b"command") {
+        let prefix = matches!(name, b"builtin" | b"command" | b"time" | b"coproc");
+        if prefix || (name.starts_with(b"-") && !rest.is_empty()) {
             self.check_evaluated_words(rest);
             return;
         }

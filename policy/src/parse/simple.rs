@@ -277,7 +277,13 @@ impl Builder<'_> {
         for child in children {
             match child.kind() {
                 _ if child.is_missing() || child.is_error() => self.incomplete(child),
-                "file_descriptor" => descriptor = self.number(child),
+                "file_descriptor" => {
+                    descriptor = self.number(child);
+                    if descriptor.is_none() {
+                        // A word such as `-2`, for bash.
+                        self.incomplete(child);
+                    }
+                }
                 kind if operator.is_none() && sign(kind).is_some() => operator = sign(kind),
                 _ => operands.push(child),
             }
@@ -297,7 +303,9 @@ impl Builder<'_> {
         // bash takes the dash of `>& -f` for the whole target; braces in one are literal or an error.
         let misread = target.as_ref().is_some_and(|target| {
             let dash = op == RedirOp::Duplicate && target.lead.starts_with(b"-") && target.lead != b"-";
-            dash || target.braced
+            // Of `>& FILE` bash expands the name twice.
+            let twice = resolve(op, Some(target)) != op && !target.bare;
+            dash || twice || target.braced
         });
         if (!closing && target.is_none()) || misread {
             self.incomplete(node);

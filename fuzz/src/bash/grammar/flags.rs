@@ -1,9 +1,10 @@
 //! Flags of launchers, as GNU's and util-linux' take them, right and nearly right.
 
-/// Flags of the launchers, one of which each mark becomes.
-pub(super) fn flags(mark: &str) -> Option<&'static [&'static str]> {
-    Some(match mark {
-        "env_flag" => &[
+/// By the mark that stands for them.
+const FLAGS: &[(&str, &[&str])] = &[
+    (
+        "env_flag",
+        &[
             "-i",
             "-u x",
             "-ux",
@@ -26,7 +27,10 @@ pub(super) fn flags(mark: &str) -> Option<&'static [&'static str]> {
             "--debug",
             "-iv",
         ],
-        "timeout_flag" => &[
+    ),
+    (
+        "timeout_flag",
+        &[
             "-k 1",
             "-k1",
             "--kill-after=1",
@@ -42,10 +46,11 @@ pub(super) fn flags(mark: &str) -> Option<&'static [&'static str]> {
             "-p",
             "-f",
         ],
-        "nice_flag" => {
-            &["-n 1", "-n1", "-5", "--adjustment=1", "--adjustment 1", "--", "--adj=2", "-n -1", "-1"]
-        }
-        "xargs_flag" => &[
+    ),
+    ("nice_flag", &["-n 1", "-n1", "-5", "--adjustment=1", "--adjustment 1", "--", "--adj=2", "-n -1", "-1"]),
+    (
+        "xargs_flag",
+        &[
             "-0",
             "-r",
             "-t",
@@ -81,7 +86,10 @@ pub(super) fn flags(mark: &str) -> Option<&'static [&'static str]> {
             "--open-tty",
             "--process-slot-var=X",
         ],
-        "find_flag" => &[
+    ),
+    (
+        "find_flag",
+        &[
             "-name '*.c'",
             "-type f",
             "-maxdepth 1",
@@ -107,7 +115,10 @@ pub(super) fn flags(mark: &str) -> Option<&'static [&'static str]> {
             "-exec alpha {} a{} \\;",
             "-regex a",
         ],
-        "flock_flag" => &[
+    ),
+    (
+        "flock_flag",
+        &[
             "-n",
             "-x",
             "-s",
@@ -121,10 +132,11 @@ pub(super) fn flags(mark: &str) -> Option<&'static [&'static str]> {
             "--wait=1",
             "--no-fork",
         ],
-        "sh_flag" => {
-            &["-e", "-x", "-u", "-ex", "-o errexit", "+x", "-f", "-eu", "-n", "-v", "-o nounset", "-a"]
-        }
-        "other_flag" => &[
+    ),
+    ("sh_flag", &["-e", "-x", "-u", "-ex", "-o errexit", "+x", "-f", "-eu", "-n", "-v", "-o nounset", "-a"]),
+    (
+        "other_flag",
+        &[
             "setsid -w",
             "setsid -f",
             "setsid --wait",
@@ -148,6 +160,10 @@ pub(super) fn flags(mark: &str) -> Option<&'static [&'static str]> {
             "nohup",
             "nohup --",
         ],
-        _ => return None,
-    })
+    ),
+];
+
+/// The flags that the mark of this name stands for.
+pub(super) fn flags(mark: &str) -> Option<&'static [&'static str]> {
+    FLAGS.iter().find(|(name, _)| *name == mark).map(|(_, flags)| *flags)
 }

@@ -120,6 +120,10 @@ impl<'n, 't> Lexer<'n, 't> {
         }
         match byte {
             b'\r' => self.problem(builder, "carriage_return"),
+            // bash takes `${` for no brace, even behind `$$`.
+            b'{' if self.at > self.start && builder.bytes(self.at - 1, self.at) == b"$" => {
+                self.problem(builder, "brace_expansion");
+            }
             b'=' | b':' if self.next_may_be_home(builder) => {
                 self.literal(byte);
                 self.tilde(builder);

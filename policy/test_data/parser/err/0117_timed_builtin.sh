@@ -1,0 +1,1 @@
+time declare -i x='a[$(beta)]'

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, fs, process::Command};
 use airlock_policy::{Profile, Request, decide};
 
 use super::hostile::{self, RuleKind};
+use super::speed::core_time;
 
 /// The argument that makes this program answer one case.
 pub const ONE: &str = "--answer-once";
@@ -22,17 +23,11 @@ pub fn answer_once(index: usize) {
     // From here on, the kernel's mark of the most memory starts anew.
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = status("VmRSS:");
-    let begun = nanoseconds();
+    let begun = core_time();
     let decision = decide(&request, &profile);
-    let took = (nanoseconds() - begun) / 1_000;
+    let took = (core_time() - begun).as_micros();
     let kib = status("VmHWM:").saturating_sub(before);
     println!("{took} {kib} {}", decision.reasons[0].code);
-}
-
-/// How long this process has been on a core: waiting for a busy one is no finding.
-fn nanoseconds() -> u64 {
-    let text = fs::read_to_string("/proc/self/schedstat").unwrap();
-    text.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// A line of this process's status, in KiB.

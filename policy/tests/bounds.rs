@@ -115,6 +115,7 @@ fn what_the_grammar_takes_too_long_for_is_not_parsed() {
         ("a|", signs, "too_costly_to_parse"),
         ("a;)", signs, "too_costly_to_parse"),
         ("\u{1}", signs, "too_costly_to_parse"),
+        ("?(a);", signs, "too_costly_to_parse"),
         ("[[ a ]];", signs, "too_costly_to_parse"),
         ("cat <<a;", limits::MAX_HEREDOCS, "too_many_heredocs"),
         ("<<a\n", limits::MAX_HEREDOCS, "too_many_heredocs"),

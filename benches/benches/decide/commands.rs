@@ -3,12 +3,12 @@
 use std::{fs, path::Path};
 
 /// A command, and how common its kind is: `core` for plain commands and pipelines.
-pub struct Command {
-    pub text: String,
-    pub tier: String,
+pub(crate) struct Command {
+    pub(crate) text: String,
+    pub(crate) tier: String,
 }
 
-pub fn load() -> Vec<Command> {
+pub(crate) fn load() -> Vec<Command> {
     let commands = match std::env::var_os("CORPUS") {
         Some(folder) => from_corpus(Path::new(&folder)),
         None => generated(),

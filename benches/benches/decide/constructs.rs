@@ -1,6 +1,8 @@
 //! Which construct a command is counted under: the first of the list that it holds.
 
-const CONSTRUCTS: &[(&str, fn(&str) -> bool)] = &[
+type Construct = (&'static str, fn(&str) -> bool);
+
+const CONSTRUCTS: &[Construct] = &[
     ("heredoc", |text| text.contains("<<") && !text.contains("<<<")),
     ("function", |text| text.contains("() {") || text.contains("function ")),
     ("loop or condition", |text| any(text, &["for ", "while ", "until ", "if ", "case ", "select "])),
@@ -28,10 +30,10 @@ fn any_in(text: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| text.contains(part))
 }
 
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     CONSTRUCTS.iter().map(|(name, _)| *name)
 }
 
-pub fn of(text: &str) -> &'static str {
+pub(crate) fn of(text: &str) -> &'static str {
     CONSTRUCTS.iter().find(|(_, holds)| holds(text)).map_or("plain words", |(name, _)| name)
 }

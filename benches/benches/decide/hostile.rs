@@ -4,14 +4,14 @@
 use airlock_policy::{Rules, limits};
 
 /// A text, the construct it is of, and the rules it is decided with.
-pub struct Case {
-    pub construct: String,
-    pub text: Vec<u8>,
-    pub rules: RuleKind,
+pub(crate) struct Case {
+    pub(crate) construct: String,
+    pub(crate) text: Vec<u8>,
+    pub(crate) rules: RuleKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum RuleKind {
+pub(crate) enum RuleKind {
     None,
     Prefixes,
     Globs,
@@ -188,7 +188,7 @@ fn fill(part: &str, length: usize) -> Vec<u8> {
     part.repeat(length / part.len().max(1)).into_bytes()
 }
 
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let case = |construct: &str, text: Vec<u8>, rules| Case { construct: construct.to_owned(), text, rules };
     let mut all = Vec::new();
     for part in PARTS {
@@ -244,7 +244,7 @@ fn arithmetic() -> impl Iterator<Item = Vec<u8>> {
 }
 
 /// As many rules of each list as a profile may have.
-pub fn rules(kind: RuleKind) -> Rules {
+pub(crate) fn rules(kind: RuleKind) -> Rules {
     let each = |make: &dyn Fn(usize) -> String| -> Vec<String> { (0..limits::MAX_RULES).map(make).collect() };
     let list = match kind {
         RuleKind::None => Vec::new(),

@@ -15,13 +15,13 @@ const ROUNDS: usize = 51;
 const AIM: f64 = 100_000.0;
 
 /// How long this process has been on a core: waiting for a busy one is no part of deciding.
-pub fn core_time() -> Duration {
+pub(crate) fn core_time() -> Duration {
     let text = fs::read_to_string("/proc/self/schedstat").unwrap();
     Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
 }
 
 /// Passes over the whole list; the median pass counts.
-pub fn throughput(commands: &[Command]) {
+pub(crate) fn throughput(commands: &[Command]) {
     println!("decisions a second on one core, profile `strict` (aim for the core tier: {AIM:.0})");
     let core: Vec<&Command> = commands.iter().filter(|command| command.tier == "core").collect();
     for (name, list) in [("core tier", core), ("all", commands.iter().collect())] {
@@ -44,7 +44,7 @@ fn pass(list: &[&Command]) -> Duration {
 }
 
 /// The median command of each construct, each measured in turns with its bare parse.
-pub fn by_construct(commands: &[Command]) {
+pub(crate) fn by_construct(commands: &[Command]) {
     let mut found: BTreeMap<&str, Vec<(Duration, Duration)>> = BTreeMap::new();
     for command in commands {
         found.entry(constructs::of(&command.text)).or_default().push(parse_and_decide(&command.text));

@@ -9,13 +9,13 @@ use super::hostile::{self, RuleKind};
 use super::speed::core_time;
 
 /// The argument that makes this program answer one case.
-pub const ONE: &str = "--answer-once";
+pub(crate) const ONE: &str = "--answer-once";
 
 const MOST_MICROSECONDS: u64 = 100_000;
 const MOST_KIB: u64 = 64 * 1024;
 
 /// Answers one case; prints microseconds, and KiB beyond what the process had before.
-pub fn answer_once(index: usize) {
+pub(crate) fn answer_once(index: usize) {
     let case = &hostile::cases()[index];
     let profile = Profile::builtin("strict").unwrap();
     let rules = (case.rules != RuleKind::None).then(|| hostile::rules(case.rules));
@@ -48,7 +48,7 @@ struct Worst {
 }
 
 /// Tries every case and prints the worst of each construct.
-pub fn all_within_limits() -> bool {
+pub(crate) fn all_within_limits() -> bool {
     let mut worst: BTreeMap<String, Worst> = BTreeMap::new();
     for (index, case) in hostile::cases().into_iter().enumerate() {
         let (microseconds, kib, code) = ask(index);
@@ -65,15 +65,12 @@ pub fn all_within_limits() -> bool {
 fn ask(index: usize) -> (u64, u64, String) {
     let program = std::env::current_exe().unwrap();
     let output = Command::new(program).args([ONE, &index.to_string()]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "case {index} has no answer:\n{said}");
     let text = String::from_utf8(output.stdout).unwrap();
     let mut fields = text.split_whitespace();
-    let mut next = || fields.next().unwrap_or_else(|| fail(index, &output.stderr)).to_owned();
-    (next().parse().unwrap(), next().parse().unwrap(), next())
-}
-
-fn fail(index: usize, stderr: &[u8]) -> ! {
-    eprintln!("case {index} has no answer:\n{}", String::from_utf8_lossy(stderr));
-    std::process::exit(1)
+    let mut next = || fields.next().unwrap();
+    (next().parse().unwrap(), next().parse().unwrap(), next().to_owned())
 }
 
 fn print(worst: &BTreeMap<String, Worst>) -> bool {

@@ -50,13 +50,11 @@ fn listing(entry: &Program, sorted: &Sorted, operands: &[&Word], flags: &[&str])
 }
 
 fn git_config(sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
-    let reads = ["list", "get", "get-all", "get-regexp", "get-urlmatch", "get-color"];
+    let reads = ["list", "get", "get-all", "get-regexp", "get-urlmatch", "get-color", "get-colorbool"];
     let by_flag = reads.iter().any(|flag| sorted.has(flag));
     let first = operands.first().and_then(|word| word.text.as_deref());
-    let by_word = matches!(first, Some(b"get" | b"list"));
-    let changes = matches!(first, Some(b"set" | b"unset" | b"rename-section" | b"remove-section" | b"edit"));
     let one_key = operands.len() == 1 && first.is_some_and(|key| key.contains(&b'.'));
-    if by_word || one_key || (by_flag && !changes) {
+    if by_flag || one_key {
         return Ok(Vec::new());
     }
     Err(Refusal::new("operand_writes", "git config writes unless it is told to read", span))

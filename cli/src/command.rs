@@ -18,6 +18,7 @@ mod help;
 mod interrupt;
 mod keys;
 mod list;
+mod local_profile;
 mod logs;
 mod ls;
 mod output;

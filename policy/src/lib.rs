@@ -17,6 +17,7 @@ pub mod check;
 mod decide;
 mod decision;
 mod getopt;
+pub mod import;
 mod launch;
 pub mod limits;
 mod parse;
@@ -38,7 +39,7 @@ pub use decision::{
     Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
 };
 pub use permit::{Answer, Binding, Permit, PermitError};
-pub use profile::{Profile, ProfileError};
+pub use profile::{Case, Profile, ProfileError, ProfileProblem, ProfileText};
 pub use request::{Mode, Request, Shell, Unsandboxed};
 pub use rules::{Rule, RuleError, Rules, Tool};
 pub use snapshot::Snapshot;

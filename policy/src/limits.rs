@@ -42,3 +42,5 @@ pub const MAX_EXTENDS: usize = 8;
 pub const MAX_MATCH_STEPS: usize = 4_000_000;
 /// Most words of all commands listed.
 pub const MAX_LISTED_WORDS: usize = 16_384;
+/// Most test cases of one profile or one file of cases.
+pub const MAX_CASES: usize = 1_000;

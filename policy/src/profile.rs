@@ -1,16 +1,22 @@
 //! Profiles: rules, the modes they permit, and what they leave to the sandbox.
-//! This module holds them and makes the built-in ones; [`load`] reads TOML. It
-//! opens no file: who has one passes its text.
+//! This module holds them and makes the built-in ones; [`load`] reads TOML, [`chain`]
+//! follows `extends`, [`case`] tries them. It opens no file: who has one passes its text.
 
 pub(crate) mod builtin;
+mod case;
+mod chain;
 mod load;
-mod selftest;
+mod problem;
 
 use sha2::{Digest, Sha256};
 
 use crate::decision::PolicyVersion;
 use crate::request::Mode;
 use crate::rules::{Rule, Rules};
+
+pub use case::Case;
+pub use chain::ProfileText;
+pub use problem::{ProfileError, ProfileProblem};
 
 /// Raised whenever the engine changes what is decided; its tables are hashed as well.
 const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " engine 2");
@@ -32,20 +38,6 @@ pub struct Profile {
     version: PolicyVersion,
 }
 
-/// Why a profile does not load: file, line, what is wrong, and the cure.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {what}; {cure}")]
-pub struct ProfileError {
-    /// The file as the caller named it.
-    pub file: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// What is wrong.
-    pub what: String,
-    /// What to do about it.
-    pub cure: String,
-}
-
 impl Profile {
     /// The built-in profile of that name: `strict`, `sandboxed`, `demo`, `read_only`.
     #[must_use]
@@ -59,20 +51,42 @@ impl Profile {
         builtin::NAMES
     }
 
-    /// Reads a profile. `lookup_parent` finds the profile that `extends` names;
-    /// where it answers `None`, the built-in ones are tried. Top-level tables
-    /// other than `[policy]` belong to others and are not looked at.
+    /// A profile without rules, which permits every mode but `bypass`.
+    #[must_use]
+    pub fn blank(name: &str) -> Self {
+        builtin::blank(name, "").seal()
+    }
+
+    /// Reads a profile and runs its test cases. `lookup_parent` finds the profile that
+    /// `extends` names; where it answers `None`, the built-in ones are tried. Top-level
+    /// tables other than `[policy]` belong to others and are not looked at.
     ///
     /// # Errors
     ///
-    /// Names `file_name`, the line, what is wrong and what to do, for a profile
-    /// that cannot be read and for one that fails its own test cases.
+    /// Everything that is wrong, with place, key and cure; where nothing is, every
+    /// case of its own that it fails.
     pub fn from_toml(
         text: &str,
         file_name: &str,
         lookup_parent: &dyn Fn(&str) -> Option<Self>,
     ) -> Result<Self, ProfileError> {
-        load::from_toml(text, file_name, lookup_parent)
+        let (profile, cases) = load::read(text, file_name, lookup_parent)?;
+        Case::run_all(&cases, &profile, file_name).map(|()| profile)
+    }
+
+    /// Reads a profile and follows `extends` as far as it goes. `lookup` finds the text
+    /// of a parent by name; where it answers `None`, the built-in ones are tried. The
+    /// parents' cases are run, the profile's own are handed out unrun.
+    ///
+    /// # Errors
+    ///
+    /// As [`Profile::from_toml`], for the file or for a parent of it; and a chain that is
+    /// too long or runs in a circle.
+    pub fn resolve(
+        own: &ProfileText,
+        lookup: &dyn Fn(&str) -> Option<ProfileText>,
+    ) -> Result<(Self, Vec<Case>), ProfileError> {
+        chain::resolve(own, lookup)
     }
 
     /// Its name.

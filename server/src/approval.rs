@@ -79,7 +79,7 @@ impl Core {
             return Ok(());
         }
         let session = self.store().session(approval.session_id).await?;
-        let profile = session.and_then(|session| self.parts.profiles.get(&session.profile).cloned());
+        let profile = session.and_then(|session| self.parts.profiles.get(&session.profile));
         if profile.is_some_and(|profile| profile.self_approval) {
             return Ok(());
         }

@@ -34,7 +34,7 @@ use crate::{
     links::{LinkSink, Links},
     model::{ApprovalRecord, ExecutionRecord, Principal, RunnerRecord, SessionRecord},
     placement,
-    profiles::Profiles,
+    profiles::{LiveProfiles, Profiles},
     store::{ApprovalQuery, ExecutionQuery, Page, PageQuery, SessionQuery, Store},
     stream_door::OutputKeeper,
 };
@@ -62,7 +62,7 @@ pub struct EngineParts {
     /// The truth.
     pub store: Arc<dyn Store>,
     /// What policy decides by, and what sandboxes are built from.
-    pub profiles: Arc<Profiles>,
+    pub profiles: LiveProfiles,
     /// The runners; made first, because the streams need it too.
     pub links: Links,
     /// Takes the output of what has ended.
@@ -140,7 +140,7 @@ impl Engine {
     /// # Errors
     /// The limits contradict each other, or the store cannot be read.
     pub async fn start_up(parts: EngineParts) -> Result<Self, StartUpError> {
-        parts.limits.check(parts.profiles.longest_grace())?;
+        parts.limits.check(parts.profiles.now().longest_grace())?;
         let core = Arc::new(Core::new(parts).await?);
         poll::poll_once(&core).await?;
         core.spawn(placement::drive_sessions(core.clone()));
@@ -150,10 +150,10 @@ impl Engine {
         Ok(Self { core })
     }
 
-    /// What policy decides by, for the edge.
+    /// What policy decides by now, for the edge.
     #[must_use]
-    pub fn profiles(&self) -> &Profiles {
-        &self.core.parts.profiles
+    pub fn profiles(&self) -> Arc<Profiles> {
+        self.core.parts.profiles.now()
     }
 
     /// The links, for the edge.

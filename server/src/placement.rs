@@ -193,7 +193,7 @@ impl Core {
         let encode = self.parts.encode_decision;
         let mode = record.spec.mode.max(session.mode);
         let decided = tracing::info_span!("decide").in_scope(|| {
-            decision::decide(profile, session.id, &record.spec, mode, &session.directory, encode)
+            decision::decide(&profile, session.id, &record.spec, mode, &session.directory, encode)
         });
         let (record, binding) = (decided.record.clone(), decided.binding);
         Ok(Some(Again { ruling: decided.rule(approval.as_ref()), record, binding }))

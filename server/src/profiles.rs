@@ -1,11 +1,16 @@
 //! Profiles: the policy part, which `airlock_policy` reads, with the part that sandboxes, limits and
 //! approvals are built from. Built-in ones, and those of the operator's folder.
 //!
-//! Reading files happens in [`Profiles::load`] alone, at start.
+//! Files are read at start by [`Profiles::load`], and again by [`Reload`] when they change.
 
+mod chain;
+mod folder;
+mod live;
 mod parse;
+mod reload;
 mod resolve;
 mod schema;
+mod single;
 mod visible;
 
 use std::{
@@ -17,11 +22,13 @@ use std::{
 
 use airlock_proto::domain::Mode;
 
+pub use live::LiveProfiles;
+pub(crate) use reload::Reload;
 pub use resolve::ResolvedProfile;
+pub use single::read_one;
 pub(crate) use visible::default_of;
 
-/// Files in the folder.
-const FILES: usize = 1000;
+type ByName = BTreeMap<String, Arc<ResolvedProfile>>;
 
 /// Why profiles could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -44,18 +51,19 @@ pub enum ProfilesError {
         /// Of what.
         what: &'static str,
     },
-    /// A file cannot be read, or says what no profile says: everything that is wrong with it.
-    #[error(transparent)]
-    Refused(#[from] airlock_config::ConfigError),
-    /// What the policy says of its part: file, line, what is wrong, and the cure.
-    #[error(transparent)]
-    Profile(#[from] airlock_policy::ProfileError),
+    /// Files cannot be read, or say what no profile says: everything that is wrong with each.
+    #[error("{}", lines(.0))]
+    Refused(Vec<airlock_config::ConfigError>),
+}
+
+fn lines(errors: &[airlock_config::ConfigError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// Every profile there is, by name.
 #[derive(Debug, Clone)]
 pub struct Profiles {
-    by_name: BTreeMap<String, Arc<ResolvedProfile>>,
+    by_name: ByName,
 }
 
 impl Profiles {
@@ -73,9 +81,19 @@ impl Profiles {
     /// The built-in profiles and, where `folder` is given, its `NAME.toml` files. Reads files: blocks.
     ///
     /// # Errors
-    /// The first thing that is wrong, with file, line and cure.
+    /// Everything that is wrong, with file, line and cure.
     pub fn load(folder: Option<&Path>) -> Result<Self, ProfilesError> {
         Self::load_over(Self::builtin(), folder)
+    }
+
+    /// The built-in profiles, where they let people approve what they asked for themselves.
+    #[must_use]
+    pub fn builtin_with_self_approval() -> Self {
+        let mut builtin = Self::builtin();
+        for profile in builtin.by_name.values_mut() {
+            Arc::make_mut(profile).self_approval = true;
+        }
+        builtin
     }
 
     /// As [`Profiles::load`], where the built-in profiles let people approve what they asked for
@@ -84,17 +102,16 @@ impl Profiles {
     /// # Errors
     /// As [`Profiles::load`].
     pub fn load_with_self_approval(folder: Option<&Path>) -> Result<Self, ProfilesError> {
-        let mut builtin = Self::builtin();
-        for profile in builtin.by_name.values_mut() {
-            Arc::make_mut(profile).self_approval = true;
-        }
-        Self::load_over(builtin, folder)
+        Self::load_over(Self::builtin_with_self_approval(), folder)
     }
 
     fn load_over(mut profiles: Self, folder: Option<&Path>) -> Result<Self, ProfilesError> {
         if let Some(folder) = folder {
-            let files = read_folder(folder)?;
-            profiles.by_name.extend(parse::resolve_all(&files, &profiles.by_name)?);
+            let resolved = chain::resolve_all(&folder::read(folder)?, &profiles.by_name, &ByName::new());
+            if !resolved.refused.is_empty() {
+                return Err(ProfilesError::Refused(resolved.refused.into_values().collect()));
+            }
+            profiles.by_name.extend(resolved.profiles);
         }
         Ok(profiles)
     }
@@ -130,37 +147,6 @@ struct ProfileFile {
     stem: String,
     path: String,
     text: String,
-}
-
-/// What is wrong with a profile's text by itself, whatever it extends. `file` is what errors call it.
-///
-/// # Errors
-/// Everything that is wrong, with place, key and cure.
-pub fn check_text(text: &str, file: &str) -> Result<(), airlock_config::ConfigError> {
-    parse::file(text, file).map(drop)
-}
-
-fn read_folder(folder: &Path) -> Result<Vec<ProfileFile>, ProfilesError> {
-    let unreadable = |source| ProfilesError::Folder { path: folder.to_owned(), source };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
-        if path.extension().is_none_or(|extension| extension != "toml") {
-            continue;
-        }
-        if files.len() == FILES {
-            return Err(ProfilesError::TooMuch {
-                path: folder.to_owned(),
-                limit: FILES as u64,
-                what: "profiles",
-            });
-        }
-        let text = airlock_config::read(&path)?;
-        files.push(ProfileFile { stem: stem.to_owned(), path: path.display().to_string(), text });
-    }
-    files.sort_by(|a, b| a.stem.cmp(&b.stem));
-    Ok(files)
 }
 
 /// The policy's name for a mode of the contract.

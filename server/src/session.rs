@@ -93,12 +93,12 @@ impl Core {
         let name = name.or_else(|| who.profiles.first().map(String::as_str)).unwrap_or_default();
         let may_use = who.profiles.iter().any(|own| own == name);
         let profile = self.parts.profiles.get(name).filter(|_| may_use);
-        profile.cloned().ok_or_else(|| ApiError::NotFound { what: "profile", id: name.to_owned() })
+        profile.ok_or_else(|| ApiError::NotFound { what: "profile", id: name.to_owned() })
     }
 
     /// The profile of a session that is there.
     pub(crate) fn profile_of(&self, session: &SessionRecord) -> Result<Arc<ResolvedProfile>, ApiError> {
-        self.parts.profiles.get(&session.profile).cloned().ok_or_else(|| ApiError::FailedPrecondition {
+        self.parts.profiles.get(&session.profile).ok_or_else(|| ApiError::FailedPrecondition {
             reason: "PROFILE_GONE",
             message: format!("the session's profile `{}` is no longer there", session.profile),
         })

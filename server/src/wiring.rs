@@ -30,7 +30,7 @@ use crate::{
     limits::EngineLimits,
     links::Links,
     outputs::Outputs,
-    profiles::Profiles,
+    profiles::{LiveProfiles, Profiles, Reload},
     store::{
         Store,
         sqlite::{SqliteOptions, SqliteStore},
@@ -131,7 +131,7 @@ impl Server {
         let metrics = telemetry.metrics();
 
         // What can be wrong with what the operator wrote comes before what takes time.
-        let profiles = load_profiles(&config)?;
+        let profiles = LiveProfiles::new(load_profiles(&config)?);
         let tls = config.listen.tls.as_ref().map(tls::server_config).transpose()?;
         let listener = match options.listener {
             Some(listener) => listener,
@@ -142,7 +142,8 @@ impl Server {
         let store = open_store(&config, &metrics).await?;
         let outputs = Arc::new(Outputs::local(&config.outputs.directory).map_err(StartError::Outputs)?);
         let tokens = Tokens::default();
-        let (engine, streams) = start_engine(&config, profiles, store.clone(), outputs, &metrics).await?;
+        let (engine, streams) =
+            start_engine(&config, profiles.clone(), store.clone(), outputs, &metrics).await?;
         let exchanges = Exchanges::new(ExchangeParts {
             door: Arc::new(engine.links().clone()),
             limits: exchange_limits(&config),
@@ -150,6 +151,9 @@ impl Server {
         });
 
         let tasks = TaskTracker::new();
+        if let Some(reload) = reload(&config, profiles, &metrics) {
+            tasks.spawn(reload.run(tokens.closed.clone()));
+        }
         let edge = Arc::new(Edge {
             engine: engine.clone(),
             streams: streams.clone(),
@@ -195,14 +199,13 @@ impl Server {
 }
 
 /// The profiles, and whether everybody's are among them.
-fn load_profiles(config: &Config) -> Result<Arc<Profiles>, StartError> {
+fn load_profiles(config: &Config) -> Result<Profiles, StartError> {
     let folder = config.profiles.directory.as_deref();
     let profiles = match config.profiles.self_approval {
         true => Profiles::load_with_self_approval(folder)?,
         false => Profiles::load(folder)?,
     };
-    let named = config.identities.iter().flat_map(|identity| &identity.profiles);
-    for name in named.chain([&config.profiles.default]) {
+    for name in named_profiles(config) {
         if profiles.get(name).is_none() {
             let known = profiles.names().collect::<Vec<_>>().join(", ");
             return Err(StartError::UnknownProfile { name: name.clone(), known });
@@ -215,7 +218,28 @@ fn load_profiles(config: &Config) -> Result<Arc<Profiles>, StartError> {
     for (profile, warning) in profiles.warnings() {
         tracing::warn!(profile, "{warning}");
     }
-    Ok(Arc::new(profiles))
+    Ok(profiles)
+}
+
+fn named_profiles(config: &Config) -> impl Iterator<Item = &String> {
+    let named = config.identities.iter().flat_map(|identity| &identity.profiles);
+    named.chain([&config.profiles.default])
+}
+
+/// What looks after the folder of profiles, if there is one.
+fn reload(config: &Config, live: LiveProfiles, metrics: &Metrics) -> Option<Reload> {
+    let built_in = match config.profiles.self_approval {
+        true => Profiles::builtin_with_self_approval(),
+        false => Profiles::builtin(),
+    };
+    Some(Reload {
+        folder: config.profiles.directory.clone()?,
+        built_in,
+        needed: named_profiles(config).cloned().collect(),
+        grace_most: config.link.ending_grace,
+        live,
+        metrics: metrics.clone(),
+    })
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
@@ -242,7 +266,7 @@ fn make_folder_of(path: &Path) -> std::io::Result<()> {
 /// The engine and the streams, each of which has the other's door.
 async fn start_engine(
     config: &Config,
-    profiles: Arc<Profiles>,
+    profiles: LiveProfiles,
     store: Arc<dyn Store>,
     outputs: Arc<Outputs>,
     metrics: &Metrics,

@@ -4,7 +4,6 @@ use std::{
     ffi::OsString,
     io::{self, BufRead, Write},
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
 };
 
 use airlock_policy::{Profile, Request, check};
@@ -14,14 +13,11 @@ use serde_json::json;
 use super::{
     Failure,
     args::{self, Mode, Shell},
-    output,
+    local_profile, output,
 };
-use crate::state::read_bounded;
 
 /// Of one line of --jsonl, in bytes. The longest command takes less, however it is written.
 const LINE_BYTES: usize = 4 * 1024 * 1024;
-/// Of a profile's file, in bytes.
-const PROFILE_BYTES: u64 = 1024 * 1024;
 /// What decides where no profile is named.
 const PROFILE: &str = "strict";
 
@@ -60,7 +56,7 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn run(self) -> Result<u8, Failure> {
-        let profile = load_profile(&self.profile)?;
+        let profile = local_profile::tested(&self.profile)?;
         if self.jsonl {
             return match answer_lines(&mut io::stdin().lock(), &mut io::stdout().lock(), &profile) {
                 Ok(()) => Ok(0),
@@ -79,41 +75,6 @@ impl Check {
         output::print(&check::render(&command, &decision))?;
         Ok(check::exit_code(&decision))
     }
-}
-
-/// A built-in profile by its name, or else the profile in a file.
-fn load_profile(name: &OsString) -> Result<Profile, Failure> {
-    if let Some(profile) = name.to_str().and_then(Profile::builtin) {
-        return Ok(profile);
-    }
-    let path = Path::new(name);
-    if !path.exists() {
-        return Err(Failure::usage(format!(
-            "no profile is called `{}`, and there is no such file; built in are {}",
-            path.display(),
-            Profile::builtin_names().join(", ")
-        )));
-    }
-    let shown = path.display().to_string();
-    let text = airlock_config::read(path).map_err(|error| Failure::new(error.to_string()))?;
-    // What the server would refuse, such as a limit, is refused here too.
-    airlock_server::profiles::check_text(&text, &shown).map_err(|error| Failure::new(error.to_string()))?;
-    let parent = |name: &str| sibling(path, name);
-    let profile =
-        Profile::from_toml(&text, &shown, &parent).map_err(|error| Failure::new(error.to_string()))?;
-    for warning in profile.warnings() {
-        output::note(warning);
-    }
-    Ok(profile)
-}
-
-/// The profile that another one beside it extends, if it can be read.
-fn sibling(path: &Path, name: &str) -> Option<Profile> {
-    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-    let file = path.with_file_name(format!("{name}.toml"));
-    let text = plain.then(|| read_bounded(&file, PROFILE_BYTES).ok()).flatten()?;
-    // Parents of parents are built in, or this would not be sure to end.
-    Profile::from_toml(&String::from_utf8(text).ok()?, &file.display().to_string(), &|_| None).ok()
 }
 
 /// Answers each line of `input` with a line of `out`, at once.

@@ -74,12 +74,20 @@ pub(crate) fn runs_anything(program: &[u8]) -> bool {
     RUN_ANYTHING.iter().any(|name| name.as_bytes() == program) || program.starts_with(b"python")
 }
 
+/// Remarks on allow rules that let more happen than they seem to.
 pub(super) fn over_broad(rules: &Rules) -> Vec<String> {
     rules
         .allow
         .iter()
-        .filter(|rule| rule.tool() == Tool::Bash && is_over_broad(rule))
-        .map(|rule| format!("the allow rule `{}` lets the program run anything", rule.text()))
+        .filter_map(|rule| match rule.tool() {
+            Tool::Bash | Tool::PowerShell if is_over_broad(rule) => {
+                Some(format!("the allow rule `{}` lets the program run anything", rule.text()))
+            }
+            Tool::Edit => lifted(rule).map(|name| {
+                format!("the allow rule `{}` also covers `{name}`, which is protected else", rule.text())
+            }),
+            _ => None,
+        })
         .collect()
 }
 
@@ -91,8 +99,24 @@ fn is_over_broad(rule: &Rule) -> bool {
         [] | [Piece::AnyWords, ..] => true,
         [Piece::Word(program), rest @ ..] => {
             let literal: Vec<u8> = program.iter().copied().flatten().collect();
+            let name = literal.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
             let wild = literal.len() < program.len();
-            (wild || runs_anything(&literal)) && rest.contains(&Piece::AnyWords)
+            (wild || runs_anything(name)) && rest.contains(&Piece::AnyWords)
         }
     }
+}
+
+/// Names that are protected inside the workspace; one of each kind.
+const PROTECTED: &[&str] =
+    &[".git/config", ".bashrc", ".vscode/tasks.json", ".idea/x", ".claude/x", ".mcp.json"];
+
+/// A protected name that the rule covers and does not name.
+pub(crate) fn lifted(rule: &Rule) -> Option<&'static str> {
+    PROTECTED.iter().copied().find(|name| {
+        let covers = |path: &str| {
+            rule.path().is_some_and(|pattern| pattern.matches(path, "/workspace", "/home/agent"))
+        };
+        let named = name.split('/').next().is_some_and(|first| rule.text().contains(first));
+        !named && (covers(&format!("/workspace/{name}")) || covers(&format!("/workspace/sub/{name}")))
+    })
 }

@@ -1,9 +1,13 @@
-//! From TOML to a profile. Every error names file, line, what is wrong and the cure.
+//! From TOML to a profile. Everything that is wrong is told at once; the profile's own
+//! cases are not run here.
 
 use serde::{Deserialize, de::IgnoredAny};
 use toml::Spanned;
 
-use super::{Profile, ProfileError, builtin, selftest};
+use super::case::{self, Case};
+use super::problem::{ProfileError, Source};
+use super::{Profile, builtin};
+use crate::limits;
 use crate::request::Mode;
 use crate::rules::{Rule, Rules};
 
@@ -37,14 +41,15 @@ struct Section {
     ask: Vec<Spanned<String>>,
     #[serde(default)]
     deny: Vec<Spanned<String>>,
-    shadow: Option<Shadow>,
+    #[serde(default)]
+    shadow: Shadow,
     auto_allow_if_sandboxed: Option<bool>,
     allow_unsandboxed: Option<bool>,
     unsandboxed_without_asking: Option<bool>,
     #[serde(default)]
     additional_directories: Vec<Spanned<String>>,
     #[serde(default)]
-    test: Vec<Spanned<selftest::Case>>,
+    test: Vec<Spanned<case::Written>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -58,99 +63,91 @@ struct Shadow {
     deny: Vec<Spanned<String>>,
 }
 
-/// The text being read, to turn offsets into lines.
-struct Source<'a> {
-    text: &'a str,
-    file: &'a str,
+/// What `extends` names, where the text says so and can be read that far.
+pub(super) fn extends(text: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Head {
+        extends: Option<String>,
+    }
+    toml::from_str::<Head>(text).ok()?.extends
 }
 
-impl Source<'_> {
-    fn error(&self, offset: usize, what: String, cure: &str) -> ProfileError {
-        let before = self.text.as_bytes().iter().take(offset);
-        ProfileError {
-            file: self.file.to_owned(),
-            line: 1 + before.filter(|byte| **byte == b'\n').count(),
-            what,
-            cure: cure.to_owned(),
-        }
-    }
-
-    fn rules(&self, list: &[Spanned<String>]) -> Result<Vec<Rule>, ProfileError> {
-        list.iter()
-            .map(|item| {
-                Rule::parse(item.get_ref()).map_err(|error| {
-                    self.error(item.span().start, error.to_string(), "correct or remove the rule")
-                })
-            })
-            .collect()
-    }
+/// The error of a profile whose chain of parents is wrong.
+pub(super) fn refuse_extends(text: &str, file: &str, what: String, cure: &str) -> ProfileError {
+    let parsed = toml::from_str::<File>(text).ok();
+    let at = parsed.and_then(|parsed| parsed.extends.map(|name| name.span().start)).unwrap_or_default();
+    Source::new(text, file).refusal(at, "extends", what, cure)
 }
 
-pub(super) fn from_toml(
+/// The profile and its own cases, which have not been run.
+pub(super) fn read(
     text: &str,
     file: &str,
     lookup_parent: &dyn Fn(&str) -> Option<Profile>,
-) -> Result<Profile, ProfileError> {
-    let source = Source { text, file };
-    let parsed: File = toml::from_str(text).map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        let what = error.message().replace('\n', " ");
-        source.error(offset, what, "see the profile's reference for the keys and their values")
-    })?;
-    let mut profile = parent(&source, &parsed, lookup_parent)?;
+) -> Result<(Profile, Vec<Case>), ProfileError> {
+    let mut source = Source::new(text, file);
+    let parsed: File = match toml::from_str(text) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let cure = "see the profile's reference for the keys and their values";
+            return Err(source.no_toml(&error, cure));
+        }
+    };
+    let mut profile = parent(&mut source, &parsed, lookup_parent);
     profile.name = parsed.name.get_ref().clone();
     if let Some(description) = parsed.description {
         profile.description = description;
     }
     let section = parsed.policy.unwrap_or_default();
-    apply(&source, &mut profile, &section)?;
-    let profile = profile.seal();
-    for case in &section.test {
-        if let Some(what) = selftest::fails(&profile, case.get_ref()) {
-            let cure = "change the rules, or the expectation if it is wrong";
-            return Err(source.error(case.span().start, what, cure));
-        }
-    }
-    Ok(profile)
+    apply(&mut source, &mut profile, &section);
+    let cases = case::placed(&mut source, "policy.test", section.test);
+    source.finish()?;
+    Ok((profile.seal(), cases))
 }
 
 fn parent(
-    source: &Source<'_>,
+    source: &mut Source<'_>,
     parsed: &File,
     lookup_parent: &dyn Fn(&str) -> Option<Profile>,
-) -> Result<Profile, ProfileError> {
+) -> Profile {
+    let blank = || builtin::blank(parsed.name.get_ref(), "");
     let Some(name) = &parsed.extends else {
-        return Ok(builtin::blank(parsed.name.get_ref(), ""));
+        return blank();
     };
+    let at = name.span().start;
     if name.get_ref() == parsed.name.get_ref() {
         let what = format!("the profile `{}` extends itself", name.get_ref());
-        return Err(source.error(name.span().start, what, "name another profile or none"));
+        source.add(at, "extends", what, "name another profile or none");
+        return blank();
     }
-    lookup_parent(name.get_ref()).or_else(|| Profile::builtin(name.get_ref())).ok_or_else(|| {
-        let what = format!("`extends` names `{}`, which is not loaded", name.get_ref());
+    lookup_parent(name.get_ref()).or_else(|| Profile::builtin(name.get_ref())).unwrap_or_else(|| {
+        let what = format!("`{}` is not loaded", name.get_ref());
         let cure = "name a loaded profile or one of strict, sandboxed, demo, read_only";
-        source.error(name.span().start, what, cure)
+        source.add(at, "extends", what, cure);
+        blank()
     })
 }
 
-fn apply(source: &Source<'_>, profile: &mut Profile, section: &Section) -> Result<(), ProfileError> {
-    profile.rules.extend(&Rules {
-        allow: source.rules(&section.allow)?,
-        ask: source.rules(&section.ask)?,
-        deny: source.rules(&section.deny)?,
-    });
-    if let Some(shadow) = &section.shadow {
-        profile.shadow.extend(&Rules {
-            allow: source.rules(&shadow.allow)?,
-            ask: source.rules(&shadow.ask)?,
-            deny: source.rules(&shadow.deny)?,
-        });
-    }
-    for directory in &section.additional_directories {
+fn apply(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
+    let own = Rules {
+        allow: rules(source, "policy.allow", &section.allow),
+        ask: rules(source, "policy.ask", &section.ask),
+        deny: rules(source, "policy.deny", &section.deny),
+    };
+    profile.rules.extend(&own);
+    let shadow = Rules {
+        allow: rules(source, "policy.shadow.allow", &section.shadow.allow),
+        ask: rules(source, "policy.shadow.ask", &section.shadow.ask),
+        deny: rules(source, "policy.shadow.deny", &section.shadow.deny),
+    };
+    profile.shadow.extend(&shadow);
+    too_many(source, "policy", &profile.rules);
+    too_many(source, "policy.shadow", &profile.shadow);
+    for (index, directory) in section.additional_directories.iter().enumerate() {
         if !directory.get_ref().starts_with('/') {
             let what = format!("`{}` is not an absolute path", directory.get_ref());
-            let cure = "write it as the sandbox sees it, from `/`";
-            return Err(source.error(directory.span().start, what, cure));
+            let key = format!("policy.additional_directories[{index}]");
+            source.add(directory.span().start, &key, what, "write it as the sandbox sees it, from `/`");
         }
         profile.additional_directories.push(directory.get_ref().clone());
     }
@@ -158,24 +155,53 @@ fn apply(source: &Source<'_>, profile: &mut Profile, section: &Section) -> Resul
     set(&mut profile.auto_allow, section.auto_allow_if_sandboxed);
     set(&mut profile.allow_unsandboxed, section.allow_unsandboxed);
     set(&mut profile.unsandboxed_without_asking, section.unsandboxed_without_asking);
-    apply_modes(source, profile, section)
+    apply_modes(source, profile, section);
 }
 
-fn apply_modes(source: &Source<'_>, profile: &mut Profile, section: &Section) -> Result<(), ProfileError> {
-    let mut offset = 0;
+fn rules(source: &mut Source<'_>, key: &str, list: &[Spanned<String>]) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    for (index, item) in list.iter().enumerate() {
+        match Rule::parse(item.get_ref()) {
+            Ok(rule) => rules.push(rule),
+            Err(error) => source.add(
+                item.span().start,
+                &format!("{key}[{index}]"),
+                error.to_string(),
+                "correct or remove the rule",
+            ),
+        }
+    }
+    rules
+}
+
+/// With those of its parents, which is what every decision goes through.
+fn too_many(source: &mut Source<'_>, key: &str, rules: &Rules) {
+    for (kind, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
+        if list.len() > limits::MAX_RULES {
+            let what = format!(
+                "with what it inherits it has {} rules; {} are the most",
+                list.len(),
+                limits::MAX_RULES
+            );
+            source.add(0, &format!("{key}.{kind}"), what, "write fewer rules with prefixes or stars");
+        }
+    }
+}
+
+fn apply_modes(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
+    let mut place = (0, "policy");
     if let Some(modes) = &section.modes {
-        offset = modes.first().map_or(0, |mode| mode.span().start);
+        place = (modes.first().map_or(0, |mode| mode.span().start), "policy.modes");
         profile.modes = modes.iter().map(|mode| *mode.get_ref()).collect();
         profile.modes.sort_unstable();
         profile.modes.dedup();
     }
     if let Some(mode) = &section.default_mode {
-        offset = mode.span().start;
+        place = (mode.span().start, "policy.default_mode");
         profile.default_mode = *mode.get_ref();
     }
-    if profile.modes.contains(&profile.default_mode) {
-        return Ok(());
+    if !profile.modes.contains(&profile.default_mode) {
+        let what = "the default mode is not among the modes the profile permits".to_owned();
+        source.add(place.0, place.1, what, "add it to `modes` or set `default_mode` to one of them");
     }
-    let what = "the default mode is not among the modes the profile permits".to_owned();
-    Err(source.error(offset, what, "add it to `modes` or set `default_mode` to one of them"))
 }

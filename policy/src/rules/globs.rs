@@ -29,8 +29,11 @@ impl PathPattern {
         } else {
             (Root::Workspace, anchored(text))
         };
-        // A name also covers what is below it.
-        let glob = format!("{{{glob},{glob}/**}}", glob = glob.trim_end_matches('/'));
+        // A name also covers what is below it. A `**` in braces would be a mere `*`.
+        let glob = match glob.trim_end_matches('/') {
+            "**" => "**".to_owned(),
+            name => format!("{{{name},{name}/**}}"),
+        };
         let matcher = GlobBuilder::new(&glob)
             .literal_separator(true)
             .backslash_escape(true)

@@ -81,6 +81,10 @@ fn path_rules_follow_gitignore() {
     assert!(hit("Read(.env)", "/workspace/a/b/.env"));
     assert!(!hit("Read(/.env)", "/workspace/a/.env"));
     assert!(hit("Read(//etc/**)", "/etc/passwd"));
+    for everything in ["Read(//**)", "Read(//**/)"] {
+        assert!(hit(everything, "/etc/ssl/certs/a/b") && hit(everything, "/etc"), "{everything}");
+    }
+    assert!(hit("Read(**)", "/workspace/a/b/c/d") && hit("Read", "/workspace/a/b/c"));
     assert!(hit("Edit(src/*.rs)", "/workspace/src/a.rs"));
     assert!(!hit("Edit(src/*.rs)", "/workspace/src/b/a.rs"));
     assert!(hit("Edit(src)", "/workspace/src/b/a.rs"));

@@ -42,7 +42,8 @@ impl PolicyService for Policy {
     ) -> Result<Response<PolicyServiceGetProfileResponse>, Status> {
         let who = caller(&request)?.principal;
         let (name, full) = validate::get_profile(request.into_inner()).map_err(refused)?;
-        let found = self.0.engine.profiles().seen_by(&who, name.as_deref()).map_err(refused)?;
+        let profiles = self.0.engine.profiles();
+        let found = profiles.seen_by(&who, name.as_deref()).map_err(refused)?;
         let profile = to_wire(found, &who, full);
         check_size(&profile).map_err(refused)?;
         Ok(Response::new(PolicyServiceGetProfileResponse { profile: Some(profile) }))
@@ -55,8 +56,9 @@ impl PolicyService for Policy {
         let who = caller(&request)?.principal;
         let request = validate::list_profiles(request.into_inner()).map_err(refused)?;
         let mut page = request.page;
+        let profiles = self.0.engine.profiles();
         loop {
-            let found = self.0.engine.profiles().list_seen_by(&who, &request.prefix, &page);
+            let found = profiles.list_seen_by(&who, &request.prefix, &page);
             let found = found.map_err(refused)?;
             let answer = PolicyServiceListProfilesResponse {
                 profiles: found.items.iter().map(|profile| to_wire(profile, &who, request.full)).collect(),

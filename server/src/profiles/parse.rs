@@ -1,31 +1,32 @@
-//! From the text of profile files to resolved profiles. Every error names file, place, key, what is wrong and
-//! the cure; all of one file come at once. Opens no file.
+//! From the text of a profile and its parent to a resolved profile. Every error names file, place, key, what is
+//! wrong and the cure; all of one file come at once. Opens no file.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use airlock_config::{ConfigError, Problem};
-use airlock_policy::{Profile, Rule, limits::MAX_EXTENDS};
+use airlock_config::{ConfigError, Place, Problem};
+use airlock_policy::{Profile, ProfileError};
 use airlock_proto::domain::Bind;
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, IgnoredAny},
+};
 
-use super::{ProfileFile, ProfilesError, ResolvedProfile, schema::SCHEMA};
-
-type ByName = BTreeMap<String, Arc<ResolvedProfile>>;
+use super::{ResolvedProfile, schema::SCHEMA};
 
 /// The whole file. What the policy has to say of its own part it says itself.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    name: String,
-    extends: Option<String>,
+    pub(super) name: String,
+    pub(super) extends: Option<String>,
     #[serde(rename = "description")]
     _description: Option<String>,
-    #[serde(default)]
-    policy: toml::Table,
+    #[serde(rename = "policy")]
+    _policy: Option<IgnoredAny>,
     #[serde(default)]
     sandbox: Sandbox,
     #[serde(default)]
-    env: Env,
+    pub(super) env: Env,
     #[serde(default)]
     limits: Limits,
     #[serde(default)]
@@ -49,7 +50,7 @@ struct RootBind {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct Env {
+pub(super) struct Env {
     #[serde(default)]
     set: BTreeMap<String, String>,
     #[serde(default)]
@@ -87,55 +88,26 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// One file, parsed as far as the server goes.
-struct Parsed<'a> {
-    from: &'a ProfileFile,
-    file: File,
-}
-
-impl Parsed<'_> {
-    fn error(&self, field: &str, what: String, cure: &str) -> ProfilesError {
-        refused(&self.from.path, &self.from.text, vec![problem(field, what, cure)])
-    }
-}
-
-fn problem(field: &str, what: String, cure: &str) -> Problem {
+pub(super) fn problem(field: &str, what: String, cure: &str) -> Problem {
     Problem { place: None, field: field.to_owned(), what, cure: cure.to_owned() }
 }
 
-fn refused(path: &str, text: &str, problems: Vec<Problem>) -> ProfilesError {
-    match ConfigError::unless_right(path, Some(text), problems) {
-        Err(error) => error.into(),
-        Ok(()) => ConfigError::whole(path, "it is refused", "correct it").into(),
-    }
+/// What the policy says is wrong with its part.
+pub(super) fn policy_problems(error: ProfileError) -> impl Iterator<Item = Problem> {
+    error.problems.into_iter().map(|one| Problem {
+        place: Some(Place { line: one.line, column: one.column }),
+        field: one.key,
+        what: one.what,
+        cure: one.cure,
+    })
 }
 
-/// Everything that can be said of a profile's text by itself.
+/// The whole file, where its keys and their types are right.
 pub(super) fn file(text: &str, path: &str) -> Result<File, ConfigError> {
-    let file: File = airlock_config::parse(text, path, SCHEMA)?;
-    let mut problems = Vec::new();
-    rules(&file.policy, "policy", &mut problems);
-    if let Some(shadow) = file.policy.get("shadow").and_then(toml::Value::as_table) {
-        rules(shadow, "policy.shadow", &mut problems);
-    }
-    environment(&file.env, &mut problems);
-    ConfigError::unless_right(path, Some(text), problems)?;
-    Ok(file)
+    airlock_config::parse(text, path, SCHEMA)
 }
 
-fn rules(table: &toml::Table, path: &str, problems: &mut Vec<Problem>) {
-    for kind in ["allow", "ask", "deny"] {
-        let list = table.get(kind).and_then(toml::Value::as_array);
-        for (index, rule) in list.into_iter().flatten().enumerate() {
-            if let Some(Err(error)) = rule.as_str().map(Rule::parse) {
-                let field = format!("{path}.{kind}[{index}]");
-                problems.push(problem(&field, error.to_string(), "correct or remove the rule"));
-            }
-        }
-    }
-}
-
-fn environment(env: &Env, problems: &mut Vec<Problem>) {
+pub(super) fn environment(env: &Env, problems: &mut Vec<Problem>) {
     const CURE: &str = "use letters, digits and `_`, a digit not first";
     let wrong = |name: &str| format!("`{}` is not the name of a variable", name.escape_debug());
     for (name, value) in &env.set {
@@ -158,67 +130,40 @@ fn is_variable(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Resolves every file against the others and `known`.
-pub(super) fn resolve_all(files: &[ProfileFile], known: &ByName) -> Result<ByName, ProfilesError> {
-    let mut parsed = BTreeMap::new();
-    for from in files {
-        let one = parse(from, known)?;
-        parsed.insert(from.stem.clone(), one);
-    }
-    let mut done = ByName::new();
-    for name in parsed.keys() {
-        resolve(name, &parsed, known, &mut done, 0)?;
-    }
-    Ok(done)
-}
-
-fn parse<'a>(from: &'a ProfileFile, known: &ByName) -> Result<Parsed<'a>, ProfilesError> {
-    let parsed = Parsed { from, file: file(&from.text, &from.path)? };
-    let name = &parsed.file.name;
-    if *name != from.stem {
-        let what = format!("the profile `{name}` is in `{}.toml`", from.stem);
-        return Err(parsed.error("name", what, "give file and profile one name"));
-    }
-    if known.contains_key(name) {
-        let what = format!("`{name}` is a built-in profile");
-        return Err(parsed.error("name", what, "choose another name, and extend it"));
-    }
-    Ok(parsed)
-}
-
-fn resolve(
-    name: &str,
-    parsed: &BTreeMap<String, Parsed<'_>>,
-    known: &ByName,
-    done: &mut ByName,
-    depth: usize,
-) -> Result<Option<Arc<ResolvedProfile>>, ProfilesError> {
-    if let Some(ready) = done.get(name).or_else(|| known.get(name)) {
-        return Ok(Some(ready.clone()));
-    }
-    let Some(one) = parsed.get(name) else { return Ok(None) };
-    let parent = match &one.file.extends {
-        Some(_) if depth == MAX_EXTENDS => {
-            let what = format!("profiles extend one another more than {MAX_EXTENDS} deep, or in a circle");
-            return Err(one.error("extends", what, "shorten or break the chain"));
+/// The profile that `text` makes of its parent. `found` is what is wrong with it already.
+///
+/// # Errors
+/// Everything that is wrong with the file.
+pub(super) fn resolve(
+    text: &str,
+    path: &str,
+    file: &File,
+    parent: Option<&ResolvedProfile>,
+    mut found: Vec<Problem>,
+) -> Result<ResolvedProfile, ConfigError> {
+    environment(&file.env, &mut found);
+    let lookup = |_: &str| parent.map(|parent| parent.policy.clone());
+    let policy = match Profile::from_toml(text, path, &lookup) {
+        Ok(policy) => Some(policy),
+        Err(error) => {
+            found.extend(policy_problems(error));
+            None
         }
-        Some(extends) => resolve(extends, parsed, known, done, depth + 1)?,
-        None => None,
     };
-    // A name that is not found is the policy's to complain about: it knows where it stands.
-    let lookup = |_: &str| parent.as_ref().map(|parent| parent.policy.clone());
-    let policy = Profile::from_toml(&one.from.text, &one.from.path, &lookup)?;
-    let base = match &parent {
-        Some(parent) => ResolvedProfile { policy, ..parent.as_ref().clone() },
-        None => ResolvedProfile::builtin(policy),
+    let base = match (policy, parent) {
+        (Some(policy), Some(parent)) => ResolvedProfile { policy, ..parent.clone() },
+        (Some(policy), None) => ResolvedProfile::builtin(policy),
+        // Nothing comes of it; what else is wrong is told too.
+        (None, Some(parent)) => parent.clone(),
+        (None, None) => ResolvedProfile::builtin(Profile::blank(&file.name)),
     };
-    let resolved = Arc::new(apply(one, base)?);
-    done.insert(name.to_owned(), resolved.clone());
-    Ok(Some(resolved))
+    let profile = apply(file, base, &mut found);
+    ConfigError::unless_right(path, Some(text), found)?;
+    Ok(profile)
 }
 
-fn apply(one: &Parsed<'_>, mut profile: ResolvedProfile) -> Result<ResolvedProfile, ProfilesError> {
-    let File { name, sandbox, env, limits, approvals, .. } = &one.file;
+fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>) -> ResolvedProfile {
+    let File { name, sandbox, env, limits, approvals, .. } = file;
     profile.sandbox.name.clone_from(name);
     for RootBind { source, target } in &sandbox.root_binds {
         let target = target.as_ref().unwrap_or(source);
@@ -239,11 +184,11 @@ fn apply(one: &Parsed<'_>, mut profile: ResolvedProfile) -> Result<ResolvedProfi
     if profile.timeout_default > profile.timeout_max {
         let field = if limits.timeout_default.is_some() { "timeout_default" } else { "timeout_max" };
         let what = "`timeout_default` is more than `timeout_max`".to_owned();
-        return Err(one.error(&format!("limits.{field}"), what, "lower one or raise the other"));
+        problems.push(problem(&format!("limits.{field}"), what, "lower one or raise the other"));
     }
     profile.self_approval = approvals.self_approval.unwrap_or(profile.self_approval);
     profile.approval_valid = approvals.valid_for.map(|time| time.0).or(profile.approval_valid);
-    Ok(profile)
+    profile
 }
 
 fn apply_limits(given: &Limits, profile: &mut ResolvedProfile) {

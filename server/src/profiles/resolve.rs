@@ -52,6 +52,15 @@ impl ResolvedProfile {
         }
     }
 
+    /// Whether the other one decides, confines and limits in the same way.
+    #[must_use]
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        let rest = |one: &Self| (one.timeout_default, one.timeout_max, one.self_approval, one.approval_valid);
+        self.policy.policy_version() == other.policy.policy_version()
+            && self.sandbox == other.sandbox
+            && rest(self) == rest(other)
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

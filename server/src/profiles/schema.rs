@@ -50,6 +50,7 @@ const SHADOW: &[Field] = &[Field::new("allow", TEXTS), Field::new("ask", TEXTS),
 const TEST: &[Field] = &[
     Field::required("command", Kind::Text),
     Field::required("expect", Kind::OneOf(&["allow", "ask", "deny"])),
+    Field::new("reason", Kind::Text),
     Field::new("mode", MODE),
     Field::new("cwd", Kind::Text),
 ];

@@ -137,7 +137,7 @@ fn the_schema_knows_what_the_types_know() {
     airlock_config::cases::assert_same_keys(FULL, schema::SCHEMA, &|text| {
         let own = toml::from_str::<parse::File>(text).err().map(|error| error.message().to_owned());
         let policy = || airlock_policy::Profile::from_toml(text, "mine.toml", &|_| None).err();
-        own.or_else(|| policy().map(|error| error.what))
+        own.or_else(|| policy().map(|error| error.problems[0].what.clone()))
     });
 }
 
@@ -150,7 +150,7 @@ fn every_mistake_names_file_place_key_and_cure() {
         ),
         ("name = \"mine\"\nshell = \"zsh\"\n", "2:1: `shell`: there is no such key; write one of `name`"),
         ("name = \"other\"\n", "1:1: `name`: the profile `other` is in `mine.toml`; give"),
-        ("name = \"mine\"\nextends = \"nowhere\"\n", "2: `extends` names `nowhere`, which is not loaded"),
+        ("name = \"mine\"\nextends = \"nowhere\"\n", "2:1: `extends`: `nowhere` is not loaded; name"),
         (
             "name = \"mine\"\n[sandbox]\nroot_binds = [{ source = \"/a/../etc\" }]\n",
             "3:26: `sandbox.root_binds[0].source`: it is the text `/a/../etc`; write an absolute path",
@@ -165,11 +165,11 @@ fn every_mistake_names_file_place_key_and_cure() {
         ("name = \"mine\"\n[policy]\ndeny = [\"Bash(\"]\n", "3:9: `policy.deny[0]`: "),
         (
             "name = \"mine\"\n[policy]\nmodes = [\"plan\"]\ndefault_mode = \"bypass\"\n",
-            "4: the default mode is not among",
+            "4:1: `policy.default_mode`: the default mode is not among",
         ),
         (
             "name = \"mine\"\n[[policy.test]]\ncommand = \"rm x\"\nexpect = \"allow\"\n",
-            "2: the profile's own test fails",
+            "2:1: `policy.test[0]`: the profile's own test fails",
         ),
         ("", "1:1: the file is empty; it must hold `name`"),
     ];

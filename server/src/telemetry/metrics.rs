@@ -59,6 +59,7 @@ metrics! {
     APPROVAL_TIME = "airlock.approval.time", "histogram", "s", ["answer"], "From the question to the answer or its expiry";
     RUNNERS = "airlock.runners", "gauge", "{runner}", [], "Runners with a link to this server";
     SLOTS = "airlock.runner.slots", "gauge", "{slot}", [], "Commands at once that those runners take";
+    PROFILES_REFUSED = "airlock.profiles.refused", "gauge", "{profile}", [], "Profiles whose files do not load; the versions of before are in force";
     STORE_TIME = "airlock.store.time", "histogram", "s", ["operation", "outcome"], "One step of the store";
     AUTHENTICATION_FAILURES = "airlock.authentication.failures", "counter", "{request}", ["reason"], "Requests without a principal";
     CONNECTIONS = "airlock.connections", "updown", "{connection}", [], "Connections that are open";
@@ -96,6 +97,7 @@ pub struct Metrics {
     approval_time: Histogram<f64>,
     runners: Gauge<u64>,
     slots: Gauge<u64>,
+    profiles_refused: Gauge<u64>,
     store_time: Histogram<f64>,
     authentication_failures: Counter<u64>,
     connections: UpDownCounter<i64>,
@@ -130,6 +132,7 @@ impl Metrics {
             approval_time: histogram(meter, APPROVAL_TIME, &LONG),
             runners: gauge(meter, RUNNERS),
             slots: gauge(meter, SLOTS),
+            profiles_refused: gauge(meter, PROFILES_REFUSED),
             store_time: histogram(meter, STORE_TIME, &SHORT),
             authentication_failures: counter(meter, AUTHENTICATION_FAILURES),
             connections: updown(meter, CONNECTIONS),
@@ -147,6 +150,11 @@ impl Metrics {
     pub fn store_step(&self, operation: &'static str, outcome: &'static str, duration: Duration) {
         let attributes = [KeyValue::new("operation", operation), KeyValue::new("outcome", outcome)];
         self.store_time.record(duration.as_secs_f64(), &attributes);
+    }
+
+    /// So many profiles have files that do not load.
+    pub fn profiles_refused(&self, count: u64) {
+        self.profiles_refused.record(count, &[]);
     }
 
     /// A request had no principal.

@@ -44,21 +44,3 @@ fn no_line_no_answer_and_a_last_line_without_end_counts() {
     assert_eq!(answers(b"\n").len(), 1);
     assert_eq!(answers(br#"{"command": "ls"}"#).len(), 1);
 }
-
-#[test]
-fn profiles_are_found_by_name_and_by_file() {
-    assert_eq!(load_profile(&"demo".into()).unwrap().name(), "demo");
-    assert_eq!(load_profile(&"no-such".into()).unwrap_err().code(), 2);
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.into_os_string()
-    };
-    write("base.toml", "name = \"base\"\n[policy]\ndeny = [\"Bash(git push:*)\"]\n");
-    let team = write("team.toml", "name = \"team\"\nextends = \"base\"\n");
-    let profile = load_profile(&team).unwrap();
-    assert_eq!((profile.name(), profile.rules().deny.len()), ("team", 1));
-    let broken = write("broken.toml", "name = \"x\"\n[policy]\nnonsense = 1\n");
-    assert_eq!(load_profile(&broken).unwrap_err().code(), 1);
-}

@@ -18,7 +18,7 @@ use crate::{
     limits::EngineLimits,
     links::Links,
     model::{ExecutionRecord, Principal, Role, SessionRecord},
-    profiles::Profiles,
+    profiles::{LiveProfiles, Profiles},
     store::{
         Store,
         sqlite::{SqliteOptions, SqliteStore},
@@ -149,7 +149,7 @@ async fn start(
 ) -> Engine {
     Engine::start_up(EngineParts {
         store: store.clone(),
-        profiles: Arc::new(Profiles::load(Some(&folder.path().join("profiles"))).unwrap()),
+        profiles: LiveProfiles::new(Profiles::load(Some(&folder.path().join("profiles"))).unwrap()),
         links: Links::new(name, limits.clone()),
         output: keeper.clone(),
         changes: Changes::default(),

@@ -1,0 +1,180 @@
+//! Rules about commands. There, a `*` stands for any characters of the text; here, for
+//! words, or for characters of one word. Both know `:*` at the end.
+
+use std::fmt::Write as _;
+
+use crate::decision::Verdict;
+use crate::tables::names::TRUSTED_DIRECTORIES;
+
+/// One rule there may be several here; more than so many are not made of one.
+const MOST: usize = 8;
+
+/// A character of a word; `None` is a star.
+type Letter = Option<char>;
+
+/// A word of a rule.
+#[derive(Default)]
+struct RuleWord {
+    letters: Vec<Letter>,
+    /// It holds what the shell replaces, such as `$HOME`.
+    expands: bool,
+}
+
+pub(super) fn rules(tool: &str, body: Option<&str>, verdict: Verdict) -> Result<Vec<String>, String> {
+    let body = match body {
+        None | Some("*" | ":*") => return Ok(vec![tool.to_owned()]),
+        Some(body) => body,
+    };
+    if tool == "PowerShell" && body.contains(['\'', '"', '`', '\\']) {
+        return Err("it is quoted as PowerShell does, and rules here are quoted as in bash".to_owned());
+    }
+    let (head, prefix) = match body.strip_suffix(":*") {
+        Some(head) => (head, true),
+        None => (body, false),
+    };
+    let mut words = split(head)?;
+    if tool == "Bash" && words.iter().take_while(|word| is_assignment(word)).count() > 0 {
+        if verdict == Verdict::Allow {
+            return Err("it begins with a variable; a rule here begins with the program".to_owned());
+        }
+        // Without it the rule denies or asks about more, never less.
+        words = words.into_iter().skip_while(is_assignment).collect();
+    }
+    let Some(program) = words.first_mut() else {
+        return Err("it names no program".to_owned());
+    };
+    if verdict == Verdict::Allow {
+        by_name(program)?;
+    }
+    if words.iter().any(|word| word.expands) && verdict == Verdict::Allow {
+        return Err("it holds what the shell replaces, and nobody knows by what".to_owned());
+    }
+    let mut forms = vec![String::new()];
+    for word in &words {
+        let ways = written(word);
+        forms = forms.iter().flat_map(|form| ways.iter().map(move |way| format!("{form} {way}"))).collect();
+        if forms.len() > MOST {
+            return Err("it has too many stars inside words; write the rules that are meant".to_owned());
+        }
+    }
+    let end = if prefix { ":*" } else { "" };
+    Ok(forms.iter().map(|form| format!("{tool}({}{end})", form.trim_start())).collect())
+}
+
+/// An allow rule names a program by its bare name, which is meant under the directories of the root alone.
+fn by_name(program: &mut RuleWord) -> Result<(), String> {
+    let text: String = program.letters.iter().map_while(|letter| *letter).collect();
+    let Some((directory, name)) = text.rsplit_once('/') else {
+        return Ok(());
+    };
+    let directory = format!("{directory}/");
+    if !TRUSTED_DIRECTORIES.contains(&directory.as_bytes()) {
+        return Err(
+            "a program by its path is allowed only where nobody can change it, as in /usr/bin".to_owned()
+        );
+    }
+    program.letters.drain(..text.chars().count() - name.chars().count());
+    Ok(())
+}
+
+/// The words, as the shell separates them.
+fn split(text: &str) -> Result<Vec<RuleWord>, String> {
+    let unfinished = || "it has a quote or a backslash that does not end".to_owned();
+    let mut words = Vec::new();
+    let mut word: Option<RuleWord> = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' | '\t' => words.extend(word.take()),
+            '\\' => {
+                let escaped = chars.next().ok_or_else(unfinished)?;
+                word.get_or_insert_default().letters.push(Some(escaped));
+            }
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match chars.next().ok_or_else(unfinished)? {
+                        end if end == c => break,
+                        '*' => word.letters.push(None),
+                        '\\' if c == '"' => word.letters.push(Some(chars.next().ok_or_else(unfinished)?)),
+                        inner => {
+                            word.expands |= c == '"' && matches!(inner, '$' | '`');
+                            word.letters.push(Some(inner));
+                        }
+                    }
+                }
+            }
+            ';' | '|' | '&' | '<' | '>' | '(' | ')' | '\n' | '\r' => {
+                return Err(
+                    "it spans several commands or a redirect; a rule here is about one command".to_owned()
+                );
+            }
+            '*' => word.get_or_insert_default().letters.push(None),
+            other => {
+                let word = word.get_or_insert_default();
+                word.expands |= matches!(other, '$' | '`') || (other == '~' && word.letters.is_empty());
+                word.letters.push(Some(other));
+            }
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// `NAME=value`.
+fn is_assignment(word: &RuleWord) -> bool {
+    let name: Vec<char> = word.letters.iter().map_while(|letter| *letter).take_while(|c| *c != '=').collect();
+    let ends = word.letters.get(name.len()) == Some(&Some('='));
+    let letters = name.iter().all(|c| c.is_ascii_alphanumeric() || *c == '_');
+    ends && letters && name.first().is_some_and(|first| !first.is_ascii_digit())
+}
+
+/// The word in this language; several ways where a star inside it may stand for blanks too.
+fn written(word: &RuleWord) -> Vec<String> {
+    if word.expands {
+        return vec!["*".to_owned()];
+    }
+    let parts: Vec<String> = word.letters.split(Option::is_none).map(literal).collect();
+    let [first, inner @ ..] = parts.as_slice() else { return vec!["\"\"".to_owned()] };
+    let Some((last, inner)) = inner.split_last() else {
+        return vec![if first.is_empty() { "\"\"".to_owned() } else { first.clone() }];
+    };
+    // `x*` is the word and any others behind it, `*x` any others before it.
+    let mut ways = vec![if first.is_empty() { "*".to_owned() } else { first.clone() }];
+    let mut open = first.is_empty();
+    for part in inner.iter().filter(|part| !part.is_empty()) {
+        ways = ways.iter().flat_map(|way| joined(way, part, open)).collect();
+        open = false;
+    }
+    match (last.is_empty(), open) {
+        (true, true) => ways,
+        (true, false) => ways.into_iter().map(|way| format!("{way}* *")).collect(),
+        (false, _) => ways.iter().flat_map(|way| joined(way, last, open)).collect(),
+    }
+}
+
+/// Two parts with a star between them: in one word, or with others in between.
+fn joined(before: &str, after: &str, open: bool) -> Vec<String> {
+    if open {
+        return vec![format!("{before} *{after}")];
+    }
+    vec![format!("{before}*{after}"), format!("{before}* * *{after}")]
+}
+
+/// Characters as a rule writes them.
+fn literal(letters: &[Letter]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    let text: String = letters.iter().copied().flatten().collect();
+    if text.chars().all(plain) {
+        return text;
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        if matches!(c, '"' | '\\') {
+            out.push('\\');
+        }
+        let _ = write!(out, "{c}");
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,100 @@
+//! `sandbox` of the settings. Airlock's sandbox is always there, so little of it is a
+//! question; what is left says what need not be asked about.
+
+use serde_json::{Map, Value};
+
+use super::{Draft, Entry, path, texts, unknown};
+use crate::decision::Verdict;
+
+const KNOWN: &[&str] = &[
+    "enabled",
+    "autoAllowBashIfSandboxed",
+    "excludedCommands",
+    "allowUnsandboxedCommands",
+    "network",
+    "filesystem",
+];
+
+pub(super) fn read(draft: &mut Draft, sandbox: &Map<String, Value>) {
+    auto_allow(draft, sandbox);
+    for (place, value, _) in texts(draft, "sandbox.excludedCommands", sandbox.get("excludedCommands")) {
+        let why = "no command runs outside the sandbox by its name; it runs inside, as the others";
+        draft.leave_out(&place, value, why);
+    }
+    match sandbox.get("allowUnsandboxedCommands") {
+        None => {}
+        Some(Value::Bool(value)) => {
+            let from = format!("sandbox.allowUnsandboxedCommands: {value}");
+            draft.allow_unsandboxed = Some(Entry { value: *value, from });
+        }
+        Some(other) => draft.leave_out("sandbox.allowUnsandboxedCommands", other, "it is not true or false"),
+    }
+    let network = sandbox.get("network").into_iter();
+    for (key, value) in network.flat_map(|network| members("sandbox.network", network)) {
+        draft.leave_out(&key, value, "commands have an empty network; no profile opens one");
+    }
+    match sandbox.get("filesystem") {
+        None => {}
+        Some(Value::Object(object)) => filesystem(draft, object),
+        Some(other) => draft.leave_out("sandbox.filesystem", other, "it is no object"),
+    }
+    for (key, value) in unknown(sandbox, KNOWN) {
+        draft.leave_out(&format!("sandbox.{key}"), value, "Airlock has nothing like it");
+    }
+}
+
+/// There, sandboxed commands run without asking unless that is turned off.
+fn auto_allow(draft: &mut Draft, sandbox: &Map<String, Value>) {
+    let enabled = sandbox.get("enabled");
+    let auto = sandbox.get("autoAllowBashIfSandboxed");
+    for (key, value) in [("enabled", enabled), ("autoAllowBashIfSandboxed", auto)] {
+        if let Some(value) = value.filter(|value| !value.is_boolean()) {
+            draft.leave_out(&format!("sandbox.{key}"), value, "it is not true or false");
+        }
+    }
+    match (enabled, auto) {
+        (Some(Value::Bool(true)), auto) => {
+            let value = auto.is_none_or(|auto| auto == &Value::Bool(true));
+            let from = match auto {
+                Some(auto) => format!("sandbox.enabled: true, sandbox.autoAllowBashIfSandboxed: {auto}"),
+                None => {
+                    "sandbox.enabled: true, and sandbox.autoAllowBashIfSandboxed is not turned off".to_owned()
+                }
+            };
+            draft.auto_allow = Some(Entry { value, from });
+        }
+        (enabled, auto) => {
+            if let Some(Value::Bool(false)) = enabled {
+                draft.leave_out("sandbox.enabled", &Value::Bool(false), "every command runs in the sandbox");
+            }
+            if let Some(Value::Bool(true)) = auto {
+                let why =
+                    "without `sandbox.enabled` nothing is sandboxed there, and so nothing is allowed by it";
+                draft.leave_out("sandbox.autoAllowBashIfSandboxed", &Value::Bool(true), why);
+            }
+        }
+    }
+}
+
+fn filesystem(draft: &mut Draft, object: &Map<String, Value>) {
+    for (key, tool) in [("denyRead", "Read"), ("denyWrite", "Edit")] {
+        for (place, value, text) in texts(draft, &format!("sandbox.filesystem.{key}"), object.get(key)) {
+            draft.carry(Verdict::Deny, &place, value, path::of_sandbox(tool, text));
+        }
+    }
+    for (key, value) in unknown(object, &["denyRead", "denyWrite"]) {
+        let why =
+            "commands write the workspace, HOME and /tmp; what else they see is in `sandbox.root_binds`";
+        draft.leave_out(&format!("sandbox.filesystem.{key}"), value, why);
+    }
+}
+
+/// The members of an object with their places, or the value itself.
+fn members<'a>(place: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
+    match value {
+        Value::Object(object) => {
+            object.iter().map(|(key, value)| (format!("{place}.{key}"), value)).collect()
+        }
+        other => vec![(place.to_owned(), other)],
+    }
+}

@@ -1,0 +1,70 @@
+//! The profile as text, each entry with a comment that names where it came from.
+
+use std::fmt::Write as _;
+
+use super::{Draft, Entry};
+use crate::decision::Verdict;
+
+pub(super) fn profile(draft: &Draft, source: &str, name: &str) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "# Made by `airlock policy import` from {}.", comment(source));
+    if !draft.left_out.is_empty() {
+        let _ = writeln!(out, "#\n# Not carried over:");
+        for one in &draft.left_out {
+            let _ = writeln!(out, "#   {}: {}", comment(&format!("{}: {}", one.place, one.value)), one.why);
+        }
+    }
+    let _ = writeln!(out, "name = {}", quoted(name));
+    let _ = writeln!(out, "extends = \"strict\"");
+    let _ = writeln!(out, "description = {}", quoted(&format!("imported from {source}")));
+    let _ = writeln!(out, "\n[policy]");
+    let modes: Vec<String> = draft.modes.iter().map(|mode| quoted(mode)).collect();
+    let _ = writeln!(out, "modes = [{}]", modes.join(", "));
+    let mode =
+        draft.default_mode.as_ref().map(|mode| Entry { value: quoted(mode.value), from: mode.from.clone() });
+    entry(&mut out, "default_mode", mode.as_ref());
+    entry(&mut out, "auto_allow_if_sandboxed", draft.auto_allow.as_ref());
+    entry(&mut out, "allow_unsandboxed", draft.allow_unsandboxed.as_ref());
+    let directories = draft.directories.iter().map(|entry| (entry.value.as_str(), entry.from.as_str()));
+    list(&mut out, "additional_directories", directories);
+    for (key, verdict) in [("deny", Verdict::Deny), ("ask", Verdict::Ask), ("allow", Verdict::Allow)] {
+        let rules = draft.rules.iter().filter(|carried| carried.verdict == verdict);
+        list(&mut out, key, rules.map(|carried| (carried.rule.as_str(), carried.from.as_str())));
+    }
+    out
+}
+
+fn entry<T: std::fmt::Display>(out: &mut String, key: &str, entry: Option<&Entry<T>>) {
+    if let Some(Entry { value, from }) = entry {
+        let _ = writeln!(out, "{key} = {value}  # {}", comment(from));
+    }
+}
+
+fn list<'a>(out: &mut String, key: &str, items: impl Iterator<Item = (&'a str, &'a str)>) {
+    let lines: Vec<String> =
+        items.map(|(value, from)| format!("  {},  # {}\n", quoted(value), comment(from))).collect();
+    if !lines.is_empty() {
+        let _ = writeln!(out, "{key} = [\n{}]", lines.concat());
+    }
+}
+
+/// A text of TOML, in one line.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A text that stays in its comment.
+fn comment(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}

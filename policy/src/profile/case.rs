@@ -1,0 +1,160 @@
+//! Test cases of a profile: commands that it must allow, ask about or deny. They are
+//! decided, never run.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::Profile;
+use super::problem::{ProfileError, ProfileProblem, Source};
+use crate::decision::{Decision, Verdict};
+use crate::limits;
+use crate::request::{Mode, Request};
+
+/// A case as written in `[[policy.test]]`, or in `[[test]]` of a file of cases.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Written {
+    command: String,
+    expect: Expect,
+    reason: Option<String>,
+    mode: Option<Mode>,
+    cwd: Option<String>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Expect {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl Expect {
+    fn verdict(self) -> Verdict {
+        match self {
+            Self::Allow => Verdict::Allow,
+            Self::Ask => Verdict::Ask,
+            Self::Deny => Verdict::Deny,
+        }
+    }
+}
+
+/// A case and where it is written.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The command.
+    pub command: String,
+    /// What must come out.
+    pub expect: Verdict,
+    /// The code that the deciding reason must have.
+    pub reason: Option<String>,
+    /// The mode to decide in; none: the profile's.
+    pub mode: Option<Mode>,
+    /// The current directory; none: the workspace's root.
+    pub cwd: Option<String>,
+    /// Line of the file, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Its key, such as `policy.test[0]`.
+    pub key: String,
+}
+
+impl Case {
+    /// What the profile decides.
+    #[must_use]
+    pub fn decide(&self, profile: &Profile) -> Decision {
+        let request =
+            Request { mode: self.mode, cwd: self.cwd.as_deref(), ..Request::bash(self.command.as_bytes()) };
+        crate::decide(&request, profile)
+    }
+
+    /// What is wrong, where `decision` is not what the case expects.
+    #[must_use]
+    pub fn failure(&self, decision: &Decision) -> Option<String> {
+        let code = decision.reasons.first().map_or("none", |reason| reason.code);
+        let right =
+            decision.verdict == self.expect && self.reason.as_deref().is_none_or(|expected| expected == code);
+        if right {
+            return None;
+        }
+        let wanted = match &self.reason {
+            Some(reason) => format!("{} (`{reason}`)", name(self.expect)),
+            None => name(self.expect).to_owned(),
+        };
+        let command = self.command.escape_debug();
+        Some(format!("`{command}` is {} (`{code}`), not {wanted}", name(decision.verdict)))
+    }
+
+    fn problem(&self, profile: &Profile) -> Option<ProfileProblem> {
+        let what = self.failure(&self.decide(profile))?;
+        Some(ProfileProblem {
+            line: self.line,
+            column: self.column,
+            key: self.key.clone(),
+            what: format!("the profile's own test fails: {what}"),
+            cure: "change the rules, or the expectation if it is wrong".to_owned(),
+        })
+    }
+
+    /// Refuses a profile that fails cases of its own.
+    ///
+    /// # Errors
+    ///
+    /// Every case that comes out otherwise; `file` is what holds them.
+    pub fn run_all(cases: &[Self], profile: &Profile, file: &str) -> Result<(), ProfileError> {
+        let problems: Vec<ProfileProblem> = cases.iter().filter_map(|case| case.problem(profile)).collect();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(ProfileError { file: file.to_owned(), problems })
+    }
+
+    /// Reads a file of cases: tables `[[test]]` with the keys of `[[policy.test]]`.
+    ///
+    /// # Errors
+    ///
+    /// Text that is none, with place and cure.
+    pub fn read_all(text: &str, file: &str) -> Result<Vec<Self>, ProfileError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct File {
+            test: Vec<Spanned<Written>>,
+        }
+        let mut source = Source::new(text, file);
+        let file: File = match toml::from_str(text) {
+            Ok(file) => file,
+            Err(error) => {
+                let cure = "write tables [[test]], each with `command` and `expect`";
+                return Err(source.no_toml(&error, cure));
+            }
+        };
+        let cases = placed(&mut source, "test", file.test);
+        source.finish().map(|()| cases)
+    }
+}
+
+/// The cases with their places.
+pub(super) fn placed(source: &mut Source<'_>, key: &str, written: Vec<Spanned<Written>>) -> Vec<Case> {
+    if let Some(first) = written.get(limits::MAX_CASES) {
+        let what = format!("there are more than {} cases", limits::MAX_CASES);
+        source.add(first.span().start, key, what, "put some of them into a file of cases");
+        return Vec::new();
+    }
+    let mut cases = Vec::new();
+    for (index, case) in written.into_iter().enumerate() {
+        let (line, column) = source.place(case.span().start);
+        let Written { command, expect, reason, mode, cwd } = case.into_inner();
+        let key = format!("{key}[{index}]");
+        cases.push(Case { command, expect: expect.verdict(), reason, mode, cwd, line, column, key });
+    }
+    cases
+}
+
+fn name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allowed",
+        Verdict::Ask => "asked about",
+        Verdict::Deny => "denied",
+    }
+}

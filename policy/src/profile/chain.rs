@@ -1,0 +1,52 @@
+//! Follows `extends` from a profile to the one that extends none, and reads them from
+//! there on. It ends: circles are found, and the chain is bounded.
+
+use super::load;
+use super::problem::ProfileError;
+use super::{Case, Profile};
+use crate::limits::MAX_EXTENDS;
+
+/// The text of a profile, and what errors call it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileText {
+    /// The file as the caller names it.
+    pub file: String,
+    /// What is in it.
+    pub text: String,
+}
+
+pub(super) fn resolve(
+    own: &ProfileText,
+    lookup: &dyn Fn(&str) -> Option<ProfileText>,
+) -> Result<(Profile, Vec<Case>), ProfileError> {
+    let mut parent: Option<Profile> = None;
+    for ancestor in ancestors(own, lookup)?.iter().rev() {
+        let known = |_: &str| parent.clone();
+        parent = Some(Profile::from_toml(&ancestor.text, &ancestor.file, &known)?);
+    }
+    load::read(&own.text, &own.file, &|_| parent.clone())
+}
+
+/// The texts that the profile extends, the nearest first.
+fn ancestors(
+    own: &ProfileText,
+    lookup: &dyn Fn(&str) -> Option<ProfileText>,
+) -> Result<Vec<ProfileText>, ProfileError> {
+    let mut found: Vec<ProfileText> = Vec::new();
+    loop {
+        let last = found.last().unwrap_or(own);
+        let Some(next) = load::extends(&last.text).and_then(|name| lookup(&name)) else {
+            return Ok(found);
+        };
+        if next.file == own.file || found.iter().any(|seen| seen.file == next.file) {
+            let what =
+                format!("it comes back to `{}`: the profiles extend one another in a circle", next.file);
+            return Err(load::refuse_extends(&last.text, &last.file, what, "break the circle"));
+        }
+        if found.len() == MAX_EXTENDS {
+            let what = format!("profiles extend one another more than {MAX_EXTENDS} deep");
+            return Err(load::refuse_extends(&own.text, &own.file, what, "shorten the chain"));
+        }
+        found.push(next);
+    }
+}

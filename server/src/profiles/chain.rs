@@ -1,0 +1,124 @@
+//! Resolves the files of a folder against one another. A file that does not load leaves the version of it
+//! that was there before; the others go on. Opens no file.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use airlock_config::ConfigError;
+use airlock_policy::limits::MAX_EXTENDS;
+
+use super::{ByName, ProfileFile, ResolvedProfile, folder::FileOrError, parse};
+
+/// What came of the files.
+pub(super) struct Resolved {
+    /// The profiles, by name; of files that did not load, those of before.
+    pub(super) profiles: ByName,
+    /// The files that did not load: their profiles' names, and why.
+    pub(super) refused: BTreeMap<String, ConfigError>,
+}
+
+/// Resolves every file against the others and `built_in`. `before` are the profiles that were in force.
+pub(super) fn resolve_all(files: &[FileOrError], built_in: &ByName, before: &ByName) -> Resolved {
+    let mut refused = BTreeMap::new();
+    let mut texts = BTreeMap::new();
+    for file in files {
+        let (name, parsed) = match file {
+            Ok(from) => (&from.stem, parse::file(&from.text, &from.path).map(|file| (from, file))),
+            Err((name, error)) => (name, Err(error.clone())),
+        };
+        match parsed {
+            Ok(parsed) => drop(texts.insert(name.clone(), parsed)),
+            Err(error) => drop(refused.insert(name.clone(), error)),
+        }
+    }
+    for name in circles(&texts) {
+        if let Some((from, _)) = texts.remove(&name) {
+            let what = format!("profiles extend one another more than {MAX_EXTENDS} deep, or in a circle");
+            let problem = parse::problem("extends", what, "shorten or break the chain");
+            refused.insert(name, refusal(from, problem));
+        }
+    }
+    let names: Vec<String> = texts.keys().cloned().collect();
+    let mut chain = Chain { texts, built_in, before, done: ByName::new(), refused };
+    for name in &names {
+        chain.resolve(name);
+    }
+    let Chain { mut done, refused, .. } = chain;
+    let kept = refused.keys().filter_map(|name| Some((name.clone(), before.get(name)?.clone())));
+    done.extend(kept);
+    Resolved { profiles: done, refused }
+}
+
+type Texts<'a> = BTreeMap<String, (&'a ProfileFile, parse::File)>;
+
+fn refusal(from: &ProfileFile, problem: airlock_config::Problem) -> ConfigError {
+    match ConfigError::unless_right(&from.path, Some(&from.text), vec![problem]) {
+        Err(error) => error,
+        Ok(()) => ConfigError::whole(&from.path, "it is refused", "correct it"),
+    }
+}
+
+/// The files whose chain of parents is too long or has no end.
+fn circles(texts: &Texts<'_>) -> BTreeSet<String> {
+    let parent = |name: &String| texts.get(name).and_then(|(_, file)| file.extends.clone());
+    let endless = |name: &&String| {
+        std::iter::successors(Some((*name).clone()), parent).take(MAX_EXTENDS + 2).count() > MAX_EXTENDS + 1
+    };
+    texts.keys().filter(endless).cloned().collect()
+}
+
+struct Chain<'a> {
+    texts: Texts<'a>,
+    built_in: &'a ByName,
+    before: &'a ByName,
+    done: ByName,
+    refused: BTreeMap<String, ConfigError>,
+}
+
+impl Chain<'_> {
+    /// The profile of this name, with its parents resolved first; chains are bounded by [`circles`].
+    fn resolve(&mut self, name: &str) -> Option<Arc<ResolvedProfile>> {
+        let ready = self.done.get(name).or_else(|| self.built_in.get(name));
+        if let Some(ready) = ready {
+            return Some(ready.clone());
+        }
+        if self.refused.contains_key(name) {
+            return self.before.get(name).cloned();
+        }
+        let extends = self.texts.get(name)?.1.extends.clone();
+        let parent = extends.and_then(|parent| self.resolve(&parent));
+        let (from, file) = self.texts.get(name)?;
+        match self.one(from, file, parent.as_deref()) {
+            Ok(profile) => {
+                let profile = Arc::new(profile);
+                self.done.insert(name.to_owned(), profile.clone());
+                Some(profile)
+            }
+            Err(error) => {
+                self.refused.insert(name.to_owned(), error);
+                self.before.get(name).cloned()
+            }
+        }
+    }
+
+    fn one(
+        &self,
+        from: &ProfileFile,
+        file: &parse::File,
+        parent: Option<&ResolvedProfile>,
+    ) -> Result<ResolvedProfile, ConfigError> {
+        let mut found = Vec::new();
+        let name = &file.name;
+        if *name != from.stem {
+            let what = format!("the profile `{name}` is in `{}.toml`", from.stem);
+            found.push(parse::problem("name", what, "give file and profile one name"));
+        }
+        if self.built_in.contains_key(name) {
+            let what = format!("`{name}` is a built-in profile");
+            found.push(parse::problem("name", what, "choose another name, and extend it"));
+        }
+        parse::resolve(&from.text, &from.path, file, parent, found)
+    }
+}

@@ -24,6 +24,7 @@ mod ls;
 mod output;
 mod pager;
 mod place;
+mod policy;
 mod profile;
 mod run;
 mod runners;
@@ -77,6 +78,8 @@ enum Command {
     Ls(ls::Ls),
     Diff(diff::Diff),
     Check(check::Check),
+    #[command(subcommand)]
+    Policy(policy::Policy),
     Approve(approve::Approve),
     #[command(subcommand)]
     Profile(profile::Profile),
@@ -108,6 +111,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         // Needs neither runtime nor TLS, and starts the faster for it.
         Command::Check(check) => check.run(),
+        Command::Policy(policy) => policy.run(),
         Command::Keys(keys) => keys.run(),
         Command::Completions(completions) => completions.run(),
         command => in_runtime(command),
@@ -152,6 +156,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Ls(ls) => ls.run().await,
         Command::Diff(diff) => diff.run().await,
         Command::Check(check) => check.run(),
+        Command::Policy(policy) => policy.run(),
         Command::Approve(approve) => approve.run().await,
         Command::Profile(profile) => profile.run().await,
         Command::Doctor(doctor) => doctor.run().await,

@@ -41,8 +41,8 @@ mod tests {
 
     #[test]
     fn profiles_are_found_by_name_and_by_file() {
-        assert_eq!(tested(&"demo".into()).unwrap().name(), "demo");
-        assert_eq!(tested(&"no-such".into()).unwrap_err().code(), 2);
+        assert_eq!(tested("demo".as_ref()).unwrap().name(), "demo");
+        assert_eq!(tested("no-such".as_ref()).unwrap_err().code(), 2);
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = folder.path().join(name);

@@ -76,7 +76,7 @@ fn mistakes_are_named_with_their_place() {
             "name = \"team\"\n[policy]\ndney = [\"Bash(ls)\"]",
             ":3:1: `policy.dney`: there is no such key; did you mean `deny`?",
         ),
-        ("name = \"team\"\nextends = \"nope\"", ":2: `extends` names `nope`"),
+        ("name = \"team\"\nextends = \"nope\"", ":2:1: `extends`: `nope` is not loaded"),
         (
             "name = \"team\"\n[policy]\nallow = [\"Bash(ls\"]",
             ":3:10: `policy.allow[0]`: `Bash(ls` is not a rule",

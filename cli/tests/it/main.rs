@@ -11,6 +11,7 @@ mod files;
 mod help;
 mod input;
 mod output;
+mod policy;
 mod run;
 mod support;
 mod view;

@@ -37,6 +37,7 @@ const ANY: &[&str] = &[
     "base",
     "bwrap",
     "ca",
+    "cases",
     "cert",
     "description",
     "env",
@@ -44,7 +45,9 @@ const ANY: &[&str] = &[
     "grep",
     "key",
     "log",
+    "name",
     "otlp",
+    "output",
     "prefix",
     "profile",
     "profiles",
@@ -59,7 +62,9 @@ const ANY: &[&str] = &[
     "DST",
     "ID",
     "NAME",
+    "NAME|FILE",
     "SESSION[:PATH]",
+    "SETTINGS",
     "SRC",
 ];
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::decision::Verdict;
-use crate::tables::names::TRUSTED_DIRECTORIES;
+use crate::tables::names::is_trusted_directory;
 
 /// One rule there may be several here; more than so many are not made of one.
 const MOST: usize = 8;
@@ -67,8 +67,7 @@ fn by_name(program: &mut RuleWord) -> Result<(), String> {
     let Some((directory, name)) = text.rsplit_once('/') else {
         return Ok(());
     };
-    let directory = format!("{directory}/");
-    if !TRUSTED_DIRECTORIES.contains(&directory.as_bytes()) {
+    if !is_trusted_directory(directory.as_bytes()) {
         return Err(
             "a program by its path is allowed only where nobody can change it, as in /usr/bin".to_owned()
         );

@@ -6,28 +6,10 @@ use super::{Carried, Draft, Entry, command, path, texts, unknown};
 use crate::decision::Verdict;
 use crate::profile::builtin::lifted;
 use crate::rules::{Rule, Tool};
+use crate::tables::names::protected_names;
 
 const KNOWN: &[&str] =
     &["allow", "ask", "deny", "defaultMode", "additionalDirectories", "disableBypassPermissionsMode"];
-
-/// What is protected in the workspace, also where a rule lets everything be edited.
-const PROTECTED: &[&str] = &[
-    ".gitconfig",
-    ".gitmodules",
-    ".bashrc",
-    ".bash_profile",
-    ".zshrc",
-    ".zprofile",
-    ".profile",
-    ".ripgreprc",
-    ".mcp.json",
-    ".claude.json",
-    ".git",
-    ".vscode",
-    ".idea",
-    ".claude",
-    ".airlock",
-];
 
 pub(super) fn read(draft: &mut Draft, permissions: &Map<String, Value>) {
     for (key, verdict) in [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)] {
@@ -138,7 +120,7 @@ fn protect(draft: &mut Draft) {
                 .is_ok_and(|rule| rule.tool() == Tool::Edit && lifted(&rule).is_some())
     });
     let Some(from) = lifting.map(|carried| format!("what {} does not lift", carried.from)) else { return };
-    draft.rules.extend(PROTECTED.iter().map(|name| Carried {
+    draft.rules.extend(protected_names().map(|name| Carried {
         verdict: Verdict::Ask,
         rule: format!("Edit({name})"),
         from: from.clone(),

@@ -4,6 +4,7 @@ use super::Profile;
 use crate::decision::PolicyVersion;
 use crate::request::Mode;
 use crate::rules::{Rule, Rules, Tool, matching::Piece};
+use crate::tables::names::protected_names;
 
 pub(super) const NAMES: &[&str] = &["strict", "sandboxed", "demo", "read_only"];
 
@@ -106,17 +107,13 @@ fn is_over_broad(rule: &Rule) -> bool {
     }
 }
 
-/// Names that are protected inside the workspace; one of each kind.
-const PROTECTED: &[&str] =
-    &[".git/config", ".bashrc", ".vscode/tasks.json", ".idea/x", ".claude/x", ".mcp.json"];
-
 /// A protected name that the rule covers and does not name.
 pub(crate) fn lifted(rule: &Rule) -> Option<&'static str> {
-    PROTECTED.iter().copied().find(|name| {
+    protected_names().find(|name| {
         let covers = |path: &str| {
             rule.path().is_some_and(|pattern| pattern.matches(path, "/workspace", "/home/agent"))
         };
-        let named = name.split('/').next().is_some_and(|first| rule.text().contains(first));
+        let named = rule.text().contains(name);
         !named && (covers(&format!("/workspace/{name}")) || covers(&format!("/workspace/sub/{name}")))
     })
 }

@@ -71,6 +71,11 @@ pub(crate) fn is_protected_directory(name: &str) -> bool {
     listed(data::PROTECTED_DIRECTORIES, name.as_bytes()).is_some()
 }
 
+/// The protected names: files first, then directories.
+pub(crate) fn protected_names() -> impl Iterator<Item = &'static str> {
+    data::PROTECTED_FILES.iter().chain(data::PROTECTED_DIRECTORIES).map(|(name, _)| *name)
+}
+
 /// Whether reading and writing the file touches nothing.
 pub(crate) fn is_nobodys(path: &str) -> bool {
     listed(data::NOBODYS_FILES, path.as_bytes()).is_some()

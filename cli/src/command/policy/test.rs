@@ -1,0 +1,115 @@
+//! `airlock policy test`: the cases of profiles, decided one by one.
+
+use std::{ffi::OsString, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::PathBuf};
+
+use airlock_policy::{Case, Profile, check};
+use clap::Args;
+
+use super::Failure;
+use crate::{
+    command::{local_profile, output},
+    render::escape,
+};
+
+/// A case came out otherwise, or a file is wrong.
+const FAILED: u8 = 1;
+
+#[derive(Debug, Args)]
+pub(in crate::command) struct Test {
+    /// Profiles: built-in names (strict, sandboxed, demo, read_only) or TOML files.
+    #[arg(value_name = "NAME|FILE", required = true)]
+    profiles: Vec<OsString>,
+    /// More cases for each of them, as [[test]] tables in a TOML file; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    cases: Vec<PathBuf>,
+}
+
+/// Where cases are written, and the cases.
+struct Cases {
+    file: String,
+    cases: Vec<Case>,
+}
+
+#[derive(Default)]
+struct Tally {
+    decided: usize,
+    failed: usize,
+    broken: usize,
+}
+
+impl Test {
+    pub(super) fn run(self) -> Result<u8, Failure> {
+        let more: Vec<Cases> = self.cases.iter().map(read_cases).collect::<Result<_, _>>()?;
+        let mut tally = Tally::default();
+        for name in &self.profiles {
+            let shown = escape::line(name.as_bytes());
+            match local_profile::read(name) {
+                Ok((profile, cases)) => {
+                    let own = Cases { file: shown, cases };
+                    for cases in std::iter::once(&own).chain(&more) {
+                        tally.decide(&profile, cases)?;
+                    }
+                }
+                Err(failure) if failure.code() == FAILED => {
+                    failure.say();
+                    tally.broken += 1;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        output::print(&tally.summary(self.profiles.len()))?;
+        Ok(if tally.failed + tally.broken == 0 { 0 } else { FAILED })
+    }
+}
+
+fn read_cases(path: &PathBuf) -> Result<Cases, Failure> {
+    let file = escape::line(path.as_os_str().as_bytes());
+    let text = airlock_config::read(path).map_err(|error| Failure::new(error.to_string()))?;
+    let cases = Case::read_all(&text, &file).map_err(|error| Failure::new(error.to_string()))?;
+    Ok(Cases { file, cases })
+}
+
+impl Tally {
+    /// Decides the cases, and shows those that come out otherwise.
+    fn decide(&mut self, profile: &Profile, Cases { file, cases }: &Cases) -> Result<(), Failure> {
+        for case in cases {
+            self.decided += 1;
+            let decision = case.decide(profile);
+            let Some(what) = case.failure(&decision) else { continue };
+            self.failed += 1;
+            let Case { line, column, key, .. } = case;
+            let mut text = format!(
+                "{file}:{line}:{column}: `{key}` by `{}`: {}\n",
+                profile.name(),
+                escape::line(what.as_bytes())
+            );
+            for line in check::render(case.command.as_bytes(), &decision).lines() {
+                let _ = writeln!(text, "    {line}");
+            }
+            output::print(&format!("{text}\n"))?;
+        }
+        Ok(())
+    }
+
+    fn summary(&self, profiles: usize) -> String {
+        let Self { decided, failed, broken } = self;
+        let count =
+            |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+        let mut text = format!("{}, {}: ", count(profiles, "profile"), count(*decided, "case"));
+        match failed {
+            0 => text.push_str("all as expected"),
+            failed => {
+                let _ = write!(text, "{} as expected, {failed} not", decided - failed);
+            }
+        }
+        if *broken > 0 {
+            let _ = write!(
+                text,
+                "; {} not load",
+                if *broken == 1 { "1 does".to_owned() } else { format!("{broken} do") }
+            );
+        }
+        text.push('\n');
+        text
+    }
+}

@@ -1,0 +1,130 @@
+//! `airlock policy`, as CI and people with other settings use it.
+
+use std::{fs, io::Write as _, path::Path, process::Output};
+
+use crate::support::{airlock, stderr};
+
+fn in_folder(folder: &Path, arguments: &[&str]) -> Output {
+    airlock(&[&["policy"], arguments].concat()).current_dir(folder).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+const TEAM: &str = r#"name = "team"
+extends = "base"
+[policy]
+allow = ["Bash(make:*)"]
+[[policy.test]]
+command = "make all"
+expect = "allow"
+reason = "allow_rule"
+"#;
+
+#[test]
+fn cases_are_decided_and_those_that_come_out_otherwise_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("base.toml", "name = \"base\"\nextends = \"strict\"\n[policy]\ndeny = [\"Bash(git push:*)\"]\n");
+    write("team.toml", TEAM);
+    let output = in_folder(folder.path(), &["test", "team.toml"]);
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(0), "1 profile, 1 case: all as expected\n")
+    );
+
+    write(
+        "more.toml",
+        "[[test]]\ncommand = \"git push\"\nexpect = \"deny\"\n[[test]]\ncommand = \"ls\"\nexpect = \"ask\"\n",
+    );
+    let output = in_folder(folder.path(), &["test", "team.toml", "base.toml", "--cases", "more.toml"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("more.toml:4:1: `test[1]` by `team`: `ls` is allowed (`read_only`), not asked about"),
+        "{text}"
+    );
+    assert!(text.contains("    allow (read-only)"), "the decision is rendered: {text}");
+    assert!(text.ends_with("2 profiles, 5 cases: 3 as expected, 2 not\n"), "{text}");
+
+    write("team.toml", &TEAM.replace("allow_rule", "read_only"));
+    let output = in_folder(folder.path(), &["test", "team.toml", "strict"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stdout(&output).starts_with("team.toml:5:1: `policy.test[0]` by `team`: "),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn a_broken_profile_is_told_with_file_line_and_cure_and_the_others_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("broken.toml"), "name = \"broken\"\n[policy]\ndeny = [\"Bosh(x)\"]\n")
+        .unwrap();
+    let output = in_folder(folder.path(), &["test", "broken.toml", "strict"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("broken.toml:3:9: `policy.deny[0]`: `Bosh(x)` names the tool `Bosh`"));
+    assert!(stderr(&output).contains("; correct or remove the rule"), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "2 profiles, 0 cases: all as expected; 1 does not load\n");
+    for arguments in [&["test", "nowhere.toml"][..], &["test", "strict", "--cases", "nowhere.toml"]] {
+        let output = in_folder(folder.path(), arguments);
+        assert!(matches!(output.status.code(), Some(1 | 2)) && output.stdout.is_empty());
+        assert!(stderr(&output).contains("nowhere.toml"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn settings_become_a_profile_that_decides_and_what_was_left_out_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = r#"{"permissions": {"deny": ["Bash(git push:*)"], "allow": ["WebFetch(domain:x.org)"]}, "model": "m"}"#;
+    fs::write(folder.path().join("settings.json"), settings).unwrap();
+    let output = in_folder(folder.path(), &["import", "settings.json", "-o", "agent.toml"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(output.stdout.is_empty() && said.lines().count() == 2, "{said}");
+    assert!(
+        said.contains(
+            "left out: permissions.allow[0]: \"WebFetch(domain:x.org)\": it is a tool of the agent"
+        )
+    );
+    let made = fs::read_to_string(folder.path().join("agent.toml")).unwrap();
+    assert!(made.contains("name = \"agent\"") && made.contains("# permissions.deny[0]"), "{made}");
+    let check = airlock(&["check", "--profile", "agent.toml", "git push"]);
+    let output = { check }.current_dir(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(11), "{}", stderr(&output));
+
+    let output = in_folder(folder.path(), &["import", "settings.json", "-o", "agent.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("`agent.toml` is there already; name another file"));
+}
+
+#[test]
+fn settings_from_standard_input_become_a_profile_on_standard_output() {
+    let run = |arguments: &[&str], input: &[u8]| {
+        let mut command = airlock(&[&["policy", "import", "-"], arguments].concat());
+        let pipe = std::process::Stdio::piped;
+        let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().unwrap();
+        // One that refuses its arguments reads nothing.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        child.wait_with_output().unwrap()
+    };
+    let output = run(&["--name", "mine"], br#"{"sandbox": {"enabled": true}}"#);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(
+        stdout(&output).contains("name = \"mine\"")
+            && stdout(&output).contains("auto_allow_if_sandboxed = true")
+    );
+    for (arguments, input, code, piece) in [
+        (&[][..], &b"{"[..], 1, "`-`: 1:1: it is not JSON"),
+        (&[], b"[1]", 1, "it is no JSON object"),
+        (&[], b"\xff", 1, "is not UTF-8"),
+        (&["--name", "a b"], b"{}", 2, "`a b` is no name of a profile"),
+    ] {
+        let output = run(arguments, input);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(piece) && output.stdout.is_empty(), "`{piece}` in: {said}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::profile::Profile;
 use crate::request::{Mode, Request, Shell};
 use crate::rules::Rules;
 
-pub use render::render;
+pub use render::{Look, render};
 
 /// One line of `airlock check --jsonl`.
 #[derive(Deserialize)]

@@ -6,6 +6,7 @@ pub(crate) mod codes;
 mod facts;
 mod match_rules;
 mod outcome;
+mod parts;
 mod zsh;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,6 +22,7 @@ use crate::snapshot::Snapshot;
 pub(crate) use facts::Facts;
 use match_rules::RuleSet;
 use outcome::{Outcome, reason};
+pub use parts::Part;
 
 /// Decides. Total: any bytes get an answer, in bounded time.
 #[must_use]
@@ -30,6 +32,21 @@ pub fn decide(request: &Request<'_>, profile: &Profile) -> Decision {
         let outcome = Outcome::new(Verdict::Ask, fault);
         Facts::none().report(outcome, profile)
     })
+}
+
+/// What would come of each command of the request by itself, for a person who reads why.
+/// Nothing is decided by it. Empty where the shell's text is not parsed, or too long.
+#[must_use]
+pub fn parts(request: &Request<'_>, profile: &Profile) -> Vec<Part> {
+    if request.command.len() > limits::MAX_COMMAND_BYTES || request.shell == Shell::Pwsh {
+        return Vec::new();
+    }
+    let parts = || {
+        let rules = RuleSet::new(request, profile);
+        let facts = Facts::of(request, profile);
+        parts::parts(profile, &rules, &facts, effective_mode(request, profile))
+    };
+    catch_unwind(AssertUnwindSafe(parts)).unwrap_or_default()
 }
 
 fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {

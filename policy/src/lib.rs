@@ -31,8 +31,9 @@ mod snapshot;
 mod tables;
 
 pub use decide::{
+    Part,
     codes::{Effect, VALIDATORS, Validator},
-    decide,
+    decide, parts,
 };
 pub use decision::{
     Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, PathUse, PolicyVersion, Reason,

@@ -66,9 +66,12 @@ fn bytes_that_are_not_text_are_kept() {
 #[test]
 fn a_person_sees_the_span_the_rule_and_the_warning() {
     let command = "ls && git push --force origin main";
-    let text = check::render(command.as_bytes(), &strict(command));
+    let text = check::render(command.as_bytes(), &strict(command), &[], check::Look::PLAIN);
     assert!(text.starts_with("ask\n"), "{text}");
-    assert!(text.contains("    ls && git push --force origin main\n              ^^^^\n"), "{text}");
+    assert!(
+        text.contains("      ls && git push --force origin main\n            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"),
+        "{text}"
+    );
     assert!(text.contains("warning: overwrites history on the remote"), "{text}");
     assert!(text.contains("Bash(git push:*)"), "{text}");
     assert_eq!(check::exit_code(&strict("ls")), 0);

@@ -88,11 +88,14 @@ proptest! {
     fn any_bytes_get_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for name in Profile::builtin_names() {
             let profile = Profile::builtin(name).unwrap();
-            let decision = decide(&Request::bash(&bytes), &profile);
+            let request = Request::bash(&bytes);
+            let decision = decide(&request, &profile);
             prop_assert!(!decision.reasons.is_empty());
             prop_assert_ne!(decision.reasons[0].code, "internal_fault");
             prop_assert!(serde_json::to_string(&decision).is_ok());
-            let _ = airlock_policy::check::render(&bytes, &decision);
+            let parts = airlock_policy::parts(&request, &profile);
+            let narrow = airlock_policy::check::Look { colours: true, columns: 3 };
+            let _ = airlock_policy::check::render(&bytes, &decision, &parts, narrow);
         }
     }
 

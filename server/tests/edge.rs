@@ -21,6 +21,8 @@ mod open;
 mod outputs;
 #[path = "edge/raw.rs"]
 mod raw;
+#[path = "edge/reload.rs"]
+mod reload;
 #[path = "edge/runner.rs"]
 mod runner;
 #[path = "edge/runs.rs"]

@@ -7,6 +7,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "support for tests: what is missing fails the test"
 )]
 
@@ -22,3 +23,4 @@ pub mod schema;
 pub mod site;
 pub mod source;
 pub mod tools;
+pub mod uses;

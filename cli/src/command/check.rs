@@ -2,11 +2,14 @@
 
 use std::{
     ffi::OsString,
-    io::{self, BufRead, Write},
+    io::{self, BufRead, IsTerminal as _, Write},
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use airlock_policy::{Profile, Request, check};
+use airlock_policy::{
+    Profile, Request,
+    check::{self, Look},
+};
 use clap::Args;
 use serde_json::json;
 
@@ -72,9 +75,16 @@ impl Check {
             ..Request::bash(&command)
         };
         let decision = airlock_policy::decide(&request, &profile);
-        output::print(&check::render(&command, &decision))?;
+        let parts = airlock_policy::parts(&request, &profile);
+        output::print(&check::render(&command, &decision, &parts, look()))?;
         Ok(check::exit_code(&decision))
     }
+}
+
+/// Colours are for people; what goes into a file or a pipe is plain.
+fn look() -> Look {
+    let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    Look { colours, ..Look::PLAIN }
 }
 
 /// Answers each line of `input` with a line of `out`, at once.

@@ -1,45 +1,126 @@
 //! A decision for a person: what was decided by what, with the span underlined.
 
+mod excerpt;
+
 use std::fmt::Write as _;
 
-use crate::decision::{Decision, Requirement, Span, Verdict};
+use crate::decide::Part;
+use crate::decision::{Decision, Reason, Requirement, Verdict};
+use excerpt::excerpt;
 
-/// The decision as text of several lines, each ended by a line feed.
+/// Commands that are shown one by one; nobody reads more.
+const PARTS: usize = 20;
+
+/// How it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// With the colours of a terminal.
+    pub colours: bool,
+    /// Columns of a line; longer ones are cut.
+    pub columns: usize,
+}
+
+impl Look {
+    /// Without colours, in lines of a hundred columns.
+    pub const PLAIN: Self = Self { colours: false, columns: 100 };
+
+    fn paint(self, text: &str, colour: &str) -> String {
+        if self.colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+const RED: &str = "1;31";
+const YELLOW: &str = "1;33";
+const GREEN: &str = "1;32";
+
+fn colour(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => GREEN,
+        Verdict::Ask => YELLOW,
+        Verdict::Deny => RED,
+    }
+}
+
+fn name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allow",
+        Verdict::Ask => "ask",
+        Verdict::Deny => "deny",
+    }
+}
+
+/// The decision as text of several lines, each ended by a line feed: the verdict, each
+/// command found with what would come of it alone, what holds of the whole text, and what
+/// informs. `parts` are those of the same request.
 #[must_use]
-pub fn render(command: &[u8], decision: &Decision) -> String {
+pub fn render(command: &[u8], decision: &Decision, parts: &[Part], look: Look) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}", headline(decision));
-    for reason in &decision.reasons {
-        let _ = writeln!(out, "\n  {}: {}", reason.code, printable(reason.message.as_bytes()));
-        if let Some(rule) = &reason.rule {
-            let _ = writeln!(out, "  by the rule `{}`", printable(rule.as_bytes()));
-        }
+    let _ = writeln!(out, "{}", headline(decision, look));
+    for part in parts.iter().take(PARTS) {
+        let verdict = look.paint(name(part.verdict), colour(part.verdict));
+        let _ = writeln!(out, "\n  {verdict}: {}", why(&part.why));
+        out.push_str(&excerpt(command, part.why.span.unwrap_or_default(), look, colour(part.verdict)));
+    }
+    if let Some(more @ 1..) = parts.len().checked_sub(PARTS) {
+        let _ = writeln!(out, "\n  and {more} more commands");
+    }
+    let said = |reason: &&Reason| parts.iter().any(|part| says_the_same(part, reason));
+    for reason in decision.reasons.iter().filter(|reason| !said(reason)) {
+        let _ = writeln!(out, "\n  {}", why(reason));
         if let Some(span) = reason.span {
-            underline(&mut out, command, span);
+            out.push_str(&excerpt(command, span, look, colour(decision.verdict)));
         }
     }
+    inform(&mut out, command, decision, look);
+    out
+}
+
+/// Whether a person would read the reason twice, or of a command that is allowed.
+fn says_the_same(part: &Part, reason: &Reason) -> bool {
+    let of_all = matches!(reason.code, "read_only" | "plan_mode" | "mode_bypass");
+    let of_this = part.why.message == reason.message;
+    let allowed = part.verdict == Verdict::Allow && part.why.command_index == reason.command_index;
+    allowed || part.why.code == reason.code && (of_this || of_all)
+}
+
+fn why(reason: &Reason) -> String {
+    let mut text = format!("{} ({})", printable(&reason.message), reason.code);
+    if let Some(rule) = &reason.rule {
+        let _ = write!(text, ": the rule `{}`", printable(rule));
+    }
+    text
+}
+
+/// What changes no verdict.
+fn inform(out: &mut String, command: &[u8], decision: &Decision, look: Look) {
     for warning in &decision.warnings {
-        let _ = writeln!(out, "\n  warning: {}", printable(warning.message.as_bytes()));
+        let _ = writeln!(out, "\n  {}: {}", look.paint("warning", YELLOW), printable(&warning.message));
         if let Some(span) = warning.span {
-            underline(&mut out, command, span);
+            out.push_str(&excerpt(command, span, look, YELLOW));
         }
+    }
+    for rewrite in &decision.rewrites {
+        let _ = writeln!(out, "\n  read as `{}`", printable(&rewrite.text));
+        out.push_str(&excerpt(command, rewrite.span, look, YELLOW));
+    }
+    if let Some(edit) = &decision.edit {
+        let _ =
+            writeln!(out, "\n  an edit of `{}` by `{}`", printable(&edit.file), printable(&edit.expression));
+    }
+    for hit in &decision.shadow {
+        let _ =
+            writeln!(out, "\n  the shadow rule `{}` would {} it", printable(&hit.rule), name(hit.verdict));
     }
     if !decision.suggested_rules.is_empty() {
         let _ = writeln!(out, "\n  rules that would allow it:");
         for rule in &decision.suggested_rules {
-            let _ = writeln!(out, "    {}", printable(rule.as_bytes()));
+            let _ = writeln!(out, "    {}", printable(rule));
         }
     }
-    out
 }
 
-fn headline(decision: &Decision) -> String {
-    let verdict = match decision.verdict {
-        Verdict::Allow => "allow",
-        Verdict::Ask => "ask",
-        Verdict::Deny => "deny",
-    };
-    let mut line = verdict.to_owned();
+fn headline(decision: &Decision, look: Look) -> String {
+    let mut line = look.paint(name(decision.verdict), colour(decision.verdict));
     if decision.read_only {
         line.push_str(" (read-only)");
     }
@@ -57,31 +138,18 @@ fn headline(decision: &Decision) -> String {
     line
 }
 
-/// The line of the command that holds the span's start, and a line of marks.
-fn underline(out: &mut String, command: &[u8], span: Span) {
-    let before = command.get(..span.start).unwrap_or(command);
-    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let rest = command.get(start..).unwrap_or_default();
-    let length = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
-    let line = rest.get(..length).unwrap_or_default();
-    let lead = printable(line.get(..span.start.saturating_sub(start)).unwrap_or(line));
-    let end = span.end.saturating_sub(start).min(line.len());
-    let marked = printable(line.get(span.start.saturating_sub(start)..end).unwrap_or_default());
-    let _ = writeln!(out, "    {}", printable(line));
-    let marks = "^".repeat(marked.chars().count().max(1));
-    let _ = writeln!(out, "    {}{marks}", " ".repeat(lead.chars().count()));
+/// Control characters, and those that change the order of others, must not reach a terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(shown).collect()
 }
 
-/// Control characters must not reach a terminal.
-fn printable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes)
-        .chars()
-        .map(|c| if c == '\t' { ' ' } else { c })
-        .map(|c| if is_unprintable(c) { '\u{fffd}' } else { c })
-        .collect()
-}
-
-fn is_unprintable(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+fn shown(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
+            '\u{fffd}'
+        }
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    }
 }

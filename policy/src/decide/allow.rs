@@ -19,7 +19,7 @@ pub(super) fn edits_only(facts: &Facts<'_>) -> bool {
     facts.analysis.complete && both.into_iter().all(|(found, command)| is_edit(found, command, facts))
 }
 
-fn is_edit(found: &Found, command: &CommandFacts, facts: &Facts<'_>) -> bool {
+pub(super) fn is_edit(found: &Found, command: &CommandFacts, facts: &Facts<'_>) -> bool {
     if command.refusal.is_none() {
         return true;
     }
@@ -74,7 +74,7 @@ pub(super) fn by_rules(rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Op
 }
 
 /// A safe wrapper needs no rule: what it runs is listed, and covered, by itself.
-fn is_covered_launcher(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> bool {
+pub(super) fn is_covered_launcher(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> bool {
     let (Some(found), Some(command)) = (facts.analysis.commands.get(index), facts.commands.get(index)) else {
         return false;
     };
@@ -86,7 +86,12 @@ fn is_covered_launcher(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mod
 }
 
 /// The rule that covers the command itself, or word for word the one that launches it.
-fn covering_rule(index: usize, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Option<String> {
+pub(super) fn covering_rule(
+    index: usize,
+    rules: &RuleSet<'_>,
+    facts: &Facts<'_>,
+    mode: Mode,
+) -> Option<String> {
     let found = facts.analysis.commands.get(index)?;
     let command = facts.commands.get(index)?;
     for rule in rules.allow().filter(|rule| rules.must_match(rule, found)) {

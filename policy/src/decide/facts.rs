@@ -117,19 +117,23 @@ impl<'a> Facts<'a> {
 
     /// A program whose name is not known, or a launcher that hides one.
     pub(super) fn hidden_program(&self) -> Option<Reason> {
-        self.analysis.commands.iter().enumerate().find_map(|(index, found)| {
-            let program = found.words.first()?;
-            let (code, message) = if program.text.is_none() {
-                ("unknown_program", "which program runs is not known")
-            } else if self.is_unknown_name(found) {
-                ("snapshot_name", "the session's snapshot may make this name anything")
-            } else if found.opaque {
-                ("launcher_not_understood", "what this program launches could not be made out")
-            } else {
-                return None;
-            };
-            Some(Reason { command_index: Some(index), ..reason(code, message, Some(program.span)) })
-        })
+        (0..self.analysis.commands.len()).find_map(|index| self.hidden_program_at(index))
+    }
+
+    /// Whether that is so of this command.
+    pub(super) fn hidden_program_at(&self, index: usize) -> Option<Reason> {
+        let found = self.analysis.commands.get(index)?;
+        let program = found.words.first()?;
+        let (code, message) = if program.text.is_none() {
+            ("unknown_program", "which program runs is not known")
+        } else if self.is_unknown_name(found) {
+            ("snapshot_name", "the session's snapshot may make this name anything")
+        } else if found.opaque {
+            ("launcher_not_understood", "what this program launches could not be made out")
+        } else {
+            return None;
+        };
+        Some(Reason { command_index: Some(index), ..reason(code, message, Some(program.span)) })
     }
 
     /// Whether the snapshot makes the name of the program unknown.

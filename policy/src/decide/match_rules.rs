@@ -94,23 +94,51 @@ impl<'a> RuleSet<'a> {
         facts: &Facts<'_>,
         candidates: &[Candidate<'_>],
     ) -> Option<(Option<usize>, Option<crate::Span>)> {
-        let commands = facts.analysis.commands.iter().zip(&facts.commands).zip(candidates).enumerate();
-        for (index, ((found, command), candidate)) in commands {
-            if !self.effort.spend(1) {
-                return None;
-            }
-            let span = match rule.tool() {
-                Tool::Bash if self.tool == Tool::Bash => {
-                    rule.words().filter(|words| candidate.may_meet(words, &self.effort)).map(|_| found.span)
-                }
-                Tool::Read | Tool::Edit => self.path_hit(rule, facts, found, command),
-                _ => None,
-            };
-            if span.is_some() {
-                return Some((Some(index), span));
-            }
+        candidates.iter().enumerate().find_map(|(index, candidate)| {
+            let span = self.place_at(rule, facts, index, candidate)?;
+            Some((Some(index), Some(span)))
+        })
+    }
+
+    /// The part of this command that the rule may speak about.
+    fn place_at(
+        &self,
+        rule: &Rule,
+        facts: &Facts<'_>,
+        index: usize,
+        candidate: &Candidate<'_>,
+    ) -> Option<crate::Span> {
+        let (found, command) = (facts.analysis.commands.get(index)?, facts.commands.get(index)?);
+        if !self.effort.spend(1) {
+            return None;
         }
-        None
+        match rule.tool() {
+            Tool::Bash if self.tool == Tool::Bash => {
+                rule.words().filter(|words| candidate.may_meet(words, &self.effort)).map(|_| found.span)
+            }
+            Tool::Read | Tool::Edit => self.path_hit(rule, facts, found, command),
+            _ => None,
+        }
+    }
+
+    /// The rule that denies or asks about this command by itself.
+    pub(super) fn held(&self, facts: &Facts<'_>, index: usize) -> Option<(Verdict, Reason)> {
+        let candidate = Candidate::of(facts.analysis.commands.get(index)?);
+        let lists = [
+            (Verdict::Deny, "deny_rule", "a rule denies it"),
+            (Verdict::Ask, "ask_rule", "a rule asks about it"),
+        ];
+        lists.into_iter().find_map(|(verdict, code, message)| {
+            let rules = self.sets.iter().flat_map(|rules| match verdict {
+                Verdict::Deny => &rules.deny,
+                _ => &rules.ask,
+            });
+            let mut hits =
+                rules.filter_map(|rule| Some((rule, self.place_at(rule, facts, index, &candidate)?)));
+            let (rule, span) = hits.next()?;
+            let why = reason(code, message, Some(span));
+            Some((verdict, Reason { rule: Some(rule.text().to_owned()), ..why }))
+        })
     }
 
     pub(super) fn shadow_hits(&self, facts: &Facts<'_>) -> Vec<ShadowHit> {

@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::Profile;
 use super::problem::{ProfileError, ProfileProblem, Source};
+use crate::decide::Part;
 use crate::decision::{Decision, Verdict};
 use crate::limits;
 use crate::request::{Mode, Request};
@@ -64,9 +65,17 @@ impl Case {
     /// What the profile decides.
     #[must_use]
     pub fn decide(&self, profile: &Profile) -> Decision {
-        let request =
-            Request { mode: self.mode, cwd: self.cwd.as_deref(), ..Request::bash(self.command.as_bytes()) };
-        crate::decide(&request, profile)
+        crate::decide(&self.request(), profile)
+    }
+
+    /// What would come of each command of it by itself.
+    #[must_use]
+    pub fn parts(&self, profile: &Profile) -> Vec<Part> {
+        crate::parts(&self.request(), profile)
+    }
+
+    fn request(&self) -> Request<'_> {
+        Request { mode: self.mode, cwd: self.cwd.as_deref(), ..Request::bash(self.command.as_bytes()) }
     }
 
     /// What is wrong, where `decision` is not what the case expects.

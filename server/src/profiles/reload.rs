@@ -161,3 +161,6 @@ impl Reload {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::PathBuf};
 
-use airlock_policy::{Case, Profile, check};
+use airlock_policy::{
+    Case, Profile,
+    check::{self, Look},
+};
 use clap::Args;
 
 use super::Failure;
@@ -83,7 +86,9 @@ impl Tally {
                 profile.name(),
                 escape::line(what.as_bytes())
             );
-            for line in check::render(case.command.as_bytes(), &decision).lines() {
+            for line in
+                check::render(case.command.as_bytes(), &decision, &case.parts(profile), Look::PLAIN).lines()
+            {
                 let _ = writeln!(text, "    {line}");
             }
             output::print(&format!("{text}\n"))?;

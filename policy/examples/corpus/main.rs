@@ -1,0 +1,57 @@
+//! Measures the policy on a folder of labelled commands, one JSON object a line in files
+//! `*.jsonl`: the rates of each file and tier, every command that came out wrong with its
+//! reason, and whether the bounds hold. It runs none of them. Its exit code is 0 where
+//! the bounds hold, 1 where they do not, 2 where there is nothing to measure.
+//!
+//! `make corpus CORPUS=FOLDER`
+
+mod report;
+mod row;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use airlock_policy::Profile;
+use report::Report;
+
+fn main() -> ExitCode {
+    let measured = match std::env::args_os().nth(1) {
+        None => Err("name a folder of labelled commands, as in: make corpus CORPUS=FOLDER".to_owned()),
+        Some(folder) => measure(Path::new(&folder)),
+    };
+    match measured {
+        Ok(report) => {
+            print!("{report}");
+            if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("corpus: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn measure(folder: &Path) -> Result<Report, String> {
+    let profile = Profile::builtin("strict").ok_or("the profile strict is missing")?;
+    let mut report = Report::default();
+    for path in files(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        report.file(&name, &String::from_utf8_lossy(&text), &profile);
+    }
+    Ok(report)
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let shown = folder.display();
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("the folder `{shown}`: {error}"))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file())
+        .collect();
+    files.sort();
+    if files.is_empty() {
+        return Err(format!("the folder `{shown}` has no files *.jsonl"));
+    }
+    Ok(files)
+}

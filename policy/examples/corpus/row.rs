@@ -1,0 +1,96 @@
+//! One labelled command: what is said of it, what must come of it, what does.
+
+use airlock_policy::{Decision, Profile, Request, Rules, Shell, Verdict, decide};
+use serde::Deserialize;
+
+/// A line. Fields that are not named here are remarks.
+#[derive(Deserialize)]
+pub(super) struct Row {
+    pub(super) cmd: String,
+    #[serde(default)]
+    pub(super) tier: String,
+    #[serde(default)]
+    pub(super) debatable: bool,
+    cwd: Option<String>,
+    shell: Option<String>,
+    expect: Option<String>,
+    rules: Option<RowRules>,
+    expect_with_rules: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RowRules {
+    #[serde(default)]
+    allow: Vec<String>,
+    #[serde(default)]
+    ask: Vec<String>,
+    #[serde(default)]
+    deny: Vec<String>,
+}
+
+/// What a command must come out as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Allow,
+    NotAllow,
+    Deny,
+    /// The label leaves it open.
+    Open,
+}
+
+impl Wanted {
+    pub(super) fn holds(self, verdict: Verdict) -> bool {
+        match self {
+            Self::Allow => verdict == Verdict::Allow,
+            Self::NotAllow => verdict != Verdict::Allow,
+            Self::Deny => verdict == Verdict::Deny,
+            Self::Open => true,
+        }
+    }
+
+    /// What a label says.
+    fn labelled(label: &str) -> Self {
+        match label {
+            "allow" => Self::Allow,
+            "not-auto-allowed" | "ask-or-deny" | "ask" | "not-allow" => Self::NotAllow,
+            "deny" => Self::Deny,
+            _ => Self::Open,
+        }
+    }
+}
+
+/// One decision about a row.
+pub(super) struct Outcome {
+    pub(super) wanted: Wanted,
+    pub(super) decision: Decision,
+    pub(super) with_rules: bool,
+}
+
+impl Row {
+    /// What comes of it: without its rules, and with them where it has some. `of_file` is
+    /// what its file wants of rows that say nothing themselves.
+    pub(super) fn outcomes(&self, of_file: Wanted, profile: &Profile) -> Result<Vec<Outcome>, String> {
+        let wanted = self.expect.as_deref().map_or(of_file, Wanted::labelled);
+        let plain = Outcome { wanted, decision: self.decide(profile, None)?, with_rules: false };
+        let mut outcomes = vec![plain];
+        if let Some(RowRules { allow, ask, deny }) = &self.rules {
+            let rules = Rules::parse(allow, ask, deny).map_err(|error| error.to_string())?;
+            let wanted = self.expect_with_rules.as_deref().map_or(wanted, Wanted::labelled);
+            let decision = self.decide(profile, Some(&rules))?;
+            outcomes.push(Outcome { wanted, decision, with_rules: true });
+        }
+        Ok(outcomes)
+    }
+
+    fn decide(&self, profile: &Profile, rules: Option<&Rules>) -> Result<Decision, String> {
+        let shell = match self.shell.as_deref() {
+            None | Some("bash" | "sh") => Shell::Bash,
+            Some("zsh") => Shell::Zsh,
+            Some("pwsh" | "powershell") => Shell::Pwsh,
+            Some(other) => return Err(format!("the shell `{other}` is not known")),
+        };
+        let cwd = self.cwd.as_deref();
+        let request = Request { shell, cwd, extra_rules: rules, ..Request::bash(self.cmd.as_bytes()) };
+        Ok(decide(&request, profile))
+    }
+}

@@ -1,0 +1,69 @@
+//! What would come of each command found, were it alone: for a person who reads why a
+//! compound came out as it did. It informs; nothing is decided by it.
+
+use super::allow;
+use super::facts::Facts;
+use super::match_rules::RuleSet;
+use super::outcome::reason;
+use crate::decision::{Reason, Verdict};
+use crate::profile::Profile;
+use crate::request::Mode;
+
+/// One command of a text, by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What would come of it.
+    pub verdict: Verdict,
+    /// Why. Its span is the command's.
+    pub why: Reason,
+}
+
+pub(super) fn parts(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, mode: Mode) -> Vec<Part> {
+    let paths = rules.paths_not_permitted(facts);
+    let part = |index: usize| {
+        let outside = paths.iter().find(|reason| reason.command_index == Some(index));
+        let (verdict, why) = rules
+            .held(facts, index)
+            .or_else(|| facts.hidden_program_at(index).map(|reason| (Verdict::Ask, reason)))
+            .or_else(|| {
+                let message = "the mode bypass allows what no rule denies or asks about";
+                (mode == Mode::Bypass).then(|| (Verdict::Allow, reason("mode_bypass", message, None)))
+            })
+            .or_else(|| outside.map(|reason| (Verdict::Ask, reason.clone())))
+            .or_else(|| by_what_it_does(index, profile, rules, facts, mode))?;
+        let tightened = mode == Mode::Plan && why.code != "read_only" && verdict != Verdict::Deny;
+        let verdict = if tightened { Verdict::Deny } else { verdict };
+        let span = facts.analysis.commands.get(index).map(|found| found.span);
+        Some(Part { verdict, why: Reason { span, command_index: Some(index), ..why } })
+    };
+    (0..facts.commands.len()).filter_map(part).collect()
+}
+
+/// Steps 9 to 13 for one command.
+fn by_what_it_does(
+    index: usize,
+    profile: &Profile,
+    rules: &RuleSet<'_>,
+    facts: &Facts<'_>,
+    mode: Mode,
+) -> Option<(Verdict, Reason)> {
+    let (found, command) = (facts.analysis.commands.get(index)?, facts.commands.get(index)?);
+    let allow = |code, message: &str| Some((Verdict::Allow, reason(code, message, None)));
+    let Some(refusal) = &command.refusal else {
+        return allow("read_only", "it is proven read-only");
+    };
+    if mode == Mode::AcceptEdits && allow::is_edit(found, command, facts) {
+        return allow("mode_accept_edits", "it edits inside the workspace");
+    }
+    if let Some(rule) = allow::covering_rule(index, rules, facts, mode) {
+        let why = Reason { rule: Some(rule), ..reason("allow_rule", "a rule allows it", None) };
+        return Some((Verdict::Allow, why));
+    }
+    if allow::is_covered_launcher(index, rules, facts, mode) {
+        return allow("launcher", "what it runs is looked at by itself");
+    }
+    if profile.auto_allow() {
+        return allow("sandbox_auto_allow", "the profile allows what runs in the sandbox");
+    }
+    Some((Verdict::Ask, reason(refusal.code, refusal.message.clone(), None)))
+}

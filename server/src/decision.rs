@@ -141,8 +141,13 @@ pub(crate) fn ask_policy(
         extra_rules: None,
         snapshot: None,
     };
-    catch_unwind(AssertUnwindSafe(|| airlock_policy::decide(&request, &profile.policy)))
-        .unwrap_or_else(|_| after_fault(profile))
+    let decision = catch_unwind(AssertUnwindSafe(|| airlock_policy::decide(&request, &profile.policy)))
+        .unwrap_or_else(|_| after_fault(profile));
+    for hit in &decision.shadow {
+        let (profile, rule) = (profile.name(), hit.rule.as_str());
+        tracing::info!(profile, rule, would = ?hit.verdict, decided = ?decision.verdict, "a shadow rule matched");
+    }
+    decision
 }
 
 fn after_fault(profile: &ResolvedProfile) -> Decision {

@@ -42,6 +42,27 @@ fn the_tables_of_metrics_are_those_of_the_code() {
 }
 
 #[test]
+fn the_table_of_validators_is_that_of_the_code() {
+    use airlock_policy::{Effect, VALIDATORS};
+
+    let page = page("docs/policy.md");
+    let section = page.split("## Validators").nth(1).unwrap().split("\n## ").next().unwrap();
+    let found: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
+    let expected: Vec<String> = VALIDATORS
+        .iter()
+        .map(|validator| {
+            let does = match validator.effect {
+                Effect::LetsPass => "lets pass",
+                Effect::Misparsing => "asks, whatever a rule allows",
+                Effect::KeepsFromProof => "keeps from the proof",
+            };
+            format!("| `{}` | {does} | {} |", validator.code, validator.message)
+        })
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn the_example_of_a_profile_is_the_one_in_the_text_and_loads() {
     let text = page("docs/profiles.md");
     let shown = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();

@@ -179,6 +179,13 @@ fn decision(one: &Decision) -> Value {
     let paths = one.paths.iter().map(
         |path| json!({"path": bytes(&path.path), "access": path.access, "command_index": path.command_index}),
     );
+    let shadow = one.shadow.iter().map(|hit| {
+        json!({
+            "rule": hit.rule,
+            "verdict": names::lower::<Verdict>(hit.verdict),
+            "command_index": hit.command_index,
+        })
+    });
     json!({
         "verdict": names::lower::<Verdict>(one.verdict),
         "reasons": reasons.collect::<Vec<_>>(),
@@ -195,6 +202,7 @@ fn decision(one: &Decision) -> Value {
         "parse_complete": one.parse_complete,
         "policy_version": hex::encode(&one.policy_version),
         "profile": one.profile,
+        "shadow": shadow.collect::<Vec<_>>(),
     })
 }
 

@@ -1,7 +1,8 @@
 //! Decisions of the policy as messages of the contract.
 
 use airlock_policy::{
-    Access, Category, Decision, FoundCommand, PathUse, Reason, Requirement, Rewrite, Span, Verdict, Word,
+    Access, Category, Decision, FoundCommand, PathUse, Reason, Requirement, Rewrite, ShadowHit, Span,
+    Verdict, Word,
 };
 use airlock_proto::v1;
 use prost::Message as _;
@@ -13,13 +14,8 @@ pub(crate) fn encode(decision: &Decision, profile: &str) -> Vec<u8> {
 
 /// A decision that the profile of this name has made.
 pub(super) fn to_wire(decision: &Decision, profile: &str) -> v1::Decision {
-    let verdict = match decision.verdict {
-        Verdict::Allow => v1::Verdict::Allow,
-        Verdict::Ask => v1::Verdict::Ask,
-        Verdict::Deny => v1::Verdict::Deny,
-    };
     v1::Decision {
-        verdict: verdict.into(),
+        verdict: verdict(decision.verdict),
         reasons: decision.reasons.iter().map(reason).collect(),
         commands: decision.commands.iter().map(command).collect(),
         read_only: decision.read_only,
@@ -34,6 +30,24 @@ pub(super) fn to_wire(decision: &Decision, profile: &str) -> v1::Decision {
         parse_complete: decision.parse_complete,
         policy_version: decision.policy_version.0.to_vec().into(),
         profile: profile.to_owned(),
+        shadow: decision.shadow.iter().map(shadow).collect(),
+    }
+}
+
+fn verdict(verdict: Verdict) -> i32 {
+    let verdict = match verdict {
+        Verdict::Allow => v1::Verdict::Allow,
+        Verdict::Ask => v1::Verdict::Ask,
+        Verdict::Deny => v1::Verdict::Deny,
+    };
+    verdict.into()
+}
+
+fn shadow(hit: &ShadowHit) -> v1::ShadowHit {
+    v1::ShadowHit {
+        rule: hit.rule.clone(),
+        verdict: verdict(hit.verdict),
+        command_index: hit.command_index.map(number),
     }
 }
 

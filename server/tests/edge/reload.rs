@@ -8,7 +8,9 @@ use tonic::transport::Channel;
 use crate::{runs::request, world::World};
 
 fn write(folder: &Path, name: &str, denied: &str) {
-    let text = format!("name = \"{name}\"\n[policy]\ndeny = [\"Bash({denied})\"]\n");
+    let text = format!(
+        "name = \"{name}\"\n[policy]\ndeny = [\"Bash({denied})\"]\n[policy.shadow]\nask = [\"Bash(ls:*)\"]\n"
+    );
     // As editors and deployments do it: a file appears whole.
     let aside = folder.join(format!("{name}.new"));
     fs::write(&aside, text).unwrap();
@@ -52,6 +54,18 @@ async fn decisions_follow_the_files_and_a_broken_or_removed_one_changes_nothing(
     let world = World::with(&tables).await;
     let mut client = PolicyServiceClient::new(world.plain());
     let first = denied(&mut client, "one").await;
+
+    let shadowed = decided(&mut client, "true; ls -l").await;
+    let expected = v1::ShadowHit {
+        rule: "Bash(ls:*)".to_owned(),
+        verdict: v1::Verdict::Ask.into(),
+        command_index: Some(1),
+    };
+    assert_eq!(
+        (shadowed.verdict(), shadowed.shadow),
+        (v1::Verdict::Allow, vec![expected]),
+        "it decides nothing"
+    );
 
     write(folder.path(), "mine", "two");
     let second = denied(&mut client, "two").await;

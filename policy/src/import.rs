@@ -91,7 +91,8 @@ impl Draft {
         let from = format!("{place}: {value}");
         match rules {
             Ok(rules) => {
-                self.rules.extend(rules.into_iter().map(|rule| Carried { verdict, rule, from: from.clone() }))
+                let carried = rules.into_iter().map(|rule| Carried { verdict, rule, from: from.clone() });
+                self.rules.extend(carried);
             }
             Err(why) => self.leave_out(place, value, why),
         }

@@ -25,6 +25,21 @@ fn exit_codes_are_the_verdict() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}{}", stderr(&output));
         assert!(text.contains(piece), "`{piece}` in: {text}");
+        assert!(!text.contains('\x1b'), "colours are for terminals: {text}");
+    }
+}
+
+#[test]
+fn each_command_is_shown_with_what_decided_it() {
+    let output = airlock(&["check", "--profile", "demo", "ls && git push --force"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(11), "{text}");
+    for piece in [
+        "  allow: it is proven read-only (read_only)\n      ls && git push --force\n      ^^\n",
+        "(deny_rule): the rule `Bash(git push:*)`\n      ls && git push --force\n            ^^^^^^^^^^^^^^^^\n",
+        "  warning: ",
+    ] {
+        assert!(text.contains(piece), "`{piece}` in: {text}");
     }
 }
 

@@ -98,7 +98,8 @@ impl Report {
             let read = serde_json::from_str::<Row>(line).map_err(|error| error.to_string());
             match read.and_then(|row| Ok((row.outcomes(kind.wanted(), profile)?, row))) {
                 Ok((outcomes, row)) => {
-                    outcomes.iter().for_each(|outcome| self.loose += file.add(&row, outcome))
+                    let loose: usize = outcomes.iter().map(|outcome| file.add(&row, outcome)).sum();
+                    self.loose += loose;
                 }
                 Err(error) => file.unread.push(format!("line {number}: {error}")),
             }

@@ -33,12 +33,14 @@ pub(super) fn resolve_all(files: &[FileOrError], built_in: &ByName, before: &ByN
             Err(error) => drop(refused.insert(name.clone(), error)),
         }
     }
+    for name in texts.keys().filter(|name| built_in.contains_key(*name)).cloned().collect::<Vec<_>>() {
+        let what = format!("`{name}` is a built-in profile");
+        let problem = parse::problem("name", what, "choose another name, and extend it");
+        refuse(&mut texts, &mut refused, name, problem);
+    }
     for name in circles(&texts) {
-        if let Some((from, _)) = texts.remove(&name) {
-            let what = format!("profiles extend one another more than {MAX_EXTENDS} deep, or in a circle");
-            let problem = parse::problem("extends", what, "shorten or break the chain");
-            refused.insert(name, refusal(from, problem));
-        }
+        let what = format!("profiles extend one another more than {MAX_EXTENDS} deep, or in a circle");
+        refuse(&mut texts, &mut refused, name, parse::problem("extends", what, "shorten or break the chain"));
     }
     let names: Vec<String> = texts.keys().cloned().collect();
     let mut chain = Chain { texts, built_in, before, done: ByName::new(), refused };
@@ -53,10 +55,17 @@ pub(super) fn resolve_all(files: &[FileOrError], built_in: &ByName, before: &ByN
 
 type Texts<'a> = BTreeMap<String, (&'a ProfileFile, parse::File)>;
 
-fn refusal(from: &ProfileFile, problem: airlock_config::Problem) -> ConfigError {
-    match ConfigError::unless_right(&from.path, Some(&from.text), vec![problem]) {
-        Err(error) => error,
-        Ok(()) => ConfigError::whole(&from.path, "it is refused", "correct it"),
+/// Takes a file out, for this reason.
+fn refuse(
+    texts: &mut Texts<'_>,
+    refused: &mut BTreeMap<String, ConfigError>,
+    name: String,
+    problem: airlock_config::Problem,
+) {
+    if let Some((from, _)) = texts.remove(&name)
+        && let Err(error) = ConfigError::unless_right(&from.path, Some(&from.text), vec![problem])
+    {
+        refused.insert(name, error);
     }
 }
 
@@ -114,10 +123,6 @@ impl Chain<'_> {
         if *name != from.stem {
             let what = format!("the profile `{name}` is in `{}.toml`", from.stem);
             found.push(parse::problem("name", what, "give file and profile one name"));
-        }
-        if self.built_in.contains_key(name) {
-            let what = format!("`{name}` is a built-in profile");
-            found.push(parse::problem("name", what, "choose another name, and extend it"));
         }
         parse::resolve(&from.text, &from.path, file, parent, found)
     }

@@ -90,6 +90,7 @@ deny = ["Bash(curl:*)"]
 [[policy.test]]
 command = "git push"
 expect = "deny"
+reason = "deny_rule"
 mode = "default"
 cwd = "/workspace"
 

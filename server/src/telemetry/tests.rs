@@ -91,6 +91,7 @@ fn use_all(metrics: &Metrics) {
     metrics.exchange_ended(ExchangeKind::Upload, ExchangeOutcome::Done);
     metrics.first_byte(second);
     metrics.store_step("now", "ok", second);
+    metrics.profiles_refused(1);
     metrics.authentication_failed("TOKEN_UNKNOWN");
     metrics.connection_opened();
     metrics.connection_closed();

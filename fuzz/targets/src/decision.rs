@@ -3,7 +3,7 @@
 
 use airlock_policy::{
     Decision, FoundCommand, Mode, Profile, Request, Requirement, Rules, Shell, Span, Verdict, check, decide,
-    limits,
+    limits, parts,
 };
 
 use crate::bounds::bounded;
@@ -20,7 +20,8 @@ pub fn checked(request: &Request<'_>, profile: &Profile) -> Decision {
     read_only_is_enforced(&decision, request);
     let json = serde_json::to_string(&decision).expect("a decision is JSON");
     let _: serde_json::Value = serde_json::from_str(&json).expect("JSON is read back");
-    let text = check::render(request.command, &decision);
+    let parts = bounded(|| parts(request, profile));
+    let text = check::render(request.command, &decision, &parts, check::Look::PLAIN);
     let tame = |c: char| c == '\n' || !c.is_control();
     assert!(text.chars().all(tame), "nothing of the command reaches a terminal raw");
     decision

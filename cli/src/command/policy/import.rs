@@ -37,7 +37,7 @@ impl Import {
         let source = escape::line(self.settings.as_bytes());
         let name = self.name()?;
         let text = self.text(&source)?;
-        let imported = import::import(&text, &source, &name);
+        let imported = import::import(&text, if source == "-" { "standard input" } else { &source }, &name);
         let Imported { toml, left_out } = imported.map_err(|error| {
             Failure::new(format!("`{source}`: {}", escape::line(error.to_string().as_bytes())))
         })?;

@@ -105,6 +105,9 @@ proptest! {
         let profile = Profile::builtin("strict").unwrap();
         let decision = decide(&Request::bash(text.as_bytes()), &profile);
         prop_assert_ne!(decision.reasons[0].code, "internal_fault", "{:?}", text);
+        let each = airlock_policy::parts(&Request::bash(text.as_bytes()), &profile);
+        let allowed = each.iter().all(|part| part.verdict == Verdict::Allow);
+        prop_assert!(decision.verdict != Verdict::Allow || allowed, "{:?} {:?}", text, each);
         for reason in &decision.reasons {
             if let Some(span) = reason.span {
                 prop_assert!(span.start <= span.end && span.end <= text.len(), "{:?} {:?}", text, reason);

@@ -54,7 +54,7 @@ impl World {
         fs::write(self.path(name), text).unwrap();
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 

@@ -103,6 +103,8 @@ fn own<'a>(from: &EnvRequest<'a>) -> Vec<(&'static str, &'a str)> {
         own.extend([("GIT_PAGER", "cat"), ("HOME", HOME), ("PAGER", "cat"), ("PATH", &from.profile.path)]);
         // npm writes a log of each run; here it goes with the command.
         own.push(("npm_config_cache", "/var/tmp/npm"));
+        // terraform asks for news, and notes in HOME that it did.
+        own.push(("CHECKPOINT_DISABLE", "1"));
     }
     own
 }

@@ -133,6 +133,9 @@ impl Generator {
         };
         flags.extend((0..more.min(program.flags.len())).map(|_| random.up_to(program.flags.len())));
         let mut parts = Parts::default();
+        if !program.needs.is_empty() && !random.once_in(8) {
+            parts.before.push(random.pick(&program.needs).to_owned());
+        }
         parts.flags(random, program, &flags);
         if let Some(refused) =
             program.refused.get(random.up_to(program.refused.len().max(1))).filter(|_| random.once_in(25))

@@ -22,6 +22,8 @@ const MOST_FINDINGS: usize = 300;
 const JOBS_AHEAD: usize = 64;
 /// How often a flag is tried anew where the policy refused the words around it.
 const TRIES: usize = 12;
+/// How often a program is: some are read-only with few of their flags.
+const TRIES_OF_A_PROGRAM: usize = 500;
 
 /// What a run does.
 #[derive(Debug, Clone)]
@@ -99,7 +101,7 @@ fn feed(generator: &mut Generator, commands: usize, counts: &Counts, jobs: &Sync
         if let Some((program, flag)) = generated.planned {
             let tries = tried.entry((program, flag)).or_default();
             *tries += 1;
-            if *tries < TRIES {
+            if *tries < if flag.is_some() { TRIES } else { TRIES_OF_A_PROGRAM } {
                 generator.again(program, flag);
             } else {
                 let name = generator.flag_name(program, flag);

@@ -23,6 +23,8 @@ pub struct Program {
     pub paths: bool,
     /// At most so many operands.
     pub most: usize,
+    /// Flags without one of which it does something else.
+    pub needs: Vec<String>,
     /// The language its first operand is in.
     pub language: Option<String>,
     /// Flags that the tables call harmless.
@@ -90,6 +92,7 @@ struct File {
 #[serde(default)]
 struct Entry {
     operands: Option<Operands>,
+    needs: Vec<String>,
     check: Option<String>,
     #[serde(rename = "use")]
     uses: Vec<String>,
@@ -118,6 +121,7 @@ fn program(name: &str, entry: &Entry, sets: &BTreeMap<String, Entry>) -> Program
         text_operands,
         paths,
         most,
+        needs: entry.needs.clone(),
         language: entry.check.clone(),
         flags: flags(&entry.flags),
         refused: flags(&entry.refused),

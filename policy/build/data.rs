@@ -160,6 +160,21 @@ pub(crate) enum Runs {
 pub(crate) struct Writer {
     pub(crate) does: String,
     pub(crate) operands: Shape,
+    /// With one of these flags the operands are only read.
+    #[serde(default)]
+    pub(crate) reads_with: Vec<String>,
+    /// It writes only with one of these flags.
+    #[serde(default)]
+    pub(crate) only_with: Vec<String>,
+    /// With one of these flags every operand is what the last one is.
+    #[serde(default)]
+    pub(crate) all_last_with: Vec<String>,
+    /// With fewer operands the last is like the others.
+    #[serde(default)]
+    pub(crate) at_least: usize,
+    /// Whether operands may name another host.
+    #[serde(default)]
+    pub(crate) hosts: bool,
     #[serde(default)]
     pub(crate) edit: bool,
     #[serde(default, rename = "use")]
@@ -173,6 +188,7 @@ pub(crate) struct Writer {
 pub(crate) struct Shape {
     #[serde(default)]
     pub(crate) skip: usize,
+    pub(crate) first: Option<Access>,
     pub(crate) all: Option<Access>,
     pub(crate) last: Option<Access>,
     /// Operands written `NAME=path`.

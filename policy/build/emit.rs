@@ -210,10 +210,15 @@ fn writer(out: &mut String, name: &str, entry: &Writer, given: &Options) -> Resu
     reasoned(name, &entry.does)?;
     put(write!(
         out,
-        "Writer {{ name: {name:?}, does: {:?}, shape: {}, edit: {}, options: ",
+        "Writer {{ name: {name:?}, does: {:?}, shape: {}, edit: {}, reads_with: &{:?}, only_with: &{:?}, all_last_with: &{:?}, at_least: {}, hosts: {}, options: ",
         entry.does,
         shape(&entry.operands),
-        entry.edit
+        entry.edit,
+        bare(&entry.reads_with),
+        bare(&entry.only_with),
+        bare(&entry.all_last_with),
+        entry.at_least,
+        entry.hosts
     ))?;
     options(out, given, false, false)?;
     put(write!(out, " }}"))
@@ -227,8 +232,9 @@ fn shape(shape: &Shape) -> String {
     let named: Vec<String> =
         shape.named.iter().map(|(name, access)| format!("({name:?}, Access::{access:?})")).collect();
     format!(
-        "Shape {{ skip: {}, all: {}, last: {}, named: &[{}] }}",
+        "Shape {{ skip: {}, first: {}, all: {}, last: {}, named: &[{}] }}",
         shape.skip,
+        access(shape.first),
         access(shape.all),
         access(shape.last.or(shape.all)),
         named.join(", ")

@@ -7,6 +7,7 @@ mod facts;
 mod match_rules;
 mod outcome;
 mod parts;
+mod path_rules;
 mod zsh;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

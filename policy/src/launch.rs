@@ -10,6 +10,8 @@ mod operands;
 mod shells;
 mod split;
 
+pub(crate) use lookup::behind_options;
+
 use crate::decision::Span;
 use crate::getopt::{self, Sorted, Trouble};
 use crate::parse::{Assign, Word};

@@ -1,6 +1,7 @@
 //! Paths that commands name: where they lead, whether that is inside, and whether
 //! the name is protected. Lexical only; symlinks are the runner's to resolve.
 
+mod disguise;
 mod writers;
 
 pub(crate) use writers::{WriterPaths, redirect_reads, redirect_writes, writer_paths};
@@ -28,6 +29,8 @@ pub(crate) struct Located {
     pub(crate) span: Span,
     /// Whether the whole path is known.
     pub(crate) exact: bool,
+    /// The whole glob, where it is one.
+    pub(crate) glob: Option<String>,
     pub(crate) outside: bool,
     pub(crate) protected: bool,
 }
@@ -49,8 +52,12 @@ impl Places<'_> {
 /// Where the word leads from each directory the shell may be in.
 pub(crate) fn locate(path: &PathWord, directory: &Directory, places: &Places<'_>) -> Vec<Located> {
     let word = &path.word;
-    let make = |text: String, outside: bool, exact: bool| Located {
-        protected: path.access != Access::Read && is_protected(&text),
+    let glob = word.glob.then(|| String::from_utf8_lossy(&word.lead).into_owned());
+    let writes = path.access != Access::Read;
+    let hits_protected = writes && glob.as_deref().is_some_and(disguise::may_be_protected);
+    let make = |text: String, outside: bool, exact: bool, base: &str| Located {
+        protected: writes && (hits_protected || disguise::is_protected(&text)),
+        glob: glob.as_deref().map(|glob| crate::analysis::join(base, glob)),
         path: text,
         access: path.access,
         span: word.span,
@@ -58,7 +65,7 @@ pub(crate) fn locate(path: &PathWord, directory: &Directory, places: &Places<'_>
         outside,
     };
     if word.foreign_home {
-        return vec![make("~".to_owned(), true, false)];
+        return vec![make("~".to_owned(), true, false, "/")];
     }
     let exact = word.text.is_some();
     let text = known_part(word);
@@ -66,21 +73,21 @@ pub(crate) fn locate(path: &PathWord, directory: &Directory, places: &Places<'_>
         return Vec::new();
     }
     // A `..` behind a part that is not known may lead anywhere.
-    let climbs = word.glob && String::from_utf8_lossy(&word.lead).contains("..");
+    let climbs = disguise::is_foreign(&text) || glob.as_deref().is_some_and(|glob| glob.contains(".."));
     if text.starts_with('/') {
         let path = crate::analysis::join("/", &text);
         let outside = climbs || !places.inside(&path);
-        return vec![make(path, outside, exact)];
+        return vec![make(path, outside, exact, "/")];
     }
     let Some(possible) = directory.possible() else {
-        return vec![make(text.clone(), !text.is_empty() || exact, exact)];
+        return vec![make(text.clone(), !text.is_empty() || exact, exact, "/")];
     };
     possible
         .iter()
         .map(|base| {
             let path = crate::analysis::join(base, &text);
             let outside = climbs || !places.inside(&path);
-            make(path, outside, exact)
+            make(path, outside, exact, base)
         })
         .collect()
 }
@@ -100,12 +107,4 @@ fn known_part(word: &Word) -> String {
         Some(at) => known.get(..at).unwrap_or_default().to_owned(),
         None => String::new(),
     }
-}
-
-/// Whether writing there steers other programs. Case is folded, because some file
-/// systems do.
-fn is_protected(path: &str) -> bool {
-    let lower = path.to_ascii_lowercase();
-    let last = lower.rsplit('/').next().unwrap_or_default();
-    names::is_protected_file(last) || lower.split('/').any(names::is_protected_directory)
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod globs;
 pub(crate) mod matching;
+pub(crate) mod overlap;
 mod parse;
 pub(crate) mod raw;
 

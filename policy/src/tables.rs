@@ -170,6 +170,8 @@ pub(crate) struct Launcher {
 pub(crate) struct Shape {
     /// So many first are no paths: a mode, an owner.
     pub(crate) skip: usize,
+    /// The first of the others, where it differs from them.
+    pub(crate) first: Option<Access>,
     /// All but the last; `None` where operands are no paths.
     pub(crate) all: Option<Access>,
     pub(crate) last: Option<Access>,
@@ -185,6 +187,16 @@ pub(crate) struct Writer {
     pub(crate) shape: Shape,
     /// Whether the mode `accept_edits` covers it.
     pub(crate) edit: bool,
+    /// Flags with which operands are only read.
+    pub(crate) reads_with: &'static [&'static str],
+    /// Flags without which it writes nothing.
+    pub(crate) only_with: &'static [&'static str],
+    /// Flags with which every operand is what the last one is.
+    pub(crate) all_last_with: &'static [&'static str],
+    /// With fewer operands the last is like the others.
+    pub(crate) at_least: usize,
+    /// Whether operands may name another host.
+    pub(crate) hosts: bool,
     pub(crate) options: Options,
 }
 

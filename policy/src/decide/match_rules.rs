@@ -1,13 +1,13 @@
 //! Rules against the commands found: which deny, which ask, which paths they permit.
 
-use super::facts::{CommandFacts, Facts};
+use super::facts::Facts;
 use super::outcome::reason;
+use super::path_rules;
 use crate::analysis::Found;
-use crate::decision::{Access, Reason, ShadowHit, Verdict};
+use crate::decision::{Reason, ShadowHit, Verdict};
 use crate::launch::base_name;
 use crate::paths::Located;
 use crate::profile::Profile;
-use crate::readonly::PathWord;
 use crate::request::{Request, Shell};
 use crate::rules::globs::PathPattern;
 use crate::rules::matching::{Effort, Seen, WordPattern};
@@ -108,7 +108,7 @@ impl<'a> RuleSet<'a> {
         index: usize,
         candidate: &Candidate<'_>,
     ) -> Option<crate::Span> {
-        let (found, command) = (facts.analysis.commands.get(index)?, facts.commands.get(index)?);
+        let found = facts.analysis.commands.get(index)?;
         if !self.effort.spend(1) {
             return None;
         }
@@ -116,7 +116,7 @@ impl<'a> RuleSet<'a> {
             Tool::Bash if self.tool == Tool::Bash => {
                 rule.words().filter(|words| candidate.may_meet(words, &self.effort)).map(|_| found.span)
             }
-            Tool::Read | Tool::Edit => self.path_hit(rule, facts, found, command),
+            Tool::Read | Tool::Edit => path_rules::hit(rule, facts, index, &self.effort),
             _ => None,
         }
     }
@@ -188,11 +188,7 @@ impl<'a> RuleSet<'a> {
     }
 
     fn names_path(&self, rule: &Rule, path: &Located, facts: &Facts<'_>) -> bool {
-        let fits = match rule.tool() {
-            Tool::Read => path.access == Access::Read,
-            Tool::Edit => path.access != Access::Read,
-            Tool::Bash | Tool::PowerShell => false,
-        };
+        let fits = path_rules::fits(rule, path.access);
         fits && self.path_matches(rule, path, facts)
     }
 
@@ -200,34 +196,6 @@ impl<'a> RuleSet<'a> {
         let places = &facts.places;
         let matches = |pattern: &PathPattern| pattern.matches(&path.path, places.workspace, places.home);
         self.effort.spend(PATH_STEPS + path.path.len()) && rule.path().is_some_and(matches)
-    }
-
-    /// A path rule that denies or asks: on the paths known, and on every word of a
-    /// program whose paths are not known.
-    fn path_hit(
-        &self,
-        rule: &Rule,
-        facts: &Facts<'_>,
-        found: &Found,
-        command: &CommandFacts,
-    ) -> Option<crate::Span> {
-        let mut exact = command.paths.iter().filter(|path| path.exact);
-        if let Some(path) = exact.find(|path| self.names_path(rule, path, facts)) {
-            return Some(path.span);
-        }
-        // git takes revisions and paths in the same place.
-        let understood = command.refusal.is_none() || command.writes.is_some();
-        let is_git = found.program().is_some_and(|program| base_name(program) == b"git");
-        if understood && !is_git && (!command.paths.is_empty() || crate::advice::knows_paths(found)) {
-            return None;
-        }
-        rule.path()?;
-        found.words.iter().skip(1).filter(|word| word.text.is_some()).find_map(|word| {
-            let enough = self.effort.spend(PATH_STEPS);
-            let located = enough
-                .then(|| crate::paths::locate(&PathWord::read(word), &found.directory, &facts.places))?;
-            located.iter().any(|path| self.path_matches(rule, path, facts)).then_some(word.span)
-        })
     }
 
     /// Whether the rule allows whatever the command's words could become.
@@ -249,7 +217,7 @@ impl<'a> RuleSet<'a> {
 }
 
 /// What comparing a path costs beside its bytes, in steps.
-const PATH_STEPS: usize = 32;
+pub(super) const PATH_STEPS: usize = 32;
 
 fn seen(words: &[crate::parse::Word]) -> Vec<Seen<'_>> {
     words

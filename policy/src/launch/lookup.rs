@@ -41,7 +41,7 @@ pub(super) fn launcher<'w>(name: &[u8], rest: &'w [Word]) -> Looked<'w> {
 }
 
 /// The words behind the options before the subcommand; `None` where one is not known.
-fn behind_options<'w>(name: &[u8], rest: &'w [Word]) -> Option<&'w [Word]> {
+pub(crate) fn behind_options<'w>(name: &[u8], rest: &'w [Word]) -> Option<&'w [Word]> {
     let options = tables::global(name).map(|global| &global.options);
     let mut rest = rest;
     while let Some((word, tail)) = rest.split_first() {

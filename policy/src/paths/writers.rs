@@ -1,12 +1,19 @@
 //! The paths of programs that change files, and whether all of them could be made
 //! out, which the mode that accepts edits needs.
 
+mod archives;
+mod links;
+
 use crate::analysis::Found;
 use crate::decision::Access;
-use crate::getopt;
+use crate::getopt::{self, Sorted};
+use crate::launch::behind_options;
 use crate::parse::{RedirOp, Word};
 use crate::readonly::PathWord;
 use crate::tables::{self, Takes, Writer};
+
+/// Words of the longest name, such as `git worktree add`.
+const MOST_WORDS: usize = 3;
 
 /// What a command writes.
 #[derive(Debug, Default)]
@@ -20,37 +27,103 @@ pub(crate) struct WriterPaths {
 pub(crate) fn writer_paths(found: &Found) -> Option<WriterPaths> {
     let name = found.trusted_name()?;
     let rest = found.words.get(1..).unwrap_or_default();
-    if name == b"sed" {
-        return sed_in_place(rest);
+    match name {
+        b"sed" => return sed_in_place(rest),
+        b"find" => return found_by_find(rest),
+        _ => {}
     }
-    let writer = tables::writer(name)?;
+    let (writer, rest) = entry(name, rest)?;
     if !writer.shape.named.is_empty() {
         return Some(named(writer, rest));
     }
+    if writer.name == "tar" {
+        return Some(archives::tar(writer, rest));
+    }
+    if !writer.only_with.is_empty() && !rest.iter().any(|word| word.lead.starts_with(b"-")) {
+        return None;
+    }
     let sorted = getopt::sort(rest, &writer.options);
+    if !writer.only_with.is_empty() && !has_one(&sorted, writer.only_with) {
+        return None;
+    }
     let operands: Vec<&Word> = sorted.operands.iter().filter_map(|index| rest.get(*index)).collect();
-    let paths_of = |takes| {
-        let given = sorted.flags.iter().filter(move |given| given.flag.takes == takes);
-        given.filter_map(|given| given.value.as_ref())
-    };
-    let targets: Vec<&Word> = paths_of(Takes::Write).collect();
-    let mut paths = shaped(writer, &operands, !targets.is_empty());
+    let targets: Vec<&Word> = values(&sorted, Takes::Write).collect();
+    let mut paths = shaped(writer, &sorted, &operands, !targets.is_empty());
+    if writer.name == "ln" && sorted.has("symbolic") && !sorted.has("relative") {
+        links::from_the_link(&mut paths, targets.first().copied());
+    }
     paths.extend(targets.into_iter().map(|word| with(word, Access::Create)));
-    paths.extend(paths_of(Takes::Read).map(|word| with(word, Access::Read)));
+    paths.extend(values(&sorted, Takes::Read).map(|word| with(word, Access::Read)));
+    if let Some(directory) = directory_of_git(name, found) {
+        paths.iter_mut().for_each(|path| path.word = archives::below(Some(directory), &path.word));
+    }
     let known = paths.iter().all(|path| path.word.text.is_some());
     Some(WriterPaths { is_edit: writer.edit && sorted.troubles.is_empty() && known, paths })
+}
+
+/// The entry of the program, or of its subcommand, and the words behind its name.
+fn entry<'w>(name: &[u8], rest: &'w [Word]) -> Option<(&'static Writer, &'w [Word])> {
+    if tables::global(name).is_none() {
+        return tables::writer(name).map(|writer| (writer, rest));
+    }
+    let mut rest = behind_options(name, rest)?;
+    let mut full = name.to_vec();
+    let mut found = None;
+    for _ in 1..MOST_WORDS {
+        let (word, tail) = rest.split_first()?;
+        full.push(b' ');
+        full.extend_from_slice(word.text.as_deref()?);
+        rest = tail;
+        found = tables::writer(&full).map(|writer| (writer, rest)).or(found);
+        if found.is_some() {
+            break;
+        }
+    }
+    found
+}
+
+/// `git -C DIR`.
+fn directory_of_git<'f>(name: &[u8], found: &'f Found) -> Option<&'f Word> {
+    let words = found.words.iter().filter(|_| name == b"git");
+    let mut words = words.skip_while(|word| word.text.as_deref() != Some(b"-C"));
+    words.nth(1)
+}
+
+fn has_one(sorted: &Sorted, flags: &[&str]) -> bool {
+    flags.iter().any(|flag| sorted.has(flag))
+}
+
+fn values(sorted: &Sorted, takes: Takes) -> impl Iterator<Item = &Word> {
+    let given = sorted.flags.iter().filter(move |given| given.flag.takes == takes);
+    given.filter_map(|given| given.value.as_ref())
 }
 
 fn with(word: &Word, access: Access) -> PathWord {
     PathWord { word: word.clone(), access }
 }
 
-fn shaped(writer: &Writer, operands: &[&Word], has_target: bool) -> Vec<PathWord> {
+fn shaped(writer: &Writer, sorted: &Sorted, operands: &[&Word], has_target: bool) -> Vec<PathWord> {
     let shape = &writer.shape;
-    let count = operands.len();
-    let access = |index| if index + 1 == count && !has_target { shape.last } else { shape.all };
-    let paths = operands.iter().enumerate().skip(shape.skip);
-    paths.filter_map(|(index, word)| Some(with(word, access(index)?))).collect()
+    let (from, count) = (shape.skip, operands.len());
+    let reads = has_one(sorted, writer.reads_with);
+    let makes = has_one(sorted, writer.all_last_with);
+    let access = |index| match () {
+        () if reads => Some(Access::Read),
+        () if makes => shape.last,
+        () if index == from && shape.first.is_some() => shape.first,
+        () if index + 1 == count && !has_target && count >= writer.at_least => shape.last,
+        () => shape.all,
+    };
+    let paths = operands.iter().enumerate().skip(from);
+    let here = paths.filter(|(_, word)| !(writer.hosts && is_on_another_host(word)));
+    here.filter_map(|(index, word)| Some(with(word, access(index)?))).collect()
+}
+
+/// `host:path`, `rsync://host/path`.
+fn is_on_another_host(word: &Word) -> bool {
+    let colon = word.lead.iter().position(|byte| *byte == b':');
+    let slash = word.lead.iter().position(|byte| *byte == b'/');
+    colon.is_some_and(|colon| slash.is_none_or(|slash| colon < slash))
 }
 
 /// `dd if=FILE of=FILE`.
@@ -95,6 +168,22 @@ fn sed_in_place(rest: &[Word]) -> Option<WriterPaths> {
         is_edit: known && sorted.troubles.is_empty() && crate::readonly::sed_is_harmless(&script),
         paths,
     })
+}
+
+/// `find DIR -delete`, `find DIR -fprint FILE`.
+fn found_by_find(rest: &[Word]) -> Option<WriterPaths> {
+    let texts = || rest.iter().map(|word| word.text.as_deref().unwrap_or_default());
+    let mut paths = Vec::new();
+    for (index, text) in texts().enumerate() {
+        if matches!(text, b"-fprint" | b"-fprint0" | b"-fprintf" | b"-fls") {
+            paths.extend(rest.get(index + 1).map(|word| with(word, Access::Write)));
+        }
+    }
+    if texts().any(|text| text == b"-delete") {
+        let begins = |word: &&Word| matches!(word.lead.first(), Some(b'-' | b'(' | b'!'));
+        paths.extend(rest.iter().take_while(|word| !begins(word)).map(|word| with(word, Access::Delete)));
+    }
+    (!paths.is_empty()).then_some(WriterPaths { paths, is_edit: false })
 }
 
 /// The files that redirects write.

@@ -4,6 +4,8 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use super::overlap::{may_meet, may_meet_hidden};
+
 /// Where a pattern is rooted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Root {
@@ -17,6 +19,8 @@ enum Root {
 pub(crate) struct PathPattern {
     text: String,
     root: Root,
+    /// The glob below the root.
+    glob: String,
     matcher: GlobMatcher,
 }
 
@@ -29,18 +33,16 @@ impl PathPattern {
         } else {
             (Root::Workspace, anchored(text))
         };
+        let glob = glob.trim_end_matches('/').to_owned();
         // A name also covers what is below it. A `**` in braces would be a mere `*`.
-        let glob = match glob.trim_end_matches('/') {
-            "**" => "**".to_owned(),
-            name => format!("{{{name},{name}/**}}"),
-        };
-        let matcher = GlobBuilder::new(&glob)
+        let matched = if glob == "**" { glob.clone() } else { format!("{{{glob},{glob}/**}}") };
+        let matcher = GlobBuilder::new(&matched)
             .literal_separator(true)
             .backslash_escape(true)
             .build()
             .map_err(|error| error.kind().to_string())?
             .compile_matcher();
-        Ok(Self { text: text.to_owned(), root, matcher })
+        Ok(Self { text: text.to_owned(), root, glob, matcher })
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -49,12 +51,41 @@ impl PathPattern {
 
     /// Whether the absolute, normalised path is one the pattern names.
     pub(crate) fn matches(&self, path: &str, workspace: &str, home: &str) -> bool {
-        let relative = match self.root {
+        self.relative(path, workspace, home).is_some_and(|relative| self.matcher.is_match(relative))
+    }
+
+    /// Whether one of the paths that a glob of the shell finds may be one that the
+    /// pattern names.
+    pub(crate) fn may_match(&self, shell_glob: &str, workspace: &str, home: &str) -> bool {
+        self.relative(shell_glob, workspace, home).is_some_and(|relative| {
+            may_meet(relative, &self.glob) || may_meet(relative, &format!("{}/**", self.glob))
+        })
+    }
+
+    /// Whether a file that the pattern names may have a name that this glob finds. A
+    /// pattern that does not tell the name is met by none.
+    pub(crate) fn may_match_name(&self, glob: &str) -> bool {
+        let last = self.glob.rsplit('/').next().unwrap_or_default();
+        last.contains(|c: char| !matches!(c, '*' | '?')) && may_meet_hidden(glob, last)
+    }
+
+    /// Whether what the pattern names lies below the path, as the pattern's own text
+    /// says.
+    pub(crate) fn lies_below(&self, path: &str, workspace: &str, home: &str) -> bool {
+        let named = self.glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
+        let named: Vec<&str> = named.collect();
+        self.relative(path, workspace, home).is_some_and(|relative| {
+            let parts: Vec<&str> = relative.split('/').filter(|part| !part.is_empty()).collect();
+            !named.is_empty() && named.len() >= parts.len() && named.starts_with(&parts)
+        })
+    }
+
+    fn relative<'p>(&self, path: &'p str, workspace: &str, home: &str) -> Option<&'p str> {
+        match self.root {
             Root::FileSystem => path.strip_prefix('/'),
             Root::Workspace => below(path, workspace),
             Root::Home => below(path, home),
-        };
-        relative.is_some_and(|relative| self.matcher.is_match(relative))
+        }
     }
 }
 

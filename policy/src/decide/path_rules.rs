@@ -1,0 +1,148 @@
+//! Deny and ask rules for paths. They are met by what a command may read or write as
+//! far as its words tell; a word that could be anything meets none of them, and what
+//! it becomes is held by the sandbox.
+
+use super::facts::{CommandFacts, Facts};
+use super::match_rules::PATH_STEPS;
+use crate::analysis::Found;
+use crate::decision::{Access, Span};
+use crate::launch::base_name;
+use crate::parse::Word;
+use crate::paths::Located;
+use crate::readonly::PathWord;
+use crate::rules::globs::PathPattern;
+use crate::rules::matching::Effort;
+use crate::rules::{Rule, Tool};
+
+/// Whether the rule speaks about this use of a path.
+pub(super) fn fits(rule: &Rule, access: Access) -> bool {
+    match rule.tool() {
+        Tool::Read => access == Access::Read,
+        Tool::Edit => access != Access::Read,
+        Tool::Bash | Tool::PowerShell => false,
+    }
+}
+
+/// Where the command meets the rule.
+pub(super) fn hit(rule: &Rule, facts: &Facts<'_>, index: usize, effort: &Effort) -> Option<Span> {
+    let (found, command) = (facts.analysis.commands.get(index)?, facts.commands.get(index)?);
+    let pattern = rule.path()?;
+    let used = command.paths.iter().filter(|path| fits(rule, path.access));
+    if let Some(path) = used.clone().find(|path| meets(pattern, path, facts, effort)) {
+        return Some(path.span);
+    }
+    if rule.tool() == Tool::Read {
+        if let Some(span) = by_names_searched(pattern, facts, found, effort) {
+            return Some(span);
+        }
+    }
+    if understands_paths(found, command) {
+        return None;
+    }
+    let words = found.words.iter().skip(1);
+    words.filter(|word| word_meets(pattern, word, found, facts, effort)).map(|word| word.span).next()
+}
+
+fn meets(pattern: &PathPattern, path: &Located, facts: &Facts<'_>, effort: &Effort) -> bool {
+    let glob_steps = path.glob.as_ref().map_or(0, |glob| glob.len() * pattern.text().len());
+    if !effort.spend(PATH_STEPS + path.path.len() + glob_steps) {
+        return false;
+    }
+    let (workspace, home) = (facts.places.workspace, facts.places.home);
+    if let Some(glob) = &path.glob {
+        return pattern.may_match(glob, workspace, home);
+    }
+    // Of a word that is not wholly known, `path` is the directory it begins with.
+    let named = if path.exact {
+        pattern.matches(&path.path, workspace, home)
+    } else {
+        pattern.matches(&format!("{}/_", path.path), workspace, home)
+    };
+    let removed =
+        path.exact && path.access == Access::Delete && pattern.lies_below(&path.path, workspace, home);
+    named || removed
+}
+
+/// Whether the paths of the command are made out by a table, so that its other words
+/// are none. git takes revisions and paths in the same place.
+fn understands_paths(found: &Found, command: &CommandFacts) -> bool {
+    let edits = command.writes.as_ref().is_some_and(|writes| writes.is_edit);
+    let understood = command.refusal.is_none() || edits;
+    let is_git = found.program().is_some_and(|program| base_name(program) == b"git");
+    understood && !is_git && (!command.paths.is_empty() || crate::advice::knows_paths(found))
+}
+
+/// Whether the word, or a part of it that could be a path, is one of the pattern's.
+fn word_meets(pattern: &PathPattern, word: &Word, found: &Found, facts: &Facts<'_>, effort: &Effort) -> bool {
+    let parts = [whole as fn(&[u8]) -> Option<&[u8]>, value, behind_colon, behind_at, behind_short_flag];
+    parts.iter().any(|part| {
+        part(&word.lead).is_some_and(|text| {
+            let path = Word {
+                text: word.text.is_some().then(|| text.to_vec()),
+                lead: text.to_vec(),
+                ..word.clone()
+            };
+            let located = crate::paths::locate(&PathWord::read(&path), &found.directory, &facts.places);
+            located
+                .iter()
+                .any(|path| (path.exact || path.glob.is_some()) && meets(pattern, path, facts, effort))
+        })
+    })
+}
+
+fn whole(text: &[u8]) -> Option<&[u8]> {
+    Some(text)
+}
+
+fn behind(text: &[u8], mark: u8) -> Option<&[u8]> {
+    let at = text.iter().position(|byte| *byte == mark)?;
+    text.get(at + 1..)
+}
+
+/// `--file=.env`, `if=.env`.
+fn value(text: &[u8]) -> Option<&[u8]> {
+    behind(text, b'=')
+}
+
+/// `HEAD:.env`
+fn behind_colon(text: &[u8]) -> Option<&[u8]> {
+    behind(text, b':')
+}
+
+/// `-d @.env`
+fn behind_at(text: &[u8]) -> Option<&[u8]> {
+    behind(text, b'@')
+}
+
+/// `-f.env`
+fn behind_short_flag(text: &[u8]) -> Option<&[u8]> {
+    text.strip_prefix(b"-").filter(|rest| !rest.starts_with(b"-")).and_then(|rest| rest.get(1..))
+}
+
+/// `find . -name .env -exec cat {} ;`: what runs is given the names that are searched.
+fn by_names_searched(
+    pattern: &PathPattern,
+    facts: &Facts<'_>,
+    found: &Found,
+    effort: &Effort,
+) -> Option<Span> {
+    let launcher = facts.analysis.commands.get(found.launcher?)?;
+    let takes_names = found.words.iter().skip(1).any(|word| word.text.is_none());
+    if !takes_names || base_name(launcher.program()?) != b"find" {
+        return None;
+    }
+    let pairs = launcher.words.windows(2);
+    pairs
+        .filter_map(|pair| match pair {
+            [flag, name] if matches!(flag.text.as_deref(), Some(b"-name" | b"-iname" | b"-path")) => {
+                Some(name)
+            }
+            _ => None,
+        })
+        .find(|name| {
+            let text = String::from_utf8_lossy(&name.lead);
+            let last = text.rsplit('/').next().unwrap_or_default();
+            effort.spend(PATH_STEPS + last.len() * pattern.text().len()) && pattern.may_match_name(last)
+        })
+        .map(|name| name.span)
+}

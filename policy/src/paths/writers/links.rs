@@ -1,0 +1,40 @@
+//! Symlinks: what one names is found from where the link lies, not from where `ln`
+//! runs.
+
+use super::archives::below;
+use crate::decision::Access;
+use crate::parse::Word;
+use crate::readonly::PathWord;
+
+/// Turns what the links name into paths from the current directory. The last operand
+/// may be the link, or a directory to put links into: both are taken.
+pub(super) fn from_the_link(paths: &mut Vec<PathWord>, target: Option<&Word>) {
+    let last = paths.last().filter(|path| path.access != Access::Read).map(|path| path.word.clone());
+    let Some(place) = target.cloned().or(last) else {
+        return;
+    };
+    let parent = parent_of(&place).filter(|_| target.is_none());
+    let mut out = Vec::new();
+    for path in paths.drain(..) {
+        if path.access != Access::Read {
+            out.push(path);
+            continue;
+        }
+        let from =
+            |directory: &Word| PathWord { word: below(Some(directory), &path.word), access: Access::Read };
+        out.push(match &parent {
+            Some(parent) => from(parent),
+            None if target.is_some() => from(&place),
+            None => path.clone(),
+        });
+    }
+    *paths = out;
+}
+
+/// The directory that a path lies in; `None` where that is the current one.
+fn parent_of(word: &Word) -> Option<Word> {
+    let text = word.text.as_deref()?;
+    let end = text.trim_ascii_end().iter().rposition(|byte| *byte == b'/')?;
+    let parent = text.get(..end.max(1))?;
+    Some(Word::known(parent, word.span))
+}

@@ -1,0 +1,195 @@
+//! Whether a glob of the shell and a glob of a rule could name the same path. It
+//! compares texts, and errs towards yes.
+
+use std::collections::HashSet;
+
+/// Longest text compared; longer ones are taken to overlap.
+const LONGEST: usize = 512;
+
+/// One place of a glob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Byte(u8),
+    /// Any byte but a slash.
+    One,
+    /// As `One`, but no dot: where a name of the shell begins.
+    VisibleOne,
+    /// Any bytes but slashes.
+    Part,
+    /// As `Part`, but with no dot in front: a star at the start of a shell's name.
+    Visible,
+    /// Any bytes.
+    Deep,
+    /// Nothing, or any bytes that end with a slash.
+    Directories,
+}
+
+impl Token {
+    fn is_star(self) -> bool {
+        matches!(self, Self::Part | Self::Visible | Self::Deep | Self::Directories)
+    }
+
+    /// Whether both could stand for the same byte.
+    fn meets(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Byte(a), Self::Byte(b)) => a == b,
+            (Self::Byte(b'.'), Self::VisibleOne) | (Self::VisibleOne, Self::Byte(b'.')) => false,
+            (Self::Byte(byte), single) | (single, Self::Byte(byte)) => {
+                byte != b'/' || matches!(single, Self::Deep | Self::Directories)
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Whether a path that the shell's glob finds could be one that the rule's glob names.
+pub(crate) fn may_meet(shell: &str, rule: &str) -> bool {
+    compare(shell, rule, true)
+}
+
+/// The same for a pattern that also finds names with a dot in front, as `find -name`.
+pub(crate) fn may_meet_hidden(pattern: &str, rule: &str) -> bool {
+    compare(pattern, rule, false)
+}
+
+fn compare(shell: &str, rule: &str, hides_dots: bool) -> bool {
+    if shell.len() > LONGEST || rule.len() > LONGEST {
+        return true;
+    }
+    let (shell, rule) = (tokens(shell, hides_dots), tokens(rule, false));
+    Comparison { shell, rule }.meet()
+}
+
+fn tokens(glob: &str, hides_dots: bool) -> Vec<Token> {
+    let bytes = glob.as_bytes();
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let begins = at == 0 || bytes.get(at - 1) == Some(&b'/');
+        let one = if begins && hides_dots { Token::VisibleOne } else { Token::One };
+        at += 1;
+        match byte {
+            b'*' if bytes.get(at) == Some(&b'*') && !hides_dots => {
+                let whole = bytes.get(at + 1) == Some(&b'/');
+                at += 1 + usize::from(whole);
+                out.push(if whole { Token::Directories } else { Token::Deep });
+            }
+            b'*' if begins && hides_dots => out.push(Token::Visible),
+            b'*' => out.push(Token::Part),
+            b'?' => out.push(one),
+            b'[' => match bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b']')) {
+                Some(end) => {
+                    at += end + 1;
+                    out.push(one);
+                }
+                None => out.push(Token::Byte(b'[')),
+            },
+            // Alternatives are taken for anything.
+            b'{' if !hides_dots => {
+                let end = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'}'));
+                at += end.map_or(0, |end| end + 1);
+                out.push(Token::Deep);
+            }
+            b'\\' => {
+                out.extend(bytes.get(at).map(|escaped| Token::Byte(*escaped)));
+                at += 1;
+            }
+            other => out.push(Token::Byte(*other)),
+        }
+    }
+    out
+}
+
+struct Comparison {
+    shell: Vec<Token>,
+    rule: Vec<Token>,
+}
+
+/// How far both globs are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    shell: usize,
+    rule: usize,
+    /// Whether a visible star has taken its first byte.
+    inside: bool,
+    /// Whether a name begins here.
+    fresh: bool,
+}
+
+impl Comparison {
+    fn meet(&self) -> bool {
+        let mut seen = HashSet::new();
+        let mut open = vec![Place { shell: 0, rule: 0, inside: false, fresh: true }];
+        while let Some(place) = open.pop() {
+            if !seen.insert(place) {
+                continue;
+            }
+            let (a, b) = (self.shell.get(place.shell).copied(), self.rule.get(place.rule).copied());
+            if a.is_none() && b.is_none() {
+                return true;
+            }
+            if a.is_some_and(Token::is_star) {
+                open.push(Place { shell: place.shell + 1, inside: false, ..place });
+            }
+            if b.is_some_and(|b| b.is_star() && (b != Token::Directories || place.fresh)) {
+                open.push(Place { rule: place.rule + 1, ..place });
+            }
+            open.extend(a.zip(b).and_then(|(a, b)| step(place, a, b)));
+        }
+        false
+    }
+}
+
+/// Both take the same byte.
+fn step(place: Place, a: Token, b: Token) -> Option<Place> {
+    let hidden = a == Token::Visible && !place.inside && b == Token::Byte(b'.');
+    if hidden || !a.meets(b) {
+        return None;
+    }
+    Some(Place {
+        shell: place.shell + usize::from(!a.is_star()),
+        rule: place.rule + usize::from(!b.is_star()),
+        inside: a.is_star(),
+        fresh: a == Token::Byte(b'/') || b == Token::Byte(b'/'),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_meet;
+
+    #[test]
+    fn globs_meet_where_one_path_could_be_both() {
+        for (shell, rule) in [
+            (".e*", "**/.env"),
+            (".en?", ".env"),
+            ("a/.[e]nv", "a/.env"),
+            ("*.pem", "*.pem"),
+            ("s*/key", "secrets/**"),
+            ("*/*", "a/b"),
+            ("k*y", "*y"),
+            ("x/.e*", "**/.env"),
+            ("a*", "{abc,b}"),
+        ] {
+            assert!(may_meet(shell, rule) || may_meet(shell, &format!("{rule}/**")), "{shell} {rule}");
+        }
+    }
+
+    #[test]
+    fn globs_that_no_path_is_in_both_do_not_meet() {
+        for (shell, rule) in [
+            ("*", ".env"),
+            ("*", "**/.env"),
+            ("?env", ".env"),
+            ("[.]env", ".env"),
+            ("*.c", "*.h"),
+            ("src/*", "secrets/**"),
+            ("a/*", "a/b/c"),
+            ("*/x", ".git/x"),
+            ("x.env", "**/.env"),
+            ("k*y", "*k"),
+        ] {
+            assert!(!may_meet(shell, rule), "{shell} {rule}");
+        }
+    }
+}

@@ -22,6 +22,52 @@ pub(crate) struct Tables {
     /// Programs that do nothing but print their version when this is all they are told.
     pub(crate) version: BTreeMap<String, Vec<String>>,
     pub(crate) names: BTreeMap<String, Names>,
+    pub(crate) category: BTreeMap<String, Category>,
+    pub(crate) warning: BTreeMap<String, Warning>,
+    pub(crate) warning_text: BTreeMap<String, WarningText>,
+    pub(crate) warning_pair: BTreeMap<String, WarningPair>,
+}
+
+/// Programs that a user interface folds alike.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Category {
+    pub(crate) does: String,
+    pub(crate) programs: Vec<String>,
+}
+
+/// A command to warn about.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Warning {
+    pub(crate) message: String,
+    pub(crate) command: String,
+    #[serde(default)]
+    pub(crate) words: Vec<String>,
+    #[serde(default)]
+    pub(crate) any_word: Vec<String>,
+    #[serde(default)]
+    pub(crate) flags: Vec<String>,
+    /// Stands for a flag: a word that begins so.
+    #[serde(default)]
+    pub(crate) word_begins: String,
+}
+
+/// Texts to warn about, where these programs are given them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WarningText {
+    pub(crate) programs: Vec<String>,
+    pub(crate) texts: Names,
+}
+
+/// Programs to warn about where the output of one reaches another.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WarningPair {
+    pub(crate) message: String,
+    pub(crate) first: Vec<String>,
+    pub(crate) then: Vec<String>,
 }
 
 /// Flags that several programs share.
@@ -225,6 +271,14 @@ impl Tables {
         other.global.keys().try_for_each(|name| claim("global", name))?;
         other.version.keys().try_for_each(|name| claim("version", name))?;
         other.names.keys().try_for_each(|name| claim("names", name))?;
+        other.category.keys().try_for_each(|name| claim("category", name))?;
+        other.warning.keys().try_for_each(|name| claim("warning", name))?;
+        other.warning_text.keys().try_for_each(|name| claim("warning_text", name))?;
+        other.warning_pair.keys().try_for_each(|name| claim("warning_pair", name))?;
+        self.category.extend(other.category);
+        self.warning.extend(other.warning);
+        self.warning_text.extend(other.warning_text);
+        self.warning_pair.extend(other.warning_pair);
         self.set.extend(other.set);
         self.program.extend(other.program);
         self.launcher.extend(other.launcher);

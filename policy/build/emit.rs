@@ -62,7 +62,7 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
             put(write!(out, "({name:?}, {reason:?})"))
         })?;
     }
-    Ok(())
+    write_advice(out, tables)
 }
 
 /// Programs by all their names.
@@ -76,6 +76,57 @@ fn programs(tables: &Tables) -> Result<BTreeMap<&str, &Program>> {
         }
     }
     Ok(programs)
+}
+
+/// Categories by program, and warnings.
+fn write_advice(out: &mut String, tables: &Tables) -> Result {
+    let mut categories = BTreeMap::new();
+    for (name, entry) in &tables.category {
+        reasoned(name, &entry.does)?;
+        let variant = format!(
+            "{}{}",
+            name.get(..1).unwrap_or_default().to_uppercase(),
+            name.get(1..).unwrap_or_default()
+        );
+        for program in &entry.programs {
+            if categories.insert(program, variant.clone()).is_some() {
+                return Err(format!("`{program}` has two categories"));
+            }
+        }
+    }
+    list(out, "CATEGORIES", "(&str, Category)", categories.iter(), |out, (name, variant)| {
+        put(write!(out, "({name:?}, Category::{variant})"))
+    })?;
+    list(out, "WARNINGS", "Warning", tables.warning.iter(), |out, (code, entry)| {
+        reasoned(code, &entry.message)?;
+        let (program, rest) = entry.command.split_once(' ').unwrap_or((&entry.command, ""));
+        put(write!(
+            out,
+            "Warning {{ code: {code:?}, message: {:?}, program: {program:?}, subcommand: &{:?}, words: &{:?}, any_word: &{:?}, flags: &{:?}, word_begins: {:?} }}",
+            entry.message,
+            rest.split_whitespace().collect::<Vec<_>>(),
+            entry.words,
+            entry.any_word,
+            entry.flags,
+            entry.word_begins
+        ))
+    })?;
+    list(out, "WARNING_TEXTS", "WarningText", tables.warning_text.iter(), |out, (code, entry)| {
+        let texts: Vec<_> = entry.texts.iter().collect();
+        put(write!(
+            out,
+            "WarningText {{ code: {code:?}, programs: &{:?}, texts: &{texts:?} }}",
+            entry.programs
+        ))
+    })?;
+    list(out, "WARNING_PAIRS", "WarningPair", tables.warning_pair.iter(), |out, (code, entry)| {
+        reasoned(code, &entry.message)?;
+        put(write!(
+            out,
+            "WarningPair {{ code: {code:?}, message: {:?}, first: &{:?}, then: &{:?} }}",
+            entry.message, entry.first, entry.then
+        ))
+    })
 }
 
 fn put(written: std::result::Result<(), Error>) -> Result {

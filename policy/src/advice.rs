@@ -15,10 +15,10 @@ pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>) {
     let commands = &facts.analysis.commands;
     decision.no_output_expected =
         !commands.is_empty() && commands.iter().all(|found| category(found) == Category::Silent);
-    decision.warnings = warn::warnings(&facts.analysis);
+    decision.warnings = warn::of(&facts.analysis);
     decision.edit = edit(facts);
     if decision.verdict == Verdict::Ask {
-        decision.suggested_rules = suggest::rules(facts);
+        decision.suggested_rules = suggest::rules(facts, &decision.reasons);
     }
 }
 
@@ -27,17 +27,7 @@ pub(crate) fn category(found: &Found) -> Category {
     if found.words.is_empty() {
         return Category::Neutral;
     }
-    match found.trusted_name().unwrap_or_default() {
-        b"find" | b"grep" | b"egrep" | b"fgrep" | b"rg" | b"ag" | b"ack" | b"locate" | b"which"
-        | b"whereis" | b"fd" => Category::Search,
-        b"cat" | b"head" | b"tail" | b"wc" | b"stat" | b"file" | b"strings" | b"jq" | b"awk" | b"cut"
-        | b"sort" | b"uniq" | b"tr" => Category::Read,
-        b"ls" | b"tree" | b"du" => Category::List,
-        b"echo" | b"printf" | b"true" | b"false" | b":" => Category::Neutral,
-        b"mv" | b"cp" | b"rm" | b"rmdir" | b"mkdir" | b"chmod" | b"chown" | b"touch" | b"ln" | b"cd"
-        | b"export" | b"unset" | b"wait" => Category::Silent,
-        _ => Category::Other,
-    }
+    tables::advice::category(found.trusted_name().unwrap_or_default())
 }
 
 /// A compound has a category when every part that is not neutral has one; where they

@@ -20,7 +20,7 @@ use crate::request::{Mode, Request, Shell};
 use crate::rules::raw::{self, RawViews};
 use crate::snapshot::Snapshot;
 
-pub(crate) use facts::Facts;
+pub(crate) use facts::{CommandFacts, Facts};
 use match_rules::RuleSet;
 use outcome::{Outcome, reason};
 pub use parts::Part;

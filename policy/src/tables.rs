@@ -2,6 +2,7 @@
 //! module gives the data its types and looks entries up; the engines that read it are
 //! `readonly`, `launch` and `paths`.
 
+pub(crate) mod advice;
 pub(crate) mod names;
 pub(crate) mod options;
 
@@ -210,10 +211,11 @@ pub(crate) struct Global {
 mod data {
     //! The data itself, written by `build/`.
 
+    use super::advice::{Warning, WarningPair, WarningText};
     use super::{
         Check, Flag, Global, Joined, Launcher, Operands, Options, Program, Runs, Shape, Takes, Writer,
     };
-    use crate::decision::Access;
+    use crate::decision::{Access, Category};
 
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }

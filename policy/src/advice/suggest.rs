@@ -1,51 +1,108 @@
 //! Rules that would allow a command next time: one for each part that was not
 //! proven, and never one that would allow much more.
 
-use crate::analysis::Found;
-use crate::decide::Facts;
+use crate::analysis::{Analysis, Found};
+use crate::decide::{CommandFacts, Facts};
+use crate::decision::{Access, Reason};
+use crate::paths::Located;
+use crate::readonly;
 use crate::tables;
 
 /// Longest rule that is suggested.
 const LONGEST: usize = 200;
 const MOST: usize = 5;
+/// Subcommands that run whatever a file of the project says.
+const RUN_SCRIPTS: &[&[u8]] = &[b"run", b"run-script", b"exec", b"test", b"start", b"x", b"dlx", b"config"];
 
-pub(super) fn rules(facts: &Facts<'_>) -> Vec<String> {
+/// The rules for all parts; none where one part cannot have one, for the others alone
+/// would change nothing.
+pub(super) fn rules(facts: &Facts<'_>, reasons: &[Reason]) -> Vec<String> {
     if !facts.analysis.complete {
         return Vec::new();
     }
     let mut out: Vec<String> = Vec::new();
-    for (found, command) in facts.analysis.commands.iter().zip(&facts.commands) {
-        if command.refusal.is_none() || found.safe_launcher {
-            continue;
+    for (index, (found, command)) in facts.analysis.commands.iter().zip(&facts.commands).enumerate() {
+        for path in command.paths.iter().filter(|path| is_asked_about(path, index, reasons)) {
+            let Some(rule) = path_rule(path, facts) else {
+                return Vec::new();
+            };
+            add(&mut out, rule);
         }
-        if let Some(rule) = rule(found).filter(|rule| !out.contains(rule)) {
-            out.push(rule);
+        if needs_rule(&facts.analysis, index, command) {
+            let Some(rule) = command_rule(found) else {
+                return Vec::new();
+            };
+            add(&mut out, rule);
         }
     }
-    out.truncate(MOST);
-    out
+    if out.len() > MOST { Vec::new() } else { out }
 }
 
-fn rule(found: &Found) -> Option<String> {
+fn is_asked_about(path: &Located, index: usize, reasons: &[Reason]) -> bool {
+    reasons.iter().any(|reason| {
+        matches!(reason.code, "path_outside" | "protected_path")
+            && reason.command_index == Some(index)
+            && reason.span == Some(path.span)
+    })
+}
+
+fn add(out: &mut Vec<String>, rule: String) {
+    if !out.contains(&rule) {
+        out.push(rule);
+    }
+}
+
+/// A safe wrapper needs none, and what another launcher runs is covered by the rule
+/// for that.
+fn needs_rule(analysis: &Analysis, index: usize, command: &CommandFacts) -> bool {
+    let is_safe = |index: usize| analysis.commands.get(index).is_some_and(|found| found.safe_launcher);
+    command.refusal.is_some() && !is_safe(index) && analysis.launcher_chain(index).all(is_safe)
+}
+
+/// The one file, for what is done to it.
+fn path_rule(path: &Located, facts: &Facts<'_>) -> Option<String> {
+    if !path.exact || path.path.contains(['(', ')', '\n']) {
+        return None;
+    }
+    let tool = if path.access == Access::Read { "Read" } else { "Edit" };
+    let inside = path.path.strip_prefix(facts.places.workspace).filter(|rest| rest.starts_with('/'));
+    // A relative pattern begins with one slash, an absolute one with two.
+    let named = inside.map_or_else(|| format!("/{}", path.path), str::to_owned);
+    let escaped: String =
+        named.chars().flat_map(|c| if "*?[]{}\\!".contains(c) { vec!['\\', c] } else { vec![c] }).collect();
+    Some(format!("{tool}({escaped})"))
+}
+
+fn command_rule(found: &Found) -> Option<String> {
     let name = std::str::from_utf8(found.trusted_name()?).ok()?;
+    let redirects = !found.redirects.iter().all(readonly::redirect_is_harmless);
+    if let Some(sub) = subcommand(found, name).filter(|_| !redirects) {
+        return Some(format!("Bash({name} {sub}:*)"));
+    }
     let words: Option<Vec<&str>> = found
         .words
         .iter()
         .map(|word| word.text.as_deref().and_then(|text| std::str::from_utf8(text).ok()))
         .collect();
-    let subcommand = found.words.get(1).and_then(|word| word.text.as_deref());
-    let plain = |text: &[u8]| text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
-    let runs_scripts = matches!(subcommand, Some(b"run" | b"exec" | b"test" | b"start"));
-    if tables::global(name.as_bytes()).is_some() && !runs_scripts {
-        let sub = subcommand.filter(|text| !text.starts_with(b"-") && plain(text))?;
-        return Some(format!("Bash({name} {}:*)", String::from_utf8_lossy(sub)));
-    }
-    if crate::profile::builtin::runs_anything(name.as_bytes()) {
+    let quoted: Vec<String> = std::iter::once(name).chain(words?.into_iter().skip(1)).map(quote).collect();
+    let rule = format!("Bash({})", quoted.join(" "));
+    (rule.len() <= LONGEST && !rule.contains('\n')).then_some(rule)
+}
+
+/// The subcommand, where a rule for all of it is no rule for everything.
+fn subcommand<'f>(found: &'f Found, name: &str) -> Option<&'f str> {
+    tables::global(name.as_bytes())?;
+    let text = found.words.get(1)?.text.as_deref()?;
+    let plain =
+        text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') && !text.starts_with(b"-");
+    let full = [name.as_bytes(), b" ", text].concat();
+    let runs = RUN_SCRIPTS.contains(&text)
+        || tables::launcher(&full).is_some()
+        || tables::has_launching_subcommands(&full);
+    if !plain || text.is_empty() || runs {
         return None;
     }
-    let quoted: Vec<String> = words?.into_iter().map(quote).collect();
-    let rule = format!("Bash({})", quoted.join(" "));
-    (rule.len() <= LONGEST).then_some(rule)
+    std::str::from_utf8(text).ok()
 }
 
 /// A word as a rule writes it: a literal `*` is escaped.

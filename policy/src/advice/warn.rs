@@ -1,126 +1,133 @@
-//! Remarks on commands that destroy, for whoever approves.
+//! Remarks on commands that destroy, for whoever approves. What is remarked on is
+//! data; this only finds it.
 
 use crate::analysis::{Analysis, Found};
-use crate::decision::Warning;
-use crate::launch::base_name;
+use crate::decision;
+use crate::decision::Nesting;
+use crate::launch::{base_name, behind_options};
+use crate::parse::Word;
+use crate::tables::advice::{Warning, WarningPair, WarningText, warning_pairs, warning_texts, warnings};
 
-/// What a command must hold to be warned about: program, words, any of these flags.
-struct Entry {
-    code: &'static str,
-    program: &'static str,
-    words: &'static [&'static str],
-    flags: &'static [&'static str],
-    message: &'static str,
-}
-
-const fn entry(
-    code: &'static str,
-    program: &'static str,
-    words: &'static [&'static str],
-    flags: &'static [&'static str],
-    message: &'static str,
-) -> Entry {
-    Entry { code, program, words, flags, message }
-}
-
-const ENTRIES: &[Entry] = &[
-    entry("git_reset_hard", "git", &["reset"], &["--hard"], "throws away uncommitted changes"),
-    entry(
-        "git_push_force",
-        "git",
-        &["push"],
-        &["--force", "-f", "--force-with-lease"],
-        "overwrites history on the remote",
-    ),
-    entry(
-        "git_clean",
-        "git",
-        &["clean"],
-        &["-f", "-fd", "-fdx", "-df", "--force"],
-        "removes untracked files",
-    ),
-    entry("git_checkout_all", "git", &["checkout", "."], &[], "throws away uncommitted changes"),
-    entry("git_stash_drop", "git", &["stash", "drop"], &[], "removes a stash"),
-    entry("git_stash_clear", "git", &["stash", "clear"], &[], "removes every stash"),
-    entry("git_branch_delete", "git", &["branch"], &["-D"], "removes a branch that is not merged"),
-    entry("git_amend", "git", &["commit"], &["--amend"], "rewrites the last commit"),
-    entry("git_no_verify", "git", &[], &["--no-verify"], "skips the hooks"),
-    entry("git_no_gpg_sign", "git", &[], &["--no-gpg-sign"], "skips the signature"),
-    entry("git_add_all", "git", &["add"], &["-A", ".", "--all"], "stages everything"),
-    entry(
-        "rm_recursive",
-        "rm",
-        &[],
-        &["-r", "-f", "-rf", "-fr", "-R", "--recursive", "--force"],
-        "removes without asking",
-    ),
-    entry("kubectl_delete", "kubectl", &["delete"], &[], "removes objects of a cluster"),
-    entry("terraform_destroy", "terraform", &["destroy"], &[], "removes infrastructure"),
-    entry("chmod_777", "chmod", &["777"], &["-R", "--recursive"], "lets everybody write"),
-];
-
-const STATEMENTS: &[(&str, &str)] = &[
-    ("drop table", "removes a table"),
-    ("drop database", "removes a database"),
-    ("truncate ", "empties a table"),
-    ("delete from", "removes rows"),
-];
-
-pub(super) fn warnings(analysis: &Analysis) -> Vec<Warning> {
+pub(super) fn of(analysis: &Analysis) -> Vec<decision::Warning> {
     let mut out = Vec::new();
     for (index, found) in analysis.commands.iter().enumerate() {
-        out.extend(
-            ENTRIES
-                .iter()
-                .filter(|entry| applies(entry, found))
-                .map(|entry| warning(entry.code, entry.message, found)),
-        );
-        let name = base_name(found.program().unwrap_or_default());
-        if name == b"dd" && found.words.iter().any(|word| word.lead.starts_with(b"of=")) {
-            out.push(warning("dd_of", "overwrites a file or a device", found));
+        let Some(program) = found.program().map(base_name) else {
+            continue;
+        };
+        let known = warnings().iter().filter(|entry| is_program(entry.program, program));
+        for entry in known.filter(|entry| applies(entry, program, found)) {
+            out.push(remark(entry.code, entry.message, found));
         }
-        if name.starts_with(b"mkfs") {
-            out.push(warning("mkfs", "makes a file system, and destroys what was there", found));
-        }
-        out.extend(statement(found));
-        if matches!(name, b"curl" | b"wget") && feeds_shell(analysis, index) {
-            out.push(warning("download_and_run", "runs what it downloads", found));
+        out.extend(warning_texts().iter().filter_map(|entry| text(entry, program, found)));
+        for pair in warning_pairs().iter().filter(|pair| reaches(pair, program, analysis, index)) {
+            out.push(remark(pair.code, pair.message, found));
         }
     }
     out
 }
 
-fn warning(code: &'static str, message: &str, found: &Found) -> Warning {
-    Warning { code, message: message.to_owned(), span: Some(found.span) }
+fn remark(code: &'static str, message: &str, found: &Found) -> decision::Warning {
+    decision::Warning { code, message: message.to_owned(), span: Some(found.span) }
 }
 
-fn applies(entry: &Entry, found: &Found) -> bool {
-    let texts: Vec<&[u8]> = found.words.iter().filter_map(|word| word.text.as_deref()).collect();
-    let holds = |wanted: &&str| texts.iter().skip(1).any(|text| *text == wanted.as_bytes());
-    texts.first().is_some_and(|program| base_name(program) == entry.program.as_bytes())
-        && entry.words.iter().all(&holds)
-        && (entry.flags.is_empty() || entry.flags.iter().any(holds))
+fn is_program(known: &str, program: &[u8]) -> bool {
+    match known.strip_suffix('*') {
+        Some(start) => program.starts_with(start.as_bytes()),
+        None => program == known.as_bytes(),
+    }
 }
 
-fn statement(found: &Found) -> Option<Warning> {
-    let database = matches!(
-        base_name(found.program().unwrap_or_default()),
-        b"psql" | b"mysql" | b"sqlite3" | b"mariadb" | b"clickhouse-client"
-    );
-    let heredoc = found.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
-    let texts = found.words.iter().chain(heredoc).filter_map(|word| word.text.as_deref());
-    let text = texts
-        .map(|text| String::from_utf8_lossy(text).to_lowercase())
-        .find_map(|text| STATEMENTS.iter().find(|(statement, _)| text.contains(statement)));
-    text.filter(|_| database).map(|(_, message)| warning("sql_destructive", message, found))
+fn among(names: &[&str], text: &[u8]) -> bool {
+    names.iter().any(|name| name.as_bytes() == text)
 }
 
-/// A later part of the pipeline is a shell.
-fn feeds_shell(analysis: &Analysis, index: usize) -> bool {
-    analysis.commands.iter().skip(index + 1).any(|found| {
-        matches!(
-            base_name(found.program().unwrap_or_default()),
-            b"sh" | b"bash" | b"zsh" | b"dash" | b"python" | b"python3" | b"node"
-        )
+fn applies(entry: &Warning, program: &[u8], found: &Found) -> bool {
+    let rest = found.words.get(1..).unwrap_or_default();
+    let Some(words) = behind_subcommand(entry, program, rest) else {
+        return false;
+    };
+    let texts = || words.iter().filter_map(|word| word.text.as_deref());
+    let has_word = |wanted: &&str| texts().any(|text| text == wanted.as_bytes());
+    let begins =
+        |word: &Word| !entry.word_begins.is_empty() && word.lead.starts_with(entry.word_begins.as_bytes());
+    let any_flag = entry.flags.is_empty() && entry.word_begins.is_empty();
+    entry.words.iter().all(has_word)
+        && (entry.any_word.is_empty() || entry.any_word.iter().any(has_word))
+        && (any_flag
+            || words.iter().any(begins)
+            || texts().take_while(|text| *text != b"--").any(|text| is_one_of(entry.flags, text)))
+}
+
+/// The words behind the subcommand, if it is the entry's.
+fn behind_subcommand<'w>(entry: &Warning, program: &[u8], rest: &'w [Word]) -> Option<&'w [Word]> {
+    if entry.subcommand.is_empty() {
+        return Some(rest);
+    }
+    let mut words = behind_options(program, rest)?;
+    for wanted in entry.subcommand {
+        let (word, tail) = words.split_first()?;
+        if word.text.as_deref() != Some(wanted.as_bytes()) {
+            return None;
+        }
+        words = tail;
+    }
+    Some(words)
+}
+
+/// Whether the word is one of the flags: written out, with a value, abbreviated, or
+/// one letter of a cluster.
+fn is_one_of(flags: &[&str], text: &[u8]) -> bool {
+    flags.iter().any(|flag| {
+        let flag = flag.as_bytes();
+        let name = text.split(|byte| *byte == b'=').next().unwrap_or_default();
+        match (flag, text) {
+            ([b'-', b'-', ..], _) => name == flag || (name.len() > 4 && flag.starts_with(name)),
+            ([b'-', letter], [b'-', cluster @ ..]) => {
+                cluster.contains(letter) && cluster.iter().all(u8::is_ascii_alphanumeric)
+            }
+            _ => name == flag,
+        }
     })
+}
+
+/// Statements for a database, in a word or in what it reads.
+fn text(entry: &WarningText, program: &[u8], found: &Found) -> Option<decision::Warning> {
+    if !among(entry.programs, program) {
+        return None;
+    }
+    let read = found.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+    let texts = found.words.iter().chain(read).filter_map(|word| word.text.as_deref());
+    let message = texts.map(plain).find_map(|text| {
+        entry
+            .texts
+            .iter()
+            .find(|(statement, _)| text.contains(&format!(" {statement} ")))
+            .map(|(_, does)| does)
+    });
+    message.map(|message| remark(entry.code, message, found))
+}
+
+/// In small letters, with one blank between words and at both ends.
+fn plain(text: &[u8]) -> String {
+    let lower = String::from_utf8_lossy(text).to_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(' | ')' | '"')).collect();
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    format!(" {} ", words.join(" "))
+}
+
+/// Whether what the command prints reaches one that runs it: behind it in a pipe, or
+/// around it as a substitution.
+fn reaches(pair: &WarningPair, program: &[u8], analysis: &Analysis, index: usize) -> bool {
+    if !among(pair.first, program) {
+        return false;
+    }
+    let runs = |found: &Found| found.program().is_some_and(|name| among(pair.then, base_name(name)));
+    let Some(found) = analysis.commands.get(index) else {
+        return false;
+    };
+    let inside = |kind| found.nesting.contains(&kind);
+    let piped = inside(Nesting::Pipeline) && analysis.commands.iter().skip(index + 1).any(runs);
+    let substituted = inside(Nesting::Substitution) || inside(Nesting::ProcessSubstitution);
+    piped || (substituted && analysis.commands.iter().take(index).any(runs))
 }

@@ -22,7 +22,7 @@ use crate::tables;
 pub(crate) struct Facts<'a> {
     pub(crate) analysis: Analysis,
     pub(crate) commands: Vec<CommandFacts>,
-    pub(super) places: Places<'a>,
+    pub(crate) places: Places<'a>,
     /// The session's snapshot, by which names may mean anything.
     snapshot: Option<&'a Snapshot>,
 }

@@ -53,10 +53,12 @@ fn meets(pattern: &PathPattern, path: &Located, facts: &Facts<'_>, effort: &Effo
         return pattern.may_match(glob, workspace, home);
     }
     // Of a word that is not wholly known, `path` is the directory it begins with.
+    let below = || pattern.matches(&format!("{}/_", path.path), workspace, home);
     let named = if path.exact {
-        pattern.matches(&path.path, workspace, home)
+        // What is made there may be put into a directory of that name.
+        pattern.matches(&path.path, workspace, home) || (path.access == Access::Create && below())
     } else {
-        pattern.matches(&format!("{}/_", path.path), workspace, home)
+        below()
     };
     let removed =
         path.exact && path.access == Access::Delete && pattern.lies_below(&path.path, workspace, home);

@@ -37,6 +37,7 @@ pub(crate) struct Expectation {
     /// No rule is suggested that ends in `:*`.
     suggests_no_prefix: bool,
     rewrites_nothing: bool,
+    warns_nothing: bool,
     is_no_edit: bool,
     /// The file and the expression of an edit by sed.
     edit: Option<(String, String)>,
@@ -180,6 +181,8 @@ impl Case {
         let over_broad = suggested.iter().any(|rule| expected.suggests_not.contains(rule));
         let unwanted = over_broad || (expected.suggests_no_prefix && prefix);
         check("suggests less", !unwanted, format!("{suggested:?}"));
+        let warned = expected.warns_nothing && !decision.warnings.is_empty();
+        check("warns nothing", !warned, format!("{:?}", decision.warnings));
         let rewritten = expected.rewrites_nothing && !decision.rewrites.is_empty();
         check("rewrites nothing", !rewritten, format!("{:?}", decision.rewrites));
         check(

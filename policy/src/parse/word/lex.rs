@@ -376,7 +376,7 @@ impl<'n, 't> Lexer<'n, 't> {
         if reads_ifs && !self.quoted && self.mode == Mode::Argument {
             self.problem(builder, "ifs_injection");
         }
-        if word.text.is_some() && self.made.pieces.is_empty() {
+        if word.text.is_some() && self.made.pieces.iter().all(|piece| *piece == Piece::Empty) {
             self.bytes_of(builder.surroundings.home);
         } else {
             let one = !many && (self.quoted || self.mode == Mode::Value);

@@ -1,0 +1,1 @@
+cp -t /opt a b

@@ -1,0 +1,1 @@
+cp --target-directory=/opt a

@@ -1,0 +1,1 @@
+cp --target=/opt a

@@ -1,0 +1,1 @@
+mv /opt/a b

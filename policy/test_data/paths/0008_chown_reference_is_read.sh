@@ -1,0 +1,1 @@
+chown --reference=/etc/passwd a

@@ -1,0 +1,1 @@
+dd if=a of=/dev/sda bs=1M

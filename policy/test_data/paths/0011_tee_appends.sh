@@ -1,0 +1,1 @@
+tee -a /etc/hosts

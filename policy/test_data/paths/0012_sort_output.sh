@@ -1,0 +1,1 @@
+sort a -o /opt/b

@@ -1,0 +1,1 @@
+sort -o/opt/b a

@@ -1,0 +1,1 @@
+uniq a /opt/b

@@ -1,0 +1,1 @@
+csplit -f /opt/x a 5

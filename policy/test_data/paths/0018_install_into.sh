@@ -1,0 +1,1 @@
+install -m 644 a /opt/b

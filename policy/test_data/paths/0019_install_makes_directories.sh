@@ -1,0 +1,1 @@
+install -d /opt/a b

@@ -1,0 +1,1 @@
+tar -czf out.tgz src

@@ -1,0 +1,1 @@
+tar -xzf a.tgz -C /opt

@@ -1,0 +1,1 @@
+tar xzfC a.tgz /opt

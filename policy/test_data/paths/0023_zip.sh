@@ -1,0 +1,1 @@
+zip -r /opt/a.zip src

@@ -1,0 +1,1 @@
+unzip a.zip -d /opt

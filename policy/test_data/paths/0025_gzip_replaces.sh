@@ -1,0 +1,1 @@
+gzip /opt/a

@@ -1,0 +1,1 @@
+patch -d /opt -p1 -i x.patch

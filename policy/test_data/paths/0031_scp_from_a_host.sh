@@ -1,0 +1,1 @@
+scp host.example:/etc/x .

@@ -1,0 +1,1 @@
+curl -o /opt/x https://host.example/

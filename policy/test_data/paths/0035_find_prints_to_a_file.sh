@@ -1,0 +1,1 @@
+find . -fprint /opt/x

@@ -1,0 +1,1 @@
+git rm a /opt/b

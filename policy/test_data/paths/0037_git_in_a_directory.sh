@@ -1,0 +1,1 @@
+git -C /opt mv a b

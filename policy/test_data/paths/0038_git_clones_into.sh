@@ -1,0 +1,1 @@
+git clone https://host.example/x /opt/x

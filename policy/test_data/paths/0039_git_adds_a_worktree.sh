@@ -1,0 +1,1 @@
+git worktree add ../x

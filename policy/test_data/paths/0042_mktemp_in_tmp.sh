@@ -1,0 +1,1 @@
+mktemp /tmp/a.XXXX

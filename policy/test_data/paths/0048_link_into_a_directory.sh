@@ -1,0 +1,1 @@
+ln -st sub ../../etc

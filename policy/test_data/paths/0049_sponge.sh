@@ -1,0 +1,1 @@
+sponge /opt/x

@@ -1,0 +1,1 @@
+rm /proc/self/root/x

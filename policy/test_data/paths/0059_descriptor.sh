@@ -1,0 +1,1 @@
+cat /dev/fd/3

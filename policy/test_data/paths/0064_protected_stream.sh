@@ -1,0 +1,1 @@
+touch '.git::$INDEX_ALLOCATION/hooks/x'

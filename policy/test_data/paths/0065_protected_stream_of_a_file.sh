@@ -1,0 +1,1 @@
+touch '.bashrc::$DATA'

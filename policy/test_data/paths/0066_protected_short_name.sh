@@ -1,0 +1,1 @@
+touch GIT~1/hooks/pre-commit

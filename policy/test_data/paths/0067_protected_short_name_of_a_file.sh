@@ -1,0 +1,1 @@
+touch BASHRC~1

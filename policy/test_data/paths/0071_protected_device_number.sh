@@ -1,0 +1,1 @@
+touch .git.com1/config

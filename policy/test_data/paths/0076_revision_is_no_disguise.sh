@@ -1,0 +1,1 @@
+git checkout HEAD~1

@@ -1,0 +1,1 @@
+touch PROGRA~1/x

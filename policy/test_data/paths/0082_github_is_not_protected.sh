@@ -1,0 +1,1 @@
+touch .github/workflows/x.yml

@@ -1,0 +1,1 @@
+git -C sub push -f

@@ -1,0 +1,1 @@
+git push -f origin master

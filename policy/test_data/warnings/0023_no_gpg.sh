@@ -1,0 +1,1 @@
+git commit --no-gpg-sign -m x

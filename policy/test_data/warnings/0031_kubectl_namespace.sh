@@ -1,0 +1,1 @@
+kubectl -n prod delete pod x

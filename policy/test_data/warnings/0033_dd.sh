@@ -1,0 +1,1 @@
+dd if=a of=b

@@ -1,0 +1,1 @@
+mkfs -t ext4 x

@@ -1,0 +1,1 @@
+chmod -vR a+rwx x

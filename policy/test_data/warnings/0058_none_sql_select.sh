@@ -1,0 +1,1 @@
+psql -c 'select 1'

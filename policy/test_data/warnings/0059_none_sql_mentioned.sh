@@ -1,0 +1,1 @@
+echo 'DROP TABLE users'

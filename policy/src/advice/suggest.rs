@@ -14,10 +14,14 @@ const MOST: usize = 5;
 /// Subcommands that run whatever a file of the project says.
 const RUN_SCRIPTS: &[&[u8]] = &[b"run", b"run-script", b"exec", b"test", b"start", b"x", b"dlx", b"config"];
 
+/// Answers that come before the rules that allow.
+const NO_RULE_HELPS: &[&str] = &["ask_rule", "unknown_program", "too_many_commands", "unsandboxed"];
+
 /// The rules for all parts; none where one part cannot have one, for the others alone
 /// would change nothing.
 pub(super) fn rules(facts: &Facts<'_>, reasons: &[Reason]) -> Vec<String> {
-    if !facts.analysis.complete {
+    let no_rule_helps = reasons.iter().any(|reason| NO_RULE_HELPS.contains(&reason.code));
+    if !facts.analysis.complete || !facts.analysis.problems.is_empty() || no_rule_helps {
         return Vec::new();
     }
     let mut out: Vec<String> = Vec::new();

@@ -31,10 +31,9 @@ pub(super) fn hit(rule: &Rule, facts: &Facts<'_>, index: usize, effort: &Effort)
     if let Some(path) = used.clone().find(|path| meets(pattern, path, facts, effort)) {
         return Some(path.span);
     }
-    if rule.tool() == Tool::Read {
-        if let Some(span) = by_names_searched(pattern, facts, found, effort) {
-            return Some(span);
-        }
+    let searched = || by_names_searched(pattern, facts, found, effort);
+    if let Some(span) = (rule.tool() == Tool::Read).then(searched).flatten() {
+        return Some(span);
     }
     if understands_paths(found, command) {
         return None;

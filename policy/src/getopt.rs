@@ -158,7 +158,8 @@ impl Sorter<'_> {
         let mut rest = cluster;
         while let Some((&letter, tail)) = rest.split_first() {
             rest = tail;
-            let Some(flag) = self.options.short(letter) else {
+            let number = (self.options.number && letter.is_ascii_digit()).then_some(&NUMBER);
+            let Some(flag) = self.options.short(letter).or(number) else {
                 self.trouble(Trouble::UnknownFlag);
                 break;
             };
@@ -289,3 +290,6 @@ impl Sorter<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

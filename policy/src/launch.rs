@@ -10,6 +10,7 @@ mod operands;
 mod shells;
 mod split;
 
+pub(crate) use batch::{begin_with, reads_ended_by_nul, start_of_found};
 pub(crate) use lookup::behind_options;
 
 use crate::decision::Span;

@@ -14,7 +14,6 @@ mod naive;
 mod never_panics;
 mod parser_cases;
 mod pipeline;
-mod read_only;
 mod read_only_cases;
 mod rulings;
 mod snapshot;

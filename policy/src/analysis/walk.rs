@@ -1,6 +1,7 @@
 //! The walk over the tree: one entry for each command, in the order of the text,
 //! launched ones right behind their launcher.
 
+mod feed;
 mod guess;
 
 use std::collections::HashSet;
@@ -32,6 +33,8 @@ struct Walker<'a> {
     values: guess::Values,
     /// What the part of the pipeline before this one prints.
     piped: Option<Vec<u8>>,
+    /// What each NUL-ended word that it prints begins with.
+    found: Vec<u8>,
     /// The function whose body this is, and those that run what they are given.
     function: Option<Vec<u8>>,
     passes_arguments: HashSet<Vec<u8>>,
@@ -56,6 +59,7 @@ pub(super) fn walk(
         text,
         values: guess::Values::default(),
         piped: None,
+        found: Vec::new(),
         function: None,
         passes_arguments: HashSet::new(),
     };
@@ -137,10 +141,12 @@ impl Walker<'_> {
 
     fn pipeline(&mut self, parts: &[Statement]) {
         let feeding = self.feeding;
-        let last_reader = parts.iter().rposition(reads_arguments).unwrap_or(0);
+        let last_reader = parts.iter().rposition(feed::reads_arguments).unwrap_or(0);
         let piped = self.piped.take();
         for (index, part) in parts.iter().enumerate() {
             self.feeding = feeding || index < last_reader;
+            let before = index.checked_sub(1).and_then(|before| parts.get(before));
+            self.found = before.map(|before| feed::found(before, part)).unwrap_or_default();
             self.apart(|walker| walker.within(Nesting::Pipeline, |w| w.statement(part)));
             self.piped = guess::output(part);
         }
@@ -196,7 +202,8 @@ impl Walker<'_> {
     ) {
         assignments.iter().for_each(|assign| self.values.assigned(assign));
         self.values.set_by(words);
-        let launched = launch::launches(words, assignments);
+        let mut launched = launch::launches(words, assignments);
+        launch::begin_with(&mut launched.launches, &std::mem::take(&mut self.found));
         let index = self.push(Found {
             words: words.to_vec(),
             span,
@@ -418,20 +425,6 @@ fn changes_directory(statement: &Statement) -> bool {
         Statement::Nested(nested) => {
             nested.kind != Nesting::Subshell && nested.body.iter().any(changes_directory)
         }
-        Statement::Function { .. } => false,
-    }
-}
-
-/// Whether the statement makes arguments of what it reads.
-fn reads_arguments(statement: &Statement) -> bool {
-    match statement {
-        Statement::Simple(simple) => simple
-            .words
-            .iter()
-            .any(|word| matches!(word.text.as_deref(), Some(b"xargs" | b"parallel" | b"read"))),
-        Statement::Pipeline(parts) => parts.iter().any(reads_arguments),
-        Statement::List(items) => items.iter().any(|(_, item)| reads_arguments(item)),
-        Statement::Nested(nested) => nested.body.iter().any(reads_arguments),
         Statement::Function { .. } => false,
     }
 }

@@ -3,6 +3,7 @@
 use super::{Launch, Launches, operands};
 use crate::getopt::{self, Sorted};
 use crate::parse::Word;
+use crate::tables;
 
 pub(super) fn xargs(sorted: &Sorted, operands: Vec<Word>) -> Launches {
     let mut replace = None;
@@ -63,9 +64,57 @@ pub(super) fn until_semicolon(words: Vec<Word>) -> Option<Launch> {
     Some(Launch::command(words))
 }
 
+/// What the paths begin with that find prints, where its words say so: with the
+/// directory it starts from.
+pub(crate) fn start_of_found(rest: &[Word]) -> Vec<u8> {
+    let mut roots = rest
+        .iter()
+        .skip_while(|word| matches!(word.text.as_deref(), Some(b"-H" | b"-L" | b"-P")))
+        .take_while(|word| !matches!(word.lead.first(), Some(b'-' | b'(' | b'!')));
+    let known = |word: &Word| word.text.clone().filter(|text| !text.is_empty());
+    let Some(first) = roots.next() else {
+        // Behind `-D` and `-O` the directories come later.
+        let later = rest.iter().any(|word| word.lead.starts_with(b"-D") || word.lead.starts_with(b"-O"));
+        return if later { Vec::new() } else { b".".to_vec() };
+    };
+    let common = |a: Vec<u8>, b: Vec<u8>| {
+        let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+        a.get(..same).unwrap_or_default().to_vec()
+    };
+    roots.map(known).fold(known(first), |all, root| Some(common(all?, root?))).unwrap_or_default()
+}
+
+/// Whether the words are an xargs whose input is its standard input, ended by NUL.
+pub(crate) fn reads_ended_by_nul(words: &[Word]) -> bool {
+    let Some((program, rest)) = words.split_first() else {
+        return false;
+    };
+    let Some(launcher) = tables::launcher(b"xargs").filter(|_| program.text.as_deref() == Some(b"xargs"))
+    else {
+        return false;
+    };
+    let sorted = getopt::sort(rest, &launcher.options);
+    sorted.has("null") && !["arg-file", "delimiter"].iter().any(|flag| sorted.has(flag))
+}
+
+/// What xargs puts into words that are not known, where it begins like this.
+pub(crate) fn begin_with(launches: &mut [Launch], start: &[u8]) {
+    for launch in launches {
+        let Launch::Command { words, .. } = launch else {
+            continue;
+        };
+        let put = |word: &&mut Word| {
+            let written = !word.variables.is_empty() || !word.substitutions.is_empty();
+            word.text.is_none() && word.lead.is_empty() && !written
+        };
+        words.iter_mut().filter(put).for_each(|word| word.lead = start.to_vec());
+    }
+}
+
 /// `find -exec ... ;`
 pub(super) fn find(rest: &[Word]) -> Launches {
     let mut found = Launches::default();
+    let start = start_of_found(rest);
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         let text = word.text.as_deref().unwrap_or_default();
@@ -76,21 +125,25 @@ pub(super) fn find(rest: &[Word]) -> Launches {
             continue;
         }
         let mut inner: Vec<Word> = Vec::new();
-        let mut ended = false;
-        let mut gathers = false;
+        let (mut ended, mut many) = (false, false);
         for word in words.by_ref() {
             let after_place = inner.last().is_some_and(|last| last.text.as_deref() == Some(b"{}"));
-            gathers = after_place && word.text.as_deref() == Some(b"+");
-            ended = gathers || matches!(word.text.as_deref(), Some(b";"));
+            many = after_place && word.text.as_deref() == Some(b"+");
+            ended = many || matches!(word.text.as_deref(), Some(b";"));
             if ended {
                 break;
             }
             inner.push(word.clone());
         }
         found.opaque |= may_end_early(&inner, ended);
-        inner.iter_mut().for_each(|word| blank(word, b"{}"));
-        if let Some(place) = inner.last_mut().filter(|_| gathers) {
-            place.exactly_one = false;
+        let start = if matches!(text, b"-execdir" | b"-okdir") { b"./".as_slice() } else { &start };
+        for word in inner.iter_mut().filter(|word| word.text.is_some()) {
+            blank(word, b"{}");
+            if word.text.is_none() && word.lead.is_empty() {
+                word.lead = start.to_vec();
+                // `{} +` stands for many.
+                word.exactly_one = !many;
+            }
         }
         found.launches.push(Launch::command(inner));
     }

@@ -208,14 +208,17 @@ impl Builder<'_> {
             Some(array) => self.array(*array),
             None => vec![self.value(operator.end_byte(), node)],
         };
-        let numeric = matches!(values.as_slice(), [value] if super::arithmetic::is_number(value) || self.is_arithmetic(node));
+        let numeric = matches!(values.as_slice(), [value] if super::arithmetic::is_number(value) || self.is_computed(node, value));
         self.note_value(name.clone(), numeric, self.span_of(node));
         Assign { name, values, span: self.span_of(node) }
     }
 
-    fn is_arithmetic(&self, node: Node<'_>) -> bool {
+    /// Whether the value is arithmetic, or what wc counts.
+    fn is_computed(&self, node: Node<'_>, word: &Word) -> bool {
         let children = self.children(node);
-        matches!(children.as_slice(), [_, _, value] if value.kind() == "arithmetic_expansion")
+        let kind = if let [_, _, value] = children.as_slice() { value.kind() } else { "" };
+        let count = matches!(word.substitutions.as_slice(), [one] if one.is_count());
+        kind == "arithmetic_expansion" || (kind == "command_substitution" && count)
     }
 
     fn assigned_name(&mut self, node: Node<'_>, operator: Node<'_>) -> Vec<u8> {

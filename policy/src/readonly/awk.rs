@@ -1,17 +1,20 @@
-//! awk programs: read token by token. Whatever could run a program, write or read a
-//! file by name, or load code is refused, and so is what could be read two ways.
+//! awk programs: read as tokens. Whatever could run a program, write or read a file by
+//! name, or load code is refused, and so is what awks may read differently. There is no
+//! parser above the tokens: which names and which marks stand in a program is enough.
+
+mod lex;
 
 use super::{PathWord, Proof, Refusal};
 use crate::decision::Span;
 use crate::parse::Word;
+use lex::{Stop, Token};
 
 /// Names that run, write, read elsewhere or load.
 const REFUSED: &[&[u8]] =
-    &[b"system", b"getline", b"ARGV", b"ARGC", b"SYMTAB", b"FUNCTAB", b"extension", b"include", b"load"];
+    &[b"system", b"ARGV", b"ARGC", b"SYMTAB", b"FUNCTAB", b"extension", b"include", b"load"];
 
-/// Keywords behind which `/` opens a regular expression.
-const BEFORE_REGEX: &[&[u8]] =
-    &[b"print", b"printf", b"return", b"exit", b"in", b"else", b"do", b"case", b"if", b"while"];
+/// What may be printed to: nothing is written there but the program's own streams.
+const STREAMS: &[&[u8]] = &[b"/dev/null", b"/dev/stderr", b"/dev/stdout"];
 
 pub(super) fn check(operands: &[&Word], span: Span) -> Proof {
     let Some((program, files)) = operands.split_first() else {
@@ -28,195 +31,79 @@ pub(super) fn check(operands: &[&Word], span: Span) -> Proof {
 
 /// Whether the program only filters.
 pub(crate) fn is_harmless(text: &[u8]) -> bool {
-    let mut program =
-        Program { rest: text, before: Before::Operator, printing: None, depth: 0, conditions: false };
-    program.run().is_some()
+    // Awks differ on a `/` in brackets: the program must be harmless with brackets, and
+    // harmless or no program at all without.
+    let with = lex::tokens(text, true).is_ok_and(|tokens| only_filters(&tokens));
+    with && match lex::tokens(text, false) {
+        Ok(tokens) => only_filters(&tokens),
+        Err(stop) => stop == Stop::Broken,
+    }
 }
 
-/// What the token before was, for telling a regex from a division.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
-    Operator,
-    Operand,
-    Parenthesis,
-    /// `++`, `--` and names behind which both may stand.
-    Ambiguous,
-}
-
-struct Program<'a> {
-    rest: &'a [u8],
-    before: Before,
-    /// Depth of brackets at which a `print` began.
-    printing: Option<usize>,
-    depth: usize,
-    conditions: bool,
-}
-
-impl Program<'_> {
-    fn next(&mut self) -> Option<u8> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(*first)
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.rest.first().copied()
-    }
-
-    /// `None` is a refusal.
-    fn run(&mut self) -> Option<()> {
-        while let Some(byte) = self.next() {
-            match byte {
-                b' ' | b'\t' => {}
-                b'\\' => {
-                    (self.next()? == b'\n').then_some(())?;
+fn only_filters(tokens: &[Token<'_>]) -> bool {
+    let mut depth = 0_usize;
+    // The depth of brackets at which a `print`, and a `getline`, began.
+    let mut printing = None;
+    let mut getting = None;
+    let mut before = Token::Mark(b'\n');
+    for (index, token) in tokens.iter().enumerate() {
+        let behind = tokens.get(index + 1..).unwrap_or_default();
+        let harmless = match *token {
+            Token::Name(name) => {
+                if matches!(name, b"print" | b"printf") {
+                    printing = Some(depth);
                 }
-                b'#' => {
-                    while self.peek().is_some_and(|byte| byte != b'\n') {
-                        self.next();
-                    }
+                if name == b"getline" {
+                    getting = Some(depth);
                 }
-                b'"' => self.string()?,
-                b'/' => self.slash()?,
-                b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.name(byte)?,
-                b'0'..=b'9' | b'.' | b'$' => {
-                    self.before = if byte == b'$' { Before::Operator } else { Before::Operand };
-                }
-                _ => self.operator(byte)?,
+                !REFUSED.contains(&name)
             }
-        }
-        (self.depth == 0).then_some(())
-    }
-
-    fn operator(&mut self, byte: u8) -> Option<()> {
-        let continues = self.before == Before::Operator;
-        self.before = Before::Operator;
-        match byte {
-            b'(' | b'[' | b'{' => self.depth += 1,
-            b')' | b']' => {
-                self.depth = self.depth.checked_sub(1)?;
-                self.before = if byte == b')' { Before::Parenthesis } else { Before::Operand };
+            // One bar runs a program.
+            Token::Mark(b'|') => false,
+            Token::Mark(b'<') => getting.is_none(),
+            Token::Mark(b'>') => printing != Some(depth) || goes_to_stream(behind),
+            Token::Double(b'>') => printing == Some(depth) && goes_to_stream(behind),
+            Token::Mark(b'(' | b'[' | b'{') => {
+                depth += 1;
+                true
             }
-            b'}' => {
-                self.depth = self.depth.checked_sub(1)?;
-                self.printing = None;
+            Token::Mark(close @ (b')' | b']' | b'}')) => {
+                depth = depth.saturating_sub(1);
+                getting = getting.filter(|began| *began <= depth);
+                printing = printing.filter(|_| close != b'}');
+                true
             }
-            // A line end behind a comma or `&&` does not end the statement.
-            b'\n' if continues => self.before = Before::Operator,
-            b';' | b'\n' => self.printing = None,
-            b'|' => {
-                // `||` is or; `|` and `|&` run a program.
-                (self.next()? == b'|').then_some(())?;
+            Token::Mark(b';') => {
+                (printing, getting) = (None, None);
+                true
             }
-            b'>' => {
-                if self.peek() == Some(b'>') || self.printing == Some(self.depth) {
-                    return None;
-                }
+            Token::Mark(b'\n') if !continues(before) => {
+                (printing, getting) = (None, None);
+                true
             }
-            b'+' | b'-' if self.peek() == Some(byte) => {
-                self.next();
-                self.before = Before::Ambiguous;
-            }
-            b'+' | b'-' | b'*' | b'%' | b'^' | b'!' | b'<' | b'=' | b'&' | b'~' | b',' | b'?' | b':' => {}
-            _ => return None,
-        }
-        Some(())
-    }
-
-    fn string(&mut self) -> Option<()> {
-        loop {
-            match self.next()? {
-                b'"' => break,
-                b'\\' => {
-                    self.next()?;
-                }
-                b'\n' => return None,
-                _ => {}
-            }
-        }
-        self.before = Before::Operand;
-        Some(())
-    }
-
-    fn slash(&mut self) -> Option<()> {
-        match self.before {
-            Before::Operator => self.regex(),
-            Before::Operand => {
-                self.before = Before::Operator;
-                Some(())
-            }
-            // Behind `if (x)` it opens a regex, behind `(x)` it divides.
-            Before::Parenthesis if !self.conditions => {
-                self.before = Before::Operator;
-                Some(())
-            }
-            Before::Parenthesis | Before::Ambiguous => None,
-        }
-    }
-
-    fn regex(&mut self) -> Option<()> {
-        loop {
-            match self.next()? {
-                b'/' => break,
-                b'\\' => {
-                    self.next()?;
-                }
-                b'[' => self.bracket()?,
-                b'\n' => return None,
-                _ => {}
-            }
-        }
-        self.before = Before::Operand;
-        Some(())
-    }
-
-    /// A bracket expression of a regex, where all awks agree on its end: no `/`, no
-    /// `]` in the first place, no `[` but that of a class.
-    fn bracket(&mut self) -> Option<()> {
-        if self.peek() == Some(b'^') {
-            self.next();
-        }
-        (self.peek()? != b']').then_some(())?;
-        loop {
-            match self.next()? {
-                b']' => return Some(()),
-                b'\\' => {
-                    self.next()?;
-                }
-                b'[' => {
-                    (self.next()? == b':').then_some(())?;
-                    while self.peek()?.is_ascii_lowercase() {
-                        self.next();
-                    }
-                    (self.next()? == b':' && self.next()? == b']').then_some(())?;
-                }
-                b'/' | b'\n' => return None,
-                _ => {}
-            }
-        }
-    }
-
-    fn name(&mut self, first: u8) -> Option<()> {
-        let mut name = vec![first];
-        while let Some(byte) = self.peek().filter(|b| b.is_ascii_alphanumeric() || *b == b'_') {
-            name.push(byte);
-            self.next();
-        }
-        if REFUSED.contains(&name.as_slice()) {
-            return None;
-        }
-        if matches!(name.as_slice(), b"if" | b"while" | b"for") {
-            self.conditions = true;
-        }
-        if matches!(name.as_slice(), b"print" | b"printf") {
-            self.printing = Some(self.depth);
-        }
-        self.before = match name.as_slice() {
-            name if BEFORE_REGEX.contains(&name) => Before::Operator,
-            // Awks differ: without brackets a regex or a division may follow.
-            b"length" | b"next" | b"nextfile" | b"break" | b"continue" | b"default" => Before::Ambiguous,
-            _ => Before::Operand,
+            _ => true,
         };
-        Some(())
+        if !harmless {
+            return false;
+        }
+        before = *token;
     }
+    true
+}
+
+/// Whether a line end behind the token does not end the statement.
+fn continues(token: Token<'_>) -> bool {
+    match token {
+        Token::Name(name) => matches!(name, b"print" | b"printf" | b"getline" | b"do" | b"else" | b"in"),
+        Token::Mark(byte) => !matches!(byte, b'\n' | b';' | b')' | b']' | b'}'),
+        Token::Double(byte) => !matches!(byte, b'+' | b'-'),
+        Token::Text(_) | Token::Regex | Token::Number => false,
+    }
+}
+
+/// Whether what follows `>` is one of the program's own streams and nothing more: a
+/// second text would be joined to the first.
+fn goes_to_stream(behind: &[Token<'_>]) -> bool {
+    let named = matches!(behind.first(), Some(Token::Text(text)) if STREAMS.contains(text));
+    named && matches!(behind.get(1), None | Some(Token::Mark(b';' | b'}' | b'\n')))
 }

@@ -8,11 +8,14 @@ use crate::tables::{Check, Program, names};
 
 /// What flags and operands alone do not tell.
 pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: Span) -> Proof {
+    if operands.is_empty() && ["help", "version"].iter().any(|flag| sorted.has(flag)) {
+        return Ok(Vec::new());
+    }
     match entry.check {
         Check::Awk => awk::check(operands, span),
         Check::Sed => sed::check(sorted, operands, span),
         Check::Jq => jq::check_jq(operands, span),
-        Check::Yq => jq::check_yq(operands),
+        Check::Yq => jq::check_yq(operands, span),
         Check::Date => date(operands),
         Check::SomeOperand if operands.is_empty() => {
             Err(Refusal::new("unknown_flag", format!("{} lacks an operand", entry.name), span))

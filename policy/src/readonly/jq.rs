@@ -1,9 +1,14 @@
-//! jq and yq programs: looked through for names that read the environment or other
-//! files. Strings are data, but what is interpolated into them is not.
+//! jq and yq programs: read as tokens, for names that tell of the environment, of other
+//! files or of the program itself. No parser of jq is used: which names a program uses
+//! is all that counts, jq can neither write nor run, and the parsers of other
+//! implementations differ from jq's own on comments and on what is a keyword.
+
+mod lex;
 
 use super::{PathWord, Proof, Refusal};
 use crate::decision::Span;
 use crate::parse::Word;
+use lex::Token;
 
 /// What each jq name does is in the comment of its line.
 const JQ: &[&[u8]] = &[
@@ -27,108 +32,76 @@ const JQ: &[&[u8]] = &[
     b"__prog_args",
 ];
 
-const YQ: &[&[u8]] = &[
-    b"load",
-    b"load_str",
-    b"load_xml",
-    b"load_props",
-    b"load_base64",
-    b"loadstr",
-    b"env",
-    b"strenv",
-    b"envsubst",
-    b"eval",
-    b"system",
-];
+/// More input, from whatever the operands name.
+const MORE_INPUT: &[&[u8]] = &[b"input", b"inputs"];
+
+/// yq's own, each with any ending: `load_str`, `envsubst`.
+const YQ: &[&[u8]] = &[b"load", b"env", b"strenv", b"strload", b"eval", b"system"];
 
 pub(super) fn check_jq(operands: &[&Word], span: Span) -> Proof {
     let Some(program) = operands.first() else {
-        return Err(Refusal::new("jq_system_function", "jq lacks its program", span));
+        return Ok(Vec::new());
     };
-    let code = "jq_system_function";
     let outside = operands.iter().skip(1).any(|file| super::looks_like_path(file));
-    if outside {
-        check(program, &[b"input", b"inputs"], code)?;
-    }
-    check(program, JQ, code)
+    let refused = |name: &[u8]| JQ.contains(&name) || (outside && MORE_INPUT.contains(&name));
+    check(program, refused, "jq_system_function", span)
 }
 
-/// yq takes a subcommand, an expression and files in this order, each optional.
-pub(super) fn check_yq(operands: &[&Word]) -> Proof {
+/// yq takes a subcommand, an expression and files in this order, each optional. One of
+/// its kinds is jq with another reader.
+pub(super) fn check_yq(operands: &[&Word], span: Span) -> Proof {
     let mut paths = Vec::new();
     let is_command =
         |word: &&&Word| matches!(word.text.as_deref(), Some(b"eval" | b"e" | b"eval-all" | b"ea"));
     let skip = usize::from(operands.first().filter(is_command).is_some());
-    for word in operands.iter().skip(skip) {
-        paths.extend(check(word, YQ, "yq_function")?);
-        if super::looks_like_path(word) && !word.lead.starts_with(b".") {
+    let refused = |name: &[u8]| JQ.contains(&name) || YQ.iter().any(|start| name.starts_with(start));
+    for (index, word) in operands.iter().skip(skip).enumerate() {
+        // A file where the expression may stand is read as one, too.
+        if index == 0 || word.text.is_some() {
+            let is_file = index > 0 && !word.lead.contains(&b'(');
+            paths.extend(if is_file { Vec::new() } else { check(word, refused, "yq_function", span)? });
+        }
+        if index > 0 || (super::looks_like_path(word) && !word.lead.starts_with(b".")) {
             paths.push(PathWord::read(word));
         }
     }
     Ok(paths)
 }
 
-fn check(word: &Word, refused: &[&[u8]], code: &'static str) -> Proof {
-    match word.text.as_deref().and_then(|text| find(text, refused)) {
-        None if word.text.is_some() => Ok(Vec::new()),
-        Some(name) => {
-            let message = format!("the program uses `{}`", String::from_utf8_lossy(&name));
-            Err(Refusal::new(code, message, word.span))
+fn check(word: &Word, refused: impl Fn(&[u8]) -> bool, code: &'static str, span: Span) -> Proof {
+    let refuse = |message: String| {
+        let at = if word.span == Span::default() { span } else { word.span };
+        Err(Refusal::new(code, message, at))
+    };
+    let Some(text) = &word.text else {
+        return refuse("the program is not known".into());
+    };
+    let Some(tokens) = lex::tokens(text) else {
+        return refuse("the program is not understood".into());
+    };
+    let mut open = Vec::new();
+    let mut before = Token::Mark(b'(');
+    for (index, token) in tokens.iter().enumerate() {
+        let in_object = open.last() == Some(&b'{');
+        let name = match token {
+            Token::Name(name) if !(in_object && is_key(before, tokens.get(index + 1))) => *name,
+            Token::Variable(name) => *name,
+            _ => b"",
+        };
+        if refused(name) {
+            return refuse(format!("the program uses `{}`", String::from_utf8_lossy(name)));
         }
-        None => Err(Refusal::new(code, "the program is not known", word.span)),
-    }
-}
-
-/// The first refused name outside strings and field names.
-fn find(text: &[u8], refused: &[&[u8]]) -> Option<Vec<u8>> {
-    // Depths of parentheses at which an interpolation opened.
-    let mut interpolations: Vec<usize> = Vec::new();
-    let mut depth = 0_usize;
-    let mut in_string = false;
-    let mut rest = text;
-    let mut before = b' ';
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        if in_string {
-            match byte {
-                b'"' => in_string = false,
-                b'\\' => {
-                    if tail.first() == Some(&b'(') {
-                        interpolations.push(depth);
-                        depth += 1;
-                        in_string = false;
-                    }
-                    rest = tail.get(1..).unwrap_or_default();
-                }
-                _ => {}
-            }
-            continue;
-        }
-        match byte {
-            b'"' => in_string = true,
-            // Versions differ on where a comment ends, and a quote in it opens no string.
-            b'#' => return Some(vec![b'#']),
-            b'(' => depth += 1,
-            b')' => {
-                depth = depth.saturating_sub(1);
-                if interpolations.last() == Some(&depth) {
-                    interpolations.pop();
-                    in_string = true;
-                }
-            }
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
-                let length = tail.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-                let mut name = vec![byte];
-                name.extend_from_slice(tail.get(..length).unwrap_or_default());
-                rest = tail.get(length..).unwrap_or_default();
-                let is_key = before == b'.' || rest.first() == Some(&b':');
-                if !is_key && refused.contains(&name.as_slice()) {
-                    return Some(name);
-                }
-            }
+        match token {
+            Token::Mark(mark @ (b'(' | b'[' | b'{')) => open.push(*mark),
+            Token::Mark(b')' | b']' | b'}') => drop(open.pop()),
             _ => {}
         }
-        before = byte;
+        before = *token;
     }
-    None
+    Ok(Vec::new())
+}
+
+/// Whether a name in an object is a key: `{env: 1}`, `{a, env}`.
+fn is_key(before: Token<'_>, after: Option<&Token<'_>>) -> bool {
+    matches!(before, Token::Mark(b'{' | b',')) && matches!(after, Some(Token::Mark(b':' | b',' | b'}')))
 }

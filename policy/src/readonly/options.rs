@@ -8,7 +8,7 @@ use crate::analysis::Analysis;
 use crate::decision::Span;
 use crate::getopt::{self, Sorted, Trouble};
 use crate::parse::Word;
-use crate::tables::{Check, Joined, Operands, Program, Takes};
+use crate::tables::{Check, Flag, Joined, Operands, Program, Takes};
 
 /// Checks the words behind the program by its entry.
 pub(super) fn check(entry: &'static Program, rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
@@ -80,10 +80,13 @@ fn joined(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
     if entry.joined == Joined::Anything {
         return Ok(());
     }
+    let takes = |flag: &Flag| flag.takes != Takes::Nothing;
+    let is_number = |text: &[u8]| {
+        let digits = text.strip_prefix(b"0x").unwrap_or(text);
+        !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit)
+    };
     let is_plain = |cluster: &[u8]| {
-        let valued = cluster
-            .iter()
-            .position(|letter| entry.options.short(*letter).is_some_and(|flag| flag.takes != Takes::Nothing));
+        let valued = cluster.iter().position(|letter| entry.options.short(*letter).is_some_and(takes));
         let value = valued.and_then(|at| cluster.get(at + 1..)).unwrap_or_default();
         let alone = valued.unwrap_or(cluster.len().saturating_sub(1)) == 0;
         let word = entry.options.exact(&[b"-", cluster].concat()).is_some();
@@ -91,7 +94,15 @@ fn joined(entry: &Program, rest: &[Word]) -> Result<(), Refusal> {
             || word
             || (value.iter().all(u8::is_ascii_digit) && (alone || entry.joined == Joined::Numbers))
     };
-    let strange = rest.iter().find(|word| word.lead.strip_prefix(b"-").is_some_and(|rest| !is_plain(rest)));
+    // A number below zero is the value of the flag before it.
+    let mut taken = false;
+    let strange = rest.iter().find(|word| {
+        let below = word.text.as_deref().and_then(|text| text.strip_prefix(b"-"));
+        let value = std::mem::take(&mut taken) && below.is_some_and(is_number);
+        let flag = word.lead.strip_prefix(b"-").filter(|_| !value);
+        taken = matches!(flag, Some([letter]) if entry.options.short(*letter).is_some_and(takes));
+        !value && flag.is_some_and(|flag| !is_plain(flag))
+    });
     strange.map_or(Ok(()), |word| {
         let message = format!("{} reads flags in one word in a way of its own", entry.name);
         Err(Refusal::new("unknown_flag", message, word.span))

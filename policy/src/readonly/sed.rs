@@ -187,6 +187,7 @@ impl Script<'_> {
                 // Seds differ on what ends a label: behind it only a clear end may stand.
                 self.skip(|byte| byte == b' ');
                 self.skip(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                self.label_ends().then_some(())?;
                 self.end()
             }
             b'a' | b'i' | b'c' => {
@@ -234,6 +235,12 @@ impl Script<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Whether all seds end the label here: to some, `}` and `#` are part of it.
+    fn label_ends(&self) -> bool {
+        let behind = self.rest.iter().find(|byte| **byte != b'}');
+        behind.is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';'))
     }
 
     fn end(&mut self) -> Option<()> {

@@ -91,6 +91,8 @@ fn check_redirect(redirect: &Redir) -> Proof {
         RedirOp::Write => Err(Refusal::new("output_redirection", "it writes to a file", redirect.span)),
         RedirOp::Read => match (&redirect.target, text) {
             (Some(word), Some(path)) if !is_network(path) => Ok(vec![PathWord::read(word)]),
+            // What a command of the text prints; it is listed by itself.
+            (Some(word), None) if word.is_process_input() => Ok(Vec::new()),
             _ => Err(Refusal::new(
                 "input_redirection",
                 "what it reads from is not a known file",

@@ -32,8 +32,9 @@ pub(super) fn check(rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
     Ok(Vec::new())
 }
 
-/// Whether it is a variable that the text only ever sets to numbers.
+/// Whether it is a variable that the text only ever sets to numbers, or what wc counts.
 fn is_number(word: &Word, analysis: &Analysis) -> bool {
     let numeric = |name: &Vec<u8>| analysis.numeric.contains(name);
-    !word.variables.is_empty() && word.substitutions.is_empty() && word.variables.iter().all(numeric)
+    let some = !word.variables.is_empty() || !word.substitutions.is_empty();
+    some && word.substitutions.iter().all(|made| made.is_count()) && word.variables.iter().all(numeric)
 }

@@ -1,0 +1,45 @@
+//! What the parts of a pipeline give to one another: which make arguments of what they
+//! read, and what these begin with.
+
+use crate::launch;
+use crate::parse::{RedirOp, Simple, Statement};
+
+/// Actions of find that print something else than paths, or run what does.
+const PRINTS_OTHERWISE: &[&[u8]] =
+    &[b"-printf", b"-ls", b"-exec", b"-execdir", b"-ok", b"-okdir", b"-files0-from"];
+
+/// What each word begins with that the second part, an xargs, gets from the first, a
+/// find; empty where this is not known.
+pub(super) fn found(before: &Statement, part: &Statement) -> Vec<u8> {
+    let (Statement::Simple(find), Statement::Simple(xargs)) = (before, part) else {
+        return Vec::new();
+    };
+    let own_input = xargs.redirects.iter().all(|redirect| redirect.op == RedirOp::Write);
+    if own_input && launch::reads_ended_by_nul(&xargs.words) { start_of(find) } else { Vec::new() }
+}
+
+fn start_of(find: &Simple) -> Vec<u8> {
+    let Some((program, rest)) = find.words.split_first() else {
+        return Vec::new();
+    };
+    let is_find = program.text.as_deref() == Some(b"find");
+    let known = rest.iter().all(|word| match &word.text {
+        Some(text) => !PRINTS_OTHERWISE.contains(&text.as_slice()),
+        None => false,
+    });
+    if is_find && known { launch::start_of_found(rest) } else { Vec::new() }
+}
+
+/// Whether the statement makes arguments of what it reads.
+pub(super) fn reads_arguments(statement: &Statement) -> bool {
+    match statement {
+        Statement::Simple(simple) => simple
+            .words
+            .iter()
+            .any(|word| matches!(word.text.as_deref(), Some(b"xargs" | b"parallel" | b"read"))),
+        Statement::Pipeline(parts) => parts.iter().any(reads_arguments),
+        Statement::List(items) => items.iter().any(|(_, item)| reads_arguments(item)),
+        Statement::Nested(nested) => nested.body.iter().any(reads_arguments),
+        Statement::Function { .. } => false,
+    }
+}

@@ -37,6 +37,9 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
     ("git-bisect git-submodule", "basename cat envsubst expr gettext sed uname", "scripts of git's own"),
     ("apt apt-cache apt-mark", "dpkg", "asks it for the machine"),
     ("dpkg", "dpkg-query", "the part of it that lists"),
+    ("tar", "gzip bzip2 xz zstd lzip lzma lzop compress", "unpacks what it lists"),
+    ("bat batcat", "cat", "the PAGER that Airlock sets"),
+    ("node", "man", "npm shows its manual by it"),
     ("git", "man", "shows its manual by it"),
     ("man", "preconv tbl eqn nroff groff troff grotty col cat locale", "formats a page"),
 ];

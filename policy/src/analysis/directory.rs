@@ -1,16 +1,18 @@
 //! Where a command may run, as far as the text tells. Lexical only.
 
+use std::rc::Rc;
+
 /// The directories the shell may be in; `None` where it is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Directory {
-    possible: Option<Vec<String>>,
+    possible: Option<Rc<[String]>>,
 }
 
 const MOST: usize = 8;
 
 impl Directory {
     pub(crate) fn at(path: &str) -> Self {
-        Self { possible: Some(vec![normalise(path)]) }
+        Self { possible: Some(Rc::new([join("/", path)])) }
     }
 
     pub(crate) fn unknown() -> Self {
@@ -26,9 +28,12 @@ impl Directory {
         let (Some(a), Some(b)) = (&self.possible, &other.possible) else {
             return Self::unknown();
         };
-        let mut all = a.clone();
+        if a == b {
+            return self.clone();
+        }
+        let mut all = a.to_vec();
         all.extend(b.iter().filter(|path| !a.contains(path)).cloned());
-        Self { possible: (all.len() <= MOST).then_some(all) }
+        Self { possible: (all.len() <= MOST).then(|| all.into()) }
     }
 
     pub(super) fn enter(&self, target: &str) -> Self {
@@ -40,19 +45,26 @@ impl Directory {
 
 /// The path seen from the directory, without `.`, `..` and doubled slashes.
 pub(crate) fn join(base: &str, path: &str) -> String {
-    if path.starts_with('/') { normalise(path) } else { normalise(&format!("{base}/{path}")) }
+    let mut out = String::with_capacity(base.len() + path.len() + 2);
+    if !path.starts_with('/') {
+        go(&mut out, base);
+    }
+    go(&mut out, path);
+    if out.is_empty() {
+        out.push('/');
+    }
+    out
 }
 
-fn normalise(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
+fn go(from: &mut String, path: &str) {
     for part in path.split('/') {
         match part {
             "" | "." => {}
-            ".." => {
-                parts.pop();
+            ".." => from.truncate(from.rfind('/').unwrap_or(0)),
+            other => {
+                from.push('/');
+                from.push_str(other);
             }
-            other => parts.push(other),
         }
     }
-    format!("/{}", parts.join("/"))
 }

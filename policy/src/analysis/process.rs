@@ -12,10 +12,15 @@ pub(super) fn is_reached(word: &Word, directory: &Directory) -> bool {
     let text = String::from_utf8_lossy(&word.lead);
     let path = path_in(&text);
     if path.starts_with('/') {
-        return reaches(path, word) || reaches(&join("/", path), word) || climbs_from_descriptors(path);
+        let climbed = path.contains("..") && reaches(&join("/", path), word);
+        return climbed || reaches(path, word) || climbs_from_descriptors(path);
     }
     // From within `/proc` any name that is not known may be one of them.
-    directory.possible().unwrap_or_default().iter().any(|base| reaches(&join(base, path), word))
+    directory.possible().unwrap_or_default().iter().any(|base| {
+        let mut above = base.split('/').filter(|part| !part.is_empty());
+        let stays = above.next().is_some_and(|first| !could_be(first, "proc", word.glob));
+        (!stays || path.contains("..")) && reaches(&join(base, path), word)
+    })
 }
 
 /// The path in a word such as `if=/x`, `--file=/x`, `-f/x`, `@/x`.

@@ -60,6 +60,9 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn children<'t>(&self, node: Node<'t>) -> Vec<Node<'t>> {
+        if node.child_count() == 0 {
+            return Vec::new();
+        }
         let mut cursor = node.walk();
         node.children(&mut cursor).collect()
     }

@@ -38,6 +38,10 @@ impl Builder<'_> {
             return;
         }
         self.check_shape(&made.pieces, span);
+        if !made.pieces.contains(&Piece::Byte { byte: b'{', quoted: false }) {
+            out.push(make_word(made, &made.pieces, span, true));
+            return;
+        }
         let Some(words) = braces::expand(&made.pieces) else {
             self.problem("brace_expansion", span);
             let mut word = make_word(made, &made.pieces, span, true);
@@ -54,14 +58,11 @@ impl Builder<'_> {
     }
 
     fn check_unquoted(&mut self, pieces: &[Piece], span: Span) {
-        let unquoted: Vec<u8> = pieces
-            .iter()
-            .filter_map(|piece| match piece {
-                Piece::Byte { byte, quoted: false } => Some(*byte),
-                _ => None,
-            })
-            .collect();
-        if misleads(&unquoted) {
+        let unquoted = pieces.iter().filter_map(|piece| match piece {
+            Piece::Byte { byte, quoted: false } => Some(*byte),
+            _ => None,
+        });
+        if !unquoted.clone().all(|byte| byte.is_ascii()) && misleads(&unquoted.collect::<Vec<u8>>()) {
             self.problem("unicode_whitespace", span);
         }
     }
@@ -90,18 +91,11 @@ impl Builder<'_> {
 /// Whether a flag's name is written partly inside quotes. A flag wholly in quotes,
 /// or with a quoted value, is plain.
 fn mixes_quotes_in_flag(pieces: &[Piece]) -> bool {
-    let text: Vec<u8> = pieces
-        .iter()
-        .filter_map(|piece| match piece {
-            Piece::Byte { byte, .. } => Some(*byte),
-            _ => None,
-        })
-        .take(3)
-        .collect();
-    if text.first() != Some(&b'-') || text.len() < 2 {
+    let mut bytes = pieces.iter().filter_map(byte_of);
+    let (Some(b'-'), Some(second)) = (bytes.next(), bytes.next()) else {
         return false;
-    }
-    let long = text.get(1) == Some(&b'-');
+    };
+    let long = second == b'-';
     let mut seen = (false, false);
     let mut letters = 0;
     for (index, piece) in pieces.iter().enumerate() {
@@ -135,17 +129,20 @@ fn reopens(pieces: &[Piece]) -> bool {
     inside.iter().zip(inside.iter().skip(1)).any(|(empty, next)| *empty && !next)
 }
 
+fn byte_of(piece: &Piece) -> Option<u8> {
+    match piece {
+        Piece::Byte { byte, .. } => Some(*byte),
+        _ => None,
+    }
+}
+
 fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
     let known = !pieces.iter().any(|p| matches!(p, Piece::Unknown { .. }));
     let glob = globs && is_glob(pieces);
-    let lead: Vec<u8> = pieces
-        .iter()
-        .take_while(|piece| !matches!(piece, Piece::Unknown { .. }))
-        .filter_map(|piece| match piece {
-            Piece::Byte { byte, .. } => Some(*byte),
-            _ => None,
-        })
-        .collect();
+    let mut lead = Vec::with_capacity(pieces.len());
+    lead.extend(
+        pieces.iter().take_while(|piece| !matches!(piece, Piece::Unknown { .. })).filter_map(byte_of),
+    );
     let one = pieces.iter().all(|p| !matches!(p, Piece::Unknown { one: false }));
     Word {
         span,

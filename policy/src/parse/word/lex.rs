@@ -45,7 +45,11 @@ impl<'n, 't> Lexer<'n, 't> {
             mode,
             quoted: mode == Mode::Quoted,
             expansions,
-            made: Made { bare: true, ..Made::default() },
+            made: Made {
+                bare: true,
+                pieces: Vec::with_capacity(end.saturating_sub(start)),
+                ..Made::default()
+            },
         }
     }
 

@@ -32,12 +32,10 @@ fuzz: ## fuzz parse and decide, the grammar's C under AddressSanitizer; SECONDS=
 	@scripts/fuzz.sh $(or $(SECONDS),600)
 
 fuzz-bash: setup-test ## run generated commands with real bash, and compare with what was predicted; SEED=, COUNT=
-	@cargo build --quiet --locked --release --package airlock-fuzz --bin fuzz-bash
-	@target/release/fuzz-bash --count $(COUNT) $(if $(SEED),--seed $(SEED))
+	@cargo run --quiet --locked --release --package airlock-fuzz --bin fuzz-bash -- --count $(COUNT) $(if $(SEED),--seed $(SEED))
 
 fuzz-read-only: setup-test ## run what is called read-only with real programs, on files that must not change; SEED=
-	@cargo build --quiet --locked --package airlock-fuzz --bin fuzz-read-only
-	@target/debug/fuzz-read-only $(if $(SEED),--seed $(SEED))
+	@cargo run --quiet --locked --package airlock-fuzz --bin fuzz-read-only -- $(if $(SEED),--seed $(SEED))
 
 corpus: ## measure the policy on a folder of labelled commands: make corpus CORPUS=DIR
 	@[ -n '$(CORPUS)' ] || { echo 'make corpus: name a folder of labelled commands, as in: make corpus CORPUS=DIR' >&2; exit 2; }

@@ -151,7 +151,7 @@ fn list<T>(
 }
 
 fn reasoned(name: &str, does: &str) -> Result {
-    if does.trim().is_empty() { Err(format!("`{name}` lacks its reason")) } else { Ok(()) }
+    if matches!(does.trim(), "" | "?") { Err(format!("`{name}` lacks its reason")) } else { Ok(()) }
 }
 
 fn options(out: &mut String, given: &Options, operand_ends_flags: bool, one_dash: bool) -> Result {

@@ -86,7 +86,7 @@ impl Options {
         seen: &mut BTreeSet<String>,
     ) -> Result<(), String> {
         for (key, does) in list {
-            if does.trim().is_empty() {
+            if matches!(does.trim(), "" | "?") {
                 return Err(format!("`{key}` of {owner} lacks what it does"));
             }
             let Some(flags) = parse(owner, key)? else {

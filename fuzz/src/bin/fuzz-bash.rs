@@ -21,7 +21,7 @@ struct Args {
     #[arg(long, default_value_t = 300_000)]
     count: usize,
     /// How many commands of each construct to run, of those about which something is claimed
-    #[arg(long, default_value_t = 700)]
+    #[arg(long, default_value_t = 1_400)]
     tried: usize,
     /// How many of each construct have to come out complete, and allowed, where any does
     #[arg(long, default_value_t = 500)]

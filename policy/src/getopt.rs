@@ -86,10 +86,11 @@ struct Sorter<'w> {
 impl Sorter<'_> {
     /// One word; false where the options end for good.
     fn step(&mut self) -> bool {
-        let Some(word) = self.words.get(self.at) else {
+        let words = self.words;
+        let Some(word) = words.get(self.at) else {
             return false;
         };
-        let Some(text) = word.text.clone() else {
+        let Some(text) = word.text.as_deref() else {
             if !is_operand(word) {
                 self.trouble(Trouble::UnknownWord);
             }
@@ -116,8 +117,8 @@ impl Sorter<'_> {
                 true
             }
             // A word such as `-ps` of xxd, or `-slt` of 7z.
-            Some(_) if text.len() > 2 && self.options.exact(&text).is_some() => {
-                self.long(&text);
+            Some(_) if text.len() > 2 && self.options.exact(text).is_some() => {
+                self.long(text);
                 true
             }
             Some(cluster) => {

@@ -167,6 +167,8 @@ fn by_operands(launcher: &'static Launcher, sorted: &Sorted, operands: Vec<Word>
         Runs::FirstText => operands::first_text(&operands),
         Runs::ShellText => shells::shell(sorted, &operands),
         Runs::LoginShell => shells::login(launcher, sorted, &operands),
+        // `crontab -l` lists.
+        Runs::Input if launcher.name == "crontab" && sorted.has("l") => Launches::default(),
         Runs::Input => Launches::input(),
         Runs::Xargs => batch::xargs(sorted, operands),
         Runs::Parallel => batch::parallel(&operands),

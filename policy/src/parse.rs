@@ -11,6 +11,7 @@ mod dialect;
 mod expansion;
 mod heredoc;
 mod messages;
+mod numbers;
 mod prescan;
 mod quoting;
 mod simple;

@@ -2,6 +2,8 @@
 //! a value may hold a substitution. Only numbers, and names that the text itself
 //! sets to nothing but numbers, are understood.
 
+use std::collections::HashMap;
+
 use tree_sitter::Node;
 
 use super::build::Builder;
@@ -29,10 +31,23 @@ impl Builder<'_> {
     /// The text between `start` and `end` as arithmetic; a word that is one number.
     pub(super) fn arithmetic_region(&mut self, start: usize, end: usize, node: Node<'_>) -> Word {
         let mut word = self.loose_region_in(start, end, node);
-        let text = self.bytes(start, end);
         let span = self.span(start, end);
-        let mut rest = text;
+        let mut rest = self.bytes(start, end);
+        let mut substitutions = word.substitutions.iter();
+        let mut expansions = HashMap::new();
+        self.children(node)
+            .into_iter()
+            .for_each(|child| self.collect_expansions(child, start, &mut expansions));
         while let Some((byte, tail)) = rest.split_first() {
+            let inner =
+                expansions.get(&(end - rest.len())).filter(|node| node.kind() == "command_substitution");
+            if let Some(inner) = inner.filter(|inner| inner.end_byte() <= end) {
+                if !substitutions.next().is_some_and(|substitution| substitution.is_count()) {
+                    self.problem("arithmetic_evaluation", span);
+                }
+                rest = self.bytes(inner.end_byte(), end);
+                continue;
+            }
             rest = tail;
             match byte {
                 b'0'..=b'9'
@@ -186,9 +201,13 @@ impl Builder<'_> {
         let declares = DECLARING.contains(&name);
         for (index, word) in rest.iter().enumerate() {
             let before = index.checked_sub(1).and_then(|i| rest.get(i));
-            let flagged = NAMING_BY_FLAG.iter().any(|(program, flag)| {
-                *program == name && (before.is_some_and(|word| may_be(word, flag)) || is_attached(word, flag))
-            });
+            let taken =
+                name == b"printf" && has_format(rest.get(..index.saturating_sub(1)).unwrap_or_default());
+            let flagged = !taken
+                && NAMING_BY_FLAG.iter().any(|(program, flag)| {
+                    *program == name
+                        && (before.is_some_and(|word| may_be(word, flag)) || is_attached(word, flag))
+                });
             let risky = name == b"let"
                 || ((all || flagged) && !is_plain_target(word))
                 || (declares && (changes_evaluation(name, word) || is_array_text(word, rest)));
@@ -222,6 +241,13 @@ fn is_array_text(word: &Word, all: &[Word]) -> bool {
 /// Whether the word is this flag, or an expansion that may become it.
 fn may_be(word: &Word, flag: &[u8]) -> bool {
     word.text.as_ref().map_or_else(|| flag.starts_with(&word.lead), |text| text == flag)
+}
+
+/// Whether the format of printf is among the words: behind it there are no flags.
+fn has_format(words: &[Word]) -> bool {
+    let known = |word: &Word| word.text.as_deref().is_some_and(|text| !text.starts_with(b"-"));
+    let values = std::iter::once(false).chain(words.iter().map(|word| may_be(word, b"-v")));
+    words.iter().zip(values).any(|(word, value)| known(word) && !value)
 }
 
 /// `printf -va[x]`.

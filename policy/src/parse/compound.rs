@@ -30,9 +30,6 @@ impl Builder<'_> {
             span: self.span_of(node),
         };
         self.compound_parts(node, &mut nested);
-        if let Some(name) = nested.binds.clone() {
-            self.bind(name, &nested.words, nested.span);
-        }
         Statement::Nested(nested)
     }
 
@@ -59,6 +56,13 @@ impl Builder<'_> {
             }
         }
         self.words_of(&words, &mut nested.words);
+        if let Some(name) = nested.binds.clone().filter(|_| node.kind() == "for_statement") {
+            let alone = matches!(words.as_slice(), [word] if word.kind() == "command_substitution");
+            let made = nested.words.iter().flat_map(|word| &word.substitutions);
+            let counted = alone && made.clone().count() == 1 && made.clone().all(|one| one.is_sequence());
+            let numeric = !nested.words.is_empty() && nested.words.iter().all(super::arithmetic::is_number);
+            self.note_value(name, numeric || counted, nested.span);
+        }
     }
 
     /// `(( ... ))` and `for (( ... ))`.
@@ -77,12 +81,6 @@ impl Builder<'_> {
                 _ => {}
             }
         }
-    }
-
-    /// A loop's variable is a number where every word is one.
-    fn bind(&mut self, name: Vec<u8>, words: &[Word], span: crate::Span) {
-        let numeric = !words.is_empty() && words.iter().all(super::arithmetic::is_number);
-        self.note_value(name, numeric, span);
     }
 
     pub(super) fn function(&mut self, node: Node<'_>) -> Statement {

@@ -10,7 +10,7 @@ impl Builder<'_> {
     /// Reads an expansion node: what it brings, and whether it may be several words
     /// even inside quotes. The word's text is set where it is HOME.
     pub(super) fn expansion(&mut self, node: Node<'_>, quoted: bool) -> (Word, bool) {
-        let text = self.slice(node);
+        let text = self.slice(node).trim_ascii_start();
         let span = self.span_of(node);
         let mut word = Word { span, exactly_one: true, ..Word::default() };
         let inner = text.strip_prefix(b"${").and_then(|rest| rest.strip_suffix(b"}"));

@@ -148,25 +148,6 @@ pub(crate) struct Substitution {
     pub(crate) text: Option<Vec<u8>>,
 }
 
-impl Substitution {
-    /// Whether its output is one number: what wc counts of its input.
-    pub(crate) fn is_count(&self) -> bool {
-        let last = match self.body.as_slice() {
-            [Statement::Pipeline(parts)] => parts.last(),
-            [statement] => Some(statement),
-            _ => None,
-        };
-        let Some(Statement::Simple(simple)) = last.filter(|_| self.kind == SubKind::Command) else {
-            return false;
-        };
-        let mut words = simple.words.iter().map(|word| word.text.as_deref().unwrap_or_default());
-        let counts = words.next() == Some(b"wc")
-            && words.next().is_some_and(|flag| matches!(flag, b"-l" | b"-w" | b"-c" | b"-m"))
-            && words.next().is_none();
-        counts && simple.redirects.iter().all(|redirect| redirect.op == RedirOp::Read)
-    }
-}
-
 /// One word as the program gets it, or what is known of it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Word {

@@ -120,18 +120,31 @@ impl Builder<'_> {
         self.finish_word(&made, start, end, mode, out);
     }
 
-    fn collect_expansions<'t>(&self, node: Node<'t>, from: usize, out: &mut HashMap<usize, Node<'t>>) {
+    pub(super) fn collect_expansions<'t>(
+        &self,
+        node: Node<'t>,
+        from: usize,
+        out: &mut HashMap<usize, Node<'t>>,
+    ) {
         let opens = matches!(
             node.kind(),
             "command_substitution" | "process_substitution" | "expansion" | "arithmetic_expansion"
         );
-        if opens && node.start_byte() >= from {
-            out.insert(node.start_byte(), node);
+        let start = self.opening(node);
+        if opens && start >= from {
+            out.insert(start, node);
             return;
         }
         for child in self.children(node) {
             self.collect_expansions(child, from, out);
         }
+    }
+
+    /// Where an expansion begins: the grammar takes the blanks between two of them in
+    /// a string for a part of the second.
+    pub(super) fn opening(&self, node: Node<'_>) -> usize {
+        let text = self.slice(node);
+        node.start_byte() + text.len() - text.trim_ascii_start().len()
     }
 
     pub(super) fn loose_region(&mut self, node: Node<'_>) -> Word {
@@ -154,7 +167,7 @@ impl Builder<'_> {
 
     /// The statements of a substitution node.
     pub(super) fn substitution(&mut self, node: Node<'_>) -> Rc<Substitution> {
-        let text = self.slice(node);
+        let text = self.slice(node).trim_ascii_start();
         let kind = match text.first() {
             Some(b'<') => SubKind::ProcessIn,
             Some(b'>') => SubKind::ProcessOut,

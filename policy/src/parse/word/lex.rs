@@ -359,7 +359,8 @@ impl<'n, 't> Lexer<'n, 't> {
     }
 
     fn arithmetic(&mut self, builder: &mut Builder<'_>, node: Node<'_>) {
-        let open = if builder.slice(node).starts_with(b"$((") { 3 } else { 2 };
+        let start = builder.opening(node);
+        let open = if builder.bytes(start, node.end_byte()).starts_with(b"$((") { 3 } else { 2 };
         if open == 2 {
             self.made.hazards.push(builder.hazard(
                 "command_substitution",
@@ -369,7 +370,7 @@ impl<'n, 't> Lexer<'n, 't> {
         }
         let close = if open == 3 { 2 } else { 1 };
         let end = node.end_byte().saturating_sub(close);
-        let word = builder.arithmetic_region(node.start_byte() + open, end, node);
+        let word = builder.arithmetic_region(start + open, end, node);
         self.take(word);
         self.unknown(!builder.sets_separators());
     }

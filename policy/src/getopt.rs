@@ -69,10 +69,11 @@ pub(crate) fn sort(words: &[Word], options: &'static Options) -> Sorted {
 /// Whether an unknown word can only be an operand.
 pub(crate) fn is_operand(word: &Word) -> bool {
     match word.lead.first() {
-        None => word.is_process_input(),
+        None => word.is_process_input() || word.flagless,
         Some(b'-') => false,
-        Some(b'*' | b'?' | b'[') => !word.glob,
-        Some(_) => true,
+        Some(b'*' | b'?' | b'[') if word.glob => false,
+        // What bash splits may bring a flag behind the first blank.
+        Some(_) => word.exactly_one || word.flagless,
     }
 }
 

@@ -9,6 +9,7 @@ mod build;
 mod compound;
 mod dialect;
 mod expansion;
+mod flagless;
 mod heredoc;
 mod messages;
 mod numbers;

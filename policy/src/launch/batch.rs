@@ -107,7 +107,10 @@ pub(crate) fn begin_with(launches: &mut [Launch], start: &[u8]) {
             let written = !word.variables.is_empty() || !word.substitutions.is_empty();
             word.text.is_none() && word.lead.is_empty() && !written
         };
-        words.iter_mut().filter(put).for_each(|word| word.lead = start.to_vec());
+        words.iter_mut().filter(put).for_each(|word| {
+            word.lead = start.to_vec();
+            word.flagless = !start.is_empty();
+        });
     }
 }
 
@@ -141,6 +144,7 @@ pub(super) fn find(rest: &[Word]) -> Launches {
             blank(word, b"{}");
             if word.text.is_none() && word.lead.is_empty() {
                 word.lead = start.to_vec();
+                word.flagless = !start.is_empty();
                 // `{} +` stands for many.
                 word.exactly_one = !many;
             }

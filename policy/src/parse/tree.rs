@@ -164,6 +164,9 @@ pub(crate) struct Word {
     pub(crate) bare: bool,
     /// Whether it is partly quoted or escaped, and partly not.
     pub(crate) mixed: bool,
+    /// Whether it is not known, and yet no word behind the first of it is a flag, nor
+    /// is the first unless `lead` says so.
+    pub(crate) flagless: bool,
     /// Whether braces made several words of it.
     pub(crate) braced: bool,
     /// Whether the text of a heredoc, by way of `cat`, is in it.

@@ -152,6 +152,7 @@ fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
         glob,
         bare: made.bare,
         mixed: is_mixed(pieces),
+        flagless: (known && glob) || is_flagless(made, pieces, one),
         heredoc_text: made.heredoc_text,
         foreign_home: made.foreign_home,
         variables: made.variables.clone(),
@@ -159,6 +160,16 @@ fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
         substitutions: made.substitutions.clone(),
         ..Word::default()
     }
+}
+
+/// Whether it is nothing but a substitution that prints no flag.
+fn is_flagless(made: &Made, pieces: &[Piece], one: bool) -> bool {
+    let mut rest = pieces.iter().filter(|piece| **piece != Piece::Empty);
+    let alone = matches!((rest.next(), rest.next()), (Some(Piece::Unknown { .. }), None));
+    let [substitution] = made.substitutions.as_slice() else {
+        return false;
+    };
+    alone && made.variables.is_empty() && substitution.prints_no_flag(one)
 }
 
 fn is_mixed(pieces: &[Piece]) -> bool {

@@ -17,7 +17,7 @@ const CHECKS: &[(&str, &str)] = &[
     ("find", "Check::Find"),
     ("test", "Check::Test"),
     ("date", "Check::Date"),
-    ("some operand", "Check::SomeOperand"),
+    ("printf", "Check::Printf"),
     ("git config", "Check::GitConfig"),
     ("names", "Check::Names"),
     ("getent", "Check::Getent"),
@@ -25,6 +25,10 @@ const CHECKS: &[(&str, &str)] = &[
     ("directory", "Check::Directory"),
     ("tar", "Check::Tar"),
     ("local files", "Check::LocalFiles"),
+    ("sockets", "Check::Sockets"),
+    ("no host", "Check::NoHost"),
+    ("manual", "Check::Manual"),
+    ("jq by flag", "Check::JqByFlag"),
     ("no assignment", "Check::NoAssignment"),
 ];
 

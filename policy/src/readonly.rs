@@ -6,7 +6,9 @@ mod awk;
 mod checks;
 mod find;
 mod jq;
+mod network;
 mod options;
+mod printf;
 mod sed;
 mod shell;
 mod test;
@@ -184,17 +186,26 @@ fn skip_global_options<'w>(
         rest = tail;
         if let Some(value) = value {
             if flag.takes == Takes::Read {
-                paths.push(PathWord::read(&Word::known(value, word.span)));
+                paths.push(global_path(&Word::known(value, word.span))?);
             }
         } else if matches!(flag.takes, Takes::Value | Takes::Read) {
             let Some((value, tail)) = rest.split_first() else {
                 break;
             };
             if flag.takes == Takes::Read {
-                paths.push(PathWord::read(value));
+                paths.push(global_path(value)?);
             }
             rest = tail;
         }
     }
     Ok((rest, paths))
+}
+
+/// What a global option names is where everything behind it happens: a path that is known,
+/// and no address.
+fn global_path(value: &Word) -> Result<PathWord, Refusal> {
+    if network::is_local(value) && !value.lead.starts_with(b"github.com/") {
+        return Ok(PathWord::read(value));
+    }
+    Err(Refusal::new("global_option", "this may be an address that is fetched", value.span))
 }

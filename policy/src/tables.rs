@@ -61,7 +61,7 @@ pub(crate) enum Check {
     /// Operands beginning with `+` only.
     Date,
     /// At least one operand.
-    SomeOperand,
+    Printf,
     /// No operand unless one of these flags is given.
     ListingOnly(&'static [&'static str]),
     /// git config: one of the reading flags, or nothing else.
@@ -78,6 +78,10 @@ pub(crate) enum Check {
     Tar,
     /// Operands that are no addresses: these would be fetched.
     LocalFiles,
+    Sockets,
+    NoHost,
+    Manual,
+    JqByFlag,
     /// No operand with a `=` in it: it would set something.
     NoAssignment,
 }

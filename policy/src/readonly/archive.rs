@@ -1,9 +1,8 @@
-//! tar told to list, and operands that must be files and no addresses. It knows nothing
-//! of what archives hold.
+//! tar told to list. It knows nothing of what archives hold.
 
 use std::borrow::Cow;
 
-use super::{Proof, Refusal};
+use super::{Proof, Refusal, network};
 use crate::decision::Span;
 use crate::getopt::Sorted;
 use crate::parse::Word;
@@ -37,28 +36,10 @@ pub(super) fn check_tar(sorted: &Sorted, span: Span) -> Proof {
     if !["t", "help", "version"].iter().any(|flag| sorted.has(flag)) {
         return Err(Refusal::new("not_read_only", "`tar` changes files unless it is told to list", span));
     }
-    match sorted.values("f").find(|archive| !sorted.has("force-local") && !is_local(archive)) {
+    match sorted.values("f").find(|archive| !sorted.has("force-local") && !network::is_local(archive)) {
         None => Ok(Vec::new()),
         Some(archive) => {
             Err(Refusal::new("network", "the archive may be on another host: begin it with ./", archive.span))
         }
-    }
-}
-
-/// Operands that are fetched where they are addresses.
-pub(super) fn check_local(operands: &[&Word]) -> Proof {
-    match operands.iter().find(|word| !is_local(word)) {
-        None => Ok(Vec::new()),
-        Some(word) => Err(Refusal::new("network", "this may be an address that is fetched", word.span)),
-    }
-}
-
-/// Whether the word begins with a directory, or has no colon at all.
-fn is_local(word: &Word) -> bool {
-    let complete = word.text.is_some() || (word.glob && word.variables.is_empty());
-    match word.lead.iter().find(|byte| matches!(byte, b'/' | b':')) {
-        Some(b'/') => true,
-        Some(_) => false,
-        None => complete && word.substitutions.is_empty(),
     }
 }

@@ -1,6 +1,6 @@
 //! Checks of single programs that flags and operands alone do not make.
 
-use super::{Proof, Refusal, archive, awk, jq, sed};
+use super::{Proof, Refusal, archive, awk, jq, network, printf, sed};
 use crate::decision::Span;
 use crate::getopt::Sorted;
 use crate::parse::Word;
@@ -17,9 +17,7 @@ pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: 
         Check::Jq => jq::check_jq(operands, span),
         Check::Yq => jq::check_yq(operands, span),
         Check::Date => date(operands),
-        Check::SomeOperand if operands.is_empty() => {
-            Err(Refusal::new("unknown_flag", format!("{} lacks an operand", entry.name), span))
-        }
+        Check::Printf => printf::check(operands, span),
         Check::ListingOnly(flags) => listing(entry, sorted, operands, flags),
         Check::GitConfig => git_config(sorted, operands, span),
         Check::Names => plain_names(operands),
@@ -27,7 +25,11 @@ pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: 
         Check::NoResponseFile => response_file(operands),
         Check::Directory => directory(operands, span),
         Check::Tar => archive::check_tar(sorted, span),
-        Check::LocalFiles => archive::check_local(operands),
+        Check::LocalFiles => network::check_local(sorted, operands),
+        Check::Sockets => network::check_sockets(operands),
+        Check::NoHost => network::check_no_host(sorted, operands),
+        Check::Manual => manual(operands),
+        Check::JqByFlag => sorted.values("jq").try_fold(Vec::new(), |_, text| jq::check_jq(&[text], span)),
         Check::NoAssignment => no_assignment(entry, operands),
         _ => Ok(Vec::new()),
     }
@@ -78,6 +80,17 @@ fn getent(operands: &[&Word], span: Span) -> Proof {
     match database {
         Some(b"passwd" | b"group" | b"services" | b"protocols" | b"rpc" | b"initgroups") => Ok(Vec::new()),
         _ => Err(Refusal::new("network", "this database may be asked over the network", span)),
+    }
+}
+
+/// A page by its path is formatted as it says itself, by programs that it names.
+fn manual(operands: &[&Word]) -> Proof {
+    match operands.iter().find(|word| word.text.is_none() || word.lead.contains(&b'/')) {
+        None => Ok(Vec::new()),
+        Some(word) => {
+            let message = "a page that is given by its path can name programs to run";
+            Err(Refusal::new("dangerous_flag", message, word.span))
+        }
     }
 }
 

@@ -1,0 +1,43 @@
+//! The format of `printf`: bash's own sets a variable where it says `%n`, also PATH.
+
+use super::{Proof, Refusal};
+use crate::decision::Span;
+use crate::parse::Word;
+use crate::tables::names;
+
+pub(super) fn check(operands: &[&Word], span: Span) -> Proof {
+    let Some((format, arguments)) = operands.split_first() else {
+        return Err(Refusal::new("unknown_flag", "printf lacks an operand", span));
+    };
+    let sets = match format.text.as_deref() {
+        Some(text) => stores_count(text),
+        None => !format.exactly_one || arguments.iter().any(|word| could_be_dangerous(word)),
+    };
+    if sets {
+        let message = "this format could set a variable, as `%n` does";
+        return Err(Refusal::new("dangerous_variables", message, format.span));
+    }
+    Ok(Vec::new())
+}
+
+fn could_be_dangerous(word: &Word) -> bool {
+    word.text.as_deref().is_none_or(names::is_dangerous_variable)
+}
+
+/// Whether some conversion of the format is `%n`. A time in `%(...)T` is not looked into:
+/// whatever is behind its start is taken for formats too.
+fn stores_count(format: &[u8]) -> bool {
+    let mut rest = format;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
+        rest = rest.get(at + 1..).unwrap_or_default();
+        if let Some(behind) = rest.strip_prefix(b"%") {
+            rest = behind;
+            continue;
+        }
+        let conversion = rest.iter().find(|byte| !b"-+ #'*.0123456789hjlLtz".contains(byte));
+        if conversion == Some(&b'n') {
+            return true;
+        }
+    }
+    false
+}

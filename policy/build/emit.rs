@@ -28,6 +28,7 @@ const CHECKS: &[(&str, &str)] = &[
     ("sockets", "Check::Sockets"),
     ("no host", "Check::NoHost"),
     ("manual", "Check::Manual"),
+    ("processes", "Check::Processes"),
     ("jq by flag", "Check::JqByFlag"),
     ("no assignment", "Check::NoAssignment"),
 ];

@@ -81,6 +81,7 @@ pub(crate) enum Check {
     Sockets,
     NoHost,
     Manual,
+    Processes,
     JqByFlag,
     /// No operand with a `=` in it: it would set something.
     NoAssignment,

@@ -252,6 +252,12 @@ impl<'w> Candidate<'w> {
         let name = base_name(program);
         let by_name: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(rest.iter().copied()).collect();
         let mut forms = vec![without_global_options(name, &by_name, false), by_name, written];
+        // git's own directory has a program for each subcommand.
+        let rest = forms.last().and_then(|words| words.get(1..)).unwrap_or_default().to_vec();
+        if let Some(subcommand) = name.strip_prefix(b"git-") {
+            let git = [Seen::Known(b"git"), Seen::Known(subcommand)];
+            forms.insert(0, git.into_iter().chain(rest).collect());
+        }
         forms.dedup();
         Self { forms, opaque: found.opaque }
     }

@@ -29,6 +29,7 @@ pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: 
         Check::Sockets => network::check_sockets(operands),
         Check::NoHost => network::check_no_host(sorted, operands),
         Check::Manual => manual(operands),
+        Check::Processes => processes(operands),
         Check::JqByFlag => sorted.values("jq").try_fold(Vec::new(), |_, text| jq::check_jq(&[text], span)),
         Check::NoAssignment => no_assignment(entry, operands),
         _ => Ok(Vec::new()),
@@ -81,6 +82,22 @@ fn getent(operands: &[&Word], span: Span) -> Proof {
         Some(b"passwd" | b"group" | b"services" | b"protocols" | b"rpc" | b"initgroups") => Ok(Vec::new()),
         _ => Err(Refusal::new("network", "this database may be asked over the network", span)),
     }
+}
+
+/// Letters without a dash are flags to ps: `e` shows the environment of processes.
+fn processes(operands: &[&Word]) -> Proof {
+    let mut taken = false;
+    for word in operands {
+        let letters = word.text.as_deref().unwrap_or_default();
+        let valued = letters.iter().position(|letter| b"oOptUkq".contains(letter));
+        let flags = letters.get(..valued.unwrap_or(letters.len())).unwrap_or_default();
+        if !std::mem::take(&mut taken) && flags.contains(&b'e') {
+            let message = "`e` shows the environment of processes";
+            return Err(Refusal::new("proc_environ_access", message, word.span));
+        }
+        taken = valued.is_some_and(|at| at + 1 == letters.len());
+    }
+    Ok(Vec::new())
 }
 
 /// A page by its path is formatted as it says itself, by programs that it names.

@@ -1,0 +1,1 @@
+/usr/lib/git-core/git-push origin

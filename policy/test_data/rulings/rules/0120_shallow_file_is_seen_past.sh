@@ -1,0 +1,1 @@
+git --shallow-file f push origin

@@ -66,7 +66,7 @@ write_dictionary() {
 # What the project has tried already.
 write_seeds() {
     local file
-    mkdir -p "$work/seeds/"{decide,rules,profile}
+    mkdir -p "$work/seeds/"{decide,rules,profile,import}
     find policy/test_data -type f -size -12k ! -name '*.txt' -print0 | while IFS= read -r -d '' file; do
         cp "$file" "$work/seeds/decide/$(tr / _ <<<"${file#policy/test_data/}")"
     done
@@ -77,6 +77,8 @@ write_seeds() {
     grep -rlE --include='*.toml' '^\[policy' docs deploy policy/test_data 2>/dev/null | while IFS= read -r file; do
         cp "$file" "$work/seeds/profile/$(tr / _ <<<"$file")"
     done
+    printf '{"permissions": {"allow": ["Bash(npm run test:*)", "Read(~/x/**)"], "deny": ["Bash(rm:*)"]}}' \
+        >"$work/seeds/import/permissions"
 }
 
 # Fuzzes one target on every core; prints a line of figures, and the findings.
@@ -133,7 +135,8 @@ write_dictionary
 write_seeds
 began=$(date +%s)
 fuzz decide $((seconds * 7 / 10 + 1))
-fuzz rules $((seconds * 2 / 10 + 1))
+fuzz rules $((seconds * 3 / 20 + 1))
 fuzz profile $((seconds / 10 + 1))
+fuzz import $((seconds / 20 + 1))
 say "fuzz: $total executions in $(($(date +%s) - began)) s$line; findings: $findings"
 [ "$findings" -eq 0 ]

@@ -176,7 +176,7 @@ fn policy_is_pure() {
     let mut files = 0;
     for (path, text) in rust().iter().filter(|(path, _)| path.starts_with("policy/src/")) {
         files += 1;
-        for item in uses::of_std(text) {
+        for item in uses::of_std(text).unwrap() {
             if item.split("::").nth(1).is_some_and(|module| modules.contains(&module)) {
                 found.push(format!("{path}: {item}"));
             }

@@ -307,7 +307,7 @@ impl Builder<'_> {
         let misread = target.as_ref().is_some_and(|target| {
             let dash = op == RedirOp::Duplicate && target.lead.starts_with(b"-") && target.lead != b"-";
             // Of `>& FILE` bash expands the name twice.
-            let twice = resolve(op, Some(target)) != op && !target.bare;
+            let twice = text == ">&" && resolve(op, Some(target)) != op && !target.bare;
             dash || twice || target.braced
         });
         if (!closing && target.is_none()) || misread {

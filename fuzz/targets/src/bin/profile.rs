@@ -12,10 +12,13 @@ fuzz_target!(|text: &[u8]| {
             decision::checked(&Request::bash(b"git status && rm -rf x > f"), &profile);
         }
         Err(error) => {
-            let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
-            assert!((1..=lines).contains(&error.line), "line {} of {lines}", error.line);
+            let lines = text.lines().count().max(1) + 1;
+            assert!(!error.problems.is_empty(), "an error says what is wrong");
+            for problem in &error.problems {
+                assert!((1..=lines).contains(&problem.line), "line {} of {lines}", problem.line);
+            }
             let shown = error.to_string();
-            assert!(!shown.contains('\n'), "an error is one line: {shown:?}");
+            assert_eq!(shown.lines().count(), error.problems.len(), "one line each: {shown:?}");
         }
     }
 });

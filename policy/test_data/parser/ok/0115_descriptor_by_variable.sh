@@ -1,0 +1,1 @@
+cat a <&${COPROC[0]}

@@ -73,7 +73,8 @@ pub(crate) fn locate(path: &PathWord, directory: &Directory, places: &Places<'_>
         return Vec::new();
     }
     // A `..` behind a part that is not known may lead anywhere.
-    let climbs = disguise::is_foreign(&text) || glob.as_deref().is_some_and(|glob| glob.contains(".."));
+    let climbs =
+        word.climbs || disguise::is_foreign(&text) || glob.as_deref().is_some_and(|glob| glob.contains(".."));
     if text.starts_with('/') {
         let path = crate::analysis::join("/", &text);
         let outside = climbs || !places.inside(&path);

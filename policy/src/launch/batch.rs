@@ -38,6 +38,8 @@ fn blank(word: &mut Word, mark: &[u8]) {
     };
     let found = (0..text.len()).find(|at| text.get(*at..).is_some_and(|t| t.starts_with(mark)));
     if let Some(at) = found.filter(|_| !mark.is_empty()) {
+        word.climbs =
+            text.get(at + mark.len()..).is_some_and(|rest| rest.windows(2).any(|pair| pair == b".."));
         word.lead = text.get(..at).unwrap_or_default().to_vec();
         word.text = None;
     }

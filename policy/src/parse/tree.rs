@@ -160,6 +160,8 @@ pub(crate) struct Word {
     pub(crate) lead: Vec<u8>,
     /// Whether it is a glob, with `lead` holding it.
     pub(crate) glob: bool,
+    /// Whether a `..` stands behind a part that is not known.
+    pub(crate) climbs: bool,
     /// Whether neither quote nor escape nor expansion is in it.
     pub(crate) bare: bool,
     /// Whether it is partly quoted or escaped, and partly not.

@@ -14,7 +14,8 @@ pub(super) fn check(rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
     for (index, word) in rest.iter().enumerate() {
         let unknown = word.text.is_none() && word.lead.is_empty() && !is_number(word, analysis);
         let subscript = word.lead.contains(&b'[') && word.lead.len() > 1;
-        if (unknown && (unknown_before || !word.exactly_one)) || (unknown_before && subscript) {
+        let hidden = unknown && (unknown_before || !word.exactly_one);
+        if hidden || (unknown_before && subscript) || may_evaluate(word) {
             return refuse(word.span);
         }
         unknown_before = unknown;
@@ -30,6 +31,15 @@ pub(super) fn check(rest: &[Word], analysis: &Analysis, span: Span) -> Proof {
         }
     }
     Ok(Vec::new())
+}
+
+/// Whether a glob may become an operator that evaluates what is beside it.
+fn may_evaluate(word: &Word) -> bool {
+    const OPERATORS: [&[u8]; 8] = [b"-v", b"-R", b"-eq", b"-ne", b"-lt", b"-le", b"-gt", b"-ge"];
+    let is_sign = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b']');
+    let head = word.lead.split(is_sign).next().unwrap_or_default();
+    let tail = word.lead.rsplit(is_sign).next().unwrap_or_default();
+    word.glob && OPERATORS.iter().any(|operator| operator.starts_with(head) && operator.ends_with(tail))
 }
 
 /// Whether it is a variable that the text only ever sets to numbers, or what wc counts.

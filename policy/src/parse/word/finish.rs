@@ -150,6 +150,7 @@ fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
         exactly_one: one && !glob,
         lead,
         glob,
+        climbs: !known && climbs(pieces),
         bare: made.bare,
         mixed: is_mixed(pieces),
         flagless: (known && glob) || is_flagless(made, pieces, one),
@@ -170,6 +171,13 @@ fn is_flagless(made: &Made, pieces: &[Piece], one: bool) -> bool {
         return false;
     };
     alone && made.variables.is_empty() && substitution.prints_no_flag(one)
+}
+
+/// Whether a `..` stands behind a part that is not known.
+fn climbs(pieces: &[Piece]) -> bool {
+    let unknown = |piece: &&Piece| !matches!(piece, Piece::Unknown { .. });
+    let behind: Vec<u8> = pieces.iter().skip_while(unknown).filter_map(byte_of).collect();
+    behind.windows(2).any(|pair| pair == b"..")
 }
 
 fn is_mixed(pieces: &[Piece]) -> bool {

@@ -1,0 +1,1 @@
+cat "$PWD/../../etc/shadow"

@@ -30,8 +30,9 @@ pub(crate) use tree::{
 pub(crate) use word::assignment_name;
 
 use std::cell::RefCell;
+use std::sync::LazyLock;
 
-use tree_sitter::Parser;
+use tree_sitter::{Language, Node, Parser};
 
 /// What words need from outside to be read.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +80,19 @@ thread_local! {
 
 fn new_parser() -> Option<Parser> {
     let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    parser.set_language(&LANGUAGE).ok()?;
     Some(parser)
+}
+
+static LANGUAGE: LazyLock<Language> = LazyLock::new(|| tree_sitter_bash::LANGUAGE.into());
+
+/// The grammar's names of kinds by their numbers: a node itself measures its name each time.
+static KINDS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let numbers = u16::try_from(LANGUAGE.node_kind_count()).unwrap_or(u16::MAX);
+    (0..numbers).map(|number| LANGUAGE.node_kind_for_id(number).unwrap_or_default()).collect()
+});
+
+/// The name of the node's kind. The number of an error is beyond all others.
+fn kind_of(node: Node<'_>) -> &'static str {
+    KINDS.get(usize::from(node.kind_id())).copied().unwrap_or("ERROR")
 }

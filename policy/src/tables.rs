@@ -8,6 +8,8 @@ pub(crate) mod options;
 
 pub(crate) use options::{Flag, Options, Takes};
 
+use std::cmp::Ordering;
+
 use crate::decision::Access;
 
 /// What the operands of a program are.
@@ -225,8 +227,13 @@ mod data {
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }
 
+/// The order of bytes; the first one alone tells most names apart.
+fn compare(known: &[u8], name: &[u8]) -> Ordering {
+    known.first().cmp(&name.first()).then_with(|| known.cmp(name))
+}
+
 fn find<'t, T>(sorted: &'t [T], name: &[u8], key: impl Fn(&T) -> &'static str) -> Option<&'t T> {
-    let at = sorted.binary_search_by(|entry| key(entry).as_bytes().cmp(name)).ok()?;
+    let at = sorted.binary_search_by(|entry| compare(key(entry).as_bytes(), name)).ok()?;
     sorted.get(at)
 }
 

@@ -1,9 +1,10 @@
 //! Decisions a second on one core, and against tree-sitter's bare parse by construct.
 
-use std::{collections::BTreeMap, fs, hint::black_box, time::Duration};
+use std::{collections::BTreeMap, hint::black_box, time::Duration};
 
 use airlock_benches::Way;
 use airlock_policy::{Profile, Request, decide};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::commands::Command;
 use super::constructs;
@@ -14,10 +15,9 @@ const ROUNDS: usize = 51;
 /// What one core is meant to do in a second.
 const AIM: f64 = 100_000.0;
 
-/// How long this process has been on a core: waiting for a busy one is no part of deciding.
+/// How long this thread has been on a core: waiting for a busy one is no part of deciding.
 pub(crate) fn core_time() -> Duration {
-    let text = fs::read_to_string("/proc/self/schedstat").unwrap();
-    Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
 }
 
 /// Passes over the whole list; the median pass counts.

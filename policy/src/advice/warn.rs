@@ -31,6 +31,10 @@ fn remark(code: &'static str, message: &str, found: &Found) -> decision::Warning
 }
 
 fn is_program(known: &str, program: &[u8]) -> bool {
+    let first = known.as_bytes().first();
+    if first != program.first() && first != Some(&b'*') {
+        return false;
+    }
     match known.strip_suffix('*') {
         Some(start) => program.starts_with(start.as_bytes()),
         None => program == known.as_bytes(),

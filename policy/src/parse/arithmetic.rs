@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use tree_sitter::Node;
 
 use super::build::Builder;
+use super::kind_of;
 use super::tree::Word;
 use crate::tables::names;
 
@@ -40,7 +41,7 @@ impl Builder<'_> {
             .for_each(|child| self.collect_expansions(child, start, &mut expansions));
         while let Some((byte, tail)) = rest.split_first() {
             let inner =
-                expansions.get(&(end - rest.len())).filter(|node| node.kind() == "command_substitution");
+                expansions.get(&(end - rest.len())).filter(|node| kind_of(**node) == "command_substitution");
             if let Some(inner) = inner.filter(|inner| inner.end_byte() <= end) {
                 if !substitutions.next().is_some_and(|substitution| substitution.is_count()) {
                     self.problem("arithmetic_evaluation", span);

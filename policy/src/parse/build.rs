@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use tree_sitter::Node;
 
-use super::Surroundings;
 use super::source::Source;
 use super::tree::{Join, Problem, Script, Statement};
+use super::{Surroundings, kind_of};
 use crate::decision::Span;
 use crate::limits;
 
@@ -60,8 +60,10 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn children<'t>(&self, node: Node<'t>) -> Vec<Node<'t>> {
-        if node.child_count() == 0 {
-            return Vec::new();
+        match node.child_count() {
+            0 => return Vec::new(),
+            1 => return node.child(0).into_iter().collect(),
+            _ => {}
         }
         let mut cursor = node.walk();
         node.children(&mut cursor).collect()
@@ -179,7 +181,7 @@ impl<'a> Builder<'a> {
     pub(super) fn statements(&mut self, children: &[Node<'_>]) -> Vec<Statement> {
         let mut out = Vec::new();
         for child in children {
-            match child.kind() {
+            match kind_of(*child) {
                 ";" | "&" | "\n" if !child.is_missing() => {}
                 _ => out.extend(self.statement(*child)),
             }
@@ -204,7 +206,7 @@ impl<'a> Builder<'a> {
             self.incomplete(node);
             return None;
         }
-        let statement = match node.kind() {
+        let statement = match kind_of(node) {
             "command" | "variable_assignment" | "variable_assignments" => self.simple(node),
             "declaration_command" | "unset_command" => self.declaration(node),
             "test_command" => self.test_command(node),
@@ -234,7 +236,7 @@ impl<'a> Builder<'a> {
         self.incomplete(node);
         let mut found = Vec::new();
         for child in self.children(node).into_iter().filter(Node::is_named) {
-            if !self.is_word(child) || child.kind().ends_with("_substitution") {
+            if !self.is_word(child) || kind_of(child).ends_with("_substitution") {
                 found.extend(self.statement(child));
             }
         }
@@ -273,7 +275,7 @@ impl<'a> Builder<'a> {
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
         let mut join = first;
         for child in children {
-            match child.kind() {
+            match kind_of(child) {
                 "&&" => join = Join::And,
                 "||" | ";" | "&" | "\n" => join = Join::Any,
                 "list" if self.depth < limits::MAX_TREE_DEPTH => {
@@ -291,7 +293,7 @@ impl<'a> Builder<'a> {
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
         let mut parts = Vec::new();
         for child in children {
-            match child.kind() {
+            match kind_of(child) {
                 "|" | "|&" => {}
                 _ => parts.extend(self.statement(child)),
             }
@@ -302,7 +304,7 @@ impl<'a> Builder<'a> {
     fn negated(&mut self, node: Node<'_>) -> Statement {
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
-        let inner: Vec<_> = children.into_iter().filter(|c| c.kind() != "!").collect();
+        let inner: Vec<_> = children.into_iter().filter(|c| kind_of(*c) != "!").collect();
         let statements = self.statements(&inner);
         Statement::List(statements.into_iter().map(|s| (Join::Any, s)).collect())
     }

@@ -5,6 +5,7 @@ use tree_sitter::Node;
 
 use super::build::Builder;
 use super::heredoc::HeredocParts;
+use super::kind_of;
 use super::tree::{Join, Nested, Redir, Statement, Word};
 use crate::decision::Nesting;
 
@@ -16,7 +17,7 @@ const FRAME: &[&str] = &[
 
 impl Builder<'_> {
     pub(super) fn compound(&mut self, node: Node<'_>) -> Statement {
-        let kind = match node.kind() {
+        let kind = match kind_of(node) {
             "subshell" => Nesting::Subshell,
             "compound_statement" => Nesting::Group,
             _ => Nesting::Compound,
@@ -36,15 +37,15 @@ impl Builder<'_> {
     fn compound_parts(&mut self, node: Node<'_>, nested: &mut Nested) {
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
-        if children.iter().any(|child| child.kind() == "((") {
+        if children.iter().any(|child| kind_of(*child) == "((") {
             self.arithmetic_frame(node, &children, nested);
             return;
         }
         let mut words: Vec<Node<'_>> = Vec::new();
         for child in children {
-            match child.kind() {
+            match kind_of(child) {
                 _ if child.is_missing() => self.incomplete(child),
-                "variable_name" if node.kind() == "for_statement" => {
+                "variable_name" if kind_of(node) == "for_statement" => {
                     nested.binds = Some(self.slice(child).to_vec());
                 }
                 "do_group" | "elif_clause" | "else_clause" | "case_item" => {
@@ -56,8 +57,8 @@ impl Builder<'_> {
             }
         }
         self.words_of(&words, &mut nested.words);
-        if let Some(name) = nested.binds.clone().filter(|_| node.kind() == "for_statement") {
-            let alone = matches!(words.as_slice(), [word] if word.kind() == "command_substitution");
+        if let Some(name) = nested.binds.clone().filter(|_| kind_of(node) == "for_statement") {
+            let alone = matches!(words.as_slice(), [word] if kind_of(*word) == "command_substitution");
             let made = nested.words.iter().flat_map(|word| &word.substitutions);
             let counted = alone && made.clone().count() == 1 && made.clone().all(|one| one.is_sequence());
             let numeric = !nested.words.is_empty() && nested.words.iter().all(super::arithmetic::is_number);
@@ -67,8 +68,8 @@ impl Builder<'_> {
 
     /// `(( ... ))` and `for (( ... ))`.
     fn arithmetic_frame(&mut self, node: Node<'_>, children: &[Node<'_>], nested: &mut Nested) {
-        let open = children.iter().find(|child| child.kind() == "((");
-        let close = children.iter().find(|child| child.kind() == "))");
+        let open = children.iter().find(|child| kind_of(**child) == "((");
+        let close = children.iter().find(|child| kind_of(**child) == "))");
         let (Some(open), Some(close)) = (open, close) else {
             self.incomplete(node);
             return;
@@ -76,7 +77,7 @@ impl Builder<'_> {
         let word = self.arithmetic_region(open.end_byte(), close.start_byte(), node);
         nested.words.push(word);
         for child in children {
-            match child.kind() {
+            match kind_of(*child) {
                 "do_group" | "compound_statement" => self.compound_parts(*child, nested),
                 _ => {}
             }
@@ -91,7 +92,7 @@ impl Builder<'_> {
         let mut redirects = Vec::new();
         let mut words = Vec::new();
         for child in children {
-            match child.kind() {
+            match kind_of(child) {
                 "function" | "(" | ")" => {}
                 "word" if name.is_empty() => name = self.slice(child).to_vec(),
                 "file_redirect" | "herestring_redirect" => {
@@ -117,7 +118,7 @@ impl Builder<'_> {
         let mut body = None;
         let mut parts = HeredocParts::default();
         for child in children {
-            match child.kind() {
+            match kind_of(child) {
                 "file_redirect" | "herestring_redirect" => {
                     self.redirect(child, &mut parts.redirects, &mut parts.words);
                 }
@@ -150,11 +151,11 @@ impl Builder<'_> {
         let mut leaves = Vec::new();
         self.leaves(node, &mut leaves);
         self.check_gaps(node.start_byte(), node.end_byte(), &leaves);
-        let double = leaves.first().is_some_and(|leaf| leaf.kind() == "[[");
+        let double = leaves.first().is_some_and(|leaf| kind_of(*leaf) == "[[");
         if double {
             return self.double_brackets(node, &leaves);
         }
-        if leaves.first().is_none_or(|leaf| leaf.kind() != "[") {
+        if leaves.first().is_none_or(|leaf| kind_of(*leaf) != "[") {
             self.incomplete(node);
         }
         let mut words = Vec::new();
@@ -179,7 +180,7 @@ impl Builder<'_> {
             if leaf.is_missing() || leaf.is_error() {
                 self.incomplete(*leaf);
             }
-            match leaf.kind() {
+            match kind_of(*leaf) {
                 "[[" | "]]" | "(" | ")" | "&&" | "||" | "!" | "<" | ">" | "=~" | "==" | "=" | "!=" => {}
                 "test_operator" => {
                     let before = index.checked_sub(1).and_then(|i| leaves.get(i));

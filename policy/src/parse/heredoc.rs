@@ -4,6 +4,7 @@
 use tree_sitter::Node;
 
 use super::build::Builder;
+use super::kind_of;
 use super::tree::{Redir, RedirOp, Statement, Word};
 
 /// Reads the delimiter word after `<<`: its text, whether it was quoted, and how
@@ -78,7 +79,7 @@ impl Builder<'_> {
         let mut strip_tabs = false;
         let mut start = None;
         for child in children {
-            match child.kind() {
+            match kind_of(child) {
                 "<<" => {}
                 "<<-" => strip_tabs = true,
                 "file_descriptor" => descriptor = self.number(child),
@@ -112,7 +113,7 @@ impl Builder<'_> {
         let children = self.children(node);
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
         for child in children {
-            match child.kind() {
+            match kind_of(child) {
                 "|" | "|&" => {}
                 _ => out.extend(self.statement(child)),
             }

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::build::Builder;
+use super::kind_of;
 use super::tree::{Assign, Redir, RedirOp, Simple, Statement, Word};
 use super::word::Mode;
 
@@ -55,7 +56,7 @@ const SETTERS: &[&[u8]] = &[
 impl Builder<'_> {
     pub(super) fn simple(&mut self, node: Node<'_>) -> Statement {
         let mut simple = Simple { span: self.span_of(node), ..Simple::default() };
-        if node.kind() == "variable_assignment" {
+        if kind_of(node) == "variable_assignment" {
             let assign = self.assignment(node);
             simple.assignments.push(assign);
             return Statement::Simple(simple);
@@ -65,7 +66,7 @@ impl Builder<'_> {
         let mut words = Vec::new();
         let before = self.problem_count();
         for child in children {
-            match child.kind() {
+            match kind_of(child) {
                 _ if child.is_missing() => self.incomplete(child),
                 "variable_assignment" if words.is_empty() => {
                     let assign = self.assignment(child);
@@ -176,7 +177,7 @@ impl Builder<'_> {
             if child.is_missing() || child.is_error() {
                 self.incomplete(child);
             }
-            if child.kind() == "variable_assignment" {
+            if kind_of(child) == "variable_assignment" {
                 let mut assign = self.assignment(child);
                 // They are listed with the words.
                 assign.values.iter_mut().for_each(|value| value.substitutions.clear());
@@ -192,13 +193,13 @@ impl Builder<'_> {
 
     fn assignment(&mut self, node: Node<'_>) -> Assign {
         let children = self.children(node);
-        let operator = children.iter().find(|child| matches!(child.kind(), "=" | "+="));
+        let operator = children.iter().find(|child| matches!(kind_of(**child), "=" | "+="));
         let Some(operator) = operator.copied() else {
             self.incomplete(node);
             return Assign { name: self.slice(node).to_vec(), values: Vec::new(), span: self.span_of(node) };
         };
         let name = self.assigned_name(node, operator);
-        let array = children.iter().find(|child| child.kind() == "array");
+        let array = children.iter().find(|child| kind_of(**child) == "array");
         let after = self.bytes(node.end_byte(), node.end_byte() + 1);
         let ends = after.iter().all(|byte| b" \t\n;|&<>()`}".contains(byte));
         if array.is_some() && !ends {
@@ -216,7 +217,7 @@ impl Builder<'_> {
     /// Whether the value is arithmetic, or what wc counts.
     fn is_computed(&self, node: Node<'_>, word: &Word) -> bool {
         let children = self.children(node);
-        let kind = if let [_, _, value] = children.as_slice() { value.kind() } else { "" };
+        let kind = if let [_, _, value] = children.as_slice() { kind_of(*value) } else { "" };
         let count = matches!(word.substitutions.as_slice(), [one] if one.is_count());
         kind == "arithmetic_expansion" || (kind == "command_substitution" && count)
     }
@@ -247,7 +248,8 @@ impl Builder<'_> {
         if children.iter().any(Node::is_missing) {
             self.incomplete(node);
         }
-        let inner: Vec<_> = children.into_iter().filter(|child| !matches!(child.kind(), "(" | ")")).collect();
+        let inner: Vec<_> =
+            children.into_iter().filter(|child| !matches!(kind_of(*child), "(" | ")")).collect();
         let mut words = Vec::new();
         self.words_of(&inner, &mut words);
         for word in &words {
@@ -278,7 +280,7 @@ impl Builder<'_> {
         let mut operator = None;
         let mut operands = Vec::new();
         for child in children {
-            match child.kind() {
+            match kind_of(child) {
                 _ if child.is_missing() || child.is_error() => self.incomplete(child),
                 "file_descriptor" => {
                     descriptor = self.number(child);

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use tree_sitter::Node;
 
 use super::build::Builder;
+use super::kind_of;
 use super::tree::{Hazard, SubKind, Substitution, Word};
 
 /// What a region of text is.
@@ -43,28 +44,6 @@ pub(super) enum Piece {
     Empty,
 }
 
-const WORD_KINDS: &[&str] = &[
-    "word",
-    "string",
-    "raw_string",
-    "ansi_c_string",
-    "translated_string",
-    "concatenation",
-    "simple_expansion",
-    "expansion",
-    "command_substitution",
-    "process_substitution",
-    "arithmetic_expansion",
-    "brace_expression",
-    "number",
-    "variable_name",
-    "special_variable_name",
-    "extglob_pattern",
-    "regex",
-    "command_name",
-    "test_operator",
-];
-
 /// The name that `NAME=value` or `NAME+=value` sets, if the text is one.
 pub(crate) fn assignment_name(text: &[u8]) -> Option<&[u8]> {
     let end = text.iter().position(|byte| *byte == b'=')?;
@@ -77,7 +56,28 @@ pub(crate) fn assignment_name(text: &[u8]) -> Option<&[u8]> {
 
 impl Builder<'_> {
     pub(super) fn is_word(&self, node: Node<'_>) -> bool {
-        WORD_KINDS.contains(&node.kind())
+        matches!(
+            kind_of(node),
+            "word"
+                | "string"
+                | "raw_string"
+                | "ansi_c_string"
+                | "translated_string"
+                | "concatenation"
+                | "simple_expansion"
+                | "expansion"
+                | "command_substitution"
+                | "process_substitution"
+                | "arithmetic_expansion"
+                | "brace_expression"
+                | "number"
+                | "variable_name"
+                | "special_variable_name"
+                | "extglob_pattern"
+                | "regex"
+                | "command_name"
+                | "test_operator"
+        )
     }
 
     /// The words of these nodes; nodes that touch are one word.
@@ -127,11 +127,11 @@ impl Builder<'_> {
         out: &mut HashMap<usize, Node<'t>>,
     ) {
         let opens = matches!(
-            node.kind(),
+            kind_of(node),
             "command_substitution" | "process_substitution" | "expansion" | "arithmetic_expansion"
         );
-        let start = self.opening(node);
-        if opens && start >= from {
+        let start = opens.then(|| self.opening(node)).filter(|start| *start >= from);
+        if let Some(start) = start {
             out.insert(start, node);
             return;
         }
@@ -181,7 +181,7 @@ impl Builder<'_> {
         let mut simple = super::Simple { span: self.span_of(node), ..super::Simple::default() };
         let mut inner = Vec::new();
         for child in children {
-            match child.kind() {
+            match kind_of(child) {
                 "$(" | "`" | ")" | "<(" | ">(" if !child.is_missing() => {}
                 // `$(<file)`
                 "file_redirect" => {

@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use super::{Mode, Piece};
 use crate::parse::build::Builder;
+use crate::parse::kind_of;
 use crate::parse::tree::{Hazard, Substitution};
 
 /// What a word is made of.
@@ -324,14 +325,14 @@ impl<'n, 't> Lexer<'n, 't> {
     }
 
     fn has(&self, kind: &str) -> bool {
-        self.expansions.get(&self.at).is_some_and(|node| node.kind() == kind)
+        self.expansions.get(&self.at).is_some_and(|node| kind_of(*node) == kind)
     }
 
     /// An expansion: the grammar must have seen the same one here.
     fn at_node(&mut self, builder: &mut Builder<'_>, kind: &str) {
         self.made.bare = false;
         let node = self.expansions.get(&self.at).copied();
-        let Some(node) = node.filter(|node| node.kind() == kind && node.end_byte() <= self.end) else {
+        let Some(node) = node.filter(|node| kind_of(*node) == kind && node.end_byte() <= self.end) else {
             self.problem(builder, "parse_incomplete");
             self.unknown(false);
             self.at += 1;

@@ -11,7 +11,7 @@ pub const MAX_HEREDOCS: usize = 16;
 pub const MAX_DELIMITER_BYTES: usize = 40;
 /// Most `$[` in a command that is parsed.
 pub const MAX_OLD_ARITHMETIC: usize = 8;
-/// Most bars, `[[`, `?(`, closing brackets without an opening one and control characters in
+/// Most bars, `[[`, `?(`, `=(`, closing brackets without an opening one and control characters in
 /// a command that is parsed: the grammar's time grows with their square.
 pub const MAX_COSTLY_SIGNS: usize = 256;
 /// Deepest nesting of brackets, quotes and substitutions that is parsed.

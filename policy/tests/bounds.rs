@@ -117,6 +117,7 @@ fn what_the_grammar_takes_too_long_for_is_not_parsed() {
         ("\u{1}", signs, "too_costly_to_parse"),
         ("?(a);", signs, "too_costly_to_parse"),
         ("[[ a ]];", signs, "too_costly_to_parse"),
+        ("a=(a);", signs, "too_costly_to_parse"),
         ("cat <<a;", limits::MAX_HEREDOCS, "too_many_heredocs"),
         ("<<a\n", limits::MAX_HEREDOCS, "too_many_heredocs"),
         ("a $[;", limits::MAX_OLD_ARITHMETIC, "too_much_arithmetic"),

@@ -139,17 +139,17 @@ impl Scanner<'_> {
         }
     }
 
-    /// `?(`, `*(`, `+(`, `@(`, `!(`.
-    fn opens_pattern(&self) -> bool {
+    /// `?(`, `*(`, `+(`, `@(`, `!(`, and the `=(` of an array.
+    fn opens_pattern_or_array(&self) -> bool {
         let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
-        matches!(before, Some(b'?' | b'*' | b'+' | b'@' | b'!'))
+        matches!(before, Some(b'?' | b'*' | b'+' | b'@' | b'!' | b'='))
     }
 
     fn bracket(&mut self, byte: u8) {
         let top = self.stack.last().copied();
         match byte {
             b'(' if self.peek(1) == b'(' => self.push(Context::Arithmetic, 2),
-            b'(' if self.opens_pattern() => {
+            b'(' if self.opens_pattern_or_array() => {
                 self.costly();
                 self.push(Context::Parenthesis, 1);
             }

@@ -130,6 +130,12 @@ impl Builder<'_> {
         let mut body = body.unwrap_or_else(|| {
             Statement::Simple(super::Simple { span: self.span_of(node), ..super::Simple::default() })
         });
+        // Behind a redirect the grammar takes an assignment for the program.
+        let has_program = matches!(&body, Statement::Simple(simple) if !simple.words.is_empty());
+        let assigns = |word: &Word| word.bare && super::assignment_name(&word.lead).is_some();
+        if !has_program && parts.words.first().is_some_and(assigns) {
+            self.incomplete(node);
+        }
         if !attach(&mut body, parts.redirects, parts.words) {
             self.incomplete(node);
         }
@@ -155,7 +161,12 @@ impl Builder<'_> {
         if double {
             return self.double_brackets(node, &leaves);
         }
-        if leaves.first().is_none_or(|leaf| kind_of(*leaf) != "[") {
+        // A line end ends the command before its `]`.
+        let broken = leaves.windows(2).any(|pair| match pair {
+            [before, after] => self.bytes(before.end_byte(), after.start_byte()).contains(&b'\n'),
+            _ => false,
+        });
+        if broken || leaves.first().is_none_or(|leaf| kind_of(*leaf) != "[") {
             self.incomplete(node);
         }
         let mut words = Vec::new();

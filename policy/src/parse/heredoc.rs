@@ -83,7 +83,13 @@ impl Builder<'_> {
                 "<<" => {}
                 "<<-" => strip_tabs = true,
                 "file_descriptor" => descriptor = self.number(child),
-                "heredoc_start" => start = Some(child),
+                "heredoc_start" => {
+                    let behind = self.bytes(child.end_byte(), child.end_byte() + 1);
+                    if !behind.iter().all(|byte| b" \t\n;&|<>()".contains(byte)) {
+                        self.incomplete(child);
+                    }
+                    start = Some(child);
+                }
                 "file_redirect" | "herestring_redirect" => {
                     self.redirect(child, &mut parts.redirects, &mut parts.words);
                 }

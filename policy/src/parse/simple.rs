@@ -312,7 +312,9 @@ impl Builder<'_> {
             let twice = text == ">&" && resolve(op, Some(target)) != op && !target.bare;
             dash || twice || target.braced
         });
-        if (!closing && target.is_none()) || misread {
+        // `3&>f` is the word `3` and a redirect.
+        let no_descriptor = descriptor.is_some() && text.starts_with('&');
+        if (!closing && target.is_none()) || misread || no_descriptor {
             self.incomplete(node);
         }
         let span = target

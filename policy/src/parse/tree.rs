@@ -83,9 +83,10 @@ pub(crate) struct Simple {
 
 impl Simple {
     /// The digits right before a redirect are its descriptor, where the grammar took
-    /// them for a word.
+    /// them for a word. `&>` has none: the digits before it are a word.
     pub(super) fn take_descriptors(&mut self) {
-        for redirect in self.redirects.iter_mut().filter(|redirect| redirect.descriptor.is_none()) {
+        let lacks = |redirect: &&mut Redir| redirect.descriptor.is_none() && !redirect.text.starts_with('&');
+        for redirect in self.redirects.iter_mut().filter(lacks) {
             let number = |word: &Word| {
                 let text =
                     word.text.as_deref().filter(|_| word.bare && word.span.end == redirect.span.start)?;

@@ -1,0 +1,1 @@
+until ! x=1 >f y=2 rm a; do b; done

@@ -1,0 +1,3 @@
+sh <<'EOF'''
+rm x
+EOF

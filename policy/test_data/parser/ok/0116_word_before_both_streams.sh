@@ -1,0 +1,1 @@
+ionice -c 3&> tee

@@ -187,11 +187,13 @@ impl Link {
 
     /// What the runner says, up to what is looked for. Says on its own that the server is there.
     pub(crate) async fn until<T>(&mut self, mut wanted: impl FnMut(&Up) -> Option<T>) -> T {
+        // Not anew for each message: a runner that says much would never hear of the server.
+        let mut beat = tokio::time::interval(HEARTBEAT);
         let look = async {
             loop {
                 let message = tokio::select! {
                     message = self.incoming.message() => message.unwrap().expect("the link is held"),
-                    () = tokio::time::sleep(HEARTBEAT) => {
+                    _ = beat.tick() => {
                         self.say(Down::Heartbeat(wire::ServerHeartbeat {})).await;
                         continue;
                     }

@@ -109,12 +109,7 @@ impl Reload {
         let mut after = self.built_in.clone();
         after.by_name.extend(profiles);
         self.within_bounds(&mut after, &before, &mut refused);
-        for error in refused.values() {
-            for line in error.to_string().lines() {
-                tracing::error!("{line}; the version of before stays in force");
-            }
-        }
-        self.metrics.profiles_refused(refused.len() as u64);
+        self.tell_refused(&refused);
         let same = |name: &String, one: &ResolvedProfile| before.get(name).is_some_and(|old| old.is_as(one));
         let changed: Vec<&String> =
             after.by_name.iter().filter(|(name, one)| !same(name, one)).map(|(name, _)| name).collect();
@@ -127,6 +122,15 @@ impl Reload {
             tracing::warn!(profile, "{warning}");
         }
         self.live.replace(after);
+    }
+
+    fn tell_refused(&self, refused: &BTreeMap<String, ConfigError>) {
+        for error in refused.values() {
+            for line in error.to_string().lines() {
+                tracing::error!("{line}; the version of before stays in force");
+            }
+        }
+        self.metrics.profiles_refused(refused.len() as u64);
     }
 
     /// Takes back what does not go together with the configuration, which is not read again.

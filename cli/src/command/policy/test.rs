@@ -1,6 +1,11 @@
 //! `airlock policy test`: the cases of profiles, decided one by one.
 
-use std::{ffi::OsString, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::PathBuf};
+use std::{
+    ffi::OsString,
+    fmt::Write as _,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
 
 use airlock_policy::{
     Case, Profile,
@@ -65,7 +70,7 @@ impl Test {
     }
 }
 
-fn read_cases(path: &PathBuf) -> Result<Cases, Failure> {
+fn read_cases(path: &Path) -> Result<Cases, Failure> {
     let file = escape::line(path.as_os_str().as_bytes());
     let text = airlock_config::read(path).map_err(|error| Failure::new(error.to_string()))?;
     let cases = Case::read_all(&text, &file).map_err(|error| Failure::new(error.to_string()))?;

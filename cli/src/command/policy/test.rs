@@ -47,7 +47,7 @@ struct Tally {
 
 impl Test {
     pub(super) fn run(self) -> Result<u8, Failure> {
-        let more: Vec<Cases> = self.cases.iter().map(read_cases).collect::<Result<_, _>>()?;
+        let more: Vec<Cases> = self.cases.iter().map(|path| read_cases(path)).collect::<Result<_, _>>()?;
         let mut tally = Tally::default();
         for name in &self.profiles {
             let shown = escape::line(name.as_bytes());

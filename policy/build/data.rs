@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::kinds::{Joined, Runs};
+
 /// Flags as their program's help writes them, each with what it does.
 pub(crate) type FlagList = BTreeMap<String, String>;
 
@@ -139,15 +141,6 @@ pub(crate) enum OperandKind {
     Nothing,
 }
 
-#[derive(Default, Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Joined {
-    #[default]
-    Anything,
-    Numbers,
-    NumbersOnly,
-}
-
 /// A program that runs another.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -173,31 +166,6 @@ pub(crate) struct Launcher {
     pub(crate) uses: Vec<String>,
     #[serde(default)]
     pub(crate) flags: FlagList,
-}
-
-#[derive(Default, Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Runs {
-    #[default]
-    Operands,
-    BehindDashes,
-    TextOrOperands,
-    JoinedText,
-    EachText,
-    FirstText,
-    ShellText,
-    LoginShell,
-    Input,
-    Flags,
-    Somewhere,
-    Xargs,
-    Parallel,
-    Find,
-    Callback,
-    GitConfig,
-    Awk,
-    Sed,
-    Editor,
 }
 
 /// A program that changes files.

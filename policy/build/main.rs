@@ -3,6 +3,8 @@
 
 mod data;
 mod emit;
+#[path = "../src/tables/kinds.rs"]
+mod kinds;
 mod options;
 
 use std::{collections::BTreeMap, error::Error, fs, path::Path};
@@ -19,6 +21,7 @@ fn main() {
 fn compile() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=tables");
     println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=src/tables/kinds.rs");
     let mut tables = Tables::default();
     let mut homes = BTreeMap::new();
     let mut digest = Sha256::new();

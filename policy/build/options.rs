@@ -4,21 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::data::{FlagList, Set};
-
-/// What a flag takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
-    Nothing,
-    Value,
-    Optional,
-    Pair,
-    Read,
-    Write,
-    ShellText,
-    NamedText,
-    SplitText,
-    Command,
-}
+use crate::kinds::Takes;
 
 pub(crate) struct Flag {
     /// Without dashes; one letter is a short flag. A long one with one dash keeps it.

@@ -6,17 +6,17 @@ mod warn;
 
 use crate::analysis::Found;
 use crate::decide::Facts;
-use crate::decision::{Category, Decision, Edit, Verdict};
+use crate::decision::{Category, Decision, Edit, FoundCommand, Verdict};
 use crate::tables;
 
 /// Fills the parts of the decision that inform.
 pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>) {
-    decision.category = compound_category(facts);
-    let commands = &facts.analysis.commands;
-    decision.no_output_expected =
-        !commands.is_empty() && commands.iter().all(|found| category(found) == Category::Silent);
+    let silent = |command: &FoundCommand| command.category == Category::Silent;
+    decision.no_output_expected = !decision.commands.is_empty() && decision.commands.iter().all(silent);
     decision.warnings = warn::of(&facts.analysis);
     decision.edit = edit(facts);
+    decision.category =
+        if decision.edit.is_some() { Category::Edit } else { compound_category(&decision.commands) };
     if decision.verdict == Verdict::Ask {
         decision.suggested_rules = suggest::rules(facts, &decision.reasons);
     }
@@ -32,17 +32,14 @@ pub(crate) fn category(found: &Found) -> Category {
 
 /// A compound has a category when every part that is not neutral has one; where they
 /// differ, the first's.
-fn compound_category(facts: &Facts<'_>) -> Category {
-    if edit(facts).is_some() {
-        return Category::Edit;
-    }
-    let parts = facts.analysis.commands.iter().map(category);
-    let telling: Vec<Category> = parts.filter(|part| *part != Category::Neutral).collect();
-    match telling.first() {
-        None if facts.analysis.commands.is_empty() => Category::Other,
+fn compound_category(commands: &[FoundCommand]) -> Category {
+    let mut telling =
+        commands.iter().map(|command| command.category).filter(|part| *part != Category::Neutral);
+    match telling.next() {
+        None if commands.is_empty() => Category::Other,
         None => Category::Neutral,
-        Some(_) if telling.contains(&Category::Other) => Category::Other,
-        Some(first) => *first,
+        Some(_) if telling.any(|part| part == Category::Other) => Category::Other,
+        Some(first) => first,
     }
 }
 

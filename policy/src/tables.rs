@@ -3,10 +3,12 @@
 //! `readonly`, `launch` and `paths`.
 
 pub(crate) mod advice;
+mod kinds;
 pub(crate) mod names;
 pub(crate) mod options;
 
-pub(crate) use options::{Flag, Options, Takes};
+pub(crate) use kinds::{Joined, Runs, Takes};
+pub(crate) use options::{Flag, Options};
 
 use std::cmp::Ordering;
 
@@ -29,18 +31,6 @@ pub(crate) enum Operands {
     Nothing,
     /// At most so many, not paths; the next would change something.
     TextAtMost(usize),
-}
-
-/// What may stand in one word with a short flag. Programs that do not use getopt read
-/// the rest of such a word in ways of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Joined {
-    /// Other flags, or the value: as getopt does.
-    Anything,
-    /// Other flags, or a value that is a number.
-    Numbers,
-    /// A value that is a number, and nothing else.
-    NumbersOnly,
 }
 
 /// Checks that flags and operands alone do not make.
@@ -106,49 +96,6 @@ pub(crate) struct Program {
     pub(crate) joined: Joined,
     pub(crate) check: Check,
     pub(crate) options: Options,
-}
-
-/// Where a launched command is. Whatever this says, flags may run text too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Runs {
-    /// The operands, after those that the launcher keeps.
-    Operands,
-    /// The words behind `--`; without it the operands.
-    BehindDashes,
-    /// One operand is text for a shell, several are a command.
-    TextOrOperands,
-    /// The operands joined with blanks are text for a shell.
-    JoinedText,
-    /// Each operand is text for a shell.
-    EachText,
-    /// The first operand is text for the shell.
-    FirstText,
-    /// A shell: the first operand is text with `-c`, and a script without.
-    ShellText,
-    /// A user's shell: text by `-c` only.
-    LoginShell,
-    /// What it reads from standard input.
-    Input,
-    /// Only what its flags run.
-    Flags,
-    /// Somewhere among its words.
-    Somewhere,
-    /// The operands, and more that come from standard input.
-    Xargs,
-    /// Text with more words put in.
-    Parallel,
-    /// The words behind `-exec` and its like.
-    Find,
-    /// The value of `-C` is text for the shell, the value of `-W` is expanded.
-    Callback,
-    /// A setting whose value git runs.
-    GitConfig,
-    /// What an awk program runs.
-    Awk,
-    /// What a sed script runs.
-    Sed,
-    /// What an editor's commands run.
-    Editor,
 }
 
 /// A program that runs another.

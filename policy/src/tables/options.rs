@@ -1,27 +1,6 @@
 //! The flags of a program, looked up by name. It knows nothing of words.
 
-/// What a flag takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
-    Nothing,
-    Value,
-    /// A value in the same word, or none.
-    Optional,
-    /// The next two words.
-    Pair,
-    /// A path that is read.
-    Read,
-    /// A path that is written.
-    Write,
-    /// Text for a shell.
-    ShellText,
-    /// `NAME=text for a shell`, where the name is one that runs.
-    NamedText,
-    /// Text that is split into words, which stand before the operands.
-    SplitText,
-    /// This and all words behind it are a command.
-    Command,
-}
+use super::Takes;
 
 /// One flag by all its names, without dashes; a long one that is written with one dash
 /// among flags that are not keeps it.

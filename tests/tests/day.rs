@@ -9,6 +9,7 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Output},
+    thread,
     time::Duration,
 };
 
@@ -23,6 +24,10 @@ use airlock_tests::{
 use tempfile::TempDir;
 
 const CUT_EVERY: Duration = Duration::from_secs(2);
+/// How often one command's connection is cut at least.
+const CUTS: usize = 3;
+/// After so many the command ends in any case.
+const MOST_TICKS: usize = 1000;
 
 struct World {
     _server: Process,
@@ -257,12 +262,28 @@ fn a_day_over_a_connection_that_is_cut_every_two_seconds() {
     let home = world.site.path().join("home");
     a_day_with_python(Airlock::through(&world.site, cutter.address), &home.join("python"));
     a_day_with_rust(Airlock::through(&world.site, cutter.address), &home.join("rust"));
-    // Something that takes longer than any connection, both ways.
-    let desk = Desk::new(Airlock::through(&world.site, cutter.address), "sandboxed");
-    let before = cutter.cuts();
-    let output = desk.run("for n in $(seq 1 120); do echo tick $n; sleep 0.1; done");
-    let expected: String = (1..=120).map(|n| format!("tick {n}\n")).collect();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", said(&output));
-    assert!(cutter.cuts() >= before + 3, "it was cut {} times", cutter.cuts() - before);
+    lasts_longer_than_any_connection(Airlock::through(&world.site, cutter.address), &cutter, &home);
+}
+
+/// One command that goes on until its connection was cut some times, and then a bit.
+fn lasts_longer_than_any_connection(airlock: Airlock<'_>, cutter: &Cutter, home: &Path) {
+    let desk = Desk::new(airlock, "sandboxed");
+    let (enough, there) = (home.join("enough"), desk.there("enough"));
+    fs::write(&enough, "").unwrap();
+    let end = cutter.cuts() + CUTS;
+    let ticks =
+        format!("for n in $(seq 1 {MOST_TICKS}); do echo tick $n; [ -e enough ] && exit; sleep 0.1; done");
+    let output = thread::scope(|scope| {
+        let running = scope.spawn(|| desk.run(&ticks));
+        while cutter.cuts() < end && !running.is_finished() {
+            thread::sleep(CUT_EVERY / 20);
+        }
+        desk.airlock.copy(&enough, &there);
+        running.join().unwrap()
+    });
+    assert!(cutter.cuts() >= end, "it was not cut often enough: {}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let expected: String = (1..=text.lines().count()).map(|n| format!("tick {n}\n")).collect();
+    assert_eq!(text, expected, "{}", said(&output));
     desk.close();
 }

@@ -142,6 +142,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
         shape: Shape { read_only: grant.read_only, network },
         separate_stderr: grant.separate_stderr,
         stdin: if grant.stdin { Stdin::Pipe } else { Stdin::Null },
+        masks: Vec::new(),
     };
     let running = tools.launcher.start(profile, &session, &limits(tools, grant), &spec)?;
     Ok(Started { running, spool, writers })
@@ -153,6 +154,9 @@ fn limits(tools: &Tools, grant: &Grant) -> Limits {
         nofile: u64::from(asked.open_files),
         nproc: u64::from(asked.processes),
         fsize: Some(asked.file_size),
+        memory: None,
+        swap: 0,
+        cpu_millis: None,
         var_tmp: asked.private_tmp_bytes,
         dev_shm: DEV_SHM_BYTES,
         start_timeout: tools.start_timeout,

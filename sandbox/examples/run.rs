@@ -50,6 +50,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         shape: Shape { read_only: false, network: Network::SessionLoopback },
         separate_stderr: false,
         stdin: Stdin::Null,
+        masks: Vec::new(),
     };
     let running = launcher.start(&profile, &session, &Limits::default(), &spec)?;
     io::copy(&mut File::from(running.streams.stdout), &mut io::stdout())?;

@@ -24,9 +24,54 @@ pub struct Symlink {
     pub link: PathBuf,
 }
 
+/// What the root is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Root {
+    /// The profile's binds and links on an empty tmpfs.
+    #[default]
+    Binds,
+    /// A root file system in a folder of the host, read-only, with the binds on
+    /// top of it.
+    Folder(PathBuf),
+}
+
+/// Globs of what may be read and written. `path/**` as in a `.gitignore`,
+/// relative to the workspace, or absolute as seen inside.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathRules {
+    /// Cannot be read.
+    pub deny_read: Vec<String>,
+    /// Can be read, inside what `deny_read` names.
+    pub allow_read: Vec<String>,
+    /// All that can be written of the workspace, HOME and `/tmp`; `None`: all of
+    /// them.
+    pub allow_write: Option<Vec<String>>,
+    /// Cannot be written, inside what can be.
+    pub deny_write: Vec<String>,
+}
+
+/// Which sockets can be made and reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sockets {
+    /// Whether sockets of the family UNIX can be made.
+    pub unix: bool,
+    /// Whether the routing tables and interfaces can be asked for by NETLINK.
+    pub netlink_route: bool,
+    /// Sockets of the host that are shown inside, at the same path.
+    pub allowed_unix: Vec<PathBuf>,
+}
+
+impl Default for Sockets {
+    fn default() -> Self {
+        Self { unix: true, netlink_route: false, allowed_unix: Vec::new() }
+    }
+}
+
 /// What the sandbox gives at most.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
+    /// What the root is made of.
+    pub root: Root,
     /// Read-only binds, in order.
     pub binds: Vec<Bind>,
     /// Symbolic links of the root.
@@ -39,6 +84,10 @@ pub struct Profile {
     /// Execution-changing names (`LD_PRELOAD`, `GIT_DIR`, ...) that session and
     /// request may set nevertheless.
     pub allow_env: Vec<String>,
+    /// What may be read and written.
+    pub paths: PathRules,
+    /// Sockets.
+    pub sockets: Sockets,
 }
 
 /// Folders of the host's root that make up a system, where they exist.

@@ -140,6 +140,7 @@ impl Launcher {
             shape,
             separate_stderr: false,
             stdin: Stdin::Null,
+            masks: Vec::new(),
         };
         let running =
             self.start(profile, session, &Limits::default(), &spec).map_err(|error| describe(&error))?;

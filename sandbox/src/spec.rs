@@ -10,6 +10,7 @@ use std::time::Duration;
 use airlock_init::wire::Rlimits;
 
 use crate::error::LaunchError;
+use crate::mask::Mask;
 
 /// The longest command, in bytes: one argument word of Linux, less its end.
 pub const MAX_COMMAND: usize = 128 * 1024 - 1;
@@ -71,6 +72,8 @@ pub struct LaunchSpec {
     pub separate_stderr: bool,
     /// Its input.
     pub stdin: Stdin,
+    /// What is laid over the session's folders.
+    pub masks: Vec<Mask>,
 }
 
 impl LaunchSpec {
@@ -112,6 +115,13 @@ pub struct Limits {
     pub nproc: u64,
     /// Largest file a process may write, in bytes; `None` sets no limit.
     pub fsize: Option<u64>,
+    /// Memory of the whole sandbox, in bytes, where the memory controller is ours.
+    pub memory: Option<u64>,
+    /// Swap beside it, in bytes.
+    pub swap: u64,
+    /// Processor time, in thousandths of one processor, where the controller is
+    /// ours.
+    pub cpu_millis: Option<u64>,
     /// Size of the private /var/tmp of a read-only command, in bytes of memory.
     pub var_tmp: u64,
     /// Size of /dev/shm, in bytes of memory.
@@ -126,6 +136,9 @@ impl Default for Limits {
             nofile: 4096,
             nproc: 1024,
             fsize: None,
+            memory: None,
+            swap: 0,
+            cpu_millis: None,
             var_tmp: 256 << 20,
             dev_shm: 64 << 20,
             start_timeout: Duration::from_secs(10),

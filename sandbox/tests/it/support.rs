@@ -79,6 +79,7 @@ impl Host {
             shape,
             separate_stderr: false,
             stdin: Stdin::Null,
+            masks: Vec::new(),
         }
     }
 

@@ -199,15 +199,15 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
 /// What a look around in a real sandbox finds.
 fn capabilities(launcher: &Launcher, root: &Profile, sessions: &Sessions) -> Vec<Capability> {
     let report = launcher.report(root, sessions.scratch(), sessions.free_ids());
-    for check in report.checks.iter().filter(|check| !check.enforced) {
-        tracing::warn!(layer = check.layer, detail = check.detail, "not enforced on this host");
+    for check in report.checks.iter().filter(|check| !check.is_enforced()) {
+        tracing::warn!(layer = check.name, seen = check.seen, cure = check.cure, "not enforced on this host");
     }
     let checks = report.checks.into_iter();
     checks
         .map(|check| Capability {
-            name: check.layer.to_owned(),
-            enforced: check.enforced,
-            detail: check.detail,
+            name: check.name.to_owned(),
+            enforced: check.is_enforced(),
+            detail: check.seen,
         })
         .collect()
 }

@@ -27,7 +27,7 @@ pub use launcher::{Config, Launcher};
 pub use mask::{Mask, MaskKind, SessionFolder};
 pub use net::SessionNet;
 pub use profile::{Bind, PathRules, Profile, Root, Sockets, Symlink};
-pub use report::{CapabilityReport, Check};
+pub use report::{CapabilityReport, Check, State};
 pub use running::{Cause, Control, Ended, Running, Streams, Waiter};
 pub use session::{FolderError, Folders, Session, give_tree};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};

@@ -3,6 +3,8 @@
 //! Must not say that a layer is there because it ought to be: what was not seen
 //! from inside is not enforced.
 
+mod check;
+
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -20,6 +22,8 @@ use crate::session::{Folders, Session};
 use crate::spec::{LaunchSpec, Limits, Network, Shape, Shell, Stdin};
 use crate::uid::UidIsolation;
 
+pub use check::{Check, State};
+
 /// The most of a check's output that is read, in bytes.
 const MAX_OUTPUT: u64 = 64 << 10;
 
@@ -35,17 +39,6 @@ for folder in /proc/[0-9]*; do echo "process $folder"; done
 (: >"$HOME/try") 2>/dev/null && echo 'wrote HOME'
 (: >/var/tmp/try) 2>/dev/null && echo 'wrote /var/tmp'
 "#;
-
-/// One layer, and whether it was seen to hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// The layer, as a stable lower-case name.
-    pub layer: &'static str,
-    /// Whether it was seen to hold.
-    pub enforced: bool,
-    /// What was seen, or why it does not hold, in one line.
-    pub detail: String,
-}
 
 /// What this host can enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -63,12 +56,12 @@ pub struct CapabilityReport {
 impl CapabilityReport {
     /// The layers that hold.
     pub fn enforced(&self) -> impl Iterator<Item = &'static str> {
-        self.checks.iter().filter(|check| check.enforced).map(|check| check.layer)
+        self.checks.iter().filter(|check| check.is_enforced()).map(|check| check.name)
     }
 
     /// The layers that do not.
     pub fn not_enforced(&self) -> impl Iterator<Item = &'static str> {
-        self.checks.iter().filter(|check| !check.enforced).map(|check| check.layer)
+        self.checks.iter().filter(|check| !check.is_enforced()).map(|check| check.name)
     }
 }
 
@@ -163,49 +156,46 @@ fn inside_checks(seen: &str) -> Vec<Check> {
     let processes = lines("process ");
     let written: Vec<_> = seen.lines().filter_map(|line| line.strip_prefix("wrote ")).collect();
     vec![
-        Check {
-            layer: "capabilities",
-            enforced: seen.lines().filter(zero).count() == 5 && lines("Cap") == 5,
-            detail: "five empty sets, or not".to_owned(),
-        },
-        Check {
-            layer: "no_new_privs",
-            enforced: seen.lines().any(|line| line == "NoNewPrivs: 1"),
-            detail: "as /proc/self/status says".to_owned(),
-        },
-        Check {
-            layer: "fresh_proc",
-            enforced: (1..=3).contains(&processes),
-            detail: format!("{processes} processes in sight"),
-        },
+        seen_to_hold(
+            "capabilities",
+            seen.lines().filter(zero).count() == 5 && lines("Cap") == 5,
+            "the five sets, as /proc/self/status says",
+        ),
+        seen_to_hold(
+            "no_new_privs",
+            seen.lines().any(|line| line == "NoNewPrivs: 1"),
+            "as /proc/self/status says",
+        ),
+        seen_to_hold("fresh_proc", (1..=3).contains(&processes), &format!("{processes} processes in sight")),
         only_loopback("empty_net", seen),
-        Check {
-            layer: "read_only",
-            enforced: written == ["/var/tmp"],
-            detail: format!("could write: {}", written.join(" ")),
-        },
+        seen_to_hold("read_only", written == ["/var/tmp"], &format!("could write: {}", written.join(" "))),
     ]
 }
 
 fn only_loopback(layer: &'static str, seen: &str) -> Check {
     // The first two lines are the head of the table.
     let names: Vec<_> = seen.lines().filter_map(|line| line.strip_prefix("interface ")).skip(2).collect();
-    Check { layer, enforced: names == ["lo:"], detail: format!("interfaces: {}", names.join(" ")) }
+    seen_to_hold(layer, names == ["lo:"], &format!("interfaces: {}", names.join(" ")))
 }
 
 fn uid_check(isolation: UidIsolation) -> Check {
     match isolation {
-        UidIsolation::PerSession => Check {
-            layer: "uid_isolation",
-            enforced: true,
-            detail: "each session has a host uid of its own".to_owned(),
-        },
-        UidIsolation::None => missing("uid_isolation", "the runner cannot change uid"),
+        UidIsolation::PerSession => Check::ok("uid_isolation", "each session has a host uid of its own"),
+        UidIsolation::None => Check::missing(
+            "uid_isolation",
+            "the runner cannot change uid",
+            "sessions share the runner's host uid: a flaw in another layer would show one to the other",
+            "start the runner as root",
+        ),
     }
 }
 
-fn missing(layer: &'static str, cause: &str) -> Check {
-    Check { layer, enforced: false, detail: cause.to_owned() }
+fn seen_to_hold(name: &'static str, holds: bool, seen: &str) -> Check {
+    if holds { Check::ok(name, seen) } else { missing(name, seen) }
+}
+
+fn missing(name: &'static str, seen: &str) -> Check {
+    Check::missing(name, seen, "commands cannot be isolated", "")
 }
 
 fn describe(error: &LaunchError) -> String {

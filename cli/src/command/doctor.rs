@@ -27,7 +27,7 @@ const SKEW: Duration = Duration::from_secs(60);
 /// runner or its host. Nothing is changed. Exit codes: 0 where nothing failed, 1 where something did.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock doctor\n  airlock doctor --host            # what a runner on this host could enforce\n  airlock doctor --json | jq '.checks[] | select(.health != \"ok\")'"
+    after_help = "Examples:\n  airlock doctor\n  airlock doctor --host            # what a runner on this host could enforce\n  airlock doctor --json | jq '.checks[] | select(.state != \"ok\")'"
 )]
 pub(super) struct Doctor {
     #[command(flatten)]
@@ -65,7 +65,7 @@ impl Doctor {
             Err(failure) if failure.is_passing() && !self.connect.names_address() => {
                 let cure =
                     "start one with `airlock dev`, or name a server with --address (or AIRLOCK_ADDRESS)";
-                found.push(Finding::warning("server", failure.message(), cure));
+                found.push(Finding::degraded("server", failure.message(), "commands on other hosts", cure));
                 return false;
             }
             Err(failure) => {
@@ -161,7 +161,12 @@ fn versions(server: &str) -> Finding {
     let what = format!("the server is {server}, this command is {own}");
     match server == own {
         true => Finding::ok("version", what),
-        false => Finding::warning("version", what, "use the same release on both sides"),
+        false => Finding::degraded(
+            "version",
+            what,
+            "what only one of them knows",
+            "use the same release on both sides",
+        ),
     }
 }
 
@@ -181,10 +186,12 @@ fn runners(answer: &v1::AdminServiceGetCapabilitiesResponse, found: &mut Vec<Fin
         if runner.state() != v1::RunnerState::Connected {
             let what = crate::render::names::lower::<v1::RunnerState>(runner.state);
             let cure = "see `airlock runners show NAME`, and its log";
-            found.push(Finding::warning(&name, what, cure));
+            found.push(Finding::degraded(&name, what, "its slots, and its sessions", cure));
         }
         found.extend(runner.capabilities.iter().filter(|layer| !layer.enforced).map(|layer| {
-            Finding::warning(&name, format!("{} is not enforced: {}", layer.name, layer.detail), "")
+            let seen = format!("{} is not enforced: {}", layer.name, layer.detail);
+            let cure = "see `airlock-runner doctor --config FILE` on its host";
+            Finding::degraded(&name, seen, "", cure)
         }));
     }
 }
@@ -202,12 +209,13 @@ async fn skew(client: &Client, found: &mut Vec<Finding>) {
     let now = SystemTime::now();
     let apart = now.duration_since(seen).unwrap_or_else(|early| early.duration());
     found.push(match apart > SKEW {
-        true => Finding::warning(
+        true => Finding::degraded(
             "clock",
             format!(
                 "this host's clock and the server's are about {} apart",
                 humantime::format_duration(Duration::from_secs(apart.as_secs()))
             ),
+            "times that agree, and tokens and certificates that have begun",
             "set the clocks of both, with NTP",
         ),
         false => Finding::ok("clock", "as the server's"),

@@ -14,7 +14,7 @@ fn checks(site: &Site, more: &[&str]) -> (i32, Vec<(String, String, String)>) {
     let text = |check: &Value, key: &str| check.get(key).and_then(Value::as_str).unwrap().to_owned();
     let checks = found.get("checks").and_then(Value::as_array).unwrap().iter();
     let all = checks
-        .map(|one| (text(one, "name"), text(one, "health"), text(one, "what") + " -> " + &text(one, "cure")));
+        .map(|one| (text(one, "name"), text(one, "state"), text(one, "seen") + " -> " + &text(one, "cure")));
     let code = output.status.code().unwrap();
     assert_eq!(found.get("ok").and_then(Value::as_bool), Some(code == 0));
     (code, all.collect())
@@ -54,7 +54,7 @@ fn a_dev_is_well_and_everything_that_it_says_is_shown() {
     site.stop(Signal::SIGTERM);
     let (code, found) = checks(&site, &[]);
     assert_eq!(code, 0, "{found:#?}");
-    assert_eq!(health(&found, "server").0, "warning");
+    assert_eq!(health(&found, "server").0, "degraded");
     assert!(health(&found, "server").1.contains("`airlock dev`"), "{found:#?}");
     assert_eq!(health(&found, "bubblewrap").0, "ok", "without a server, the host is looked at");
 }
@@ -84,8 +84,8 @@ fn what_is_wrong_is_found_at_its_step() {
         let (code, found) = checks(&site, &["--address", address, "--ca", ca, "--token-file", token]);
         assert_eq!(code, 1, "{address}: {found:#?}");
         let (how, what) = health(&found, step);
-        assert!(how == "failed" && what.contains(says), "`{says}` at {step} of {address}: {found:#?}");
-        let failed = found.iter().filter(|(_, health, _)| health == "failed").count();
+        assert!(how == "missing" && what.contains(says), "`{says}` at {step} of {address}: {found:#?}");
+        let failed = found.iter().filter(|(_, health, _)| health == "missing").count();
         assert_eq!(failed, 1, "only where it broke: {found:#?}");
     }
     let (code, found) = checks(&site, &["--host", "--bwrap", "/no/such/bwrap"]);

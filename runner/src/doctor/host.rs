@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airlock_sandbox::{Check, Config, HostIds, LaunchError, Launcher, Profile, UidIsolation};
+use airlock_sandbox::{Config, HostIds, LaunchError, Launcher, Profile, UidIsolation};
 
 use super::Finding;
 
@@ -57,30 +57,13 @@ pub fn host(probe: &Probe) -> Vec<Finding> {
         return found;
     }
     let report = launcher.report(&Profile::minimal(), &sessions, ids);
-    found.extend(report.checks.iter().map(layer));
+    found.extend(report.checks.iter().map(|check| Finding::of(check, !OPTIONAL.contains(&check.name))));
     found
 }
 
 fn unusable(error: &LaunchError) -> Finding {
     let cure = error.hint().unwrap_or("see the message; nothing can run on this host before");
     Finding::failed("bubblewrap", error.to_string(), cure)
-}
-
-fn layer(check: &Check) -> Finding {
-    let Check { layer, enforced, detail } = check;
-    match (enforced, OPTIONAL.contains(layer)) {
-        (true, _) => Finding::ok(layer, format!("holds: {detail}")),
-        (false, true) => Finding::warning(layer, format!("not enforced: {detail}"), cure(layer)),
-        (false, false) => Finding::failed(layer, format!("does not hold: {detail}"), cure(layer)),
-    }
-}
-
-fn cure(layer: &str) -> &'static str {
-    match layer {
-        "uid_isolation" => "start the runner as root, so that each session gets a host user of its own",
-        "seccomp" | "landlock" | "cgroup" | "disk_quota" | "protected_names" => "",
-        _ => "nothing can run safely here: allow user namespaces, and mount /proc unmasked",
-    }
 }
 
 fn kernel() -> Finding {
@@ -105,7 +88,12 @@ fn namespaces() -> Finding {
     let refused = number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0);
     if restricted || refused {
         let cure = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu) or kernel.unprivileged_userns_clone=1 (Debian)";
-        return Finding::warning("user namespaces", "only root may make them", cure);
+        return Finding::degraded(
+            "user namespaces",
+            "only root may make them",
+            "a runner that is not root",
+            cure,
+        );
     }
     Finding::ok("user namespaces", "may be made")
 }

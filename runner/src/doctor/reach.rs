@@ -171,7 +171,8 @@ fn validity(leaf: &CertificateDer<'_>, now: SystemTime) -> Finding {
             Finding::failed("certificate", format!("{names}; it ended {} days ago", days(now - ends)), RENEW)
         }
         Some(left) if left < SOON => {
-            Finding::warning("certificate", format!("{names}; it ends in {} days", days(left)), RENEW)
+            let seen = format!("{names}; it ends in {} days", days(left));
+            Finding::degraded("certificate", seen, "the link, when it has ended", RENEW)
         }
         Some(left) => Finding::ok("certificate", format!("{names}; it ends in {} days", days(left))),
     }

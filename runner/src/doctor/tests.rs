@@ -13,7 +13,7 @@ fn findings_are_one_line_each_with_their_cures_below() {
     let text = render(&found);
     assert_eq!(
         text,
-        "ok       a       fine\nfailed   longer  broken [2J\n                 -> mend it\n\n1 ok, 0 to know about, 1 failed\n"
+        "ok       a       fine\nfailed   longer  broken [2J\n                 lost: no command runs before\n                 -> mend it\n\n1 ok, 0 degraded, 0 missing, 1 failed\n"
     );
     assert!(!is_well(&found) && is_well(&found[..1]));
     assert_eq!(to_json(&found)["checks"][1]["cure"], "mend it");
@@ -23,7 +23,7 @@ fn findings_are_one_line_each_with_their_cures_below() {
 async fn a_port_that_nobody_listens_on_is_told() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let found = reach(&Target { host: "127.0.0.1".to_owned(), port: free.port(), trust: None }).await;
-    assert_eq!(found.last().map(|finding| finding.health), Some(Health::Failed), "{found:?}");
+    assert_eq!(found.last().map(|finding| finding.state), Some(State::Missing), "{found:?}");
     assert!(found.last().is_some_and(|finding| finding.cure.contains("is the server running")), "{found:?}");
     let found = reach(&Target { host: "no.such.invalid".to_owned(), port: 1, trust: None }).await;
     assert_eq!((found.len(), found[0].name.as_str()), (1, "name"), "{found:?}");
@@ -68,18 +68,18 @@ async fn the_names_and_the_end_of_a_certificate_are_told_whether_it_is_trusted_o
     let (old, old_ca) = server("two", &["good.example"], 2021).await;
     let (_, stranger) = server("three", &["good.example"], 2090).await;
     for (port, ca, name, tls, says, certificate) in [
-        (port, ca.clone(), "good.example", Health::Ok, "proves to be", Health::Ok),
-        (port, ca.clone(), "other.example", Health::Failed, "other.example", Health::Ok),
-        (port, stranger, "good.example", Health::Failed, "UnknownIssuer", Health::Ok),
-        (old, old_ca, "good.example", Health::Failed, "xpired", Health::Failed),
+        (port, ca.clone(), "good.example", State::Ok, "proves to be", State::Ok),
+        (port, ca.clone(), "other.example", State::Missing, "other.example", State::Ok),
+        (port, stranger, "good.example", State::Missing, "UnknownIssuer", State::Ok),
+        (old, old_ca, "good.example", State::Missing, "xpired", State::Missing),
     ] {
         let trust = Some(Trust { ca, name: name.to_owned() });
         let found = reach(&Target { host: "127.0.0.1".to_owned(), port, trust }).await;
         let [_, _, handshake, validity] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!((handshake.health, validity.health), (tls, certificate), "{found:?}");
-        assert!(handshake.what.contains(says), "{handshake:?}");
-        assert!(validity.what.contains("good.example"), "{validity:?}");
-        assert_eq!(handshake.health == Health::Ok, handshake.cure.is_empty(), "{handshake:?}");
+        assert_eq!((handshake.state, validity.state), (tls, certificate), "{found:?}");
+        assert!(handshake.seen.contains(says), "{handshake:?}");
+        assert!(validity.seen.contains("good.example"), "{validity:?}");
+        assert_eq!(handshake.state == State::Ok, handshake.cure.is_empty(), "{handshake:?}");
     }
     let trust = Some(Trust { ca: b"no pem".to_vec(), name: "good.example".to_owned() });
     let found = reach(&Target { host: "127.0.0.1".to_owned(), port, trust }).await;
@@ -96,20 +96,20 @@ async fn what_a_configuration_asks_of_its_host_is_looked_at_and_nothing_stays() 
     config.uids.first = 2_200_000;
     config.uids.count = 4;
     let found = configured(config.clone()).await.unwrap();
-    let health = |name: &str| found.iter().find(|one| one.name == name).map(|one| one.health);
-    assert_eq!(health("state_dir"), Some(Health::Ok), "{found:#?}");
-    assert_eq!(health("base gone"), Some(Health::Failed), "{found:#?}");
-    assert_eq!(health("bubblewrap"), Some(Health::Ok), "{found:#?}");
-    assert_eq!(health("read_only"), Some(Health::Ok), "{found:#?}");
+    let health = |name: &str| found.iter().find(|one| one.name == name).map(|one| one.state);
+    assert_eq!(health("state_dir"), Some(State::Ok), "{found:#?}");
+    assert_eq!(health("base gone"), Some(State::Missing), "{found:#?}");
+    assert_eq!(health("bubblewrap"), Some(State::Ok), "{found:#?}");
+    assert_eq!(health("read_only"), Some(State::Ok), "{found:#?}");
     assert!(!state.exists(), "nothing was made");
 
     config.bwrap = "/no/such/bwrap".into();
     config.uids.first = 1;
     let found = configured(config).await.unwrap();
     let of = |name: &str| found.iter().find(|one| one.name == name).unwrap();
-    assert_eq!(of("bubblewrap").health, Health::Failed);
+    assert_eq!(of("bubblewrap").state, State::Missing);
     assert!(of("bubblewrap").cure.contains("install bubblewrap"), "{found:#?}");
     if rustix::process::geteuid().is_root() {
-        assert!(of("uids").what.contains("daemon"), "{found:#?}");
+        assert!(of("uids").seen.contains("daemon"), "{found:#?}");
     }
 }

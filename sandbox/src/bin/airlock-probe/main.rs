@@ -5,14 +5,19 @@
 //! not succeed inside, and must succeed where the layer it tests is absent, or
 //! it proves nothing.
 
+mod calls;
 mod files;
+mod fill;
 mod kernel;
+mod machine;
 mod network;
 mod processes;
 
 use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 
+use nix::errno::Errno;
 use serde::Serialize;
 
 /// One way that was tried.
@@ -24,18 +29,37 @@ struct Way {
     reached: bool,
     /// What was seen or answered; never the content of a file.
     detail: String,
+    /// The name of the error, where the system answered with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errno: Option<String>,
 }
 
 impl Way {
     fn new(way: impl Into<String>, reached: bool, detail: impl Into<String>) -> Self {
-        Self { way: way.into(), reached, detail: detail.into() }
+        Self { way: way.into(), reached, detail: detail.into(), errno: None }
     }
 
     /// A way that worked if the call did.
-    fn of<T, E: std::fmt::Display>(way: impl Into<String>, result: Result<T, E>) -> Self {
+    fn of<T>(way: impl Into<String>, result: Result<T, impl Into<io::Error>>) -> Self {
+        Self::past(way, result, |_| false)
+    }
+
+    /// A way that worked if the call did, or failed with an error which shows
+    /// that it was let through.
+    fn past<T>(
+        way: impl Into<String>,
+        result: Result<T, impl Into<io::Error>>,
+        let_through: impl Fn(Errno) -> bool,
+    ) -> Self {
         match result {
             Ok(_) => Self::new(way, true, "worked"),
-            Err(error) => Self::new(way, false, error.to_string()),
+            Err(error) => {
+                let error = error.into();
+                let errno = error.raw_os_error().map(Errno::from_raw);
+                let errno_name = errno.map(|errno| format!("{errno:?}"));
+                let way = Self::new(way, errno.is_some_and(let_through), error.to_string());
+                Self { errno: errno_name, ..way }
+            }
         }
     }
 }
@@ -60,6 +84,17 @@ fn main() -> ExitCode {
         "mount" => kernel::mount(),
         "device" => kernel::device(),
         "sysctl" => kernel::sysctl(),
+        "call" => calls::bare(&word(0)),
+        "clock" => machine::clock(),
+        "module" => machine::module(),
+        "kernel-log" => machine::kernel_log(),
+        "reboot" => machine::reboot(),
+        "fork-bomb" => fill::processes(&word(0)),
+        "memory" => fill::memory(&word(0)),
+        "disk" => fill::disk(&word(0), &word(1)),
+        "inodes" => fill::inodes(&word(0), &word(1)),
+        // What the tests above start many of, or watch from outside.
+        "hold" => return fill::hold(&word(0)),
         "environment" => processes::environment(&word(0)),
         "process" => processes::process(&word(0)),
         "descriptors" => processes::descriptors(),

@@ -1,0 +1,165 @@
+//! Takes as much as it is told to, and gives it back.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::Way;
+
+const MIB: usize = 1 << 20;
+/// Longer than any test, shorter than a forgotten one.
+const HELD: Duration = Duration::from_secs(120);
+
+/// That many processes at once, then that many threads at once.
+pub(crate) fn processes(count: &OsStr) -> Vec<Way> {
+    let count = number(count);
+    let mut children = Vec::new();
+    let mut stopped = Ok(());
+    for _ in 0..count {
+        match held("nothing", 0).stdin(Stdio::null()).stdout(Stdio::null()).spawn() {
+            Ok(child) => children.push(child),
+            Err(error) => {
+                stopped = Err(error);
+                break;
+            }
+        }
+    }
+    let mut ways = vec![Way::of(format!("{count} processes"), stopped)];
+    children.iter_mut().for_each(end);
+    let (ends, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
+    let mut threads = Vec::new();
+    let mut stopped = Ok(());
+    for _ in 0..count {
+        let wait = std::sync::Arc::clone(&wait);
+        let hold = move || drop(wait.lock().map(|wait| wait.recv()));
+        match thread::Builder::new().stack_size(64 << 10).spawn(hold) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                stopped = Err(error);
+                break;
+            }
+        }
+    }
+    ways.push(Way::of(format!("{count} threads"), stopped));
+    drop(ends);
+    for thread in threads {
+        let _ = thread.join();
+    }
+    ways
+}
+
+/// That many bytes of memory: of one process, of a memory file, and of eight
+/// processes together.
+pub(crate) fn memory(bytes: &OsStr) -> Vec<Way> {
+    let bytes = number(bytes);
+    vec![
+        Way::of("one process", all_hold("memory", bytes, 1)),
+        Way::of("a memory file", all_hold("memfd", bytes, 1)),
+        Way::of("eight processes", all_hold("memory", bytes / 8, 8)),
+    ]
+}
+
+/// That many bytes of a file in a folder.
+pub(crate) fn disk(bytes: &OsStr, folder: &OsStr) -> Vec<Way> {
+    let path = Path::new(folder).join("airlock-probe-filled");
+    let filled = File::create(&path).and_then(|mut file| write_ones(&mut file, number(bytes)));
+    let _ = fs::remove_file(&path);
+    vec![Way::of("one file", filled)]
+}
+
+/// That many empty files in a folder.
+pub(crate) fn inodes(count: &OsStr, folder: &OsStr) -> Vec<Way> {
+    let folder = Path::new(folder).join("airlock-probe-files");
+    let make = || {
+        fs::create_dir(&folder)?;
+        (0..number(count)).try_for_each(|index| File::create(folder.join(index.to_string())).map(drop))
+    };
+    let made = make();
+    let _ = fs::remove_dir_all(&folder);
+    vec![Way::of("empty files", made)]
+}
+
+/// Holds `KIND:BYTES`, says so by a line, and ends when its input does.
+pub(crate) fn hold(what: &OsStr) -> ExitCode {
+    let what = what.to_string_lossy();
+    let (kind, bytes) = what.split_once(':').unwrap_or((&what, "0"));
+    let bytes = number(OsStr::new(bytes));
+    let mut memory = Vec::new();
+    let mut file = None;
+    match kind {
+        "memory" => memory.resize(bytes, 1),
+        "memfd" => {
+            let made = rustix::fs::memfd_create("held", rustix::fs::MemfdFlags::CLOEXEC).map(File::from);
+            let filled = made.map_err(io::Error::from).and_then(|mut file| {
+                write_ones(&mut file, bytes)?;
+                Ok(file)
+            });
+            match filled {
+                Ok(filled) => file = Some(filled),
+                Err(_) => return ExitCode::FAILURE,
+            }
+        }
+        _ => {}
+    }
+    println!("held");
+    let mut byte = [0];
+    // A process without an input that ends would be forgotten only for a time.
+    if kind == "nothing" {
+        thread::sleep(HELD);
+    } else {
+        let _ = io::stdin().read(&mut byte);
+    }
+    drop((memory, file));
+    ExitCode::SUCCESS
+}
+
+fn held(kind: &str, bytes: usize) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("hold").arg(format!("{kind}:{bytes}"));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+/// Whether `count` processes come to hold `bytes` each, all at once.
+fn all_hold(kind: &str, bytes: usize, count: usize) -> io::Result<()> {
+    let mut children = Vec::new();
+    let mut result = Ok(());
+    for _ in 0..count {
+        let mut child = held(kind, bytes).spawn()?;
+        let mut said = [0; 5];
+        let output = child.stdout.as_mut();
+        let answer = output.map_or(Ok(()), |output| output.read_exact(&mut said));
+        children.push(child);
+        if answer.is_err() {
+            result = Err(io::Error::other("ended before it held that much"));
+            break;
+        }
+    }
+    children.iter_mut().for_each(end);
+    result
+}
+
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn write_ones(file: &mut File, mut bytes: usize) -> io::Result<()> {
+    let block = vec![1; MIB];
+    while bytes > 0 {
+        let part = block.get(..bytes.min(MIB)).unwrap_or_default();
+        file.write_all(part)?;
+        bytes -= part.len();
+    }
+    file.sync_data()
+}
+
+/// A number that is none is the largest: too much to get.
+fn number(text: &OsStr) -> usize {
+    text.to_str().and_then(|text| text.parse().ok()).unwrap_or(usize::MAX)
+}

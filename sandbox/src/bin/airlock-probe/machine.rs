@@ -1,0 +1,80 @@
+//! What would change the whole machine: its clock, its kernel.
+//!
+//! Where it is let through, each changes nothing: a clock is set to what it
+//! shows, a module is none, a request lacks its magic number.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::process::Command;
+
+use airlock_init::sys::bare_call;
+use nix::errno::Errno;
+use nix::kmod::{DeleteModuleFlags, ModuleInitFlags, delete_module, finit_module, init_module};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::time::{ClockId, clock_gettime, clock_settime};
+
+use crate::Way;
+
+/// The clock, set to the time that it shows.
+pub(crate) fn clock() -> Vec<Way> {
+    let set = clock_settime(ClockId::Realtime, clock_gettime(ClockId::Realtime));
+    let now = clock_gettime(ClockId::Realtime);
+    let now = format!("@{}.{:09}", now.tv_sec, now.tv_nsec);
+    vec![
+        Way::of("clock_settime", set),
+        Way::of("date", program("date", &["--set", &now])),
+        Way::of("settimeofday", bare("settimeofday")),
+    ]
+}
+
+/// A kernel module, of bytes that are none.
+pub(crate) fn module() -> Vec<Way> {
+    let garbage = memfd_create("no-module", MemfdFlags::CLOEXEC).map_err(io::Error::from);
+    let from_file =
+        garbage.and_then(|file| finit_module(&file, c"", ModuleInitFlags::empty()).map_err(io::Error::from));
+    let removed = delete_module(c"airlock_no_such_module", DeleteModuleFlags::O_NONBLOCK);
+    vec![
+        Way::past("init_module", init_module(b"no module", c""), is_let_through),
+        Way::past("finit_module", from_file, is_let_through),
+        Way::past("delete_module", removed, is_let_through),
+    ]
+}
+
+/// The kernel's log, opened and not read.
+pub(crate) fn kernel_log() -> Vec<Way> {
+    let open = |path| OpenOptions::new().read(true).open(path);
+    vec![
+        Way::of("/dev/kmsg", open("/dev/kmsg")),
+        Way::of("/proc/kmsg", open("/proc/kmsg")),
+        Way::of("syslog", bare("syslog")),
+        Way::of("dmesg", program("dmesg", &["--level", "emerg"])),
+    ]
+}
+
+/// A restart and another kernel, asked for without what makes the request valid.
+pub(crate) fn reboot() -> Vec<Way> {
+    let sysrq = OpenOptions::new().write(true).open("/proc/sysrq-trigger");
+    vec![
+        Way::past("reboot", bare("reboot"), is_let_through),
+        Way::past("kexec_load", bare("kexec_load"), is_let_through),
+        Way::of("/proc/sysrq-trigger", sysrq),
+    ]
+}
+
+fn bare(name: &str) -> io::Result<()> {
+    bare_call(name).unwrap_or_else(|| Err(io::Error::other("not known")))
+}
+
+/// Whether the kernel went on to look at the arguments.
+fn is_let_through(errno: Errno) -> bool {
+    !matches!(errno, Errno::EPERM | Errno::EACCES | Errno::ENOSYS)
+}
+
+fn program(name: &str, words: &[&str]) -> io::Result<()> {
+    let output = Command::new(name).args(words).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(said.lines().next().unwrap_or_default().to_owned()))
+}

@@ -5,7 +5,7 @@
 
 use crate::{
     canonical::{CanonicalHash, HASH_BYTES},
-    domain::{Grant, NetworkMode, SandboxProfile},
+    domain::{Grant, NetworkMode, PathAccess, PathRules, SandboxProfile},
 };
 
 /// SHA-256 in bytes.
@@ -33,6 +33,13 @@ impl Grant {
         hash.flag(self.unsandboxed);
         hash.bytes(&self.snapshot_digest);
         hash.flag(self.stdin);
+        hash.list(self.decided.programs.iter());
+        hash.list(self.decided.git.iter());
+        hash.number(self.decided.paths.len() as u64);
+        for path in &self.decided.paths {
+            hash.bytes(&path.path);
+            hash.bytes(path.access.name().as_bytes());
+        }
         hash.finish()
     }
 }
@@ -53,10 +60,8 @@ impl SandboxProfile {
         });
         hash.env(&self.env);
         hash.bytes(self.path.as_bytes());
-        hash.number(self.allowed_env.len() as u64);
-        for name in &self.allowed_env {
-            hash.bytes(name.as_bytes());
-        }
+        hash.list(self.allowed_env.iter());
+        self.confinement(&mut hash);
         let limits = &self.limits;
         hash.number(u64::from(limits.open_files));
         hash.number(u64::from(limits.processes));
@@ -64,6 +69,39 @@ impl SandboxProfile {
         hash.number(limits.output_bytes);
         hash.number(limits.grace.as_millis().try_into().unwrap_or(u64::MAX));
         hash.number(limits.private_tmp_bytes);
+        for limit in [limits.memory_bytes, limits.cpu_millis] {
+            hash.flag(limit.is_some());
+            hash.number(limit.unwrap_or(0));
+        }
         hash.finish()
+    }
+
+    fn confinement(&self, hash: &mut CanonicalHash) {
+        hash.optional(self.rootfs.as_deref());
+        let PathRules { deny_read, allow_read, allow_write, deny_write } = &self.paths;
+        for globs in [deny_read, allow_read, deny_write] {
+            hash.list(globs.iter());
+        }
+        hash.flag(allow_write.is_some());
+        hash.list(allow_write.as_deref().unwrap_or_default().iter());
+        hash.bytes(self.protect.action.name().as_bytes());
+        hash.flag(self.protect.git_writes);
+        hash.flag(self.protect.git_config);
+        hash.list(self.protect.names.iter());
+        hash.flag(self.sockets.unix);
+        hash.flag(self.sockets.netlink_route);
+        hash.list(self.sockets.allowed_unix.iter());
+        hash.list(self.pass_env.iter());
+    }
+}
+
+impl PathAccess {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Create => "create",
+            Self::Delete => "delete",
+        }
     }
 }

@@ -46,6 +46,14 @@ impl CanonicalHash {
         }
     }
 
+    /// Adds a list.
+    pub fn list<T: AsRef<[u8]>>(&mut self, values: impl ExactSizeIterator<Item = T>) {
+        self.number(values.len() as u64);
+        for value in values {
+            self.bytes(value.as_ref());
+        }
+    }
+
     /// Adds variables.
     pub fn env(&mut self, env: &BTreeMap<String, Vec<u8>>) {
         self.number(env.len() as u64);

@@ -4,6 +4,7 @@
 //! is a [`ConvertError`] that names the field. Out of it nothing can fail.
 
 mod cause;
+mod confinement;
 mod enums;
 mod exchange;
 mod file;

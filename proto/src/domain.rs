@@ -10,7 +10,10 @@ mod grant;
 mod ids;
 mod link;
 
-pub use cause::{CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind};
+pub use cause::{
+    CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind, Violation,
+    ViolationAction,
+};
 pub use exchange::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner};
 pub use execution::{
     BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, OutputStream, Signal,
@@ -19,7 +22,10 @@ pub use file::{
     ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, FileChange, FileFilter, FileFormat,
     FileInfo, FileType, ListOrder, SkippedFile, UploadOrder, Uploaded,
 };
-pub use grant::{Bind, Grant, Mode, NetworkMode, Requirement, SandboxLimits, SandboxProfile, Shell};
+pub use grant::{
+    Bind, Decided, DecidedPath, Grant, Mode, NetworkMode, PathAccess, PathRules, Protect, ProtectAction,
+    Requirement, SandboxLimits, SandboxProfile, Shell, Sockets,
+};
 pub use ids::{ApprovalId, Epoch, ExecutionId, IdError, RunnerId, SessionId};
 pub use link::{
     Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport, StartJob,

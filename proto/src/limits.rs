@@ -32,6 +32,10 @@ pub const PAGE_SIZE_MAX: i32 = 1000;
 pub const PAGE_TOKEN_BYTES: usize = 256;
 /// Of a directory.
 pub const DIRECTORY_BYTES: usize = 4096;
+/// Violations in one result.
+pub const VIOLATIONS: usize = 100;
+/// Paths, and programs, that a grant tells its runner of.
+pub const DECIDED_PATHS: usize = 1024;
 /// Of a cursor.
 pub const CURSOR_BYTES: usize = 64;
 /// Of one output chunk, live.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use airlock_proto::{
-    domain::{Bind, Grant, NetworkMode, Requirement, SandboxProfile},
+    domain::{Bind, Grant, NetworkMode, PathRules, Requirement, SandboxProfile},
     limits as contract,
 };
 use airlock_sandbox as sandbox;
@@ -51,8 +51,14 @@ pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal>
     }
     limits(grant, allowed)?;
     for bind in &grant.profile.root_binds {
-        source(bind, allowed)?;
+        source(&bind.source, allowed)?;
         target(bind)?;
+    }
+    for socket in &grant.profile.sockets.allowed_unix {
+        source(socket, allowed)?;
+    }
+    if grant.profile.rootfs.is_some() {
+        return Err(floor("this runner gives no root file system of its own"));
     }
     requirements(grant)
 }
@@ -99,9 +105,9 @@ fn plain(path: &Path) -> bool {
         && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
 }
 
-fn source(bind: &Bind, allowed: &FloorConfig) -> Result<(), Refusal> {
+fn source(source: &str, allowed: &FloorConfig) -> Result<(), Refusal> {
     let refuse = || floor("a bind's source is not below `floor.bind_sources`");
-    let path = Path::new(&bind.source);
+    let path = Path::new(source);
     let below = |path: &Path| {
         let real = |prefix: &PathBuf| fs::canonicalize(prefix).is_ok_and(|prefix| path.starts_with(prefix));
         allowed.bind_sources.iter().any(real)
@@ -179,7 +185,18 @@ pub(crate) fn profile(root: &sandbox::Profile, asked: &SandboxProfile) -> Result
         profile.env.push((name.clone(), value));
     }
     profile.allow_env.clone_from(&asked.allowed_env);
+    profile.paths = path_rules(&asked.paths);
+    profile.sockets = sandbox::Sockets {
+        unix: asked.sockets.unix,
+        netlink_route: asked.sockets.netlink_route,
+        allowed_unix: asked.sockets.allowed_unix.iter().map(PathBuf::from).collect(),
+    };
     Ok(profile)
+}
+
+fn path_rules(asked: &PathRules) -> sandbox::PathRules {
+    let PathRules { deny_read, allow_read, allow_write, deny_write } = asked.clone();
+    sandbox::PathRules { deny_read, allow_read, allow_write, deny_write }
 }
 
 #[cfg(test)]

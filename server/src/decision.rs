@@ -3,6 +3,7 @@
 //! A decision is never kept as a right: whoever places an execution decides it again here, and gets a
 //! [`Permit`] from the policy or none.
 
+mod decided;
 mod hash;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -89,6 +90,7 @@ pub(crate) fn decide(
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         stdin: spec.stdin,
+        decided: decided::of(&decision),
     };
     let binding = Binding::new(grant.binding());
     let record = record(&decision, profile.name(), encode);

@@ -78,6 +78,7 @@ impl Spec {
         let wait = self.wait_approval || self.on_ask == OnAsk::Wait;
         let on_ask = if wait { v1::OnAsk::Wait } else { v1::OnAsk::Fail };
         Ok(v1::ExecutionSpec {
+            dangerously_disable_sandbox: false,
             command: args::command_text(self.command).into(),
             shell: self.shell.map(v1::Shell::from).unwrap_or_default().into(),
             session_id: self.session.unwrap_or_default(),

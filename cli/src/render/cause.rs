@@ -2,7 +2,8 @@
 
 use super::{escape, names, time};
 use crate::client::v1::{
-    CancelledBy, Cause, CauseCode, DeniedBy, Result as Outcome, Started, TimeoutKind, cause::Detail,
+    CancelledBy, Cause, CauseCode, DeniedBy, Result as Outcome, Started, TimeoutKind, Violation,
+    ViolationAction, cause::Detail,
 };
 
 /// The command was sent to the background, and runs on.
@@ -160,7 +161,26 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     if outcome.leftovers_killed {
         rows.push(("leftovers", "processes that outlived the shell were ended".to_owned()));
     }
+    rows.extend(outcome.violations.iter().map(|one| ("violation", violation(one))));
+    for (name, list) in [("held back", &outcome.scrubbed_env), ("not enforced", &outcome.limits_not_enforced)]
+    {
+        if !list.is_empty() {
+            rows.push((name, escape::line(list.join(", ").as_bytes())));
+        }
+    }
     rows
+}
+
+/// One line about something that the sandbox saw.
+fn violation(one: &Violation) -> String {
+    let Violation { layer, kind, detail, quarantine_id, .. } = one;
+    let path = String::from_utf8_lossy(&one.path);
+    let done = match one.action() {
+        ViolationAction::Quarantined => format!("; in quarantine as {quarantine_id}"),
+        ViolationAction::Failed => "; the command has failed for it".to_owned(),
+        ViolationAction::Reported | ViolationAction::Unspecified => String::new(),
+    };
+    escape::line(format!("{layer}, {kind}: {path} {detail}{done}").as_bytes())
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use crate::client::{
     v1::{
         Approval, ApprovalState, BackgroundedBy, Cause, CauseCode, Decision, DirectoryReport, Event,
         Execution, ExecutionState, LinkState, Mode, OutputState, OutputStream, Result as Outcome, Runner,
-        RunnerState, Session, SessionState, Shell, Started, Verdict, cause::Detail, event::Event as Kind,
+        RunnerState, Session, SessionState, Shell, Started, Verdict, ViolationAction, cause::Detail,
+        event::Event as Kind,
     },
 };
 
@@ -125,6 +126,20 @@ fn outcome(one: &Outcome) -> Value {
         "stderr_bytes": one.stderr_bytes,
         "stdout_cut_bytes": one.stdout_cut_bytes,
         "stderr_cut_bytes": one.stderr_cut_bytes,
+        "violations": one.violations.iter().map(violation).collect::<Vec<_>>(),
+        "scrubbed_env": one.scrubbed_env,
+        "limits_not_enforced": one.limits_not_enforced,
+    })
+}
+
+fn violation(one: &crate::client::v1::Violation) -> Value {
+    json!({
+        "layer": one.layer,
+        "kind": one.kind,
+        "path": bytes(&one.path),
+        "action": names::upper::<ViolationAction>(one.action),
+        "detail": one.detail,
+        "quarantine_id": known(!one.quarantine_id.is_empty(), || one.quarantine_id.clone()),
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::client::v1::{
     ApprovalState, BackgroundedBy, CauseCode, ChangeKind, DirectoryReport, ExecutionState, FileType,
     LinkState, Mode, OutputState, OutputStream, RunnerState, SessionState, Shell, Started, Verdict,
-    WatchKind,
+    ViolationAction, WatchKind,
 };
 
 /// A wire enum with names.
@@ -44,6 +44,7 @@ named! {
     Shell "SHELL_",
     Started "STARTED_",
     Verdict "VERDICT_",
+    ViolationAction "VIOLATION_ACTION_",
     WatchKind "WATCH_KIND_",
 }
 

@@ -4,7 +4,8 @@
 
 use super::{ConvertError, required, wire_duration};
 use crate::{
-    domain::{Cause, ExecutionResult, Started},
+    domain::{Cause, ExecutionResult, Started, Violation},
+    limits::VIOLATIONS,
     v1,
     v1::cause::Detail,
 };
@@ -145,6 +146,9 @@ impl From<ExecutionResult> for v1::Result {
             stderr_bytes: result.stderr_bytes,
             stdout_cut_bytes: result.stdout_cut_bytes,
             stderr_cut_bytes: result.stderr_cut_bytes,
+            violations: result.violations.into_iter().map(Into::into).collect(),
+            scrubbed_env: result.scrubbed_env,
+            limits_not_enforced: result.limits_not_enforced,
         }
     }
 }
@@ -168,6 +172,43 @@ impl TryFrom<v1::Result> for ExecutionResult {
             stderr_bytes: wire.stderr_bytes,
             stdout_cut_bytes: wire.stdout_cut_bytes,
             stderr_cut_bytes: wire.stderr_cut_bytes,
+            violations: violations(wire.violations)?,
+            scrubbed_env: wire.scrubbed_env,
+            limits_not_enforced: wire.limits_not_enforced,
+        })
+    }
+}
+
+/// Of a hostile runner no more than the contract allows.
+fn violations(wire: Vec<v1::Violation>) -> Result<Vec<Violation>, ConvertError> {
+    wire.into_iter().take(VIOLATIONS).map(TryInto::try_into).collect()
+}
+
+impl From<Violation> for v1::Violation {
+    fn from(violation: Violation) -> Self {
+        Self {
+            layer: violation.layer,
+            kind: violation.kind,
+            path: violation.path.into(),
+            action: v1::ViolationAction::from(violation.action).into(),
+            detail: violation.detail,
+            quarantine_id: violation.quarantine_id,
+        }
+    }
+}
+
+impl TryFrom<v1::Violation> for Violation {
+    type Error = ConvertError;
+
+    fn try_from(wire: v1::Violation) -> Result<Self, ConvertError> {
+        let action = wire.action().try_into()?;
+        Ok(Self {
+            layer: wire.layer,
+            kind: wire.kind,
+            path: wire.path.into(),
+            action,
+            detail: wire.detail,
+            quarantine_id: wire.quarantine_id,
         })
     }
 }

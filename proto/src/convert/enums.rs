@@ -68,6 +68,15 @@ same_enum!(domain::DirectoryReport, v1::DirectoryReport, "directory_report", {
     Reported = Reported, Unchanged = Unchanged, SnappedBack = SnappedBack, NotKept = NotKept,
 });
 same_enum!(domain::NetworkMode, runner_v1::NetworkMode, "network", { Loopback = Loopback });
+same_enum!(domain::PathAccess, runner_v1::PathAccess, "access", {
+    Read = Read, Write = Write, Create = Create, Delete = Delete,
+});
+same_enum!(domain::ProtectAction, runner_v1::ProtectAction, "protect.action", {
+    Report = Report, Quarantine = Quarantine, Fail = Fail,
+});
+same_enum!(domain::ViolationAction, v1::ViolationAction, "violation.action", {
+    Reported = Reported, Quarantined = Quarantined, Failed = Failed,
+});
 same_enum!(domain::JobPhase, runner_v1::JobPhase, "phase", {
     Accepted = Accepted, Refused = Refused, Running = Running, Ended = Ended, Lost = Lost,
 });

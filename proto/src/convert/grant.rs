@@ -63,6 +63,7 @@ impl Grant {
             unsandboxed: self.unsandboxed,
             snapshot_digest: self.snapshot_digest.into(),
             stdin: self.stdin,
+            decided: Some(self.decided.into()),
         }
     }
 
@@ -89,6 +90,7 @@ impl Grant {
             unsandboxed: grant.unsandboxed,
             snapshot_digest: grant.snapshot_digest.into(),
             stdin: grant.stdin,
+            decided: grant.decided.unwrap_or_default().try_into()?,
         };
         Ok((grant, binding))
     }
@@ -108,6 +110,11 @@ impl From<SandboxProfile> for wire::SandboxProfile {
             path: profile.path,
             allowed_env: profile.allowed_env,
             limits: Some(profile.limits.into()),
+            rootfs: profile.rootfs.unwrap_or_default(),
+            paths: Some(profile.paths.into()),
+            protect: Some(profile.protect.into()),
+            sockets: Some(profile.sockets.into()),
+            pass_env: profile.pass_env,
         }
     }
 }
@@ -129,6 +136,11 @@ impl TryFrom<wire::SandboxProfile> for SandboxProfile {
             path: profile.path,
             allowed_env: profile.allowed_env,
             limits: required("grant.profile.limits", profile.limits)?.try_into()?,
+            rootfs: Some(profile.rootfs).filter(|path| !path.is_empty()),
+            paths: required("grant.profile.paths", profile.paths)?.into(),
+            protect: required("grant.profile.protect", profile.protect)?.try_into()?,
+            sockets: required("grant.profile.sockets", profile.sockets)?.into(),
+            pass_env: profile.pass_env,
         })
     }
 }
@@ -142,6 +154,8 @@ impl From<SandboxLimits> for wire::SandboxLimits {
             output_bytes: limits.output_bytes,
             grace: Some(wire_duration(limits.grace)),
             private_tmp_bytes: limits.private_tmp_bytes,
+            memory_bytes: limits.memory_bytes.unwrap_or(0),
+            cpu_millis: limits.cpu_millis.unwrap_or(0),
         }
     }
 }
@@ -157,6 +171,8 @@ impl TryFrom<wire::SandboxLimits> for SandboxLimits {
             output_bytes: limits.output_bytes,
             grace: duration("grant.profile.limits.grace", limits.grace)?,
             private_tmp_bytes: limits.private_tmp_bytes,
+            memory_bytes: Some(limits.memory_bytes).filter(|bytes| *bytes > 0),
+            cpu_millis: Some(limits.cpu_millis).filter(|millis| *millis > 0),
         })
     }
 }

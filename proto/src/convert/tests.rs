@@ -48,6 +48,16 @@ fn result(cause: Cause) -> ExecutionResult {
         stderr_bytes: 1,
         stdout_cut_bytes: 2,
         stderr_cut_bytes: 3,
+        violations: vec![Violation {
+            layer: "git".to_owned(),
+            kind: "bare_repository".to_owned(),
+            path: b"/workspace/\xff".to_vec(),
+            action: ViolationAction::Quarantined,
+            detail: "text".to_owned(),
+            quarantine_id: "1".to_owned(),
+        }],
+        scrubbed_env: vec!["NPM_TOKEN".to_owned()],
+        limits_not_enforced: vec!["memory".to_owned()],
         ..ExecutionResult::not_started(cause)
     }
 }
@@ -66,7 +76,22 @@ fn grant() -> Grant {
             env: BTreeMap::from([("LANG".to_owned(), b"C".to_vec())]),
             path: "/usr/bin".to_owned(),
             allowed_env: vec!["NODE_OPTIONS".to_owned()],
-            limits: SandboxLimits::default(),
+            limits: SandboxLimits { memory_bytes: Some(1), ..SandboxLimits::default() },
+            rootfs: Some("/srv/root".to_owned()),
+            paths: PathRules {
+                deny_read: vec!["secrets/**".to_owned()],
+                allow_read: vec!["secrets/public".to_owned()],
+                allow_write: Some(vec!["src/**".to_owned()]),
+                deny_write: vec!["src/generated/**".to_owned()],
+            },
+            protect: Protect {
+                action: ProtectAction::Fail,
+                git_writes: false,
+                git_config: true,
+                names: vec!["Jenkinsfile".to_owned()],
+            },
+            sockets: Sockets { unix: false, netlink_route: true, allowed_unix: vec!["/run/x".to_owned()] },
+            pass_env: vec!["PROXY".to_owned()],
         },
         read_only: true,
         requires: vec![Requirement::ReadOnlyMount, Requirement::TrustedPath],
@@ -76,6 +101,11 @@ fn grant() -> Grant {
         unsandboxed: false,
         snapshot_digest: vec![1, 2],
         stdin: true,
+        decided: Decided {
+            programs: vec![b"git".to_vec()],
+            git: vec!["init".to_owned()],
+            paths: vec![DecidedPath { path: b"/workspace/\xff".to_vec(), access: PathAccess::Write }],
+        },
     }
 }
 
@@ -263,6 +293,26 @@ fn every_bound_field_changes_the_binding() {
         |g| g.unsandboxed = true,
         |g| g.snapshot_digest.clear(),
         |g| g.stdin = false,
+        |g| g.decided.programs.clear(),
+        |g| g.decided.git.clear(),
+        |g| g.decided.paths.clear(),
+        |g| g.decided.paths[0].access = PathAccess::Read,
+        |g| g.profile.limits.memory_bytes = None,
+        |g| g.profile.limits.cpu_millis = Some(1),
+        |g| g.profile.rootfs = None,
+        |g| g.profile.paths.deny_read.clear(),
+        |g| g.profile.paths.allow_read.clear(),
+        |g| g.profile.paths.allow_write = None,
+        |g| g.profile.paths.allow_write = Some(Vec::new()),
+        |g| g.profile.paths.deny_write.clear(),
+        |g| g.profile.protect.action = ProtectAction::Report,
+        |g| g.profile.protect.git_writes = true,
+        |g| g.profile.protect.git_config = false,
+        |g| g.profile.protect.names.clear(),
+        |g| g.profile.sockets.unix = true,
+        |g| g.profile.sockets.netlink_route = false,
+        |g| g.profile.sockets.allowed_unix.clear(),
+        |g| g.profile.pass_env.clear(),
     ];
     for (index, change) in changes.iter().enumerate() {
         let mut other = base.clone();

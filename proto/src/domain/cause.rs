@@ -154,6 +154,41 @@ pub struct ExecutionResult {
     pub stdout_cut_bytes: u64,
     /// Bytes of stderr that were cut from its middle.
     pub stderr_cut_bytes: u64,
+    /// What it tried against the sandbox, or changed of what is protected; at most
+    /// [`VIOLATIONS`](crate::limits::VIOLATIONS).
+    pub violations: Vec<Violation>,
+    /// Variables of the runner that the profile passes through and that were held back as secrets.
+    pub scrubbed_env: Vec<String>,
+    /// Limits that were asked for and that the runner cannot enforce.
+    pub limits_not_enforced: Vec<String>,
+}
+
+/// Something that a layer of the sandbox saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Which layer: `protected_names`, `git`, `disk`, ...
+    pub layer: String,
+    /// A stable name of what happened: `created`, `changed`, `git_config`, `bare_repository`, ...
+    pub kind: String,
+    /// Inside, absolute; empty where it is not about a path.
+    pub path: Vec<u8>,
+    /// What was done about it.
+    pub action: ViolationAction,
+    /// One line.
+    pub detail: String,
+    /// By which it can be given back; empty unless it is in quarantine.
+    pub quarantine_id: String,
+}
+
+/// What was done about a violation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ViolationAction {
+    /// Nothing more than this report.
+    Reported,
+    /// It is where no command reaches it.
+    Quarantined,
+    /// It made the command's failure.
+    Failed,
 }
 
 impl ExecutionResult {
@@ -173,6 +208,9 @@ impl ExecutionResult {
             stderr_bytes: 0,
             stdout_cut_bytes: 0,
             stderr_cut_bytes: 0,
+            violations: Vec::new(),
+            scrubbed_env: Vec::new(),
+            limits_not_enforced: Vec::new(),
         }
     }
 }

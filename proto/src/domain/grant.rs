@@ -94,6 +94,41 @@ pub struct Grant {
     pub snapshot_digest: Vec<u8>,
     /// Its input stays open for what is written to it.
     pub stdin: bool,
+    /// What the decision found in the command.
+    pub decided: Decided,
+}
+
+/// What a decision was made about, for the runner to hold against the files it sees.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Decided {
+    /// The programs it would start, as the command names them; sorted, without doubles.
+    pub programs: Vec<Vec<u8>>,
+    /// The subcommands of git among them, such as `init` or `worktree add`; sorted, without doubles.
+    pub git: Vec<String>,
+    /// The paths it names.
+    pub paths: Vec<DecidedPath>,
+}
+
+/// A path that a decision knows of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DecidedPath {
+    /// Absolute, inside.
+    pub path: Vec<u8>,
+    /// What is done to it.
+    pub access: PathAccess,
+}
+
+/// What is done to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathAccess {
+    /// Its contents or metadata are read.
+    Read,
+    /// Its contents or metadata are changed.
+    Write,
+    /// It is made.
+    Create,
+    /// It is removed.
+    Delete,
 }
 
 /// The part of a resolved profile that the sandbox is built from.
@@ -113,6 +148,88 @@ pub struct SandboxProfile {
     pub allowed_env: Vec<String>,
     /// At most so much of everything.
     pub limits: SandboxLimits,
+    /// A folder of the host that holds a root file system; none: the smallest root of the host's own.
+    pub rootfs: Option<String>,
+    /// What may be read and written.
+    pub paths: PathRules,
+    /// What is done about names whose content runs later.
+    pub protect: Protect,
+    /// Which sockets there are.
+    pub sockets: Sockets,
+    /// Variables of the runner's own environment that are passed through, secrets never.
+    pub pass_env: Vec<String>,
+}
+
+/// Globs as in a `.gitignore`, relative to the workspace, or absolute as seen inside.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathRules {
+    /// Cannot be read.
+    pub deny_read: Vec<String>,
+    /// Can be read, inside what `deny_read` names.
+    pub allow_read: Vec<String>,
+    /// All that can be written of workspace, HOME and `/tmp`; none: all of them.
+    pub allow_write: Option<Vec<String>>,
+    /// Cannot be written, inside what can be.
+    pub deny_write: Vec<String>,
+}
+
+/// What is done about names whose content runs later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Protect {
+    /// When a command makes or changes one.
+    pub action: ProtectAction,
+    /// Whether git may write to `.git` at the workspace's root.
+    pub git_writes: bool,
+    /// Whether commands may set what git's configuration runs.
+    pub git_config: bool,
+    /// Names besides those that are always protected.
+    pub names: Vec<String>,
+}
+
+impl Default for Protect {
+    fn default() -> Self {
+        Self { action: ProtectAction::Quarantine, git_writes: true, git_config: false, names: Vec::new() }
+    }
+}
+
+/// What follows when a command makes or changes a protected name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProtectAction {
+    /// The result says so.
+    Report,
+    /// It is moved where no command reaches it, and can be given back.
+    Quarantine,
+    /// The command has failed.
+    Fail,
+}
+
+impl ProtectAction {
+    /// The stable name, as in configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Report => "report",
+            Self::Quarantine => "quarantine",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// Which sockets can be made and reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sockets {
+    /// Whether sockets of the family UNIX can be made.
+    pub unix: bool,
+    /// Whether interfaces and routes can be asked for.
+    pub netlink_route: bool,
+    /// Sockets of the host that are shown inside.
+    pub allowed_unix: Vec<String>,
+}
+
+impl Default for Sockets {
+    fn default() -> Self {
+        Self { unix: true, netlink_route: false, allowed_unix: Vec::new() }
+    }
 }
 
 /// A host folder or file shown read-only inside.
@@ -146,6 +263,10 @@ pub struct SandboxLimits {
     pub grace: Duration,
     /// Bytes of a read-only command's private folder for temporary files.
     pub private_tmp_bytes: u64,
+    /// Bytes of all its processes together; none: the runner's limit alone.
+    pub memory_bytes: Option<u64>,
+    /// Thousandths of one processor; none: the runner's limit alone.
+    pub cpu_millis: Option<u64>,
 }
 
 impl Default for SandboxLimits {
@@ -157,6 +278,8 @@ impl Default for SandboxLimits {
             output_bytes: 64 << 20,
             grace: Duration::from_secs(5),
             private_tmp_bytes: 64 << 20,
+            memory_bytes: None,
+            cpu_millis: None,
         }
     }
 }

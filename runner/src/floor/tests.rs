@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_proto::domain::{SandboxLimits, SessionId, Shell};
+use airlock_proto::domain::{Decided, Protect, SandboxLimits, SessionId, Shell, Sockets};
 
 use super::*;
 
@@ -14,6 +14,11 @@ fn grant() -> Grant {
         directory: b"/workspace".to_vec(),
         env: BTreeMap::new(),
         profile: SandboxProfile {
+            rootfs: None,
+            paths: PathRules::default(),
+            protect: Protect::default(),
+            sockets: Sockets::default(),
+            pass_env: Vec::new(),
             name: "strict".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,
@@ -30,6 +35,7 @@ fn grant() -> Grant {
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         stdin: false,
+        decided: Decided::default(),
     }
 }
 

@@ -9,9 +9,9 @@ use std::{
 };
 
 use airlock_proto::domain::{
-    Cause, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, ExecutionResult,
-    FromRunner, Grant, JobPhase, JobReport, NetworkMode, OutputStream, PushFromRunner, PushToRunner,
-    SandboxLimits, SandboxProfile, SessionId, SessionPhase, Shell, StartJob, ToRunner,
+    Cause, Decided, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, ExecutionResult,
+    FromRunner, Grant, JobPhase, JobReport, NetworkMode, OutputStream, PathRules, Protect, PushFromRunner,
+    PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase, Shell, Sockets, StartJob, ToRunner,
 };
 use airlock_runner::{
     Runner, RunnerConfig, RunningRunner,
@@ -238,6 +238,11 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         directory: b"/workspace".to_vec(),
         env: BTreeMap::new(),
         profile: SandboxProfile {
+            rootfs: None,
+            paths: PathRules::default(),
+            protect: Protect::default(),
+            sockets: Sockets::default(),
+            pass_env: Vec::new(),
             name: "test".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,
@@ -254,6 +259,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         stdin: false,
+        decided: Decided::default(),
     }
 }
 

@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_config::{ConfigError, Place, Problem};
 use airlock_policy::{Profile, ProfileError};
-use airlock_proto::domain::Bind;
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny},
 };
 
 use super::{ResolvedProfile, schema::SCHEMA};
+
+mod confine;
 
 /// The whole file. What the policy has to say of its own part it says itself.
 #[derive(Deserialize)]
@@ -26,6 +27,8 @@ pub(super) struct File {
     #[serde(default)]
     sandbox: Sandbox,
     #[serde(default)]
+    protect: Protect,
+    #[serde(default)]
     pub(super) env: Env,
     #[serde(default)]
     limits: Limits,
@@ -39,6 +42,43 @@ struct Sandbox {
     #[serde(default)]
     root_binds: Vec<RootBind>,
     path: Option<String>,
+    rootfs: Option<String>,
+    #[serde(default)]
+    deny_read: Vec<String>,
+    #[serde(default)]
+    allow_read: Vec<String>,
+    allow_write: Option<Vec<String>>,
+    #[serde(default)]
+    deny_write: Vec<String>,
+    unix_sockets: Option<Switch>,
+    netlink_route: Option<bool>,
+    #[serde(default)]
+    allowed_unix_sockets: Vec<String>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Protect {
+    action: Option<Action>,
+    git_writes: Option<bool>,
+    git_config: Option<bool>,
+    #[serde(default)]
+    names: Vec<String>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Report,
+    Quarantine,
+    Fail,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +95,8 @@ pub(super) struct Env {
     set: BTreeMap<String, String>,
     #[serde(default)]
     allowed: Vec<String>,
+    #[serde(default)]
+    pass: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -65,6 +107,8 @@ struct Limits {
     file_size: Option<u64>,
     output_bytes: Option<u64>,
     private_tmp_bytes: Option<u64>,
+    memory_bytes: Option<u64>,
+    cpu_millis: Option<u64>,
     grace: Option<Time>,
     timeout_default: Option<Time>,
     timeout_max: Option<Time>,
@@ -119,8 +163,10 @@ pub(super) fn environment(env: &Env, problems: &mut Vec<Problem>) {
             problems.push(problem(&field, "its value has a NUL".to_owned(), "remove it"));
         }
     }
-    for (index, name) in env.allowed.iter().enumerate().filter(|(_, name)| !is_variable(name)) {
-        problems.push(problem(&format!("env.allowed[{index}]"), wrong(name), CURE));
+    for (list, names) in [("allowed", &env.allowed), ("pass", &env.pass)] {
+        for (index, name) in names.iter().enumerate().filter(|(_, name)| !is_variable(name)) {
+            problems.push(problem(&format!("env.{list}[{index}]"), wrong(name), CURE));
+        }
     }
 }
 
@@ -163,23 +209,16 @@ pub(super) fn resolve(
 }
 
 fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>) -> ResolvedProfile {
-    let File { name, sandbox, env, limits, approvals, .. } = file;
+    let File { name, sandbox, protect, env, limits, approvals, .. } = file;
     profile.sandbox.name.clone_from(name);
-    for RootBind { source, target } in &sandbox.root_binds {
-        let target = target.as_ref().unwrap_or(source);
-        profile.sandbox.root_binds.retain(|known| known.target != *target);
-        profile.sandbox.root_binds.push(Bind { source: source.clone(), target: target.clone() });
-    }
-    if let Some(path) = &sandbox.path {
-        profile.sandbox.path.clone_from(path);
-    }
+    confine::apply_sandbox(sandbox, &mut profile.sandbox);
+    confine::apply_protect(protect, &mut profile.sandbox.protect);
+    confine::apply_denials(&profile.policy, &mut profile.sandbox.paths);
     for (name, value) in &env.set {
         profile.sandbox.env.insert(name.clone(), value.clone().into_bytes());
     }
-    let allowed = &mut profile.sandbox.allowed_env;
-    allowed.extend(env.allowed.iter().cloned());
-    allowed.sort();
-    allowed.dedup();
+    confine::extend(&mut profile.sandbox.allowed_env, &env.allowed);
+    confine::extend(&mut profile.sandbox.pass_env, &env.pass);
     apply_limits(limits, &mut profile);
     if profile.timeout_default > profile.timeout_max {
         let field = if limits.timeout_default.is_some() { "timeout_default" } else { "timeout_max" };
@@ -204,6 +243,8 @@ fn apply_limits(given: &Limits, profile: &mut ResolvedProfile) {
     for (value, target) in sizes {
         *target = value.unwrap_or(*target);
     }
+    own.memory_bytes = given.memory_bytes.or(own.memory_bytes);
+    own.cpu_millis = given.cpu_millis.or(own.cpu_millis);
     let times = [
         (given.grace, &mut own.grace),
         (given.timeout_default, &mut profile.timeout_default),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_policy::Profile;
 use airlock_proto::{
-    domain::{Mode, NetworkMode, SandboxLimits, SandboxProfile},
+    domain::{Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Sockets},
     limits::{TIMEOUT_DEFAULT, TIMEOUT_MAX},
 };
 
@@ -41,6 +41,11 @@ impl ResolvedProfile {
             path: PATH.to_owned(),
             allowed_env: Vec::new(),
             limits: SandboxLimits::default(),
+            rootfs: None,
+            paths: PathRules::default(),
+            protect: Protect::default(),
+            sockets: Sockets::default(),
+            pass_env: Vec::new(),
         };
         Self {
             policy,

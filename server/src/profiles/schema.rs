@@ -14,6 +14,14 @@ const FOLDER: Kind = Kind::Form(Form {
     holds: |path| path.starts_with('/') && path.split('/').all(|part| part != ".."),
     what: "an absolute path without `..`, such as \"/usr/share/doc\"",
 });
+const GLOBS: Kind = Kind::List(&Kind::Form(Form {
+    holds: |glob| !glob.is_empty() && !glob.contains('\0') && glob.split('/').all(|part| part != ".."),
+    what: "a glob without `..`, such as \"secrets/**\", or an absolute path inside",
+}));
+const NAME: Kind = Kind::Form(Form {
+    holds: |name| !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']),
+    what: "the name of a file or folder, without `/`",
+});
 const SEARCH_PATH: Form = Form {
     holds: |path| path.split(':').all(|folder| folder.starts_with('/')),
     what: "absolute folders with `:` between them, such as \"/opt/tools/bin:/usr/bin\"",
@@ -26,6 +34,7 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::new("description", Kind::Text),
     Field::new("policy", Kind::Table(POLICY)),
     Field::new("sandbox", Kind::Table(SANDBOX)),
+    Field::new("protect", Kind::Table(PROTECT)),
     Field::new("env", Kind::Table(ENV)),
     Field::new("limits", Kind::Table(LIMITS)),
     Field::new("approvals", Kind::Table(APPROVALS)),
@@ -58,11 +67,27 @@ const TEST: &[Field] = &[
 const SANDBOX: &[Field] = &[
     Field::new("root_binds", Kind::List(&Kind::Table(ROOT_BIND))),
     Field::new("path", Kind::Form(SEARCH_PATH)),
+    Field::new("rootfs", FOLDER),
+    Field::new("deny_read", GLOBS),
+    Field::new("allow_read", GLOBS),
+    Field::new("allow_write", GLOBS),
+    Field::new("deny_write", GLOBS),
+    Field::new("unix_sockets", Kind::OneOf(&["on", "off"])),
+    Field::new("netlink_route", Kind::Bool),
+    Field::new("allowed_unix_sockets", Kind::List(&FOLDER)),
+];
+
+const PROTECT: &[Field] = &[
+    Field::new("action", Kind::OneOf(&["report", "quarantine", "fail"])),
+    Field::new("git_writes", Kind::Bool),
+    Field::new("git_config", Kind::Bool),
+    Field::new("names", Kind::List(&NAME)),
 ];
 
 const ROOT_BIND: &[Field] = &[Field::required("source", FOLDER), Field::new("target", FOLDER)];
 
-const ENV: &[Field] = &[Field::new("set", Kind::Map(&Kind::Text)), Field::new("allowed", TEXTS)];
+const ENV: &[Field] =
+    &[Field::new("set", Kind::Map(&Kind::Text)), Field::new("allowed", TEXTS), Field::new("pass", TEXTS)];
 
 const LIMITS: &[Field] = &[
     Field::new("open_files", COUNT_32),
@@ -70,6 +95,8 @@ const LIMITS: &[Field] = &[
     Field::new("file_size", COUNT),
     Field::new("output_bytes", COUNT),
     Field::new("private_tmp_bytes", COUNT),
+    Field::new("memory_bytes", COUNT),
+    Field::new("cpu_millis", COUNT),
     Field::new("grace", TIME),
     Field::new("timeout_default", TIME),
     Field::new("timeout_max", TIME),

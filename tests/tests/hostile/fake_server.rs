@@ -6,7 +6,8 @@ use std::{net::SocketAddr, time::Duration};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
     domain::{
-        Epoch, ExecutionId, Grant, NetworkMode, SandboxLimits, SandboxProfile, SessionId, Shell, StartJob,
+        Decided, Epoch, ExecutionId, Grant, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile,
+        SessionId, Shell, Sockets, StartJob,
     },
     runner_v1::{
         self as wire, ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
@@ -284,6 +285,11 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         directory: b"/workspace".to_vec(),
         env: Default::default(),
         profile: SandboxProfile {
+            rootfs: None,
+            paths: PathRules::default(),
+            protect: Protect::default(),
+            sockets: Sockets::default(),
+            pass_env: Vec::new(),
             name: "sandboxed".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,
@@ -300,6 +306,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         stdin: false,
+        decided: Decided::default(),
     }
 }
 

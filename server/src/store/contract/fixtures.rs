@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_proto::domain::{
     ApprovalId, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
-    OutputState, RunnerId, SessionId, Shell, Started,
+    OutputState, RunnerId, SessionId, Shell, Started, Violation, ViolationAction,
 };
 
 use crate::{
@@ -171,6 +171,16 @@ pub(super) fn decision(verdict: Verdict) -> DecisionRecord {
 
 pub(super) fn result(cause: Cause) -> ExecutionResult {
     ExecutionResult {
+        violations: vec![Violation {
+            layer: "protected_names".to_owned(),
+            kind: "changed".to_owned(),
+            path: b"/workspace/\xff".to_vec(),
+            action: ViolationAction::Quarantined,
+            detail: "a line".to_owned(),
+            quarantine_id: "7".to_owned(),
+        }],
+        scrubbed_env: vec!["NPM_TOKEN".to_owned()],
+        limits_not_enforced: vec!["memory".to_owned()],
         cause,
         started: Started::Yes,
         directory: b"/workspace/src".to_vec(),

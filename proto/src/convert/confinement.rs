@@ -1,0 +1,108 @@
+//! What a sandbox is confined by, and what a decision was made about.
+
+use super::ConvertError;
+use crate::{
+    domain::{Decided, DecidedPath, PathRules, Protect, Sockets},
+    limits::DECIDED_PATHS,
+    runner_v1 as wire,
+};
+
+impl From<Decided> for wire::Decided {
+    fn from(decided: Decided) -> Self {
+        let path = |one: DecidedPath| wire::DecidedPath {
+            path: one.path.into(),
+            access: wire::PathAccess::from(one.access).into(),
+        };
+        Self {
+            programs: decided.programs.into_iter().map(Into::into).collect(),
+            git: decided.git,
+            paths: decided.paths.into_iter().map(path).collect(),
+        }
+    }
+}
+
+impl TryFrom<wire::Decided> for Decided {
+    type Error = ConvertError;
+
+    fn try_from(decided: wire::Decided) -> Result<Self, ConvertError> {
+        let wire::Decided { programs, git, paths } = decided;
+        if programs.len().max(git.len()).max(paths.len()) > DECIDED_PATHS {
+            return Err(ConvertError::new(
+                "grant.decided",
+                format!("holds more than {DECIDED_PATHS} of a kind"),
+            ));
+        }
+        let path = |one: wire::DecidedPath| {
+            let access = one.access().try_into()?;
+            Ok(DecidedPath { path: one.path.into(), access })
+        };
+        Ok(Self {
+            programs: programs.into_iter().map(Into::into).collect(),
+            git,
+            paths: paths.into_iter().map(path).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl From<PathRules> for wire::PathRules {
+    fn from(rules: PathRules) -> Self {
+        Self {
+            deny_read: rules.deny_read,
+            allow_read: rules.allow_read,
+            allow_write: rules.allow_write.map(|globs| wire::WriteRules { globs }),
+            deny_write: rules.deny_write,
+        }
+    }
+}
+
+impl From<wire::PathRules> for PathRules {
+    fn from(rules: wire::PathRules) -> Self {
+        Self {
+            deny_read: rules.deny_read,
+            allow_read: rules.allow_read,
+            allow_write: rules.allow_write.map(|rules| rules.globs),
+            deny_write: rules.deny_write,
+        }
+    }
+}
+
+impl From<Protect> for wire::Protect {
+    fn from(protect: Protect) -> Self {
+        Self {
+            action: wire::ProtectAction::from(protect.action).into(),
+            git_writes: protect.git_writes,
+            git_config: protect.git_config,
+            names: protect.names,
+        }
+    }
+}
+
+impl TryFrom<wire::Protect> for Protect {
+    type Error = ConvertError;
+
+    fn try_from(protect: wire::Protect) -> Result<Self, ConvertError> {
+        let action = protect.action().try_into()?;
+        let wire::Protect { git_writes, git_config, names, .. } = protect;
+        Ok(Self { action, git_writes, git_config, names })
+    }
+}
+
+impl From<Sockets> for wire::Sockets {
+    fn from(sockets: Sockets) -> Self {
+        Self {
+            no_unix: !sockets.unix,
+            netlink_route: sockets.netlink_route,
+            allowed_unix: sockets.allowed_unix,
+        }
+    }
+}
+
+impl From<wire::Sockets> for Sockets {
+    fn from(sockets: wire::Sockets) -> Self {
+        Self {
+            unix: !sockets.no_unix,
+            netlink_route: sockets.netlink_route,
+            allowed_unix: sockets.allowed_unix,
+        }
+    }
+}

@@ -172,6 +172,7 @@ fn step_name(step: Step) -> &'static str {
         Step::Namespaces => "namespaces",
         Step::Loopback => "loopback",
         Step::Join => "join",
+        Step::Seccomp => "seccomp",
         Step::Bubblewrap => "bubblewrap",
         Step::Prepare => "prepare",
         Step::Limits => "limits",
@@ -189,6 +190,9 @@ fn step_hint(step: Step) -> Option<&'static str> {
         Step::Namespaces | Step::Join => {
             Some("allow user namespaces: `sysctl user.max_user_namespaces user.max_net_namespaces`")
         }
+        Step::Seccomp => Some(
+            "run a kernel with CONFIG_SECCOMP_FILTER; in a container, let its own filter allow `seccomp` and `prctl`",
+        ),
         Step::Bubblewrap => Some("apt-get install bubblewrap"),
         Step::Directory => Some("start in a directory that exists inside"),
         Step::Shell => Some("add the shell to the profile's root"),

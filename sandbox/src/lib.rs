@@ -15,6 +15,7 @@ mod profile;
 mod report;
 mod running;
 mod runtime;
+mod seccomp;
 mod session;
 mod spec;
 mod status;

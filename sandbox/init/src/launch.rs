@@ -16,11 +16,12 @@ use airlock_init::sys::close_on_exec_from;
 use airlock_init::wire::{INSIDE_INIT, LaunchPlan, MODE_PID1, STAGE, Staged, Step};
 use nix::sched::{CloneFlags, setns, unshare};
 use rustix::fs::{CWD, Mode, mkdir};
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
     open_tree,
 };
+use rustix::thread::{SecureComputingMode, set_secure_computing_mode};
 
 use crate::identity::{become_session, die_with_parent};
 use crate::{AtStep, Failure};
@@ -31,20 +32,31 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     die_with_parent(plan.parent)?;
     let mut fds = fds.into_iter();
     let mut next = || fds.next().ok_or_else(|| Failure::new(Step::Message, "missing descriptor"));
-    let (arguments, status) = (next()?, next()?);
+    let (arguments, status, filter) = (next()?, next()?, next()?);
     let namespaces = if plan.join { Some((next()?, next()?)) } else { None };
 
     if !plan.stage.is_empty() {
         stage(&plan.stage).at(Step::Stage)?;
     }
     become_session(plan.ids)?;
+    filters_are_known()?;
     if let Some((user, net)) = namespaces {
         // Into the user namespace first: it gives the right to the other.
         setns(user, CloneFlags::CLONE_NEWUSER).at(Step::Join)?;
         setns(net, CloneFlags::CLONE_NEWNET).at(Step::Join)?;
     }
     die_with_parent(plan.parent)?;
-    match execute(&plan.bwrap, &arguments, &status)? {}
+    match execute(&plan.bwrap, &arguments, &status, &filter)? {}
+}
+
+/// Whether bubblewrap will be able to apply the filter. Asked for without a
+/// program, the kernel says that it cannot be read, if it gets that far.
+fn filters_are_known() -> Result<(), Failure> {
+    match set_secure_computing_mode(SecureComputingMode::Filter) {
+        Err(Errno::FAULT) => Ok(()),
+        Err(error) => Err(Failure::new(Step::Seccomp, format!("system calls cannot be filtered: {error}"))),
+        Ok(()) => Err(Failure::new(Step::Seccomp, "a filter without a program was taken")),
+    }
 }
 
 /// Mounts the session's folders where its uid can reach them. The mount
@@ -78,8 +90,13 @@ fn stage(folders: &[Staged]) -> Result<(), String> {
     Ok(())
 }
 
-fn execute(bwrap: &[u8], arguments: &OwnedFd, status: &OwnedFd) -> Result<Infallible, Failure> {
-    for fd in [arguments, status] {
+fn execute(
+    bwrap: &[u8],
+    arguments: &OwnedFd,
+    status: &OwnedFd,
+    filter: &OwnedFd,
+) -> Result<Infallible, Failure> {
+    for fd in [arguments, status, filter] {
         fcntl_setfd(fd, FdFlags::empty()).at(Step::Descriptors)?;
     }
     let error = Command::new(OsStr::from_bytes(bwrap))
@@ -87,6 +104,8 @@ fn execute(bwrap: &[u8], arguments: &OwnedFd, status: &OwnedFd) -> Result<Infall
         .current_dir("/")
         .arg("--json-status-fd")
         .arg(status.as_raw_fd().to_string())
+        .arg("--seccomp")
+        .arg(filter.as_raw_fd().to_string())
         .arg("--args")
         .arg(arguments.as_raw_fd().to_string())
         .args(["--", INSIDE_INIT, MODE_PID1])

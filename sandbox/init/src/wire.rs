@@ -43,8 +43,8 @@ pub struct HostIds {
 }
 
 /// What the launch step does on the host before bubblewrap. With it travel the
-/// descriptors: bubblewrap's arguments, its status pipe and, if `join`, a user
-/// and a network namespace.
+/// descriptors: bubblewrap's arguments, its status pipe, the filter of system
+/// calls and, if `join`, a user and a network namespace.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaunchPlan {
     /// Process id that must be the parent, or the runner has died meanwhile.
@@ -219,6 +219,8 @@ pub enum Step {
     Loopback,
     /// Joining the session's namespaces.
     Join,
+    /// Filtering system calls.
+    Seccomp,
     /// Executing bubblewrap.
     Bubblewrap,
     /// Making itself unreadable, signals, the report pipe.

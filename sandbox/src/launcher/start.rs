@@ -23,6 +23,7 @@ use crate::args::{Sources, bwrap_args};
 use crate::error::LaunchError;
 use crate::profile::Profile;
 use crate::running::{Control, Handles, Running, Streams, Waiter, read_rest};
+use crate::seccomp;
 use crate::session::Session;
 use crate::spec::{LaunchSpec, Limits, Network, Shell, Stdin};
 use crate::uid::UidIsolation;
@@ -71,6 +72,7 @@ impl Launcher {
             UidIsolation::None => (direct, Vec::new()),
         };
         let arguments = argument_file(&bwrap_args(profile, &sources, limits, spec.shape))?;
+        let filter = memory_file("airlock-seccomp", seccomp::filter(&profile.sockets))?;
         let (status, status_write) = cloexec_pipe()?;
         let namespaces = match (spec.shape.network, &session.net) {
             (Network::Empty, _) => None,
@@ -87,7 +89,7 @@ impl Launcher {
             join: namespaces.is_some(),
             bwrap: self.bwrap.as_os_str().as_bytes().to_vec(),
         };
-        let mut fds = vec![arguments.as_fd(), status_write.as_fd()];
+        let mut fds = vec![arguments.as_fd(), status_write.as_fd(), filter.as_fd()];
         fds.extend(namespaces.into_iter().flatten());
 
         let child = self.forker.fork(MODE_LAUNCH)?;
@@ -217,10 +219,15 @@ fn argument_file(arguments: &[OsString]) -> Result<OwnedFd, LaunchError> {
         text.extend_from_slice(argument.as_bytes());
         text.push(0);
     }
-    let file = memfd_create("airlock-arguments", MemfdFlags::CLOEXEC)
-        .map_err(|error| failed("argument file", error.into()))?;
-    let mut file = File::from(file);
-    file.write_all(&text).and_then(|()| file.rewind()).map_err(|source| failed("argument file", source))?;
+    memory_file("airlock-arguments", &text)
+}
+
+fn memory_file(name: &str, content: &[u8]) -> Result<OwnedFd, LaunchError> {
+    let file = memfd_create(name, MemfdFlags::CLOEXEC);
+    let mut file = file.map(File::from).map_err(|error| failed("file in memory", error.into()))?;
+    file.write_all(content)
+        .and_then(|()| file.rewind())
+        .map_err(|source| failed("file in memory", source))?;
     Ok(file.into())
 }
 

@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 
 use airlock_init::sys::reset_signals;
 use airlock_init::wire::{REPORT_PIPE, Rlimits, StartSpec, Step};
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::SigSet;
@@ -20,6 +22,7 @@ use nix::unistd::mkfifo;
 use rustix::fs::OFlags;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::Pid;
+use rustix::thread::{SecureComputingMode, secure_computing_mode};
 
 use crate::{AtStep, Failure};
 
@@ -31,6 +34,7 @@ pub(super) fn prepare() -> Result<(), Failure> {
     SigSet::empty().thread_set_mask().at(Step::Prepare)?;
     umask(Mode::S_IWGRP | Mode::S_IWOTH);
     fcntl_setfd(std::io::stdin().as_fd(), FdFlags::CLOEXEC).at(Step::Prepare)?;
+    filter_is_in_force()?;
 
     let folder = fs::File::open("/proc/self/fd").at(Step::Descriptors)?;
     let own = folder.as_raw_fd();
@@ -47,6 +51,20 @@ pub(super) fn prepare() -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Makes sure that bubblewrap applied the filter of system calls. A container may
+/// have one of its own, so the mode alone does not say; to share nothing less than
+/// before is a call that only a filter refuses.
+fn filter_is_in_force() -> Result<(), Failure> {
+    let mode = secure_computing_mode().at(Step::Seccomp)?;
+    match (mode, unshare(CloneFlags::empty())) {
+        (SecureComputingMode::Filter, Err(Errno::EPERM)) => Ok(()),
+        (_, answer) => {
+            let cause = format!("the filter of system calls is not in force: {mode:?}, {answer:?}");
+            Err(Failure::new(Step::Seccomp, cause))
+        }
+    }
 }
 
 /// Makes the pipe to which the shell writes its last directory, and opens both

@@ -1,10 +1,14 @@
-//! Builds `airlock-init` as a static program, so that the library can carry it
-//! and every Airlock binary is one file.
+//! Builds `airlock-init` as a static program, and the filters of system calls from
+//! their lists, so that the library can carry both and every Airlock binary is one
+//! file.
 #![expect(
     clippy::expect_used,
     clippy::panic,
     reason = "a build script that cannot go on has nobody to return an error to"
 )]
+
+mod filter;
+mod lists;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,9 +23,26 @@ fn main() {
     for watched in ["init/src", "init/Cargo.toml", "../Cargo.toml", "../Cargo.lock"] {
         println!("cargo::rerun-if-changed={}", here.join(watched).display());
     }
+    filters(&here.join("seccomp"), &out);
     build(&init, &out.join("init-target"), &target);
     let built = out.join("init-target").join(&target).join("init/airlock-init");
     fs::copy(&built, out.join("airlock-init")).expect("the program that was just built");
+}
+
+/// One file for each architecture and each choice a profile has.
+fn filters(lists: &Path, out: &Path) {
+    println!("cargo::rerun-if-changed={}", lists.display());
+    let lists = lists::read(lists);
+    for arch in filter::ARCHS {
+        for unix in [false, true] {
+            for netlink_route in [false, true] {
+                let given = lists::Given { unix, netlink_route };
+                let name = format!("seccomp-{}-{unix}-{netlink_route}", arch.name);
+                fs::write(out.join(name), filter::compile(&lists, &arch, given))
+                    .expect("the folder that cargo made");
+            }
+        }
+    }
 }
 
 /// Needs no network: what it builds are dependencies of the outer build too. Says nothing of the lock

@@ -1,0 +1,187 @@
+//! Calls that depend on their arguments: call, arguments, verdict.
+
+use super::machine::Verdict;
+use super::{TARGETS, sockets};
+use crate::profile::Sockets;
+
+const EPERM: Verdict = Verdict::Errno(1);
+const EAFNOSUPPORT: Verdict = Verdict::Errno(97);
+
+/// What the kernel cuts off: it must make no difference.
+const UPPER: u64 = 0xdead_beef_0000_0000;
+
+#[track_caller]
+fn assert_verdict(given: &Sockets, call: &str, args: &[u64], wanted: Verdict) {
+    let mut found = 0;
+    for target in TARGETS.iter().filter(|target| (target.number)(call).is_some()) {
+        found += 1;
+        for upper in [0, UPPER] {
+            let mut all = [upper; 6];
+            all.iter_mut().zip(args).for_each(|(place, arg)| *place |= arg);
+            let verdict = target.by_name(given, call, all);
+            assert_eq!(verdict, wanted, "{call} {args:x?} on {}, {given:?}", target.name);
+        }
+    }
+    assert!(found > 0, "no `{call}` anywhere");
+}
+
+#[track_caller]
+fn allowed(call: &str, args: &[u64]) {
+    assert_verdict(&sockets(false, false), call, args, Verdict::Allow);
+    assert_verdict(&sockets(true, true), call, args, Verdict::Allow);
+}
+
+#[track_caller]
+fn refused(call: &str, args: &[u64], wanted: Verdict) {
+    assert_verdict(&sockets(false, false), call, args, wanted);
+    assert_verdict(&sockets(true, true), call, args, wanted);
+}
+
+fn wide(value: i32) -> u64 {
+    u64::from(value.cast_unsigned())
+}
+
+#[test]
+fn clone_makes_processes_and_threads_and_no_namespace() {
+    allowed("clone", &[wide(libc::SIGCHLD)]);
+    let thread =
+        libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_SIGHAND | libc::CLONE_THREAD;
+    let more =
+        libc::CLONE_SYSVSEM | libc::CLONE_SETTLS | libc::CLONE_PARENT_SETTID | libc::CLONE_CHILD_CLEARTID;
+    allowed("clone", &[wide(thread | more)]);
+    allowed("clone", &[wide(libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD)]);
+    let namespaces = [
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWCGROUP,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+    ];
+    for namespace in namespaces {
+        refused("clone", &[wide(namespace)], EPERM);
+        refused("clone", &[wide(namespace | thread | more | libc::SIGCHLD)], EPERM);
+    }
+    refused("clone", &[wide(namespaces.into_iter().fold(0, |all, one| all | one))], EPERM);
+}
+
+#[test]
+fn only_a_few_families_of_sockets_can_be_made() {
+    let flags = [0, wide(libc::SOCK_CLOEXEC), wide(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)];
+    for family in [libc::AF_INET, libc::AF_INET6].map(wide) {
+        for flag in flags {
+            for protocol in [0, libc::IPPROTO_TCP].map(wide) {
+                allowed("socket", &[family, wide(libc::SOCK_STREAM) | flag, protocol]);
+            }
+            for protocol in [0, libc::IPPROTO_UDP].map(wide) {
+                allowed("socket", &[family, wide(libc::SOCK_DGRAM) | flag, protocol]);
+            }
+        }
+        for protocol in [libc::IPPROTO_SCTP, libc::IPPROTO_DCCP, 262].map(wide) {
+            refused("socket", &[family, wide(libc::SOCK_STREAM), protocol], EAFNOSUPPORT);
+        }
+        for kind in [libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP] {
+            refused("socket", &[family, wide(kind), 0], EAFNOSUPPORT);
+        }
+    }
+    // Unspecified, and all from AX.25 to the last that there is, among them packet,
+    // alg, vsock, XDP.
+    let others = [0].into_iter().chain(3..64).filter(|family| !matches!(family, 10 | 16));
+    for family in others.chain([u64::from(u32::MAX)]) {
+        for kind in 1..=6 {
+            refused("socket", &[family, kind, 0], EAFNOSUPPORT);
+            refused("socketpair", &[family, kind, 0], EAFNOSUPPORT);
+        }
+    }
+    for family in [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(wide) {
+        refused("socketpair", &[family, 1, 0], EAFNOSUPPORT);
+    }
+}
+
+#[test]
+fn sockets_of_unix_and_netlink_are_by_profile() {
+    let unix = wide(libc::AF_UNIX);
+    for kind in [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_SEQPACKET].map(wide) {
+        for netlink_route in [false, true] {
+            let (on, off) = (sockets(true, netlink_route), sockets(false, netlink_route));
+            assert_verdict(&on, "socket", &[unix, kind, 0], Verdict::Allow);
+            assert_verdict(&off, "socket", &[unix, kind, 0], EAFNOSUPPORT);
+            assert_verdict(&on, "socketpair", &[unix, kind, 0], Verdict::Allow);
+            // One that is connected for good reaches nobody else.
+            let pair = if kind == wide(libc::SOCK_DGRAM) { EAFNOSUPPORT } else { Verdict::Allow };
+            assert_verdict(&off, "socketpair", &[unix, kind | wide(libc::SOCK_CLOEXEC), 0], pair);
+        }
+    }
+    let netlink = wide(libc::AF_NETLINK);
+    for kind in [libc::SOCK_RAW, libc::SOCK_DGRAM, libc::SOCK_RAW | libc::SOCK_CLOEXEC].map(wide) {
+        for unix in [false, true] {
+            let route = [netlink, kind, wide(libc::NETLINK_ROUTE)];
+            assert_verdict(&sockets(unix, true), "socket", &route, Verdict::Allow);
+            assert_verdict(&sockets(unix, false), "socket", &route, EAFNOSUPPORT);
+            // Netfilter, audit, uevents, generic and the rest.
+            for protocol in 1..32 {
+                assert_verdict(&sockets(unix, true), "socket", &[netlink, kind, protocol], EAFNOSUPPORT);
+            }
+        }
+    }
+}
+
+#[test]
+fn terminals_cannot_be_typed_into() {
+    for request in [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD] {
+        refused("ioctl", &[0, request], EPERM);
+        refused("ioctl", &[7, request, u64::MAX >> 32], EPERM);
+    }
+    for request in [libc::TCGETS, libc::TIOCGWINSZ, libc::TIOCSWINSZ, libc::FIONREAD, libc::FIONBIO] {
+        allowed("ioctl", &[0, request]);
+    }
+}
+
+#[test]
+fn processes_are_changed_by_themselves_only() {
+    for call in ["prlimit64", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"] {
+        allowed(call, &[0, 7]);
+        for process in [1, 2, 1000, wide(-1)] {
+            refused(call, &[process, 7], EPERM);
+        }
+    }
+    // Process, group, user.
+    let kinds = [("setpriority", libc::PRIO_PROCESS.cast_signed()), ("ioprio_set", 1)];
+    for (call, own) in kinds {
+        allowed(call, &[wide(own), 0, 5]);
+        refused(call, &[wide(own), 1, 5], EPERM);
+        for other in (0..5).filter(|&kind| kind != own) {
+            refused(call, &[wide(other), 0, 5], EPERM);
+        }
+    }
+}
+
+#[test]
+fn no_device_can_be_made_and_pipes_can() {
+    let mode = |kind: u32| u64::from(kind | 0o666);
+    for (call, before) in [("mknodat", vec![wide(libc::AT_FDCWD), 0]), ("mknod", vec![0])] {
+        let with = |mode: u64| [before.clone(), vec![mode, 0]].concat();
+        for kind in [0, libc::S_IFREG, libc::S_IFIFO, libc::S_IFSOCK] {
+            allowed(call, &with(mode(kind)));
+        }
+        for kind in [libc::S_IFCHR, libc::S_IFBLK, libc::S_IFDIR, libc::S_IFLNK] {
+            refused(call, &with(mode(kind)), EPERM);
+        }
+    }
+}
+
+#[test]
+fn oneself_is_changed_within_bounds() {
+    for option in [libc::PR_SET_NAME, libc::PR_SET_PDEATHSIG, libc::PR_SET_NO_NEW_PRIVS, libc::PR_GET_SECCOMP]
+    {
+        allowed("prctl", &[wide(option)]);
+    }
+    refused("prctl", &[wide(libc::PR_SCHED_CORE)], EPERM);
+    for persona in [0, 8, wide(libc::ADDR_NO_RANDOMIZE), 0xffff_ffff] {
+        allowed("personality", &[persona]);
+    }
+    for persona in [libc::READ_IMPLIES_EXEC, libc::MMAP_PAGE_ZERO, libc::ADDR_COMPAT_LAYOUT].map(wide) {
+        refused("personality", &[persona], EPERM);
+    }
+}

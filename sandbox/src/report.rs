@@ -30,7 +30,7 @@ const MAX_OUTPUT: u64 = 64 << 10;
 /// Says what it sees, with nothing but the shell itself.
 const LOOK: &str = r#"
 while read -r name value; do
-  case $name in Cap*|NoNewPrivs:) echo "$name $value";; esac
+  case $name in Cap*|NoNewPrivs:|Seccomp:) echo "$name $value";; esac
 done </proc/self/status
 while read -r name _; do echo "interface $name"; done </proc/net/dev
 for folder in /proc/[0-9]*; do echo "process $folder"; done
@@ -82,7 +82,7 @@ impl Launcher {
             Err(error) => vec![missing("sandbox", &error.to_string())],
         };
         checks.push(uid_check(self.uid_isolation()));
-        for layer in ["seccomp", "landlock", "cgroup", "disk_quota", "protected_names"] {
+        for layer in ["landlock", "cgroup", "disk_quota", "protected_names"] {
             checks.push(missing(layer, "this version does not have it"));
         }
         CapabilityReport {
@@ -165,6 +165,12 @@ fn inside_checks(seen: &str) -> Vec<Check> {
             "no_new_privs",
             seen.lines().any(|line| line == "NoNewPrivs: 1"),
             "as /proc/self/status says",
+        ),
+        // Pid 1 has made sure that it is ours, or nothing would have started.
+        seen_to_hold(
+            "seccomp",
+            seen.lines().any(|line| line == "Seccomp: 2"),
+            "as /proc/self/status says, and pid 1 tried a call that only our filter refuses",
         ),
         seen_to_hold("fresh_proc", (1..=3).contains(&processes), &format!("{processes} processes in sight")),
         only_loopback("empty_net", seen),

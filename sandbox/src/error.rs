@@ -168,6 +168,7 @@ fn step_name(step: Step) -> &'static str {
         Step::Parent => "parent",
         Step::Descriptors => "descriptors",
         Step::Stage => "stage",
+        Step::Masks => "masks",
         Step::Identity => "identity",
         Step::Namespaces => "namespaces",
         Step::Loopback => "loopback",
@@ -185,7 +186,12 @@ fn step_name(step: Step) -> &'static str {
 
 fn step_hint(step: Step) -> Option<&'static str> {
     match step {
-        Step::Stage => Some("a runner with uid 0 needs CAP_SYS_ADMIN to mount session folders"),
+        Step::Stage => Some(
+            "a runner with uid 0 needs CAP_SYS_ADMIN to mount session folders, another one user namespaces that may mount",
+        ),
+        Step::Masks => {
+            Some("replace the link or the path rule; without either, masks need Linux 5.12 or later")
+        }
         Step::Identity => Some("a runner with uid 0 needs CAP_SETUID and CAP_SETGID"),
         Step::Namespaces | Step::Join => {
             Some("allow user namespaces: `sysctl user.max_user_namespaces user.max_net_namespaces`")

@@ -25,7 +25,7 @@ pub use airlock_init::wire::{HostIds, INSIDE_ID, STAGE, Signal};
 pub use args::{Sources, bwrap_args};
 pub use error::{LaunchError, Started};
 pub use launcher::{Config, Launcher};
-pub use mask::{Mask, MaskKind, SessionFolder};
+pub use mask::{MAX_MASKS, Mask, MaskKind, SessionFolder};
 pub use net::SessionNet;
 pub use profile::{Bind, PathRules, Profile, Root, Sockets, Symlink};
 pub use report::{CapabilityReport, Check, State};

@@ -4,7 +4,19 @@
 //! Names only: must not look at a file. A mask is for a name that is there; one
 //! for an absent name would leave a ghost file on the host, and is no mask.
 
-use std::path::PathBuf;
+mod plan;
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, PathBuf};
+
+pub(crate) use plan::plan;
+
+/// The most masks of one launch.
+pub const MAX_MASKS: usize = 4096;
+/// The most bytes of all their paths.
+const MAX_MASK_BYTES: usize = 512 << 10;
+/// The longest path of one, in bytes: what a system call takes.
+const MAX_MASK_PATH: usize = 4095;
 
 /// One of a session's folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +42,9 @@ pub enum MaskKind {
     Shown,
 }
 
-/// One mask. Later ones lie over earlier ones.
+/// One mask. What it does holds for everything below it, up to a mask of something
+/// further in; of several for the same path the last of each pair of opposites
+/// counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mask {
     /// Where it begins.
@@ -40,4 +54,27 @@ pub struct Mask {
     pub path: PathBuf,
     /// What it does.
     pub kind: MaskKind,
+}
+
+/// Refuses masks that cannot be laid.
+pub(crate) fn check(masks: &[Mask]) -> Result<(), String> {
+    if masks.len() > MAX_MASKS {
+        return Err(format!(
+            "the path rules name {} files and folders, the limit is {MAX_MASKS}",
+            masks.len()
+        ));
+    }
+    let lengths = masks.iter().map(|mask| mask.path.as_os_str().len());
+    if lengths.clone().sum::<usize>() > MAX_MASK_BYTES || lengths.clone().any(|length| length > MAX_MASK_PATH)
+    {
+        return Err("the path rules name paths that are too long together".to_owned());
+    }
+    let plain = |mask: &Mask| {
+        mask.path.components().all(|part| matches!(part, Component::Normal(_)))
+            && !mask.path.as_os_str().as_bytes().contains(&0)
+    };
+    match masks.iter().find(|mask| !plain(mask)) {
+        Some(mask) => Err(format!("`{}` is no path below a session's folder", mask.path.display())),
+        None => Ok(()),
+    }
 }

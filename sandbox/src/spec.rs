@@ -10,7 +10,7 @@ use std::time::Duration;
 use airlock_init::wire::Rlimits;
 
 use crate::error::LaunchError;
-use crate::mask::Mask;
+use crate::mask::{self, Mask};
 
 /// The longest command, in bytes: one argument word of Linux, less its end.
 pub const MAX_COMMAND: usize = 128 * 1024 - 1;
@@ -102,7 +102,7 @@ impl LaunchSpec {
         if sizes.clone().any(|size| size >= MAX_COMMAND) || sizes.sum::<usize>() > MAX_ENVIRONMENT {
             return refuse("the environment is too large");
         }
-        Ok(())
+        mask::check(&self.masks).map_err(|cause| LaunchError::Invalid { cause })
     }
 }
 

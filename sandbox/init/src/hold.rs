@@ -4,19 +4,16 @@
 //! Must not outlive that moment: the namespaces are kept by descriptors, not by
 //! a process.
 
-use std::fs;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use airlock_init::frame::{recv_frame, send_frame};
 use airlock_init::sys::close_on_exec_from;
-use airlock_init::wire::{HoldPlan, INSIDE_ID, Report, Step};
-use nix::sched::{CloneFlags, unshare};
-use nix::sys::prctl;
-use nix::unistd::{getegid, geteuid};
+use airlock_init::wire::{HoldPlan, Report, Step};
+use nix::sched::CloneFlags;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 
-use crate::identity::{become_session, die_with_parent};
+use crate::identity::{become_session, die_with_parent, own_user_namespace};
 use crate::{AtStep, Failure};
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
@@ -25,14 +22,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let (plan, _): (HoldPlan, _) = recv_frame(control.as_fd()).at(Step::Message)?;
     become_session(plan.ids)?;
     die_with_parent(plan.parent)?;
-    // After a change of ids the files of this process under /proc belong to
-    // root; the maps are written through them.
-    prctl::set_dumpable(true).at(Step::Namespaces)?;
-    let (uid, gid) = (geteuid(), getegid());
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).at(Step::Namespaces)?;
-    fs::write("/proc/self/setgroups", "deny").at(Step::Namespaces)?;
-    fs::write("/proc/self/uid_map", format!("{INSIDE_ID} {uid} 1")).at(Step::Namespaces)?;
-    fs::write("/proc/self/gid_map", format!("{INSIDE_ID} {gid} 1")).at(Step::Namespaces)?;
+    own_user_namespace(CloneFlags::CLONE_NEWNET)?;
     loopback_up().at(Step::Loopback)?;
     send_frame(control.as_fd(), &Report::Ready, &[]).at(Step::Message)?;
     // Ends when the runner closes its end.

@@ -3,11 +3,14 @@
 //! Must not keep a way back: after [`become_session`] nothing of the runner's
 //! uid is left.
 
+use std::fs;
+
 use airlock_init::sys::leave_session_keyring;
-use airlock_init::wire::{HostIds, Step};
+use airlock_init::wire::{HostIds, INSIDE_ID, Step};
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
-use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid};
+use nix::unistd::{Gid, Uid, getegid, geteuid, getppid, setgroups, setresgid, setresuid};
 
 use crate::{AtStep, Failure};
 
@@ -38,4 +41,17 @@ pub(crate) fn become_session(ids: Option<HostIds>) -> Result<(), Failure> {
     }
     leave_session_keyring().at(Step::Identity)?;
     prctl::set_no_new_privs().at(Step::Identity)
+}
+
+/// Goes into a new user namespace in which this user is [`INSIDE_ID`], and into new
+/// namespaces of the kinds in `others`, which belong to it.
+pub(crate) fn own_user_namespace(others: CloneFlags) -> Result<(), Failure> {
+    // After a change of ids the files of this process under /proc belong to
+    // root; the maps are written through them.
+    prctl::set_dumpable(true).at(Step::Namespaces)?;
+    let (uid, gid) = (geteuid(), getegid());
+    unshare(CloneFlags::CLONE_NEWUSER | others).at(Step::Namespaces)?;
+    fs::write("/proc/self/setgroups", "deny").at(Step::Namespaces)?;
+    fs::write("/proc/self/uid_map", format!("{INSIDE_ID} {uid} 1")).at(Step::Namespaces)?;
+    fs::write("/proc/self/gid_map", format!("{INSIDE_ID} {gid} 1")).at(Step::Namespaces)
 }

@@ -8,22 +8,17 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use airlock_init::frame::recv_frame;
 use airlock_init::sys::close_on_exec_from;
-use airlock_init::wire::{INSIDE_INIT, LaunchPlan, MODE_PID1, STAGE, Staged, Step};
-use nix::sched::{CloneFlags, setns, unshare};
-use rustix::fs::{CWD, Mode, mkdir};
+use airlock_init::wire::{INSIDE_INIT, LaunchPlan, MODE_PID1, Step};
+use nix::sched::{CloneFlags, setns};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
-    open_tree,
-};
 use rustix::thread::{SecureComputingMode, set_secure_computing_mode};
 
-use crate::identity::{become_session, die_with_parent};
+use crate::identity::{become_session, die_with_parent, own_user_namespace};
+use crate::stage::stage;
 use crate::{AtStep, Failure};
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
@@ -35,8 +30,11 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let (arguments, status, filter) = (next()?, next()?, next()?);
     let namespaces = if plan.join { Some((next()?, next()?)) } else { None };
 
-    if !plan.stage.is_empty() {
-        stage(&plan.stage).at(Step::Stage)?;
+    // Where it can change ids, the runner has the right to mount, and the session
+    // has none to what is above its folders. Else a user namespace gives the right.
+    let mounts_as_runner = plan.ids.is_some();
+    if mounts_as_runner {
+        stage(&plan.stage)?;
     }
     become_session(plan.ids)?;
     filters_are_known()?;
@@ -44,6 +42,11 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         // Into the user namespace first: it gives the right to the other.
         setns(user, CloneFlags::CLONE_NEWUSER).at(Step::Join)?;
         setns(net, CloneFlags::CLONE_NEWNET).at(Step::Join)?;
+    } else if !mounts_as_runner && !plan.stage.is_empty() {
+        own_user_namespace(CloneFlags::empty())?;
+    }
+    if !mounts_as_runner {
+        stage(&plan.stage)?;
     }
     die_with_parent(plan.parent)?;
     match execute(&plan.bwrap, &arguments, &status, &filter)? {}
@@ -57,37 +60,6 @@ fn filters_are_known() -> Result<(), Failure> {
         Err(error) => Err(Failure::new(Step::Seccomp, format!("system calls cannot be filtered: {error}"))),
         Ok(()) => Err(Failure::new(Step::Seccomp, "a filter without a program was taken")),
     }
-}
-
-/// Mounts the session's folders where its uid can reach them. The mount
-/// namespace is this process's own, so nothing is left when it ends.
-fn stage(folders: &[Staged]) -> Result<(), String> {
-    unshare(CloneFlags::CLONE_NEWNS).map_err(|error| format!("mount namespace: {error}"))?;
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
-        .map_err(|error| format!("mount propagation: {error}"))?;
-    let mut trees = Vec::new();
-    for folder in folders {
-        let flags = OpenTreeFlags::OPEN_TREE_CLONE
-            | OpenTreeFlags::OPEN_TREE_CLOEXEC
-            | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-        let source = OsStr::from_bytes(&folder.source);
-        let tree =
-            open_tree(CWD, source, flags).map_err(|error| format!("folder `{}`: {error}", folder.name))?;
-        trees.push((tree, &folder.name));
-    }
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount("tmpfs", STAGE, "tmpfs", flags, Some(c"mode=0755,size=64k"))
-        .map_err(|error| format!("tmpfs: {error}"))?;
-    for (tree, name) in trees {
-        let target = Path::new(STAGE).join(name);
-        mkdir(&target, Mode::from_raw_mode(0o755))
-            .and_then(|()| {
-                let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-                move_mount(tree.as_fd(), "", CWD, &target, flags)
-            })
-            .map_err(|error| format!("mount of `{name}`: {error}"))?;
-    }
-    Ok(())
 }
 
 fn execute(

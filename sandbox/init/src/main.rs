@@ -9,6 +9,7 @@ mod hold;
 mod identity;
 mod launch;
 mod pid1;
+mod stage;
 
 use std::os::fd::AsFd;
 use std::process::ExitCode;

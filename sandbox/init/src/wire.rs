@@ -66,6 +66,36 @@ pub struct Staged {
     pub source: Vec<u8>,
     /// Its name under [`STAGE`].
     pub name: String,
+    /// What is laid over it: outer before inner, and what lies in one directly
+    /// after it.
+    pub overlays: Vec<Overlay>,
+}
+
+/// A mount over a part of a staged folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overlay {
+    /// In how many other overlays it lies.
+    pub depth: usize,
+    /// Where, below the innermost of them or else the folder: relative, without
+    /// `.` and `..`. Empty: the whole folder.
+    pub path: Vec<u8>,
+    /// What is mounted there.
+    pub cover: Cover,
+}
+
+/// What is mounted over a part of a staged folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cover {
+    /// An empty file or folder without any permission.
+    Hidden {
+        /// Whether an overlay lies in it, so that the folder must be passable.
+        around: bool,
+    },
+    /// What is there.
+    Visible {
+        /// Whether it cannot be written.
+        read_only: bool,
+    },
 }
 
 /// What the maker of a session's namespaces needs.
@@ -211,6 +241,8 @@ pub enum Step {
     Descriptors,
     /// Making the session's folders reachable.
     Stage,
+    /// Laying over them what may not be read or written.
+    Masks,
     /// Changing to the session's ids.
     Identity,
     /// Making the session's namespaces.

@@ -21,6 +21,7 @@ use super::Launcher;
 use super::forker::Child;
 use crate::args::{Sources, bwrap_args};
 use crate::error::LaunchError;
+use crate::mask::{self, SessionFolder};
 use crate::profile::Profile;
 use crate::running::{Control, Handles, Running, Streams, Waiter, read_rest};
 use crate::seccomp;
@@ -67,9 +68,11 @@ impl Launcher {
         spec: &LaunchSpec,
     ) -> Result<Waiter, LaunchError> {
         let direct = Sources::direct(session, &self.runtime);
+        let stage = staged(&direct, spec);
+        let masked = stage.iter().any(|folder| !folder.overlays.is_empty());
         let (sources, stage) = match self.uid_isolation {
-            UidIsolation::PerSession => (Sources::staged(), staged(&direct)),
-            UidIsolation::None => (direct, Vec::new()),
+            UidIsolation::None if !masked => (direct, Vec::new()),
+            _ => (Sources::staged(), stage),
         };
         let arguments = argument_file(&bwrap_args(profile, &sources, limits, spec.shape))?;
         let filter = memory_file("airlock-seccomp", seccomp::filter(&profile.sockets))?;
@@ -116,12 +119,24 @@ impl Launcher {
     }
 }
 
-/// The folders that the launch step mounts for the session's uid.
-fn staged(direct: &Sources) -> Vec<Staged> {
+/// The folders that the launch step mounts for the session's uid, and what it lays
+/// over them.
+fn staged(direct: &Sources, spec: &LaunchSpec) -> Vec<Staged> {
     let Sources { workspace, home, tmp, runtime } = direct;
-    [("workspace", workspace), ("home", home), ("tmp", tmp), ("runtime", runtime)]
-        .map(|(name, path)| Staged { source: path.as_os_str().as_bytes().to_vec(), name: name.to_owned() })
-        .into()
+    let folders = [
+        ("workspace", workspace, Some(SessionFolder::Workspace)),
+        ("home", home, Some(SessionFolder::Home)),
+        ("tmp", tmp, Some(SessionFolder::Tmp)),
+        ("runtime", runtime, None),
+    ];
+    let staged = folders.map(|(name, path, folder)| Staged {
+        source: path.as_os_str().as_bytes().to_vec(),
+        name: name.to_owned(),
+        overlays: folder
+            .map(|folder| mask::plan(&spec.masks, folder, spec.shape.read_only))
+            .unwrap_or_default(),
+    });
+    staged.into()
 }
 
 /// Waits for pid 1's word that it is ready, which comes with its pidfd.

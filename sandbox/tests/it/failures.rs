@@ -13,13 +13,6 @@ use airlock_sandbox::{
 use crate::support::{BWRAP, Host, finish, host_processes};
 
 impl Host {
-    fn refused(&self, session: &Session, spec: &LaunchSpec) -> LaunchError {
-        match self.launcher.start(&self.profile, session, &self.limits, spec) {
-            Ok(_) => panic!("it was started"),
-            Err(error) => error,
-        }
-    }
-
     /// This host with a program in the place of bubblewrap.
     fn with_bwrap(mut self, script: &str) -> Self {
         let path = self.folder.path().join("bwrap");

@@ -10,6 +10,7 @@
 mod end;
 mod failures;
 mod input;
+mod masks;
 mod network;
 mod reach;
 mod session;

@@ -3,11 +3,10 @@
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::process::Command;
 
 use airlock_sandbox::{Folders, HostIds, give_tree};
 
-use crate::support::Host;
+use crate::support::{Host, OrdinaryRunner};
 
 #[test]
 fn workspace_home_and_tmp_stay() {
@@ -128,29 +127,8 @@ fn the_capability_report_says_what_was_seen() {
 #[test]
 fn an_ordinary_user_can_be_the_runner() {
     let host = Host::new();
-    let folder = tempfile::tempdir().unwrap();
-    let state = folder.path().join("state");
-    fs::create_dir(&state).unwrap();
-    std::os::unix::fs::chown(&state, Some(65_534), Some(65_534)).unwrap();
-    let example = folder.path().join("run");
-    let built = std::env::current_exe().unwrap().with_file_name("../examples/run");
-    fs::copy(built, &example).expect("the example `run` is built with the tests");
-    for path in [folder.path(), &example] {
-        fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
-    }
-    let run = |command: &str| {
-        let output = Command::new("setpriv")
-            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
-            .arg(&example)
-            .arg(&state)
-            .arg(command)
-            .arg(&host.probe)
-            .output()
-            .unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        text(&output.stdout)
-    };
+    let runner = OrdinaryRunner::new();
+    let run = |command: &str| runner.run(&host, command, &[]);
     assert_eq!(
         run("id -u; echo x > file; cat file; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '"),
         "1000\nx\nlo\n"

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use airlock_sandbox::env::{EnvRequest, build_env};
 use airlock_sandbox::{
-    Cause, Config, Ended, Folders, HostIds, LaunchSpec, Launcher, Limits, Network, Profile, Running, Session,
-    Shape, Shell, Stdin, UidIsolation, WORKSPACE,
+    Cause, Config, Ended, Folders, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network, Profile,
+    Running, Session, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
 };
 use tempfile::TempDir;
 
@@ -114,6 +114,14 @@ impl Host {
         finish(self.start(session, spec))
     }
 
+    /// Why a command is not started.
+    pub(crate) fn refused(&self, session: &Session, spec: &LaunchSpec) -> LaunchError {
+        match self.launcher.start(&self.profile, session, &self.limits, spec) {
+            Ok(_) => panic!("it was started"),
+            Err(error) => error,
+        }
+    }
+
     /// One command in a session of its own.
     pub(crate) fn sh(&self, command: impl AsRef<[u8]>) -> Output {
         self.run(&self.session(), &self.spec(command))
@@ -134,6 +142,42 @@ impl Host {
     /// The probe outside: the control.
     pub(crate) fn control(&self, words: &[&str]) -> Findings {
         control(Command::new(&self.probe).args(words))
+    }
+}
+
+/// A runner that is not root: the example `run` as the user nobody.
+pub(crate) struct OrdinaryRunner(TempDir);
+
+impl OrdinaryRunner {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        fs::create_dir(&state).unwrap();
+        std::os::unix::fs::chown(&state, Some(65_534), Some(65_534)).unwrap();
+        let built = std::env::current_exe().unwrap().with_file_name("../examples/run");
+        let example = folder.path().join("run");
+        // It is built with the tests.
+        fs::copy(built, &example).unwrap();
+        for path in [folder.path(), &example] {
+            fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        Self(folder)
+    }
+
+    /// What a command writes in a session of its own; `words` are the example's.
+    pub(crate) fn run(&self, host: &Host, command: &str, words: &[&str]) -> String {
+        let output = Command::new("setpriv")
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .arg(self.0.path().join("run"))
+            .arg(self.0.path().join("state"))
+            .arg(command)
+            .arg(&host.probe)
+            .args(words)
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
     }
 }
 

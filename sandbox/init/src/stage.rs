@@ -1,0 +1,68 @@
+//! Mounts a session's folders where bubblewrap finds them, with what is laid over
+//! them for this command.
+//!
+//! The mount namespace is this process's own, so nothing is left when it ends. Must
+//! not look at anything below a session's folder by a path alone: other commands of
+//! the session change names at any moment.
+
+mod overlay;
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use airlock_init::wire::{STAGE, Staged, Step};
+use nix::sched::{CloneFlags, unshare};
+use rustix::fs::{CWD, Mode, OFlags, mkdir, open};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
+    open_tree,
+};
+
+use crate::{AtStep, Failure};
+
+/// Mounts the folders under [`STAGE`]; without any, does nothing. Needs the right to
+/// mount, in whichever user namespace it is.
+pub(crate) fn stage(folders: &[Staged]) -> Result<(), Failure> {
+    if folders.is_empty() {
+        return Ok(());
+    }
+    let trees = mount_folders(folders).at(Step::Stage)?;
+    let stage =
+        open(STAGE, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).at(Step::Stage)?;
+    let mut covers = overlay::Covers::new(stage);
+    for (tree, folder) in trees {
+        overlay::lay(tree, &folder.overlays, &mut covers).at(Step::Masks)?;
+    }
+    Ok(())
+}
+
+fn mount_folders(folders: &[Staged]) -> Result<Vec<(OwnedFd, &Staged)>, String> {
+    unshare(CloneFlags::CLONE_NEWNS).map_err(|error| format!("mount namespace: {error}"))?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|error| format!("mount propagation: {error}"))?;
+    let mut trees = Vec::new();
+    for folder in folders {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+        let source = OsStr::from_bytes(&folder.source);
+        let tree =
+            open_tree(CWD, source, flags).map_err(|error| format!("folder `{}`: {error}", folder.name))?;
+        trees.push((tree, folder));
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", STAGE, "tmpfs", flags, Some(c"mode=0755,size=64k"))
+        .map_err(|error| format!("tmpfs: {error}"))?;
+    for (tree, folder) in &trees {
+        let target = Path::new(STAGE).join(&folder.name);
+        mkdir(&target, Mode::from_raw_mode(0o755))
+            .and_then(|()| {
+                let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+                move_mount(tree.as_fd(), "", CWD, &target, flags)
+            })
+            .map_err(|error| format!("mount of `{}`: {error}", folder.name))?;
+    }
+    Ok(trees)
+}

@@ -1,0 +1,74 @@
+//! What lies over what.
+
+use super::*;
+use MaskKind::{Hidden, ReadOnly, Shown, Writable};
+
+fn planned(masks: &[(&str, MaskKind)], read_only: bool) -> Vec<String> {
+    let masks: Vec<_> = masks
+        .iter()
+        .map(|(path, kind)| Mask { folder: SessionFolder::Workspace, path: path.into(), kind: *kind })
+        .collect();
+    plan(&masks, SessionFolder::Workspace, read_only)
+        .iter()
+        .map(|Overlay { depth, path, cover }| {
+            let cover = match cover {
+                Cover::Hidden { around: false } => "hidden",
+                Cover::Hidden { around: true } => "hidden around",
+                Cover::Visible { read_only: true } => "read-only",
+                Cover::Visible { read_only: false } => "writable",
+            };
+            format!("{depth} `{}` {cover}", String::from_utf8_lossy(path))
+        })
+        .collect()
+}
+
+#[test]
+fn inner_ones_lie_in_outer_ones_whatever_their_order() {
+    let masks = [("", ReadOnly), ("out", Writable), ("out/kept", ReadOnly), ("src/gen", Writable)];
+    let wanted = ["0 `` read-only", "1 `out` writable", "2 `kept` read-only", "1 `src/gen` writable"];
+    assert_eq!(planned(&masks, false), wanted);
+    let mut backwards = masks;
+    backwards.reverse();
+    assert_eq!(planned(&backwards, false), wanted);
+}
+
+#[test]
+fn only_shown_shows_what_is_hidden() {
+    let masks = [("a", Hidden), ("a/b", ReadOnly), ("a/b/c", Writable), ("a/d", Shown), ("a/d/e", Hidden)];
+    assert_eq!(planned(&masks, false), ["0 `a` hidden around", "1 `d` writable", "2 `e` hidden"]);
+    assert_eq!(planned(&[("a", Hidden), ("a/b", ReadOnly)], false), ["0 `a` hidden"]);
+}
+
+#[test]
+fn what_is_shown_again_is_as_writable_as_what_it_is_in() {
+    let masks = [("", ReadOnly), ("a", Hidden), ("a/b", Shown), ("a/c", Shown), ("a/c", Writable)];
+    let wanted = ["0 `` read-only", "1 `a` hidden around", "2 `b` read-only", "2 `c` writable"];
+    assert_eq!(planned(&masks, false), wanted);
+}
+
+#[test]
+fn a_read_only_shape_stays_read_only() {
+    let masks = [("", ReadOnly), ("a", Writable), ("b", Hidden), ("b/c", Shown), ("b/c", Writable)];
+    assert_eq!(planned(&masks, true), ["0 `b` hidden around", "1 `c` read-only"]);
+}
+
+#[test]
+fn what_changes_nothing_is_not_mounted() {
+    let masks =
+        [("a", Writable), ("b", Shown), ("c", ReadOnly), ("c/d", ReadOnly), ("e", ReadOnly), ("e", Writable)];
+    assert_eq!(planned(&masks, false), ["0 `c` read-only"]);
+}
+
+#[test]
+fn names_that_begin_alike_are_not_in_each_other() {
+    let masks = [("a", ReadOnly), ("a-b", ReadOnly), ("a/b", Writable), ("a.b", Hidden)];
+    let wanted = ["0 `a` read-only", "1 `b` writable", "0 `a-b` read-only", "0 `a.b` hidden"];
+    assert_eq!(planned(&masks, false), wanted);
+}
+
+#[test]
+fn masks_of_other_folders_are_theirs() {
+    let masks = [Mask { folder: SessionFolder::Home, path: "a".into(), kind: Hidden }];
+    assert_eq!(plan(&masks, SessionFolder::Workspace, false), []);
+    assert_eq!(plan(&masks, SessionFolder::Home, false).len(), 1);
+}

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Runs the checks of tests/vm in a virtual machine that is emulated: a stock Debian 12 kernel and systemd,
+# the server and the runner as their units. Prints each check by name, as Rust's test runner would.
+#
+# What cannot run has failed: a machine that does not boot fails every check.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+# Seconds from its start to the first word of the machine, and to its end.
+BOOT_LIMIT=600
+LIMIT=1500
+PROGRAMS=(airlock airlock-probe airlock-runner airlock-server)
+built="${CARGO_TARGET_DIR:-target}/debug"
+# The machine's last act; seen in its console.
+REBOOT="host::root_reboots_the_machine"
+
+work=$(mktemp -d)
+machine=
+end() {
+    [ -n "$machine" ] && kill -KILL "$machine" 2>/dev/null
+    rm -rf "$work"
+}
+trap end EXIT
+trap 'exit 130' INT TERM
+
+names() { # every check that must report, as TOPIC::NAME
+    local file
+    for file in tests/vm/checks/*.sh; do
+        sed -n "s/^check_\([a-z0-9_]*\)() {.*/$(basename "$file" .sh | cut -d - -f 2)::\1/p" "$file"
+    done
+    printf '%s\n' "$REBOOT"
+}
+
+# The second disk: the programs without their debug information, the units, and the checks.
+pack() {
+    local program
+    mkdir -p "$work/payload/bin" "$work/payload/vm"
+    for program in "${PROGRAMS[@]}"; do
+        strip -o "$work/payload/bin/$program" "$built/$program" || return
+    done
+    cp -r deploy "$work/payload/deploy" && cp -r tests/vm/. "$work/payload/vm" &&
+        mke2fs -q -t ext4 -d "$work/payload" "$work/payload.img" 512M >/dev/null
+}
+
+start() { # IMAGE
+    : >"$work/results"
+    TMPDIR=$work qemu-system-x86_64 -nodefaults -display none -monitor none -no-reboot \
+        -machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m 3072 \
+        -kernel "$1/vmlinuz" -initrd "$1/initrd.img" \
+        -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet mitigations=off" \
+        -drive "file=$1/root.img,format=raw,if=virtio,snapshot=on" \
+        -drive "file=$work/payload.img,format=raw,if=virtio,readonly=on" \
+        -device virtio-rng-pci -device virtio-serial-pci \
+        -chardev "file,id=results,path=$work/results" -device virtserialport,chardev=results,name=airlock.results \
+        -serial "file:$work/console" >"$work/qemu" 2>&1 &
+    machine=$!
+}
+
+# Shows results as they come; returns when the machine has ended or its time is over.
+follow() {
+    local shown=0 complete
+    while kill -0 "$machine" 2>/dev/null; do
+        sleep 1
+        complete=$(wc -l <"$work/results")
+        show "$shown" "$complete"
+        shown=$complete
+        [ "$shown" -eq 0 ] && [ "$SECONDS" -gt "$BOOT_LIMIT" ] && { say "no word in $BOOT_LIMIT s"; return; }
+        [ "$SECONDS" -gt "$LIMIT" ] && { say "not at its end in $LIMIT s"; return; }
+    done
+    show "$shown" "$(wc -l <"$work/results")"
+}
+
+show() { # FROM TO
+    [ "$2" -gt "$1" ] && sed -n "$(($1 + 1)),$2 { s/^ok \(.*\)/test vm::\1 ... ok/; s/^not ok \(.*\)/test vm::\1 ... FAILED/; p }" "$work/results"
+}
+
+# Counts every check once; one that did not report has failed.
+count() {
+    local name passed=0 failed=0
+    grep -q 'reboot: Restarting system' "$work/console" 2>/dev/null && grep -q '^# end$' "$work/results" &&
+        echo "ok $REBOOT" >>"$work/results" && echo "test vm::$REBOOT ... ok"
+    for name in $(names); do
+        if grep -qx "ok $name" "$work/results"; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            grep -qx "not ok $name" "$work/results" || echo "test vm::$name ... FAILED: it did not come to its end"
+        fi
+    done
+    if [ "$failed" -gt 0 ]; then
+        tail -n 20 "$work/qemu" "$work/console" 2>/dev/null
+        echo "test result: FAILED. $passed passed; $failed failed; 0 ignored; finished in ${SECONDS}s"
+        return 1
+    fi
+    echo "test result: ok. $passed passed; 0 failed; 0 ignored; finished in ${SECONDS}s"
+}
+
+run() {
+    local image
+    image=$(tests/vm/image.sh) || return
+    pack || { say "the machine's second disk could not be made"; return 1; }
+    start "$image"
+    follow
+}
+
+SECONDS=0
+: >"$work/results"
+run
+count

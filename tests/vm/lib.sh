@@ -1,0 +1,60 @@
+# What the checks share: setting Airlock up as its documentation says, and asking it for things. Sourced.
+
+export AIRLOCK_ADDRESS=https://airlock-server.example:7443 AIRLOCK_CA=/etc/airlock/ca.pem
+TOKEN=/etc/airlock/orchestrator.token
+UNIT_CGROUP=/sys/fs/cgroup/system.slice/airlock-runner.service
+# uids.first and uids.count of deploy/runner.toml.
+FIRST_UID=2000000
+LAST_UID=2004095
+
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+# The programs, the example configurations and the units, as they are in deploy/.
+install_airlock() {
+    install -m 0755 /payload/bin/* /usr/local/bin
+    echo 127.0.0.1 airlock-server.example >>/etc/hosts
+    mkdir -p /etc/airlock/tls /etc/airlock/profiles
+    cp /payload/vm/profiles/*.toml /etc/airlock/profiles
+    airlock keys /etc/airlock --server airlock-server.example --client runner=spiffe://example.org/airlock/runner \
+        --client lead=lead.example.org --token orchestrator
+    mv /etc/airlock/server.pem /etc/airlock/server.key /etc/airlock/tls
+    cp /etc/airlock/ca.pem /etc/airlock/tls/clients-ca.pem
+    sed -e 's|"/etc/airlock/tls/|"/run/credentials/airlock-server.service/|' \
+        -e "s|match = { token_sha256.*|$(airlock-server hash-token <$TOKEN)|" \
+        -e 's|^# directory = "/etc/airlock/profiles"|directory = "/etc/airlock/profiles"|' \
+        -e 's|^profiles = \["strict"|profiles = ["vm", "vm_small", "strict"|' \
+        /payload/deploy/server.toml >/etc/airlock/server.toml
+    cp /payload/deploy/runner.toml /etc/airlock/runner.toml
+    cp /payload/deploy/systemd/*.service /etc/systemd/system
+    systemctl daemon-reload
+    systemctl enable --now airlock-server airlock-runner
+    wait_ready
+}
+
+wait_ready() {
+    for _ in $(seq 600); do
+        airlock-runner ready --config /etc/airlock/runner.toml >/dev/null 2>&1 && return
+        sleep 0.2
+    done
+    journalctl --no-pager -u airlock-runner -u airlock-server | tail -n 40
+    fail "the runner did not become ready"
+}
+
+# Runs a command; its output and exit code are the command's own.
+inside() { # [OPTION...] -- COMMAND
+    airlock run --token-file "$TOKEN" "$@"
+}
+
+# The command must fail inside, and what it says is not looked at.
+refused_inside() { # COMMAND
+    if inside -- "$1"; then fail "\`$1\` succeeded inside"; fi
+}
+
+# Processes of sessions, by their uids.
+session_processes() {
+    awk -v first=$FIRST_UID -v last=$LAST_UID '/^Uid:/ && $2 >= first && $2 <= last { print FILENAME }' \
+        /proc/[0-9]*/status 2>/dev/null
+}

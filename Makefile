@@ -3,7 +3,7 @@
 SEED ?=
 COUNT ?= 300000
 
-.PHONY: run test lint fmt build bench fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
+.PHONY: run test test-vm lint fmt build bench fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -19,6 +19,10 @@ build: ## build every program
 
 test: setup-test ## run every test; the last line counts them
 	@scripts/test.sh
+
+test-vm: setup-test ## only the checks in a virtual machine: systemd, cgroups, AppArmor; some minutes
+	@cargo build --quiet --locked --workspace --bins
+	@scripts/vm.sh
 
 lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
 	@scripts/lint.sh

@@ -121,6 +121,10 @@ main() {
         need_debian rg ripgrep
         need_debian tree tree
         need_debian xxd xxd
+        # The virtual machine of scripts/vm.sh.
+        need_debian mmdebstrap mmdebstrap
+        need_debian qemu-system-x86_64 qemu-system-x86
+        [ -x /usr/sbin/mke2fs ] || missing+=(e2fsprogs)
         install_debian
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf

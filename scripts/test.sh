@@ -17,7 +17,9 @@ cargo nextest run --locked --workspace --no-fail-fast "$@" 2>&1 | tee "$log/next
 nextest=${PIPESTATUS[0]}
 cargo test --locked --workspace --doc 2>&1 | tee "$log/doc"
 doc=${PIPESTATUS[0]}
+scripts/vm.sh 2>&1 | tee "$log/vm"
+vm=${PIPESTATUS[0]}
 
-scripts/summary.awk "$log/nextest" "$log/doc"
+scripts/summary.awk "$log/nextest" "$log/doc" "$log/vm"
 summary=$?
-[ "$nextest" -eq 0 ] && [ "$doc" -eq 0 ] && [ "$summary" -eq 0 ]
+[ "$nextest" -eq 0 ] && [ "$doc" -eq 0 ] && [ "$vm" -eq 0 ] && [ "$summary" -eq 0 ]

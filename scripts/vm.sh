@@ -6,6 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
+export PATH="$PATH:/usr/sbin"
 
 # Seconds from its start to the first word of the machine, and to its end.
 BOOT_LIMIT=600

@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/lib.sh
+export PATH="$PATH:/usr/sbin"
 
 SUITE=bookworm
 # What a plain host of Airlock's has, beside the kernel and systemd.

@@ -48,6 +48,9 @@ pub struct RunnerConfig {
     /// other runner or account of this host may use them. Only a runner with uid 0 can use it.
     #[serde(default)]
     pub uids: UidConfig,
+    /// Limits of whole sandboxes by control groups, version 2.
+    #[serde(default)]
+    pub cgroup: CgroupConfig,
     /// What no server can widen.
     #[serde(default)]
     pub floor: FloorConfig,
@@ -100,6 +103,31 @@ pub struct UidConfig {
     pub count: u32,
 }
 
+/// See [`RunnerConfig::cgroup`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CgroupConfig {
+    /// Whether they are used.
+    pub mode: CgroupMode,
+    /// The folder of a cgroup that is the runner's to divide, such as
+    /// `/sys/fs/cgroup/airlock`; none: the runner's own.
+    pub parent: Option<PathBuf>,
+}
+
+/// Whether cgroups are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CgroupMode {
+    /// Where one can be made, with the controllers that are there; the capability report says which limits
+    /// are not enforced.
+    #[default]
+    Auto,
+    /// The runner does not start where `memory`, `pids` or `cpu` is missing.
+    Require,
+    /// Limits are those of processes only.
+    Off,
+}
+
 /// What the runner accepts at most, whatever a server says.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -129,6 +157,11 @@ pub struct FloorConfig {
     pub max_output_bytes: u64,
     /// Bytes of a read-only command's private folder for temporary files.
     pub max_private_tmp_bytes: u64,
+    /// Bytes of memory of one sandbox, where a cgroup can hold it to them; none: as many as the host has.
+    pub max_memory_bytes: Option<u64>,
+    /// Processor time of one sandbox, in thousandths of one processor, where a cgroup can hold it to them;
+    /// none: all processors.
+    pub max_cpu_millis: Option<u64>,
 }
 
 /// A kind of network, by its name in the configuration.
@@ -286,6 +319,7 @@ impl RunnerConfig {
             bases: BTreeMap::new(),
             labels: BTreeMap::new(),
             uids: UidConfig::default(),
+            cgroup: CgroupConfig::default(),
             floor,
             limits: LimitsConfig::default(),
             transfers: TransfersConfig::default(),

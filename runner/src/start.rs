@@ -10,13 +10,15 @@ use std::{
 };
 
 use airlock_proto::domain::{Capability, RunnerId, SessionId};
-use airlock_sandbox::{Config as LauncherConfig, LaunchError, Launcher, Profile, UidIsolation, UidRange};
+use airlock_sandbox::{
+    self as sandbox, Config as LauncherConfig, LaunchError, Launcher, Profile, UidIsolation, UidRange,
+};
 use rustix::fs::{FlockOperation, flock};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    config::{ConfigError, RunnerConfig},
+    config::{CgroupConfig, CgroupMode, ConfigError, RunnerConfig},
     core::{Core, Parts},
     files::{BaselineLimits, Files, FilesError},
     job::Tools,
@@ -173,6 +175,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
         bwrap: config.bwrap.clone(),
         state: config.state_dir.join("launcher"),
         uid_isolation: isolation,
+        cgroup: cgroups(&config.cgroup),
     })
     .map_err(sandbox)?;
     let sessions = Sessions::restore(
@@ -194,6 +197,15 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
     let tools = Tools { launcher, spools, start_timeout: limits.start_timeout };
     let core = Core::new(Parts { config, id, journal, sessions, files, tools, root, capabilities })?;
     Ok((core, lock))
+}
+
+fn cgroups(config: &CgroupConfig) -> sandbox::CgroupConfig {
+    let mode = match config.mode {
+        CgroupMode::Auto => sandbox::CgroupMode::Auto,
+        CgroupMode::Require => sandbox::CgroupMode::Require,
+        CgroupMode::Off => sandbox::CgroupMode::Off,
+    };
+    sandbox::CgroupConfig { mode, parent: config.parent.clone() }
 }
 
 /// What a look around in a real sandbox finds.

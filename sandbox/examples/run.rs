@@ -1,8 +1,13 @@
 //! Runs one command in a sandbox: the smallest use of the library, and the
 //! process that tests kill.
 //!
-//! `run STATE_FOLDER COMMAND [PROBE [read-only] [hidden:PATH | read-only:PATH]...]`,
-//! with paths below the workspace, in which `secret` and `src/file` are made first.
+//! `run [OPTION VALUE]... STATE_FOLDER COMMAND [PROBE [read-only] [hidden:PATH |
+//! read-only:PATH]...]`, with paths below the workspace, in which `secret` and
+//! `src/file` are made first, and with the options `--bwrap PATH`, `--uid N`,
+//! `--memory BYTES`, `--swap BYTES`, `--pids N`, `--cpu-millis N`,
+//! `--cgroup auto|require|off`, `--cgroup-parent FOLDER`, and `--report yes`: how
+//! it ended and what it used as JSON on stderr, and an exit code of 0 however it
+//! ended.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -12,29 +17,84 @@ use std::process::ExitCode;
 
 use airlock_sandbox::env::{EnvRequest, build_env};
 use airlock_sandbox::{
-    Cause, Config, Folders, HostIds, LaunchSpec, Launcher, Limits, Mask, MaskKind, Network, Profile, Session,
-    SessionFolder, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
+    Cause, CgroupConfig, CgroupMode, Config, Ended, Folders, HostIds, LaunchSpec, Launcher, Limits, Mask,
+    MaskKind, Network, NotEnforced, Profile, Session, SessionFolder, Shape, Shell, Stdin, UidIsolation,
+    WORKSPACE,
 };
+use serde_json::json;
+
+struct Options {
+    bwrap: PathBuf,
+    uid: u32,
+    limits: Limits,
+    cgroup: CgroupConfig,
+    report: bool,
+    /// What is not an option.
+    words: Vec<String>,
+}
+
+fn options() -> Result<Options, Box<dyn Error>> {
+    let mut found = Options {
+        bwrap: "/usr/bin/bwrap".into(),
+        uid: 210_000,
+        limits: Limits::default(),
+        cgroup: CgroupConfig::default(),
+        report: false,
+        words: Vec::new(),
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        // A command may begin with anything, and stands behind the state folder.
+        if !found.words.is_empty() || !word.starts_with("--") {
+            found.words.push(word);
+            continue;
+        }
+        let value = words.next().ok_or("an option has no value")?;
+        match word.as_str() {
+            "--bwrap" => found.bwrap = value.into(),
+            "--uid" => found.uid = value.parse()?,
+            "--memory" => found.limits.memory = Some(value.parse()?),
+            "--swap" => found.limits.swap = value.parse()?,
+            "--pids" => found.limits.nproc = value.parse()?,
+            "--cpu-millis" => found.limits.cpu_millis = Some(value.parse()?),
+            "--cgroup" => {
+                found.cgroup.mode = match value.as_str() {
+                    "auto" => CgroupMode::Auto,
+                    "require" => CgroupMode::Require,
+                    "off" => CgroupMode::Off,
+                    _ => return Err("`--cgroup` is auto, require or off".into()),
+                };
+            }
+            "--cgroup-parent" => found.cgroup.parent = Some(value.into()),
+            "--report" => found.report = value == "yes",
+            other => return Err(format!("`{other}` is no option").into()),
+        }
+    }
+    Ok(found)
+}
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let mut words = std::env::args_os().skip(1);
+    let options = options()?;
+    let mut words = options.words.into_iter();
     let state = PathBuf::from(words.next().ok_or("a state folder is missing")?);
-    let command = words.next().ok_or("a command is missing")?.into_encoded_bytes();
+    let command = words.next().ok_or("a command is missing")?.into_bytes();
     let mut profile = Profile::minimal();
     if let Some(probe) = words.next() {
         profile = profile.with_bind(PathBuf::from(probe), "/run/probe");
     }
-    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<_> = words.collect();
     let read_only = words.iter().any(|word| word == "read-only");
     let masks = words.iter().filter_map(|word| mask(word)).collect();
 
     let uid_isolation = UidIsolation::detect();
     let launcher = Launcher::new(Config {
-        bwrap: "/usr/bin/bwrap".into(),
+        bwrap: options.bwrap,
         state: state.join("launcher"),
         uid_isolation,
+        cgroup: options.cgroup,
     })?;
-    let ids = (uid_isolation == UidIsolation::PerSession).then_some(HostIds { uid: 210_000, gid: 210_000 });
+    let (uid, gid) = (options.uid, options.uid);
+    let ids = (uid_isolation == UidIsolation::PerSession).then_some(HostIds { uid, gid });
     let folders = Folders::create(&state, ids)?;
     fs::create_dir(folders.workspace.join("src"))?;
     for file in ["secret", "src/file"] {
@@ -61,9 +121,14 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         stdin: Stdin::Null,
         masks,
     };
-    let running = launcher.start(&profile, &session, &Limits::default(), &spec)?;
+    let running = launcher.start(&profile, &session, &options.limits, &spec)?;
     io::copy(&mut File::from(running.streams.stdout), &mut io::stdout())?;
-    match running.waiter.wait().cause {
+    let ended = running.waiter.wait();
+    if options.report {
+        eprintln!("{}", report(&ended, &launcher.limits_not_enforced()));
+        return Ok(ExitCode::SUCCESS);
+    }
+    match ended.cause {
         Cause::Exited(code) => Ok(ExitCode::from(code)),
         cause => Err(format!("{cause:?}").into()),
     }
@@ -73,4 +138,20 @@ fn mask(word: &str) -> Option<Mask> {
     let (kind, path) = word.split_once(':')?;
     let kind = if kind == "hidden" { MaskKind::Hidden } else { MaskKind::ReadOnly };
     Some(Mask { folder: SessionFolder::Workspace, path: path.into(), kind })
+}
+
+fn report(ended: &Ended, gaps: &[NotEnforced]) -> serde_json::Value {
+    json!({
+        "cause": format!("{:?}", ended.cause),
+        "leftovers": ended.leftovers,
+        "user_micros": ended.user.as_micros(),
+        "system_micros": ended.system.as_micros(),
+        "elapsed_micros": ended.elapsed.as_micros(),
+        "peak_memory": ended.peak_memory.map(|peak| json!({
+            "bytes": peak.bytes,
+            "source": format!("{:?}", peak.source),
+        })),
+        "not_enforced": gaps.iter().map(|gap| json!({"limit": gap.limit, "cause": gap.cause}))
+            .collect::<Vec<_>>(),
+    })
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use airlock_init::frame::FrameError;
 use airlock_init::wire::Step;
 
+use crate::cgroup::NotEnforced;
 use crate::spec::MAX_COMMAND;
 
 /// Whether the command began to run.
@@ -49,6 +50,20 @@ pub enum LaunchError {
         path: PathBuf,
         /// The system's answer.
         source: io::Error,
+    },
+    /// A cgroup could not be made, limited or removed.
+    #[error("cgroup `{path}`: {source}", path = path.display())]
+    Cgroup {
+        /// Its folder, or the file in it.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Cgroups are required, and a limit cannot be enforced.
+    #[error("cgroups are required, and `{limit}` cannot be limited: {cause}", limit = gap.limit, cause = gap.cause)]
+    CgroupMissing {
+        /// The limit, and why.
+        gap: NotEnforced,
     },
     /// A pipe, socket or descriptor could not be made.
     #[error("{what}: {source}")]
@@ -118,6 +133,7 @@ impl LaunchError {
         match self {
             Self::BubblewrapMissing { .. } | Self::BubblewrapTooOld { .. } => "bubblewrap",
             Self::Runtime { .. } => "runtime",
+            Self::Cgroup { .. } | Self::CgroupMissing { .. } => "cgroup",
             Self::Descriptor { .. } => "descriptors",
             Self::Spawn { .. } | Self::Closed => "launch",
             Self::Invalid { .. } | Self::CommandTooLong { .. } => "request",
@@ -137,6 +153,9 @@ impl LaunchError {
             Self::Runtime { .. } | Self::Spawn { .. } => {
                 Some("give the runner a state folder that it can write and that is not mounted noexec")
             }
+            Self::Cgroup { .. } | Self::CgroupMissing { .. } => Some(
+                "give the runner a cgroup of its own with memory, pids and cpu: under systemd `Delegate=yes`",
+            ),
             Self::Step { step, .. } => step_hint(*step),
             Self::Setup { .. } => Some(
                 "allow user namespaces: `sysctl user.max_user_namespaces`, and on Ubuntu `kernel.apparmor_restrict_unprivileged_userns`",
@@ -169,6 +188,7 @@ fn step_name(step: Step) -> &'static str {
         Step::Descriptors => "descriptors",
         Step::Stage => "stage",
         Step::Masks => "masks",
+        Step::Processes => "processes",
         Step::Identity => "identity",
         Step::Namespaces => "namespaces",
         Step::Loopback => "loopback",
@@ -193,6 +213,9 @@ fn step_hint(step: Step) -> Option<&'static str> {
             Some("replace the link or the path rule; without either, masks need Linux 5.12 or later")
         }
         Step::Identity => Some("a runner with uid 0 needs CAP_SETUID and CAP_SETGID"),
+        Step::Processes => Some(
+            "needs Linux 5.7, namespaces of processes (`sysctl user.max_pid_namespaces`) and the right to mount /proc",
+        ),
         Step::Namespaces | Step::Join => {
             Some("allow user namespaces: `sysctl user.max_user_namespaces user.max_net_namespaces`")
         }

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use airlock_init::frame::{recv_frame, send_frame};
 use airlock_init::wire::{HoldPlan, HostIds, MODE_HOLD, Report};
 
+use crate::cgroup::{CgroupConfig, Cgroups, NotEnforced};
 use crate::error::LaunchError;
 use crate::net::SessionNet;
 use crate::runtime::Runtime;
@@ -47,6 +48,8 @@ pub struct Config {
     /// Whose uid commands run under; [`UidIsolation::detect`] says what is
     /// possible.
     pub uid_isolation: UidIsolation,
+    /// Where cgroups are made.
+    pub cgroup: CgroupConfig,
 }
 
 /// Starts sandboxes. All of them are forked by one thread, which lives as long
@@ -54,6 +57,7 @@ pub struct Config {
 #[derive(Debug)]
 pub struct Launcher {
     runtime: Runtime,
+    cgroups: Cgroups,
     forker: Forker,
     bwrap: PathBuf,
     bwrap_version: String,
@@ -61,17 +65,34 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Writes the launcher's files, looks at bubblewrap, and starts the thread.
+    /// Ends and removes what an earlier process with the same state folder has
+    /// left, writes the launcher's files, looks at bubblewrap, makes the
+    /// launcher's cgroup, and starts the thread.
     ///
     /// # Errors
     ///
-    /// bubblewrap is missing or too old; the state folder cannot be written; no
-    /// thread can be started.
+    /// bubblewrap is missing or too old; the state folder cannot be written; what
+    /// was left cannot be ended; cgroups are required and are not there; no thread
+    /// can be started.
     pub fn new(config: Config) -> Result<Self, LaunchError> {
         let bwrap_version = look_at(&config.bwrap)?;
         let runtime = Runtime::create(&config.state)?;
+        let cgroups = Cgroups::new(&config.cgroup, &config.state)?;
         let forker = Forker::start(runtime.init())?;
-        Ok(Self { runtime, forker, bwrap: config.bwrap, bwrap_version, uid_isolation: config.uid_isolation })
+        let Config { bwrap, uid_isolation, .. } = config;
+        Ok(Self { runtime, cgroups, forker, bwrap, bwrap_version, uid_isolation })
+    }
+
+    /// The limits that nothing holds to on this host, or only something weaker.
+    #[must_use]
+    pub fn limits_not_enforced(&self) -> Vec<NotEnforced> {
+        self.cgroups.not_enforced()
+    }
+
+    /// The folder of the launcher's cgroup, where it has one.
+    #[must_use]
+    pub fn cgroup(&self) -> Option<&Path> {
+        self.cgroups.folder()
     }
 
     /// Whose uid commands run under.

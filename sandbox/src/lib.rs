@@ -6,6 +6,7 @@
 //! left. Must not decide whether a command may run, and must not read output.
 
 pub mod args;
+mod cgroup;
 pub mod env;
 mod error;
 mod launcher;
@@ -23,13 +24,14 @@ mod uid;
 
 pub use airlock_init::wire::{HostIds, INSIDE_ID, STAGE, Signal};
 pub use args::{Sources, bwrap_args};
+pub use cgroup::{CgroupConfig, CgroupMode, NotEnforced};
 pub use error::{LaunchError, Started};
 pub use launcher::{Config, Launcher};
 pub use mask::{MAX_MASKS, Mask, MaskKind, SessionFolder};
 pub use net::SessionNet;
 pub use profile::{Bind, PathRules, Profile, Root, Sockets, Symlink};
 pub use report::{CapabilityReport, Check, State};
-pub use running::{Cause, Control, Ended, Running, Streams, Waiter};
+pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Streams, Waiter};
 pub use session::{FolderError, Folders, Session, give_tree};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};
 pub use uid::{UidIsolation, UidRange};

@@ -13,6 +13,7 @@ use airlock_init::wire::HostIds;
 use serde::Serialize;
 
 use crate::WORKSPACE;
+use crate::cgroup::NotEnforced;
 use crate::env::{EnvRequest, build_env};
 use crate::error::LaunchError;
 use crate::launcher::Launcher;
@@ -82,7 +83,8 @@ impl Launcher {
             Err(error) => vec![missing("sandbox", &error.to_string())],
         };
         checks.push(uid_check(self.uid_isolation()));
-        for layer in ["landlock", "cgroup", "disk_quota", "protected_names"] {
+        checks.extend(cgroup_checks(&self.limits_not_enforced()));
+        for layer in ["landlock", "disk_quota", "protected_names"] {
             checks.push(missing(layer, "this version does not have it"));
         }
         CapabilityReport {
@@ -182,6 +184,25 @@ fn only_loopback(layer: &'static str, seen: &str) -> Check {
     // The first two lines are the head of the table.
     let names: Vec<_> = seen.lines().filter_map(|line| line.strip_prefix("interface ")).skip(2).collect();
     seen_to_hold(layer, names == ["lo:"], &format!("interfaces: {}", names.join(" ")))
+}
+
+/// The cgroup itself, and each limit that it is there for.
+fn cgroup_checks(gaps: &[NotEnforced]) -> Vec<Check> {
+    const CURE: &str = "give the runner a cgroup of its own: under systemd `Delegate=yes`";
+    let layers = [
+        ("cgroup", "the end of a command by one write, and what it used in all"),
+        ("memory", "a command can use all of the host's memory"),
+        ("swap", "a command can use all of the host's swap"),
+        ("pids", "processes are counted by RLIMIT_NPROC alone"),
+        ("cpu", "a command can use every processor"),
+        ("io", "a command can use all of the disk's time"),
+    ];
+    let check = |(name, lost)| match gaps.iter().find(|gap| gap.limit == name) {
+        None => Check::ok(name, "held by a cgroup of each sandbox"),
+        Some(gap) if name == "pids" => Check::degraded(name, &gap.cause, lost, CURE),
+        Some(gap) => Check::missing(name, &gap.cause, lost, CURE),
+    };
+    layers.into_iter().map(check).collect()
 }
 
 fn uid_check(isolation: UidIsolation) -> Check {

@@ -19,6 +19,7 @@ use airlock_init::frame::send_frame;
 use airlock_init::wire::{self, ToInit};
 use rustix::process::{Signal, pidfd_send_signal};
 
+use crate::cgroup::Cgroup;
 use crate::launcher::Tie;
 
 /// A started sandbox.
@@ -58,6 +59,19 @@ pub(crate) struct Handles {
     /// bubblewrap, our child.
     pub(crate) child: OwnedFd,
     pub(crate) killed: AtomicBool,
+    /// What everything of the sandbox is in, bubblewrap too.
+    pub(crate) cgroup: Option<Cgroup>,
+}
+
+impl Handles {
+    /// Kills every process of the sandbox that there is now.
+    fn kill(&self) {
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
+        // Both answers but success mean that it has ended.
+        let _ = pidfd_send_signal(&self.init, Signal::KILL);
+    }
 }
 
 impl Control {
@@ -83,8 +97,7 @@ impl Control {
     /// has ended. The end itself is what [`Waiter::wait`] waits for.
     pub fn kill(&self) {
         self.0.killed.store(true, Ordering::SeqCst);
-        // Both answers but success mean that it has ended.
-        let _ = pidfd_send_signal(&self.0.init, Signal::KILL);
+        self.0.kill();
     }
 
     /// A descriptor that polls readable once the sandbox has ended; then
@@ -123,11 +136,29 @@ pub struct Ended {
     pub user: Duration,
     /// System CPU time, as the host saw it, with that of making the sandbox.
     pub system: Duration,
-    /// Largest resident set of any one process, in bytes; `None` if pid 1 did
-    /// not live to report it.
-    pub peak_rss: Option<u64>,
+    /// The most memory; `None` where it is not counted, or pid 1 did not live to
+    /// report it.
+    pub peak_memory: Option<PeakMemory>,
     /// From the start of the shell to the end of everything.
     pub elapsed: Duration,
+}
+
+/// The most memory that a command had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeakMemory {
+    /// In bytes.
+    pub bytes: u64,
+    /// What was counted.
+    pub source: PeakSource,
+}
+
+/// What is counted as memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PeakSource {
+    /// Everything in the sandbox's cgroup at once, caches of files included.
+    Cgroup,
+    /// The largest resident set of any one process.
+    LargestProcess,
 }
 
 /// Why a command ended.
@@ -144,6 +175,9 @@ pub enum Cause {
     },
     /// [`Control::kill`] ended it before the shell's end was known.
     Killed,
+    /// It needed more memory than its limit, or than the host had, and the kernel
+    /// ended all of it.
+    OomKilled,
     /// How it ended is not known: a report is missing, or two differ.
     SandboxFailed {
         /// The part that failed, as a stable lower-case name.

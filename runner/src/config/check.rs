@@ -8,7 +8,7 @@ use std::{
 use airlock_proto::{domain::RunnerId, limits as contract};
 use airlock_sandbox::UidRange;
 
-use super::{Problem, RunnerConfig, ServerConfig};
+use super::{CgroupMode, Problem, RunnerConfig, ServerConfig};
 
 pub(super) const ID_CURE: &str = "use 1 to 63 of a-z A-Z 0-9 . _ -";
 
@@ -127,6 +127,11 @@ fn folders(found: &mut Problems, config: &RunnerConfig) {
     const CURE: &str = "use an absolute path without `..`";
     found.unless(plain_absolute(&config.state_dir), "state_dir", "is not an absolute path", CURE);
     found.unless(plain_absolute(&config.bwrap), "bwrap", "is not an absolute path", CURE);
+    if let Some(parent) = &config.cgroup.parent {
+        found.unless(plain_absolute(parent), "cgroup.parent", "is not an absolute path", CURE);
+        let used = config.cgroup.mode != CgroupMode::Off;
+        found.unless(used, "cgroup.parent", "is given, and `cgroup.mode` is `off`", "remove one of them");
+    }
     for (name, path) in &config.bases {
         let field = format!("bases.{name}");
         let fits = (1..=contract::NAME_BYTES).contains(&name.len());

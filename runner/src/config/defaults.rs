@@ -39,6 +39,8 @@ impl Default for FloorConfig {
             max_file_bytes: 16 * GIB,
             max_output_bytes: 64 * MIB,
             max_private_tmp_bytes: 256 * MIB,
+            max_memory_bytes: None,
+            max_cpu_millis: None,
         }
     }
 }

@@ -15,6 +15,10 @@ const MAX_BASELINE_FILE_BYTES: u64 = 4 << 20;
 const LINK_QUEUE_MIN: u64 = 16;
 /// What is kept of an output at least.
 const OUTPUT_BYTES_MIN: u64 = 8 << 10;
+/// Less than this and no sandbox gets as far as its shell.
+const MEMORY_MIN: u64 = 16 << 20;
+/// What the kernel takes at least: one thousandth of a second in each tenth.
+const CPU_MILLIS_MIN: u64 = 10;
 
 const ANY_32: Kind = Kind::at_least_u32(0);
 const COUNT_32: Kind = Kind::at_least_u32(1);
@@ -33,6 +37,7 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::new("bases", Kind::Map(&Kind::Text)),
     Field::new("labels", Kind::Map(&Kind::Text)),
     Field::new("uids", Kind::Table(UIDS)),
+    Field::new("cgroup", Kind::Table(CGROUP)),
     Field::new("floor", Kind::Table(FLOOR)),
     Field::new("limits", Kind::Table(LIMITS)),
     Field::new("transfers", Kind::Table(TRANSFERS)),
@@ -53,6 +58,9 @@ const SERVER: &[Field] = &[
 
 const UIDS: &[Field] = &[Field::new("first", ANY_32), Field::new("count", ANY_32)];
 
+const CGROUP: &[Field] =
+    &[Field::new("mode", Kind::OneOf(&["auto", "require", "off"])), Field::new("parent", Kind::Text)];
+
 const FLOOR: &[Field] = &[
     Field::new("bind_sources", Kind::List(&Kind::Text)),
     Field::new("networks", Kind::List(&Kind::OneOf(&["loopback"]))),
@@ -65,6 +73,8 @@ const FLOOR: &[Field] = &[
     Field::new("max_file_bytes", ANY),
     Field::new("max_output_bytes", Kind::at_least(OUTPUT_BYTES_MIN)),
     Field::new("max_private_tmp_bytes", ANY),
+    Field::new("max_memory_bytes", Kind::at_least(MEMORY_MIN)),
+    Field::new("max_cpu_millis", Kind::at_least(CPU_MILLIS_MIN)),
 ];
 
 const LIMITS: &[Field] = &[

@@ -6,13 +6,24 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airlock_sandbox::{Config, HostIds, LaunchError, Launcher, Profile, UidIsolation};
+use airlock_sandbox::{CgroupConfig, Config, HostIds, LaunchError, Launcher, Profile, UidIsolation};
 
 use super::Finding;
 
 /// Layers without which a sandbox is still one.
-const OPTIONAL: [&str; 6] =
-    ["uid_isolation", "seccomp", "landlock", "cgroup", "disk_quota", "protected_names"];
+const OPTIONAL: [&str; 11] = [
+    "uid_isolation",
+    "seccomp",
+    "landlock",
+    "cgroup",
+    "memory",
+    "swap",
+    "pids",
+    "cpu",
+    "io",
+    "disk_quota",
+    "protected_names",
+];
 
 /// How to look at a host.
 #[derive(Debug, Clone)]
@@ -34,6 +45,7 @@ pub fn host(probe: &Probe) -> Vec<Finding> {
         bwrap: probe.bwrap.clone(),
         state: probe.scratch.join("launcher"),
         uid_isolation: isolation,
+        cgroup: CgroupConfig::default(),
     });
     let launcher = match launcher {
         Ok(launcher) => launcher,

@@ -95,7 +95,7 @@ pub(super) fn of(job: &Job, spool: &JobSpool, ended: Ended) -> ExecutionResult {
         directory_report,
         leftovers_killed: ended.leftovers,
         cpu_time: ended.user + ended.system,
-        peak_memory: ended.peak_rss.unwrap_or(0),
+        peak_memory: ended.peak_memory.map_or(0, |peak| peak.bytes),
         run_time: ended.elapsed,
         ..ExecutionResult::not_started(cause)
     };
@@ -106,6 +106,7 @@ fn own_cause(cause: sandbox::Cause) -> Cause {
     match cause {
         sandbox::Cause::Exited(code) => Cause::Exited { code },
         sandbox::Cause::Signaled { signal, core } => Cause::Signaled { signal: signal.into(), core },
+        sandbox::Cause::OomKilled => Cause::OomKilled,
         // Only what has a cause already is killed.
         sandbox::Cause::Killed => Cause::Internal { message: "killed without a cause".to_owned() },
         sandbox::Cause::SandboxFailed { step, detail } => {

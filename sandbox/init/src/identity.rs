@@ -11,6 +11,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Gid, Uid, getegid, geteuid, getppid, setgroups, setresgid, setresuid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{AtStep, Failure};
 
@@ -23,6 +24,21 @@ pub(crate) fn die_with_parent(parent: u32) -> Result<(), Failure> {
     } else {
         Err(Failure::new(Step::Parent, "the runner has ended"))
     }
+}
+
+/// Ties this process, whose parent is in another namespace of processes, to the
+/// thread that forked it, and makes sure that the runner still holds the other
+/// end of the socket. One that ends between the two closes it a moment later:
+/// what follows reads from it, and ends too.
+pub(crate) fn die_with_runner() -> Result<(), Failure> {
+    prctl::set_pdeathsig(Signal::SIGKILL).at(Step::Parent)?;
+    let control = std::io::stdin();
+    let mut fds = [PollFd::new(&control, PollFlags::empty())];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).at(Step::Parent)?;
+    if fds.iter().any(|fd| fd.revents().contains(PollFlags::HUP)) {
+        return Err(Failure::new(Step::Parent, "the runner has ended"));
+    }
+    Ok(())
 }
 
 /// Changes to the session's ids, without groups, for good.

@@ -22,8 +22,19 @@ use rustix::mount::{
 
 use crate::{AtStep, Failure};
 
-/// Mounts the folders under [`STAGE`]; without any, does nothing. Needs the right to
+/// Leaves the runner's mounts, and shows the outer namespace of processes at
+/// `/proc`: bubblewrap looks its child up there by number. Needs the right to
 /// mount, in whichever user namespace it is.
+pub(crate) fn unshare_mounts() -> Result<(), String> {
+    unshare(CloneFlags::CLONE_NEWNS).map_err(|error| format!("mount namespace: {error}"))?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|error| format!("mount propagation: {error}"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None).map_err(|error| format!("/proc: {error}"))
+}
+
+/// Mounts the folders under [`STAGE`], once the mounts are this process's own;
+/// without any, does nothing.
 pub(crate) fn stage(folders: &[Staged]) -> Result<(), Failure> {
     if folders.is_empty() {
         return Ok(());
@@ -39,9 +50,6 @@ pub(crate) fn stage(folders: &[Staged]) -> Result<(), Failure> {
 }
 
 fn mount_folders(folders: &[Staged]) -> Result<Vec<(OwnedFd, &Staged)>, String> {
-    unshare(CloneFlags::CLONE_NEWNS).map_err(|error| format!("mount namespace: {error}"))?;
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
-        .map_err(|error| format!("mount propagation: {error}"))?;
     let mut trees = Vec::new();
     for folder in folders {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE

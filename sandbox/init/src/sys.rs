@@ -5,7 +5,8 @@
 #![expect(unsafe_code, reason = "no safe wrapper covers these calls as they are needed here")]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -110,6 +111,59 @@ pub fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: MountAttributes) 
         return Ok(());
     }
     Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL))
+}
+
+/// The two sides of [`clone_beside`].
+#[derive(Debug)]
+pub enum Cloned {
+    /// The caller: number and descriptor of the new process.
+    Caller(i32, OwnedFd),
+    /// The new process.
+    New,
+}
+
+/// Goes on in a second process: a child of the caller's own parent, pid 1 of a
+/// new namespace of processes, and in `cgroup` from its first instruction on
+/// where one is given.
+///
+/// # Errors
+///
+/// The system call's error. Refused where this process has a second thread: what
+/// that one had locked would stay locked in the new process.
+pub fn clone_beside(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
+    const INTO_CGROUP: u64 = 0x2_0000_0000;
+    // The links of this folder are two and the threads.
+    if std::fs::metadata("/proc/self/task")?.nlink() != 3 {
+        return Err(io::Error::other("the process has a second thread"));
+    }
+    let flags = libc::CLONE_PARENT | libc::CLONE_NEWPID | libc::CLONE_PIDFD;
+    let mut pidfd: libc::c_int = -1;
+    let args = libc::clone_args {
+        flags: u64::from(flags.cast_unsigned()) | cgroup.map_or(0, |_| INTO_CGROUP),
+        pidfd: (&raw mut pidfd).addr() as u64,
+        child_tid: 0,
+        parent_tid: 0,
+        exit_signal: 0,
+        stack: 0,
+        stack_size: 0,
+        tls: 0,
+        set_tid: 0,
+        set_tid_size: 0,
+        cgroup: cgroup.map_or(0, |cgroup| u64::from(cgroup.as_raw_fd().cast_unsigned())),
+    };
+    // SAFETY: without CLONE_VM and a stack this is fork: the new process has a
+    // copy of all memory, and as there is one thread, no lock is held in it.
+    // `args` is read only, and `pidfd`, to which it points, is live and writable.
+    let result = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of_val(&args)) };
+    match i32::try_from(result) {
+        Ok(0) => Ok(Cloned::New),
+        Ok(pid) if pid > 0 => {
+            // SAFETY: the call has succeeded, so it has put a descriptor there
+            // that is nobody else's.
+            Ok(Cloned::Caller(pid, unsafe { OwnedFd::from_raw_fd(pidfd) }))
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// How a child ended, and the CPU time of it and of all it waited for.

@@ -44,7 +44,8 @@ pub struct HostIds {
 
 /// What the launch step does on the host before bubblewrap. With it travel the
 /// descriptors: bubblewrap's arguments, its status pipe, the filter of system
-/// calls and, if `join`, a user and a network namespace.
+/// calls; if `join`, a user and a network namespace; if `cgroup`, the folder of
+/// one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaunchPlan {
     /// Process id that must be the parent, or the runner has died meanwhile.
@@ -55,6 +56,8 @@ pub struct LaunchPlan {
     pub stage: Vec<Staged>,
     /// Whether a session's user and network namespaces are joined.
     pub join: bool,
+    /// Whether the sandbox is made in a cgroup.
+    pub cgroup: bool,
     /// Path of bubblewrap.
     pub bwrap: Vec<u8>,
 }
@@ -179,6 +182,12 @@ pub enum Report {
         /// Why, in one line.
         cause: String,
     },
+    /// The launch step goes on in this process, a child of the runner; a
+    /// descriptor of it travels with this.
+    Cloned {
+        /// Its process id, where the runner is.
+        pid: i32,
+    },
     /// The mode's preparation is done. From pid 1 a descriptor of its own
     /// process travels with it.
     Ready,
@@ -243,6 +252,8 @@ pub enum Step {
     Stage,
     /// Laying over them what may not be read or written.
     Masks,
+    /// Making the outer namespace of processes, in the sandbox's cgroup.
+    Processes,
     /// Changing to the session's ids.
     Identity,
     /// Making the session's namespaces.

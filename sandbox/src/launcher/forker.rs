@@ -65,7 +65,7 @@ impl Forker {
         let request = Request { mode, socket: theirs, errors: errors_write, answer };
         self.requests.send(request).map_err(|_| LaunchError::Closed)?;
         let process = answered.recv().map_err(|_| LaunchError::Closed)??;
-        Ok(Child { socket: ours, diagnostics: errors_read, process })
+        Ok(Child { socket: ours, diagnostics: errors_read, process, before: None })
     }
 }
 
@@ -77,6 +77,8 @@ pub(super) struct Child {
     /// What it writes to its descriptor 2.
     pub(super) diagnostics: OwnedFd,
     process: Process,
+    /// The one that it has gone on from, which has ended or is about to.
+    before: Option<Process>,
 }
 
 #[derive(Debug)]
@@ -93,9 +95,16 @@ impl Child {
         self.process.pid
     }
 
+    /// The same, from where it has gone on in the process `pid`.
+    pub(super) fn gone_on_in(self, pid: i32, pidfd: OwnedFd) -> Self {
+        let Self { socket, diagnostics, process: before, .. } = self;
+        Self { socket, diagnostics, process: Process { pid, pidfd: Some(pidfd) }, before: Some(before) }
+    }
+
     /// Takes it apart; from then on the caller reaps it.
     pub(super) fn into_parts(self) -> Result<Parts, LaunchError> {
-        let Self { socket, diagnostics, mut process } = self;
+        let Self { socket, diagnostics, mut process, before } = self;
+        drop(before);
         let pidfd = process.pidfd.take().ok_or(LaunchError::Closed)?;
         Ok((socket, diagnostics, process.pid, pidfd))
     }

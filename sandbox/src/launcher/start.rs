@@ -20,6 +20,7 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use super::Launcher;
 use super::forker::Child;
 use crate::args::{Sources, bwrap_args};
+use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
 use crate::mask::{self, SessionFolder};
 use crate::profile::Profile;
@@ -85,28 +86,32 @@ impl Launcher {
                 return Err(LaunchError::Invalid { cause });
             }
         };
+        let cgroup = self.cgroups.enter(limits)?;
         let plan = LaunchPlan {
             parent: std::process::id(),
             ids: session.ids,
             stage,
             join: namespaces.is_some(),
+            cgroup: cgroup.is_some(),
             bwrap: self.bwrap.as_os_str().as_bytes().to_vec(),
         };
         let mut fds = vec![arguments.as_fd(), status_write.as_fd(), filter.as_fd()];
         fds.extend(namespaces.into_iter().flatten());
+        fds.extend(cgroup.as_ref().map(Cgroup::handle));
 
         let child = self.forker.fork(MODE_LAUNCH)?;
         set_timeouts(&child.socket, limits.start_timeout)?;
         send_frame(child.socket.as_fd(), &plan, &fds).map_err(before_start)?;
         drop(status_write);
-        let init = wait_until_ready(&child);
-        let init = match init {
+        let (pid, pidfd) = wait_until_cloned(&child)?;
+        let child = child.gone_on_in(pid, pidfd);
+        let init = match wait_until_ready(&child) {
             Err(LaunchError::Conversation { source: FrameError::Closed }) => return Err(said(child)),
             other => other?,
         };
         let (socket, diagnostics, pid, child) = child.into_parts()?;
         let killed = AtomicBool::new(false);
-        let handles = Handles { socket: Mutex::new(socket), init, child, killed };
+        let handles = Handles { socket: Mutex::new(socket), init, child, killed, cgroup };
         Ok(Waiter {
             handles: Arc::new(handles),
             pid,
@@ -137,6 +142,16 @@ fn staged(direct: &Sources, spec: &LaunchSpec) -> Vec<Staged> {
             .unwrap_or_default(),
     });
     staged.into()
+}
+
+/// Waits until the launch step has gone on in the process that becomes
+/// bubblewrap.
+fn wait_until_cloned(child: &Child) -> Result<(i32, OwnedFd), LaunchError> {
+    match recv_frame(child.socket.as_fd()).map_err(before_start)? {
+        (Report::Cloned { pid }, fds) => Ok((pid, fds.into_iter().next().ok_or_else(unexpected)?)),
+        (Report::Failed { step, cause }, _) => Err(LaunchError::Step { step, cause }),
+        _ => Err(unexpected()),
+    }
 }
 
 /// Waits for pid 1's word that it is ready, which comes with its pidfd.

@@ -15,7 +15,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
-use super::{Cause, Ended, Waiter};
+use super::{Cause, Ended, PeakMemory, PeakSource, Waiter};
+use crate::cgroup::{Cgroup, Usage};
 use crate::status::{MAX_STATUS, exit_code};
 
 impl Waiter {
@@ -27,17 +28,30 @@ impl Waiter {
         let elapsed = self.started_at.elapsed();
         let report = self.last_report();
         let outside = exit_code(&read_rest(self.status.as_fd()));
-        let killed = self.handles.killed.load(Ordering::SeqCst);
-        let cause = match &reaped {
-            Some(_) => judge(report.as_ref(), outside, killed)
-                .unwrap_or_else(|detail| self.failed("report", &detail)),
-            None => self.failed("reap", "bubblewrap was reaped by another part of the process"),
+        let usage = self.handles.cgroup.as_ref().map_or(Ok(None), Cgroup::end);
+        let (usage, stays) = match usage {
+            Ok(usage) => (usage, None),
+            Err(error) => (None, Some(error)),
         };
-        let (user, system) = reaped.map_or((Duration::ZERO, Duration::ZERO), |r| (r.user, r.system));
+        let killer = Killer {
+            caller: self.handles.killed.load(Ordering::SeqCst),
+            kernel: usage.is_some_and(|usage| usage.oom_killed),
+        };
+        let cause = match (&reaped, stays) {
+            (_, Some(error)) => self.failed("cgroup", &error.to_string()),
+            (Some(_), None) => judge(report.as_ref(), outside, killer)
+                .unwrap_or_else(|detail| self.failed("report", &detail)),
+            (None, None) => self.failed("reap", "bubblewrap was reaped by another part of the process"),
+        };
+        let (user, system) = match (usage, reaped) {
+            (Some(usage), _) => (usage.user, usage.system),
+            (None, Some(reaped)) => (reaped.user, reaped.system),
+            (None, None) => (Duration::ZERO, Duration::ZERO),
+        };
         let trusted = report.filter(|_| matches!(cause, Cause::Exited(_) | Cause::Signaled { .. }));
         Ended {
             leftovers: trusted.as_ref().is_some_and(|end| end.leftovers),
-            peak_rss: trusted.as_ref().map(|end| end.peak_rss),
+            peak_memory: peak_memory(usage, trusted.as_ref()),
             cwd: trusted.and_then(|end| end.cwd).map(|path| PathBuf::from(OsString::from_vec(path))),
             cause,
             user,
@@ -80,21 +94,38 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         if !self.waited {
-            let _ = pidfd_send_signal(&self.handles.init, Signal::KILL);
+            self.handles.kill();
             self.reap();
         }
     }
 }
 
+/// Who has ended the sandbox from outside, if anybody.
+#[derive(Debug, Clone, Copy, Default)]
+struct Killer {
+    caller: bool,
+    /// Because memory ran out.
+    kernel: bool,
+}
+
+/// What the cgroup has counted, or else what pid 1 has seen.
+fn peak_memory(usage: Option<Usage>, report: Option<&End>) -> Option<PeakMemory> {
+    let counted = usage.and_then(|usage| usage.peak_memory);
+    let counted = counted.map(|bytes| PeakMemory { bytes, source: PeakSource::Cgroup });
+    counted
+        .or_else(|| report.map(|end| PeakMemory { bytes: end.peak_rss, source: PeakSource::LargestProcess }))
+}
+
 /// Holds the two reports against each other. Without agreement there is no exit
 /// code, whatever one of them says.
-fn judge(inside: Option<&End>, outside: Option<i32>, killed: bool) -> Result<Cause, String> {
+fn judge(inside: Option<&End>, outside: Option<i32>, killer: Killer) -> Result<Cause, String> {
     match (inside, outside) {
         (Some(end), Some(code)) if i32::from(end.status.as_exit_code()) == code => Ok(match end.status {
             Status::Exited(code) => Cause::Exited(code),
             Status::Signaled { signal, core } => Cause::Signaled { signal, core },
         }),
-        _ if killed => Ok(Cause::Killed),
+        _ if killer.kernel => Ok(Cause::OomKilled),
+        _ if killer.caller => Ok(Cause::Killed),
         (Some(end), Some(code)) => {
             Err(format!("pid 1 reported code {}, bubblewrap {code}", end.status.as_exit_code()))
         }
@@ -128,28 +159,40 @@ pub(crate) fn read_rest(fd: BorrowedFd<'_>) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    const CALLER: Killer = Killer { caller: true, kernel: false };
+
     fn end(status: Status) -> End {
         End { status, leftovers: false, cwd: None, user_micros: 0, system_micros: 0, peak_rss: 0 }
     }
 
     #[test]
     fn agreement_is_the_cause() {
-        assert_eq!(judge(Some(&end(Status::Exited(3))), Some(3), false), Ok(Cause::Exited(3)));
+        assert_eq!(judge(Some(&end(Status::Exited(3))), Some(3), Killer::default()), Ok(Cause::Exited(3)));
         let signaled = end(Status::Signaled { signal: 15, core: false });
         let cause = Cause::Signaled { signal: 15, core: false };
-        assert_eq!(judge(Some(&signaled), Some(143), false), Ok(cause.clone()));
-        assert_eq!(judge(Some(&signaled), Some(143), true), Ok(cause));
+        assert_eq!(judge(Some(&signaled), Some(143), Killer::default()), Ok(cause.clone()));
+        assert_eq!(judge(Some(&signaled), Some(143), CALLER), Ok(cause));
     }
 
     #[test]
     fn disagreement_or_silence_is_never_success() {
         let success = end(Status::Exited(0));
         for outside in [Some(1), Some(137), Some(-1), None] {
-            assert!(judge(Some(&success), outside, false).is_err(), "{outside:?}");
-            assert_eq!(judge(Some(&success), outside, true), Ok(Cause::Killed));
+            assert!(judge(Some(&success), outside, Killer::default()).is_err(), "{outside:?}");
+            assert_eq!(judge(Some(&success), outside, CALLER), Ok(Cause::Killed));
         }
-        assert!(judge(None, Some(0), false).is_err());
-        assert!(judge(None, None, false).is_err());
-        assert_eq!(judge(None, Some(0), true), Ok(Cause::Killed));
+        assert!(judge(None, Some(0), Killer::default()).is_err());
+        assert!(judge(None, None, Killer::default()).is_err());
+        assert_eq!(judge(None, Some(0), CALLER), Ok(Cause::Killed));
+    }
+
+    #[test]
+    fn the_kernels_end_for_want_of_memory_is_told_from_the_callers() {
+        let both = Killer { caller: true, kernel: true };
+        let kernel = Killer { caller: false, kernel: true };
+        assert_eq!(judge(None, None, kernel), Ok(Cause::OomKilled));
+        assert_eq!(judge(None, None, both), Ok(Cause::OomKilled));
+        let success = end(Status::Exited(0));
+        assert_eq!(judge(Some(&success), None, kernel), Ok(Cause::OomKilled));
     }
 }

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use airlock_sandbox::{
-    Cause, Config, HostIds, LaunchError, LaunchSpec, Launcher, Session, Started, UidIsolation,
+    Cause, CgroupConfig, Config, HostIds, LaunchError, LaunchSpec, Launcher, Session, Started, UidIsolation,
 };
 
 use crate::support::{BWRAP, Host, finish, host_processes};
 
 impl Host {
     /// This host with a program in the place of bubblewrap.
-    fn with_bwrap(mut self, script: &str) -> Self {
+    pub(crate) fn with_bwrap(mut self, script: &str) -> Self {
         let path = self.folder.path().join("bwrap");
         // What the launcher asks of it at its start, it answers like the real one.
         let text = format!("#!/bin/bash\ncase $1 in --help|--version) exec {BWRAP} $1;; esac\n{script}\n");
@@ -24,6 +24,7 @@ impl Host {
             bwrap: path,
             state: self.folder.path().join("state-of-a-fake"),
             uid_isolation: UidIsolation::detect(),
+            cgroup: CgroupConfig::default(),
         })
         .unwrap();
         self
@@ -36,6 +37,7 @@ fn launcher(bwrap: &str) -> LaunchError {
         bwrap: bwrap.into(),
         state: state.path().join("state"),
         uid_isolation: UidIsolation::detect(),
+        cgroup: CgroupConfig::default(),
     };
     Launcher::new(config).unwrap_err()
 }
@@ -208,6 +210,7 @@ fn host_uid_0_is_refused_by_every_step() {
         bwrap: BWRAP.into(),
         state: host.folder.path().join("careless"),
         uid_isolation: UidIsolation::None,
+        cgroup: CgroupConfig::default(),
     })
     .unwrap();
     assert_eq!(careless.session_net(None).unwrap_err().step(), "identity");

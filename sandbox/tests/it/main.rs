@@ -7,9 +7,11 @@
     reason = "a test that cannot go on fails by panicking"
 )]
 
+mod cgroup;
 mod end;
 mod failures;
 mod input;
+mod killed;
 mod masks;
 mod network;
 mod reach;

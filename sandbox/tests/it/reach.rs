@@ -174,19 +174,16 @@ fn nothing_of_the_runners_environment_is_inside() {
 #[test]
 fn bubblewrap_and_pid_1_have_an_empty_environment() {
     let host = Host::new();
-    let running = host.start(&host.session(), &host.spec("sleep 60"));
+    let session = host.session();
+    let running = host.start(&session, &host.spec("sleep 60"));
+    let uid = session.ids.unwrap().uid.to_string();
     let own = |process: &std::path::PathBuf| {
-        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
-        let of = running_uid(&status);
-        (!of.is_empty()).then_some((process.clone(), of))
+        running_uid(&fs::read_to_string(process.join("status")).unwrap_or_default()) == uid
     };
-    let found: Vec<_> = host_processes("/run/airlock/init pid1").iter().filter_map(own).collect();
-    let uid = fs::metadata("/proc/self").unwrap().uid().to_string();
-    let sandboxed: Vec<_> = found.iter().filter(|(_, of)| *of != uid).collect();
-    assert!(sandboxed.len() >= 2, "bubblewrap and pid 1: {found:?}");
-    for (process, _) in sandboxed {
-        // One that belongs to another test may have ended meanwhile.
-        let environ = fs::read(process.join("environ")).unwrap_or_default();
+    let sandboxed: Vec<_> = host_processes("/run/airlock/init pid1").into_iter().filter(own).collect();
+    assert_eq!(sandboxed.len(), 2, "bubblewrap and pid 1");
+    for process in sandboxed {
+        let environ = fs::read(process.join("environ")).unwrap();
         let text = String::from_utf8_lossy(&environ).replace('\0', "\n");
         // bubblewrap gives the program it starts this one.
         let lines: Vec<_> = text.lines().filter(|line| *line != "PWD=/").collect();

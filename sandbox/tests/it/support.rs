@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use airlock_sandbox::env::{EnvRequest, build_env};
 use airlock_sandbox::{
-    Cause, Config, Ended, Folders, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network, Profile,
-    Running, Session, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
+    Cause, CgroupConfig, Config, Ended, Folders, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network,
+    Profile, Running, Session, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
 };
 use tempfile::TempDir;
 
@@ -46,6 +46,7 @@ impl Host {
             bwrap: BWRAP.into(),
             state: folder.path().join("state"),
             uid_isolation: UidIsolation::detect(),
+            cgroup: CgroupConfig::default(),
         })
         .unwrap();
         let profile = Profile::minimal().with_bind(&probe, PROBE);
@@ -243,6 +244,32 @@ pub(crate) fn host_processes(mark: &str) -> Vec<PathBuf> {
 fn command_line(process: &Path) -> String {
     let bytes = fs::read(process.join("cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// The processes of the host that run under a uid.
+pub(crate) fn processes_of(uid: u32) -> Vec<String> {
+    let line = format!("Uid:\t{uid}\t");
+    let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let status = entries.filter_map(|path| fs::read_to_string(path.join("status")).ok());
+    // What is dead and not yet reaped does nothing more.
+    status.filter(|text| text.contains(&line) && !text.contains("State:\tZ")).collect()
+}
+
+/// The example `run`, which is built with the tests.
+pub(crate) fn example() -> PathBuf {
+    std::env::current_exe().unwrap().with_file_name("../examples/run")
+}
+
+/// What the next runner does first: it ends and removes what an earlier one with
+/// the same state folder has left.
+pub(crate) fn next_start(state: &Path) {
+    let config = Config {
+        bwrap: BWRAP.into(),
+        state: state.to_owned(),
+        uid_isolation: UidIsolation::detect(),
+        cgroup: CgroupConfig::default(),
+    };
+    drop(Launcher::new(config).unwrap());
 }
 
 /// Waits until `condition` holds; fails after ten seconds.

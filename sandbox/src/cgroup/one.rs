@@ -1,0 +1,222 @@
+//! One sandbox's cgroup: made with its limits before anything runs in it, and
+//! removed when nothing is left in it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+
+use super::tree::Tree;
+use crate::error::LaunchError;
+use crate::spec::Limits;
+
+/// The period in which processor time is counted, in microseconds.
+const CPU_PERIOD: u64 = 100_000;
+/// The smallest quota of a period that the kernel takes.
+const CPU_QUOTA_MIN: u64 = 1000;
+/// bubblewrap itself, which is outside of what `Limits::nproc` counts.
+const OUTSIDE: u64 = 1;
+/// How long a sandbox's cgroup may take to be empty once everything was killed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a sandbox used, as its cgroup has counted it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
+    /// The most memory at once, in bytes, where the controller is there.
+    pub(crate) peak_memory: Option<u64>,
+    /// Whether the kernel has ended processes because memory ran out.
+    pub(crate) oom_killed: bool,
+}
+
+/// A sandbox's cgroup. Dropped, it is emptied and removed.
+#[derive(Debug)]
+pub(crate) struct Cgroup {
+    folder: PathBuf,
+    handle: OwnedFd,
+    /// Outlives its children.
+    tree: Arc<Tree>,
+    removed: AtomicBool,
+}
+
+impl Cgroup {
+    pub(super) fn make(tree: &Arc<Tree>, limits: &Limits) -> Result<Self, LaunchError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| LaunchError::Cgroup { path, source }
+        };
+        let folder = tree.make_child().map_err(failed(tree.folder()))?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = openat(CWD, &folder, flags, Mode::empty()).map_err(io::Error::from);
+        let handle = handle.map_err(failed(&folder))?;
+        let cgroup = Self { folder, handle, tree: Arc::clone(tree), removed: AtomicBool::new(false) };
+        for (file, value) in files(limits, |limit| cgroup.tree.has(limit)) {
+            let path = cgroup.folder.join(file);
+            fs::write(&path, value).map_err(failed(&path))?;
+        }
+        Ok(cgroup)
+    }
+
+    #[cfg(test)]
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its folder, as a descriptor through which nothing can be read.
+    pub(crate) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+
+    /// Kills everything in it, also what is being made just now.
+    pub(crate) fn kill(&self) {
+        if !self.removed.load(Ordering::SeqCst) {
+            // Refused only where it has been removed meanwhile.
+            let _ = kill(&self.folder);
+        }
+    }
+
+    /// Kills what is left, waits until it is empty, and removes it. The second
+    /// time there is nothing to do.
+    pub(crate) fn end(&self) -> io::Result<Option<Usage>> {
+        if self.removed.swap(true, Ordering::SeqCst) {
+            return Ok(None);
+        }
+        kill(&self.folder)?;
+        wait_until_empty(&self.folder, PATIENCE)?;
+        let usage = usage(&self.folder);
+        fs::remove_dir(&self.folder)?;
+        usage.map(Some)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // What cannot be removed now, the next start removes.
+        let _ = self.end();
+    }
+}
+
+/// The files to write, of the limits that are there.
+fn files(limits: &Limits, has: impl Fn(&str) -> bool) -> Vec<(&'static str, String)> {
+    let mut files = Vec::new();
+    if has("memory") {
+        // Half a command is not what anybody asked for.
+        files.push(("memory.oom.group", "1".to_owned()));
+        if let Some(bytes) = limits.memory {
+            files.push(("memory.max", bytes.to_string()));
+            if has("swap") {
+                files.push(("memory.swap.max", limits.swap.to_string()));
+            }
+        }
+    }
+    if has("pids") {
+        files.push(("pids.max", limits.nproc.saturating_add(OUTSIDE).to_string()));
+    }
+    if has("cpu")
+        && let Some(millis) = limits.cpu_millis
+    {
+        let quota = millis.saturating_mul(CPU_PERIOD / 1000).max(CPU_QUOTA_MIN);
+        files.push(("cpu.max", format!("{quota} {CPU_PERIOD}")));
+    }
+    files
+}
+
+fn usage(folder: &Path) -> io::Result<Usage> {
+    let read = |file: &str| fs::read_to_string(folder.join(file));
+    let stat = read("cpu.stat")?;
+    let time = |key| Duration::from_micros(number(&stat, key).unwrap_or(0));
+    // Before Linux 5.19 there is no peak; without the controller, neither.
+    let peak_memory = read("memory.peak").ok().and_then(|text| text.trim().parse().ok());
+    let events = read("memory.events").unwrap_or_default();
+    Ok(Usage {
+        user: time("user_usec"),
+        system: time("system_usec"),
+        peak_memory,
+        oom_killed: number(&events, "oom_kill").is_some_and(|count| count > 0),
+    })
+}
+
+/// The number behind a key, in a file of one key on each line.
+fn number(text: &str, key: &str) -> Option<u64> {
+    let found = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+    found.and_then(|value| value.parse().ok())
+}
+
+/// Kills everything in a cgroup and below it.
+pub(super) fn kill(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join("cgroup.kill"), "1")
+}
+
+/// Waits until no process is left in a cgroup and below it.
+pub(super) fn wait_until_empty(folder: &Path, patience: Duration) -> io::Result<()> {
+    let path = folder.join("cgroup.events");
+    let deadline = Instant::now() + patience;
+    loop {
+        // The file tells of a change after the moment it was opened and read.
+        let events = File::open(&path)?;
+        if number(&io::read_to_string(&events)?, "populated") == Some(0) {
+            return Ok(());
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "processes in it do not end"));
+        }
+        let mut fds = [PollFd::new(&events, PollFlags::PRI)];
+        let limit = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut fds, Some(&limit)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [&str; 5] = ["memory", "swap", "pids", "cpu", "io"];
+
+    #[test]
+    fn what_is_written_is_what_was_asked_where_it_is_there() {
+        let limits =
+            Limits { memory: Some(64 << 20), cpu_millis: Some(1500), nproc: 99, ..Limits::default() };
+        let every = files(&limits, |limit| ALL.contains(&limit));
+        let expected = [
+            ("memory.oom.group", "1"),
+            ("memory.max", "67108864"),
+            ("memory.swap.max", "0"),
+            ("pids.max", "100"),
+            ("cpu.max", "150000 100000"),
+        ];
+        assert_eq!(every, expected.map(|(file, value)| (file, value.to_owned())));
+        assert_eq!(files(&limits, |_| false), []);
+        assert_eq!(files(&limits, |limit| limit == "pids").len(), 1);
+        let unlimited = files(&Limits::default(), |limit| ALL.contains(&limit));
+        assert_eq!(
+            unlimited.iter().map(|(file, _)| *file).collect::<Vec<_>>(),
+            ["memory.oom.group", "pids.max"]
+        );
+    }
+
+    #[test]
+    fn a_quota_that_the_kernel_would_refuse_is_the_smallest_that_it_takes() {
+        let limits = Limits { cpu_millis: Some(1), ..Limits::default() };
+        assert_eq!(files(&limits, |limit| limit == "cpu"), [("cpu.max", "1000 100000".to_owned())]);
+    }
+
+    #[test]
+    fn numbers_are_found_by_the_whole_key() {
+        let text = "oom 3\noom_kill 1\noom_group_kill 2\n";
+        assert_eq!(number(text, "oom"), Some(3));
+        assert_eq!(number(text, "oom_kill"), Some(1));
+        assert_eq!(number(text, "low"), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! A launcher's cgroup, and the controllers that it was given.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use super::sweep::{PREFIX, forget, note};
+use super::{LIMITS, NotEnforced, cause, place};
+use crate::runtime::random_name;
+
+/// The cgroup into which the runner moves out of its own: one that has processes
+/// cannot give controllers to its children.
+const LEAF: &str = "airlock-runner";
+/// What is asked for.
+const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "io"];
+
+/// A launcher's cgroup; removed with the last sandbox in it.
+#[derive(Debug)]
+pub(super) struct Tree {
+    state: PathBuf,
+    folder: PathBuf,
+    missing: Vec<NotEnforced>,
+    made: AtomicU64,
+}
+
+impl Tree {
+    /// Makes one in `parent` or in the runner's own, and gives it what
+    /// controllers there are.
+    pub(super) fn make(parent: Option<&Path>, state: &Path) -> Result<Self, String> {
+        let own = place::own();
+        let base = match (parent, &own) {
+            (Some(parent), _) => parent.to_owned(),
+            (None, Ok(own)) => divided(own).to_owned(),
+            (None, Err(why)) => return Err(why.clone()),
+        };
+        if !place::is_cgroup(&base) {
+            return Err(format!("`{}` is not a cgroup of version 2", base.display()));
+        }
+        if let Ok(own) = &own {
+            may_move(own, &base)?;
+        }
+        let name = random_name().map_err(|error| error.to_string())?;
+        let folder = base.join(format!("{PREFIX}{name}"));
+        note(state, &folder).map_err(|error| format!("`{}`: {error}", state.display()))?;
+        let failed = |error: io::Error| format!("no cgroup can be made in `{}`: {error}", base.display());
+        fs::create_dir(&folder).map_err(failed)?;
+        let mut tree = Self { state: state.to_owned(), folder, missing: Vec::new(), made: AtomicU64::new(0) };
+        if !tree.folder.join("cgroup.kill").exists() {
+            return Err("`cgroup.kill` needs Linux 5.14".to_owned());
+        }
+        give_controllers(&base, own.ok().as_deref());
+        enable(&tree.folder);
+        tree.missing = missing(&base, &tree.folder);
+        Ok(tree)
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn missing(&self) -> &[NotEnforced] {
+        &self.missing
+    }
+
+    pub(super) fn has(&self, limit: &str) -> bool {
+        !self.missing.iter().any(|gap| gap.limit == limit)
+    }
+
+    /// The folder of a new sandbox's cgroup.
+    pub(super) fn make_child(&self) -> io::Result<PathBuf> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let folder = self.folder.join(number.to_string());
+        fs::create_dir(&folder)?;
+        Ok(folder)
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // What cannot be removed now, the next start removes by what is noted.
+        if fs::remove_dir(&self.folder).is_ok() {
+            let _ = forget(&self.state, &self.folder);
+        }
+    }
+}
+
+/// What the runner may divide, when it is in `own`: that, or what is above it
+/// where an earlier launcher has moved it into the leaf.
+fn divided(own: &Path) -> &Path {
+    match own.parent() {
+        Some(above) if own.file_name().is_some_and(|name| name == LEAF) => above,
+        _ => own,
+    }
+}
+
+/// A move needs the right to write to the nearest cgroup that holds both ends.
+fn may_move(from: &Path, to: &Path) -> Result<(), String> {
+    let common: PathBuf = from
+        .components()
+        .zip(to.components())
+        .take_while(|(one, other)| one == other)
+        .map(|(one, _)| one)
+        .collect();
+    let file = common.join("cgroup.procs");
+    accessat(CWD, &file, Access::WRITE_OK, AtFlags::EACCESS)
+        .map_err(|error| format!("`{}` cannot be written: {error}", file.display()))
+}
+
+/// Has `base` give its controllers to its children. If processes are in the way
+/// and the runner is one of them, it moves into a leaf; if others are, back.
+fn give_controllers(base: &Path, own: Option<&Path>) {
+    if enable(base) || own != Some(base) {
+        return;
+    }
+    let leaf = base.join(LEAF);
+    let into = |folder: &Path| fs::write(folder.join("cgroup.procs"), std::process::id().to_string());
+    let made = match fs::create_dir(&leaf) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return,
+        _ => into(&leaf).is_ok(),
+    };
+    if made && !enable(base) && into(base).is_ok() {
+        // Another process of the same cgroup may be in it.
+        let _ = fs::remove_dir(&leaf);
+    }
+}
+
+/// Asks for each controller; says whether none was refused because of processes
+/// in the way.
+fn enable(folder: &Path) -> bool {
+    let control = folder.join("cgroup.subtree_control");
+    let given = words(&control);
+    let there = words(&folder.join("cgroup.controllers"));
+    let mut free = true;
+    for name in CONTROLLERS {
+        let wanted = there.iter().any(|one| one == name) && !given.iter().any(|one| one == name);
+        if wanted && let Err(error) = fs::write(&control, format!("+{name}")) {
+            free &= error.kind() != ErrorKind::ResourceBusy;
+        }
+    }
+    free
+}
+
+fn words(file: &Path) -> Vec<String> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The limits for which `folder` has no file, and why.
+fn missing(base: &Path, folder: &Path) -> Vec<NotEnforced> {
+    let there = words(&base.join("cgroup.controllers"));
+    let given = words(&base.join("cgroup.subtree_control"));
+    let gap = |limit: &'static str| {
+        let (controller, file) = match limit {
+            "memory" => ("memory", "memory.max"),
+            "swap" => ("memory", "memory.swap.max"),
+            "pids" => ("pids", "pids.max"),
+            "cpu" => ("cpu", "cpu.max"),
+            _ => ("io", "io.stat"),
+        };
+        if folder.join(file).exists() {
+            return None;
+        }
+        let shown = base.display();
+        let why = if !there.iter().any(|one| one == controller) {
+            format!("`{shown}` has no controller `{controller}`")
+        } else if !given.iter().any(|one| one == controller) {
+            format!("`{shown}` cannot give its controller `{controller}` on: other processes are in it")
+        } else {
+            format!("this kernel has no `{file}`")
+        };
+        Some(NotEnforced { limit, cause: cause(limit, &why) })
+    };
+    LIMITS.into_iter().filter_map(gap).collect()
+}

@@ -1,0 +1,119 @@
+//! Nothing outlives the death of the process that started it, nor bubblewrap's,
+//! at whatever instant they die.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{Host, eventually, example, host_processes, next_start, processes_of};
+
+/// A number that no other test's processes have in their command lines.
+fn mark(test: u32) -> String {
+    format!("{}.{test}", 80_000_000 + std::process::id())
+}
+
+/// A uid that no other test's processes have.
+fn uid(test: u32) -> u32 {
+    3_000_000 + std::process::id() % 100_000 * 16 + test
+}
+
+fn owner(folder: &Path, uid: u32, options: &[&str], command: &str) -> Child {
+    let mut owner = Command::new(example());
+    owner.args(["--uid", &uid.to_string()]).args(options).arg(folder).arg(command);
+    owner.stdout(Stdio::null()).spawn().expect("the example `run` is built with the tests")
+}
+
+fn kill(mut owner: Child) {
+    owner.kill().unwrap();
+    assert_eq!(owner.wait().unwrap().signal(), Some(9));
+}
+
+#[test]
+fn nothing_is_left_when_the_owner_of_the_launcher_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..5 {
+        let mark = mark(round);
+        let command = format!("trap '' TERM HUP; setsid sleep {mark} & sleep {mark}; true");
+        let owner = owner(folder.path(), uid(round), &[], &command);
+        eventually("the command runs", || host_processes(&format!("sleep {mark}")).len() >= 2);
+        kill(owner);
+        eventually("everything has ended", || processes_of(uid(round)).is_empty());
+    }
+    let state = folder.path().join("launcher");
+    let cgroup = fs::read_to_string(state.join("cgroup")).unwrap();
+    assert!(Path::new(&cgroup).exists(), "the control: a killed owner cannot remove it");
+    next_start(&state);
+    assert!(!Path::new(&cgroup).exists());
+}
+
+#[test]
+fn nothing_is_left_when_the_owner_is_killed_in_the_middle_of_a_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let uid = uid(10);
+    for delay in 0..30 {
+        let owner = owner(folder.path(), uid, &[], "sleep 1000; true");
+        std::thread::sleep(Duration::from_micros(700 * delay));
+        kill(owner);
+    }
+    // Everything from the change of ids on, whatever its command line.
+    eventually("everything has ended", || processes_of(uid).is_empty());
+    let runtime = folder.path().to_string_lossy().into_owned();
+    eventually("the launch step has ended", || host_processes(&runtime).is_empty());
+    next_start(&folder.path().join("launcher"));
+}
+
+/// In the place of bubblewrap: has made a child that is tied to nothing, and
+/// hangs. So does bubblewrap between two of its system calls.
+fn orphan(mark: &str) -> String {
+    format!("setsid sleep {mark} & ")
+}
+
+#[test]
+fn the_control_an_orphan_outlives_its_parent() {
+    let mark = mark(20);
+    let mut parent =
+        Command::new("bash").args(["-c", &format!("{}exec sleep 1000", orphan(&mark))]).spawn().unwrap();
+    eventually("it is there", || !host_processes(&mark).is_empty());
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let left = host_processes(&mark);
+    assert_eq!(left.len(), 1, "without a namespace of processes around it");
+    let pid = left[0].file_name().unwrap().to_string_lossy().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+#[test]
+fn an_orphan_of_bubblewraps_ends_with_a_failed_start() {
+    let mark = mark(21);
+    for rest in ["sleep 0.1; exit 1", "sleep 0.1; kill -KILL $$", "exec sleep 1000"] {
+        let mut host = Host::new().with_bwrap(&format!("{}{rest}", orphan(&mark)));
+        host.limits.start_timeout = Duration::from_millis(500);
+        let error = host.refused(&host.session(), &host.spec("true"));
+        assert!(matches!(error.step(), "setup" | "start_timeout"), "{error}");
+        assert_eq!(host_processes(&mark), Vec::<PathBuf>::new(), "{rest}");
+    }
+}
+
+#[test]
+fn an_orphan_of_bubblewraps_ends_with_a_killed_owner() {
+    let mark = mark(22);
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
+    let bwrap = folder.path().join("bwrap");
+    let answers = "case $1 in --help|--version) exec /usr/bin/bwrap $1;; esac";
+    fs::write(&bwrap, format!("#!/bin/bash\n{answers}\n{}exec sleep {mark}\n", orphan(&mark))).unwrap();
+    fs::set_permissions(&bwrap, PermissionsExt::from_mode(0o755)).unwrap();
+    for mode in ["auto", "off"] {
+        let options = ["--bwrap", bwrap.to_str().unwrap(), "--cgroup", mode];
+        let owner = owner(folder.path(), uid(22), &options, "true");
+        eventually("both are there", || host_processes(&format!("sleep {mark}")).len() == 2);
+        kill(owner);
+        eventually("everything has ended", || host_processes(&mark).is_empty());
+    }
+    next_start(&folder.path().join("launcher"));
+}

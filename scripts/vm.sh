@@ -2,7 +2,8 @@
 # Runs the checks of tests/vm in a virtual machine that is emulated: a stock Debian 12 kernel and systemd,
 # the server and the runner as their units. Prints each check by name, as Rust's test runner would.
 #
-# What cannot run has failed: a machine that does not boot fails every check.
+# What cannot run has failed: a machine that does not boot fails every check. With TOPICs (names of files in
+# tests/vm/checks without their number) only those run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -25,23 +26,33 @@ end() {
 trap end EXIT
 trap 'exit 130' INT TERM
 
+topic() { basename "$1" .sh | cut -d - -f 2; }
+
 names() { # every check that must report, as TOPIC::NAME
     local file
-    for file in tests/vm/checks/*.sh; do
-        sed -n "s/^check_\([a-z0-9_]*\)() {.*/$(basename "$file" .sh | cut -d - -f 2)::\1/p" "$file"
+    for file in "$work"/payload/vm/checks/*.sh; do
+        sed -n "s/^check_\([a-z0-9_]*\)() {.*/$(topic "$file")::\1/p" "$file"
     done
     printf '%s\n' "$REBOOT"
+}
+
+choose() { # TOPIC...
+    local file
+    mkdir -p "$work/payload/bin" "$work/payload/deploy" "$work/payload/vm" &&
+        cp -r deploy/. "$work/payload/deploy" && cp -r tests/vm/. "$work/payload/vm" || return
+    [ $# -eq 0 ] && return
+    for file in "$work"/payload/vm/checks/*.sh; do
+        [[ " $* " == *" $(topic "$file") "* ]] || rm "$file"
+    done
 }
 
 # The second disk: the programs without their debug information, the units, and the checks.
 pack() {
     local program
-    mkdir -p "$work/payload/bin" "$work/payload/vm"
     for program in "${PROGRAMS[@]}"; do
         strip -o "$work/payload/bin/$program" "$built/$program" || return
     done
-    cp -r deploy "$work/payload/deploy" && cp -r tests/vm/. "$work/payload/vm" &&
-        mke2fs -q -t ext4 -d "$work/payload" "$work/payload.img" 512M >/dev/null
+    mke2fs -q -t ext4 -d "$work/payload" "$work/payload.img" 512M >/dev/null
 }
 
 start() { # IMAGE
@@ -107,5 +118,6 @@ run() {
 
 SECONDS=0
 : >"$work/results"
+choose "$@" || die "the checks could not be copied to $work" "is there room?"
 run
 count

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::{collections::BTreeMap, fs, process::Command};
+use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
 use airlock_tests::{programs::program, source};
 
@@ -34,15 +34,13 @@ fn parse(text: &str) -> Result<Unit, String> {
 }
 
 fn units() -> BTreeMap<String, Unit> {
-    let folder = source::root().join("deploy/systemd");
-    let read = |entry: fs::DirEntry| {
-        let name = entry.path().strip_prefix(source::root()).unwrap().display().to_string();
-        let unit = parse(&fs::read_to_string(entry.path()).unwrap());
-        (name.clone(), unit.map_err(|error| format!("{name}: {error}")).unwrap())
+    let read = |(path, text): (PathBuf, String)| {
+        let name = path.display().to_string();
+        let unit = parse(&text).map_err(|error| format!("{name}: {error}")).unwrap();
+        (name, unit)
     };
-    let units: BTreeMap<String, Unit> =
-        fs::read_dir(folder).unwrap().map(|entry| read(entry.unwrap())).collect();
-    assert!(units.len() >= 2, "the units were found");
+    let units: BTreeMap<String, Unit> = source::texts("service").unwrap().into_iter().map(read).collect();
+    assert_eq!(units.len(), 3, "the units were found");
     units
 }
 

@@ -27,7 +27,8 @@ install_airlock() {
         -e 's|^# directory = "/etc/airlock/profiles"|directory = "/etc/airlock/profiles"|' \
         -e 's|^profiles = \["strict"|profiles = ["vm", "vm_small", "strict"|' \
         /payload/deploy/server.toml >/etc/airlock/server.toml
-    cp /payload/deploy/runner.toml /etc/airlock/runner.toml
+    # A drain that waits longer would show no more.
+    sed -e '/^\[drain\]/,$ s|^grace = .*|grace = "2s"|' /payload/deploy/runner.toml >/etc/airlock/runner.toml
     cp /payload/deploy/systemd/*.service /etc/systemd/system
     systemctl daemon-reload
     systemctl enable --now airlock-server airlock-runner

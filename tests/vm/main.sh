@@ -23,7 +23,7 @@ check() { # FILE TOPIC NAME
         say "ok $2::$3"
     else
         say "# $((SECONDS - begun)) s"
-        tail -n 40 /tmp/check.log | sed 's/^/#   /' >&3
+        tail -n 60 /tmp/check.log | sed 's/^/#   /' >&3
         say "not ok $2::$3"
     fi
 }

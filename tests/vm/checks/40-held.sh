@@ -1,0 +1,51 @@
+# Hosts that hold user namespaces back. Each switch is set alone; what looks at the host must name it, no command may
+# run, and everything works again when it is undone.
+
+doctor() { # prints what it found, as JSON; its exit code says whether all is well
+    airlock-runner doctor --config /etc/airlock/runner.toml --json || true
+}
+
+# What was found must mention the switch, in a line that is not well.
+names() { # WORD FOUND
+    jq -e --arg word "$1" 'any(.checks[]; .state != "ok" and (.seen + .cure | contains($word)))' <<<"$2" >/dev/null
+}
+
+held_back() { # SWITCH VALUE CURE
+    local before found code=0
+    before=$(sysctl -n "$1")
+    if names "$3" "$(doctor)"; then fail "\`$3\` is named although nothing holds it back"; fi
+    sysctl -w "$1=$2"
+    found=$(doctor)
+    inside -- 'echo it ran' >/tmp/said 2>&1 || code=$?
+    sysctl -w "$1=$before"
+    names "$3" "$found" || fail "\`$3\` is not named: $found"
+    [ "$(jq .ok <<<"$found")" = false ] || fail "it is called well: $found"
+    if [ "$code" -ne 125 ] || grep -q '^it ran' /tmp/said; then fail "the command ran, or ended with $code: $(cat /tmp/said)"; fi
+    [ "$(inside -- 'echo it ran')" = 'it ran' ] || fail "nothing runs although the switch is as it was"
+}
+
+check_debians_switch_for_user_namespaces_is_named() {
+    held_back kernel.unprivileged_userns_clone 0 kernel.unprivileged_userns_clone=1
+}
+
+check_a_count_of_no_user_namespaces_is_named() {
+    held_back user.max_user_namespaces 0 user.max_user_namespaces
+}
+
+check_a_count_of_no_network_namespaces_is_named() {
+    held_back user.max_net_namespaces 0 user.max_net_namespaces
+}
+
+check_a_profile_of_apparmor_that_confines_bubblewrap_is_named() {
+    [ "$(cat /sys/module/apparmor/parameters/enabled)" = Y ] || fail "this kernel runs without AppArmor"
+    local found code=0
+    if names AppArmor "$(doctor)"; then fail "AppArmor is named although it confines nothing"; fi
+    printf 'abi <abi/3.0>,\nprofile airlock-check-bwrap /usr/bin/bwrap {\n  file,\n}\n' >/tmp/airlock-check-bwrap
+    apparmor_parser --replace /tmp/airlock-check-bwrap
+    found=$(doctor)
+    inside -- 'echo it ran' >/tmp/said 2>&1 || code=$?
+    apparmor_parser --remove /tmp/airlock-check-bwrap
+    names AppArmor "$found" || fail "AppArmor is not named: $found"
+    if [ "$code" -ne 125 ] || grep -q '^it ran' /tmp/said; then fail "the command ran, or ended with $code: $(cat /tmp/said)"; fi
+    [ "$(inside -- 'echo it ran')" = 'it ran' ] || fail "nothing runs although the profile is gone"
+}

@@ -1,0 +1,59 @@
+# A runner of an ordinary user, below that user's own systemd. It takes the other runner's place.
+
+AGENT_UNIT=/sys/fs/cgroup/user.slice/user-1500.slice/user@1500.service/app.slice/airlock-runner.service
+
+as_agent() {
+    setpriv --reuid 1500 --regid 1500 --init-groups --reset-env \
+        env XDG_RUNTIME_DIR=/run/user/1500 AIRLOCK_ADDRESS=$AIRLOCK_ADDRESS "$@"
+}
+
+check_its_unit_starts_below_the_users_systemd() {
+    systemctl stop airlock-runner
+    useradd --uid 1500 --create-home agent
+    local config=/home/agent/.config
+    mkdir -p $config/airlock $config/systemd/user
+    cp /etc/airlock/ca.pem /etc/airlock/runner.pem /etc/airlock/runner.key $config/airlock
+    sed -e 's|"runner-1"|"runner-2"|' -e "s|\"/etc/airlock/|\"$config/airlock/|" \
+        -e 's|"/var/lib/airlock-runner"|"/home/agent/runner"|' /etc/airlock/runner.toml >$config/airlock/runner.toml
+    cp /payload/deploy/systemd/user/airlock-runner.service $config/systemd/user
+    chown -R agent:agent /home/agent
+    loginctl enable-linger agent
+    until [ -S /run/user/1500/bus ]; do sleep 0.2; done
+    as_agent systemctl --user enable --now airlock-runner
+    until as_agent airlock-runner ready --config $config/airlock/runner.toml; do sleep 0.5; done
+    local said
+    said=$(as_agent systemd-analyze --user verify --man=no $config/systemd/user/airlock-runner.service 2>&1)
+    [ -z "$said" ] || fail "$said"
+}
+
+check_its_commands_run_in_a_sandbox() {
+    [ "$(inside -- 'id -u; pwd')" = $'1000\n/workspace' ] || fail "the command did not run as it should"
+    refused_inside 'cat /home/agent/.config/airlock/runner.key'
+    local found
+    found=$(inside -- 'airlock-probe capabilities; airlock-probe namespaces; airlock-probe mount; airlock-probe clock')
+    echo "$found"
+    [ "$(jq -s 'length == 4 and all(.[]; .reached | not)' <<<"$found")" = true ] || fail "something was reached"
+}
+
+check_it_says_that_sessions_share_its_user() {
+    local shown
+    shown=$(airlock runners show runner-2 --cert /etc/airlock/lead.pem --key /etc/airlock/lead.key --json)
+    echo "$shown"
+    jq -e '[.. | objects | select((.layer? // .name?) == "uid_isolation")] | length > 0' <<<"$shown" || fail "nothing is said about it"
+    as_agent airlock-runner doctor --config /home/agent/.config/airlock/runner.toml --json >/tmp/said || true
+    cat /tmp/said
+    jq -e 'any(.checks[]; .name == "uid_isolation" and .state != "ok" and .cure != "")' /tmp/said || fail "doctor does not say it"
+}
+
+check_stopping_its_unit_leaves_no_process_and_no_cgroup() {
+    local id
+    id=$(airlock start --token-file $TOKEN -- 'sleep 1234 & setsid sleep 1234 & wait')
+    until [ "$(pgrep -c -f '^sleep 1234')" -ge 2 ]; do sleep 0.2; done
+    [ -d $AGENT_UNIT ] || fail "no cgroup was seen while it ran"
+    as_agent systemctl --user disable --now airlock-runner
+    if pgrep -a -f '^sleep 1234'; then fail "its command runs on"; fi
+    [ ! -e $AGENT_UNIT ] || fail "cgroups: $(find $AGENT_UNIT -type d)"
+    loginctl disable-linger agent
+    systemctl start airlock-runner
+    wait_ready
+}

@@ -114,3 +114,32 @@ fn a_server_needs_an_identity_or_the_loopback_by_name() {
     assert!(problem(&tls).contains("`server[0].server_name`: it is not one of `floor.servers`"));
     assert!(parse(&format!("{tls}\n[floor]\nservers = [\"s\"]\n")).is_ok());
 }
+
+#[test]
+fn cgroups_are_used_where_they_are_unless_the_file_says_otherwise() {
+    assert_eq!(parse(MINIMAL).unwrap().cgroup, CgroupConfig { mode: CgroupMode::Auto, parent: None });
+    let with = |lines: &str| format!("{MINIMAL}\n[cgroup]\n{lines}\n");
+    let config = parse(&with("mode = \"require\"\nparent = \"/sys/fs/cgroup/airlock\"")).unwrap();
+    let parent = Some("/sys/fs/cgroup/airlock".into());
+    assert_eq!(config.cgroup, CgroupConfig { mode: CgroupMode::Require, parent });
+    let cases = [
+        ("mode = \"on\"", "`cgroup.mode`"),
+        ("parent = \"airlock\"", "`cgroup.parent`: it is not an absolute path"),
+        ("mode = \"off\"\nparent = \"/x\"", "`cgroup.parent`: it is given, and `cgroup.mode` is `off`"),
+    ];
+    for (lines, expected) in cases {
+        let said = problem(&with(lines));
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn limits_of_a_sandbox_have_a_smallest_value() {
+    let with = |line: &str| format!("{MINIMAL}\n[floor]\n{line}\n");
+    let floor = parse(&with("max_memory_bytes = 1073741824\nmax_cpu_millis = 500")).unwrap().floor;
+    assert_eq!((floor.max_memory_bytes, floor.max_cpu_millis), (Some(1 << 30), Some(500)));
+    for line in ["max_memory_bytes = 4096", "max_cpu_millis = 1"] {
+        let said = problem(&with(line));
+        assert!(said.contains(line.split(' ').next().unwrap()), "{said}");
+    }
+}

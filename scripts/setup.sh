@@ -83,6 +83,36 @@ need_sdist() { # REQUIREMENT
     rm -rf "$work"
 }
 
+# A pure Python package as it is installed.
+need_wheel() { # REQUIREMENT
+    local target="$tools/projects/${1%%==*}.whl" work
+    [ -f "$target" ] && return
+    say "fetching the wheel of ${1%% *} from PyPI"
+    work=$(mktemp -d)
+    printf '%s\n' "$1" >"$work/requirements.txt"
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+        --require-hashes --dest "$work/wheel" --requirement "$work/requirements.txt" ||
+        die "PyPI did not give ${1%% *}" "is PyPI reachable from here?"
+    mkdir -p "$tools/projects"
+    mv "$work"/wheel/*.whl "$target"
+    rm -rf "$work"
+}
+
+# A package of npm's registry, packed as it was published.
+need_npm_package() { # NAME VERSION INTEGRITY
+    local target="$tools/projects/$1.tgz" work said
+    [ -f "$target" ] && return
+    say "fetching $1 $2 from npm's registry"
+    work=$(mktemp -d)
+    (cd "$work" && npm pack --silent "$1@$2" >/dev/null) ||
+        die "npm's registry did not give $1 $2" "is it reachable from here?"
+    said="sha512-$(openssl dgst -sha512 -binary "$work"/*.tgz | base64 -w 0)"
+    [ "$said" = "$3" ] || die "$1 $2 is not what it was: its hash is $said" "tell the project; do not use it"
+    mkdir -p "$tools/projects"
+    mv "$work"/*.tgz "$target"
+    rm -rf "$work"
+}
+
 need_cargo_tool() { # PROGRAM CRATE VERSION
     command -v "$1" >/dev/null 2>&1 && return
     say "building $2 $3 from crates.io; once, some minutes"
@@ -125,11 +155,21 @@ main() {
         need_debian mmdebstrap mmdebstrap
         need_debian qemu-system-x86_64 qemu-system-x86
         [ -x /usr/sbin/mke2fs ] || missing+=(e2fsprogs)
+        # Work that is done inside the sandbox.
+        need_debian javac default-jdk-headless
+        need_debian make make
+        need_debian node nodejs
+        need_debian npm npm
+        need_debian sqlite3 sqlite3
+        /usr/bin/python3 -c 'import pip, venv, ensurepip' 2>/dev/null || missing+=(python3-pip python3-venv)
         install_debian
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_python_packages "$GRPC_PYTHON"
         need_sdist "$IDNA"
+        need_wheel "$IDNA_WHEEL"
+        # shellcheck disable=SC2086 # three words
+        need_npm_package $IS_NUMBER
         need_cargo_tool cargo-nextest cargo-nextest "$NEXTEST_VERSION"
         ;;
     lint)

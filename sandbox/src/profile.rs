@@ -94,16 +94,23 @@ pub struct Profile {
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/nix/store"];
 /// Files and folders of the host's `/etc` that hold no secret and that programs
 /// need to start.
-const ETC: [&str; 8] = [
+const ETC: [&str; 13] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
+    "/etc/fonts",
     "/etc/ld.so.cache",
     "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/perl",
     "/etc/protocols",
     "/etc/services",
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
 ];
+/// The settings of each Java, without which none starts: `/etc/java-17-openjdk`.
+const ETC_JAVA: (&str, &str) = ("java-", "-openjdk");
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 impl Profile {
@@ -113,7 +120,8 @@ impl Profile {
     #[must_use]
     pub fn minimal() -> Self {
         let mut profile = Self { path: PATH.to_owned(), ..Self::default() };
-        for name in SYSTEM.iter().chain(&ETC).map(Path::new) {
+        let java = java_settings();
+        for name in SYSTEM.iter().chain(&ETC).map(Path::new).chain(java.iter().map(PathBuf::as_path)) {
             match fs::symlink_metadata(name) {
                 Ok(found) if found.is_symlink() => {
                     if let Ok(target) = fs::read_link(name) {
@@ -133,4 +141,14 @@ impl Profile {
         self.binds.push(Bind { source: source.into(), target: target.into() });
         self
     }
+}
+
+fn java_settings() -> Vec<PathBuf> {
+    let (start, end) = ETC_JAVA;
+    let is_java = |name: &str| name.starts_with(start) && name.ends_with(end);
+    let entries = fs::read_dir("/etc").into_iter().flatten().flatten();
+    let found = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_java));
+    let mut found: Vec<PathBuf> = found.map(|entry| entry.path()).collect();
+    found.sort();
+    found
 }

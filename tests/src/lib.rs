@@ -12,6 +12,7 @@
 
 pub mod airlock;
 pub mod cutter;
+pub mod desk;
 pub mod leftovers;
 pub mod pki;
 pub mod process;

@@ -44,6 +44,15 @@ pub fn project(name: &str) -> PathBuf {
     present(tools().join(format!("projects/{name}.tar.gz")))
 }
 
+/// A package as it is installed: a wheel, or what npm packs.
+///
+/// # Panics
+/// If it is not there.
+#[must_use]
+pub fn package(file: &str) -> PathBuf {
+    present(tools().join("projects").join(file))
+}
+
 /// `PATH` with the programs of this workspace first, and the fetched ones last.
 ///
 /// # Panics

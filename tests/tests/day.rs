@@ -8,7 +8,7 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Command,
     thread,
     time::Duration,
 };
@@ -16,8 +16,8 @@ use std::{
 use airlock_tests::{
     airlock::{Airlock, said},
     cutter::Cutter,
-    process::Process,
-    site::{Extras, Site},
+    desk::{Desk, World, stdout_of},
+    site::Extras,
     source,
     tools::project,
 };
@@ -28,27 +28,6 @@ const CUT_EVERY: Duration = Duration::from_secs(2);
 const CUTS: usize = 3;
 /// After so many the command ends in any case.
 const MOST_TICKS: usize = 1000;
-
-struct World {
-    _server: Process,
-    _runner: Process,
-    site: Site,
-}
-
-impl World {
-    fn new(extras: Extras) -> Self {
-        let site = Site::with(extras);
-        let (server, runner) = (site.server(&[]), site.runner(&[]));
-        tokio::runtime::Runtime::new().unwrap().block_on(site.ready());
-        Self { _server: server, _runner: runner, site }
-    }
-}
-
-fn stdout_of(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", said(&output));
-    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
-}
 
 /// Everything below a folder: relative names, and the content of what is a file.
 fn tree(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
@@ -64,53 +43,6 @@ fn tree(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     }
     found.sort();
     found
-}
-
-/// A session in which one project is worked on.
-struct Desk<'a> {
-    airlock: Airlock<'a>,
-    session: String,
-}
-
-impl<'a> Desk<'a> {
-    fn new(airlock: Airlock<'a>, profile: &str) -> Self {
-        let session = airlock.text(&["session", "create", "--quiet", "--profile", profile]);
-        Self { airlock, session }
-    }
-
-    fn there(&self, path: &str) -> String {
-        format!("{}:{path}", self.session)
-    }
-
-    fn run(&self, command: &str) -> Output {
-        self.airlock.run(&["run", "--session", &self.session, "--", command])
-    }
-
-    fn check(&self, command: &str) -> String {
-        let output = self.run(command);
-        assert!(output.status.success(), "{command}: {}", said(&output));
-        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
-    }
-
-    /// Runs tests that must fail.
-    fn fails(&self, command: &str) -> String {
-        let output = self.run(command);
-        let text = said(&output);
-        assert!(!output.status.success(), "{command}: {text}");
-        text
-    }
-
-    /// What the comparison with what was uploaded says.
-    fn patch(&self) -> String {
-        let output = self.airlock.run(&["diff", &self.session, "--patch"]);
-        assert!(matches!(output.status.code(), Some(0 | 1)), "{}", said(&output));
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn close(self) {
-        drop(self.airlock.bytes(&["session", "close", &self.session]));
-        assert_eq!(self.airlock.text(&["session", "list", "--quiet"]), "", "nothing is left open");
-    }
 }
 
 fn a_day_with_python(airlock: Airlock<'_>, home: &Path) {

@@ -8,7 +8,12 @@
 
 /// The settings for every command; the second part only for read-only ones.
 pub(crate) fn overrides(read_only: bool) -> Vec<(&'static str, &'static str)> {
-    let mut settings = vec![("safe.bareRepository", "explicit")];
+    let mut settings = vec![
+        ("safe.bareRepository", "explicit"),
+        // What git leaves to the background would be ended half-way, with the command.
+        ("gc.autoDetach", "false"),
+        ("maintenance.autoDetach", "false"),
+    ];
     if read_only {
         settings.extend([
             ("core.fsmonitor", "false"),

@@ -1,0 +1,219 @@
+//! Real work inside: what people build, test and serve with goes on working in the sandbox, by packages
+//! from the registries. What is confined is tried elsewhere.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{
+    fs,
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
+
+use airlock_tests::{
+    airlock::{Airlock, said},
+    desk::{Desk, World},
+    site::{Extras, PATIENCE},
+    tools::{package, project},
+};
+
+/// Runs scripts, each in a session of its own, after its files were put there.
+fn works(files: &[(PathBuf, &str)], steps: &[(&str, &str)]) {
+    let world = World::new(Extras::default());
+    let desk = Desk::new(Airlock::at(&world.site), "sandboxed");
+    for (file, name) in files {
+        desk.airlock.copy(file, &desk.there(name));
+    }
+    for (command, shows) in steps {
+        let said = desk.check(command);
+        assert!(said.contains(shows), "`{command}` does not show `{shows}`:\n{said}");
+    }
+    desk.close();
+}
+
+#[test]
+fn pip_installs_a_wheel_and_its_test_suite_passes() {
+    let files = [(package("idna.whl"), "idna-3.20-py3-none-any.whl"), (project("idna"), "idna.tar.gz")];
+    works(
+        &files,
+        &[
+            ("/usr/bin/python3 -m venv .venv", ""),
+            (
+                ".venv/bin/pip install --no-index --no-deps ./idna-3.20-py3-none-any.whl",
+                "Successfully installed",
+            ),
+            // The source without the package itself, so that what is tested is what was installed.
+            ("tar -xzf idna.tar.gz && rm -r idna-*/idna", ""),
+            ("mv idna-*/tests .", ""),
+            (".venv/bin/python -B -m unittest tests.test_idna tests.test_intranges", "\nOK"),
+            (".venv/bin/python -c 'import idna; print(idna.__file__)'", "/workspace/.venv/"),
+        ],
+    );
+}
+
+#[test]
+fn npm_installs_a_package_and_runs_tests() {
+    let manifest = r#"{"name": "mine", "version": "1.0.0", "scripts": {"test": "node --test"},
+        "dependencies": {"is-number": "file:./is-number.tgz"}}"#;
+    let test = "const test = require('node:test'); const assert = require('node:assert');\n\
+                const isNumber = require('is-number');\n\
+                test('numbers', () => { assert.ok(isNumber('5e3')); assert.ok(!isNumber('x')); });\n\
+                test('many workers', async () => {\n\
+                  const { Worker } = require('node:worker_threads');\n\
+                  const one = () => new Promise((done) => new Worker('process.exit(7)', { eval: true }).on('exit', done));\n\
+                  assert.deepStrictEqual(await Promise.all([one(), one(), one()]), [7, 7, 7]);\n\
+                });\n";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("package.json"), manifest).unwrap();
+    fs::write(folder.path().join("mine.test.js"), test).unwrap();
+    fs::copy(package("is-number.tgz"), folder.path().join("is-number.tgz")).unwrap();
+    works(
+        &[(folder.path().to_owned(), "mine")],
+        &[
+            ("cd mine && npm install --offline --no-audit --no-fund", "added 1 package"),
+            ("npm test", "# pass 2"),
+        ],
+    );
+}
+
+#[test]
+fn make_builds_and_runs_a_program_in_c() {
+    let makefile = "CFLAGS = -O1 -Wall\nall: sum\nsum: main.o add.o\n\t$(CC) -o $@ $^ -lpthread\n\
+                    check: sum\n\t./sum\nclean:\n\trm -f sum *.o\n";
+    let main = "#include <pthread.h>\n#include <stdio.h>\nint add(int, int);\n\
+                static void *one(void *at) { *(int *)at = add(*(int *)at, 1); return 0; }\n\
+                int main(void) { pthread_t t[16]; int n[16], all = 0;\n\
+                for (int i = 0; i < 16; i++) { n[i] = i; pthread_create(&t[i], 0, one, &n[i]); }\n\
+                for (int i = 0; i < 16; i++) { pthread_join(t[i], 0); all += n[i]; }\n\
+                printf(\"sum %d\\n\", all); return 0; }\n";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("Makefile"), makefile).unwrap();
+    fs::write(folder.path().join("main.c"), main).unwrap();
+    fs::write(folder.path().join("add.c"), "int add(int a, int b) { return a + b; }\n").unwrap();
+    works(
+        &[(folder.path().to_owned(), "sum")],
+        &[
+            ("cd sum && make -j4", "cc"),
+            ("make check", "sum 136"),
+            ("make", "Nothing to be done"),
+            ("make clean", "rm"),
+        ],
+    );
+}
+
+#[test]
+fn git_works_with_ten_thousand_files() {
+    works(
+        &[],
+        &[
+            (
+                "git init -q -b main big && cd big && git config user.name a && git config user.email a@b.c",
+                "",
+            ),
+            (
+                "for d in $(seq 100); do mkdir d$d; for f in $(seq 100); do echo $d $f > d$d/f$f; done; done",
+                "",
+            ),
+            ("git add . && git commit -q -m all && git ls-files | wc -l", "10000"),
+            ("git status --short | wc -l", "0"),
+            (
+                "git checkout -q -b other && rm -r d7 && echo x >> d1/f1 && git commit -q -a -m less && git log --oneline | wc -l",
+                "2",
+            ),
+            ("git diff --stat main | tail -1", "101 files changed"),
+            ("git checkout -q main && ls d7 | wc -l", "100"),
+            ("git merge -q other && git gc -q && git fsck && git log --oneline | wc -l", "2"),
+        ],
+    );
+}
+
+#[test]
+fn python_has_pools_of_processes_in_every_way_to_start_them() {
+    let program = "import multiprocessing as m\n\
+                   def square(n): return n * n\n\
+                   if __name__ == '__main__':\n\
+                   \x20   for way in ['fork', 'spawn', 'forkserver']:\n\
+                   \x20       with m.get_context(way).Pool(4) as pool:\n\
+                   \x20           print(way, sum(pool.map(square, range(1000))))\n\
+                   \x20   with m.Manager() as manager:\n\
+                   \x20       shared = manager.dict(); shared['a'] = 1; print('manager', dict(shared))\n\
+                   \x20   from multiprocessing import shared_memory\n\
+                   \x20   block = shared_memory.SharedMemory(create=True, size=1 << 20)\n\
+                   \x20   block.buf[0] = 42; print('memory', block.buf[0]); block.close(); block.unlink()\n";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pools.py");
+    fs::write(&file, program).unwrap();
+    let pools = "python3 pools.py";
+    works(
+        &[(file, "pools.py")],
+        &[
+            (pools, "fork 332833500"),
+            (pools, "spawn 332833500"),
+            (pools, "forkserver 332833500"),
+            (pools, "manager {'a': 1}"),
+            (pools, "memory 42"),
+        ],
+    );
+}
+
+#[test]
+fn sqlite_keeps_what_several_processes_write() {
+    works(
+        &[],
+        &[
+            ("sqlite3 a.db 'pragma journal_mode=wal; create table t(n integer)'", "wal"),
+            (
+                "for i in 1 2 3 4; do (for n in $(seq 25); do \
+                 sqlite3 -cmd '.timeout 20000' a.db \"insert into t values($n)\"; done) & done; wait",
+                "",
+            ),
+            ("sqlite3 a.db 'select count(*), sum(n) from t; pragma integrity_check'", "100|1300\nok"),
+        ],
+    );
+}
+
+#[test]
+fn a_jvm_compiles_and_runs_threads() {
+    let program = "import java.util.stream.*; import java.nio.file.*;\n\
+                   public class Main { public static void main(String[] a) throws Exception {\n\
+                   System.out.println(\"sum \" + IntStream.range(0, 100000).parallel().asLongStream().sum());\n\
+                   Thread[] t = new Thread[8]; for (int i = 0; i < 8; i++) { t[i] = new Thread(() -> System.gc()); t[i].start(); }\n\
+                   for (Thread one : t) one.join();\n\
+                   Path p = Files.createTempFile(\"x\", \".txt\"); Files.writeString(p, \"kept\");\n\
+                   System.out.println(Files.readString(p)); } }\n";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("Main.java");
+    fs::write(&file, program).unwrap();
+    works(&[(file, "Main.java")], &[("javac Main.java && java Main", "sum 4999950000\nkept")]);
+}
+
+#[test]
+fn a_server_of_one_command_is_reached_by_the_next_and_by_no_other_session() {
+    let world = World::new(Extras::default());
+    let airlock = || Airlock::at(&world.site);
+    let (own, other) = (Desk::new(airlock(), "sandboxed"), Desk::new(airlock(), "sandboxed"));
+    let server = "echo hello >page && exec python3 -m http.server --bind 127.0.0.1 8123";
+    let execution = own.airlock.text(&["start", "--session", &own.session, "--", server]);
+    let began = Instant::now();
+    // It is sent there once it runs.
+    while !own.airlock.run(&["detach", &execution]).status.success() {
+        assert!(began.elapsed() < PATIENCE, "the server does not run");
+        thread::sleep(Duration::from_millis(100));
+    }
+    let get =
+        "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://127.0.0.1:8123/page\").read())'";
+    let reached = loop {
+        let output = own.run(get);
+        if output.status.success() || began.elapsed() > PATIENCE {
+            break output;
+        }
+        thread::sleep(Duration::from_millis(100));
+    };
+    assert!(String::from_utf8_lossy(&reached.stdout).contains("hello"), "{}", said(&reached));
+    let refused = other.fails(get);
+    assert!(refused.contains("refused"), "{refused}");
+    drop(own.airlock.bytes(&["kill", &execution]));
+    for desk in [own, other] {
+        drop(desk.airlock.bytes(&["session", "close", &desk.session]));
+    }
+}

@@ -197,6 +197,7 @@ fn step_name(step: Step) -> &'static str {
         Step::Bubblewrap => "bubblewrap",
         Step::Prepare => "prepare",
         Step::Limits => "limits",
+        Step::Landlock => "landlock",
         Step::Directory => "directory",
         Step::Shell => "shell",
         Step::Fork => "fork",

@@ -9,6 +9,7 @@ pub mod args;
 mod cgroup;
 pub mod env;
 mod error;
+mod landlock;
 mod launcher;
 mod mask;
 mod net;
@@ -22,7 +23,7 @@ mod spec;
 mod status;
 mod uid;
 
-pub use airlock_init::wire::{HostIds, INSIDE_ID, STAGE, Signal};
+pub use airlock_init::wire::{HostIds, INSIDE_ID, Landlock, STAGE, Signal};
 pub use args::{Sources, bwrap_args};
 pub use cgroup::{CgroupConfig, CgroupMode, NotEnforced};
 pub use error::{LaunchError, Started};

@@ -39,6 +39,7 @@ for folder in /proc/[0-9]*; do echo "process $folder"; done
 (: >/tmp/try) 2>/dev/null && echo 'wrote /tmp'
 (: >"$HOME/try") 2>/dev/null && echo 'wrote HOME'
 (: >/var/tmp/try) 2>/dev/null && echo 'wrote /var/tmp'
+(: >/run/airlock/report/try) 2>/dev/null && echo 'made a file beside the report'
 "#;
 
 /// What this host can enforce.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use airlock_init::frame::send_frame;
-use airlock_init::wire::{self, ToInit};
+use airlock_init::wire::{self, Landlock, ToInit};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::cgroup::Cgroup;
@@ -33,6 +33,8 @@ pub struct Running {
     pub waiter: Waiter,
     /// When the shell was known to run.
     pub started_at: Instant,
+    /// What of Landlock is around it.
+    pub landlock: Landlock,
 }
 
 /// The runner's ends of the pipes, all close-on-exec and blocking.

@@ -5,6 +5,7 @@
 //! command is bounded. Must not interpret output, and must not outlive the
 //! shell by more than [`LEFTOVER_GRACE`].
 
+mod landlock;
 mod setup;
 
 use std::io;
@@ -43,11 +44,13 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         return Err(Failure::new(Step::Message, "the first message is not a start"));
     };
     let report_pipe = setup::open_report_pipe()?;
+    setup::apply_limits(&spec.limits)?;
+    // Before the listener, so that every thread of this process is within.
+    let landlock = landlock::restrict(&spec.access).at(Step::Landlock)?;
     let listener = control.as_fd().try_clone_to_owned().at(Step::Prepare)?;
     thread::Builder::new().stack_size(64 << 10).spawn(move || listen(listener.as_fd())).at(Step::Prepare)?;
-    setup::apply_limits(&spec.limits)?;
     let shell = setup::start(&spec, fds)?;
-    send_frame(control.as_fd(), &Report::Started, &[]).at(Step::Message)?;
+    send_frame(control.as_fd(), &Report::Started(landlock), &[]).at(Step::Message)?;
 
     let status = wait_for_shell(shell).at(Step::Wait)?;
     let leftovers = !everything_ended();

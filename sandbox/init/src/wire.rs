@@ -121,6 +121,48 @@ pub struct Rlimits {
     pub fsize: Option<u64>,
 }
 
+/// What Landlock leaves to a command. Everything can be read and executed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// Folders in which everything can be written, made and removed but devices,
+    /// as paths inside.
+    pub folders: Vec<Vec<u8>>,
+    /// What can be written and controlled, but not made or removed.
+    pub files: Vec<Vec<u8>>,
+    /// Whether TCP can be bound and connected.
+    pub tcp: bool,
+}
+
+/// What of Landlock is in force around a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landlock {
+    /// The version of the kernel's interface that was used; 0 if none was: Landlock
+    /// is not there or off, or it is the first, which would break renames.
+    pub abi: u32,
+    /// Whether TCP is denied.
+    pub tcp_denied: bool,
+}
+
+impl Landlock {
+    /// Whether files can be written only where [`Access`] says.
+    #[must_use]
+    pub fn files(self) -> bool {
+        self.abi >= 2
+    }
+
+    /// Whether devices can be controlled only where [`Access`] says.
+    #[must_use]
+    pub fn devices(self) -> bool {
+        self.abi >= 5
+    }
+
+    /// Whether signals and abstract UNIX sockets stay within the command.
+    #[must_use]
+    pub fn scopes(self) -> bool {
+        self.abi >= 6
+    }
+}
+
 /// What pid 1 starts. With it travel stdin, stdout and stderr.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartSpec {
@@ -136,6 +178,8 @@ pub struct StartSpec {
     pub cwd: Vec<u8>,
     /// Limits.
     pub limits: Rlimits,
+    /// What Landlock leaves to it.
+    pub access: Access,
 }
 
 /// From the runner's side to pid 1.
@@ -191,8 +235,8 @@ pub enum Report {
     /// The mode's preparation is done. From pid 1 a descriptor of its own
     /// process travels with it.
     Ready,
-    /// The shell was started.
-    Started,
+    /// The shell was started, with this of Landlock around it.
+    Started(Landlock),
     /// The shell ended; pid 1 ends next.
     Ended(End),
 }
@@ -270,6 +314,8 @@ pub enum Step {
     Prepare,
     /// Setting limits.
     Limits,
+    /// Applying Landlock.
+    Landlock,
     /// The directory to start in.
     Directory,
     /// Executing the shell: it is not there, or not executable.

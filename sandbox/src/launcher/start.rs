@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use airlock_init::frame::{FrameError, recv_frame, send_frame};
 use airlock_init::wire::{
-    HostIds, INSIDE_BASH_ENV, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit,
+    HostIds, INSIDE_BASH_ENV, Landlock, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit,
 };
 use rustix::fs::{Gid, MemfdFlags, Uid, fchown, memfd_create};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
@@ -22,6 +22,7 @@ use super::forker::Child;
 use crate::args::{Sources, bwrap_args};
 use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
+use crate::landlock;
 use crate::mask::{self, SessionFolder};
 use crate::profile::Profile;
 use crate::running::{Control, Handles, Running, Streams, Waiter, read_rest};
@@ -54,10 +55,10 @@ impl Launcher {
         self.check_ids(session.ids)?;
         let mut waiter = self.prepare(profile, session, limits, spec)?;
         let (streams, ends) = pipes(spec, session.ids)?;
-        order(&waiter, limits, spec, &ends)?;
+        let landlock = order(&waiter, limits, spec, &ends)?;
         waiter.started_at = Instant::now();
         let control = Control(Arc::clone(&waiter.handles));
-        Ok(Running { streams, control, started_at: waiter.started_at, waiter })
+        Ok(Running { streams, control, started_at: waiter.started_at, landlock, waiter })
     }
 
     /// Brings a sandbox up to where pid 1 waits for its command.
@@ -163,20 +164,21 @@ fn wait_until_ready(child: &Child) -> Result<OwnedFd, LaunchError> {
     }
 }
 
-/// Hands pid 1 the command and its descriptors, and waits until it runs.
+/// Hands pid 1 the command and its descriptors, and waits until it runs. Says what
+/// of Landlock is around it.
 fn order(
     waiter: &Waiter,
     limits: &Limits,
     spec: &LaunchSpec,
     ends: &[OwnedFd; 3],
-) -> Result<(), LaunchError> {
+) -> Result<Landlock, LaunchError> {
     let socket = waiter.handles.socket.lock().unwrap_or_else(PoisonError::into_inner);
     let start = ToInit::Start(start_spec(spec, limits));
     let fds = ends.each_ref().map(AsFd::as_fd);
     // A message that did not arrive whole starts nothing.
     send_frame(socket.as_fd(), &start, &fds).map_err(before_start)?;
     match recv_frame(socket.as_fd()) {
-        Ok((Report::Started, _)) => Ok(()),
+        Ok((Report::Started(landlock), _)) => Ok(landlock),
         Ok((Report::Failed { step, cause }, _)) => Err(LaunchError::Step { step, cause }),
         Ok(_) => Err(LaunchError::Lost { source: FrameError::Unexpected }),
         Err(source) => Err(LaunchError::Lost { source }),
@@ -197,6 +199,7 @@ fn start_spec(spec: &LaunchSpec, limits: &Limits) -> StartSpec {
         env,
         cwd: spec.cwd.as_os_str().as_bytes().to_vec(),
         limits: limits.rlimits(),
+        access: landlock::access(spec.shape, &spec.masks),
     }
 }
 

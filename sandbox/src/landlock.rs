@@ -1,0 +1,118 @@
+//! What Landlock is told inside: the paths that a command may write in its shape,
+//! and whether it may use TCP.
+//!
+//! Pure. Must not leave out what the mounts leave writable on purpose: this layer
+//! stands behind them, and a part of a folder that a mask takes away is theirs
+//! alone.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use airlock_init::wire::{Access, REPORT_PIPE};
+
+use crate::mask::{Mask, MaskKind, SessionFolder};
+use crate::spec::{Network, Shape};
+use crate::{HOME, WORKSPACE};
+
+/// The devices of bubblewrap's `/dev`, and its terminals.
+const DEVICES: [&str; 8] = [
+    "/dev/full",
+    "/dev/null",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/random",
+    "/dev/tty",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+/// What a command of this shape may reach.
+pub(crate) fn access(shape: Shape, masks: &[Mask]) -> Access {
+    let mut folders = vec![PathBuf::from("/dev/shm")];
+    if shape.read_only {
+        folders.push("/var/tmp".into());
+    } else {
+        folders.extend(session_folders(masks));
+    }
+    Access {
+        folders: folders.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect(),
+        files: DEVICES.into_iter().chain([REPORT_PIPE]).map(|path| path.as_bytes().to_vec()).collect(),
+        tcp: match shape.network {
+            Network::SessionLoopback => true,
+            Network::Empty => false,
+        },
+    }
+}
+
+/// The session's folders, but for those that are masked as a whole, and what can
+/// be written again within those.
+fn session_folders(masks: &[Mask]) -> Vec<PathBuf> {
+    let folders = [SessionFolder::Workspace, SessionFolder::Home, SessionFolder::Tmp];
+    let open = folders.into_iter().filter(|folder| {
+        let whole = masks.iter().filter(|mask| mask.folder == *folder && mask.path.as_os_str().is_empty());
+        let (hidden, read_only) = whole.fold((false, false), |(hidden, read_only), mask| match mask.kind {
+            MaskKind::Hidden => (true, read_only),
+            MaskKind::Shown => (false, read_only),
+            MaskKind::ReadOnly => (hidden, true),
+            MaskKind::Writable => (hidden, false),
+        });
+        !hidden && !read_only
+    });
+    let again = masks.iter().filter(|mask| matches!(mask.kind, MaskKind::Writable | MaskKind::Shown));
+    let again = again.map(|mask| place(mask.folder).join(&mask.path));
+    open.map(|folder| place(folder).to_owned()).chain(again).collect()
+}
+
+fn place(folder: SessionFolder) -> &'static Path {
+    Path::new(match folder {
+        SessionFolder::Workspace => WORKSPACE,
+        SessionFolder::Home => HOME,
+        SessionFolder::Tmp => "/tmp",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folders(read_only: bool, masks: &[(SessionFolder, &str, MaskKind)]) -> Vec<String> {
+        let masks: Vec<_> = masks
+            .iter()
+            .map(|(folder, path, kind)| Mask { folder: *folder, path: path.into(), kind: *kind })
+            .collect();
+        let shape = Shape { read_only, network: Network::Empty };
+        let folders = access(shape, &masks).folders;
+        folders.into_iter().map(|path| String::from_utf8(path).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_session_writes_its_folders_and_a_read_only_command_its_private_ones() {
+        assert_eq!(folders(false, &[]), ["/dev/shm", "/workspace", "/home/agent", "/tmp"]);
+        assert_eq!(folders(true, &[]), ["/dev/shm", "/var/tmp"]);
+        let masks = [(SessionFolder::Workspace, "out", MaskKind::Writable)];
+        assert_eq!(folders(true, &masks), ["/dev/shm", "/var/tmp"], "no mask opens a read-only command");
+    }
+
+    #[test]
+    fn what_is_masked_as_a_whole_is_left_out_and_what_is_open_in_it_is_not() {
+        use MaskKind::{Hidden, ReadOnly, Shown, Writable};
+        use SessionFolder::{Home, Tmp, Workspace};
+        let masks = [
+            (Workspace, "", ReadOnly),
+            (Workspace, "out", Writable),
+            (Home, "", Hidden),
+            (Home, ".cache", Shown),
+            (Tmp, "locked", ReadOnly),
+        ];
+        assert_eq!(folders(false, &masks), ["/dev/shm", "/tmp", "/workspace/out", "/home/agent/.cache"]);
+        let undone = [(Workspace, "", ReadOnly), (Workspace, "", Writable)];
+        assert!(folders(false, &undone).contains(&"/workspace".to_owned()));
+    }
+
+    #[test]
+    fn tcp_is_for_a_network_that_is_shared() {
+        for (network, tcp) in [(Network::SessionLoopback, true), (Network::Empty, false)] {
+            assert_eq!(access(Shape { read_only: false, network }, &[]).tcp, tcp);
+        }
+    }
+}

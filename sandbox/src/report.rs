@@ -4,12 +4,13 @@
 //! from inside is not enforced.
 
 mod check;
+mod landlock;
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use airlock_init::wire::HostIds;
+use airlock_init::wire::{HostIds, Landlock};
 use serde::Serialize;
 
 use crate::WORKSPACE;
@@ -85,7 +86,7 @@ impl Launcher {
         };
         checks.push(uid_check(self.uid_isolation()));
         checks.extend(cgroup_checks(&self.limits_not_enforced()));
-        for layer in ["landlock", "disk_quota", "protected_names"] {
+        for layer in ["disk_quota", "protected_names"] {
             checks.push(missing(layer, "this version does not have it"));
         }
         CapabilityReport {
@@ -106,19 +107,28 @@ impl Launcher {
         if session.net.is_some() {
             let shape = Shape { read_only: false, network: Network::SessionLoopback };
             match self.look_inside(profile, &session, shape) {
-                Ok(seen) => checks.push(only_loopback("session_net", &seen)),
+                Ok((seen, _)) => checks.push(only_loopback("session_net", &seen)),
                 Err(cause) => checks.push(missing("session_net", &cause)),
             }
         }
         let shape = Shape { read_only: true, network: Network::Empty };
         match self.look_inside(profile, &session, shape) {
-            Ok(seen) => checks.extend(inside_checks(&seen)),
+            Ok((seen, landlock)) => {
+                checks.extend(inside_checks(&seen));
+                let made = seen.lines().any(|line| line == "made a file beside the report");
+                checks.push(landlock::check(landlock, made));
+            }
             Err(cause) => checks.push(missing("sandbox", &cause)),
         }
         checks
     }
 
-    fn look_inside(&self, profile: &Profile, session: &Session, shape: Shape) -> Result<String, String> {
+    fn look_inside(
+        &self,
+        profile: &Profile,
+        session: &Session,
+        shape: Shape,
+    ) -> Result<(String, Landlock), String> {
         let request = EnvRequest {
             profile,
             session_id: "probe",
@@ -140,11 +150,12 @@ impl Launcher {
         };
         let running =
             self.start(profile, session, &Limits::default(), &spec).map_err(|error| describe(&error))?;
+        let landlock = running.landlock;
         let mut seen = String::new();
         let read = File::from(running.streams.stdout).take(MAX_OUTPUT).read_to_string(&mut seen);
         let ended = running.waiter.wait();
         match (read, ended.cause) {
-            (Ok(_), Cause::Exited(_)) => Ok(seen),
+            (Ok(_), Cause::Exited(_)) => Ok((seen, landlock)),
             (Ok(_), Cause::SandboxFailed { step, detail }) => Err(format!("{step}: {detail}")),
             (Ok(_), cause) => Err(format!("the check ended early: {cause:?}")),
             (Err(error), _) => Err(error.to_string()),

@@ -117,6 +117,7 @@ fn the_capability_report_says_what_was_seen() {
         "fresh_proc",
         "empty_net",
         "read_only",
+        "landlock",
         "uid_isolation",
         "cgroup",
     ];

@@ -12,9 +12,12 @@ mod end;
 mod failures;
 mod input;
 mod killed;
+mod landlock;
 mod masks;
 mod network;
 mod reach;
+#[cfg(target_arch = "x86_64")]
+mod seccomp;
 mod session;
 mod shell;
 mod signals;

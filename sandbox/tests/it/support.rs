@@ -165,6 +165,11 @@ impl OrdinaryRunner {
         Self(folder)
     }
 
+    /// Where its program `run` and its folder `state` are.
+    pub(crate) fn folder(&self) -> &Path {
+        self.0.path()
+    }
+
     /// What a command writes in a session of its own; `words` are the example's.
     pub(crate) fn run(&self, host: &Host, command: &str, words: &[&str]) -> String {
         let output = Command::new("setpriv")

@@ -186,7 +186,7 @@ pub struct StartSpec {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ToInit {
     /// Start this; sent once.
-    Start(StartSpec),
+    Start(Box<StartSpec>),
     /// Send SIGTERM to everything inside, and let what stands still go on.
     Terminate,
     /// Send this to everything inside.

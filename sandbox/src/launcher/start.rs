@@ -173,7 +173,7 @@ fn order(
     ends: &[OwnedFd; 3],
 ) -> Result<Landlock, LaunchError> {
     let socket = waiter.handles.socket.lock().unwrap_or_else(PoisonError::into_inner);
-    let start = ToInit::Start(start_spec(spec, limits));
+    let start = ToInit::Start(Box::new(start_spec(spec, limits)));
     let fds = ends.each_ref().map(AsFd::as_fd);
     // A message that did not arrive whole starts nothing.
     send_frame(socket.as_fd(), &start, &fds).map_err(before_start)?;

@@ -23,7 +23,7 @@ fn uid(test: u32) -> u32 {
 fn owner(folder: &Path, uid: u32, options: &[&str], command: &str) -> Child {
     let mut owner = Command::new(example());
     owner.args(["--uid", &uid.to_string()]).args(options).arg(folder).arg(command);
-    owner.stdout(Stdio::null()).spawn().expect("the example `run` is built with the tests")
+    owner.stdout(Stdio::null()).spawn().unwrap()
 }
 
 fn kill(mut owner: Child) {

@@ -42,7 +42,7 @@ fn load(call: &Call, offset: u32) -> u32 {
         4 => call.arch,
         16..64 => {
             let arg = call.args[usize::try_from((offset - 16) / 8).unwrap()];
-            let half = if offset % 8 == 0 { arg & 0xffff_ffff } else { arg >> 32 };
+            let half = if offset.is_multiple_of(8) { arg & 0xffff_ffff } else { arg >> 32 };
             u32::try_from(half).unwrap()
         }
         _ => panic!("a load from {offset}"),

@@ -1,0 +1,129 @@
+# Memory, processes and CPU, by the controllers of the runner's unit. `vm_small` has little of each, `vm` plenty: what
+# fails with the one succeeds with the other, or the limit has shown nothing.
+
+MIB=1048576
+runner_pid() { systemctl show -P MainPID airlock-runner; }
+
+# Starts a command with little room; prints its id.
+start_small() { # COMMAND
+    airlock start --token-file $TOKEN --profile vm_small -- "$1"
+}
+
+# The end of an execution, as JSON.
+result() { # ID
+    airlock wait --token-file $TOKEN "$1" >&2 || true
+    airlock show --token-file $TOKEN --json "$1" | jq .result
+}
+
+# The folder of the only sandbox's cgroup.
+sandbox_cgroup() {
+    local process
+    until process=$(session_processes | head -n 1) && [ -n "$process" ]; do sleep 0.1; done
+    printf '/sys/fs/cgroup%s\n' "$(sed 's/^0:://' "$(dirname "$process")/cgroup")"
+}
+
+value() { # FILE KEY
+    awk -v key="$2" '$1 == key { print $2 }' "$1"
+}
+
+out_of_memory() { # COMMAND
+    local before said
+    before=$(runner_pid)
+    said=$(result "$(start_small "$1")")
+    echo "$said"
+    jq -e '.cause.code == "OOM_KILLED"' <<<"$said" || fail "it did not end as OOM_KILLED"
+    jq -e --argjson mib $MIB '.peak_memory > 100 * $mib and .peak_memory <= 128 * $mib' <<<"$said" || fail "its peak"
+    [ "$(runner_pid)" = "$before" ] || fail "the runner did not outlive it"
+    [ "$(inside --profile vm_small -- 'echo on')" = on ] || fail "no command runs any more"
+    # Control.
+    said=$(result "$(airlock start --token-file $TOKEN --profile vm -- "$1")")
+    echo "$said"
+    jq -e --argjson mib $MIB '.cause.code == "EXITED" and .exit_code == 0 and .peak_memory > 200 * $mib' <<<"$said" ||
+        fail "the control failed"
+}
+
+check_a_process_that_fills_memory_ends_as_oom_killed() {
+    out_of_memory 'echo | airlock-probe hold memory:209715200 | grep held'
+}
+
+check_a_memory_file_that_fills_memory_ends_as_oom_killed() {
+    out_of_memory 'echo | airlock-probe hold memfd:209715200 | grep held'
+}
+
+check_many_processes_that_fill_memory_end_as_oom_killed_together() {
+    out_of_memory 'for i in 1 2 3 4 5 6 7 8; do sleep 600 | airlock-probe hold memory:26214400 > said.$i & done
+        until [ $(cat said.* | grep -c held) -eq 8 ]; do sleep 0.1; done; kill $(jobs -p); true'
+}
+
+check_files_in_dev_shm_count_as_memory() {
+    out_of_memory 'head -c 209715200 /dev/zero > /dev/shm/filled'
+}
+
+check_a_fork_bomb_is_stopped_and_the_machine_goes_on() {
+    local id group before
+    before=$(runner_pid)
+    id=$(start_small 'bomb() { bomb | bomb & wait; }; bomb; sleep 600')
+    group=$(sandbox_cgroup)
+    until [ "$(cat "$group/pids.current")" -ge 60 ]; do sleep 0.2; done
+    cat "$group/pids.max" "$group/pids.current" "$group/pids.events"
+    # What the sandbox's own processes take outside of it is on top.
+    [ "$(cat "$group/pids.max")" -le 80 ] || fail "pids.max is $(cat "$group/pids.max")"
+    [ "$(cat "$group/pids.current")" -le "$(cat "$group/pids.max")" ] || fail "more than pids.max"
+    [ "$(inside --profile vm -- 'echo on')" = on ] || fail "another session is held up"
+    [ "$(runner_pid)" = "$before" ] || fail "the runner was started again"
+    airlock kill --token-file $TOKEN "$id"
+    airlock wait --token-file $TOKEN "$id" || true
+    [ -z "$(session_processes)" ] || fail "left: $(session_processes)"
+    [ ! -e "$group" ] || fail "its cgroup is left"
+}
+
+check_more_processes_than_the_limit_cannot_be_made() {
+    local found
+    found=$(inside --profile vm_small -- 'airlock-probe fork-bomb 100')
+    echo "$found"
+    jq -e '.ways | length > 1 and all(.reached | not)' <<<"$found" || fail "100 were made"
+    # Control.
+    found=$(inside --profile vm -- 'airlock-probe fork-bomb 100')
+    echo "$found"
+    jq -e '.ways | all(.reached)' <<<"$found" || fail "the control failed"
+}
+
+# CPU time of two busy loops over at least thirty periods of the scheduler, in thousandths of one processor.
+busy_millis() { # PROFILE
+    local id group periods
+    id=$(airlock start --token-file $TOKEN --profile "$1" -- '(while :; do :; done) & while :; do :; done')
+    group=$(sandbox_cgroup)
+    until [ "$(value "$group/cpu.stat" nr_periods)" -ge 30 ]; do sleep 0.2; done
+    cat "$group/cpu.max" "$group/cpu.stat" >&2
+    # The period is 100 ms; usage counts what the current one has used too.
+    awk '/^usage_usec/ { used = $2 } /^nr_periods/ { periods = $2 } END { print int(used / (periods + 1) / 100) }' "$group/cpu.stat"
+    value "$group/cpu.stat" nr_throttled >/tmp/throttled
+    airlock kill --token-file $TOKEN "$id" >&2
+    result "$id" >/tmp/result
+    cat /tmp/result >&2
+}
+
+check_two_busy_loops_get_half_a_processor_and_their_usage_is_read_back() {
+    local small plenty
+    small=$(busy_millis vm_small)
+    [ "$(cat /tmp/throttled)" -gt 0 ] || fail "nothing was throttled"
+    [ "$small" -le 600 ] || fail "it got $small thousandths of a processor, not 500"
+    # Thirty periods of 50 ms, and a little at its start.
+    jq -e '.cpu_time > 1' /tmp/result || fail "its CPU time was not read back"
+    plenty=$(busy_millis vm)
+    echo "$small with 500, $plenty with 2000"
+    [ "$plenty" -gt $((small * 3 / 2)) ] || fail "the control: it got $plenty with plenty, $small with little"
+}
+
+check_the_limits_are_those_of_the_profile() {
+    local id group
+    id=$(start_small 'sleep 600')
+    group=$(sandbox_cgroup)
+    [ "$(cat "$group/memory.max")" = $((128 * MIB)) ] || fail "memory.max: $(cat "$group/memory.max")"
+    [ "$(cat "$group/memory.swap.max")" = 0 ] || fail "memory.swap.max: $(cat "$group/memory.swap.max")"
+    [ "$(cat "$group/cpu.max")" = '50000 100000' ] || fail "cpu.max: $(cat "$group/cpu.max")"
+    # A second look, because all of its processes must be in it.
+    [ -z "$(session_processes | while read -r process; do grep -LF "${group#/sys/fs/cgroup}" "$(dirname "$process")/cgroup"; done)" ] ||
+        fail "a process of it is in another cgroup"
+    airlock kill --token-file $TOKEN "$id"
+}

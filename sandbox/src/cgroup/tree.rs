@@ -127,20 +127,22 @@ fn give_controllers(base: &Path, own: Option<&Path>) {
     }
 }
 
-/// Asks for each controller; says whether none was refused because of processes
-/// in the way.
+/// Asks for what is not given yet, of what there is; says whether no process was
+/// in the way. In one write: asked for alone beside a process, `pids` and `cpu`
+/// would be given for threads, and the children could hold no process any more.
 fn enable(folder: &Path) -> bool {
     let control = folder.join("cgroup.subtree_control");
     let given = words(&control);
     let there = words(&folder.join("cgroup.controllers"));
-    let mut free = true;
-    for name in CONTROLLERS {
-        let wanted = there.iter().any(|one| one == name) && !given.iter().any(|one| one == name);
-        if wanted && let Err(error) = fs::write(&control, format!("+{name}")) {
-            free &= error.kind() != ErrorKind::ResourceBusy;
-        }
+    let wanted: Vec<String> = CONTROLLERS
+        .into_iter()
+        .filter(|name| there.iter().any(|one| one == name) && !given.iter().any(|one| one == name))
+        .map(|name| format!("+{name}"))
+        .collect();
+    match fs::write(&control, wanted.join(" ")) {
+        Ok(()) => true,
+        Err(error) => error.kind() != ErrorKind::ResourceBusy,
     }
-    free
 }
 
 fn words(file: &Path) -> Vec<String> {

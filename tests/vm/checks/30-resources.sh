@@ -32,31 +32,31 @@ out_of_memory() { # COMMAND
     said=$(result "$(start_small "$1")")
     echo "$said"
     jq -e '.cause.code == "OOM_KILLED"' <<<"$said" || fail "it did not end as OOM_KILLED"
-    jq -e --argjson mib $MIB '.peak_memory > 100 * $mib and .peak_memory <= 128 * $mib' <<<"$said" || fail "its peak"
+    jq -e --argjson mib $MIB '.peak_memory > 50 * $mib and .peak_memory <= 64 * $mib' <<<"$said" || fail "its peak"
     [ "$(runner_pid)" = "$before" ] || fail "the runner did not outlive it"
     [ "$(inside --profile vm_small -- 'echo on')" = on ] || fail "no command runs any more"
     # Control.
     said=$(result "$(airlock start --token-file $TOKEN --profile vm -- "$1")")
     echo "$said"
-    jq -e --argjson mib $MIB '.cause.code == "EXITED" and .exit_code == 0 and .peak_memory > 200 * $mib' <<<"$said" ||
+    jq -e --argjson mib $MIB '.cause.code == "EXITED" and .exit_code == 0 and .peak_memory > 100 * $mib' <<<"$said" ||
         fail "the control failed"
 }
 
 check_a_process_that_fills_memory_ends_as_oom_killed() {
-    out_of_memory 'echo | airlock-probe hold memory:209715200 | grep held'
+    out_of_memory 'echo | airlock-probe hold memory:104857600 | grep held'
 }
 
 check_a_memory_file_that_fills_memory_ends_as_oom_killed() {
-    out_of_memory 'echo | airlock-probe hold memfd:209715200 | grep held'
+    out_of_memory 'echo | airlock-probe hold memfd:104857600 | grep held'
 }
 
 check_many_processes_that_fill_memory_end_as_oom_killed_together() {
-    out_of_memory 'for i in 1 2 3 4 5 6 7 8; do sleep 600 | airlock-probe hold memory:26214400 > said.$i & done
+    out_of_memory 'for i in 1 2 3 4 5 6 7 8; do sleep 600 | airlock-probe hold memory:13631488 > said.$i & done
         until [ $(cat said.* | grep -c held) -eq 8 ]; do sleep 0.1; done; kill $(jobs -p); true'
 }
 
 check_files_in_dev_shm_count_as_memory() {
-    out_of_memory 'head -c 209715200 /dev/zero > /dev/shm/filled'
+    out_of_memory 'head -c 104857600 /dev/zero > /dev/shm/filled'
 }
 
 check_a_fork_bomb_is_stopped_and_the_machine_goes_on() {
@@ -119,7 +119,7 @@ check_the_limits_are_those_of_the_profile() {
     local id group
     id=$(start_small 'sleep 600')
     group=$(sandbox_cgroup)
-    [ "$(cat "$group/memory.max")" = $((128 * MIB)) ] || fail "memory.max: $(cat "$group/memory.max")"
+    [ "$(cat "$group/memory.max")" = $((64 * MIB)) ] || fail "memory.max: $(cat "$group/memory.max")"
     [ "$(cat "$group/memory.swap.max")" = 0 ] || fail "memory.swap.max: $(cat "$group/memory.swap.max")"
     [ "$(cat "$group/cpu.max")" = '50000 100000' ] || fail "cpu.max: $(cat "$group/cpu.max")"
     # A second look, because all of its processes must be in it.

@@ -89,7 +89,7 @@ pub(crate) fn hold(what: &OsStr) -> ExitCode {
     let what = what.to_string_lossy();
     let (kind, bytes) = what.split_once(':').unwrap_or((&what, "0"));
     let bytes = number(OsStr::new(bytes));
-    let mut memory = Vec::new();
+    let mut memory: Vec<u8> = Vec::new();
     let mut file = None;
     match kind {
         "memory" => memory.resize(bytes, 1),

@@ -17,6 +17,7 @@ use crate::error::LaunchError;
 use crate::spec::Limits;
 
 pub(crate) use one::{Cgroup, Usage};
+pub use sweep::sweep;
 use tree::Tree;
 
 /// Whether cgroups are used.
@@ -63,7 +64,7 @@ impl Cgroups {
     /// Ends and removes what an earlier process has left, then makes the
     /// launcher's own.
     pub(crate) fn new(config: &CgroupConfig, state: &Path) -> Result<Self, LaunchError> {
-        sweep::sweep(state)?;
+        sweep(state)?;
         let tree = match config.mode {
             CgroupMode::Off => Err("switched off".to_owned()),
             CgroupMode::Auto | CgroupMode::Require => Tree::make(config.parent.as_deref(), state),

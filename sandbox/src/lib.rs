@@ -25,7 +25,7 @@ mod uid;
 
 pub use airlock_init::wire::{HostIds, INSIDE_ID, Landlock, STAGE, Signal};
 pub use args::{Sources, bwrap_args};
-pub use cgroup::{CgroupConfig, CgroupMode, NotEnforced};
+pub use cgroup::{CgroupConfig, CgroupMode, NotEnforced, sweep as sweep_cgroups};
 pub use error::{LaunchError, Started};
 pub use launcher::{Config, Launcher};
 pub use mask::{MAX_MASKS, Mask, MaskKind, SessionFolder};
@@ -33,6 +33,7 @@ pub use net::SessionNet;
 pub use profile::{Bind, PathRules, Profile, Root, Sockets, Symlink};
 pub use report::{CapabilityReport, Check, State};
 pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Streams, Waiter};
+pub use seccomp::filter as seccomp_filter;
 pub use session::{FolderError, Folders, Session, give_tree};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};
 pub use uid::{UidIsolation, UidRange};

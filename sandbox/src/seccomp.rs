@@ -56,7 +56,8 @@ impl Programs {
 }
 
 /// The filter for a profile's sockets, as the kernel of this architecture reads it.
-pub(crate) fn filter(sockets: &Sockets) -> &'static [u8] {
+#[must_use]
+pub fn filter(sockets: &Sockets) -> &'static [u8] {
     HERE.filter(sockets)
 }
 

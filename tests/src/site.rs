@@ -29,6 +29,7 @@ const TOKEN: &str = "a-token-of-the-test-that-is-long-enough";
 /// Where a server and a runner live during one test.
 #[derive(Debug)]
 pub struct Site {
+    _swept: Swept,
     folder: TempDir,
     /// The authority that both trust.
     pub pki: Pki,
@@ -76,7 +77,7 @@ impl Site {
         let folder = tempfile::Builder::new().prefix("airlock-site-").tempdir().unwrap();
         let pki = Pki::new(&folder.path().join("pki"));
         let address = free_address();
-        let site = Self { folder, pki, address, extras };
+        let site = Self { _swept: Swept(folder.path().to_owned()), folder, pki, address, extras };
         site.write();
         site
     }
@@ -323,4 +324,18 @@ pub fn free_address() -> SocketAddr {
 pub fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest as _;
     hex::encode(sha2::Sha256::digest(bytes))
+}
+
+/// Removes what killed runners below this folder have left outside of it: their cgroups.
+#[derive(Debug)]
+struct Swept(PathBuf);
+
+impl Drop for Swept {
+    fn drop(&mut self) {
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            if let Err(error) = airlock_sandbox::sweep_cgroups(&entry.path().join("launcher")) {
+                eprintln!("a cgroup is left behind: {error}");
+            }
+        }
+    }
 }

@@ -99,6 +99,10 @@ impl Drop for Site {
             send(&dev, Signal::SIGTERM);
             end(&mut dev);
         }
+        // One that was killed has left its cgroup, which stands outside of the folder.
+        if let Err(error) = airlock_sandbox::sweep_cgroups(&self.state().join("runner/launcher")) {
+            eprintln!("a cgroup is left behind: {error}");
+        }
     }
 }
 

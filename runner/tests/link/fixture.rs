@@ -28,6 +28,7 @@ pub(crate) struct Fixture {
     pub(crate) link: Link,
     pub(crate) runner: Option<RunningRunner>,
     pub(crate) config: RunnerConfig,
+    _swept: Swept,
     _dir: tempfile::TempDir,
     /// Reports that nobody has waited for yet.
     backlog: Vec<FromRunner>,
@@ -62,13 +63,15 @@ impl Fixture {
         change(&mut config);
         let runner = Runner::start(config.clone()).await.unwrap();
         let link = server.link().await;
-        Self { server, link, runner: Some(runner), config, _dir: dir, backlog: Vec::new() }
+        let _swept = Swept(config.state_dir.clone());
+        Self { server, link, runner: Some(runner), config, _swept, _dir: dir, backlog: Vec::new() }
     }
 
     /// Around a runner that somebody else has started.
     pub(crate) async fn around(mut server: FakeServer, config: RunnerConfig, dir: tempfile::TempDir) -> Self {
         let link = server.link().await;
-        Self { server, link, runner: None, config, _dir: dir, backlog: Vec::new() }
+        let _swept = Swept(config.state_dir.clone());
+        Self { server, link, runner: None, config, _swept, _dir: dir, backlog: Vec::new() }
     }
 
     pub(crate) async fn shut_down(&mut self) -> usize {
@@ -280,5 +283,17 @@ pub(crate) fn reason(report: &JobReport) -> String {
     match report.result.clone().unwrap().cause {
         Cause::Refused { reason, .. } => reason,
         other => panic!("{other:?}"),
+    }
+}
+
+/// Removes what a runner with this state folder has left outside of it, one that was killed or only let go
+/// of: its cgroup.
+pub(crate) struct Swept(PathBuf);
+
+impl Drop for Swept {
+    fn drop(&mut self) {
+        if let Err(error) = airlock_sandbox::sweep_cgroups(&self.0.join("launcher")) {
+            eprintln!("a cgroup is left behind: {error}");
+        }
     }
 }

@@ -30,8 +30,14 @@ pub(super) fn forget(state: &Path, folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Ends and removes what was noted.
-pub(super) fn sweep(state: &Path) -> Result<(), LaunchError> {
+/// Ends and removes the cgroup that a launcher with this state folder has left,
+/// with everything in it, as the next launcher would. Must not be called while
+/// one is at work.
+///
+/// # Errors
+///
+/// What is noted there cannot be read, ended within ten seconds, or removed.
+pub fn sweep(state: &Path) -> Result<(), LaunchError> {
     let record = state.join(RECORD);
     let Some(folder) =
         noted(state).map_err(|source| LaunchError::Runtime { path: record.clone(), source })?
@@ -51,7 +57,7 @@ pub(super) fn sweep(state: &Path) -> Result<(), LaunchError> {
 fn noted(state: &Path) -> io::Result<Option<PathBuf>> {
     match fs::read_to_string(state.join(RECORD)) {
         Ok(text) => Ok(Some(text.into())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(error),
     }
 }

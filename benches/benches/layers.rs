@@ -1,0 +1,164 @@
+//! What each layer of the sandbox costs a command that does nothing: bash alone, plain bubblewrap with the
+//! same arguments, bubblewrap with single layers around it, and Airlock's own start with more and more
+//! switched on, all in turns. A start is measured from the call to the end of everything, cgroup removed.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark")]
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::Read,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use airlock_benches::{Way, print};
+use airlock_sandbox::{
+    Cause, CgroupConfig, CgroupMode, Config, Folders, HostIds, LaunchSpec, Launcher, Limits, Mask, MaskKind,
+    Network, Profile, Session, SessionFolder, Shape, Shell, Sockets, Sources, Stdin, UidIsolation, WORKSPACE,
+    bwrap_args, env::EnvRequest, seccomp_filter,
+};
+
+const BWRAP: &str = "/usr/bin/bwrap";
+const ROUNDS: usize = 300;
+const MASKS: usize = 10;
+const UID: u32 = 2_900_000;
+
+/// Airlock's start, with what can be switched.
+struct Start {
+    launcher: Launcher,
+    session: Session,
+    spec: LaunchSpec,
+}
+
+/// One host for all ways.
+struct Host {
+    folder: PathBuf,
+    profile: Profile,
+}
+
+impl Host {
+    fn start(&self, name: &str, network: Network, cgroup: CgroupMode, masks: usize) -> Start {
+        let folder = self.folder.join(name);
+        fs::create_dir(&folder).unwrap();
+        let uid_isolation = UidIsolation::detect();
+        let launcher = Launcher::new(Config {
+            bwrap: BWRAP.into(),
+            state: folder.join("launcher"),
+            uid_isolation,
+            cgroup: CgroupConfig { mode: cgroup, parent: None },
+        })
+        .unwrap();
+        let ids = (uid_isolation == UidIsolation::PerSession).then_some(HostIds { uid: UID, gid: UID });
+        let folders = Folders::create(&folder, ids).unwrap();
+        let mask = |number: usize| {
+            let path = PathBuf::from(format!("file-{number}"));
+            fs::write(folders.workspace.join(&path), "x").unwrap();
+            let kind = if number.is_multiple_of(2) { MaskKind::Hidden } else { MaskKind::ReadOnly };
+            Mask { folder: SessionFolder::Workspace, path, kind }
+        };
+        let masks = (0..masks).map(mask).collect();
+        let session = Session { folders, ids, net: Some(launcher.session_net(ids).unwrap()) };
+        let env = airlock_sandbox::env::build_env(&EnvRequest {
+            profile: &self.profile,
+            session_id: "bench",
+            session: &[],
+            request: &[],
+            traceparent: None,
+            read_only: false,
+        })
+        .unwrap();
+        let spec = LaunchSpec {
+            command: b"true".to_vec(),
+            shell: Shell::Bash,
+            cwd: WORKSPACE.into(),
+            env,
+            shape: Shape { read_only: false, network },
+            separate_stderr: false,
+            stdin: Stdin::Null,
+            masks,
+        };
+        Start { launcher, session, spec }
+    }
+
+    fn run(&self, start: &Start) {
+        let Start { launcher, session, spec } = start;
+        let running = launcher.start(&self.profile, session, &Limits::default(), spec).unwrap();
+        File::from(running.streams.stdout).read_to_end(&mut Vec::new()).unwrap();
+        assert_eq!(running.waiter.wait().cause, Cause::Exited(0));
+    }
+}
+
+/// bubblewrap with the very arguments that Airlock gives it, and bash in the place of airlock-init.
+fn bubblewrap_arguments(host: &Host, start: &Start) -> Vec<OsString> {
+    let folders = &start.session.folders;
+    let entries = fs::read_dir(folders.root.parent().unwrap().join("launcher")).unwrap();
+    let runtime = entries.map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let sources = Sources {
+        workspace: folders.workspace.clone(),
+        home: folders.home.clone(),
+        tmp: folders.tmp.clone(),
+        runtime,
+    };
+    let shape = Shape { read_only: false, network: Network::Empty };
+    let mut arguments = bwrap_args(&host.profile, &sources, &Limits::default(), shape);
+    arguments.extend(["--", "/bin/bash", "-c", "true"].map(OsString::from));
+    arguments
+}
+
+fn bash() {
+    assert!(Command::new("bash").args(["-c", "true"]).status().unwrap().success());
+}
+
+/// bubblewrap, started by the words before it, with what its `--seccomp 0` reads.
+fn bubblewrap(before: &[&str], arguments: &[OsString], filter: Option<&Path>) {
+    let mut words = before.iter().chain(&[BWRAP]).map(OsString::from);
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words);
+    match filter {
+        Some(filter) => command.args(["--seccomp", "0"]).stdin(File::open(filter).unwrap()),
+        None => command.stdin(Stdio::null()),
+    };
+    assert!(command.args(arguments).env_clear().status().unwrap().success());
+}
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
+    let host = Host { folder: folder.path().to_owned(), profile: Profile::minimal() };
+    let filter = folder.path().join("filter");
+    fs::write(&filter, seccomp_filter(&Sockets::default())).unwrap();
+
+    let least = host.start("least", Network::Empty, CgroupMode::Off, 0);
+    let net = host.start("net", Network::SessionLoopback, CgroupMode::Off, 0);
+    let cgroup = host.start("cgroup", Network::SessionLoopback, CgroupMode::Auto, 0);
+    let masks = host.start("masks", Network::SessionLoopback, CgroupMode::Auto, MASKS);
+    let arguments = bubblewrap_arguments(&host, &least);
+    // Both make a mount namespace in a program of their own; the second also one of processes, and its /proc.
+    let mounts = ["/usr/bin/unshare", "--mount", "--propagation", "private"];
+    let processes =
+        ["/usr/bin/unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc"];
+
+    let ways: [(&str, &dyn Fn()); 9] = [
+        ("plain bubblewrap, the same namespaces and mounts", &|| bubblewrap(&[], &arguments, None)),
+        ("bash, no sandbox", &bash),
+        ("plain bubblewrap, and the filter of system calls", &|| bubblewrap(&[], &arguments, Some(&filter))),
+        ("plain bubblewrap in `unshare --mount`", &|| bubblewrap(&mounts, &arguments, None)),
+        ("  and an outer namespace of processes", &|| bubblewrap(&processes, &arguments, None)),
+        ("Airlock: uid, staging, filter, outer namespace, pid 1", &|| host.run(&least)),
+        ("  and the session's network joined", &|| host.run(&net)),
+        ("  and a cgroup", &|| host.run(&cgroup)),
+        ("  and 10 masks", &|| host.run(&masks)),
+    ];
+    let mut measured = ways.each_ref().map(|(name, _)| Way::new(name));
+    for _ in 0..ROUNDS {
+        for ((_, work), way) in ways.iter().zip(&mut measured) {
+            way.measure(work);
+        }
+    }
+    print("running `true`, from the start to the end of everything", &measured);
+    for gap in cgroup.launcher.limits_not_enforced() {
+        println!("  without the limit `{}`: {}", gap.limit, gap.cause);
+    }
+}

@@ -15,11 +15,14 @@ cargo build --locked --workspace --bins || exit 1
 
 cargo nextest run --locked --workspace --no-fail-fast "$@" 2>&1 | tee "$log/nextest"
 nextest=${PIPESTATUS[0]}
+# The escape suite once more, as it is released.
+cargo nextest run --locked --release --package airlock-sandbox --test escape --no-fail-fast 2>&1 | tee "$log/release"
+release=${PIPESTATUS[0]}
 cargo test --locked --workspace --doc 2>&1 | tee "$log/doc"
 doc=${PIPESTATUS[0]}
 scripts/vm.sh 2>&1 | tee "$log/vm"
 vm=${PIPESTATUS[0]}
 
-scripts/summary.awk "$log/nextest" "$log/doc" "$log/vm"
+scripts/summary.awk "$log/nextest" "$log/release" "$log/doc" "$log/vm"
 summary=$?
-[ "$nextest" -eq 0 ] && [ "$doc" -eq 0 ] && [ "$vm" -eq 0 ] && [ "$summary" -eq 0 ]
+[ "$nextest" -eq 0 ] && [ "$release" -eq 0 ] && [ "$doc" -eq 0 ] && [ "$vm" -eq 0 ] && [ "$summary" -eq 0 ]

@@ -230,7 +230,7 @@ const BARE: [(&str, libc::c_long, [libc::c_long; 6]); 43] = [
     ("clone a user namespace", libc::SYS_clone, [CLONE_USER, 0, 0, 0, 0, 0]),
     ("clone3", libc::SYS_clone3, [0; 6]),
     ("delete_module", libc::SYS_delete_module, [0; 6]),
-    ("fanotify_init", libc::SYS_fanotify_init, [-1, 0, 0, 0, 0, 0]),
+    ("fanotify_init", libc::SYS_fanotify_init, [0x200, -1, 0, 0, 0, 0]),
     ("finit_module", libc::SYS_finit_module, [-1, 0, 0, 0, 0, 0]),
     ("fsconfig", libc::SYS_fsconfig, [-1, -1, 0, 0, 0, 0]),
     ("fsmount", libc::SYS_fsmount, [-1, -1, 0, 0, 0, 0]),

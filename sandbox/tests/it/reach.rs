@@ -65,8 +65,10 @@ fn nothing_can_be_mounted() {
 #[test]
 fn no_device_can_be_made() {
     let host = Host::new();
-    host.probe("device").assert_out_of_reach(4);
-    host.control(&["device"]).assert_reached();
+    for folder in ["/workspace", "/tmp", "/home/agent", "/dev/shm"] {
+        host.probe(&format!("device {folder}")).assert_out_of_reach(4);
+    }
+    host.control(&["device", "/tmp"]).assert_reached();
 }
 
 #[test]

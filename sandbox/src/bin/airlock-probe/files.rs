@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,7 @@ pub(crate) fn write(path: &OsStr) -> Vec<Way> {
         vec![
             Way::of("open", OpenOptions::new().append(true).open(path)),
             Way::of("open through /proc/self/root", OpenOptions::new().append(true).open(root)),
+            Way::of("open through /proc/self/fd", open_again(path)),
             Way::of(
                 "times",
                 File::open(path).and_then(|file| file.set_modified(std::time::SystemTime::now())),
@@ -67,6 +69,12 @@ fn write_folder(how: &str, folder: &Path) -> Vec<Way> {
     ways.push(Way::of(format!("symbolic link{how}"), symlink("x", &new)));
     let _ = fs::remove_file(&new);
     ways
+}
+
+/// Opened for reading, and by that descriptor for writing.
+fn open_again(path: &Path) -> std::io::Result<File> {
+    let file = File::open(path)?;
+    OpenOptions::new().append(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 fn first_byte(path: &Path) -> std::io::Result<()> {

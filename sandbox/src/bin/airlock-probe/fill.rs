@@ -30,7 +30,7 @@ pub(crate) fn processes(count: &OsStr) -> Vec<Way> {
     }
     let mut ways = vec![Way::of(format!("{count} processes"), stopped)];
     children.iter_mut().for_each(end);
-    let (ends, wait) = std::sync::mpsc::channel::<()>();
+    let (ends, wait) = std::sync::mpsc::sync_channel::<()>(0);
     let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
     let mut threads = Vec::new();
     let mut stopped = Ok(());

@@ -1,11 +1,16 @@
 //! Capabilities, namespaces, mounts, devices, kernel settings.
 
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::process::Command;
 
 use nix::mount::MsFlags;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
-use nix::unistd::{Gid, Uid, setgid, setuid};
+use nix::unistd::{Gid, Uid, chroot, setgid, setuid};
+use rustix::fs::CWD;
+use rustix::mount::{FsOpenFlags, OpenTreeFlags, fsopen, open_tree};
 
 use crate::Way;
 
@@ -39,11 +44,11 @@ pub(crate) fn namespaces() -> Vec<Way> {
         ("pid", CloneFlags::CLONE_NEWPID),
         ("user and mount", CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS),
     ]
-    .map(|(name, flags)| Way::of(format!("new namespace: {name}"), unshare(flags)))
+    .map(|(name, flags)| Way::of(name, unshare(flags)))
     .into()
 }
 
-/// Mounts: a new one, a bind, and the root made writable.
+/// Mounts: new ones, copies, one made writable, one taken away, another root.
 pub(crate) fn mount() -> Vec<Way> {
     let none = None::<&str>;
     let remount = MsFlags::MS_REMOUNT | MsFlags::MS_BIND;
@@ -51,21 +56,31 @@ pub(crate) fn mount() -> Vec<Way> {
     vec![
         Way::of("tmpfs", nix::mount::mount(none, "/var", Some("tmpfs"), plain, none)),
         Way::of("bind", nix::mount::mount(Some("/usr"), "/var", none, MsFlags::MS_BIND, none)),
-        Way::of("remount", nix::mount::mount(none, "/usr", none, remount, none)),
+        Way::of("remount", nix::mount::mount(none, "/var", none, remount, none)),
+        Way::of("umount", nix::mount::umount("/var")),
+        Way::of("fsopen", fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)),
+        Way::of("open_tree", open_tree(CWD, "/usr", OpenTreeFlags::OPEN_TREE_CLONE)),
+        Way::of("chroot", chroot("/")),
     ]
 }
 
-/// Device nodes, made in every folder that can be written.
-pub(crate) fn device() -> Vec<Way> {
-    ["/workspace", "/tmp", "/home/agent", "/dev/shm"]
-        .map(|folder| {
-            let path = format!("{folder}/airlock-probe-device");
-            let mode = Mode::S_IRUSR | Mode::S_IWUSR;
-            let made = mknod(path.as_str(), SFlag::S_IFCHR, mode, makedev(1, 3));
-            let _ = fs::remove_file(&path);
-            Way::of(format!("null device in {folder}"), made)
-        })
-        .into()
+/// Device nodes in a folder, removed at once.
+pub(crate) fn device(folder: &OsStr) -> Vec<Way> {
+    let path = Path::new(folder).join("airlock-probe-device");
+    let make = |kind, major, minor| {
+        let made = mknod(&path, kind, Mode::S_IRUSR | Mode::S_IWUSR, makedev(major, minor));
+        let _ = fs::remove_file(&path);
+        made
+    };
+    let mut ways = vec![
+        Way::of("null", make(SFlag::S_IFCHR, 1, 3)),
+        Way::of("memory", make(SFlag::S_IFCHR, 1, 1)),
+        Way::of("disk", make(SFlag::S_IFBLK, 8, 0)),
+    ];
+    let program = Command::new("mknod").arg(&path).args(["c", "1", "3"]).output();
+    let _ = fs::remove_file(&path);
+    ways.push(Way::program("mknod", program));
+    ways
 }
 
 /// Kernel settings and switches, opened for writing and not written.
@@ -74,6 +89,10 @@ pub(crate) fn sysctl() -> Vec<Way> {
         "/proc/sys/kernel/hostname",
         "/proc/sys/kernel/core_pattern",
         "/proc/sys/vm/overcommit_memory",
+        "/proc/sys/kernel/shmmax",
+        "/proc/sys/net/ipv4/ip_forward",
+        "/proc/sys/user/max_user_namespaces",
+        "/proc/self/root/proc/sys/net/ipv4/ip_forward",
         "/proc/sysrq-trigger",
     ]
     .map(|path| Way::of(path, OpenOptions::new().write(true).open(path)))

@@ -8,10 +8,13 @@
 mod calls;
 mod files;
 mod fill;
+mod forge;
 mod kernel;
 mod machine;
 mod network;
 mod processes;
+mod search;
+mod terminal;
 
 use std::ffi::OsString;
 use std::io;
@@ -42,6 +45,21 @@ impl Way {
     /// A way that worked if the call did.
     fn of<T>(way: impl Into<String>, result: Result<T, impl Into<io::Error>>) -> Self {
         Self::past(way, result, |_| false)
+    }
+
+    /// A way that worked if the program ended well; else what it said first.
+    fn program(way: impl Into<String>, result: io::Result<std::process::Output>) -> Self {
+        Self::of(
+            way,
+            result.and_then(|output| {
+                if output.status.success() {
+                    return Ok(());
+                }
+                let said = String::from_utf8_lossy(&output.stderr);
+                let said = said.lines().next().unwrap_or_default();
+                Err(io::Error::other(format!("{}, {said}", output.status)))
+            }),
+        )
     }
 
     /// A way that worked if the call did, or failed with an error which shows
@@ -82,7 +100,15 @@ fn main() -> ExitCode {
         "gain-privileges" => kernel::gain_privileges(),
         "namespaces" => kernel::namespaces(),
         "mount" => kernel::mount(),
-        "device" => kernel::device(),
+        "device" => kernel::device(&word(0)),
+        "program" => processes::program(&word(0)),
+        "bend" => processes::bend(&word(0)),
+        "trace" => processes::trace(),
+        "terminal" => terminal::own(),
+        "terminal-here" => terminal::here(),
+        "forge" => return forge::everywhere(),
+        "forge-to-input" => return forge::to_input(),
+        "search" => search::everywhere(&word(0), &word(1)),
         "sysctl" => kernel::sysctl(),
         "call" => calls::bare(&word(0)),
         "clock" => machine::clock(),
@@ -100,8 +126,11 @@ fn main() -> ExitCode {
         "descriptors" => processes::descriptors(),
         "interfaces" => network::interfaces(),
         "connect" => network::connect(&word(0)),
+        "datagram" => network::datagram(&word(0)),
+        "families" => network::families(),
+        "path-socket" => network::path_socket(&word(0)),
         "abstract-socket" => network::abstract_socket(&word(0)),
-        "listen" => network::listen(),
+        "listen" => network::listen(&word(0)),
         "read" => files::read(&word(0)),
         "write" => files::write(&word(0)),
         _ => {

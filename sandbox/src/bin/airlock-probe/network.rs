@@ -6,7 +6,11 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
+use std::path::Path;
 use std::time::Duration;
+
+use rustix::net::ipproto::ICMP;
+use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::Way;
 
@@ -33,12 +37,47 @@ pub(crate) fn connect(address: &OsStr) -> Vec<Way> {
         .parse()
         .map_err(std::io::Error::other)
         .and_then(|address| TcpStream::connect_timeout(&address, TIMEOUT));
-    vec![Way::of(shown, result)]
+    vec![Way::of("TCP", result)]
+}
+
+/// A server of datagrams that answers.
+pub(crate) fn datagram(address: &OsStr) -> Vec<Way> {
+    let ask = || {
+        let socket = UdpSocket::bind("0.0.0.0:0")?;
+        socket.set_read_timeout(Some(TIMEOUT))?;
+        socket.connect(address.to_string_lossy().as_ref())?;
+        socket.send(b"question")?;
+        socket.recv(&mut [0; 64])
+    };
+    vec![Way::of("UDP", ask())]
+}
+
+/// Sockets of families through which more than IP or one's own files is reached.
+pub(crate) fn families() -> Vec<Way> {
+    let raw = SocketType::RAW;
+    [
+        ("packet", AddressFamily::PACKET, raw),
+        ("netlink", AddressFamily::NETLINK, raw),
+        ("virtual machines", AddressFamily::VSOCK, SocketType::STREAM),
+        ("raw IP", AddressFamily::INET, raw),
+    ]
+    .map(|(name, family, kind)| {
+        Way::of(name, socket(family, kind, (kind == raw && family == AddressFamily::INET).then_some(ICMP)))
+    })
+    .into()
+}
+
+/// A listener at a path.
+pub(crate) fn path_socket(path: &OsStr) -> Vec<Way> {
+    let path = Path::new(path);
+    let around = Path::new("/proc/self/root").join(path.strip_prefix("/").unwrap_or(path));
+    vec![Way::of("path", UnixStream::connect(path)), Way::of("/proc/self/root", UnixStream::connect(around))]
 }
 
 /// Is a server until it is ended, for another probe to reach.
-pub(crate) fn listen() -> Vec<Way> {
-    let result = TcpListener::bind("127.0.0.1:0").and_then(|listener| {
+pub(crate) fn listen(address: &OsStr) -> Vec<Way> {
+    let address = address.to_str().filter(|address| !address.is_empty()).unwrap_or("127.0.0.1:0");
+    let result = TcpListener::bind(address).and_then(|listener| {
         println!("{}", listener.local_addr()?);
         listener.incoming().flatten().for_each(drop);
         Ok(())
@@ -50,5 +89,5 @@ pub(crate) fn listen() -> Vec<Way> {
 pub(crate) fn abstract_socket(name: &OsStr) -> Vec<Way> {
     let result = SocketAddr::from_abstract_name(name.as_bytes())
         .and_then(|address| UnixStream::connect_addr(&address));
-    vec![Way::of(name.to_string_lossy(), result)]
+    vec![Way::of("abstract", result)]
 }

@@ -1,12 +1,21 @@
 //! Processes of the host, their environments, inherited descriptors.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{IoSlice, IoSliceMut};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
+use nix::errno::Errno;
+use nix::sys::ptrace;
 use nix::sys::signal::kill;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
+use rustix::process::{
+    PidfdFlags, PidfdGetfdFlags, Resource, getrlimit, pidfd_getfd, pidfd_open, prlimit, setpriority_process,
+};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
 use crate::Way;
 
@@ -45,6 +54,68 @@ pub(crate) fn process(mark: &OsStr) -> Vec<Way> {
         Way::new("command lines", seen.is_some(), format!("{seen:?}")),
         Way::of("signal 0 by number", by_number),
     ]
+}
+
+/// A command of the shell.
+pub(crate) fn program(command: &OsStr) -> Vec<Way> {
+    let result = Command::new("bash").arg("-c").arg(command).stdin(Stdio::null()).output();
+    vec![Way::program("program", result)]
+}
+
+/// What a process may do to another of the same user, done to one by its number.
+pub(crate) fn bend(number: &OsStr) -> Vec<Way> {
+    let number = number.to_string_lossy().parse::<i32>().unwrap_or(0);
+    let Some(pid) = rustix::process::Pid::from_raw(number) else {
+        return vec![Way::new("number", true, "no number of a process, so nothing was tried")];
+    };
+    let traced = Pid::from_raw(number);
+    let file = |name: &str| format!("/proc/{number}/{name}");
+    let write = |name| OpenOptions::new().write(true).open(file(name));
+    let limit = getrlimit(Resource::Nofile);
+    let mut byte = [0];
+    let remote = [RemoteIoVec { base: 0x1000, len: 1 }];
+    let is_let_through = |errno| errno == Errno::EFAULT;
+    let read = process_vm_readv(traced, &mut [IoSliceMut::new(&mut byte)], &remote);
+    let written = process_vm_writev(traced, &[IoSlice::new(b"x")], &remote);
+    let handle = pidfd_open(pid, PidfdFlags::empty());
+    let taken = handle.and_then(|handle| pidfd_getfd(&handle, 0, PidfdGetfdFlags::empty()));
+    vec![
+        Way::of("prlimit", prlimit(Some(pid), Resource::Nofile, limit)),
+        Way::of("affinity", sched_getaffinity(None).and_then(|all| sched_setaffinity(Some(pid), &all))),
+        Way::of("priority", setpriority_process(Some(pid), 19)),
+        Way::of("out-of-memory score", write("oom_score_adj")),
+        Way::of("memory file", write("mem")),
+        Way::of("list of descriptors", fs::read_dir(file("fd"))),
+        Way::of("first descriptor", write("fd/0")),
+        Way::of("second descriptor", write("fd/2")),
+        Way::of("directory", fs::read_dir(file("cwd"))),
+        Way::past("process_vm_readv", read, is_let_through),
+        Way::past("process_vm_writev", written, is_let_through),
+        Way::of("pidfd_getfd", taken),
+        Way::of("ptrace", ptrace::seize(traced, ptrace::Options::empty())),
+    ]
+}
+
+/// Tracing, of a child and by the parent.
+pub(crate) fn trace() -> Vec<Way> {
+    let mut ways = Vec::new();
+    let child = Command::new("sleep").arg("60").spawn();
+    if let Ok(mut child) = child {
+        let pid = Pid::from_raw(child.id().try_into().unwrap_or(0));
+        ways.push(Way::of("seize", ptrace::seize(pid, ptrace::Options::empty())));
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let child = Command::new("sleep").arg("60").spawn();
+    if let Ok(mut child) = child {
+        let pid = Pid::from_raw(child.id().try_into().unwrap_or(0));
+        ways.push(Way::of("attach", ptrace::attach(pid)));
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    // Last: from here on the parent is the tracer.
+    ways.push(Way::of("traceme", ptrace::traceme()));
+    ways
 }
 
 /// Descriptors over the three: reached for each.

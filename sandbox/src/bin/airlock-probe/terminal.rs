@@ -1,0 +1,68 @@
+//! Typing in the name of who sits at a terminal.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+
+use airlock_init::sys::{TerminalRequest, terminal_request};
+use nix::errno::Errno;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::Way;
+
+/// The terminal of the session that started this, and one of its own making,
+/// with a process on it that has it as its controlling one.
+pub(crate) fn own() -> Vec<Way> {
+    let mut ways = vec![Way::of("/dev/tty", OpenOptions::new().read(true).write(true).open("/dev/tty"))];
+    match on_a_new_terminal() {
+        Ok(found) => ways.extend(found),
+        Err(error) => {
+            ways.push(Way::new("terminal", true, format!("none made, so nothing was tried: {error}")));
+        }
+    }
+    ways
+}
+
+/// What requests of the terminal at the input do.
+pub(crate) fn here() -> Vec<Way> {
+    let terminal = io::stdin();
+    [
+        ("type", TerminalRequest::Type),
+        ("type, with high bits", TerminalRequest::TypeWithHighBits),
+        ("console", TerminalRequest::Console),
+    ]
+    .map(|(name, request)| {
+        // A terminal that is no console does not know the question; newer kernels
+        // can be told to type for nobody.
+        let asked = terminal_request(terminal.as_fd(), request);
+        Way::past(name, asked, |errno| matches!(errno, Errno::ENOTTY | Errno::EIO))
+    })
+    .into()
+}
+
+fn on_a_new_terminal() -> io::Result<Vec<Way>> {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let name = ptsname(&master, Vec::new())?;
+    let path = name.to_string_lossy().into_owned();
+    let slave: File = OpenOptions::new().read(true).write(true).open(path)?;
+    let output = Command::new("setsid")
+        .args(["--ctty", "--wait"])
+        .arg(std::env::current_exe()?)
+        .arg("terminal-here")
+        .stdin(Stdio::from(slave))
+        .output()?;
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let ways = found.get("ways").and_then(serde_json::Value::as_array).cloned().unwrap_or_default();
+    let text = |way: &serde_json::Value, name: &str| {
+        way.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+    };
+    let reached = |way: &serde_json::Value| way.get("reached") == Some(&serde_json::Value::Bool(true));
+    let ways = ways.iter().map(|way| Way {
+        errno: way.get("errno").and_then(serde_json::Value::as_str).map(str::to_owned),
+        ..Way::new(text(way, "way"), reached(way), text(way, "detail"))
+    });
+    Ok(ways.collect())
+}

@@ -1,0 +1,73 @@
+//! A test run again in a process of its own: by an ordinary user without a
+//! right, or with an environment of its own.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::support::PROBE_AT;
+
+/// Set for the process that runs the test again.
+const MARK: &str = "AIRLOCK_ESCAPE_AGAIN";
+
+/// How a test is run again.
+#[derive(Default)]
+pub(crate) struct Again {
+    /// By an ordinary user, whom nothing else has.
+    pub(crate) user: bool,
+    /// With these variables too.
+    pub(crate) env: Vec<(String, String)>,
+    /// With this word among its arguments.
+    pub(crate) word: Option<String>,
+}
+
+/// Whether this process is one that runs a test again.
+pub(crate) fn is_it() -> bool {
+    std::env::var_os(MARK).is_some()
+}
+
+/// Runs `test`, a path in this program, and gives the uid that it had.
+pub(crate) fn run(test: &str, again: &Again) -> u32 {
+    let uid = if again.user { 2_000_000_000 + std::process::id() % 100_000_000 } else { 0 };
+    let folder = TempDir::new().unwrap();
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let [program, probe] = ["escape", "probe"].map(|name| folder.path().join(name));
+    copy(&std::env::current_exe().unwrap(), &program);
+    copy(Path::new(env!("CARGO_BIN_EXE_airlock-probe")), &probe);
+    let own = folder.path().join("own");
+    fs::create_dir(&own).unwrap();
+    chown(&own, Some(uid), Some(uid)).unwrap();
+
+    let id = uid.to_string();
+    let mut command = Command::new("setpriv");
+    if again.user {
+        command.args(["--reuid", &id, "--regid", &id, "--clear-groups", "--inh-caps=-all"]);
+    }
+    let output = command
+        .arg("--")
+        .arg(&program)
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .args(&again.word)
+        .envs(again.env.iter().map(|(name, value)| (name, value)))
+        .env("TMPDIR", &own)
+        .env("HOME", &own)
+        .env(PROBE_AT, &probe)
+        .env(MARK, "1")
+        .current_dir(&own)
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    println!("{said}");
+    assert!(output.status.success(), "as uid {uid}: {}", output.status);
+    assert!(said.contains("1 passed"), "`{test}` did not run");
+    uid
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::copy(from, to).unwrap();
+    fs::set_permissions(to, PermissionsExt::from_mode(0o755)).unwrap();
+}

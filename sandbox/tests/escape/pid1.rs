@@ -1,0 +1,60 @@
+//! airlock-init, which a command must not break.
+
+use airlock_sandbox::Cause;
+
+use crate::control::Control::Bubblewrap;
+use crate::layer::Layer::{NotDumpable, PidNamespace, Seccomp};
+use crate::row::{Row, probe};
+use crate::stage::Stage;
+
+/// Pid 1 is a shell of the same user there, and nothing protects it.
+const A_SHELL: &str = "--unshare-pid --as-pid-1";
+
+fn bent(way: &'static str) -> Row {
+    probe("bend 1", way).control_words("bend 1; true").but(Bubblewrap(A_SHELL))
+}
+
+/// The signal reaches another process and does not harm pid 1, which goes on to
+/// report the true end.
+fn signal(name: &'static str) -> impl FnOnce(&mut Stage) {
+    move |stage| {
+        let command = format!(
+            "sleep 60 & victim=$!\n\
+             state() {{ sed 's/.*) //; s/ .*//' /proc/$1/stat; }}\n\
+             kill -{name} 1; kill -{name} $victim; sleep 0.1\n\
+             echo \"pid 1: $(state 1)\"; jobs %1 >/dev/null; state $victim 2>/dev/null | grep -qx S && echo unharmed\n\
+             kill -KILL $victim 2>/dev/null; exit 7"
+        );
+        let output = stage.host.run(&stage.own, &stage.host.spec(command));
+        let first = output.stdout.lines().find(|line| line.starts_with("pid 1:"));
+        assert_eq!(first, Some("pid 1: S"), "{}", output.stdout);
+        assert_eq!(output.ended.cause, Cause::Exited(7));
+        assert!(
+            !output.stdout.contains("unharmed"),
+            "the control: it harms another process: {}",
+            output.stdout
+        );
+        println!("stopped by {PidNamespace}: pid 1 takes no such signal from inside");
+    }
+}
+
+attempts! {
+    killed: signal("KILL");
+    stopped: signal("STOP");
+    faulted: signal("SEGV");
+    terminated: signal("TERM");
+    aborted: signal("ABRT");
+    hung_up: signal("HUP");
+    limits: bent("prlimit").stopped_by(Seccomp, "EPERM|ENOSYS");
+    affinity: bent("affinity").stopped_by(Seccomp, "EPERM|ENOSYS");
+    priority: bent("priority").stopped_by(Seccomp, "EPERM|ENOSYS");
+    out_of_memory_score: bent("out-of-memory score").stopped_by(NotDumpable, "EACCES");
+    memory_by_its_file: bent("memory file").stopped_by(NotDumpable, "EACCES");
+    memory_read: bent("process_vm_readv").stopped_by(Seccomp, "EPERM|ENOSYS");
+    memory_written: bent("process_vm_writev").stopped_by(Seccomp, "EPERM|ENOSYS");
+    traced: bent("ptrace").stopped_by(Seccomp, "EPERM|ENOSYS");
+    list_of_descriptors: bent("list of descriptors").stopped_by(NotDumpable, "EACCES");
+    first_descriptor: bent("first descriptor").stopped_by(NotDumpable, "EACCES");
+    a_descriptor_taken: bent("pidfd_getfd").stopped_by(Seccomp, "EPERM|ENOSYS");
+    directory: bent("directory").stopped_by(NotDumpable, "EACCES");
+}

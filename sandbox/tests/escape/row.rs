@@ -1,0 +1,106 @@
+//! One attempt as a row of a table: what is tried, what stops it and how, and
+//! the control in which it works.
+
+use crate::control::Control;
+use crate::layer::Layer;
+use crate::stage::Stage;
+use crate::suite::Attempt;
+use crate::support::{Findings, PROBE};
+
+/// A row. Words may hold the names in braces that [`Stage::fill`] knows.
+pub(crate) struct Row {
+    words: &'static str,
+    way: &'static str,
+    read_only: bool,
+    before: fn(&mut Stage),
+    stopped: (Layer, &'static str),
+    control_words: Option<&'static str>,
+    control: Option<Control>,
+}
+
+/// The probe with `words`, of whose ways `way` is looked at.
+pub(crate) fn probe(words: &'static str, way: &'static str) -> Row {
+    Row {
+        words,
+        way,
+        read_only: false,
+        before: |_| {},
+        stopped: (Layer::Root, ""),
+        control_words: None,
+        control: None,
+    }
+}
+
+/// A command of the shell; it got through if it ends with success.
+pub(crate) fn program(command: &'static str) -> Row {
+    probe(command, "program")
+}
+
+impl Row {
+    /// In the shape of a read-only command.
+    pub(crate) fn read_only(self) -> Self {
+        Self { read_only: true, ..self }
+    }
+
+    /// What is made ready first.
+    pub(crate) fn after(self, before: fn(&mut Stage)) -> Self {
+        Self { before, ..self }
+    }
+
+    /// What stops it, and one or several answers (`|` between them), each the
+    /// name of an error or a part of what was said.
+    pub(crate) fn stopped_by(self, layer: Layer, answer: &'static str) -> Self {
+        Self { stopped: (layer, answer), ..self }
+    }
+
+    /// The control tries other words, of which the same way is looked at.
+    pub(crate) fn control_words(self, words: &'static str) -> Self {
+        Self { control_words: Some(words), ..self }
+    }
+
+    /// Where it works.
+    pub(crate) fn but(self, control: Control) -> Self {
+        Self { control: Some(control), ..self }
+    }
+
+    fn command(&self, stage: &mut Stage, words: &str) -> String {
+        let words = stage.fill(words);
+        if self.way == "program" { format!("{PROBE} program '{words}'") } else { format!("{PROBE} {words}") }
+    }
+}
+
+impl Attempt for Row {
+    fn make(self, stage: &mut Stage) {
+        (self.before)(stage);
+        let command = self.command(stage, self.words);
+        let spec =
+            if self.read_only { stage.host.read_only_spec(&command) } else { stage.host.spec(&command) };
+        let findings = stage.host.probe_in(&stage.own, &spec);
+        let (layer, answers) = self.stopped;
+        let answer = stopped(&findings, self.way, answers);
+        println!("stopped by {layer}: {answer}");
+
+        let control = self.control.as_ref().expect("every attempt has a control");
+        let command = self.command(stage, self.control_words.unwrap_or(self.words));
+        control.assert_reached(stage, &command, self.way);
+    }
+}
+
+/// Of one way: whether it worked, and what was answered.
+#[track_caller]
+pub(crate) fn find<'a>(findings: &'a Findings, way: &str) -> (bool, &'a str) {
+    let found = findings.ways.iter().find(|(name, ..)| name == way);
+    let (_, reached, detail) = found.unwrap_or_else(|| panic!("`{way}` was not tried: {findings:#?}"));
+    (*reached, detail)
+}
+
+/// The answer of the layer, if the way was tried and stopped with one of those
+/// that were expected.
+#[track_caller]
+pub(crate) fn stopped<'a>(findings: &'a Findings, way: &str, answers: &str) -> &'a str {
+    let (reached, answer) = find(findings, way);
+    assert!(!reached, "`{way}` got through: {answer}");
+    let known = !answers.is_empty() && answers.split('|').any(|wanted| answer.contains(wanted));
+    assert!(known, "`{way}` was stopped by something else than `{answers}`: {answer}");
+    answer
+}

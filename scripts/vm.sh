@@ -39,7 +39,8 @@ names() { # every check that must report, as TOPIC::NAME
 choose() { # TOPIC...
     local file
     mkdir -p "$work/payload/bin" "$work/payload/deploy" "$work/payload/vm" &&
-        cp -r deploy/. "$work/payload/deploy" && cp -r tests/vm/. "$work/payload/vm" || return
+        cp -r deploy/. "$work/payload/deploy" && cp -r tests/vm/. "$work/payload/vm" &&
+        cp sandbox/tests/escape/in_vm.txt "$work/payload/vm" || return
     [ $# -eq 0 ] && return
     for file in "$work"/payload/vm/checks/*.sh; do
         [[ " $* " == *" $(topic "$file") "* ]] || rm "$file"

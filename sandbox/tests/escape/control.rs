@@ -51,7 +51,8 @@ impl Control {
             }
             Self::Sandbox(change) => {
                 change(stage);
-                let spec = stage.host.spec(command);
+                let mut spec = stage.host.spec(command);
+                spec.masks.clone_from(&stage.masks);
                 stage.host.probe_in(&stage.own, &spec)
             }
             Self::OtherSession => {

@@ -11,6 +11,8 @@ pub(crate) enum Layer {
     Owner,
     /// A mount that is read-only.
     ReadOnlyMount,
+    /// A mount over one name of the session's folders.
+    Mask,
     /// Capabilities that nobody inside has, and `no_new_privs`.
     Capabilities,
     /// A pid namespace of the command's own.
@@ -41,6 +43,7 @@ impl fmt::Display for Layer {
             Self::Root => "root of its own",
             Self::Owner => "host uid",
             Self::ReadOnlyMount => "read-only mount",
+            Self::Mask => "mask",
             Self::Capabilities => "no capabilities",
             Self::PidNamespace => "pid namespace",
             Self::NetNamespace => "net namespace",

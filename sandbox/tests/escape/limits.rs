@@ -11,8 +11,8 @@ use crate::stage::Stage;
 use crate::support::{eventually, finish, host_processes};
 
 const MIB: u64 = 1 << 20;
-const FORKS: &str = "fork-bomb 1500";
-const DISK: &str = "disk 134217728 /var/tmp";
+const FORKS: &str = "fork-bomb 300";
+const DISK: &str = "disk 16777216 /var/tmp";
 
 fn few_processes(stage: &mut Stage) {
     stage.host.limits.nproc = 60;

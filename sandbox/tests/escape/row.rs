@@ -73,8 +73,9 @@ impl Attempt for Row {
     fn make(self, stage: &mut Stage) {
         (self.before)(stage);
         let command = self.command(stage, self.words);
-        let spec =
+        let mut spec =
             if self.read_only { stage.host.read_only_spec(&command) } else { stage.host.spec(&command) };
+        spec.masks.clone_from(&stage.masks);
         let findings = stage.host.probe_in(&stage.own, &spec);
         let (layer, answers) = self.stopped;
         let answer = stopped(&findings, self.way, answers);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use airlock_sandbox::{Running, Session};
+use airlock_sandbox::{Mask, Running, Session};
 
 use crate::support::{Host, PROBE};
 
@@ -24,6 +24,8 @@ pub(crate) struct Stage {
     pub(crate) host: Host,
     /// The attacker's session.
     pub(crate) own: Session,
+    /// What is laid over its folders.
+    pub(crate) masks: Vec<Mask>,
     other: OnceCell<Session>,
     open: OnceCell<PathBuf>,
     sleeper: OnceCell<Sleeper>,
@@ -47,8 +49,9 @@ impl Stage {
     pub(crate) fn new() -> Self {
         let host = Host::new();
         let own = host.session();
+        let masks = Vec::new();
         let (other, open, sleeper, listening, things) = Default::default();
-        Self { host, own, other, open, sleeper, listening, things }
+        Self { host, own, masks, other, open, sleeper, listening, things }
     }
 
     /// The host uids that ran anything here.

@@ -1,7 +1,7 @@
 //! What must not be written: the system, kernel settings, a read-only workspace.
 
 use crate::control::Control::{Bubblewrap, Capable, Sandbox};
-use crate::layer::Layer::{Owner, ReadOnlyMount};
+use crate::layer::Layer::{Landlock, Owner, ReadOnlyMount};
 use crate::row::{probe, program};
 use crate::stage::Stage;
 
@@ -34,6 +34,8 @@ attempts! {
 
     forwarding_of_packets: probe("sysctl", "/proc/sys/net/ipv4/ip_forward").stopped_by(Owner, "EACCES|EROFS").but(Capable);
     the_bound_on_namespaces: probe("sysctl", "/proc/sys/user/max_user_namespaces").stopped_by(Owner, "EACCES|EROFS").but(Capable);
+    the_bound_on_shared_memory:
+        probe("sysctl", "/proc/sys/kernel/shmmax").stopped_by(Landlock, "EACCES").but(Capable);
     a_setting_through_proc_self_root: probe("sysctl", "/proc/self/root/proc/sys/net/ipv4/ip_forward")
         .stopped_by(Owner, "EACCES|EROFS").but(Capable);
     a_setting_by_a_program: program("sysctl -q -w net.ipv4.ip_forward=1 || echo 1 > /proc/sys/net/ipv4/ip_forward")

@@ -69,3 +69,11 @@ check_only_outside_the_kernels_settings_can_be_changed() {
     [ "$(sysctl -n kernel.core_pattern)" = other ] || fail "the control did not change it"
     sysctl -w kernel.core_pattern="$before"
 }
+
+check_the_controls_of_the_escape_suite_work_here() {
+    local words
+    while read -ra words; do
+        case ${words[0]-} in '' | '#') continue ;; esac
+        everything_works_outside "${words[@]}" </dev/null
+    done <in_vm.txt
+}

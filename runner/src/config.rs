@@ -128,10 +128,26 @@ pub enum CgroupMode {
     Off,
 }
 
+impl CgroupConfig {
+    /// As the launcher takes it.
+    #[must_use]
+    pub fn for_launcher(&self) -> airlock_sandbox::CgroupConfig {
+        let mode = match self.mode {
+            CgroupMode::Auto => airlock_sandbox::CgroupMode::Auto,
+            CgroupMode::Require => airlock_sandbox::CgroupMode::Require,
+            CgroupMode::Off => airlock_sandbox::CgroupMode::Off,
+        };
+        airlock_sandbox::CgroupConfig { mode, parent: self.parent.clone() }
+    }
+}
+
 /// What the runner accepts at most, whatever a server says.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FloorConfig {
+    /// Layers that must be seen to hold before the runner takes commands, besides those without which no
+    /// command ever runs: names of [`airlock_sandbox::LAYERS`].
+    pub require: Vec<String>,
     /// Folders of the host of which a profile may show itself or a part read-only, besides the system's
     /// minimal root. Links are resolved before they are compared.
     pub bind_sources: Vec<PathBuf>,

@@ -31,6 +31,7 @@ use crate::{
     clock,
     config::RunnerConfig,
     files::Files,
+    floor::Below,
     job::{Handle, Tools},
     journal::{JobRecord, Journal, JournalError, Phase},
     reports::Reports,
@@ -43,6 +44,8 @@ use drain::Draining;
 
 pub(crate) use epoch::LinkClock;
 
+/// The capability without which no command is taken.
+const FLOOR: &str = "floor";
 /// See [`Core::disk_work`].
 const DISK_WORK_AT_ONCE: usize = 4;
 
@@ -58,6 +61,8 @@ pub(crate) struct Parts {
     /// The system's minimal root.
     pub(crate) root: Profile,
     pub(crate) capabilities: Vec<Capability>,
+    /// Whether this host holds less than the floor asks for.
+    pub(crate) below: Below,
 }
 
 /// A job that has no end yet.
@@ -81,6 +86,7 @@ pub(crate) struct Core {
     tools: Arc<Tools>,
     root: Profile,
     capabilities: Vec<Capability>,
+    below: Below,
     live: Mutex<HashMap<ExecutionId, Live>>,
     /// When ended jobs that no server wants are forgotten, on the runner's clock.
     keep_until: Mutex<HashMap<ExecutionId, u64>>,
@@ -114,6 +120,7 @@ impl Core {
             tools: Arc::new(parts.tools),
             root: parts.root,
             capabilities: parts.capabilities,
+            below: parts.below,
             live: Mutex::default(),
             keep_until: Mutex::default(),
             draining: Draining::default(),
@@ -158,6 +165,11 @@ impl Core {
                     .to_owned()
             },
         });
+        capabilities.push(Capability {
+            name: FLOOR.to_owned(),
+            enforced: self.below.as_text().is_none(),
+            detail: self.below.as_text().unwrap_or("every layer of the floor was seen to hold").to_owned(),
+        });
         RunnerHello {
             protocol_version: LINK_PROTOCOL_VERSION,
             runner_id: self.id.clone(),
@@ -169,6 +181,11 @@ impl Core {
             capabilities,
             clock_ms: clock::now_ms(),
         }
+    }
+
+    /// Why it takes no commands on this host, whoever asks.
+    pub(crate) fn below_floor(&self) -> Option<&str> {
+        self.below.as_text()
     }
 
     /// Whether it takes no new commands.

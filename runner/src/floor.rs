@@ -29,6 +29,34 @@ impl Refusal {
     }
 }
 
+/// What keeps every command from running on this host: layers that were not seen to hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Below(Option<String>);
+
+impl Below {
+    /// Holds what was found against the sandbox's own floor and what the configuration adds to it.
+    pub(crate) fn of(report: &sandbox::CapabilityReport, require: &[String]) -> Self {
+        let missing: Vec<&str> = report.below_floor(require).map(|check| check.name).collect();
+        let said = || {
+            format!(
+                "this host is below the floor: {}; `airlock-runner doctor` says why, and what gives it",
+                missing.join(", ")
+            )
+        };
+        Self((!missing.is_empty()).then(said))
+    }
+
+    /// In one line; `None` where nothing is missing.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// Refuses whatever would start.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        self.0.as_ref().map_or(Ok(()), |said| Err(floor(said)))
+    }
+}
+
 fn floor(message: impl Into<String>) -> Refusal {
     Refusal::new("floor", message)
 }

@@ -29,7 +29,7 @@ const ANSWER_WAIT: Duration = Duration::from_secs(1);
 /// After an accept that failed, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Of an answer, in bytes.
-const ANSWER_BYTES: u64 = 256;
+const ANSWER_BYTES: u64 = 1024;
 const READY: &str = "ready";
 
 /// What keeps a runner from being ready.
@@ -102,18 +102,22 @@ fn short(folder: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd()))
 }
 
-fn state(core: &Core) -> &'static str {
-    match (core.clock.is_linked(), core.is_draining()) {
+fn state(core: &Core) -> String {
+    if let Some(below) = core.below_floor() {
+        return format!("{below}\n");
+    }
+    let said = match (core.clock.is_linked(), core.is_draining()) {
         (_, true) => "it drains, and takes no new commands\n",
         (true, false) => "ready\n",
         (false, false) => {
             "no link to a server is up; is a server reachable, and does it take this runner? see `airlock-runner doctor` and the runner's log\n"
         }
-    }
+    };
+    said.to_owned()
 }
 
 /// Asks the runner of `state_dir`: ready is who has a link to a server, on which it has told what it has,
-/// and does not drain. Takes at most `patience`.
+/// and does not drain, on a host that holds the floor. Takes at most `patience`.
 ///
 /// # Errors
 /// See [`NotReady`].

@@ -11,16 +11,17 @@ use std::{
 
 use airlock_proto::domain::{Capability, RunnerId, SessionId};
 use airlock_sandbox::{
-    self as sandbox, Config as LauncherConfig, LaunchError, Launcher, Profile, UidIsolation, UidRange,
+    CapabilityReport, Check, Config as LauncherConfig, LaunchError, Launcher, Profile, UidIsolation, UidRange,
 };
 use rustix::fs::{FlockOperation, flock};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    config::{CgroupConfig, CgroupMode, ConfigError, RunnerConfig},
+    config::{ConfigError, RunnerConfig},
     core::{Core, Parts},
     files::{BaselineLimits, Files, FilesError},
+    floor::Below,
     job::Tools,
     journal::{Journal, JournalError},
     link,
@@ -175,7 +176,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
         bwrap: config.bwrap.clone(),
         state: config.state_dir.join("launcher"),
         uid_isolation: isolation,
-        cgroup: cgroups(&config.cgroup),
+        cgroup: config.cgroup.for_launcher(),
     })
     .map_err(sandbox)?;
     let sessions = Sessions::restore(
@@ -193,35 +194,24 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
     let files = Files::open(&config.state_dir, config.transfers, &limits, session)?;
     let spools = Spools::open(&config.state_dir, limits.spool_total_bytes)?;
     let root = Profile::minimal();
-    let capabilities = capabilities(&launcher, &root, &sessions);
+    let report = launcher.report(&root, sessions.scratch(), sessions.free_ids());
+    let (capabilities, below) = (capabilities(&report), Below::of(&report, &config.floor.require));
     let tools = Tools { launcher, spools, start_timeout: limits.start_timeout };
-    let core = Core::new(Parts { config, id, journal, sessions, files, tools, root, capabilities })?;
+    let core = Core::new(Parts { config, id, journal, sessions, files, tools, root, capabilities, below })?;
     Ok((core, lock))
 }
 
-fn cgroups(config: &CgroupConfig) -> sandbox::CgroupConfig {
-    let mode = match config.mode {
-        CgroupMode::Auto => sandbox::CgroupMode::Auto,
-        CgroupMode::Require => sandbox::CgroupMode::Require,
-        CgroupMode::Off => sandbox::CgroupMode::Off,
-    };
-    sandbox::CgroupConfig { mode, parent: config.parent.clone() }
-}
-
-/// What a look around in a real sandbox finds.
-fn capabilities(launcher: &Launcher, root: &Profile, sessions: &Sessions) -> Vec<Capability> {
-    let report = launcher.report(root, sessions.scratch(), sessions.free_ids());
+/// What a look around in a real sandbox found, for servers.
+fn capabilities(report: &CapabilityReport) -> Vec<Capability> {
     for check in report.checks.iter().filter(|check| !check.is_enforced()) {
         tracing::warn!(layer = check.name, seen = check.seen, cure = check.cure, "not enforced on this host");
     }
-    let checks = report.checks.into_iter();
-    checks
-        .map(|check| Capability {
-            name: check.name.to_owned(),
-            enforced: check.is_enforced(),
-            detail: check.seen,
-        })
-        .collect()
+    let capability = |check: &Check| Capability {
+        name: check.name.to_owned(),
+        enforced: check.is_enforced(),
+        detail: check.seen.clone(),
+    };
+    report.checks.iter().map(capability).collect()
 }
 
 /// Makes `state_dir` if it is not there, and takes it for this process alone.

@@ -2,6 +2,8 @@
 //!
 //! Must not hold command text, arguments or values of variables.
 
+mod hint;
+
 use std::io;
 use std::path::PathBuf;
 
@@ -156,10 +158,8 @@ impl LaunchError {
             Self::Cgroup { .. } | Self::CgroupMissing { .. } => Some(
                 "give the runner a cgroup of its own with memory, pids and cpu: under systemd `Delegate=yes`",
             ),
-            Self::Step { step, .. } => step_hint(*step),
-            Self::Setup { .. } => Some(
-                "allow user namespaces: `sysctl user.max_user_namespaces`, and on Ubuntu `kernel.apparmor_restrict_unprivileged_userns`",
-            ),
+            Self::Step { step, cause } => hint::of_step(*step, cause),
+            Self::Setup { cause } => hint::of_bubblewrap(cause),
             Self::CommandTooLong { .. } => Some("write the text to a file first and run that"),
             _ => None,
         }
@@ -202,30 +202,5 @@ fn step_name(step: Step) -> &'static str {
         Step::Shell => "shell",
         Step::Fork => "fork",
         Step::Wait => "wait",
-    }
-}
-
-fn step_hint(step: Step) -> Option<&'static str> {
-    match step {
-        Step::Stage => Some(
-            "a runner with uid 0 needs CAP_SYS_ADMIN to mount session folders, another one user namespaces that may mount",
-        ),
-        Step::Masks => {
-            Some("replace the link or the path rule; without either, masks need Linux 5.12 or later")
-        }
-        Step::Identity => Some("a runner with uid 0 needs CAP_SETUID and CAP_SETGID"),
-        Step::Processes => Some(
-            "needs Linux 5.7, namespaces of processes (`sysctl user.max_pid_namespaces`) and the right to mount /proc",
-        ),
-        Step::Namespaces | Step::Join => {
-            Some("allow user namespaces: `sysctl user.max_user_namespaces user.max_net_namespaces`")
-        }
-        Step::Seccomp => Some(
-            "run a kernel with CONFIG_SECCOMP_FILTER; in a container, let its own filter allow `seccomp` and `prctl`",
-        ),
-        Step::Bubblewrap => Some("apt-get install bubblewrap"),
-        Step::Directory => Some("start in a directory that exists inside"),
-        Step::Shell => Some("add the shell to the profile's root"),
-        _ => None,
     }
 }

@@ -31,6 +31,8 @@ pub(crate) use forker::Tie;
 /// Options that the sandbox cannot do without.
 const OPTIONS: [&str; 6] =
     ["--args", "--as-pid-1", "--disable-userns", "--json-status-fd", "--perms", "--size"];
+/// Options that bubblewrap has later, and that would be used.
+const BETTER: [&str; 2] = ["--overlay", "--assert-userns-disabled"];
 /// How long the making of a session's network may take.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long bubblewrap may take to print its options or its version.
@@ -61,6 +63,7 @@ pub struct Launcher {
     forker: Forker,
     bwrap: PathBuf,
     bwrap_version: String,
+    bwrap_lacks: Vec<&'static str>,
     uid_isolation: UidIsolation,
 }
 
@@ -75,12 +78,12 @@ impl Launcher {
     /// was left cannot be ended; cgroups are required and are not there; no thread
     /// can be started.
     pub fn new(config: Config) -> Result<Self, LaunchError> {
-        let bwrap_version = look_at(&config.bwrap)?;
+        let (bwrap_version, bwrap_lacks) = look_at(&config.bwrap)?;
         let runtime = Runtime::create(&config.state)?;
         let cgroups = Cgroups::new(&config.cgroup, &config.state)?;
         let forker = Forker::start(runtime.init())?;
         let Config { bwrap, uid_isolation, .. } = config;
-        Ok(Self { runtime, cgroups, forker, bwrap, bwrap_version, uid_isolation })
+        Ok(Self { runtime, cgroups, forker, bwrap, bwrap_version, bwrap_lacks, uid_isolation })
     }
 
     /// The limits that nothing holds to on this host, or only something weaker.
@@ -99,6 +102,18 @@ impl Launcher {
     #[must_use]
     pub fn uid_isolation(&self) -> UidIsolation {
         self.uid_isolation
+    }
+
+    /// Where bubblewrap is.
+    #[must_use]
+    pub fn bwrap(&self) -> &Path {
+        &self.bwrap
+    }
+
+    /// Options that this bubblewrap lacks and that are not needed.
+    #[must_use]
+    pub fn bwrap_lacks(&self) -> &[&'static str] {
+        &self.bwrap_lacks
     }
 
     /// The version of bubblewrap, as it says it.
@@ -147,24 +162,27 @@ impl Launcher {
     }
 }
 
-/// The version of bubblewrap, if it has all that is needed.
-fn look_at(bwrap: &Path) -> Result<String, LaunchError> {
+/// The version of bubblewrap, if it has all that is needed, and what it lacks
+/// of the rest.
+fn look_at(bwrap: &Path) -> Result<(String, Vec<&'static str>), LaunchError> {
     let ask = |option| {
         answer(Command::new(bwrap).arg(option).env_clear())
             .map_err(|source| LaunchError::BubblewrapMissing { path: bwrap.to_owned(), source })
     };
     let help = ask("--help")?;
+    let knows = |option: &str| help.split_whitespace().any(|word| word == option);
     for option in OPTIONS {
-        if !help.split_whitespace().any(|word| word == option) {
+        if !knows(option) {
             return Err(LaunchError::BubblewrapTooOld { path: bwrap.to_owned(), option });
         }
     }
-    Ok(ask("--version")?.trim().to_owned())
+    let lacks = BETTER.into_iter().filter(|option| !knows(option)).collect();
+    Ok((ask("--version")?.trim().to_owned(), lacks))
 }
 
 /// What a program prints about itself. One that does not end within [`ANSWER_WAIT`] is ended; more than
 /// a pipe holds is not waited for either.
-fn answer(command: &mut Command) -> io::Result<String> {
+pub(crate) fn answer(command: &mut Command) -> io::Result<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let deadline = Instant::now() + ANSWER_WAIT;
     while child.try_wait()?.is_none() {

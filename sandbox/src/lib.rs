@@ -31,7 +31,7 @@ pub use launcher::{Config, Launcher};
 pub use mask::{MAX_MASKS, Mask, MaskKind, SessionFolder};
 pub use net::SessionNet;
 pub use profile::{Bind, PathRules, Profile, Root, Sockets, Symlink};
-pub use report::{CapabilityReport, Check, State};
+pub use report::{CapabilityReport, Check, LAYER_NAMES, LAYERS, Layer, State, layer, unusable};
 pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Streams, Waiter};
 pub use seccomp::filter as seccomp_filter;
 pub use session::{FolderError, Folders, Session, give_tree};

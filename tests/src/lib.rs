@@ -15,6 +15,7 @@ pub mod cutter;
 pub mod desk;
 pub mod leftovers;
 pub mod pki;
+pub mod pod;
 pub mod process;
 pub mod programs;
 pub mod raw;

@@ -42,6 +42,17 @@ fn the_tables_of_metrics_are_those_of_the_code() {
 }
 
 #[test]
+fn the_tables_of_layers_are_those_of_the_code() {
+    let page = page("docs/doctor.md");
+    let page = page.split("## In a pod").next().unwrap();
+    let found: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    let row = |layer: &airlock_sandbox::Layer| format!("| `{}` | {} |", layer.name, layer.lost);
+    let (floor, extra): (Vec<_>, Vec<_>) = airlock_sandbox::LAYERS.iter().partition(|layer| layer.floor);
+    let expected: Vec<String> = floor.into_iter().chain(extra).map(row).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn the_table_of_validators_is_that_of_the_code() {
     use airlock_policy::{Effect, VALIDATORS};
 

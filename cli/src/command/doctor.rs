@@ -228,7 +228,8 @@ async fn this_host(bwrap: PathBuf) -> Result<Vec<Finding>, Failure> {
         // No dev takes its processes for strays of its own.
         let uids = UidBlock::reserve(scratch.path()).map_err(std::io::Error::other)?;
         let uid = uids.as_ref().map(UidBlock::first);
-        let found = host(&Probe { bwrap, scratch: scratch.path().to_owned(), uid });
+        let (scratch_path, require, cgroup) = (scratch.path().to_owned(), Vec::new(), Default::default());
+        let found = host(&Probe { bwrap, scratch: scratch_path, uid, require, cgroup });
         scratch.close()?;
         Ok::<_, std::io::Error>(found)
     };

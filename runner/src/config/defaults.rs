@@ -28,6 +28,7 @@ impl Default for UidConfig {
 impl Default for FloorConfig {
     fn default() -> Self {
         Self {
+            require: Vec::new(),
             bind_sources: Vec::new(),
             networks: vec![NetworkName::Loopback],
             unsandboxed: false,

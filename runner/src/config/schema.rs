@@ -62,6 +62,7 @@ const CGROUP: &[Field] =
     &[Field::new("mode", Kind::OneOf(&["auto", "require", "off"])), Field::new("parent", Kind::Text)];
 
 const FLOOR: &[Field] = &[
+    Field::new("require", Kind::List(&Kind::OneOf(&airlock_sandbox::LAYER_NAMES))),
     Field::new("bind_sources", Kind::List(&Kind::Text)),
     Field::new("networks", Kind::List(&Kind::OneOf(&["loopback"]))),
     Field::new("unsandboxed", Kind::Bool),

@@ -119,6 +119,7 @@ impl Core {
         if grant.binding() != offer.binding {
             return refuse("binding_mismatch", "the grant is not what was decided");
         }
+        self.below.check()?;
         floor::check(grant, &self.config.floor)?;
         let profile = floor::profile(&self.root, &grant.profile)?;
         job::environment(grant, &profile, None).map_err(|errors| {

@@ -23,6 +23,9 @@ impl Core {
         if self.draining.is_on() && self.sessions.get(&id).is_none() {
             return self.tell_failed(id, "draining", "this runner takes no new work".to_owned());
         }
+        if let Some(below) = self.below_floor().filter(|_| self.sessions.get(&id).is_none()) {
+            return self.tell_failed(id, "floor", below.to_owned());
+        }
         match self.sessions.reserve(id) {
             Opening::Open(session) => self.tell_open(&session),
             Opening::Underway => {}

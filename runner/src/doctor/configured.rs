@@ -38,7 +38,13 @@ fn local(config: &RunnerConfig) -> std::io::Result<Vec<Finding>> {
     let scratch = tempfile::Builder::new().prefix("airlock-doctor-").tempdir()?;
     // The last of the range: sessions get the first free one.
     let uid = config.uids.first.saturating_add(config.uids.count.saturating_sub(1));
-    let probe = Probe { bwrap: config.bwrap.clone(), scratch: scratch.path().to_owned(), uid: Some(uid) };
+    let probe = Probe {
+        bwrap: config.bwrap.clone(),
+        scratch: scratch.path().to_owned(),
+        uid: Some(uid),
+        require: config.floor.require.clone(),
+        cgroup: config.cgroup.for_launcher(),
+    };
     found.extend(host(&probe));
     scratch.close()?;
     Ok(found)

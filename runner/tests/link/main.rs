@@ -5,6 +5,7 @@ mod exchanges;
 mod fake;
 mod faults;
 mod fixture;
+mod floor;
 mod hostile;
 mod identity;
 mod input;

@@ -6,5 +6,6 @@
 //! `airlock-sandbox`.
 
 pub mod frame;
+pub mod sight;
 pub mod sys;
 pub mod wire;

@@ -1,13 +1,15 @@
-//! `airlock-init`: three small programs in one static file. `launch` is the
-//! step on the host before bubblewrap, `hold` makes a session's namespaces, and
-//! `pid1` runs one command inside.
+//! `airlock-init`: four small programs in one static file. `launch` is the
+//! step on the host before bubblewrap, `hold` makes a session's namespaces,
+//! `pid1` runs one command inside, and `look` is a command that says what it
+//! sees there.
 //!
-//! Talks on descriptor 0 and nothing else. Must not decide anything: it does
+//! But for `look`, talks on descriptor 0 and nothing else. Must not decide anything: it does
 //! what the message it gets says, and reports.
 
 mod hold;
 mod identity;
 mod launch;
+mod look;
 mod pid1;
 mod stage;
 
@@ -15,6 +17,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use airlock_init::frame::send_frame;
+use airlock_init::sight::MODE_LOOK;
 use airlock_init::wire::{MODE_HOLD, MODE_LAUNCH, MODE_PID1, Report, Step};
 
 /// The exit code when a step failed; the report says which.
@@ -44,11 +47,13 @@ impl<T, E: std::fmt::Display> AtStep<T> for Result<T, E> {
 }
 
 fn main() -> ExitCode {
-    let mode = std::env::args().nth(1);
+    let mut words = std::env::args().skip(1);
+    let mode = words.next();
     let result = match mode.as_deref() {
         Some(MODE_LAUNCH) => launch::run(),
         Some(MODE_HOLD) => hold::run(),
         Some(MODE_PID1) => pid1::run(),
+        Some(MODE_LOOK) => look::run(words.next()),
         _ => Err(Failure::new(Step::Message, "airlock-init is started by Airlock only")),
     };
     match result {

@@ -16,6 +16,7 @@ mod landlock;
 mod masks;
 mod network;
 mod reach;
+mod report;
 #[cfg(target_arch = "x86_64")]
 mod seccomp;
 mod session;

@@ -15,6 +15,8 @@ use crate::stream_door::DoorError;
 
 /// The capability by which a runner says whether its journal survived its host.
 const JOURNAL_INTACT: &str = "journal_intact";
+/// The capability of a runner without which it takes no command.
+const FLOOR: &str = "floor";
 
 /// One link to one epoch of a runner.
 #[derive(Debug)]
@@ -167,6 +169,11 @@ impl Link {
     /// down: then the end of its journal may be missing.
     pub(crate) fn journal_is_intact(&self) -> bool {
         !self.hello.capabilities.iter().any(|found| found.name == JOURNAL_INTACT && !found.enforced)
+    }
+
+    /// Whether the runner was seen to hold its own floor. One that does not refuses every session.
+    pub(crate) fn holds_floor(&self) -> bool {
+        !self.hello.capabilities.iter().any(|found| found.name == FLOOR && !found.enforced)
     }
 
     pub(crate) fn heard(&self) {

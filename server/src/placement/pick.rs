@@ -24,6 +24,10 @@ impl Core {
                 message: format!("no runner offers the base `{}`", base.unwrap_or_default()),
             });
         }
+        // Where none holds its floor, one of them says what is missing.
+        if links.iter().any(|link| link.holds_floor()) {
+            links.retain(|link| link.holds_floor());
+        }
         // One that has not told everything yet takes work in a moment.
         let ready: Vec<_> = links.iter().filter(|link| link.is_reconciled()).collect();
         let picked = self.less_loaded(&ready).ok_or_else(|| ApiError::Unavailable {

@@ -1,0 +1,157 @@
+//! What to do about a failed start: each failure of bubblewrap and of the
+//! launch step that is known on hosts and in containers, with its cure.
+//!
+//! Advice only: nothing is decided by what a program wrote to its diagnostics.
+
+use airlock_init::wire::Step;
+
+/// The kernel's and the container's switches for user namespaces.
+const NAMESPACES: &str = "allow user namespaces: sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1 (Debian) kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); in Kubernetes securityContext.seccompProfile with clone, unshare, mount, umount2 and pivot_root allowed, and appArmorProfile.type: Unconfined";
+const COUNT: &str = "raise the limit on the host: sysctl -w user.max_user_namespaces=15000 user.max_net_namespaces=15000 user.max_mnt_namespaces=15000 user.max_pid_namespaces=15000";
+const KERNEL: &str = "use a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS";
+const APPARMOR: &str = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with `userns,` for bubblewrap; in Kubernetes securityContext.appArmorProfile.type: Unconfined";
+const PROC: &str = "unmask /proc: in Kubernetes securityContext.procMount: Unmasked, which needs hostUsers: false; with podman --security-opt unmask=ALL; with docker --security-opt systempaths=unconfined";
+const MOUNT: &str = "allow mounts: in Kubernetes securityContext.seccompProfile with mount, umount2 and pivot_root allowed, or capabilities.add: [SYS_ADMIN] with hostUsers: false; appArmorProfile.type: Unconfined; under SELinux seLinuxOptions.type: container_engine_t";
+const PIVOT: &str = "allow pivot_root in the container's seccomp profile, and do not start the runner from a root that is an initramfs or a chroot";
+const CAPABILITIES: &str = "start the runner without capabilities of its own: no file capabilities on bubblewrap, no ambient ones; in Kubernetes securityContext.capabilities.drop: [ALL]";
+const PROCESSES: &str = "allow more processes: the unit's TasksMax, the node's podPidsLimit, `ulimit -u`";
+const ROOM: &str = "give the runner room: memory for tmpfs, inodes and space under `state_dir`";
+const MISSING: &str = "put it there, or take it out of the profile";
+const REACH: &str = "make the folders above it readable for everybody, or start the runner as root";
+const OPENABLE: &str = "mount `state_dir` without noexec and nodev; keep the file systems that a profile binds mountable in user namespaces";
+const SECCOMP: &str =
+    "run a kernel with CONFIG_SECCOMP_FILTER; in a container, let its own filter allow `seccomp` and `prctl`";
+const ADMIN: &str = "in Kubernetes securityContext.runAsUser: 1000 and runAsNonRoot: true, or capabilities.add: [SYS_ADMIN] with hostUsers: false; on a host start it as root, with every capability";
+const IDENTITY: &str = "a runner with uid 0 needs CAP_SETUID and CAP_SETGID: in Kubernetes capabilities.add: [SETUID, SETGID, SYS_ADMIN], or securityContext.runAsUser: 1000";
+
+/// Pieces of what bubblewrap says, all of which must be there, and the cure.
+/// The first that fits counts.
+const BUBBLEWRAP: [(&[&str], &str); 27] = [
+    (&["ENOSPC"], COUNT),
+    (&["Creating new namespace failed", "does not support"], KERNEL),
+    (&["cgroup namespace", "does not support"], KERNEL),
+    (&["Creating new namespace failed", "No space left"], COUNT),
+    (&["Creating new namespace failed", "Resource temporarily"], PROCESSES),
+    (&["No permissions to create"], NAMESPACES),
+    (&["Creating new namespace failed"], NAMESPACES),
+    (&["setting up uid map"], APPARMOR),
+    (&["setting up gid map"], APPARMOR),
+    (&["error writing to setgroups"], APPARMOR),
+    (&["loopback:"], APPARMOR),
+    (&["Can't mount proc"], PROC),
+    (&["max_user_namespaces"], PROC),
+    (&["/proc", "Read-only file system"], PROC),
+    (&["Failed to make / slave"], MOUNT),
+    (&["Failed to make old root rprivate"], MOUNT),
+    (&["Failed to mount tmpfs"], MOUNT),
+    (&["setting up newroot bind"], MOUNT),
+    (&["Can't mount"], MOUNT),
+    (&["pivot_root"], PIVOT),
+    (&["Unexpected capabilities"], CAPABILITIES),
+    (&["fork"], PROCESSES),
+    (&["Can't find source path", "Permission denied"], REACH),
+    (&["Can't find source path"], MISSING),
+    (&["No space left on device"], ROOM),
+    (&["Can't bind mount"], OPENABLE),
+    (&["PR_SET_SECCOMP"], SECCOMP),
+];
+
+/// The cure for what bubblewrap said before it ended.
+pub(super) fn of_bubblewrap(said: &str) -> Option<&'static str> {
+    BUBBLEWRAP
+        .iter()
+        .find(|(pieces, _)| pieces.iter().all(|piece| said.contains(piece)))
+        .map(|(_, cure)| *cure)
+}
+
+/// The cure for a step of the launch that failed.
+pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
+    let full = cause.contains("ENOSPC") || cause.contains("EUSERS");
+    match step {
+        // Steps inside say what they say of files that are not there, too.
+        Step::Stage if !cause.contains("ermitted") => None,
+        Step::Stage if cause.contains("mount namespace") => Some(ADMIN),
+        Step::Stage => Some(NAMESPACES),
+        Step::Masks => {
+            Some("replace the link or the path rule; without either, masks need Linux 5.12 or later")
+        }
+        Step::Identity => Some(IDENTITY),
+        Step::Seccomp => Some(SECCOMP),
+        Step::Processes if cause.contains("/proc") => Some(PROC),
+        Step::Processes => Some("use Linux 5.7 or later; sysctl -w user.max_pid_namespaces=15000"),
+        Step::Namespaces | Step::Join if full => Some(COUNT),
+        Step::Namespaces | Step::Join if cause.contains("EINVAL") => Some(KERNEL),
+        Step::Namespaces if cause.contains("(os error 13)") => Some(APPARMOR),
+        Step::Namespaces | Step::Join => Some(NAMESPACES),
+        Step::Loopback => Some(APPARMOR),
+        Step::Bubblewrap => Some("apt-get install bubblewrap"),
+        Step::Directory => Some("start in a directory that exists inside"),
+        Step::Shell => Some("add the shell to the profile's root"),
+        Step::Fork => Some(PROCESSES),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What bubblewrap 0.8 says, as it was seen in containers and on hosts.
+    const SEEN: [(&str, &str); 21] = [
+        (
+            "No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces.",
+            "seccompProfile",
+        ),
+        ("No permissions to create a new namespace", "kernel.unprivileged_userns_clone=1"),
+        (
+            "Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)",
+            "sysctl -w user.max_user_namespaces",
+        ),
+        (
+            "Creating new namespace failed, likely because the kernel does not support user namespaces.",
+            "CONFIG_USER_NS",
+        ),
+        ("Creating new namespace failed: Operation not permitted", "appArmorProfile"),
+        ("Creating new namespace failed: Resource temporarily unavailable", "podPidsLimit"),
+        ("setting up uid map: Permission denied", "apparmor_restrict_unprivileged_userns=0"),
+        ("loopback: Failed RTM_NEWADDR: Operation not permitted", "apparmor_restrict_unprivileged_userns=0"),
+        ("Can't mount proc on /newroot/proc: Operation not permitted", "procMount: Unmasked"),
+        ("cannot open /proc/sys/user/max_user_namespaces: Read-only file system", "hostUsers: false"),
+        ("Failed to make / slave: Permission denied", "appArmorProfile.type: Unconfined"),
+        ("Failed to make / slave: Operation not permitted", "seccompProfile"),
+        ("Failed to mount tmpfs: Permission denied", "seLinuxOptions"),
+        ("Can't mount devpts on /newroot/dev/pts: Operation not permitted", "mount"),
+        ("pivot_root: Operation not permitted", "seccomp"),
+        ("Unexpected capabilities but not setuid, old file caps config?", "drop: [ALL]"),
+        ("Can't fork for pid 1: Resource temporarily unavailable", "TasksMax"),
+        ("Can't find source path /srv/x: Permission denied", "readable for everybody"),
+        ("Can't find source path /srv/x: No such file or directory", "out of the profile"),
+        (
+            "Can't bind mount /oldroot/usr on /newroot/usr: Unable to apply mount flags: remount \"/newroot/usr\": Operation not permitted",
+            "user namespaces",
+        ),
+        (
+            "Unable to set up system call filtering as requested: prctl(PR_SET_SECCOMP) reported EINVAL.",
+            "CONFIG_SECCOMP_FILTER",
+        ),
+    ];
+
+    #[test]
+    fn every_failure_of_bubblewrap_known_in_containers_has_its_cure() {
+        for (said, piece) in SEEN {
+            let cure = of_bubblewrap(said).unwrap_or_default();
+            assert!(cure.contains(piece), "`{said}`: `{cure}` does not name `{piece}`");
+        }
+        assert_eq!(of_bubblewrap("something else"), None);
+    }
+
+    #[test]
+    fn every_entry_can_be_reached() {
+        let mut said: Vec<String> = BUBBLEWRAP.iter().map(|(pieces, _)| pieces.join(" ")).collect();
+        said.dedup();
+        assert_eq!(said.len(), BUBBLEWRAP.len());
+        for (said, (_, cure)) in said.iter().zip(BUBBLEWRAP) {
+            assert_eq!(of_bubblewrap(said), Some(cure), "an earlier entry takes `{said}`");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What this process is held by: switches of the kernel, its own filters,
+//! namespaces and mounts. Explains what a look from inside found missing.
+//!
+//! Says nothing about whether a sandbox holds: that is seen from inside.
+
+use std::fs;
+
+/// `mountinfo` is read so far, in bytes: a host may have very many mounts.
+const MOUNTS: usize = 1 << 20;
+
+/// See the module. What cannot be read is `None` or empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Facts {
+    /// The kernel's release.
+    pub(crate) kernel: String,
+    /// `user.max_user_namespaces`.
+    pub(crate) max_user_namespaces: Option<u64>,
+    /// `kernel.unprivileged_userns_clone` (Debian).
+    pub(crate) userns_clone: Option<u64>,
+    /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu).
+    pub(crate) apparmor_restricts: Option<u64>,
+    /// This process's AppArmor profile, if it has one.
+    pub(crate) apparmor: Option<String>,
+    /// The security modules of the kernel, where they can be listed.
+    pub(crate) modules: Option<String>,
+    /// Whether a seccomp filter lies on this process already.
+    pub(crate) filtered: bool,
+    /// How many of them, where the kernel says.
+    pub(crate) filters: Option<u32>,
+    /// Whether it is in a user namespace that is not the host's first one.
+    pub(crate) nested: bool,
+    /// What is mounted over parts of /proc.
+    pub(crate) proc_masks: Vec<String>,
+}
+
+impl Facts {
+    /// Reads them.
+    pub(crate) fn read() -> Self {
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let number = |path: &str| text(path).trim().parse().ok();
+        let status = text("/proc/self/status");
+        let field = |name| field(&status, name);
+        Self {
+            kernel: text("/proc/sys/kernel/osrelease").trim().to_owned(),
+            max_user_namespaces: number("/proc/sys/user/max_user_namespaces"),
+            userns_clone: number("/proc/sys/kernel/unprivileged_userns_clone"),
+            apparmor_restricts: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+            apparmor: apparmor(&text("/proc/self/attr/apparmor/current")),
+            modules: fs::read_to_string("/sys/kernel/security/lsm").ok(),
+            filtered: field("Seccomp").is_some_and(|mode| mode != "0"),
+            filters: field("Seccomp_filters").and_then(|count| count.parse().ok()),
+            nested: is_nested(&text("/proc/self/uid_map")),
+            proc_masks: proc_masks(&mounts()),
+        }
+    }
+}
+
+fn mounts() -> String {
+    let mut bytes = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    bytes.truncate(MOUNTS);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    let found = status.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| *found == name);
+    found.map(|(_, value)| value.trim())
+}
+
+/// The profile's name, without its mode; none where nothing confines.
+fn apparmor(current: &str) -> Option<String> {
+    let name = current.trim_matches(['\0', '\n', ' ']);
+    let name = name.split(" (").next().unwrap_or(name);
+    (!name.is_empty() && name != "unconfined").then(|| name.to_owned())
+}
+
+/// The host's first user namespace maps every id to itself.
+fn is_nested(uid_map: &str) -> bool {
+    let mut words = uid_map.split_whitespace();
+    let whole = (words.next(), words.next(), words.next(), words.next());
+    !uid_map.trim().is_empty() && whole != (Some("0"), Some("0"), Some("4294967295"), None)
+}
+
+/// Mount points below /proc, but for a file system of the kernel's that belongs
+/// there. The kernel refuses a new /proc to who sees only a part of one.
+fn proc_masks(mountinfo: &str) -> Vec<String> {
+    let place = |line: &str| {
+        let point = line.split(' ').nth(4)?;
+        let kind = line.split(" - ").nth(1)?.split(' ').next()?;
+        (point.starts_with("/proc/") && kind != "binfmt_misc" && kind != "autofs").then(|| point.to_owned())
+    };
+    let mut found: Vec<String> = mountinfo.lines().filter_map(place).collect();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_of_proc_are_told_from_what_belongs_there() {
+        let mounts = "22 1 0:21 / /proc rw,nosuid shared:5 - proc proc rw\n\
+            23 22 0:22 / /proc/sys/fs/binfmt_misc rw - binfmt_misc binfmt_misc rw\n\
+            24 22 0:21 /sys /proc/sys ro,nosuid - proc proc rw\n\
+            25 22 0:5 /null /proc/kcore rw - tmpfs tmpfs rw\n\
+            26 1 0:5 / /processes rw - tmpfs tmpfs rw\n";
+        assert_eq!(proc_masks(mounts), ["/proc/sys", "/proc/kcore"]);
+        assert!(proc_masks("").is_empty());
+    }
+
+    #[test]
+    fn the_first_user_namespace_is_known_by_its_map() {
+        assert!(!is_nested("         0          0 4294967295\n"));
+        assert!(is_nested("         0     100000      65536\n"));
+        assert!(is_nested("0 0 1\n1 100000 65536\n"));
+        assert!(!is_nested(""), "not known is not nested");
+    }
+
+    #[test]
+    fn a_profile_is_named_without_its_mode() {
+        assert_eq!(apparmor("docker-default (enforce)\n").as_deref(), Some("docker-default"));
+        assert_eq!(apparmor("unconfined\n"), None);
+        assert_eq!(apparmor(""), None);
+    }
+}

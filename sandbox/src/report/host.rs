@@ -1,0 +1,176 @@
+//! What of this host a sandbox stands on: kernel, user namespaces, bubblewrap,
+//! git.
+//!
+//! Says what is there, and what holds it back; whether a layer holds is seen
+//! from inside.
+
+use std::process::Command;
+
+use super::check::Check;
+use super::facts::Facts;
+use super::layers::lost;
+use super::look::Blind;
+use crate::launcher::{Launcher, answer};
+use crate::uid::UidIsolation;
+
+/// The first git that knows `safe.bareRepository`.
+const GIT_WITH_BARE: (u32, u32) = (2, 38);
+
+/// The kernel.
+pub(super) fn kernel(facts: &Facts) -> Check {
+    let modules = facts.modules.as_deref().unwrap_or("not listed").trim();
+    Check::ok("kernel", format!("{}; security modules: {modules}", facts.kernel))
+}
+
+/// User namespaces: whether one could be made just now, and if not, by what that
+/// is held back.
+pub(super) fn user_namespaces(facts: &Facts, failed: Option<&Blind>) -> Check {
+    const NAME: &str = "user_namespaces";
+    let held: Vec<String> = facts.held_back().into_iter().map(|(what, _)| what).collect();
+    let nested = if facts.nested { "; this process is in one already" } else { "" };
+    match failed {
+        None => Check::ok(NAME, format!("one was made, with a network in it{nested}")),
+        Some(Blind { cause, cure }) => {
+            let because = if held.is_empty() { String::new() } else { format!("; {}", held.join("; ")) };
+            let cures: Vec<&str> = facts.held_back().into_iter().map(|(_, cure)| cure).collect();
+            let cure = if cures.is_empty() { cure.clone() } else { cures.join("; ") };
+            Check::missing(NAME, format!("{cause}{because}{nested}"), lost("sandbox"), cure)
+        }
+    }
+}
+
+impl Facts {
+    /// What keeps sessions' processes, which have no rights of the host's, from
+    /// making user namespaces, and the cure of each.
+    pub(super) fn held_back(&self) -> Vec<(String, &'static str)> {
+        let mut found = Vec::new();
+        if self.max_user_namespaces == Some(0) {
+            let cure = "sysctl -w user.max_user_namespaces=15000, and in /etc/sysctl.d to keep it";
+            found.push(("user.max_user_namespaces is 0".to_owned(), cure));
+        }
+        if self.userns_clone == Some(0) {
+            let cure = "sysctl -w kernel.unprivileged_userns_clone=1, and in /etc/sysctl.d to keep it";
+            found.push(("kernel.unprivileged_userns_clone is 0".to_owned(), cure));
+        }
+        if self.apparmor_restricts == Some(1) {
+            let cure = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with `userns,` for bubblewrap";
+            found.push(("kernel.apparmor_restrict_unprivileged_userns is 1".to_owned(), cure));
+        }
+        if let Some(profile) = &self.apparmor {
+            let cure = "securityContext.appArmorProfile.type: Unconfined, or a Localhost profile with `userns,` and `mount,`";
+            found.push((format!("the AppArmor profile `{profile}` confines this process"), cure));
+        }
+        if self.filtered {
+            let cure = "securityContext.seccompProfile: {type: Localhost, localhostProfile: ...} with clone, unshare, mount, umount2, pivot_root and setns allowed; or type: RuntimeDefault with capabilities.add: [SYS_ADMIN] and hostUsers: false";
+            found.push(("a seccomp filter of the container lies on this process".to_owned(), cure));
+        }
+        found
+    }
+}
+
+/// /proc, where masks on it keep a new one from being mounted.
+pub(super) fn masked_proc(facts: &Facts) -> Option<Check> {
+    const CURE: &str = "securityContext.procMount: Unmasked, with hostUsers: false (podman: --security-opt unmask=ALL; docker: --security-opt systempaths=unconfined)";
+    let first = facts.proc_masks.first()?;
+    let count = facts.proc_masks.len();
+    let seen =
+        format!("/proc is masked here at {count} places, such as {first}: the kernel then mounts no new one");
+    Some(Check::missing("fresh_proc", seen, lost("fresh_proc"), CURE))
+}
+
+/// bubblewrap's version, and what it lacks that would be used.
+pub(super) fn bubblewrap(launcher: &Launcher) -> Check {
+    let lacks = match launcher.bwrap_lacks() {
+        [] => String::new(),
+        lacks => format!("; without {}", lacks.join(" ")),
+    };
+    Check::ok("bubblewrap", format!("{} at {}{lacks}", launcher.bwrap_version(), launcher.bwrap().display()))
+}
+
+/// That commands run under this process's uid, where they do.
+pub(super) fn no_uid_isolation(isolation: UidIsolation, facts: &Facts) -> Option<Check> {
+    const NAME: &str = "uid_isolation";
+    const IN_A_POD: &str = "securityContext.runAsUser: 0 with hostUsers: false and capabilities.add: [SYS_ADMIN, SETUID, SETGID, CHOWN]";
+    let cure = if facts.nested { IN_A_POD } else { "start the runner as root" };
+    let seen = "this process cannot change its uid, so that commands run under it";
+    (isolation == UidIsolation::None).then(|| Check::missing(NAME, seen, lost(NAME), cure))
+}
+
+/// The cgroup of each sandbox, and every limit that it is there for.
+pub(super) fn limits(launcher: &Launcher) -> Vec<Check> {
+    const CURE: &str = "give the runner a cgroup of its own: in its systemd unit `Delegate=yes`; in a pod a writable /sys/fs/cgroup, or limits of the pod by resources.limits";
+    let gaps = launcher.limits_not_enforced();
+    let check = |name| match gaps.iter().find(|gap| gap.limit == name) {
+        None => Check::ok(name, "each sandbox has a cgroup that holds it"),
+        Some(gap) if name == "pids" => Check::degraded(name, &gap.cause, lost(name), CURE),
+        Some(gap) => Check::missing(name, &gap.cause, lost(name), CURE),
+    };
+    ["cgroup", "memory", "swap", "pids", "cpu", "io"].map(check).into()
+}
+
+/// git's version, as commands find it.
+pub(super) fn git() -> Check {
+    const CURE: &str = "apt-get install git, 2.38 or later";
+    let said = answer(Command::new("git").arg("--version")).unwrap_or_default();
+    let said = said.trim();
+    match git_version(said) {
+        Some(version) if version >= GIT_WITH_BARE => Check::ok("git", said),
+        Some(_) => {
+            Check::degraded("git", format!("{said}: it does not know safe.bareRepository"), lost("git"), CURE)
+        }
+        None => Check::missing(
+            "git",
+            "there is none on the path",
+            "git, for commands and for what looks at repositories",
+            CURE,
+        ),
+    }
+}
+
+fn git_version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.strip_prefix("git version ")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_of_git_is_two_numbers_of_what_it_says() {
+        assert_eq!(git_version("git version 2.47.3"), Some((2, 47)));
+        assert_eq!(git_version("git version 2.37.1 (Apple Git-137.1)"), Some((2, 37)));
+        assert_eq!(git_version(""), None);
+    }
+
+    #[test]
+    fn every_switch_that_holds_user_namespaces_back_is_named_with_its_cure() {
+        let facts = Facts {
+            max_user_namespaces: Some(0),
+            userns_clone: Some(0),
+            apparmor_restricts: Some(1),
+            apparmor: Some("docker-default".to_owned()),
+            filtered: true,
+            ..Facts::default()
+        };
+        let cures: Vec<&str> = facts.held_back().into_iter().map(|(_, cure)| cure).collect();
+        for (cure, piece) in cures.iter().zip([
+            "user.max_user_namespaces=",
+            "kernel.unprivileged_userns_clone=1",
+            "kernel.apparmor_restrict_unprivileged_userns=0",
+            "appArmorProfile.type: Unconfined",
+            "seccompProfile",
+        ]) {
+            assert!(cure.contains(piece), "{cure}");
+        }
+        assert_eq!(cures.len(), 5);
+        assert!(Facts::default().held_back().is_empty());
+    }
+
+    #[test]
+    fn a_masked_proc_names_its_field() {
+        assert!(masked_proc(&Facts::default()).is_none());
+        let facts = Facts { proc_masks: vec!["/proc/kcore".to_owned()], ..Facts::default() };
+        assert!(masked_proc(&facts).is_some_and(|check| check.cure.contains("procMount: Unmasked")));
+    }
+}

@@ -1,0 +1,79 @@
+//! The names of what a look at a host finds, which of them every command
+//! needs, and what is lost without each.
+//!
+//! Plain data: the configuration's floor, the report and the documentation
+//! take their names from here.
+
+/// One layer of the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layer {
+    /// Its name in reports, in the configuration's floor and in JSON.
+    pub name: &'static str,
+    /// Whether no command runs without it, whatever the configuration says.
+    pub floor: bool,
+    /// What is lost without it.
+    pub lost: &'static str,
+}
+
+const fn floor(name: &'static str, lost: &'static str) -> Layer {
+    Layer { name, floor: true, lost }
+}
+
+const fn extra(name: &'static str, lost: &'static str) -> Layer {
+    Layer { name, floor: false, lost }
+}
+
+/// Every layer, in the order of the report.
+pub const LAYERS: [Layer; 22] = [
+    floor("sandbox", "no command can be isolated, so that none runs"),
+    floor("namespaces", "commands would share processes, mounts and users with the host"),
+    floor("nested_userns", "a command could give itself rights in a user namespace of its own"),
+    floor("host_uid", "a command would own what the host's root owns"),
+    floor("capabilities", "a command could set the clock, mount, or trace others"),
+    floor("no_new_privs", "a command could gain rights by programs with setuid"),
+    floor("fresh_proc", "a command would see the host's processes, and their environments"),
+    floor("read_only", "a command that was allowed because it only reads could write"),
+    floor("session_net", "the commands of a session could not reach each other's servers"),
+    floor("empty_net", "a command that was allowed because it only reads could reach a network"),
+    floor("seccomp", "a command could use every system call of the kernel, flaws included"),
+    floor("escapes", "an escape that was tried from inside got through"),
+    extra("landlock", "a second layer under the mounts: one flaw in them would be enough"),
+    extra(
+        "uid_isolation",
+        "sessions share one host uid: one flaw in another layer would show one to the other",
+    ),
+    extra(
+        "cgroup",
+        "a command ends process by process and not by one write; what it used in all is not known",
+    ),
+    extra("memory", "one command could take all of the host's memory"),
+    extra("swap", "one command could take all of the host's swap"),
+    extra("pids", "processes are counted by user only, and those of one user share the count"),
+    extra("cpu", "one command could take all of the host's processors"),
+    extra("io", "one command could take all of the disk's time"),
+    extra("disk_quota", "one session could fill the disk of the others"),
+    extra("git", "a folder that looks like a bare repository could make git run its hooks"),
+];
+
+/// Their names, in the same order.
+pub const LAYER_NAMES: [&str; LAYERS.len()] = {
+    let mut names = [""; LAYERS.len()];
+    let mut rest = LAYERS.as_slice();
+    let mut free = names.as_mut_slice();
+    while let ([layer, layers @ ..], [name, names @ ..]) = (rest, free) {
+        *name = layer.name;
+        (rest, free) = (layers, names);
+    }
+    names
+};
+
+/// The layer of a name.
+#[must_use]
+pub fn layer(name: &str) -> Option<&'static Layer> {
+    LAYERS.iter().find(|layer| layer.name == name)
+}
+
+/// What is lost without a layer.
+pub(super) fn lost(name: &str) -> &'static str {
+    layer(name).map_or("", |layer| layer.lost)
+}

@@ -81,7 +81,7 @@ impl Attempt for Row {
         let answer = stopped(&findings, self.way, answers);
         println!("stopped by {layer}: {answer}");
 
-        let control = self.control.as_ref().expect("every attempt has a control");
+        let Some(control) = &self.control else { panic!("it has no control") };
         let command = self.command(stage, self.control_words.unwrap_or(self.words));
         control.assert_reached(stage, &command, self.way);
     }

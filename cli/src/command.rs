@@ -26,6 +26,7 @@ mod pager;
 mod place;
 mod policy;
 mod profile;
+mod quarantine;
 mod run;
 mod runners;
 mod session;
@@ -77,6 +78,8 @@ enum Command {
     Cp(cp::Cp),
     Ls(ls::Ls),
     Diff(diff::Diff),
+    #[command(subcommand)]
+    Quarantine(quarantine::Quarantine),
     Check(check::Check),
     #[command(subcommand)]
     Policy(policy::Policy),
@@ -154,6 +157,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Session(session) => session.run().await,
         Command::Cp(cp) => cp.run().await,
         Command::Ls(ls) => ls.run().await,
+        Command::Quarantine(quarantine) => quarantine.run().await,
         Command::Diff(diff) => diff.run().await,
         Command::Check(check) => check.run(),
         Command::Policy(policy) => policy.run(),

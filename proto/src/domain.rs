@@ -20,7 +20,7 @@ pub use execution::{
 };
 pub use file::{
     ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, FileChange, FileFilter, FileFormat,
-    FileInfo, FileType, ListOrder, SkippedFile, UploadOrder, Uploaded,
+    FileInfo, FileType, ListOrder, QuarantineOrder, QuarantinedFile, SkippedFile, UploadOrder, Uploaded,
 };
 pub use grant::{
     Bind, Decided, DecidedPath, Grant, Mode, NetworkMode, PathAccess, PathRules, Protect, ProtectAction,

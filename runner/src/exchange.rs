@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_proto::domain::{
     DiffOrder, DownloadOrder, ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder,
-    ExchangeToRunner, ExecutionId, ListOrder, UploadOrder,
+    ExchangeToRunner, ExecutionId, ListOrder, QuarantineOrder, UploadOrder,
 };
 use futures::{
     Stream, StreamExt,
@@ -190,6 +190,8 @@ async fn dispatch(
         ExchangeOrder::Upload(UploadOrder { session_id, .. })
         | ExchangeOrder::Download(DownloadOrder { session_id, .. })
         | ExchangeOrder::Stat { session_id, .. }
+        | ExchangeOrder::Quarantine(QuarantineOrder { session_id, .. })
+        | ExchangeOrder::Restore { session_id, .. }
         | ExchangeOrder::List(ListOrder { session_id, .. })
         | ExchangeOrder::Diff(DiffOrder { session_id, .. }) => match core.session(&session_id) {
             Some(session) => core.files.carry_out(session, order, incoming, answers).await,

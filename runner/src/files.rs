@@ -1,4 +1,4 @@
-//! Work on the files of sessions' workspaces: upload, download, stat, list, diff.
+//! Work on the files of sessions' workspaces: upload, download, stat, list, diff, quarantine.
 //!
 //! Workspaces belong to hostile commands, which may run at the same time. Everything in them is opened
 //! through directory handles, beneath the workspace's root, and looked at once it is open; no link is
@@ -14,6 +14,7 @@ mod patch;
 mod paths;
 mod place;
 mod put;
+mod quarantine;
 mod record;
 mod select;
 mod transfers;
@@ -27,6 +28,8 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 use airlock_proto::domain::{ExchangeFailed, ExchangeFromRunner, ExchangeOrder, SessionId};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
+
+pub(crate) use wall::{WallError, as_session};
 
 pub(crate) use baseline::{Baseline, BaselineLimits, Content, Record, RecordKind, Recorder, Stamp};
 
@@ -145,6 +148,19 @@ impl Files {
                 });
                 let (changes, more) = page.await?;
                 ExchangeFromRunner::Changes { changes, more }
+            }
+            ExchangeOrder::Quarantine(order) => {
+                let page =
+                    work.in_turn(Turn::List, session, move |session, _| quarantine::list(session, &order));
+                let (files, more) = page.await?;
+                ExchangeFromRunner::Quarantine { files, more }
+            }
+            ExchangeOrder::Restore { quarantine_id, .. } => {
+                let restored = work.in_turn(Turn::List, session, move |session, _| {
+                    quarantine::restore(session, &quarantine_id)
+                });
+                let (path, replaced_id) = restored.await?;
+                ExchangeFromRunner::Restored { path, replaced_id }
             }
             ExchangeOrder::Stdin { .. } => {
                 return Err(invalid("NOT_A_FILE_ORDER", "the order is not about files"));

@@ -29,6 +29,7 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
+    guard::Watch,
     session::OpenSession,
     spool::{Drain, JobSpool, Spools, Stop, StreamWriter, Writers},
     telemetry,
@@ -122,6 +123,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
 /// A job whose command runs.
 struct Started {
     running: Running,
+    watch: Watch,
     spool: Arc<JobSpool>,
     writers: Writers,
 }
@@ -132,6 +134,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let cap = grant.profile.limits.output_bytes;
     let (spool, writers) = tools.spools.create(job.id, cap, grant.separate_stderr)?;
     let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
+    let mut watch = Watch::begin(session, job.id, grant)?;
     let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
     let place = Some(place).filter(|place| !place.is_empty());
     let spec = LaunchSpec {
@@ -142,10 +145,10 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
         shape: Shape { read_only: grant.read_only, network },
         separate_stderr: grant.separate_stderr,
         stdin: if grant.stdin { Stdin::Pipe } else { Stdin::Null },
-        masks: Vec::new(),
+        masks: watch.masks(),
     };
     let running = tools.launcher.start(profile, &session, &limits(tools, grant), &spec)?;
-    Ok(Started { running, spool, writers })
+    Ok(Started { running, watch, spool, writers })
 }
 
 fn limits(tools: &Tools, grant: &Grant) -> Limits {
@@ -174,7 +177,7 @@ async fn open_input(started: &mut Started, job: &Job) {
 
 /// Stays with a running command until nothing of it is left and its output is in the spool.
 async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job>) -> ExecutionResult {
-    let Started { running, spool, writers } = started;
+    let Started { running, watch, spool, writers } = started;
     let stop = match Stop::new() {
         Ok(stop) => stop,
         Err(error) => return result::no_drain(job, &spool, &error),
@@ -195,7 +198,7 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
     match ended {
         Ok(ended) => {
             let (job, spool) = (Arc::clone(job), Arc::clone(&spool));
-            let whole = spawn_blocking(move || result::of(&job, &spool, ended));
+            let whole = spawn_blocking(move || result::of(&job, &spool, ended, watch));
             whole.await.unwrap_or_else(|panicked| result::internal_text(&panicked))
         }
         Err(panicked) => result::internal(job, &panicked),

@@ -12,6 +12,7 @@ pub mod doctor;
 mod exchange;
 mod files;
 mod floor;
+mod guard;
 mod job;
 mod journal;
 mod link;

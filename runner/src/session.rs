@@ -25,7 +25,7 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use crate::files::Baseline;
+use crate::{files::Baseline, guard::SessionGuard};
 use saved::Saved;
 
 pub(crate) use copy::CopyLimits;
@@ -50,13 +50,16 @@ pub(crate) struct OpenSession {
     file_work: TaskTracker,
     file_turns: Semaphore,
     baseline: Baseline,
+    guard: SessionGuard,
 }
 
 impl OpenSession {
     fn new(id: SessionId, root: &Path, ids: Option<HostIds>, directory: Vec<u8>) -> Self {
+        let folders = Folders::at(root);
         Self {
             id,
-            folders: Folders::at(root),
+            guard: SessionGuard::new(&folders, ids),
+            folders,
             ids,
             directory: Mutex::new(directory),
             net: Mutex::new(None),
@@ -80,6 +83,11 @@ impl OpenSession {
     /// What the workspace was made of.
     pub(crate) fn baseline(&self) -> &Baseline {
         &self.baseline
+    }
+
+    /// Its protected names.
+    pub(crate) fn guard(&self) -> &SessionGuard {
+        &self.guard
     }
 
     /// Registers file work, unless the session is closed. The work ends soon after [`Self::closing`] is

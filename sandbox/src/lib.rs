@@ -14,6 +14,7 @@ mod launcher;
 mod mask;
 mod net;
 mod profile;
+pub mod protect;
 mod report;
 mod running;
 mod runtime;

@@ -4,6 +4,7 @@
 mod download;
 mod lists;
 mod page;
+mod quarantine;
 mod upload;
 
 use airlock_proto::{
@@ -19,9 +20,11 @@ use crate::{
 
 pub use download::{Download, DownloadPart, Parts, download};
 pub use lists::{Entry, Listed, diff, list};
+pub use quarantine::{list_quarantine, restore_quarantine};
 pub use upload::upload;
 
 pub(crate) use page::TOKEN_BYTES;
+pub(crate) use quarantine::ID_BYTES as QUARANTINE_ID_BYTES;
 
 /// One file. Dropping the future ends the exchange; so it is with all of these.
 ///

@@ -19,7 +19,10 @@ use prost_types::Duration as WireDuration;
 
 pub use control::{drain_runner, signal, update_session, watch};
 pub use execution::{Attach, Check, Start, attach, check, decide, execution_id, get_execution, start, wait};
-pub use file::{diff, download, list_files, more_stdin, stat, upload, upload_chunk, write_stdin};
+pub use file::{
+    diff, download, list_files, list_quarantine, more_stdin, restore_quarantine, stat, upload, upload_chunk,
+    write_stdin,
+};
 pub use lists::{list_approvals, list_executions, list_runners, list_sessions};
 pub use policy::{ListProfiles, get_capabilities, get_profile, list_profiles};
 pub use read_output::read_output;

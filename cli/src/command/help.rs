@@ -10,7 +10,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["dev", "doctor", "completions"]),
     ("Run commands", &["run", "start", "attach", "wait", "detach", "signal", "kill"]),
     ("Look at them", &["ps", "show", "logs", "watch"]),
-    ("Sessions and their files", &["session", "cp", "ls", "stat", "diff"]),
+    ("Sessions and their files", &["session", "cp", "ls", "stat", "diff", "quarantine"]),
     ("Policy", &["check", "policy", "approve", "profile"]),
     ("Operate", &["runners", "keys"]),
 ];

@@ -51,6 +51,10 @@ fn wrong_arguments_are_named() {
         (&["approve", "x", "--reason", "r"], ErrorKind::MissingRequiredArgument, "--deny"),
         (&["session", "create", "--idle-timeout", "x"], ErrorKind::ValueValidation, "5m"),
         (&["session", "close"], ErrorKind::MissingRequiredArgument, "ID"),
+        (&["quarantine"], ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, "restore"),
+        (&["quarantine", "list"], ErrorKind::MissingRequiredArgument, "SESSION"),
+        (&["quarantine", "list", "s", "--quiet", "--json"], ErrorKind::ArgumentConflict, "--json"),
+        (&["quarantine", "restore", "s"], ErrorKind::MissingRequiredArgument, "ID"),
         (&["dev", "--listen", "here"], ErrorKind::ValueValidation, "here"),
         (&["nonsense"], ErrorKind::InvalidSubcommand, "nonsense"),
     ] {

@@ -6,7 +6,7 @@ mod files;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-pub use files::{change, file, piece};
+pub use files::{change, file, piece, quarantined};
 
 use super::{names, time};
 use crate::client::{

@@ -6,7 +6,7 @@ use super::{ConvertError, parsed, required};
 use crate::{
     domain::{
         ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileChange,
-        FileInfo,
+        FileInfo, QuarantinedFile,
     },
     limits::TRANSFER_CHUNK_BYTES,
     runner_v1 as wire,
@@ -32,6 +32,13 @@ impl From<ExchangeFromRunner> for wire::ExchangeRequest {
             }
             From::Changes { changes, more } => {
                 Up::Changes(wire::ChangePage { changes: changes.into_iter().map(Into::into).collect(), more })
+            }
+            From::Quarantine { files, more } => Up::Quarantine(wire::QuarantinePage {
+                files: files.into_iter().map(Into::into).collect(),
+                more,
+            }),
+            From::Restored { path, replaced_id } => {
+                Up::Restored(wire::QuarantineRestored { path: path.into(), replaced_id })
             }
             From::Written { accepted, ended } => Up::Written(wire::StdinWritten { accepted, ended }),
             From::Failed(failed) => Up::Failed(failed.into()),
@@ -65,6 +72,13 @@ impl TryFrom<wire::ExchangeRequest> for ExchangeFromRunner {
                 let changes = page.changes.into_iter().map(FileChange::try_from);
                 Self::Changes { changes: changes.collect::<Result<_, _>>()?, more: page.more }
             }
+            Up::Quarantine(page) => {
+                let files = page.files.into_iter().map(QuarantinedFile::try_from);
+                Self::Quarantine { files: files.collect::<Result<_, _>>()?, more: page.more }
+            }
+            Up::Restored(wire::QuarantineRestored { path, replaced_id }) => {
+                Self::Restored { path: path.into(), replaced_id }
+            }
             Up::Written(wire::StdinWritten { accepted, ended }) => Self::Written { accepted, ended },
             Up::Failed(failed) => Self::Failed(failed.into()),
         })
@@ -73,7 +87,7 @@ impl TryFrom<wire::ExchangeRequest> for ExchangeFromRunner {
 
 impl From<ExchangeToRunner> for wire::ExchangeResponse {
     fn from(message: ExchangeToRunner) -> Self {
-        use ExchangeOrder::{Diff, Download, List, Stat, Stdin, Upload};
+        use ExchangeOrder::{Diff, Download, List, Quarantine, Restore, Stat, Stdin, Upload};
         let message = match message {
             ExchangeToRunner::Order(Upload(order)) => Down::Upload(order.into()),
             ExchangeToRunner::Order(Download(order)) => Down::Download(order.into()),
@@ -82,6 +96,10 @@ impl From<ExchangeToRunner> for wire::ExchangeResponse {
             }
             ExchangeToRunner::Order(List(order)) => Down::List(order.into()),
             ExchangeToRunner::Order(Diff(order)) => Down::Diff(order.into()),
+            ExchangeToRunner::Order(Quarantine(order)) => Down::Quarantine(order.into()),
+            ExchangeToRunner::Order(Restore { session_id, quarantine_id }) => {
+                Down::Restore(wire::RestoreOrder { session_id: session_id.to_string(), quarantine_id })
+            }
             ExchangeToRunner::Order(Stdin { execution_id }) => {
                 Down::Stdin(wire::StdinOrder { execution_id: execution_id.to_string() })
             }
@@ -105,6 +123,11 @@ impl TryFrom<wire::ExchangeResponse> for ExchangeToRunner {
             },
             Down::List(order) => ExchangeOrder::List(order.try_into()?),
             Down::Diff(order) => ExchangeOrder::Diff(order.try_into()?),
+            Down::Quarantine(order) => ExchangeOrder::Quarantine(order.try_into()?),
+            Down::Restore(order) => ExchangeOrder::Restore {
+                session_id: parsed("restore.session_id", &order.session_id)?,
+                quarantine_id: order.quarantine_id,
+            },
             Down::Stdin(order) => {
                 ExchangeOrder::Stdin { execution_id: parsed("stdin.execution_id", &order.execution_id)? }
             }

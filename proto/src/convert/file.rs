@@ -6,7 +6,8 @@ use super::{ConvertError, digest, parsed, required};
 use crate::{
     domain::{
         ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, FileChange, FileFilter,
-        FileFormat, FileInfo, FileType, ListOrder, SkippedFile, UploadOrder, Uploaded,
+        FileFormat, FileInfo, FileType, ListOrder, QuarantineOrder, QuarantinedFile, SkippedFile,
+        UploadOrder, Uploaded,
     },
     runner_v1 as wire, v1,
 };
@@ -269,6 +270,48 @@ impl TryFrom<wire::ListOrder> for ListOrder {
             after: order.after.into(),
             page_size: order.page_size,
             filter: order.filter.unwrap_or_default().try_into()?,
+        })
+    }
+}
+
+impl From<QuarantineOrder> for wire::QuarantineOrder {
+    fn from(order: QuarantineOrder) -> Self {
+        let QuarantineOrder { session_id, after, page_size } = order;
+        Self { session_id: session_id.to_string(), after, page_size }
+    }
+}
+
+impl TryFrom<wire::QuarantineOrder> for QuarantineOrder {
+    type Error = ConvertError;
+
+    fn try_from(order: wire::QuarantineOrder) -> Result<Self, ConvertError> {
+        let session_id = parsed("quarantine.session_id", &order.session_id)?;
+        Ok(Self { session_id, after: order.after, page_size: order.page_size })
+    }
+}
+
+impl From<QuarantinedFile> for v1::QuarantinedFile {
+    fn from(file: QuarantinedFile) -> Self {
+        Self {
+            id: file.id,
+            info: Some(file.info.into()),
+            reason: file.reason,
+            moved: Some(timestamp(file.moved_micros)),
+            execution_id: file.execution_id,
+        }
+    }
+}
+
+impl TryFrom<v1::QuarantinedFile> for QuarantinedFile {
+    type Error = ConvertError;
+
+    fn try_from(file: v1::QuarantinedFile) -> Result<Self, ConvertError> {
+        Ok(Self {
+            id: file.id,
+            info: required("info", file.info)?.try_into()?,
+            reason: file.reason,
+            moved_micros: file.moved.as_ref().map_or(0, micros),
+            execution_id: file.execution_id,
         })
     }
 }

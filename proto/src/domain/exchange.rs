@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{
     DiffOrder, DownloadOrder, DownloadStarted, Downloaded, ExecutionId, FileChange, FileInfo, ListOrder,
-    RunnerId, SessionId, UploadOrder, Uploaded,
+    QuarantineOrder, QuarantinedFile, RunnerId, SessionId, UploadOrder, Uploaded,
 };
 
 /// What a runner is asked to do.
@@ -25,6 +25,15 @@ pub enum ExchangeOrder {
     List(ListOrder),
     /// Answered `Changes`.
     Diff(DiffOrder),
+    /// Answered `Quarantine`.
+    Quarantine(QuarantineOrder),
+    /// Answered `Restored`.
+    Restore {
+        /// Whose workspace.
+        session_id: SessionId,
+        /// Of the item.
+        quarantine_id: String,
+    },
     /// Answered `Ready`; then chunks and `End`; then `Written`.
     Stdin {
         /// Whose input.
@@ -94,6 +103,20 @@ pub enum ExchangeFromRunner {
         changes: Vec<FileChange>,
         /// There are more after the last.
         more: bool,
+    },
+    /// A page of what is in quarantine.
+    Quarantine {
+        /// The oldest first.
+        files: Vec<QuarantinedFile>,
+        /// There are more after the last.
+        more: bool,
+    },
+    /// It was given back.
+    Restored {
+        /// Where it is.
+        path: Vec<u8>,
+        /// Of what stood there before; empty if nothing did.
+        replaced_id: String,
     },
     /// The input has come so far.
     Written {

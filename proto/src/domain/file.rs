@@ -161,6 +161,32 @@ pub struct ListOrder {
     pub filter: FileFilter,
 }
 
+/// What was moved out of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuarantineOrder {
+    /// Whose workspace.
+    pub session_id: SessionId,
+    /// Only what comes after this id; empty: from the first.
+    pub after: String,
+    /// Items at most.
+    pub page_size: u32,
+}
+
+/// Something that was moved out of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuarantinedFile {
+    /// By which it is given back.
+    pub id: String,
+    /// What it is, and where it was.
+    pub info: FileInfo,
+    /// A stable name: `created`, `changed`, ...
+    pub reason: String,
+    /// When, in microseconds since 1970.
+    pub moved_micros: i64,
+    /// At the end of which command it was found; empty if of none.
+    pub execution_id: String,
+}
+
 /// A comparison with how the workspace was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffOrder {

@@ -30,6 +30,7 @@ use super::{
     },
     paths::Inside,
     place::{Workspace, file_type, open_folder},
+    quarantine::UnderWay,
     record::Keeper,
     select::Selection,
     transfers::{Stage, Transfer},
@@ -143,7 +144,9 @@ pub(super) fn put(
         return Err(invalid("SHA256_MISMATCH", message));
     }
     let own = |error| of_own_io("record an upload", &error);
-    let mut keeper = Keeper::new(session.baseline().recorder(shared.baseline).map_err(own)?);
+    let recorder = session.baseline().recorder(shared.baseline).map_err(own)?;
+    let upload = UnderWay::begin(session, target.path.relative())?;
+    let mut keeper = Keeper::new(recorder, upload.names.clone());
     let put = Workspace::enter(session, |workspace| {
         let job = Job { shared, workspace, target: &target, cancel };
         match order.format {
@@ -152,10 +155,12 @@ pub(super) fn put(
             FileFormat::TarGzip => job.archive(&bytes, Format::TarGzip, &mut keeper),
         }
     });
+    let watched = upload.end(keeper.watched());
     // Also of what was put there before something stood in the way: it came by this upload.
     let recorded = keeper.finish().and_then(|recorder| session.baseline().add(recorder));
     let Counts { files, directories, links, bytes } = put?;
     recorded.map_err(own)?;
+    watched?;
     Ok(Uploaded { received, files, directories, links, bytes })
 }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use airlock_archive::{Entry, Kind};
+use airlock_sandbox::protect::{Guard, Names};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, statat};
 use sha2::{Digest, Sha256};
 
@@ -20,12 +21,20 @@ use super::{
 #[derive(Debug)]
 pub(super) struct Keeper {
     recorder: Recorder,
+    /// Names among them whose changes are watched.
+    watched: Vec<Vec<u8>>,
+    names: Names,
     failed: Option<io::Error>,
 }
 
 impl Keeper {
-    pub(super) fn new(recorder: Recorder) -> Self {
-        Self { recorder, failed: None }
+    pub(super) fn new(recorder: Recorder, names: Names) -> Self {
+        Self { recorder, watched: Vec::new(), names, failed: None }
+    }
+
+    /// Protected names among what was put there.
+    pub(super) fn watched(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.watched)
     }
 
     /// # Errors
@@ -130,6 +139,9 @@ impl Keeper {
     }
 
     fn put(&mut self, record: Record, content: Option<Vec<u8>>) {
+        if Guard::is_watched(&record.path, &self.names) {
+            self.watched.push(record.path.clone());
+        }
         if self.failed.is_none()
             && let Err(error) = self.recorder.put(record, content)
         {

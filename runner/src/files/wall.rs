@@ -15,7 +15,7 @@ const NO_ID: u32 = u32::MAX;
 
 /// Why a thread cannot work with other ids.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum WallError {
+pub(crate) enum WallError {
     #[error("the thread works for a session already")]
     Entered,
     #[error("the groups of a thread cannot be read or set: {0}")]
@@ -79,7 +79,7 @@ fn hold(before: Rights, rights: &Rights) -> Result<Held, WallError> {
 ///
 /// # Errors
 /// If the thread works for a session already, or its ids cannot be set.
-pub(super) fn as_session<T>(owner: Option<(u32, u32)>, work: impl FnOnce() -> T) -> Result<T, WallError> {
+pub(crate) fn as_session<T>(owner: Option<(u32, u32)>, work: impl FnOnce() -> T) -> Result<T, WallError> {
     let Some((uid, gid)) = owner else { return Ok(work()) };
     let before = Rights::now()?;
     if before.uid != geteuid() || before.gid != getegid() {

@@ -7,6 +7,7 @@ use airlock_sandbox::{self as sandbox, Ended, LaunchError, env::EnvError};
 
 use super::Job;
 use crate::{
+    guard::{GuardError, Watch, failed},
     session::OpenSession,
     spool::{JobSpool, SpoolError},
 };
@@ -18,6 +19,8 @@ pub(super) enum Failure {
     Launch(#[from] LaunchError),
     #[error(transparent)]
     Spool(#[from] SpoolError),
+    #[error(transparent)]
+    Guard(#[from] GuardError),
     #[error("the environment cannot be built")]
     Environment,
 }
@@ -40,6 +43,7 @@ pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
     let mut started = Started::No;
     let cause = match failure {
         Failure::Spool(error) => spool_cause(&error),
+        Failure::Guard(error) => failed(error.to_string()),
         Failure::Environment => Cause::Internal { message: failure.to_string() },
         Failure::Launch(error) if error.is_shell_unavailable() => {
             Cause::ShellUnavailable { message: error.to_string() }
@@ -85,10 +89,11 @@ pub(super) fn no_drain(job: &Job, spool: &JobSpool, error: &SpoolError) -> Execu
     with_output(result, spool)
 }
 
-/// The result of a job whose end was seen. Looks at the session's folder.
-pub(super) fn of(job: &Job, spool: &JobSpool, ended: Ended) -> ExecutionResult {
+/// The result of a job whose end was seen. Looks at the session's folder and through its workspace.
+pub(super) fn of(job: &Job, spool: &JobSpool, ended: Ended, watch: Watch) -> ExecutionResult {
     let (directory, directory_report) = directory(job, &ended);
-    let cause = job.handle.switch.settle(own_cause(ended.cause));
+    let (violations, failure) = watch.finish();
+    let cause = job.handle.switch.settle(failure.unwrap_or_else(|| own_cause(ended.cause)));
     let result = ExecutionResult {
         started: Started::Yes,
         directory,
@@ -97,6 +102,7 @@ pub(super) fn of(job: &Job, spool: &JobSpool, ended: Ended) -> ExecutionResult {
         cpu_time: ended.user + ended.system,
         peak_memory: ended.peak_memory.map_or(0, |peak| peak.bytes),
         run_time: ended.elapsed,
+        violations,
         ..ExecutionResult::not_started(cause)
     };
     with_output(result, spool)

@@ -13,4 +13,5 @@ mod jobs;
 mod killed;
 mod leaks;
 mod process;
+mod protected;
 mod sessions;

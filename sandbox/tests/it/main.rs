@@ -15,6 +15,7 @@ mod killed;
 mod landlock;
 mod masks;
 mod network;
+mod planted;
 mod reach;
 mod report;
 #[cfg(target_arch = "x86_64")]

@@ -44,6 +44,9 @@ pub const TABLE: &[(&str, Access)] = &[
     ("/airlock.v1.FileService/Stat", EXECUTORS),
     ("/airlock.v1.FileService/List", EXECUTORS),
     ("/airlock.v1.FileService/Diff", AnyOf(&[Executor, Approver, Auditor])),
+    ("/airlock.v1.FileService/ListQuarantine", AnyOf(&[Executor, Approver, Auditor])),
+    // What is given back may run: it takes who could have approved it.
+    ("/airlock.v1.FileService/RestoreQuarantine", AnyOf(&[Approver])),
     ("/airlock.v1.PolicyService/Check", READERS),
     ("/airlock.v1.PolicyService/GetProfile", READERS),
     ("/airlock.v1.PolicyService/ListProfiles", READERS),

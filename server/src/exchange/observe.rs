@@ -15,6 +15,10 @@ pub enum ExchangeKind {
     List,
     /// A comparison.
     Diff,
+    /// A listing of a quarantine.
+    Quarantine,
+    /// Giving something back from it.
+    Restore,
     /// Input of a command.
     Stdin,
 }
@@ -29,6 +33,8 @@ impl ExchangeKind {
             Self::Stat => "stat",
             Self::List => "list",
             Self::Diff => "diff",
+            Self::Quarantine => "quarantine",
+            Self::Restore => "restore",
             Self::Stdin => "stdin",
         }
     }
@@ -48,6 +54,8 @@ impl From<&ExchangeOrder> for ExchangeKind {
             ExchangeOrder::Stat { .. } => Self::Stat,
             ExchangeOrder::List(_) => Self::List,
             ExchangeOrder::Diff(_) => Self::Diff,
+            ExchangeOrder::Quarantine(_) => Self::Quarantine,
+            ExchangeOrder::Restore { .. } => Self::Restore,
             ExchangeOrder::Stdin { .. } => Self::Stdin,
         }
     }

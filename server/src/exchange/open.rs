@@ -119,7 +119,11 @@ impl Account {
         match self.kind {
             ExchangeKind::Upload | ExchangeKind::Download => "go on with the same transfer_id",
             ExchangeKind::Stdin => "write on from what was accepted",
-            ExchangeKind::Stat | ExchangeKind::List | ExchangeKind::Diff => "try again",
+            ExchangeKind::Stat
+            | ExchangeKind::List
+            | ExchangeKind::Diff
+            | ExchangeKind::Quarantine
+            | ExchangeKind::Restore => "try again",
         }
     }
 
@@ -151,7 +155,10 @@ impl Subject {
         match order {
             ExchangeOrder::Upload(order) => Self::Session(order.session_id),
             ExchangeOrder::Download(order) => Self::Session(order.session_id),
-            ExchangeOrder::Stat { session_id, .. } => Self::Session(*session_id),
+            ExchangeOrder::Stat { session_id, .. } | ExchangeOrder::Restore { session_id, .. } => {
+                Self::Session(*session_id)
+            }
+            ExchangeOrder::Quarantine(order) => Self::Session(order.session_id),
             ExchangeOrder::List(order) => Self::Session(order.session_id),
             ExchangeOrder::Diff(order) => Self::Session(order.session_id),
             ExchangeOrder::Stdin { execution_id } => Self::Execution(*execution_id),

@@ -23,14 +23,14 @@ pub struct Listed<T> {
     /// By path.
     pub items: Vec<T>,
     /// There are more after the last.
-    more: bool,
+    pub(super) more: bool,
     /// The request without its place and page size, in which a token moves.
-    request: String,
+    pub(super) request: String,
 }
 
-/// Something that has a path, of which there are pages.
+/// Something of which there are pages.
 pub trait Entry {
-    /// Its path.
+    /// Its path, or what else its place in the order is told by.
     fn path(&self) -> &[u8];
 }
 
@@ -119,7 +119,7 @@ pub async fn diff(
 }
 
 /// Holds a page against its order. One that ends where it began would be asked for again without end.
-fn check<T: Entry>(
+pub(super) fn check<T: Entry>(
     exchange: &Exchange,
     items: &[T],
     more: bool,

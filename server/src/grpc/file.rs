@@ -7,9 +7,11 @@ use airlock_proto::{
     limits::MESSAGE_BYTES,
     v1::{
         self, FileServiceDiffRequest, FileServiceDiffResponse, FileServiceDownloadRequest,
-        FileServiceDownloadResponse, FileServiceListRequest, FileServiceListResponse, FileServiceStatRequest,
-        FileServiceStatResponse, FileServiceUploadRequest, FileServiceUploadResponse,
-        file_service_download_response::Part, file_service_server::FileService,
+        FileServiceDownloadResponse, FileServiceListQuarantineRequest, FileServiceListQuarantineResponse,
+        FileServiceListRequest, FileServiceListResponse, FileServiceRestoreQuarantineRequest,
+        FileServiceRestoreQuarantineResponse, FileServiceStatRequest, FileServiceStatResponse,
+        FileServiceUploadRequest, FileServiceUploadResponse, file_service_download_response::Part,
+        file_service_server::FileService,
     },
 };
 use futures::{StreamExt as _, stream};
@@ -98,6 +100,35 @@ impl FileService for Files {
             next_page_token: listed.next_page_token(),
         });
         Ok(Response::new(answer))
+    }
+
+    async fn list_quarantine(
+        &self,
+        request: Request<FileServiceListQuarantineRequest>,
+    ) -> Result<Response<FileServiceListQuarantineResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let (order, token) = validate::list_quarantine(request.into_inner()).map_err(refused)?;
+        let session = self.0.engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
+        let listed =
+            files::list_quarantine(&self.0.exchanges, &who, &session.record.runner_id, order, token).await;
+        let answer = fitting(listed.map_err(refused)?, |listed| FileServiceListQuarantineResponse {
+            files: listed.items.iter().cloned().map(Into::into).collect(),
+            next_page_token: listed.next_page_token(),
+        });
+        Ok(Response::new(answer))
+    }
+
+    async fn restore_quarantine(
+        &self,
+        request: Request<FileServiceRestoreQuarantineRequest>,
+    ) -> Result<Response<FileServiceRestoreQuarantineResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let (session_id, id) = validate::restore_quarantine(request.into_inner()).map_err(refused)?;
+        let session = self.0.engine.session_for_files(&who, session_id).await.map_err(refused)?;
+        let runner = &session.record.runner_id;
+        let restored = files::restore_quarantine(&self.0.exchanges, &who, runner, session_id, id).await;
+        let (path, replaced_id) = restored.map_err(refused)?;
+        Ok(Response::new(FileServiceRestoreQuarantineResponse { path: path.into(), replaced_id }))
     }
 }
 

@@ -3,8 +3,8 @@
 
 use airlock_proto::{
     domain::{
-        DiffOrder, DownloadOrder, ExecutionId, FileFilter, FileFormat, FileType, ListOrder, SessionId,
-        UploadOrder,
+        DiffOrder, DownloadOrder, ExecutionId, FileFilter, FileFormat, FileType, ListOrder, QuarantineOrder,
+        SessionId, UploadOrder,
     },
     limits, v1,
 };
@@ -12,7 +12,12 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::Checker;
-use crate::{api::ApiError, decision::WORKSPACE, exchange::Piece, files::TOKEN_BYTES};
+use crate::{
+    api::ApiError,
+    decision::WORKSPACE,
+    exchange::Piece,
+    files::{QUARANTINE_ID_BYTES, TOKEN_BYTES},
+};
 
 /// Types in a filter.
 const TYPES: usize = 16;
@@ -112,6 +117,41 @@ pub fn stat(request: &v1::FileServiceStatRequest) -> Result<(SessionId, Vec<u8>)
     let session_id = checker.id("session_id", &request.session_id);
     let path = checker.path("path", &request.path);
     checker.finish(session_id.map(|session_id| (session_id, path)))
+}
+
+/// ListQuarantine: the order, and the token that says what it comes after.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn list_quarantine(
+    request: v1::FileServiceListQuarantineRequest,
+) -> Result<(QuarantineOrder, Option<String>), ApiError> {
+    let mut checker = Checker::default();
+    let session_id = checker.id("session_id", &request.session_id);
+    let page = checker.page_with(request.page, TOKEN_BYTES);
+    let order = session_id.map(|session_id| QuarantineOrder {
+        session_id,
+        after: String::new(),
+        page_size: page.size,
+    });
+    checker.finish(order.map(|order| (order, page.token)))
+}
+
+/// RestoreQuarantine: whose workspace, and which item.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn restore_quarantine(
+    request: v1::FileServiceRestoreQuarantineRequest,
+) -> Result<(SessionId, String), ApiError> {
+    let mut checker = Checker::default();
+    let session_id = checker.id("session_id", &request.session_id);
+    let id = request.quarantine_id;
+    if id.is_empty() || id.len() > QUARANTINE_ID_BYTES || !id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    {
+        checker.bad("quarantine_id", "is not one that ListQuarantine or a violation has given");
+    }
+    checker.finish(session_id.map(|session_id| (session_id, id)))
 }
 
 /// List: the order, and the token that says what it comes after.

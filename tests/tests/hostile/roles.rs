@@ -12,7 +12,7 @@ use tonic::Code;
 use crate::world::{ROLES, World, call, token};
 
 /// Method, and which of executor, approver, auditor, admin and runner may call it.
-const MAY: [(&str, [bool; 5]); 33] = [
+const MAY: [(&str, [bool; 5]); 35] = [
     ("/airlock.v1.SessionService/Create", [true, false, false, false, false]),
     ("/airlock.v1.SessionService/Get", [true, true, true, true, false]),
     ("/airlock.v1.SessionService/List", [true, true, true, true, false]),
@@ -39,6 +39,8 @@ const MAY: [(&str, [bool; 5]); 33] = [
     ("/airlock.v1.FileService/Stat", [true, false, false, false, false]),
     ("/airlock.v1.FileService/List", [true, false, false, false, false]),
     ("/airlock.v1.FileService/Diff", [true, true, true, false, false]),
+    ("/airlock.v1.FileService/ListQuarantine", [true, true, true, false, false]),
+    ("/airlock.v1.FileService/RestoreQuarantine", [false, true, false, false, false]),
     ("/airlock.v1.PolicyService/GetProfile", [true, true, true, true, false]),
     ("/airlock.v1.PolicyService/ListProfiles", [true, true, true, true, false]),
     ("/airlock.v1.AdminService/DrainRunner", [false, false, false, true, false]),

@@ -31,7 +31,11 @@ fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
             alone(&ids.session)
         }
         ("FileService/Stat" | "FileService/List" | "FileService/Diff", "session_id") => alone(&ids.session),
-        ("FileService/Download", "session_id") => alone(&ids.session),
+        ("FileService/Download" | "FileService/ListQuarantine", "session_id") => alone(&ids.session),
+        ("FileService/RestoreQuarantine", "session_id") => {
+            let (session_id, quarantine_id) = (ids.session.clone(), "0123456789ab".to_owned());
+            v1::FileServiceRestoreQuarantineRequest { session_id, quarantine_id }.encode_to_vec()
+        }
         ("FileService/Upload", "header.session_id") => {
             let session_id = ids.session.clone();
             let format = v1::FileFormat::File.into();

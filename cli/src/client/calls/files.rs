@@ -30,6 +30,31 @@ impl Client {
         call!(self, FileServiceClient::list, request, SLOW_CALL_TIMEOUT)
     }
 
+    /// One page of what was moved out of a workspace, the oldest first.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn quarantine(
+        &self,
+        request: v1::FileServiceListQuarantineRequest,
+    ) -> Result<v1::FileServiceListQuarantineResponse, ClientError> {
+        call!(self, FileServiceClient::list_quarantine, request, SLOW_CALL_TIMEOUT)
+    }
+
+    /// Gives something back from the quarantine to where it was.
+    ///
+    /// # Errors
+    /// As for any call; `NOT_FOUND` for what is not in the quarantine.
+    pub async fn restore(
+        &self,
+        session_id: &str,
+        quarantine_id: &str,
+    ) -> Result<v1::FileServiceRestoreQuarantineResponse, ClientError> {
+        let (session_id, quarantine_id) = (session_id.to_owned(), quarantine_id.to_owned());
+        let request = v1::FileServiceRestoreQuarantineRequest { session_id, quarantine_id };
+        call!(self, FileServiceClient::restore_quarantine, request, SLOW_CALL_TIMEOUT)
+    }
+
     /// One page of what has changed in a workspace since it was made, ordered by path.
     ///
     /// # Errors

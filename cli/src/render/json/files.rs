@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{bytes, insert, known, names, time};
 use crate::client::{
     OutputPiece,
-    v1::{ChangeKind, FileChange, FileInfo, FileType, OutputDone, OutputLine},
+    v1::{ChangeKind, FileChange, FileInfo, FileType, OutputDone, OutputLine, QuarantinedFile},
 };
 
 /// A file of a workspace.
@@ -18,6 +18,18 @@ pub fn file(one: &FileInfo) -> Value {
         "mode": format!("{:04o}", one.mode),
         "modified": time::rfc3339(one.modified.as_ref()),
         "link_target": known(!one.link_target.is_empty(), || bytes(&one.link_target)),
+    })
+}
+
+/// Something in quarantine.
+#[must_use]
+pub fn quarantined(one: &QuarantinedFile) -> Value {
+    json!({
+        "id": one.id,
+        "file": one.info.as_ref().map(file),
+        "reason": one.reason,
+        "moved": time::rfc3339(one.moved.as_ref()),
+        "execution_id": known(!one.execution_id.is_empty(), || one.execution_id.clone()),
     })
 }
 

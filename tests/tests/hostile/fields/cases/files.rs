@@ -7,6 +7,8 @@ const DOWNLOAD: &str = "/airlock.v1.FileService/Download";
 const STAT: &str = "/airlock.v1.FileService/Stat";
 const LIST: &str = "/airlock.v1.FileService/List";
 const DIFF: &str = "/airlock.v1.FileService/Diff";
+const QUARANTINE: &str = "/airlock.v1.FileService/ListQuarantine";
+const RESTORE: &str = "/airlock.v1.FileService/RestoreQuarantine";
 
 fn bad_paths() -> Vec<(&'static str, Bytes)> {
     vec![
@@ -105,8 +107,14 @@ fn downloads() -> Vec<Case> {
 pub(super) fn all() -> Vec<Case> {
     let mut cases = [uploads(), downloads()].concat();
     for (said, session_id) in bad_ids().into_iter().chain([("is missing", String::new())]) {
+        let quarantine_id = "0123456789ab".to_owned();
+        let restore =
+            v1::FileServiceRestoreQuarantineRequest { session_id: session_id.clone(), quarantine_id };
+        cases.push(case(RESTORE, "session_id", said, &restore));
         let alone = v1::SessionServiceGetRequest { session_id };
-        cases.extend([DOWNLOAD, STAT, LIST, DIFF].map(|path| case(path, "session_id", said, &alone)));
+        cases.extend(
+            [DOWNLOAD, STAT, LIST, DIFF, QUARANTINE].map(|path| case(path, "session_id", said, &alone)),
+        );
     }
     for (said, path) in bad_paths() {
         let session_id = ID.to_owned();
@@ -126,6 +134,11 @@ pub(super) fn all() -> Vec<Case> {
         let diff = v1::FileServiceDiffRequest { session_id, filter, ..Default::default() };
         cases.push(case(DIFF, field, said, &diff));
     }
+    for quarantine_id in ["", "../x", "a b", &long(65)] {
+        let (session_id, quarantine_id) = (ID.to_owned(), quarantine_id.to_owned());
+        let restore = v1::FileServiceRestoreQuarantineRequest { session_id, quarantine_id };
+        cases.push(case(RESTORE, "quarantine_id", "is not one that", &restore));
+    }
     // Whether a token was forged is known only to those who may see the session.
     for (field, said, page) in bad_pages().into_iter().filter(|(_, said, _)| !said.is_empty()) {
         let (session_id, page) = (ID.to_owned(), Some(page));
@@ -135,6 +148,9 @@ pub(super) fn all() -> Vec<Case> {
             ..Default::default()
         };
         cases.push(case(LIST, field, said, &list));
+        let quarantine =
+            v1::FileServiceListQuarantineRequest { session_id: session_id.clone(), page: page.clone() };
+        cases.push(case(QUARANTINE, field, said, &quarantine));
         let diff = v1::FileServiceDiffRequest { session_id, page, ..Default::default() };
         cases.push(case(DIFF, field, said, &diff));
     }

@@ -1,0 +1,128 @@
+//! What commands made or changed of protected names: listed, and given back.
+
+use airlock_proto::{
+    domain::{ExchangeFailed, ExchangeFailure, FileInfo, FileType, QuarantineOrder, QuarantinedFile},
+    limits::PATH_BYTES,
+};
+use airlock_sandbox::protect::{Held, Kind, Names, ProtectError};
+
+use super::{
+    failure::{failed, internal, of_path, precondition},
+    list::{Page, cost},
+};
+use crate::{
+    guard::{GuardError, inside},
+    session::OpenSession,
+};
+
+/// Of an item's fields besides its file's, on the wire.
+const ITEM_COST: usize = 128;
+
+/// A page, and whether there is more after it. Blocks.
+pub(super) fn list(
+    session: &OpenSession,
+    order: &QuarantineOrder,
+) -> Result<(Vec<QuarantinedFile>, bool), ExchangeFailed> {
+    let all = session.guard().with(|guard, _| guard.list()).map_err(of_guard)?;
+    // Behind one that was given back meanwhile, nothing is known to come.
+    let begin = match order.after.as_str() {
+        "" => Some(0),
+        after => all.iter().position(|held| held.id == after).map(|at| at + 1),
+    };
+    let gone =
+        || precondition("PAGE_GONE", "the quarantine was changed meanwhile; list it from the beginning");
+    let mut page = Page::new(order.page_size);
+    for held in all.into_iter().skip(begin.ok_or_else(gone)?) {
+        let file = item(held);
+        let cost = cost(&file.info) + ITEM_COST;
+        if !page.put(file, cost) {
+            break;
+        }
+    }
+    Ok(page.done())
+}
+
+/// Where it is, and the id of what stood there before, empty if nothing did. Blocks.
+pub(super) fn restore(session: &OpenSession, id: &str) -> Result<(Vec<u8>, String), ExchangeFailed> {
+    let restored = session.guard().with(|guard, workspace| guard.restore(workspace, id));
+    let (path, replaced) = restored.map_err(of_guard)?;
+    Ok((shortened(inside(&path)), replaced.unwrap_or_default()))
+}
+
+fn item(held: Held) -> QuarantinedFile {
+    let file_type = match held.kind {
+        Kind::File => FileType::Regular,
+        Kind::Folder => FileType::Directory,
+        Kind::Link => FileType::Symlink,
+        Kind::Other => FileType::Other,
+    };
+    QuarantinedFile {
+        id: held.id,
+        info: FileInfo {
+            path: shortened(inside(&held.path)),
+            file_type,
+            size: if file_type == FileType::Regular { held.size } else { 0 },
+            mode: held.mode,
+            modified_micros: held.modified_micros,
+            link_target: Vec::new(),
+        },
+        reason: held.reason.name().to_owned(),
+        moved_micros: held.at_micros,
+        execution_id: held.execution,
+    }
+}
+
+/// What is nested very deep has a longer path than can be told.
+fn shortened(mut path: Vec<u8>) -> Vec<u8> {
+    path.truncate(PATH_BYTES);
+    path
+}
+
+fn of_guard(error: GuardError) -> ExchangeFailed {
+    let said = error.to_string();
+    match error {
+        GuardError::Protect(ProtectError::NoSuchItem { .. }) => {
+            failed(ExchangeFailure::NotFound, "NOT_IN_QUARANTINE", said)
+        }
+        GuardError::Protect(ProtectError::ChangedMeanwhile { .. }) => precondition("CHANGED_MEANWHILE", said),
+        GuardError::Protect(ProtectError::TooDeep { .. }) => precondition("TOO_DEEP", said),
+        GuardError::Protect(ProtectError::TooMany { .. }) => precondition("TOO_MANY", said),
+        GuardError::Protect(ProtectError::Path { path, source, .. }) => of_path(path.as_bytes(), source),
+        other => internal("a quarantine", &other),
+    }
+}
+
+/// An upload that is put into a workspace: what it puts there is no command's doing.
+#[derive(Debug)]
+pub(super) struct UnderWay<'a> {
+    session: &'a OpenSession,
+    id: Option<u64>,
+    /// Those whose changes are watched.
+    pub(super) names: Names,
+}
+
+impl<'a> UnderWay<'a> {
+    /// Of what will be put at or below this path of the workspace.
+    pub(super) fn begin(session: &'a OpenSession, target: &[u8]) -> Result<Self, ExchangeFailed> {
+        let begun = session.guard().with(|guard, _| Ok((guard.uploading(target), guard.names())));
+        let (id, names) = begun.map_err(of_guard)?;
+        Ok(Self { session, id: Some(id), names })
+    }
+
+    /// These were put there. Blocks for as long as it takes to look through the workspace, if there are any.
+    pub(super) fn end(mut self, watched: Vec<Vec<u8>>) -> Result<(), ExchangeFailed> {
+        let Some(id) = self.id.take() else { return Ok(()) };
+        let done = self.session.guard().with(|guard, workspace| guard.uploaded(workspace, id, &watched));
+        done.map_err(of_guard)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id else { return };
+        let ended = self.session.guard().with(|guard, workspace| guard.uploaded(workspace, id, &[]));
+        if let Err(error) = ended {
+            tracing::error!(session = %self.session.id, %error, "an upload was not taken off the watch");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! How many workspaces are looked through at once: each takes handles for as deep as it is nested, and a
+//! hostile one much of a processor. Must not be held while a command runs.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Workspaces at once.
+const AT_ONCE: usize = 2;
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static FREE: Condvar = Condvar::new();
+
+/// A turn, until it is dropped.
+pub(super) struct Turn(());
+
+/// Waits for a turn.
+pub(super) fn take() -> Turn {
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut taken = FREE.wait_while(taken, |taken| *taken >= AT_ONCE).unwrap_or_else(PoisonError::into_inner);
+    *taken += 1;
+    Turn(())
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        FREE.notify_one();
+    }
+}

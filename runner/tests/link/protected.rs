@@ -1,0 +1,246 @@
+//! Protected names, with many commands in one workspace at once: each change is told once, quarantined,
+//! and given back byte for byte.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use airlock_proto::domain::{
+    CancelledBy, Cause, DecidedPath, ExchangeFromRunner, ExchangeOrder, ExecutionId, FromRunner, Grant,
+    JobPhase, PathAccess, ProtectAction, QuarantineOrder, QuarantinedFile, SessionId, ToRunner, Violation,
+    ViolationAction,
+};
+
+use crate::fixture::{Fixture, PATIENCE, grant};
+
+const COMMANDS: usize = 200;
+const AT_ONCE: usize = 8;
+
+/// The one session's workspace on the host.
+fn workspace(it: &Fixture) -> PathBuf {
+    let mut sessions = fs::read_dir(it.state("sessions")).unwrap();
+    sessions.next().unwrap().unwrap().path().join("workspace")
+}
+
+async fn quarantine(it: &mut Fixture, session_id: SessionId) -> Vec<QuarantinedFile> {
+    let mut all: Vec<QuarantinedFile> = Vec::new();
+    loop {
+        let after = all.last().map(|file| file.id.clone()).unwrap_or_default();
+        let order = QuarantineOrder { session_id, after, page_size: 50 };
+        let mut exchange = it.order(ExchangeOrder::Quarantine(order)).await;
+        match exchange.next().await {
+            Some(ExchangeFromRunner::Quarantine { files, more }) => {
+                all.extend(files);
+                if !more {
+                    return all;
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn restore(it: &mut Fixture, session_id: SessionId, id: &str) -> ExchangeFromRunner {
+    let order = ExchangeOrder::Restore { session_id, quarantine_id: id.to_owned() };
+    it.order(order).await.next().await.unwrap()
+}
+
+fn writes(session: SessionId, command: &str, paths: &[String]) -> Grant {
+    let mut grant = grant(session, command);
+    let path = |path: &String| DecidedPath { path: path.clone().into_bytes(), access: PathAccess::Write };
+    grant.decided.paths = paths.iter().map(path).collect();
+    grant
+}
+
+async fn eventually_there(path: &Path) {
+    let there = async {
+        while !path.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, there).await.unwrap();
+}
+
+/// Every third makes a protected name and is killed, every third changes one, every third does neither.
+fn command(number: usize) -> String {
+    match number % 3 {
+        0 => format!(
+            "mkdir d{number} && echo mine > d{number}/file && printf 'made {number}' > d{number}/.bashrc \
+             && touch d{number}/ready && sleep 100"
+        ),
+        1 => format!(
+            "printf 'changed {number}' > c{number}/.mcp.json; mkdir d{number}; echo mine > d{number}/file"
+        ),
+        _ => format!("mkdir d{number} && echo mine > d{number}/file"),
+    }
+}
+
+fn mounts() -> String {
+    fs::read_to_string("/proc/self/mountinfo").unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_commands_in_one_workspace_leave_no_ghost_and_lose_nothing() {
+    let mut it = Fixture::with(Default::default(), |config| config.slots = AT_ONCE as u32).await;
+    let session = it.open("").await;
+    let before = mounts();
+    let changed: Vec<usize> = (0..COMMANDS).filter(|number| number % 3 == 1).collect();
+    let paths: Vec<String> = changed
+        .iter()
+        .map(|number| format!("/workspace/c{number}/.mcp.json"))
+        .chain(["/workspace/.profile".to_owned()])
+        .collect();
+    let numbers: Vec<String> = changed.iter().map(ToString::to_string).collect();
+    let fill = format!(
+        "for n in {}; do mkdir c$n; printf \"old $n\" > c$n/.mcp.json; done; echo mine > .profile",
+        numbers.join(" ")
+    );
+    let (_, result) = it.run(writes(session, &fill, &paths)).await;
+    assert_eq!((result.cause, result.violations), (Cause::Exited { code: 0 }, Vec::new()));
+    let workspace = workspace(&it);
+
+    let mut told = Vec::new();
+    let (mut alive, mut next): (BTreeMap<ExecutionId, usize>, usize) = (BTreeMap::new(), 0);
+    while next < COMMANDS || !alive.is_empty() {
+        while next < COMMANDS && alive.len() < AT_ONCE {
+            let id = it.offer(grant(session, &command(next))).await;
+            alive.insert(id, next);
+            next += 1;
+        }
+        let kill = alive.iter().find(|(_, number)| **number % 3 == 0).map(|(id, number)| (*id, *number));
+        if let Some((id, number)) = kill {
+            eventually_there(&workspace.join(format!("d{number}/ready"))).await;
+            it.link
+                .send(ToRunner::EndJob { execution_id: id, cause: Cause::Cancelled(CancelledBy::Client) })
+                .await;
+        }
+        let (id, result) = it
+            .report(|message| match message {
+                FromRunner::Job(job) if job.phase == JobPhase::Ended => {
+                    Some((job.execution_id, job.result.clone().unwrap()))
+                }
+                _ => None,
+            })
+            .await;
+        if let Some(number) = alive.remove(&id) {
+            let cause = if number % 3 == 0 {
+                Cause::Cancelled(CancelledBy::Client)
+            } else {
+                Cause::Exited { code: 0 }
+            };
+            assert_eq!(result.cause, cause, "{number}");
+            told.extend(result.violations);
+        }
+    }
+    assert_each_was_told_once(&told);
+    assert!((0..COMMANDS).all(|n| fs::read(workspace.join(format!("d{n}/file"))).unwrap() == b"mine\n"));
+    for number in &changed {
+        let now = fs::read_to_string(workspace.join(format!("c{number}/.mcp.json"))).unwrap();
+        assert_eq!(now, format!("old {number}"));
+    }
+    let expected: BTreeSet<String> = (0..COMMANDS)
+        .map(|number| format!("d{number}"))
+        .chain(changed.iter().map(|number| format!("c{number}")))
+        .chain([".profile".to_owned()])
+        .collect();
+    let names = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let root: BTreeSet<String> = fs::read_dir(&workspace).unwrap().map(names).collect();
+    assert_eq!(root, expected, "no ghost");
+    assert_eq!(mounts(), before, "no mount is left");
+
+    let all = quarantine(&mut it, session).await;
+    let ids = |ids: Vec<&String>| ids.into_iter().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(
+        ids(all.iter().map(|file| &file.id).collect()),
+        ids(told.iter().map(|violation| &violation.quarantine_id).collect())
+    );
+    for file in &all {
+        match restore(&mut it, session, &file.id).await {
+            ExchangeFromRunner::Restored { path, .. } => assert_eq!(path, file.info.path),
+            other => panic!("{other:?}"),
+        }
+    }
+    for number in 0..COMMANDS {
+        let (path, content) = match number % 3 {
+            0 => (format!("d{number}/.bashrc"), format!("made {number}")),
+            1 => (format!("c{number}/.mcp.json"), format!("changed {number}")),
+            _ => continue,
+        };
+        assert_eq!(fs::read_to_string(workspace.join(path)).unwrap(), content);
+    }
+    let (_, result) = it.run(grant(session, "true")).await;
+    assert_eq!(result.violations, [], "what was given back belongs there");
+    it.shut_down().await;
+}
+
+fn assert_each_was_told_once(told: &[Violation]) {
+    let one = |violation: &Violation| {
+        assert_eq!(violation.action, ViolationAction::Quarantined, "{violation:?}");
+        (String::from_utf8(violation.path.clone()).unwrap(), violation.kind.clone())
+    };
+    let mut told: Vec<_> = told.iter().map(one).collect();
+    told.sort();
+    let expected = |number| match number % 3 {
+        0 => Some((format!("/workspace/d{number}/.bashrc"), "created".to_owned())),
+        1 => Some((format!("/workspace/c{number}/.mcp.json"), "changed".to_owned())),
+        _ => None,
+    };
+    let mut expected: Vec<_> = (0..COMMANDS).filter_map(expected).collect();
+    expected.sort();
+    assert_eq!(told, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_makes_it_a_failure_and_what_is_at_the_root_cannot_be_written_at_all() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let mut fails = grant(session, "mkdir a; echo x > a/.bashrc");
+    fails.profile.protect.action = ProtectAction::Fail;
+    let (_, result) = it.run(fails).await;
+    match result.cause {
+        Cause::SandboxFailed { step, message, .. } => {
+            assert_eq!(
+                (step.as_str(), message.as_str()),
+                ("protected_names", "`/workspace/a/.bashrc`: a protected name was made")
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(result.violations.len(), 1);
+
+    let named = ["/workspace/.vscode/settings.json".to_owned()];
+    let made = writes(session, "mkdir .vscode && echo {} > .vscode/settings.json", &named);
+    assert_eq!(it.run(made).await.1.violations, []);
+    let attempts = "{ echo x > .vscode/settings.json; echo x > .vscode/new; rm -rf .vscode; mv .vscode x; } 2>/dev/null; \
+        cat .vscode/settings.json";
+    assert_eq!(it.said(grant(session, attempts)).await, "{}\n");
+    let decided = writes(session, "echo '[]' > .vscode/settings.json && cat .vscode/settings.json", &named);
+    assert_eq!(it.said(decided).await, "[]\n", "what was decided about can be written");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_that_was_decided_about_works_and_one_that_was_not_is_gone() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let with_git = |command: &str, git: &[&str]| {
+        let mut grant = grant(session, command);
+        grant.decided.git = git.iter().map(|name| (*name).to_owned()).collect();
+        grant
+    };
+    let identity = "export HOME=/tmp; git config --global user.email a@b; git config --global user.name a; ";
+    let init = format!("{identity} git init -q . && echo a > a && git add a && git commit -qm one");
+    let (_, result) = it.run(with_git(&init, &["add", "commit", "init"])).await;
+    assert_eq!((result.cause, result.violations), (Cause::Exited { code: 0 }, Vec::new()));
+    let (_, result) = it.run(grant(session, "git config core.fsmonitor /tmp/evil")).await;
+    assert_eq!(result.violations.len(), 1);
+    assert_eq!(result.violations.first().unwrap().kind, "git_config");
+    let hook = "echo x > .git/hooks/post-commit";
+    let (_, result) = it.run(grant(session, hook)).await;
+    assert_eq!(result.cause, Cause::Exited { code: 1 }, "it is read-only");
+    let said = it.said(with_git("git config core.fsmonitor; git log --format=%s", &["config", "log"])).await;
+    assert_eq!(said, "one\n");
+    it.shut_down().await;
+}

@@ -1,0 +1,146 @@
+//! A folder of the workspace, open, whatever its mode is.
+//!
+//! Hostile commands may change everything around it at the same time: names are
+//! resolved one by one, by handle, and no link or mount is followed. A folder that
+//! its owner may not use is given the rights that are needed, and its mode back
+//! when it is dropped.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, fchmod, fstat, openat, openat2, statat,
+};
+use rustix::io::Errno;
+
+/// How often a resolution that a rename has disturbed is done again.
+const TRIES: usize = 64;
+const OPEN: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+/// The rights that a use of a folder needs of its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// To read it and what is in it.
+    Look,
+    /// To move something out of it or into it, or itself.
+    Change,
+}
+
+impl Need {
+    fn bits(self) -> u32 {
+        match self {
+            Self::Look => 0o500,
+            Self::Change => 0o700,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Folder {
+    handle: OwnedFd,
+    /// What its mode was, and what it is for now.
+    mode: Option<(u32, u32)>,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Some((before, now)) = self.mode
+            && fstat(&self.handle).is_ok_and(|stat| permissions(&stat) == now)
+        {
+            // Gone by now, or changed by its owner: then it is as it should be.
+            let _ = fchmod(&self.handle, Mode::from_raw_mode(before));
+        }
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+impl Folder {
+    /// The folder `name` in another one; none if it is no folder, or gone.
+    pub(super) fn open(parent: impl AsFd, name: &[u8], need: Need) -> Result<Option<Self>, Errno> {
+        let seen = match resolve(
+            parent,
+            name,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        ) {
+            Ok(seen) => seen,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(errno) => return Err(errno),
+        };
+        Self::of(&seen, need).map(Some)
+    }
+
+    /// What is seen by a handle that cannot be read by.
+    pub(super) fn of(seen: impl AsFd, need: Need) -> Result<Self, Errno> {
+        // By the handle, not by its name: it is what was looked at.
+        let name = format!("/proc/self/fd/{}", seen.as_fd().as_raw_fd());
+        let before = permissions(&fstat(&seen)?);
+        let now = before | need.bits();
+        if before != now {
+            chmod(&name, Mode::from_raw_mode(now))?;
+        }
+        let opened = openat(CWD, &name, OPEN, Mode::empty());
+        match opened {
+            Ok(handle) => Ok(Self { handle, mode: (before != now).then_some((before, now)) }),
+            Err(errno) => {
+                if before != now {
+                    let _ = chmod(&name, Mode::from_raw_mode(before));
+                }
+                Err(errno)
+            }
+        }
+    }
+}
+
+/// A path of folders below a root; all of them stay open, so that each keeps the
+/// rights that the next one needs. None if one is no folder, or gone.
+pub(super) fn descend(root: impl AsFd, path: &[u8], need: Need) -> Result<Option<Vec<Folder>>, Errno> {
+    let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
+    let mut open = Vec::with_capacity(names.len() + 1);
+    open.push(Folder::of(root, if names.is_empty() { need } else { Need::Look })?);
+    for (at, name) in names.iter().enumerate() {
+        let Some(parent) = open.last() else { return Ok(None) };
+        let need = if at + 1 == names.len() { need } else { Need::Look };
+        match Folder::open(parent, name, need)? {
+            Some(next) => open.push(next),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(open))
+}
+
+/// A name in a folder, by one step that leaves neither folder nor file system.
+pub(super) fn resolve(parent: impl AsFd, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    let how = ResolveFlags::BENEATH
+        | ResolveFlags::NO_MAGICLINKS
+        | ResolveFlags::NO_XDEV
+        | if flags.contains(OFlags::NOFOLLOW) { ResolveFlags::empty() } else { ResolveFlags::NO_SYMLINKS };
+    for _ in 0..TRIES {
+        match openat2(parent.as_fd(), name, flags, Mode::empty(), how) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            other => return other,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// What is there; none if nothing is.
+pub(super) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
+    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+pub(super) fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+pub(super) fn permissions(stat: &Stat) -> u32 {
+    stat.st_mode & 0o7777
+}

@@ -1,0 +1,64 @@
+//! Giving back what is in quarantine: to where it was, as it was.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{Mode, mkdirat};
+use rustix::io::Errno;
+
+use super::super::Reason;
+use super::super::error::{ProtectError, shown};
+use super::super::folder::{Folder, Need, look};
+use super::super::names::{above, last};
+use super::super::scan::scan;
+use super::Guard;
+
+const FOLDER_MODE: u32 = 0o755;
+
+impl Guard {
+    /// Gives an item back, and takes it from then on for what belongs there. What stands in its place goes
+    /// into quarantine. Returns the item's path, and the id of what stood there. Blocks for as long as it
+    /// takes to look through the workspace.
+    ///
+    /// # Errors
+    /// If there is no such item, or its place cannot be written.
+    pub fn restore(
+        &mut self,
+        workspace: BorrowedFd<'_>,
+        id: &str,
+    ) -> Result<(Vec<u8>, Option<String>), ProtectError> {
+        let held = self.vault.held(id)?;
+        let failed = || ProtectError::path("give back", &held.path);
+        let folders = make_folders(workspace, above(&held.path))?;
+        let Some(folder) = folders.last() else { return Err(failed()(Errno::NOENT)) };
+        let replaced = match look(folder, last(&held.path)).map_err(failed())? {
+            Some(_) => self.vault.quarantine(workspace, &held.path, Reason::Replaced, "")?,
+            None => None,
+        };
+        self.vault.give_back(&held, folder.as_fd())?;
+        let mut below = vec![held.path.clone()];
+        if self.record.is_some() {
+            let now = scan(workspace, &self.names)?;
+            let prefix = [&held.path[..], b"/"].concat();
+            below.extend(now.marks.keys().filter(|path| path.starts_with(&prefix)).cloned());
+        }
+        self.adopt(workspace, &below)?;
+        Ok((held.path, replaced))
+    }
+}
+
+/// All of them stay open, so that each keeps the rights that the next one needs.
+fn make_folders(workspace: BorrowedFd<'_>, path: &[u8]) -> Result<Vec<Folder>, ProtectError> {
+    let failed = || ProtectError::path("make the folder", path);
+    let mut open = vec![Folder::of(workspace, Need::Change).map_err(failed())?];
+    for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+        let Some(parent) = open.last() else { break };
+        match mkdirat(parent, name, Mode::from_raw_mode(FOLDER_MODE)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed()(errno)),
+        }
+        let next = Folder::open(parent, name, Need::Change).map_err(failed())?;
+        let next = next.ok_or_else(|| ProtectError::ChangedMeanwhile { path: shown(path) })?;
+        open.push(next);
+    }
+    Ok(open)
+}

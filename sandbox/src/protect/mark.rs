@@ -1,0 +1,173 @@
+//! What is remembered of a protected name, to tell whether it was changed.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
+
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::folder::{kind, look, permissions};
+use super::git_config;
+
+/// The content of longer files is not read: their stamp tells whether they were
+/// written. In bytes.
+pub(super) const CONTENT_MAX: u64 = 4 << 20;
+
+/// What something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a socket or a device.
+    Other,
+}
+
+impl Kind {
+    pub(super) fn of(stat: &Stat) -> Self {
+        match kind(stat) {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Folder,
+            FileType::Symlink => Self::Link,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Every write to a file changes it; nobody without the clock can set it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamp {
+    pub(super) inode: u64,
+    size: i64,
+    changed: (i64, i64),
+    pub(super) modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(stat: &Stat) -> Self {
+        let seconds = |value: i64, nanos| (value, i64::try_from(nanos).unwrap_or(0));
+        Self {
+            inode: stat.st_ino,
+            size: stat.st_size,
+            changed: seconds(stat.st_ctime, stat.st_ctime_nsec),
+            modified: seconds(stat.st_mtime, stat.st_mtime_nsec),
+        }
+    }
+}
+
+/// One protected name, as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Mark {
+    pub(super) kind: Kind,
+    /// The inode of the folder that it is in.
+    pub(super) parent: u64,
+    pub(super) mode: u32,
+    pub(super) stamp: Stamp,
+    /// SHA-256 of a file that could be read and was not too long.
+    pub(super) hash: Option<[u8; 32]>,
+    /// Where a link leads.
+    pub(super) target: Vec<u8>,
+    /// Of a repository's configuration: its settings that run programs.
+    pub(super) programs: Option<BTreeSet<String>>,
+}
+
+impl Mark {
+    /// Of what is in a folder; none if it is gone. What cannot be read is told by
+    /// its stamp.
+    pub(super) fn of(
+        folder: impl AsFd,
+        name: &[u8],
+        parent: u64,
+        is_config: bool,
+    ) -> Result<Option<Self>, Errno> {
+        let Some(stat) = look(&folder, name)? else { return Ok(None) };
+        let mut mark = Self {
+            kind: Kind::of(&stat),
+            parent,
+            mode: permissions(&stat),
+            stamp: Stamp::of(&stat),
+            hash: None,
+            target: Vec::new(),
+            programs: None,
+        };
+        match mark.kind {
+            Kind::Link => {
+                mark.target = readlinkat(&folder, name, Vec::new()).map_or_else(|_| Vec::new(), Into::into);
+            }
+            Kind::File => {
+                let content = read(&folder, name)?;
+                mark.hash = content.as_ref().map(|content| Sha256::digest(content).into());
+                if is_config {
+                    let programs = content.and_then(|content| git_config::programs(&content));
+                    // What git could read and this cannot is taken for a program.
+                    let unread = || BTreeSet::from([format!("unreadable, inode {}", mark.stamp.inode)]);
+                    mark.programs = Some(programs.unwrap_or_else(unread));
+                }
+            }
+            Kind::Folder | Kind::Other => {}
+        }
+        Ok(Some(mark))
+    }
+
+    /// Whether it is what the other one was, and was moved only together with the folder that it is in.
+    pub(super) fn came_with_its_folder(&self, other: &Self) -> bool {
+        (self.parent, self.stamp.inode) == (other.parent, other.stamp.inode) && self.is_same(other)
+    }
+
+    /// Whether it is what the other one was.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && match self.kind {
+                Kind::Folder => true,
+                Kind::File => {
+                    self.mode == other.mode
+                        && match (&self.hash, &other.hash) {
+                            (Some(one), Some(two)) => one == two,
+                            _ => self.stamp == other.stamp,
+                        }
+                }
+                Kind::Link => self.target == other.target,
+                Kind::Other => self.stamp == other.stamp,
+            }
+    }
+}
+
+/// A regular file's content; none if it is something else, too long, or not to be
+/// read. Never waits for a pipe.
+pub(super) fn read(folder: impl AsFd, name: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let handle = match openat(&folder, name, flags, Mode::empty()) {
+        Ok(handle) => handle,
+        Err(
+            Errno::NOENT
+            | Errno::NOTDIR
+            | Errno::LOOP
+            | Errno::NXIO
+            | Errno::NODEV
+            | Errno::ACCESS
+            | Errno::PERM,
+        ) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    let stat = fstat(&handle)?;
+    if kind(&stat) != FileType::RegularFile
+        || u64::try_from(stat.st_size).is_ok_and(|size| size > CONTENT_MAX)
+    {
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    // One that grows meanwhile is too long, too.
+    let read = File::from(handle).take(CONTENT_MAX + 1).read_to_end(&mut content);
+    match read {
+        Ok(bytes) if bytes as u64 <= CONTENT_MAX => Ok(Some(content)),
+        Ok(_) => Ok(None),
+        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+    }
+}

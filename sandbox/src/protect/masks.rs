@@ -1,0 +1,72 @@
+//! Which protected names one launch has read-only: those that are there.
+
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+
+use rustix::fs::{Dir, OFlags};
+use rustix::io::Errno;
+
+use super::error::ProtectError;
+use super::folder::{Folder, Need, look, resolve};
+use super::mark::Kind;
+use super::names::{is_git, is_within};
+use super::{Names, Writer};
+use crate::mask::{Mask, MaskKind, SessionFolder};
+
+/// What of a repository's own folder names programs, beside its configuration, which git writes.
+const OF_GIT: [&str; 2] = ["hooks", "info/attributes"];
+
+/// The masks for a command that could write, in order. What it was decided to change gets none, nor does a
+/// link: what that leads to is another name. Blocks for a moment.
+///
+/// # Errors
+/// If the workspace's root cannot be read.
+pub fn masks(workspace: BorrowedFd<'_>, writer: &Writer) -> Result<Vec<Mask>, ProtectError> {
+    let Writer { rules, paths, .. } = writer;
+    let decided = |name: &[u8]| paths.iter().any(|path| is_within(path, name));
+    let failed = || ProtectError::path("read", b".");
+    let root = Folder::of(workspace, Need::Look).map_err(failed())?;
+    let mut names = at_root(&root, &rules.names).map_err(failed())?;
+    names.sort();
+    let mut masks = Vec::new();
+    for name in names {
+        if !is_git(&name) {
+            masks.extend((!decided(&name)).then(|| mask(&name)));
+        } else if !rules.git_writes {
+            masks.push(mask(&name));
+        } else if !rules.git_config {
+            let of_git = OF_GIT.iter().map(|part| [&name, part.as_bytes()].join(&b'/'));
+            let masked = of_git.filter(|path| !decided(path) && is_there(&root, path));
+            masks.extend(masked.map(|path| mask(&path)));
+        }
+    }
+    Ok(masks)
+}
+
+fn at_root(root: &Folder, names: &Names) -> Result<Vec<Vec<u8>>, Errno> {
+    let mut found = Vec::new();
+    for entry in Dir::read_from(root)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        // git itself keeps that one, and a change of it is seen afterwards.
+        if !names.contains(name) || name.eq_ignore_ascii_case(b".gitmodules") {
+            continue;
+        }
+        let kind = look(root, name)?.map(|stat| Kind::of(&stat));
+        if matches!(kind, Some(Kind::File | Kind::Folder)) {
+            found.push(name.to_vec());
+        }
+    }
+    Ok(found)
+}
+
+/// Whether it is there without a link on the way.
+fn is_there(root: &Folder, path: &[u8]) -> bool {
+    resolve(root, path, OFlags::PATH | OFlags::CLOEXEC).is_ok()
+}
+
+fn mask(path: &[u8]) -> Mask {
+    use std::os::unix::ffi::OsStringExt;
+    let path = PathBuf::from(std::ffi::OsString::from_vec(path.to_vec()));
+    Mask { folder: SessionFolder::Workspace, path, kind: MaskKind::ReadOnly }
+}

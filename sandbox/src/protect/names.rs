@@ -1,0 +1,153 @@
+//! Which names are protected: those whose content other programs run or obey.
+//!
+//! Looks at no file. Compared without regard to the case of ASCII letters, as the
+//! policy compares them.
+
+use std::collections::BTreeSet;
+
+/// Files, and folders with all that is in them.
+const PROTECTED: [&str; 15] = [
+    ".airlock",
+    ".bash_profile",
+    ".bashrc",
+    ".claude",
+    ".claude.json",
+    ".git",
+    ".gitconfig",
+    ".gitmodules",
+    ".idea",
+    ".mcp.json",
+    ".profile",
+    ".ripgreprc",
+    ".vscode",
+    ".zprofile",
+    ".zshrc",
+];
+
+/// The protected names of a profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names(BTreeSet<Vec<u8>>);
+
+impl Default for Names {
+    fn default() -> Self {
+        Self(PROTECTED.iter().map(|name| name.as_bytes().to_vec()).collect())
+    }
+}
+
+impl Names {
+    /// The names that are always protected, and these.
+    #[must_use]
+    pub fn and<'a>(extra: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut names = Self::default();
+        names.0.extend(extra.into_iter().map(|name| name.as_bytes().to_ascii_lowercase()));
+        names
+    }
+
+    /// The names of both.
+    pub(super) fn with(&self, other: &Self) -> Self {
+        Self(self.0.union(&other.0).cloned().collect())
+    }
+
+    /// The names, in small letters.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(Vec::as_slice)
+    }
+
+    /// Whether this name, without any folder, is one of them.
+    #[must_use]
+    pub fn contains(&self, name: &[u8]) -> bool {
+        // Most names are none, and are told apart without a copy.
+        if self.0.contains(name) {
+            return true;
+        }
+        name.iter().any(u8::is_ascii_uppercase) && self.0.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Whether a part of this path is one of them.
+    pub(super) fn meets(&self, path: &[u8]) -> bool {
+        path.split(|byte| *byte == b'/').any(|part| self.contains(part))
+    }
+}
+
+/// Whether it is the name of a repository's own folder, or of a file that names one.
+pub(super) fn is_git(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b".git")
+}
+
+/// The last part of a path.
+pub(super) fn last(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+}
+
+/// What a path is in; empty for a name alone.
+pub(super) fn above(path: &[u8]) -> &[u8] {
+    path.iter().rposition(|byte| *byte == b'/').and_then(|slash| path.get(..slash)).unwrap_or_default()
+}
+
+/// Either may be empty.
+pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    match (folder, name) {
+        (b"", only) | (only, b"") => only.to_vec(),
+        (folder, name) => [folder, name].join(&b'/'),
+    }
+}
+
+/// Whether it is the folder, or below it. Everything is below the empty path.
+pub(super) fn is_within(path: &[u8], folder: &[u8]) -> bool {
+    folder.is_empty()
+        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.first() == Some(&b'/'))
+}
+
+/// A path and all that it is in, from the outermost.
+pub(super) fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    slashes.chain([path.len()]).filter_map(|to| path.get(..to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_are_those_of_the_policy() {
+        let table = concat!(env!("CARGO_MANIFEST_DIR"), "/../policy/tables/names.toml");
+        let text = std::fs::read_to_string(table).unwrap();
+        let section = |name: &str| {
+            let (_, rest) = text.split_once(&format!("[names.{name}]")).unwrap();
+            let rest = rest.split("\n[").next().unwrap();
+            let keys = rest.lines().filter_map(|line| line.strip_prefix('"')?.split('"').next());
+            keys.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut of_policy = section("protected_files");
+        of_policy.extend(section("protected_directories"));
+        of_policy.sort();
+        assert_eq!(of_policy, PROTECTED);
+    }
+
+    #[test]
+    fn a_name_is_compared_without_its_case_and_as_a_whole() {
+        let names = Names::and(["Deploy.yml"]);
+        for name in [".git", ".GIT", ".BashRC", "deploy.YML"] {
+            assert!(names.contains(name.as_bytes()), "{name}");
+        }
+        for name in ["git", ".github", ".gitignore", ".bashrc2", ""] {
+            assert!(!names.contains(name.as_bytes()), "{name}");
+        }
+        assert!(names.meets(b"a/.vscode/b") && !names.meets(b"a/vscode/b"));
+    }
+
+    #[test]
+    fn paths_are_taken_apart() {
+        assert_eq!(
+            (last(b"a/b"), last(b"a"), above(b"a/b"), above(b"a")),
+            (&b"b"[..], &b"a"[..], &b"a"[..], &b""[..])
+        );
+        assert!(
+            is_within(b"a/b", b"a")
+                && is_within(b"a", b"a")
+                && is_within(b"a", b"")
+                && !is_within(b"ab", b"a")
+        );
+        assert_eq!(ancestors(b"a/b/c").collect::<Vec<_>>(), [&b"a"[..], b"a/b", b"a/b/c"]);
+    }
+}

@@ -1,0 +1,193 @@
+//! Looks through a workspace for protected names and for what has the shape of a
+//! repository, without any filter.
+//!
+//! Changes nothing. Bounded in depth, entries and names found; beyond a bound it
+//! is an error, never a part of the truth.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+
+use rustix::fs::{Dir, FileType, fstat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::error::{ProtectError, shown};
+use super::folder::{Folder, Need, kind, look};
+use super::mark::{Kind, Mark};
+use super::names::{Names, is_git, join};
+use super::shape::Shape;
+
+/// Folders nested deeper are an error.
+pub(super) const DEPTH: usize = 200;
+/// Names of the whole workspace.
+const ENTRIES: usize = 8 << 20;
+/// Protected names, and what is in protected folders.
+const MARKS: usize = 100_000;
+/// Folders with a name of a repository's.
+const SHAPES: usize = 200_000;
+
+/// What is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// By path, relative to the workspace.
+    pub(super) marks: BTreeMap<Vec<u8>, Mark>,
+    /// Of folders that hold a name that repositories have.
+    pub(super) shapes: BTreeMap<Vec<u8>, Shape>,
+}
+
+/// What of a folder is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Context {
+    /// Protected names.
+    Plain,
+    /// All of it.
+    Protected,
+    /// A repository's own folder: what names programs.
+    Git,
+    /// What holds the folders of submodules, at any depth.
+    Modules,
+    /// What holds the folders of worktrees.
+    Worktrees,
+    /// `info` of a repository.
+    Info,
+}
+
+struct Level {
+    folder: Folder,
+    entries: Dir,
+    inode: u64,
+    path: Vec<u8>,
+    context: Context,
+    shape: Shape,
+}
+
+struct Scan<'a> {
+    names: &'a Names,
+    record: Record,
+    levels: Vec<Level>,
+    entries: usize,
+}
+
+/// Looks through the workspace. Blocks for as long as that takes.
+pub(super) fn scan(workspace: impl AsFd, names: &Names) -> Result<Record, ProtectError> {
+    let root = Folder::of(workspace, Need::Look).map_err(ProtectError::path("open", b"."))?;
+    let mut scan = Scan { names, record: Record::default(), levels: Vec::new(), entries: 0 };
+    scan.enter(root, Vec::new(), Context::Plain)?;
+    while let Some(level) = scan.levels.last_mut() {
+        match level.entries.next() {
+            // It was removed while it was read.
+            None | Some(Err(Errno::NOENT)) => scan.leave()?,
+            Some(Err(errno)) => return Err(ProtectError::path("read", &level.path)(errno)),
+            Some(Ok(entry)) => {
+                let name = entry.file_name().to_bytes();
+                if !matches!(name, b"." | b"..") {
+                    scan.entry(&name.to_vec(), entry.file_type())?;
+                }
+            }
+        }
+    }
+    Ok(scan.record)
+}
+
+impl Scan<'_> {
+    fn enter(&mut self, folder: Folder, path: Vec<u8>, context: Context) -> Result<(), ProtectError> {
+        if self.levels.len() > DEPTH {
+            return Err(ProtectError::TooDeep { path: shown(&path), limit: DEPTH });
+        }
+        // A folder of modules that holds a module is the module.
+        let is_module = context == Context::Modules && matches!(look(&folder, b"HEAD"), Ok(Some(_)));
+        let context = if is_module { Context::Git } else { context };
+        let entries = Dir::read_from(&folder).map_err(ProtectError::path("read", &path))?;
+        let inode = fstat(&folder).map_err(ProtectError::path("look at", &path))?.st_ino;
+        self.levels.push(Level { folder, entries, inode, path, context, shape: Shape::default() });
+        Ok(())
+    }
+
+    fn leave(&mut self) -> Result<(), ProtectError> {
+        let Some(level) = self.levels.pop() else { return Ok(()) };
+        if level.shape != Shape::default() {
+            if self.record.shapes.len() >= SHAPES {
+                return Err(ProtectError::TooMany {
+                    what: "folders with names of repositories",
+                    limit: SHAPES,
+                });
+            }
+            self.record.shapes.insert(level.path, level.shape);
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, name: &[u8], said: FileType) -> Result<(), ProtectError> {
+        self.entries += 1;
+        if self.entries > ENTRIES {
+            return Err(ProtectError::TooMany { what: "files", limit: ENTRIES });
+        }
+        let Some(level) = self.levels.last_mut() else { return Ok(()) };
+        let outside_of_git = matches!(level.context, Context::Plain | Context::Protected);
+        if outside_of_git {
+            level.shape.add(name);
+        }
+        let (watched, below) = watch(level.context, name, self.names);
+        if !watched && (below.is_none() || !is_folder(level, name, said)?) {
+            return Ok(());
+        }
+        let path = join(&level.path, name);
+        if watched && !self.mark(name, &path)? {
+            return Ok(());
+        }
+        let Some((below, level)) = below.zip(self.levels.last()) else { return Ok(()) };
+        let opened =
+            Folder::open(&level.folder, name, Need::Look).map_err(ProtectError::path("open", &path))?;
+        match opened {
+            Some(folder) => self.enter(folder, path, below),
+            None => Ok(()),
+        }
+    }
+
+    /// True if there is something below it.
+    fn mark(&mut self, name: &[u8], path: &[u8]) -> Result<bool, ProtectError> {
+        let Some(level) = self.levels.last() else { return Ok(false) };
+        let is_config = level.context == Context::Git && matches!(name, b"config" | b"config.worktree");
+        let mark = Mark::of(&level.folder, name, level.inode, is_config)
+            .map_err(ProtectError::path("look at", path))?;
+        let Some(mark) = mark else { return Ok(false) };
+        if self.record.marks.len() >= MARKS {
+            return Err(ProtectError::TooMany { what: "protected names", limit: MARKS });
+        }
+        let is_folder = mark.kind == Kind::Folder;
+        self.record.marks.insert(path.to_vec(), mark);
+        Ok(is_folder)
+    }
+}
+
+/// Whether a name is watched, and what of it if it is a folder that is looked into.
+fn watch(context: Context, name: &[u8], names: &Names) -> (bool, Option<Context>) {
+    match context {
+        Context::Plain | Context::Protected if is_git(name) => (true, Some(Context::Git)),
+        Context::Plain if names.contains(name) => (true, Some(Context::Protected)),
+        Context::Plain => (false, Some(Context::Plain)),
+        Context::Protected => (true, Some(Context::Protected)),
+        Context::Git => match name {
+            b"hooks" => (true, Some(Context::Protected)),
+            b"config" | b"config.worktree" | b"commondir" | b"gitdir" => (true, None),
+            b"info" => (false, Some(Context::Info)),
+            b"modules" => (false, Some(Context::Modules)),
+            b"worktrees" => (false, Some(Context::Worktrees)),
+            _ => (false, None),
+        },
+        Context::Modules => (false, Some(Context::Modules)),
+        Context::Worktrees => (false, Some(Context::Git)),
+        Context::Info => (name == b"attributes", None),
+    }
+}
+
+fn is_folder(level: &Level, name: &[u8], said: FileType) -> Result<bool, ProtectError> {
+    match said {
+        // Not every file system says.
+        FileType::Unknown => {
+            let stat = look(&level.folder, name).map_err(ProtectError::path("look at", &level.path))?;
+            Ok(stat.is_some_and(|stat| kind(&stat) == FileType::Directory))
+        }
+        said => Ok(said == FileType::Directory),
+    }
+}

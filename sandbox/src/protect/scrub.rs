@@ -1,0 +1,110 @@
+//! Takes the shape of a repository off a folder that has it only since the session
+//! began: git would run its hooks and what its configuration names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::BorrowedFd;
+
+use super::error::{ProtectError, shown};
+use super::folder::{Need, descend};
+use super::names::{ancestors, is_git, join};
+use super::shape::Shape;
+use super::vault::Vault;
+use super::{Found, GIT_LAYER, Outcome, Reason};
+
+/// What is known of folders with names of repositories.
+#[derive(Debug)]
+pub(super) struct Known<'a> {
+    /// The names that were there when the session began.
+    pub(super) began: &'a BTreeMap<Vec<u8>, Shape>,
+    /// Repositories without `.git` that the session was decided to make.
+    pub(super) own: &'a BTreeSet<Vec<u8>>,
+}
+
+impl Known<'_> {
+    /// The names that make this folder a repository and were not there when the session began.
+    fn planted(&self, workspace: BorrowedFd<'_>, folder: &[u8]) -> Result<Vec<&'static [u8]>, ProtectError> {
+        // What is in a repository's own folder is held as protected names.
+        if self.own.contains(folder) || folder.split(|byte| *byte == b'/').any(is_git) {
+            return Ok(Vec::new());
+        }
+        let failed = || ProtectError::path("look for a repository in", folder);
+        let Some(folders) = descend(workspace, folder, Need::Look).map_err(failed())? else {
+            return Ok(Vec::new());
+        };
+        let Some(opened) = folders.last() else { return Ok(Vec::new()) };
+        let shape = Shape::of(opened).map_err(failed())?;
+        let old = self.began.get(folder).copied().unwrap_or_default();
+        Ok(if shape.is_repository() { shape.names_beyond(old).collect() } else { Vec::new() })
+    }
+}
+
+/// The workspace's root, and everything from there to the directories: git looks in all of them.
+fn looked_into<'a>(directories: &[&'a [u8]]) -> BTreeSet<&'a [u8]> {
+    let below = directories.iter().flat_map(|directory| ancestors(directory));
+    [&b""[..]].into_iter().chain(below).collect()
+}
+
+/// Moves what was planted into quarantine. No command that could write may be alive.
+pub(super) fn scrub(
+    vault: &mut Vault,
+    workspace: BorrowedFd<'_>,
+    known: &Known<'_>,
+    directories: &[&[u8]],
+    execution: &str,
+) -> Vec<Found> {
+    let kind = Reason::BareRepository.name();
+    let mut found = Vec::new();
+    for folder in looked_into(directories) {
+        let planted = match known.planted(workspace, folder) {
+            Ok(planted) => planted,
+            Err(error) => {
+                found.push(Found::failed(GIT_LAYER, "scan_failed", Some(folder.to_vec()), &error));
+                continue;
+            }
+        };
+        for name in planted {
+            let path = join(folder, name);
+            match vault.quarantine(workspace, &path, Reason::BareRepository, execution) {
+                Ok(None) => {}
+                Ok(Some(id)) => found.push(Found {
+                    layer: GIT_LAYER,
+                    kind,
+                    detail: format!("it made `{}` look like a repository of git", shown_folder(folder)),
+                    path: Some(path),
+                    outcome: Outcome::Quarantined,
+                    quarantine: Some(id),
+                }),
+                Err(error) => found.push(Found::failed(GIT_LAYER, kind, Some(path), &error)),
+            }
+        }
+    }
+    found
+}
+
+/// Says what would be moved if no other command could write.
+pub(super) fn defer(
+    workspace: BorrowedFd<'_>,
+    known: &Known<'_>,
+    directories: &[&[u8]],
+    writers: usize,
+) -> Vec<Found> {
+    let planted = |folder: &&[u8]| known.planted(workspace, folder).is_ok_and(|names| !names.is_empty());
+    let folders = looked_into(directories).into_iter().filter(planted);
+    let deferred = folders.map(|folder| Found {
+        layer: GIT_LAYER,
+        kind: "scrub_deferred",
+        path: Some(folder.to_vec()),
+        outcome: Outcome::Reported,
+        quarantine: None,
+        detail: format!(
+            "`{}` looks like a repository of git; it is cleaned when the {writers} other commands that can \
+             write have ended",
+            shown_folder(folder)
+        ),
+    });
+    deferred.collect()
+}
+
+fn shown_folder(folder: &[u8]) -> String {
+    if folder.is_empty() { "the workspace".to_owned() } else { shown(folder) }
+}

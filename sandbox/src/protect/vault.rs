@@ -1,0 +1,317 @@
+//! The folder beside the workspace, on its file system, where no command reaches:
+//! what is in quarantine, what protected files held before, and the record.
+//!
+//! Nothing that was in the workspace is ever deleted here. What is known of an
+//! item is written before the item is moved.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{
+    AtFlags, Dir, Mode, OFlags, RenameFlags, Timespec, Timestamps, fchmod, fstat, futimens, openat, renameat,
+    renameat_with, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+use serde::{Serialize, de::DeserializeOwned};
+use sha2::{Digest, Sha256};
+
+use super::error::{ProtectError, shown};
+use super::folder::{Folder, Need, descend, look, permissions, resolve};
+use super::mark::{Kind, Mark, read};
+use super::names::{above, last};
+use super::{Held, Reason};
+use crate::runtime::random_name;
+
+/// Bytes kept of what protected files held, of all together.
+const ORIGINALS_BYTES: u64 = 32 << 20;
+/// Items in quarantine. Beyond it, what is to be moved there stays and is an error.
+const ITEMS: usize = 10_000;
+/// Of an item's name, in hex digits.
+const ID_DIGITS: usize = 12;
+
+const ITEM: &str = "item-";
+const INFO: &str = "info-";
+const ORIGINAL: &str = "original-";
+const NEW: &str = "new-";
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Vault {
+    folder: OwnedFd,
+    /// Originals that are kept, with their bytes together.
+    originals: BTreeSet<[u8; 32]>,
+    original_bytes: u64,
+    items: usize,
+}
+
+impl Vault {
+    /// Finds what is kept, and removes what an earlier process left half.
+    pub(super) fn open(folder: OwnedFd) -> Result<Self, ProtectError> {
+        let mut vault = Self { folder, originals: BTreeSet::new(), original_bytes: 0, items: 0 };
+        vault.items = vault.names(INFO)?.len();
+        for name in vault.names(NEW)? {
+            vault.remove(&format!("{NEW}{name}"));
+        }
+        for name in vault.names(ORIGINAL)? {
+            let mut hash = [0; 32];
+            let stat = look(&vault.folder, format!("{ORIGINAL}{name}").as_bytes());
+            if let (Ok(()), Ok(Some(stat))) = (hex::decode_to_slice(&name, &mut hash), stat) {
+                vault.originals.insert(hash);
+                vault.original_bytes += u64::try_from(stat.st_size).unwrap_or(0);
+            }
+        }
+        Ok(vault)
+    }
+
+    /// A value that is kept whole or not at all; none if there is none, or none that can be read.
+    pub(super) fn load<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut bytes = Vec::new();
+        File::from(openat(&self.folder, name, flags, Mode::empty()).ok()?).read_to_end(&mut bytes).ok()?;
+        postcard::from_bytes(&bytes).ok()
+    }
+
+    pub(super) fn save<T: Serialize>(&self, name: &str, value: &T) -> Result<(), ProtectError> {
+        let failed = |cause: String| ProtectError::Vault { action: "keep a record", cause };
+        let bytes = postcard::to_allocvec(value).map_err(|error| failed(error.to_string()))?;
+        let (next, mut file) = self.create()?;
+        file.write_all(&bytes).map_err(|error| failed(error.to_string()))?;
+        renameat(&self.folder, &*next, &self.folder, name).map_err(ProtectError::vault("keep a record"))
+    }
+
+    /// That there is none is no error.
+    pub(super) fn remove(&self, name: &str) {
+        let _ = unlinkat(&self.folder, name, AtFlags::empty());
+    }
+
+    /// Keeps what protected files hold now, as far as there is room, and forgets what none holds any more.
+    pub(super) fn keep_originals<'a>(
+        &mut self,
+        workspace: BorrowedFd<'_>,
+        marks: impl Iterator<Item = (&'a [u8], &'a Mark)>,
+    ) -> Result<(), ProtectError> {
+        let mut wanted = BTreeSet::new();
+        for (path, mark) in marks {
+            let Some(hash) = mark.hash else { continue };
+            wanted.insert(hash);
+            if !self.originals.contains(&hash) {
+                self.keep_original(workspace, path, hash)?;
+            }
+        }
+        for hash in self.originals.difference(&wanted).copied().collect::<Vec<_>>() {
+            let name = original(&hash);
+            if let Ok(Some(stat)) = look(&self.folder, name.as_bytes()) {
+                self.original_bytes =
+                    self.original_bytes.saturating_sub(u64::try_from(stat.st_size).unwrap_or(0));
+            }
+            self.remove(&name);
+            self.originals.remove(&hash);
+        }
+        Ok(())
+    }
+
+    fn keep_original(
+        &mut self,
+        workspace: BorrowedFd<'_>,
+        path: &[u8],
+        hash: [u8; 32],
+    ) -> Result<(), ProtectError> {
+        let failed = || ProtectError::path("keep what is in", path);
+        let Some(folders) = descend(workspace, above(path), Need::Look).map_err(failed())? else {
+            return Ok(());
+        };
+        let Some(folder) = folders.last() else { return Ok(()) };
+        let Some(content) = read(folder, last(path)).map_err(failed())? else { return Ok(()) };
+        let bytes = content.len() as u64;
+        // Changed since it was looked at: then it is not what it was.
+        if <[u8; 32]>::from(Sha256::digest(&content)) != hash || self.original_bytes + bytes > ORIGINALS_BYTES
+        {
+            return Ok(());
+        }
+        let (next, mut file) = self.create()?;
+        let cause = |error: std::io::Error| ProtectError::Vault {
+            action: "keep what a protected file held",
+            cause: error.to_string(),
+        };
+        file.write_all(&content).map_err(cause)?;
+        renameat(&self.folder, &*next, &self.folder, original(&hash))
+            .map_err(ProtectError::vault("keep what a protected file held"))?;
+        self.originals.insert(hash);
+        self.original_bytes += bytes;
+        Ok(())
+    }
+
+    /// Puts what was there before to its place, which must be free. False if it is not kept, or something
+    /// is there.
+    pub(super) fn put_back(
+        &self,
+        workspace: BorrowedFd<'_>,
+        path: &[u8],
+        before: &Mark,
+    ) -> Result<bool, ProtectError> {
+        let failed = || ProtectError::path("put back what was in", path);
+        let Some(folders) = descend(workspace, above(path), Need::Change).map_err(failed())? else {
+            return Ok(false);
+        };
+        let Some(folder) = folders.last() else { return Ok(false) };
+        let next = match (before.kind, before.hash) {
+            (Kind::File, Some(hash)) if self.originals.contains(&hash) => self.copy_of(&hash, before)?,
+            (Kind::Link, _) => {
+                let next = new_name()?;
+                symlinkat(&*before.target, &self.folder, &*next).map_err(failed())?;
+                next
+            }
+            _ => return Ok(false),
+        };
+        match renameat_with(&self.folder, &*next, folder, last(path), RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(true),
+            Err(errno) => {
+                self.remove(&next);
+                if errno == Errno::EXIST { Ok(false) } else { Err(failed()(errno)) }
+            }
+        }
+    }
+
+    fn copy_of(&self, hash: &[u8; 32], before: &Mark) -> Result<String, ProtectError> {
+        let cause = |error: std::io::Error| ProtectError::Vault {
+            action: "copy what a protected file held",
+            cause: error.to_string(),
+        };
+        let step = || ProtectError::vault("copy what a protected file held");
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let kept = openat(&self.folder, original(hash), flags, Mode::empty()).map_err(step())?;
+        let (next, mut file) = self.create()?;
+        std::io::copy(&mut File::from(kept), &mut file).map_err(cause)?;
+        let (seconds, nanos) = before.stamp.modified;
+        let time = Timespec { tv_sec: seconds, tv_nsec: nanos };
+        futimens(&file, &Timestamps { last_access: time, last_modification: time }).map_err(step())?;
+        fchmod(&file, Mode::from_raw_mode(before.mode)).map_err(step())?;
+        Ok(next)
+    }
+
+    /// Moves what is at a path of the workspace into quarantine. None if nothing is there any more.
+    pub(super) fn quarantine(
+        &mut self,
+        workspace: BorrowedFd<'_>,
+        path: &[u8],
+        reason: Reason,
+        execution: &str,
+    ) -> Result<Option<String>, ProtectError> {
+        let failed = || ProtectError::path("move to the quarantine", path);
+        let Some(folders) = descend(workspace, above(path), Need::Change).map_err(failed())? else {
+            return Ok(None);
+        };
+        let Some(folder) = folders.last() else { return Ok(None) };
+        let name = last(path);
+        let Some(stat) = look(folder, name).map_err(failed())? else { return Ok(None) };
+        if self.items >= ITEMS {
+            return Err(ProtectError::TooMany { what: "items in its quarantine", limit: ITEMS });
+        }
+        let mut id = random()?;
+        id.truncate(ID_DIGITS);
+        let held = Held {
+            id: id.clone(),
+            path: path.to_vec(),
+            kind: Kind::of(&stat),
+            mode: permissions(&stat),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified_micros: stat.st_mtime.saturating_mul(1_000_000),
+            reason,
+            at_micros: now_micros(),
+            execution: execution.to_owned(),
+        };
+        self.save(&format!("{INFO}{id}"), &held)?;
+        match move_whole(folder.as_fd(), name, &self.folder, format!("{ITEM}{id}").as_bytes()) {
+            Ok(()) => {
+                self.items += 1;
+                Ok(Some(id))
+            }
+            Err(errno) => {
+                self.remove(&format!("{INFO}{id}"));
+                if errno == Errno::NOENT { Ok(None) } else { Err(failed()(errno)) }
+            }
+        }
+    }
+
+    /// What is in quarantine, the oldest first. Sizes are of now.
+    pub(super) fn list(&self) -> Result<Vec<Held>, ProtectError> {
+        let mut list: Vec<Held> = self.names(INFO)?.iter().filter_map(|id| self.held(id).ok()).collect();
+        list.sort_by(|one, two| (one.at_micros, &one.id).cmp(&(two.at_micros, &two.id)));
+        Ok(list)
+    }
+
+    pub(super) fn held(&self, id: &str) -> Result<Held, ProtectError> {
+        let none = || ProtectError::NoSuchItem { id: shown(id.as_bytes()) };
+        if id.len() != ID_DIGITS || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(none());
+        }
+        let item = look(&self.folder, format!("{ITEM}{id}").as_bytes());
+        let stat = item.map_err(ProtectError::vault("look at an item"))?.ok_or_else(none)?;
+        let held: Held = self.load(&format!("{INFO}{id}")).ok_or_else(none)?;
+        // A writer that had it open may have gone on.
+        Ok(Held { mode: permissions(&stat), size: u64::try_from(stat.st_size).unwrap_or(0), ..held })
+    }
+
+    /// Moves an item to a name of a folder, which must be free.
+    pub(super) fn give_back(&mut self, held: &Held, to: BorrowedFd<'_>) -> Result<(), ProtectError> {
+        let item = format!("{ITEM}{}", held.id);
+        match move_whole(self.folder.as_fd(), item.as_bytes(), to, last(&held.path)) {
+            Ok(()) => {
+                self.items = self.items.saturating_sub(1);
+                self.remove(&format!("{INFO}{}", held.id));
+                Ok(())
+            }
+            Err(Errno::EXIST) => Err(ProtectError::ChangedMeanwhile { path: shown(&held.path) }),
+            Err(errno) => Err(ProtectError::path("give back", &held.path)(errno)),
+        }
+    }
+
+    fn names(&self, prefix: &str) -> Result<Vec<String>, ProtectError> {
+        let step = || ProtectError::vault("read the folder");
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.folder).map_err(step())? {
+            let entry = entry.map_err(step())?;
+            let name = entry.file_name().to_str().ok();
+            names.extend(name.and_then(|name| name.strip_prefix(prefix)).map(str::to_owned));
+        }
+        Ok(names)
+    }
+
+    fn create(&self) -> Result<(String, File), ProtectError> {
+        let name = new_name()?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&self.folder, &*name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(ProtectError::vault("make a file"))?;
+        Ok((name, File::from(file)))
+    }
+}
+
+/// A folder can be moved to another one only by who may write to it.
+fn move_whole(from: BorrowedFd<'_>, name: &[u8], to: impl AsFd, as_name: &[u8]) -> Result<(), Errno> {
+    let seen = resolve(from, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
+    let _opened = match Kind::of(&fstat(&seen)?) {
+        Kind::Folder => Some(Folder::of(&seen, Need::Change)?),
+        _ => None,
+    };
+    renameat_with(from, name, to, as_name, RenameFlags::NOREPLACE)
+}
+
+fn original(hash: &[u8; 32]) -> String {
+    format!("{ORIGINAL}{}", hex::encode(hash))
+}
+
+fn new_name() -> Result<String, ProtectError> {
+    Ok(format!("{NEW}{}", random()?))
+}
+
+fn random() -> Result<String, ProtectError> {
+    random_name().map_err(|error| ProtectError::Vault { action: "make a name", cause: error.to_string() })
+}
+
+fn now_micros() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,251 @@
+//! Repositories and drivers of git that a command plants for the next one: the
+//! next one does not use them, or they can do nothing. Each with a control, in
+//! which they are used and do.
+
+use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::process::Command;
+
+use airlock_sandbox::protect::{FOLDER, Found, Guard, Writer};
+use airlock_sandbox::{Cause, LaunchSpec, Session, WORKSPACE};
+
+use crate::support::{Host, Output, PROBE, finish};
+
+/// A session whose protected names are watched, or for a control are not.
+struct Watched<'a> {
+    host: &'a Host,
+    session: Session,
+    guard: Option<Guard>,
+}
+
+fn handle(path: &Path) -> OwnedFd {
+    fs::File::open(path).unwrap().into()
+}
+
+impl<'a> Watched<'a> {
+    fn new(host: &'a Host, is_watched: bool) -> Self {
+        let session = host.session();
+        let folder = session.folders.root.join(FOLDER);
+        fs::create_dir(&folder).unwrap();
+        let guard = is_watched.then(|| Guard::open(handle(&folder)).unwrap());
+        Self { host, session, guard }
+    }
+
+    fn spec(&self, command: &str, directory: &str) -> LaunchSpec {
+        LaunchSpec { cwd: Path::new(WORKSPACE).join(directory), ..self.host.spec(command) }
+    }
+
+    /// A command that was decided to use git, or not to.
+    fn run(&mut self, git: &[&str], command: &str, directory: &str) -> (Output, Vec<Found>) {
+        let mut spec = self.spec(command, directory);
+        let workspace = handle(&self.session.folders.workspace);
+        let writer = Writer {
+            writes: true,
+            git: git.iter().map(|name| (*name).to_owned()).collect(),
+            directory: directory.as_bytes().to_vec(),
+            ..Writer::default()
+        };
+        let begun = self.guard.as_mut().map(|guard| guard.begin(workspace.as_fd(), writer).unwrap());
+        if let Some(begun) = &begun {
+            spec.masks.clone_from(&begun.masks);
+        }
+        let output = self.host.run(&self.session, &spec);
+        let found = self
+            .guard
+            .as_mut()
+            .zip(begun)
+            .map(|(guard, begun)| guard.end(workspace.as_fd(), begun.id, &[directory.as_bytes()]));
+        (output, found.unwrap_or_default())
+    }
+
+    /// The repository that git would use in the directory, if it were not told to leave bare ones alone.
+    fn used(&mut self, directory: &str) -> Option<String> {
+        let command = "git -c safe.bareRepository=all rev-parse --absolute-git-dir";
+        let (output, _) = self.run(&["rev-parse"], command, directory);
+        (output.ended.cause == Cause::Exited(0)).then(|| output.stdout.trim().to_owned())
+    }
+}
+
+const FOLDERS: &str = "mkdir -p sub new/a/b; echo mine > file";
+
+/// How it is planted, the directory in which git is used afterwards, and what does it.
+const WAYS: [(&str, &str, &str); 22] = [
+    ("by plain writes at the root", "", "mkdir objects refs; echo 'ref: refs/heads/x' > HEAD"),
+    ("by plain writes", "sub", "cd sub; mkdir objects refs; echo 'ref: refs/heads/x' > HEAD"),
+    ("above the directory", "new/a/b", "cd new; mkdir objects refs; echo 'ref: refs/heads/x' > HEAD"),
+    ("by a copy", "", "git init -q --bare /tmp/b; cp -r /tmp/b/. ."),
+    ("by tar", "sub", "git init -q --bare /tmp/b; tar -C /tmp/b -cf - . | tar -C sub -xf -"),
+    ("by mv of a nested one", "", "git init -q --bare n.git; mv n.git/* ."),
+    ("by init --bare at the root", "", "git init -q --bare ."),
+    ("by init --bare", "sub", "git init -q --bare sub"),
+    ("by links to objects and refs", "", "git init -q --bare n; ln -s n/objects n/refs .; cp n/HEAD HEAD"),
+    ("by a link as HEAD", "sub", "cd sub; mkdir objects refs; ln -s refs/heads/x HEAD"),
+    ("by hard links", "", "git init -q --bare n; mkdir objects refs; ln n/HEAD HEAD"),
+    ("by a commondir", "", "mkdir -p c/objects c/refs; echo c > commondir; echo 'ref: refs/heads/x' > HEAD"),
+    ("by a commit as HEAD", "sub", "cd sub; mkdir objects refs; printf '%040d\n' 1 > HEAD"),
+    ("by init", "", "git init -q ."),
+    ("by init in a directory", "sub", "git init -q sub"),
+    ("by a file .git", "", "git init -q --bare n.git; echo 'gitdir: n.git' > .git"),
+    ("by a link .git", "sub", "git init -q --bare n.git; ln -s ../n.git sub/.git"),
+    ("by mv of a nested .git", "", "git init -q n; mv n/.git ."),
+    ("by --separate-git-dir", "sub", "git init -q --separate-git-dir=else sub"),
+    ("above by a .git", "new/a/b", "git init -q new"),
+    (
+        "by a worktree",
+        "tree",
+        "git init -q n; git -C n -c user.name=a -c user.email=a@b commit -q --allow-empty -m one; \
+         git -C n worktree add -q ../tree; rm -rf n/.git/hooks",
+    ),
+    ("by a clone", "sub", "git init -q n; git clone -q n sub 2>/dev/null"),
+];
+
+fn plant(ways: &[(&str, &str, &str)]) {
+    let host = Host::new();
+    for (name, directory, command) in ways {
+        let mut control = Watched::new(&host, false);
+        control.run(&[], FOLDERS, "");
+        control.run(&[], command, "");
+        assert!(control.used(directory).is_some(), "control: {name}");
+
+        let mut watched = Watched::new(&host, true);
+        watched.run(&[], FOLDERS, "");
+        let (_, found) = watched.run(&[], command, "");
+        let used = watched.used(directory);
+        assert_eq!(used, None, "{name}: {found:?}");
+        let kept = fs::read_to_string(watched.session.folders.workspace.join("file")).unwrap();
+        assert_eq!(kept, "mine\n", "{name}");
+    }
+}
+
+#[test]
+fn what_is_planted_in_one_of_the_first_eleven_ways_is_not_used() {
+    plant(WAYS.get(..11).unwrap());
+}
+
+#[test]
+fn what_is_planted_in_one_of_the_other_eleven_ways_is_not_used() {
+    plant(WAYS.get(11..).unwrap());
+}
+
+#[test]
+fn what_is_planted_in_pieces_is_not_used_and_upper_case_names_are_none() {
+    let host = Host::new();
+    for is_watched in [false, true] {
+        let mut session = Watched::new(&host, is_watched);
+        for piece in ["mkdir objects", "mkdir refs", "echo 'ref: refs/heads/x' > HEAD"] {
+            session.run(&[], piece, "");
+        }
+        assert_eq!(session.used("").is_none(), is_watched);
+    }
+    let mut session = Watched::new(&host, true);
+    let (_, found) = session.run(&[], "git init -q n; mv n/.git .GIT; mkdir OBJECTS refs; touch head", "");
+    let paths: Vec<_> = found.iter().map(|found| found.path.clone().unwrap()).collect();
+    assert_eq!(paths, [b".GIT".to_vec()]);
+    assert_eq!(session.used(""), None);
+}
+
+/// Makes a repository in which everything that can run a program runs `evil`, with a signed commit and
+/// a changed file. `evil` writes wherever it can, says what it reaches, and does as a filter what one does.
+const DRIVERS: &str = r#"
+export HOME=/tmp/none
+cat > /tmp/evil <<'END'
+#!/bin/bash
+for folder in /workspace /home/agent /tmp; do echo "$1" 2>/dev/null >> $folder/ran; done
+{ exec 9<>/dev/tcp/127.0.0.1/PORT && echo REACHED; } 2>/dev/null | tee -a /workspace/ran /var/tmp/ran 2>/dev/null >&2
+case "$*" in *-bsau*) printf '\n[GNUPG:] SIG_CREATED \n' >&2; echo '-----BEGIN PGP SIGNATURE-----'; echo; echo x; echo '-----END PGP SIGNATURE-----';; esac
+[ "$1" = filter ] && cat
+[ "$1" = textconv ] && cat "$2"
+exit 0
+END
+chmod +x /tmp/evil; cp /tmp/evil .; cd /workspace; git init -q; git config user.name a; git config user.email a@b
+printf 'a filter=f\nb diff=t\nc diff=d\n' > .gitattributes; echo 1 | tee a b > c
+git config gpg.program /workspace/evil
+git add -A; git commit -q -S -m one; echo 2 | tee a b > c
+git config filter.f.clean '/workspace/evil filter'; git config diff.t.textconv '/workspace/evil textconv'
+git config diff.d.command '/workspace/evil external'; git config core.fsmonitor '/workspace/evil fsmonitor'
+git config log.showSignature true; git config core.pager '/workspace/evil pager'; git config alias.x '!/workspace/evil alias'
+printf '#!/bin/sh\n/workspace/evil hook\n' > .git/hooks/post-index-change; chmod +x .git/hooks/post-index-change
+rm -f ran /home/agent/ran /tmp/ran; touch a
+"#;
+
+/// What runs each of them, with git as it is without Airlock.
+const USES: [(&str, &str); 8] = [
+    ("fsmonitor", "git status"),
+    ("hook", "git update-index --refresh; git status"),
+    ("filter", "git diff -- a; git status"),
+    ("textconv", "git diff -- b; git log -p -- b; git show HEAD -- b; git blame b"),
+    ("external", "git diff -- c; git log -p --ext-diff -- c"),
+    ("--keyid-format=long", "git log -1; git show -s HEAD"),
+    ("pager", "script -qec 'TERM=xterm git log' /dev/null"),
+    ("alias", "git x"),
+];
+
+/// Every entry of a session's folders, with what would show a change of any byte.
+fn bytes(session: &Session) -> String {
+    let command = "find workspace home tmp -printf '%p %m %s %T@ %l\n' | sort; \
+        find workspace home tmp -type f -exec sha256sum {} + | sort";
+    let output =
+        Command::new("sh").args(["-c", command]).current_dir(&session.folders.root).output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn drivers_of_git_that_a_read_only_command_runs_change_no_byte_and_reach_nothing() {
+    let host = Host::new();
+    let without = "unset GIT_OPTIONAL_LOCKS GIT_CONFIG_COUNT GIT_PAGER PAGER; export HOME=/tmp/none; ";
+    for (name, command) in USES {
+        let session = host.session();
+        let server = host.start(&session, &host.spec(format!("{PROBE} listen")));
+        let mut line = [0; 64];
+        let length = rustix::io::read(&server.streams.stdout, &mut line).unwrap();
+        let address = String::from_utf8_lossy(&line[..length]).trim().to_owned();
+        let (_, port) = address.split_once(':').unwrap();
+        let made = host.run(&session, &host.spec(DRIVERS.replace("PORT", port)));
+        assert_eq!(made.ended.cause, Cause::Exited(0), "{}", made.stdout);
+        let before = bytes(&session);
+        let output = host.run(&session, &host.read_only_spec(format!("{command}; cat /var/tmp/ran")));
+        assert_eq!(bytes(&session), before, "{name}");
+        assert!(!output.stdout.contains("REACHED"), "{name}: {}", output.stdout);
+
+        let control = host.run(&session, &host.spec(format!("{without} {command}")));
+        let ran = fs::read_to_string(session.folders.workspace.join("ran")).unwrap_or_default();
+        assert!(ran.lines().any(|line| line == name), "control: {name}: {ran} {}", control.stdout);
+        assert!(ran.contains("REACHED"), "control: {name}: {ran}");
+        server.control.kill();
+        finish(server);
+    }
+}
+
+#[test]
+fn git_works_as_always() {
+    let host = Host::new();
+    let mut session = Watched::new(&host, true);
+    let identity = "export HOME=/tmp; git config --global user.name a; git config --global user.email a@b; \
+        git config --global protocol.file.allow always; ";
+    for (git, command) in [
+        (&["init"][..], "git init -q ."),
+        (&["add", "commit"], "echo a > a; git add a; git commit -qm one"),
+        (&["clone"], "git clone -q . clone"),
+        (&["worktree add"], "git worktree add -q tree"),
+        (&["init"], "git init -q --bare -b main sub/x.git"),
+        (&["push", "remote"], "git remote add x sub/x.git; git push -q x HEAD:main"),
+        (&["submodule add"], "git submodule --quiet add ./sub/x.git lib; git commit -qm lib"),
+        (
+            &["commit", "rebase", "switch"],
+            "git switch -qc b; echo b > b; git add b; git commit -qm b; git rebase -q HEAD~1",
+        ),
+        (&["stash push", "stash pop"], "echo c > a; git stash -q; git stash pop -q; git checkout -q a"),
+        (&["status"], "git -C tree status -s; git -C clone log --format=%s; git -C lib status -s; git fsck"),
+    ] {
+        let (output, found) = session.run(git, &format!("set -e; {identity} {command}"), "");
+        assert_eq!(output.ended.cause, Cause::Exited(0), "{command}: {}", output.stdout);
+        assert!(
+            found
+                .iter()
+                .all(|found| found.kind == "created" && found.path.as_deref() == Some(b".gitmodules")),
+            "{found:?}"
+        );
+    }
+}

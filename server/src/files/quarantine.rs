@@ -1,0 +1,93 @@
+//! What was moved out of a workspace: listed, and given back.
+
+use airlock_proto::{
+    domain::{
+        ExchangeFromRunner, ExchangeOrder, ExecutionId, QuarantineOrder, QuarantinedFile, RunnerId, SessionId,
+    },
+    limits::PATH_BYTES,
+};
+
+use super::{Entry, Listed, can_be, lists::check, page};
+use crate::{
+    api::ApiError,
+    exchange::{Exchanges, Violation},
+    model::Principal,
+};
+
+/// Of an item's id.
+pub(crate) const ID_BYTES: usize = 64;
+/// Of a reason's name.
+const REASON_BYTES: usize = 64;
+
+impl Entry for QuarantinedFile {
+    fn path(&self) -> &[u8] {
+        self.id.as_bytes()
+    }
+}
+
+/// A page of what is in quarantine. The order's `after` is taken from `token`, where there is one.
+///
+/// # Errors
+/// As [`super::list`].
+pub async fn list_quarantine(
+    exchanges: &Exchanges,
+    who: &Principal,
+    runner: &RunnerId,
+    mut order: QuarantineOrder,
+    token: Option<String>,
+) -> Result<Listed<QuarantinedFile>, ApiError> {
+    let request = format!("{:?}", QuarantineOrder { after: String::new(), page_size: 0, ..order.clone() });
+    let after = token.map_or(Ok(Vec::new()), |token| page::after(&request, &token))?;
+    order.after = String::from_utf8_lossy(&after).into_owned();
+    let most = order.page_size;
+    let mut exchange = exchanges.open(who, runner, ExchangeOrder::Quarantine(order)).await?;
+    let listed = match exchange.hear().await {
+        Ok(ExchangeFromRunner::Quarantine { files, more }) => {
+            check(&exchange, &files, more, most, &after, item_can_be).map(|()| Listed {
+                items: files,
+                more,
+                request,
+            })
+        }
+        Ok(_) => Err(exchange.misbehaved(Violation::WrongKind)),
+        Err(error) => Err(error),
+    };
+    exchange.settled(listed)
+}
+
+/// Gives an item back. Returns where it is, and the id of what stood there before, empty if nothing did.
+///
+/// # Errors
+/// What the runner refuses; `Exhausted`; `Unavailable`.
+pub async fn restore_quarantine(
+    exchanges: &Exchanges,
+    who: &Principal,
+    runner: &RunnerId,
+    session_id: SessionId,
+    quarantine_id: String,
+) -> Result<(Vec<u8>, String), ApiError> {
+    let order = ExchangeOrder::Restore { session_id, quarantine_id };
+    let mut exchange = exchanges.open(who, runner, order).await?;
+    let restored = match exchange.hear().await {
+        Ok(ExchangeFromRunner::Restored { path, replaced_id })
+            if path.len() <= PATH_BYTES && (replaced_id.is_empty() || is_id(&replaced_id)) =>
+        {
+            Ok((path, replaced_id))
+        }
+        Ok(ExchangeFromRunner::Restored { .. }) => Err(exchange.misbehaved(Violation::BadEntry)),
+        Ok(_) => Err(exchange.misbehaved(Violation::WrongKind)),
+        Err(error) => Err(error),
+    };
+    exchange.settled(restored)
+}
+
+fn is_id(id: &str) -> bool {
+    !id.is_empty() && id.len() <= ID_BYTES && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn item_can_be(file: &QuarantinedFile) -> bool {
+    let by_execution = file.execution_id.is_empty() || file.execution_id.parse::<ExecutionId>().is_ok();
+    let reason = &file.reason;
+    let named = reason.len() <= REASON_BYTES && reason.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'));
+    is_id(&file.id) && can_be(&file.info) && named && by_execution
+}

@@ -4,5 +4,6 @@ mod download;
 mod input;
 mod lists;
 mod open;
+mod quarantine;
 mod upload;
 mod world;

@@ -70,7 +70,9 @@ pub async fn restore_quarantine(
     let mut exchange = exchanges.open(who, runner, order).await?;
     let restored = match exchange.hear().await {
         Ok(ExchangeFromRunner::Restored { path, replaced_id })
-            if path.len() <= PATH_BYTES && (replaced_id.is_empty() || is_id(&replaced_id)) =>
+            if path.starts_with(b"/")
+                && path.len() <= PATH_BYTES
+                && (replaced_id.is_empty() || is_id(&replaced_id)) =>
         {
             Ok((path, replaced_id))
         }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::{
     ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, ExecutionId, FileFilter, FileFormat,
-    FileType, ListOrder, SessionId, SkippedFile, UploadOrder, Uploaded,
+    FileType, ListOrder, QuarantineOrder, SessionId, SkippedFile, UploadOrder, Uploaded,
 };
 
 fn info(file_type: FileType, modified_micros: i64) -> FileInfo {
@@ -65,6 +65,17 @@ fn what_a_runner_says_survives_the_wire() {
         ExchangeFromRunner::File(info(FileType::Other, 0)),
         ExchangeFromRunner::Files { files: vec![info(FileType::Regular, 5)], more: true },
         ExchangeFromRunner::Changes { changes, more: true },
+        ExchangeFromRunner::Quarantine {
+            files: vec![QuarantinedFile {
+                id: "a".to_owned(),
+                info: info(FileType::Regular, 5),
+                reason: "created".to_owned(),
+                moved_micros: 6,
+                execution_id: ExecutionId::new().to_string(),
+            }],
+            more: true,
+        },
+        ExchangeFromRunner::Restored { path: b"/workspace/\xff".to_vec(), replaced_id: "b".to_owned() },
         ExchangeFromRunner::Written { accepted: 8, ended: true },
     ];
     messages.extend(failures.map(|failure| {
@@ -122,6 +133,8 @@ fn orders_survive_the_wire() {
         ExchangeOrder::Stat { session_id, path: b"x".to_vec() },
         ExchangeOrder::List(list),
         ExchangeOrder::Diff(diff),
+        ExchangeOrder::Quarantine(QuarantineOrder { session_id, after: "a".to_owned(), page_size: 5 }),
+        ExchangeOrder::Restore { session_id, quarantine_id: "a".to_owned() },
         ExchangeOrder::Stdin { execution_id: ExecutionId::new() },
     ];
     let mut messages: Vec<_> = orders.map(ExchangeToRunner::Order).into();

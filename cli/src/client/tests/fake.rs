@@ -209,6 +209,20 @@ impl FileService for Fake {
     ) -> Result<Response<v1::FileServiceDiffResponse>, Status> {
         unimplemented()
     }
+
+    async fn list_quarantine(
+        &self,
+        _: Request<v1::FileServiceListQuarantineRequest>,
+    ) -> Result<Response<v1::FileServiceListQuarantineResponse>, Status> {
+        unimplemented()
+    }
+
+    async fn restore_quarantine(
+        &self,
+        _: Request<v1::FileServiceRestoreQuarantineRequest>,
+    ) -> Result<Response<v1::FileServiceRestoreQuarantineResponse>, Status> {
+        unimplemented()
+    }
 }
 
 /// Serves until the set is dropped.

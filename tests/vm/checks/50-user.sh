@@ -45,6 +45,20 @@ check_it_says_that_sessions_share_its_user() {
     jq -e 'any(.checks[]; .name == "uid_isolation" and .state != "ok" and .cure != "")' <<<"$shown" || fail "doctor does not"
 }
 
+check_its_limits_hold_by_the_controllers_that_systemd_gives_the_user() {
+    local id said
+    id=$(airlock start --token-file $TOKEN --profile vm_small -- 'echo | airlock-probe hold memory:104857600 | grep held')
+    airlock wait --token-file $TOKEN "$id" || true
+    said=$(airlock show --token-file $TOKEN --json "$id" | jq .result)
+    echo "$said"
+    jq -e '.cause.code == "OOM_KILLED" and .peak_memory > 50000000' <<<"$said" || fail "memory.max does not hold"
+    said=$(inside --profile vm_small -- 'airlock-probe fork-bomb 100')
+    echo "$said"
+    jq -e '.ways | length > 1 and all(.reached | not)' <<<"$said" || fail "100 processes were made"
+    # Control.
+    inside --profile vm -- 'echo | airlock-probe hold memory:104857600 | grep held' || fail "the control failed"
+}
+
 check_stopping_its_unit_leaves_no_process_and_no_cgroup() {
     local id
     id=$(airlock start --token-file $TOKEN -- 'sleep 1234 & setsid sleep 1234 & wait')

@@ -51,6 +51,9 @@ pub struct RunnerConfig {
     /// Limits of whole sandboxes by control groups, version 2.
     #[serde(default)]
     pub cgroup: CgroupConfig,
+    /// What a session may take of the disk.
+    #[serde(default)]
+    pub workspace: WorkspaceConfig,
     /// What no server can widen.
     #[serde(default)]
     pub floor: FloorConfig,
@@ -139,6 +142,20 @@ impl CgroupConfig {
         };
         airlock_sandbox::CgroupConfig { mode, parent: self.parent.clone() }
     }
+}
+
+/// What workspace, HOME and /tmp of a session may take of the disk together. It is counted while a command
+/// can write; one that takes more is ended. In between two counts it can take more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkspaceConfig {
+    /// Bytes of allocated blocks; none: any number.
+    pub bytes: Option<u64>,
+    /// Files, folders and links; none: any number.
+    pub inodes: Option<u64>,
+    /// How often it is counted. Where counting takes long, less often.
+    #[serde(with = "duration")]
+    pub watch_every: Duration,
 }
 
 /// What the runner accepts at most, whatever a server says.
@@ -336,6 +353,7 @@ impl RunnerConfig {
             labels: BTreeMap::new(),
             uids: UidConfig::default(),
             cgroup: CgroupConfig::default(),
+            workspace: WorkspaceConfig::default(),
             floor,
             limits: LimitsConfig::default(),
             transfers: TransfersConfig::default(),

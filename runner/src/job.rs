@@ -4,9 +4,11 @@
 //! it, the first cause wins, and nothing of it is left when its result is known. Must not decide whether
 //! it may run, and must not report.
 
+mod disk;
 mod handle;
 mod life;
 mod result;
+mod rules;
 mod switch;
 
 use std::{
@@ -29,12 +31,14 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
+    config::WorkspaceConfig,
     guard::Watch,
     session::OpenSession,
     spool::{Drain, JobSpool, Spools, Stop, StreamWriter, Writers},
     telemetry,
 };
 
+use disk::DiskWatch;
 use life::Life;
 use switch::EndSwitch;
 
@@ -50,6 +54,7 @@ pub(crate) struct Tools {
     pub(crate) launcher: Launcher,
     pub(crate) spools: Spools,
     pub(crate) start_timeout: Duration,
+    pub(crate) workspace: WorkspaceConfig,
 }
 
 /// One accepted job.
@@ -126,6 +131,8 @@ struct Started {
     watch: Watch,
     spool: Arc<JobSpool>,
     writers: Writers,
+    /// None where the command cannot write, or there is no limit.
+    disk: Option<DiskWatch>,
 }
 
 /// Blocks until the command runs, or certainly does not.
@@ -136,19 +143,23 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
     let mut watch = Watch::begin(session, job.id, grant)?;
     let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
+    let (profile, mut masks) = rules::resolve(profile, &session)?;
+    // After the rules': what is protected stays so where both are about one name.
+    masks.extend(watch.masks());
     let place = Some(place).filter(|place| !place.is_empty());
     let spec = LaunchSpec {
         command: grant.command.clone(),
         shell: airlock_sandbox::Shell::Bash,
         cwd: PathBuf::from(OsString::from_vec(grant.directory.clone())),
-        env: environment(grant, profile, place)?,
+        env: environment(grant, &profile, place)?,
         shape: Shape { read_only: grant.read_only, network },
         separate_stderr: grant.separate_stderr,
         stdin: if grant.stdin { Stdin::Pipe } else { Stdin::Null },
-        masks: watch.masks(),
+        masks,
     };
-    let running = tools.launcher.start(profile, &session, &limits(tools, grant), &spec)?;
-    Ok(Started { running, watch, spool, writers })
+    let running = tools.launcher.start(&profile, &session, &limits(tools, grant), &spec)?;
+    let disk = if grant.read_only { None } else { DiskWatch::new(&tools.workspace, &session.folders) };
+    Ok(Started { running, watch, spool, writers, disk })
 }
 
 fn limits(tools: &Tools, grant: &Grant) -> Limits {
@@ -177,7 +188,7 @@ async fn open_input(started: &mut Started, job: &Job) {
 
 /// Stays with a running command until nothing of it is left and its output is in the spool.
 async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job>) -> ExecutionResult {
-    let Started { running, watch, spool, writers } = started;
+    let Started { running, watch, spool, writers, disk } = started;
     let stop = match Stop::new() {
         Ok(stop) => stop,
         Err(error) => return result::no_drain(job, &spool, &error),
@@ -187,7 +198,7 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
     let stderr = running.streams.stderr.zip(writers.stderr).map(|(pipe, writer)| drain(pipe, writer));
     let waiter = running.waiter;
     let mut wait = spawn_blocking(move || waiter.wait());
-    let life = Life { control: &running.control, job, spool: &spool, started: running.started_at };
+    let life = Life { control: &running.control, job, spool: &spool, started: running.started_at, disk };
     let ended = life.until_ended(&mut wait, signals).await;
     stop.signal();
     for drain in [Some(stdout), stderr].into_iter().flatten() {

@@ -196,7 +196,8 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
     let root = Profile::minimal();
     let report = launcher.report(&root, sessions.scratch(), sessions.free_ids());
     let (capabilities, below) = (capabilities(&report), Below::of(&report, &config.floor.require));
-    let tools = Tools { launcher, spools, start_timeout: limits.start_timeout };
+    let workspace = config.workspace;
+    let tools = Tools { launcher, spools, start_timeout: limits.start_timeout, workspace };
     let core = Core::new(Parts { config, id, journal, sessions, files, tools, root, capabilities, below })?;
     Ok((core, lock))
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use airlock_init::wire::{INSIDE, INSIDE_ID, REPORT_FOLDER, STAGE};
 
+use crate::paths::RootCover;
 use crate::profile::Profile;
 use crate::runtime::Runtime;
 use crate::session::Session;
@@ -17,6 +18,9 @@ use crate::{HOME, USER, WORKSPACE};
 
 /// Size of the tmpfs that holds the pipe of the directory report, in bytes.
 const REPORT_SIZE: u64 = 64 << 10;
+
+/// An empty file without permissions, of the launcher's.
+pub(crate) const HIDDEN_FILE: &str = "hidden";
 
 /// Where bubblewrap finds the session's folders and Airlock's own files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +63,7 @@ pub fn bwrap_args(profile: &Profile, sources: &Sources, limits: &Limits, shape: 
     namespaces(&mut args, shape.network);
     root(&mut args, profile);
     own_files(&mut args, &sources.runtime, shape.read_only);
+    covers(&mut args, &profile.covers, &sources.runtime);
     kernel_files(&mut args, limits);
     session_folders(&mut args, sources, limits, shape.read_only);
     args.add(&["--remount-ro", "/"]);
@@ -105,6 +110,27 @@ fn own_files(args: &mut Args, runtime: &Path, read_only: bool) {
     args.add(&["--size", &size, "--perms", "0700", "--tmpfs", REPORT_FOLDER]);
 }
 
+/// Over what the root shows, and under what the kernel gives.
+fn covers(args: &mut Args, covers: &[RootCover], runtime: &Path) {
+    for cover in covers {
+        match cover {
+            RootCover::Folder { path, around } => {
+                let perms = if *around { "0111" } else { "0000" };
+                args.add(&["--perms", perms]);
+                args.path("--tmpfs", path);
+            }
+            RootCover::File { path } => args.bind("--ro-bind", &runtime.join(HIDDEN_FILE), path),
+            RootCover::Again(bind) => args.bind("--ro-bind", &bind.source, &bind.target),
+        }
+    }
+    // Its owner could open it again.
+    for cover in covers {
+        if let RootCover::Folder { path, .. } = cover {
+            args.path("--remount-ro", path);
+        }
+    }
+}
+
 fn kernel_files(args: &mut Args, limits: &Limits) {
     let size = limits.dev_shm.to_string();
     args.add(&["--proc", "/proc", "--dev", "/dev"]);
@@ -145,6 +171,11 @@ struct Args(Vec<OsString>);
 impl Args {
     fn add(&mut self, words: &[&str]) {
         self.0.extend(words.iter().map(OsString::from));
+    }
+
+    fn path(&mut self, option: &str, path: &Path) {
+        self.0.push(option.into());
+        self.0.push(path.into());
     }
 
     fn bind(&mut self, option: &str, source: &Path, target: &Path) {

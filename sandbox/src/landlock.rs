@@ -55,6 +55,7 @@ fn session_folders(masks: &[Mask]) -> Vec<PathBuf> {
             MaskKind::Shown => (false, read_only),
             MaskKind::ReadOnly => (hidden, true),
             MaskKind::Writable => (hidden, false),
+            MaskKind::Kept => (hidden, read_only),
         });
         !hidden && !read_only
     });

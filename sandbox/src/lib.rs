@@ -7,12 +7,14 @@
 
 pub mod args;
 mod cgroup;
+mod disk;
 pub mod env;
 mod error;
 mod landlock;
 mod launcher;
 mod mask;
 mod net;
+mod paths;
 mod profile;
 pub mod protect;
 mod report;
@@ -27,10 +29,12 @@ mod uid;
 pub use airlock_init::wire::{HostIds, INSIDE_ID, Landlock, STAGE, Signal};
 pub use args::{Sources, bwrap_args};
 pub use cgroup::{CgroupConfig, CgroupMode, NotEnforced, sweep as sweep_cgroups};
+pub use disk::{DiskUse, disk_use};
 pub use error::{LaunchError, Started};
 pub use launcher::{Config, Launcher};
 pub use mask::{MAX_MASKS, Mask, MaskKind, SessionFolder};
 pub use net::SessionNet;
+pub use paths::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError, Resolved, RootCover, RuleScope};
 pub use profile::{Bind, PathRules, Profile, Root, Sockets, Symlink};
 pub use report::{CapabilityReport, Check, LAYER_NAMES, LAYERS, Layer, State, layer, unusable};
 pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Streams, Waiter};

@@ -40,6 +40,9 @@ pub enum MaskKind {
     Writable,
     /// It is seen again, inside something that is hidden.
     Shown,
+    /// It can be neither renamed nor removed: something below it is masked, and must
+    /// not come out of the reach of the rule that names it.
+    Kept,
 }
 
 /// One mask. What it does holds for everything below it, up to a mask of something

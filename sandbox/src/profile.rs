@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::paths::RootCover;
+
 /// A host path that is mounted read-only inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
@@ -35,8 +37,10 @@ pub enum Root {
     Folder(PathBuf),
 }
 
-/// Globs of what may be read and written. `path/**` as in a `.gitignore`,
-/// relative to the workspace, or absolute as seen inside.
+/// Globs of what may be read and written, as in a `.gitignore`: relative to the
+/// workspace (a name without a slash at any depth), `~/` for HOME, `//` absolute as
+/// seen inside. After a single slash a path is absolute, and in the lists that deny
+/// one of the workspace as well. What a glob names, it names with all below it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathRules {
     /// Cannot be read.
@@ -88,6 +92,9 @@ pub struct Profile {
     pub paths: PathRules,
     /// Sockets.
     pub sockets: Sockets,
+    /// What [`crate::RuleScope::resolve`] makes of `paths` for the root; outer
+    /// before inner.
+    pub covers: Vec<RootCover>,
 }
 
 /// Folders of the host's root that make up a system, where they exist.

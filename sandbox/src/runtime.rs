@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use airlock_init::wire::REPORT_PIPE;
 
-use crate::args::account_files;
+use crate::args::{HIDDEN_FILE, account_files};
 use crate::error::LaunchError;
 
 pub(crate) use git::overrides as git_overrides;
@@ -47,6 +47,7 @@ impl Runtime {
         let write = |path: PathBuf, bytes: &[u8], mode| write_file(&path, bytes, mode).map_err(failed(&path));
         write(runtime.init(), INIT, 0o555)?;
         write(runtime.folder.join("bash_env"), bash_env().as_bytes(), 0o444)?;
+        write(runtime.folder.join(HIDDEN_FILE), b"", 0)?;
         for (name, text) in account_files() {
             write(etc.join(name), text.as_bytes(), 0o444)?;
         }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     DrainConfig, FloorConfig, LimitsConfig, NetworkName, ReconnectConfig, SpoolConfig, TelemetryConfig,
-    TransfersConfig, UidConfig,
+    TransfersConfig, UidConfig, WorkspaceConfig,
 };
 
 const KIB: u64 = 1 << 10;
@@ -22,6 +22,12 @@ pub(super) fn bwrap() -> PathBuf {
 impl Default for UidConfig {
     fn default() -> Self {
         Self { first: 2_000_000, count: 4096 }
+    }
+}
+
+impl Default for WorkspaceConfig {
+    fn default() -> Self {
+        Self { bytes: None, inodes: None, watch_every: Duration::from_secs(1) }
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::new("labels", Kind::Map(&Kind::Text)),
     Field::new("uids", Kind::Table(UIDS)),
     Field::new("cgroup", Kind::Table(CGROUP)),
+    Field::new("workspace", Kind::Table(WORKSPACE)),
     Field::new("floor", Kind::Table(FLOOR)),
     Field::new("limits", Kind::Table(LIMITS)),
     Field::new("transfers", Kind::Table(TRANSFERS)),
@@ -60,6 +61,9 @@ const UIDS: &[Field] = &[Field::new("first", ANY_32), Field::new("count", ANY_32
 
 const CGROUP: &[Field] =
     &[Field::new("mode", Kind::OneOf(&["auto", "require", "off"])), Field::new("parent", Kind::Text)];
+
+const WORKSPACE: &[Field] =
+    &[Field::new("bytes", COUNT), Field::new("inodes", COUNT), Field::new("watch_every", TIME)];
 
 const FLOOR: &[Field] = &[
     Field::new("require", Kind::List(&Kind::OneOf(&airlock_sandbox::LAYER_NAMES))),

@@ -10,7 +10,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::Job;
+use super::{Job, disk::DiskWatch};
 use crate::spool::{JobSpool, StreamSpool};
 
 /// A command that runs.
@@ -19,6 +19,7 @@ pub(super) struct Life<'a> {
     pub(super) job: &'a Job,
     pub(super) spool: &'a JobSpool,
     pub(super) started: Instant,
+    pub(super) disk: Option<DiskWatch>,
 }
 
 impl Life<'_> {
@@ -34,6 +35,7 @@ impl Life<'_> {
             tokio::select! {
                 () = switch.ended() => {}
                 cause = self.reaches_a_limit() => switch.end(cause),
+                cause = self.fills_the_disk() => switch.end(cause),
             }
         };
         if let Some(ended) = self.attend(wait, &mut signals, wanted).await {
@@ -86,6 +88,13 @@ impl Life<'_> {
             () = sleep(self.left(timeout)) => timed_out,
             () = passes(Some(&*self.spool.stdout), cap) => Cause::OutputLimit,
             () = passes(self.spool.stderr.as_deref(), cap) => Cause::OutputLimit,
+        }
+    }
+
+    async fn fills_the_disk(&self) -> Cause {
+        match &self.disk {
+            Some(disk) => disk.exceeded(self.job.id).await,
+            None => std::future::pending().await,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{fmt::Display, os::unix::ffi::OsStrExt, time::Duration};
 
 use airlock_proto::domain::{Cause, DirectoryReport, ExecutionResult, Started};
-use airlock_sandbox::{self as sandbox, Ended, LaunchError, env::EnvError};
+use airlock_sandbox::{self as sandbox, Ended, LaunchError, PathRuleError, env::EnvError};
 
 use super::Job;
 use crate::{
@@ -21,6 +21,10 @@ pub(super) enum Failure {
     Spool(#[from] SpoolError),
     #[error(transparent)]
     Guard(#[from] GuardError),
+    #[error(transparent)]
+    PathRules(Box<PathRuleError>),
+    #[error("the session's folders cannot be looked at with the rights of its user")]
+    Rights,
     #[error("the environment cannot be built")]
     Environment,
 }
@@ -44,7 +48,12 @@ pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
     let cause = match failure {
         Failure::Spool(error) => spool_cause(&error),
         Failure::Guard(error) => failed(error.to_string()),
-        Failure::Environment => Cause::Internal { message: failure.to_string() },
+        Failure::PathRules(error) => Cause::SandboxFailed {
+            step: "path_rules".to_owned(),
+            message: error.to_string(),
+            hint: "change the profile's path rules, or what they are about".to_owned(),
+        },
+        Failure::Environment | Failure::Rights => Cause::Internal { message: failure.to_string() },
         Failure::Launch(error) if error.is_shell_unavailable() => {
             Cause::ShellUnavailable { message: error.to_string() }
         }

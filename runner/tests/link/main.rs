@@ -1,5 +1,6 @@
 //! The whole runner against a server that the test plays: real links over the loopback, real sandboxes.
 
+mod confined;
 mod controls;
 mod exchanges;
 mod fake;

@@ -28,8 +28,12 @@ fn direct() -> Sources {
 }
 
 fn lines(sources: &Sources, read_only: bool, network: Network) -> String {
+    lines_of(&profile(), sources, read_only, network)
+}
+
+fn lines_of(profile: &Profile, sources: &Sources, read_only: bool, network: Network) -> String {
     let shape = Shape { read_only, network };
-    let args = bwrap_args(&profile(), sources, &Limits::default(), shape);
+    let args = bwrap_args(profile, sources, &Limits::default(), shape);
     let mut text = String::new();
     for arg in &args {
         let arg = String::from_utf8_lossy(arg.as_bytes());
@@ -80,4 +84,19 @@ fn read_only_leaves_no_writable_bind() {
     assert!(text.lines().all(|option| !option.starts_with("--bind")), "{text}");
     let control = lines(&Sources::staged(), false, Network::Empty);
     assert_eq!(control.lines().filter(|option| option.starts_with("--bind")).count(), 3);
+}
+
+#[test]
+fn covers_lie_over_the_root_and_under_the_kernels_files() {
+    let mut profile = profile();
+    profile.covers = vec![
+        RootCover::Folder { path: "/etc/ssl".into(), around: false },
+        RootCover::Folder { path: "/usr/share/secret".into(), around: true },
+        RootCover::File { path: "/usr/share/key".into() },
+        RootCover::Again(Bind {
+            source: "/usr/share/secret/doc".into(),
+            target: "/usr/share/secret/doc".into(),
+        }),
+    ];
+    insta::assert_snapshot!(lines_of(&profile, &Sources::staged(), false, Network::SessionLoopback));
 }

@@ -25,7 +25,13 @@ impl State {
             MaskKind::Shown => Self { hidden: false, ..self },
             MaskKind::ReadOnly => Self { read_only: true, ..self },
             MaskKind::Writable => Self { read_only: false, ..self },
+            MaskKind::Kept => self,
         }
+    }
+
+    /// Whether what lies in it can be renamed and removed.
+    fn lets_be_moved(self) -> bool {
+        !self.hidden && !self.read_only
     }
 
     /// Whether one cannot be told from the other.
@@ -55,9 +61,10 @@ pub(crate) fn plan(masks: &[Mask], folder: SessionFolder, read_only: bool) -> Ve
     for (path, kinds) in kinds {
         above.retain(|outer| path.starts_with(&outer.path));
         let outer = above.last().map_or(State { hidden: false, read_only }, |outer| outer.state);
+        let kept = kinds.contains(&MaskKind::Kept) && outer.lets_be_moved();
         let mut state = kinds.into_iter().fold(outer, State::with);
         state.read_only |= read_only;
-        let overlay = (!state.looks_like(outer)).then(|| lay(&mut overlays, &above, path, state));
+        let overlay = (kept || !state.looks_like(outer)).then(|| lay(&mut overlays, &above, path, state));
         above.push(Above { path: path.to_owned(), state, overlay });
     }
     overlays

@@ -1,7 +1,7 @@
 //! What lies over what.
 
 use super::*;
-use MaskKind::{Hidden, ReadOnly, Shown, Writable};
+use MaskKind::{Hidden, Kept, ReadOnly, Shown, Writable};
 
 fn planned(masks: &[(&str, MaskKind)], read_only: bool) -> Vec<String> {
     let masks: Vec<_> = masks
@@ -64,6 +64,14 @@ fn names_that_begin_alike_are_not_in_each_other() {
     let masks = [("a", ReadOnly), ("a-b", ReadOnly), ("a/b", Writable), ("a.b", Hidden)];
     let wanted = ["0 `a` read-only", "1 `b` writable", "0 `a-b` read-only", "0 `a.b` hidden"];
     assert_eq!(planned(&masks, false), wanted);
+}
+
+#[test]
+fn what_is_kept_is_a_mount_of_its_own_where_it_could_be_moved() {
+    let masks = [("a", Kept), ("a/b", Hidden), ("c", ReadOnly), ("c/d", Kept), ("c/d/e", Hidden)];
+    let wanted = ["0 `a` writable", "1 `b` hidden", "0 `c` read-only", "1 `d/e` hidden"];
+    assert_eq!(planned(&masks, false), wanted);
+    assert_eq!(planned(&masks, true), ["0 `a/b` hidden", "0 `c/d/e` hidden"]);
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! What a session's commands may read, write and take of the disk.
+
+use std::time::Duration;
+
+use airlock_proto::domain::Cause;
+
+use crate::{
+    fake::Manners,
+    fixture::{Fixture, grant},
+};
+
+const SMALL: u64 = 8 << 20;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn path_rules_of_a_profile_hold() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    it.run(grant(session, "mkdir -p a/b out; echo secret > a/b/.env; ln -s .env a/b/link")).await;
+    let mut ruled = grant(session, "cat a/b/.env || cat a/b/link || echo x > a/new || echo x > out/new");
+    ruled.profile.paths.deny_read = vec![".env".to_owned()];
+    ruled.profile.paths.allow_write = Some(vec!["out".to_owned()]);
+    let (_, result) = it.run(ruled.clone()).await;
+    assert_eq!(result.cause, Cause::Exited { code: 0 });
+    let (_, result) = it.run(grant(session, "[ -e out/new ] && ! [ -e a/new ] && cat a/b/.env")).await;
+    assert_eq!((result.cause, result.stdout_bytes), (Cause::Exited { code: 0 }, 7), "the control");
+
+    it.run(grant(session, "ln -s round circle; ln -s circle round")).await;
+    ruled.profile.paths.deny_read = vec!["round".to_owned()];
+    let (_, result) = it.run(ruled).await;
+    let Cause::SandboxFailed { step, message, hint } = result.cause else { panic!("{result:?}") };
+    assert_eq!(step, "path_rules");
+    assert_eq!(message, "path rules: `/workspace/round` leads through more than 40 links");
+    assert!(!hint.is_empty());
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_more_of_the_disk_than_it_may_is_ended() {
+    for command in [
+        "head -c 64M /dev/zero > file; sleep 60",
+        "for i in {1..9}; do head -c 1M /dev/zero > ~/$i; head -c 1M /dev/zero > /tmp/$i; done; sleep 60",
+        "for i in {1..300}; do : > $i; done; sleep 60",
+        "mkdir d; head -c 64M /dev/zero > d/file; chmod 0 d; sleep 60",
+    ] {
+        let mut it = limited(Some(200)).await;
+        let session = it.open("").await;
+        let (_, result) = it.run(grant(session, command)).await;
+        assert_eq!(result.cause, Cause::DiskLimit, "{command}");
+        // It can be made smaller again, and go on.
+        let again = "chmod -R 700 .; rm -rf ./* ~/* /tmp/*; sleep 1; echo x > file";
+        let (_, result) = it.run(grant(session, again)).await;
+        assert_eq!(result.cause, Cause::Exited { code: 0 }, "{command}");
+        it.shut_down().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_keeps_to_its_share_of_the_disk_goes_on() {
+    let within = "head -c 4M /dev/zero > file; for i in {1..100}; do : > $i; done; sleep 1";
+    let mut it = limited(Some(200)).await;
+    let session = it.open("").await;
+    let (_, result) = it.run(grant(session, within)).await;
+    assert_eq!(result.cause, Cause::Exited { code: 0 });
+    it.shut_down().await;
+    // And without a limit there is none.
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let (_, result) = it.run(grant(session, "head -c 64M /dev/zero > file; sleep 1")).await;
+    assert_eq!(result.cause, Cause::Exited { code: 0 });
+    it.shut_down().await;
+}
+
+async fn limited(inodes: Option<u64>) -> Fixture {
+    Fixture::with(Manners::default(), |config| {
+        config.workspace.bytes = Some(SMALL);
+        config.workspace.inodes = inodes;
+        config.workspace.watch_every = Duration::from_millis(50);
+    })
+    .await
+}

@@ -1,0 +1,162 @@
+//! Where a path inside really is: in one of the session's folders, or in what is
+//! bound of the host. Links are followed as they would be inside.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat};
+use rustix::io::Errno;
+
+use super::PathRuleError;
+use crate::mask::SessionFolder;
+use crate::profile::Profile;
+use crate::session::Folders;
+use crate::{HOME, WORKSPACE};
+
+/// As many as the kernel follows.
+pub(super) const MAX_LINKS: usize = 40;
+
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+const BENEATH: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
+
+/// Something that is mounted inside.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Where.
+    pub(super) target: PathBuf,
+    pub(super) kind: Kind,
+    pub(super) handle: OwnedFd,
+    pub(super) is_folder: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Session(SessionFolder),
+    /// Of the host, with its path there.
+    Root(PathBuf),
+}
+
+/// Where something is, without a link on the way.
+#[derive(Debug)]
+pub(super) struct Spot {
+    /// Its place's number.
+    pub(super) place: usize,
+    /// Below that.
+    pub(super) relative: PathBuf,
+    pub(super) handle: OwnedFd,
+    pub(super) is_folder: bool,
+}
+
+/// Opens all of them. What is not there of the host is left out: bubblewrap says so.
+pub(super) fn open(folders: &Folders, profile: &Profile) -> Result<Vec<Place>, PathRuleError> {
+    let mut places = Vec::new();
+    for (folder, source, target) in [
+        (SessionFolder::Workspace, &folders.workspace, WORKSPACE),
+        (SessionFolder::Home, &folders.home, HOME),
+        (SessionFolder::Tmp, &folders.tmp, "/tmp"),
+    ] {
+        let handle = openat(CWD, source, HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
+            .map_err(look(Path::new(target)))?;
+        places.push(Place { target: target.into(), kind: Kind::Session(folder), handle, is_folder: true });
+    }
+    for bind in &profile.binds {
+        let Ok(handle) = openat(CWD, &bind.source, HANDLE, Mode::empty()) else { continue };
+        let is_folder = is_folder(&handle).map_err(look(&bind.target))?;
+        places.push(Place {
+            target: bind.target.clone(),
+            kind: Kind::Root(bind.source.clone()),
+            handle,
+            is_folder,
+        });
+    }
+    Ok(places)
+}
+
+pub(super) fn look(path: &Path) -> impl Fn(Errno) -> PathRuleError {
+    move |errno| PathRuleError::Look { path: path.to_owned(), source: errno.into() }
+}
+
+fn is_folder(handle: &OwnedFd) -> Result<bool, Errno> {
+    Ok(FileType::from_raw_mode(fstat(handle)?.st_mode) == FileType::Directory)
+}
+
+/// Where a path leads; nothing if nothing is there.
+pub(super) fn resolve(
+    places: &[Place],
+    root_links: &[(PathBuf, PathBuf)],
+    path: &Path,
+) -> Result<Option<Spot>, PathRuleError> {
+    let mut done = PathBuf::from("/");
+    let mut spot = None;
+    let mut links = 0;
+    let mut left: VecDeque<OsString> = path.iter().map(OsString::from).collect();
+    while let Some(part) = left.pop_front() {
+        let link = match part.as_bytes() {
+            b"/" | b"." => continue,
+            b".." => {
+                done.pop();
+                spot = at(places, &done).map_err(look(&done))?.map(|(spot, _)| spot);
+                continue;
+            }
+            _ => {
+                let next = done.join(&part);
+                let of_root = root_links.iter().find(|(link, _)| *link == next);
+                match (of_root, at(places, &next).map_err(look(&next))?) {
+                    (Some((_, target)), _) => Some(target.clone()),
+                    (None, Some((_, Some(target)))) => Some(target),
+                    (None, found) => {
+                        spot = found.map(|(spot, _)| spot);
+                        done = next;
+                        None
+                    }
+                }
+            }
+        };
+        let Some(target) = link else { continue };
+        links += 1;
+        if links > MAX_LINKS {
+            return Err(PathRuleError::Links { path: path.to_owned() });
+        }
+        if target.is_absolute() {
+            done = PathBuf::from("/");
+        }
+        for part in target.iter().rev() {
+            left.push_front(part.to_owned());
+        }
+    }
+    Ok(spot)
+}
+
+/// What is at a path that leads through no link, and where it points if it is one.
+fn at(places: &[Place], path: &Path) -> Result<Option<(Spot, Option<PathBuf>)>, Errno> {
+    let covering = places.iter().enumerate().filter(|(_, place)| path.starts_with(&place.target));
+    let Some((number, place)) = covering.max_by_key(|(_, place)| place.target.as_os_str().len()) else {
+        return Ok(None);
+    };
+    let relative = path.strip_prefix(&place.target).unwrap_or(path).to_owned();
+    if relative.as_os_str().is_empty() {
+        let handle = place.handle.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+        let spot = Spot { place: number, relative, handle, is_folder: place.is_folder };
+        return Ok(Some((spot, None)));
+    }
+    let flags = HANDLE | OFlags::NOFOLLOW;
+    let handle = match openat2(&place.handle, &relative, flags, Mode::empty(), BENEATH) {
+        Ok(handle) => handle,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    let kind = FileType::from_raw_mode(fstat(&handle)?.st_mode);
+    let target = match kind {
+        FileType::Symlink => {
+            let target = readlinkat(&handle, "", Vec::new())?;
+            Some(PathBuf::from(OsString::from_vec(target.into_bytes())))
+        }
+        _ => None,
+    };
+    let is_folder = kind == FileType::Directory;
+    Ok(Some((Spot { place: number, relative, handle, is_folder }, target)))
+}

@@ -63,6 +63,7 @@ impl Host {
         let env = airlock_sandbox::env::build_env(&EnvRequest {
             profile: &self.profile,
             session_id: "bench",
+            passed: &[],
             session: &[],
             request: &[],
             traceparent: None,

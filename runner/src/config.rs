@@ -57,6 +57,9 @@ pub struct RunnerConfig {
     /// What no server can widen.
     #[serde(default)]
     pub floor: FloorConfig,
+    /// What profiles pass through of the runner's own environment.
+    #[serde(default)]
+    pub env: EnvConfig,
     /// The runner's named limits.
     #[serde(default)]
     pub limits: LimitsConfig,
@@ -195,6 +198,14 @@ pub struct FloorConfig {
     /// Processor time of one sandbox, in thousandths of one processor, where a cgroup can hold it to them;
     /// none: all processors.
     pub max_cpu_millis: Option<u64>,
+}
+
+/// What profiles pass through of the runner's own environment. Names of known secrets never pass.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EnvConfig {
+    /// Exact names that may pass although they end like those of secrets do.
+    pub pass_exceptions: Vec<String>,
 }
 
 /// A kind of network, by its name in the configuration.
@@ -355,6 +366,7 @@ impl RunnerConfig {
             cgroup: CgroupConfig::default(),
             workspace: WorkspaceConfig::default(),
             floor,
+            env: EnvConfig::default(),
             limits: LimitsConfig::default(),
             transfers: TransfersConfig::default(),
             reconnect: ReconnectConfig::default(),

@@ -30,6 +30,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     clock,
     config::RunnerConfig,
+    environ::Environ,
     files::Files,
     floor::Below,
     job::{Handle, Tools},
@@ -53,6 +54,7 @@ const DISK_WORK_AT_ONCE: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) config: RunnerConfig,
+    pub(crate) environ: Environ,
     pub(crate) id: RunnerId,
     pub(crate) journal: Journal,
     pub(crate) sessions: Sessions,
@@ -80,6 +82,7 @@ pub(crate) struct Core {
     pub(crate) clock: LinkClock,
     pub(crate) reports: Reports,
     bases: HashMap<String, PathBuf>,
+    environ: Environ,
     journal: Mutex<Journal>,
     sessions: Arc<Sessions>,
     pub(crate) files: Files,
@@ -112,6 +115,7 @@ impl Core {
             bases: parts.config.bases.clone().into_iter().collect(),
             clock: LinkClock::new(epoch),
             config: parts.config,
+            environ: parts.environ,
             id: parts.id,
             reports: Reports::default(),
             journal: Mutex::new(journal),

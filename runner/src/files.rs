@@ -29,6 +29,7 @@ use airlock_proto::domain::{ExchangeFailed, ExchangeFromRunner, ExchangeOrder, S
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use failure::shown;
 pub(crate) use wall::{WallError, as_session};
 
 pub(crate) use baseline::{Baseline, BaselineLimits, Content, Record, RecordKind, Recorder, Stamp};

@@ -22,7 +22,7 @@ use std::{
 use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, Grant, Shell, Signal};
 use airlock_sandbox::{
     LaunchSpec, Launcher, Limits, Network, Profile, Running, Shape, Stdin,
-    env::{EnvError, EnvRequest, Variable, build_env},
+    env::{EnvError, EnvRequest, Scrubbed, Variable, build_env},
 };
 use tokio::{
     sync::mpsc,
@@ -64,6 +64,8 @@ pub(crate) struct Job {
     pub(crate) grant: Grant,
     /// The grant's, within the floor.
     pub(crate) profile: Profile,
+    /// What it gets of the runner's own environment, and what it does not.
+    pub(crate) scrubbed: Scrubbed,
     pub(crate) session: Arc<OpenSession>,
     pub(crate) traceparent: String,
     pub(crate) handle: Arc<Handle>,
@@ -76,6 +78,7 @@ pub(crate) struct Job {
 pub(crate) fn environment(
     grant: &Grant,
     profile: &Profile,
+    passed: &[Variable],
     traceparent: Option<&str>,
 ) -> Result<Vec<(OsString, OsString)>, Vec<EnvError>> {
     let request: Vec<Variable> =
@@ -83,6 +86,7 @@ pub(crate) fn environment(
     build_env(&EnvRequest {
         profile,
         session_id: &grant.session_id.to_string(),
+        passed,
         session: &[],
         request: &request,
         traceparent,
@@ -121,6 +125,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
         Ok(Err(failure)) => result::not_launched(&job, failure),
         Err(panicked) => result::internal(&job, &panicked),
     };
+    let result = ExecutionResult { scrubbed_env: job.scrubbed.removed.clone(), ..result };
     telemetry::ended(&span, &result);
     result
 }
@@ -137,7 +142,7 @@ struct Started {
 
 /// Blocks until the command runs, or certainly does not.
 fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Failure> {
-    let Job { grant, profile, session, .. } = job;
+    let Job { grant, profile, scrubbed, session, .. } = job;
     let cap = grant.profile.limits.output_bytes;
     let (spool, writers) = tools.spools.create(job.id, cap, grant.separate_stderr)?;
     let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
@@ -151,7 +156,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
         command: grant.command.clone(),
         shell: airlock_sandbox::Shell::Bash,
         cwd: PathBuf::from(OsString::from_vec(grant.directory.clone())),
-        env: environment(grant, &profile, place)?,
+        env: environment(grant, &profile, &scrubbed.passed, place)?,
         shape: Shape { read_only: grant.read_only, network },
         separate_stderr: grant.separate_stderr,
         stdin: if grant.stdin { Stdin::Pipe } else { Stdin::Null },

@@ -9,6 +9,7 @@ mod clock;
 pub mod config;
 mod core;
 pub mod doctor;
+mod environ;
 mod exchange;
 mod files;
 mod floor;
@@ -24,6 +25,7 @@ mod spool;
 mod start;
 mod stdin;
 mod telemetry;
+mod trust;
 
 pub use config::RunnerConfig;
 pub use files::FilesError;

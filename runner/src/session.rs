@@ -75,6 +75,11 @@ impl OpenSession {
         &self.folders.workspace
     }
 
+    /// Where its folders are on the host.
+    pub(crate) fn folders(&self) -> &Folders {
+        &self.folders
+    }
+
     /// Who owns what is put into the workspace; none where the runner cannot change owners.
     pub(crate) fn owner(&self) -> Option<(u32, u32)> {
         self.ids.map(|ids| (ids.uid, ids.gid))

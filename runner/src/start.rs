@@ -20,6 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::{
     config::{ConfigError, RunnerConfig},
     core::{Core, Parts},
+    environ::Environ,
     files::{BaselineLimits, Files, FilesError},
     floor::Below,
     job::Tools,
@@ -198,7 +199,9 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
     let (capabilities, below) = (capabilities(&report), Below::of(&report, &config.floor.require));
     let workspace = config.workspace;
     let tools = Tools { launcher, spools, start_timeout: limits.start_timeout, workspace };
-    let core = Core::new(Parts { config, id, journal, sessions, files, tools, root, capabilities, below })?;
+    let environ = Environ::capture(config.env.pass_exceptions.clone());
+    let parts = Parts { config, environ, id, journal, sessions, files, tools, root, capabilities, below };
+    let core = Core::new(parts)?;
     Ok((core, lock))
 }
 

@@ -104,6 +104,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let env = build_env(&EnvRequest {
         profile: &profile,
         session_id: "example",
+        passed: &[],
         session: &[],
         request: &[],
         traceparent: None,

@@ -3,6 +3,7 @@
 //! Pure: must not read the process's own environment.
 
 mod names;
+mod scrub;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ use crate::{HOME, USER};
 
 use names::check;
 pub use names::{EnvError, MAX_NAME, MAX_TOTAL, MAX_VALUE, MAX_VARIABLES, Source};
+pub use scrub::{SECRETS, SHAPES, Scrubbed, is_scrubbed, scrub};
 
 /// A variable: name and value, any bytes that Linux can pass.
 pub type Variable = (Vec<u8>, Vec<u8>);
@@ -25,6 +27,8 @@ pub struct EnvRequest<'a> {
     pub profile: &'a Profile,
     /// The session's id, shown as `AIRLOCK_SESSION_ID`.
     pub session_id: &'a str,
+    /// What is passed through of the runner's own, scrubbed; all others win over it.
+    pub passed: &'a [Variable],
     /// The session's variables.
     pub session: &'a [Variable],
     /// The request's, which win over the session's.
@@ -39,7 +43,7 @@ pub struct EnvRequest<'a> {
 ///
 /// # Errors
 ///
-/// Every variable of session and request that cannot be set, not only the first.
+/// Every variable passed through, or of session and request, that cannot be set, not only the first.
 pub fn build_env(from: &EnvRequest<'_>) -> Result<Vec<(OsString, OsString)>, Vec<EnvError>> {
     let mut built: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     let mut set = |name: &str, value: &str| {
@@ -48,10 +52,11 @@ pub fn build_env(from: &EnvRequest<'_>) -> Result<Vec<(OsString, OsString)>, Vec
     for (name, value) in base(from) {
         set(name, value);
     }
-    for (name, value) in &from.profile.env {
-        set(name, value);
-    }
     check(from)?;
+    built.extend(from.passed.iter().cloned());
+    for (name, value) in &from.profile.env {
+        built.insert(name.as_bytes().to_vec(), value.as_bytes().to_vec());
+    }
     for (name, value) in from.session.iter().chain(from.request) {
         built.insert(name.clone(), value.clone());
     }

@@ -5,6 +5,7 @@
 
 mod decided;
 mod hash;
+mod lift;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,6 +13,7 @@ use airlock_policy::{Answer, Binding, Decision, Permit, Verdict as Says};
 use airlock_proto::domain::{Grant, Mode, Requirement, SessionId, Shell};
 
 pub(crate) use hash::{execution_hash, session_hash};
+pub(crate) use lift::UNTRUSTED_PATH;
 
 use crate::{
     engine::DecisionEncoder,
@@ -47,6 +49,7 @@ pub(crate) enum Ruling {
 pub(crate) struct Offer {
     grant: Grant,
     permit: Permit,
+    is_lifted: bool,
 }
 
 impl Offer {
@@ -55,7 +58,12 @@ impl Offer {
         let fits = permit.binding().as_bytes() == &grant.binding()
             && permit.read_only() == grant.read_only
             && requirements(permit.requires()) == grant.requires;
-        fits.then_some(Self { grant, permit })
+        fits.then_some(Self { grant, permit, is_lifted: false })
+    }
+
+    /// Whether a person has lifted what the decision requires of the runner.
+    pub(crate) fn is_lifted(&self) -> bool {
+        self.is_lifted
     }
 
     /// The grant and the hash that it is bound to, for the runner.
@@ -73,7 +81,11 @@ pub(crate) fn decide(
     directory: &[u8],
     encode: DecisionEncoder,
 ) -> Decided {
-    let decision = ask_policy(profile, &spec.command, spec.shell, mode, directory);
+    let mut decision = ask_policy(profile, &spec.command, spec.shell, mode, directory);
+    let told = decided::of(&decision);
+    if !told.whole {
+        lift::ask_of_untold(&mut decision);
+    }
     let grant = Grant {
         session_id,
         // What the decision read as something else is changed before it runs.
@@ -90,7 +102,7 @@ pub(crate) fn decide(
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         stdin: spec.stdin,
-        decided: decided::of(&decision),
+        decided: told.decided,
     };
     let binding = Binding::new(grant.binding());
     let record = record(&decision, profile.name(), encode);
@@ -111,7 +123,10 @@ impl Decided {
         });
         let permit = match self.decision.verdict {
             Says::Deny => return Ruling::Deny,
-            Says::Allow => self.decision.permit(self.binding),
+            Says::Allow => match answer.and_then(|answer| self.lifted_by(&answer)) {
+                Some(offer) => return Ruling::Place(Box::new(offer)),
+                None => self.decision.permit(self.binding),
+            },
             Says::Ask => {
                 answer.and_then(|answer| self.decision.permit_with_answer(self.binding, &answer).ok())
             }

@@ -195,8 +195,13 @@ impl Core {
         let decided = tracing::info_span!("decide").in_scope(|| {
             decision::decide(&profile, session.id, &record.spec, mode, &session.directory, encode)
         });
-        let (record, binding) = (decided.record.clone(), decided.binding);
-        Ok(Some(Again { ruling: decided.rule(approval.as_ref()), record, binding }))
+        let (mut says, binding) = (decided.record.clone(), decided.binding);
+        let ruling = decided.rule(approval.as_ref());
+        if matches!(&ruling, Ruling::Place(offer) if offer.is_lifted()) {
+            // What the person was asked stands.
+            says = record.decision.clone();
+        }
+        Ok(Some(Again { ruling, record: says, binding }))
     }
 
     /// The offer of a stored execution that was placed before, if it would be placed now.
@@ -231,6 +236,35 @@ impl Core {
         })
         .await
         .map(drop)
+    }
+
+    /// The step to a question to a person, for a command whose runner found that names are not what the
+    /// decision took them for. None, if nobody waits for an answer or nobody can lift it.
+    pub(crate) async fn question_of_refusal(
+        &self,
+        record: &ExecutionRecord,
+        refusal: &Cause,
+    ) -> Result<Option<Transition>, StoreError> {
+        let message = match refusal {
+            Cause::Refused { reason, message } if reason == decision::UNTRUSTED_PATH => message,
+            _ => return Ok(None),
+        };
+        let session = self.store().session(record.session_id).await?;
+        let Some(session) = session.filter(|_| record.spec.wait_for_approval) else { return Ok(None) };
+        let Some(profile) = self.parts.profiles.get(&session.profile) else { return Ok(None) };
+        let encode = self.parts.encode_decision;
+        let mode = record.spec.mode.max(session.mode);
+        let decided = decision::decide(&profile, session.id, &record.spec, mode, &record.directory, encode);
+        let Some(question) = decided.question(message, profile.name(), encode) else { return Ok(None) };
+        let mut asked = record.clone();
+        asked.decision = question.record;
+        let approval = self.new_approval(&asked, question.binding);
+        Ok(Some(Transition {
+            state: Some(ExecutionState::PendingApproval),
+            decision: Some((asked.decision, asked.directory)),
+            approval: Some((approval, micros(self.approval_valid(&session)))),
+            ..Transition::default()
+        }))
     }
 
     async fn deny_queued(

@@ -115,6 +115,7 @@ fn environment() -> Vec<(OsString, OsString)> {
     let request = EnvRequest {
         profile: &profile,
         session_id: "canary",
+        passed: none,
         session: none,
         request: none,
         traceparent: None,

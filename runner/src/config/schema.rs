@@ -40,6 +40,7 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::new("cgroup", Kind::Table(CGROUP)),
     Field::new("workspace", Kind::Table(WORKSPACE)),
     Field::new("floor", Kind::Table(FLOOR)),
+    Field::new("env", Kind::Table(&[Field::new("pass_exceptions", Kind::List(&Kind::Text))])),
     Field::new("limits", Kind::Table(LIMITS)),
     Field::new("transfers", Kind::Table(TRANSFERS)),
     Field::new("reconnect", Kind::Table(RECONNECT)),

@@ -11,6 +11,7 @@ use crate::{
     job::{self, Handle, Job},
     journal::{JobRecord, Journal, Phase},
     session::OpenSession,
+    trust,
 };
 
 /// What the journal says about an offer.
@@ -122,7 +123,8 @@ impl Core {
         self.below.check()?;
         floor::check(grant, &self.config.floor)?;
         let profile = floor::profile(&self.root, &grant.profile)?;
-        job::environment(grant, &profile, None).map_err(|errors| {
+        let scrubbed = self.environ.scrubbed(&grant.profile.pass_env);
+        let env = job::environment(grant, &profile, &scrubbed.passed, None).map_err(|errors| {
             let said = errors.first().map(ToString::to_string).unwrap_or_default();
             Refusal::new("environment", said)
         })?;
@@ -134,11 +136,13 @@ impl Core {
             let refusal = Refusal::new("no_such_directory", "the directory is gone from the workspace");
             return Err(No { refusal, moved: Some(session) });
         }
+        trust::check(grant, &profile, &env, session.folders(), session.owner())?;
         self.room(journal)?;
         Ok(Job {
             id: offer.execution_id,
             grant: grant.clone(),
             profile,
+            scrubbed,
             session,
             traceparent: offer.traceparent.clone(),
             handle: Arc::new(Handle::new(grant.stdin)),

@@ -147,7 +147,7 @@ pub(super) fn of_archive(error: &ArchiveError, stopped: Option<ExchangeFailed>) 
 }
 
 /// A path as it can stand in a message: one line, nothing that a terminal obeys.
-pub(super) fn shown(path: &[u8]) -> String {
+pub(crate) fn shown(path: &[u8]) -> String {
     let cut = path.get(..SHOWN_BYTES.min(path.len())).unwrap_or_default();
     let mut text: String = cut.utf8_chunks().fold(String::new(), |text, chunk| {
         let valid: String = chunk.valid().chars().map(escaped).collect();

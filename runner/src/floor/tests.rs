@@ -6,7 +6,7 @@ use airlock_proto::domain::{Decided, Protect, SandboxLimits, SessionId, Shell, S
 
 use super::*;
 
-fn grant() -> Grant {
+pub(crate) fn grant() -> Grant {
     Grant {
         session_id: SessionId::new(),
         command: b"true".to_vec(),
@@ -125,32 +125,7 @@ fn malformed_grants_are_refused() {
 }
 
 #[test]
-fn requirements_are_met_or_refused() {
+fn read_only_mounts_are_given_or_refused() {
     let floor = FloorConfig::default();
     assert_eq!(refused(&floor, |grant| grant.requires = vec![Requirement::ReadOnlyMount]), "read_only_mount");
-    for path in [
-        "/usr/bin:.",
-        "/usr/bin:",
-        "/workspace/bin:/usr/bin",
-        "/tmp",
-        "/usr/bin:/home/agent/bin",
-        "bin",
-        "/usr/../tmp",
-    ] {
-        let change = |grant: &mut Grant| {
-            grant.requires = vec![Requirement::TrustedPath];
-            path.clone_into(&mut grant.profile.path);
-        };
-        assert_eq!(refused(&floor, change), "untrusted_path", "{path}");
-    }
-    let sets_path = |grant: &mut Grant| {
-        grant.requires = vec![Requirement::TrustedPath];
-        grant.env.insert("PATH".to_owned(), b"/usr/bin".to_vec());
-    };
-    assert_eq!(refused(&floor, sets_path), "untrusted_path");
-    let in_profile = |grant: &mut Grant| {
-        grant.requires = vec![Requirement::TrustedPath];
-        grant.profile.env.insert("PATH".to_owned(), b"/tmp".to_vec());
-    };
-    assert_eq!(refused(&floor, in_profile), "untrusted_path");
 }

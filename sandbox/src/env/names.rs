@@ -1,10 +1,10 @@
-//! Which variables session and request may set.
+//! Which variables session and request may set, and which are passed through.
 //!
 //! Must not repeat a value in an error: it may be a secret.
 
 use crate::env::EnvRequest;
 
-/// The most variables that session and request set together.
+/// The most variables that are passed through and that session and request set, together.
 pub const MAX_VARIABLES: usize = 512;
 /// The longest name, in bytes.
 pub const MAX_NAME: usize = 128;
@@ -16,6 +16,10 @@ pub const MAX_TOTAL: usize = 256 << 10;
 /// Who wants to set a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
+    /// The profile's own.
+    Profile,
+    /// The runner's own environment, by the profile.
+    Passed,
     /// The session.
     Session,
     /// The request.
@@ -189,10 +193,19 @@ const HARMLESS: [&str; 6] = [
     "PYTHONUTF8",
 ];
 
-/// Checks every variable of session and request.
+/// Checks every variable passed through, and of session and request.
 pub(super) fn check(from: &EnvRequest<'_>) -> Result<(), Vec<EnvError>> {
-    let all = [(Source::Session, from.session), (Source::Request, from.request)];
-    let mut errors = Vec::new();
+    let all =
+        [(Source::Passed, from.passed), (Source::Session, from.session), (Source::Request, from.request)];
+    // A profile is trusted with what programs read, not with what bash would run as a function.
+    let is_wrong = |name: &str| !is_name(name) || name.to_ascii_uppercase().starts_with("BASH_FUNC_");
+    let own = from.profile.env.iter().enumerate().filter(|(_, (name, _))| is_wrong(name));
+    let own = own.map(|(index, (name, _))| EnvError::Name {
+        name: shown(name.as_bytes()),
+        source_of: Source::Profile,
+        index,
+    });
+    let mut errors: Vec<EnvError> = own.collect();
     let (mut variables, mut bytes) = (0_usize, 0_usize);
     for (source, list) in all {
         for (index, (name, value)) in list.iter().enumerate() {
@@ -214,11 +227,7 @@ fn problem(
     name: &[u8],
     value: &[u8],
 ) -> Option<EnvError> {
-    let shown: String = String::from_utf8_lossy(name)
-        .chars()
-        .take(MAX_NAME)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
+    let shown = shown(name);
     let name = match std::str::from_utf8(name) {
         Ok(name) if is_name(name) => name,
         _ => {
@@ -240,6 +249,12 @@ fn problem(
         return Some(EnvError::ChangesExecution { name: shown, source_of, index });
     }
     None
+}
+
+/// The name, with what cannot be shown replaced.
+fn shown(name: &[u8]) -> String {
+    let text = String::from_utf8_lossy(name);
+    text.chars().take(MAX_NAME).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 fn is_name(name: &str) -> bool {

@@ -6,6 +6,7 @@ fn request<'a>(profile: &'a Profile, list: &'a [Variable], read_only: bool) -> E
     EnvRequest {
         profile,
         session_id: "0192",
+        passed: &[],
         session: &[],
         request: list,
         traceparent: Some("00-aa-bb-01"),
@@ -167,4 +168,41 @@ fn the_limits_of_number_and_size() {
     let large: Vec<_> = (0..9).map(|i| variable(&format!("V{i}"), &big)).collect();
     let errors = build_env(&request(&profile(), &large, false)).unwrap_err();
     assert!(matches!(errors.as_slice(), [EnvError::TooLarge { variables: 9, .. }]), "{errors:?}");
+}
+
+#[test]
+fn what_is_passed_through_stands_over_the_base_and_under_everything_else() {
+    let passed = ["LANG", "A", "B", "TMPDIR_OLD"].map(|name| variable(name, "passed"));
+    let profile = Profile { env: vec![("A".to_owned(), "profile".to_owned())], ..profile() };
+    let list = [variable("B", "request")];
+    let env = text(&build_env(&EnvRequest { passed: &passed, ..request(&profile, &list, false) }).unwrap());
+    for line in ["LANG=passed\n", "A=profile\n", "B=request\n", "TMPDIR_OLD=passed\n"] {
+        assert!(env.contains(line), "{env}");
+    }
+}
+
+#[test]
+fn what_is_passed_through_is_held_to_the_rules_for_names() {
+    for name in ["BASH_ENV", "AIRLOCK_X", "TMPDIR"] {
+        let profile = Profile { allow_env: vec![name.to_owned()], ..profile() };
+        let passed = [variable(name, "x")];
+        let errors = build_env(&EnvRequest { passed: &passed, ..request(&profile, &[], false) }).unwrap_err();
+        assert!(matches!(errors[..], [EnvError::Reserved { source_of: Source::Passed, .. }]), "{errors:?}");
+    }
+    let passed = [variable("LD_PRELOAD", "x")];
+    let (plain, allowing) = (profile(), Profile { allow_env: vec!["LD_PRELOAD".to_owned()], ..profile() });
+    let with = |profile| build_env(&EnvRequest { passed: &passed, ..request(profile, &[], false) });
+    assert!(matches!(with(&plain).unwrap_err()[..], [EnvError::ChangesExecution { .. }]));
+    assert!(text(&with(&allowing).unwrap()).contains("LD_PRELOAD=x\n"));
+}
+
+#[test]
+fn a_profile_may_say_which_agent_it_serves_and_define_no_function() {
+    let with = |name: &str| Profile { env: vec![(name.to_owned(), "1".to_owned())], ..profile() };
+    let hints = with("CLAUDECODE");
+    assert!(text(&build_env(&request(&hints, &[], false)).unwrap()).contains("CLAUDECODE=1\n"));
+    for name in ["BASH_FUNC_ls%%", "bash_func_ls", "A=B", ""] {
+        let errors = build_env(&request(&with(name), &[], false)).unwrap_err();
+        assert!(matches!(errors[..], [EnvError::Name { source_of: Source::Profile, .. }]), "{name}");
+    }
 }

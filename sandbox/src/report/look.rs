@@ -136,6 +136,7 @@ impl Launcher {
         let request = EnvRequest {
             profile,
             session_id: "probe",
+            passed: &[],
             session: &[],
             request: &[],
             traceparent: None,

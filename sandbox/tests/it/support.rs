@@ -100,6 +100,7 @@ impl Host {
         build_env(&EnvRequest {
             profile: &self.profile,
             session_id: "test",
+            passed: &[],
             session: &[],
             request: &[],
             traceparent: None,

@@ -1,7 +1,11 @@
-//! What a decision found in a command, as the runner is told it. Must not decide.
+//! What a decision found in a command, as the runner is told it: all of it, or that it does not fit. Must not
+//! decide.
 
-use airlock_policy::{Access, Decision, FoundCommand, PathUse};
-use airlock_proto::domain::{Decided, DecidedPath, PathAccess};
+use airlock_policy::{Access, Decision, FoundCommand, Nesting, PathUse};
+use airlock_proto::{
+    domain::{Decided, DecidedPath, PathAccess},
+    limits::DECIDED_PATHS,
+};
 
 /// Options of git before its subcommand that take the next word.
 const GIT_OPTIONS_WITH_VALUE: [&[u8]; 7] =
@@ -9,15 +13,110 @@ const GIT_OPTIONS_WITH_VALUE: [&[u8]; 7] =
 /// Subcommands of git of which the next word says what is done.
 const GIT_FAMILIES: [&[u8]; 3] = [b"worktree", b"submodule", b"stash"];
 
+/// What bash does itself, where no other program runs it.
+const BUILTINS: [&str; 60] = [
+    ".",
+    ":",
+    "[",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "declare",
+    "dirs",
+    "disown",
+    "echo",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "false",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "pwd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "times",
+    "trap",
+    "true",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+];
+
+/// What the runner is told.
+pub(super) struct Told {
+    pub(super) decided: Decided,
+    /// False: some of it is too much, or cannot be said exactly. It is left out then.
+    pub(super) whole: bool,
+}
+
 /// What the runner holds against the files it sees.
-pub(super) fn of(decision: &Decision) -> Decided {
-    let programs = decision.commands.iter().filter_map(program).map(<[u8]>::to_vec);
+pub(super) fn of(decision: &Decision) -> Told {
+    let programs = decision.commands.iter().filter(|command| needs_file(command)).filter_map(program);
     let git = decision.commands.iter().filter_map(git_subcommand);
-    Decided {
-        programs: sorted(programs.collect()),
-        git: sorted(git.collect()),
-        paths: sorted(decision.paths.iter().map(path).collect()),
-    }
+    let programs = fitting(programs.map(<[u8]>::to_vec).collect());
+    let git = fitting(git.collect());
+    let exact = decision.paths.iter().filter(|used| is_exact(&used.path)).map(path);
+    let paths = fitting(exact.collect());
+    let whole = programs.is_some()
+        && git.is_some()
+        && paths.is_some()
+        && decision.paths.iter().all(|used| is_exact(&used.path));
+    let decided = Decided {
+        programs: programs.unwrap_or_default(),
+        git: git.unwrap_or_default(),
+        paths: paths.unwrap_or_default(),
+    };
+    Told { decided, whole }
+}
+
+/// Whether the path can be found by what is said of it.
+fn is_exact(path: &str) -> bool {
+    path.starts_with('/') && !path.contains(char::REPLACEMENT_CHARACTER)
+}
+
+/// Sorted and without doubles; none if there are more than a runner is told of.
+fn fitting<T: Ord>(list: Vec<T>) -> Option<Vec<T>> {
+    Some(sorted(list)).filter(|list| list.len() <= DECIDED_PATHS)
+}
+
+fn needs_file(command: &FoundCommand) -> bool {
+    let is_builtin = program(command).is_some_and(|name| BUILTINS.iter().any(|own| own.as_bytes() == name));
+    !is_builtin || command.nesting.contains(&Nesting::Launched)
 }
 
 fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
@@ -61,3 +160,6 @@ fn path(used: &PathUse) -> DecidedPath {
     };
     DecidedPath { path: used.path.clone().into_bytes(), access }
 }
+
+#[cfg(test)]
+mod tests;

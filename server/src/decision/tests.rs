@@ -98,3 +98,63 @@ fn a_fault_inside_the_policy_is_an_ask_of_its_own_kind() {
     assert_eq!((decision.verdict, decision.reasons[0].code), (Says::Ask, "internal_fault"));
     assert!(decision.permit(Binding::new([0; 32])).is_none());
 }
+
+/// In the mode that lets edits through, which counts on paths being what they say.
+fn edits(command: &str) -> Decided {
+    let mut spec = record(ExecutionState::Queued).spec;
+    spec.command = command.as_bytes().to_vec();
+    let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
+    let encode: DecisionEncoder = |decision, _| decision.reasons[0].code.as_bytes().to_vec();
+    let profiles = Profiles::builtin();
+    decide(profiles.get("demo").unwrap(), session, &spec, Mode::AcceptEdits, b"/workspace", encode)
+}
+
+#[test]
+fn a_person_lifts_the_requirement_of_a_trusted_path_for_exactly_that_command() {
+    let first = edits("touch a");
+    assert_eq!(first.grant.requires, [Requirement::TrustedPath]);
+    let refused = *first.binding.as_bytes();
+    let question = first.question("`touch` is not what it was", "demo", |decision, _| {
+        decision.reasons[0].code.as_bytes().to_vec()
+    });
+    let question = question.unwrap();
+    assert_eq!(
+        (question.record.verdict, question.record.reason_code.as_str()),
+        (Verdict::Ask, UNTRUSTED_PATH)
+    );
+    assert_eq!(question.record.encoded, UNTRUSTED_PATH.as_bytes());
+    assert_ne!(question.binding.as_bytes(), &refused, "another grant, so another hash");
+
+    let yes = approval(ApprovalState::Allowed, question.binding);
+    let Ruling::Place(offer) = edits("touch a").rule(Some(&yes)) else { panic!("not placed") };
+    assert!(offer.is_lifted());
+    let (grant, binding) = offer.into_parts();
+    assert_eq!((grant.requires.as_slice(), binding), ([].as_slice(), yes.binding));
+
+    for (command, state) in [("touch b", ApprovalState::Allowed), ("touch a", ApprovalState::Open)] {
+        let other = approval(state, question.binding);
+        let Ruling::Place(offer) = edits(command).rule(Some(&other)) else { panic!("not placed") };
+        assert!(!offer.is_lifted(), "{command}");
+        assert_eq!(offer.into_parts().0.requires, [Requirement::TrustedPath], "{command}");
+    }
+}
+
+#[test]
+fn nobody_lifts_what_is_required_of_a_read_only_command() {
+    let reads = edits("ls");
+    assert_eq!(reads.grant.requires, [Requirement::ReadOnlyMount, Requirement::TrustedPath]);
+    assert!(reads.question("x", "demo", |_, _| Vec::new()).is_none());
+    assert!(edits("make").question("x", "demo", |_, _| Vec::new()).is_none(), "it requires nothing");
+}
+
+#[test]
+fn more_than_a_runner_can_be_told_is_asked_about() {
+    let many: String = (0..=airlock_proto::limits::DECIDED_PATHS).map(|index| format!(" {index}")).collect();
+    let decided = edits(&format!("touch{many}"));
+    assert_eq!(decided.record.verdict, Verdict::Ask);
+    assert_eq!(decided.record.reason_code, "too_much_to_check");
+    assert!(decided.grant.requires.is_empty() && decided.grant.decided.paths.is_empty());
+    assert!(matches!(decided.rule(None), Ruling::Ask));
+    let reads = edits(&format!("cat{many}"));
+    assert_eq!(reads.record.verdict, Verdict::Allow, "what is read-only can change nothing");
+}

@@ -142,6 +142,7 @@ impl Core {
         };
         let passes = PASSING.contains(&reason.as_str()) || FULL.contains(&reason.as_str());
         let started = if reason == ALREADY_ACCEPTED { Started::Unknown } else { Started::No };
+        let question = self.question_of_refusal(record, &result.cause).await?;
         let attempts = self.parts.limits.attempts;
         let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
         let advanced = self
@@ -152,6 +153,8 @@ impl Core {
                     if record.cancel_requested {
                         let cause = Cause::Cancelled(by);
                         finish_with(ExecutionResult { started, ..ExecutionResult::not_started(cause) })
+                    } else if let Some(question) = &question {
+                        question.clone()
                     } else if passes && record.attempt < attempts {
                         Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
                     } else {

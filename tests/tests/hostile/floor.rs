@@ -4,7 +4,7 @@
 use std::{os::unix::fs::symlink, time::Duration};
 
 use airlock_proto::{
-    domain::{Bind, Grant, Requirement},
+    domain::{Bind, DecidedPath, Grant, PathAccess, Requirement},
     limits, runner_v1 as wire,
     runner_v1::connect_response::Message as Down,
 };
@@ -119,22 +119,38 @@ fn malformed() -> Vec<(&'static str, &'static str, Change)> {
             grant.requires = vec![Requirement::ReadOnlyMount];
         }),
         change("a trusted path in the workspace", "untrusted_path", |grant| {
-            grant.requires = vec![Requirement::TrustedPath];
-            grant.profile.path = "/usr/bin:/workspace/bin".to_owned();
+            trusting(b"touch")(grant);
+            grant.profile.path = "/workspace/bin:/usr/bin".to_owned();
         }),
         change("a trusted path with the current directory", "untrusted_path", |grant| {
-            grant.requires = vec![Requirement::TrustedPath];
-            grant.profile.path = "/usr/bin::/bin".to_owned();
+            trusting(b"touch")(grant);
+            grant.profile.path = "/usr/sbin::/usr/bin".to_owned();
         }),
         change("a trusted path that the request sets", "untrusted_path", |grant| {
-            grant.requires = vec![Requirement::TrustedPath];
-            env("PATH", b"/workspace/bin")(grant);
+            trusting(b"touch")(grant);
+            grant.profile.allowed_env = vec!["PATH".to_owned()];
+            env("PATH", b"/tmp")(grant);
+        }),
+        change("a program of the workspace", "untrusted_path", trusting(b"/workspace/touch")),
+        change("a program by a relative path", "untrusted_path", trusting(b"./touch")),
+        change("a path of a process", "untrusted_path", |grant| {
+            trusting(b"touch")(grant);
+            let path = b"/proc/self/cwd/x".to_vec();
+            grant.decided.paths = vec![DecidedPath { path, access: PathAccess::Write }];
         }),
         change("a snapshot that is not there", "no_snapshot", |grant| grant.snapshot_digest = vec![7; 32]),
         change("another session", "no_such_session", |grant| {
             grant.session_id = airlock_proto::domain::SessionId::new();
         }),
     ]
+}
+
+/// Requires that this program is found where no command can write.
+fn trusting(program: &'static [u8]) -> impl Fn(&mut Grant) {
+    move |grant| {
+        grant.requires = vec![Requirement::TrustedPath];
+        grant.decided.programs = vec![program.to_vec()];
+    }
 }
 
 /// Offers each; the marks that its command would leave are not there.

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase,
+    CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, Mode,
+    Requirement,
 };
 
-use super::support::{Runner, World, exited, patient, stranger, who};
+use super::support::{Runner, World, exited, patient, run, stranger, who};
 use crate::{
     api::{ApiError, CreateSession},
     engine::ApproverAnswer,
-    model::{ApprovalRecord, ApprovalState, ExecutionRecord, SessionRecord},
+    model::{ApprovalRecord, ApprovalState, ExecutionRecord, SessionRecord, Verdict},
     store::{ApprovalQuery, PageQuery},
 };
 
@@ -172,4 +173,66 @@ async fn open_questions_and_given_answers_outlive_the_server() {
     let mut runner = Runner::again(&world, runner.epoch).await;
     runner.reconciled().await;
     assert_eq!(runner.take().await.execution_id, record.id);
+}
+
+/// A session in which edits inside the workspace run without asking, and one of them that its runner
+/// refused.
+async fn refused_edit(world: &World, runner: &mut Runner, patience: bool) -> ExecutionRecord {
+    let request = CreateSession { mode: Some(Mode::AcceptEdits), ..CreateSession::default() };
+    let (session, ()) = tokio::join!(world.engine.create_session(who("ann"), request), runner.open_session());
+    let make = if patience { patient } else { run };
+    let request = make(session.unwrap().id, "touch a");
+    let record = world.engine.start(who("ann"), request).await.unwrap();
+    let job = runner.next_job().await;
+    assert_eq!(job.grant.requires, [Requirement::TrustedPath]);
+    runner.refuses(&job, "untrusted_path").await;
+    record
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_what_it_says_becomes_a_question_and_a_yes_lifts_the_requirement() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let record = refused_edit(&world, &mut runner, true).await;
+    let waits = world.until(record.id, ExecutionState::PendingApproval).await;
+    assert_eq!(
+        (waits.decision.verdict, waits.decision.reason_code.as_str()),
+        (Verdict::Ask, "untrusted_path")
+    );
+    let approval = open(&world).await.pop().unwrap();
+    assert_eq!((approval.execution_id, approval.decision.verdict), (record.id, Verdict::Ask));
+    runner.silence().await;
+
+    answer(&world, "bob", &approval, ApproverAnswer::AllowOnce).await.unwrap();
+    let job = runner.take().await;
+    assert_eq!((job.execution_id, job.binding, job.attempt), (record.id, approval.binding, 2));
+    assert_eq!(job.grant.requires, []);
+    runner.ends(&job, 0).await;
+    let done = world.finished(record.id).await;
+    assert_eq!(done.decision.reason_code, "untrusted_path", "what the person was asked stands");
+    assert_eq!(world.store.audit(0, 10).await.unwrap().pop().unwrap().decided_by, "bob");
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_what_it_says_ends_the_command_where_nobody_waits() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let record = refused_edit(&world, &mut runner, false).await;
+    let cause = world.cause(record.id).await;
+    assert!(matches!(&cause, Cause::Refused { reason, .. } if reason == "untrusted_path"), "{cause:?}");
+    assert!(open(&world).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_no_to_what_a_runner_refused_ends_it() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let record = refused_edit(&world, &mut runner, true).await;
+    world.until(record.id, ExecutionState::PendingApproval).await;
+    let approval = open(&world).await.pop().unwrap();
+    let no = ApproverAnswer::Deny { reason: "look first".to_owned() };
+    answer(&world, "bob", &approval, no).await.unwrap();
+    let cause = world.cause(record.id).await;
+    assert_eq!(cause, Cause::Denied { by: DeniedBy::Person, reason: "look first".to_owned() });
+    runner.silence().await;
 }

@@ -1,0 +1,146 @@
+//! What a decision took for granted of names, held against the files that are there: that programs are
+//! found where no command can write, and that paths lead where they say.
+//!
+//! It makes the decision better. It is not the boundary, and must not be taken for it: the mounts are.
+
+mod view;
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+};
+
+use airlock_proto::domain::{DecidedPath, Grant, PathAccess, Requirement};
+use airlock_sandbox::{Folders, Profile};
+
+use crate::{
+    files::{as_session, shown},
+    floor::Refusal,
+};
+use view::{Ground, Led, View};
+
+/// Below this, the kernel's own links lead out of every tree.
+const DESCRIPTORS: &[u8] = b"/dev/fd";
+const PROCESSES: &[u8] = b"/proc/";
+
+/// Holds a grant that requires a trusted path against the sandbox that it would get. `env` is the
+/// command's, `owner` whose the session's files are. Blocks for a moment.
+pub(crate) fn check(
+    grant: &Grant,
+    profile: &Profile,
+    env: &[(OsString, OsString)],
+    folders: &Folders,
+    owner: Option<(u32, u32)>,
+) -> Result<(), Refusal> {
+    if !grant.requires.contains(&Requirement::TrustedPath) {
+        return Ok(());
+    }
+    let view = View::open(profile, folders, grant.read_only);
+    let look = || {
+        programs(grant, env, &view)?;
+        // What is read-only may read through links as it likes: it can change nothing.
+        if grant.read_only {
+            Ok(())
+        } else {
+            grant.decided.paths.iter().try_for_each(|path| leads(path, &view))
+        }
+    };
+    as_session(owner, look).unwrap_or_else(|error| {
+        tracing::error!(%error, "the files of a decision cannot be looked at");
+        Err(refuse("the session's files cannot be looked at".to_owned()))
+    })
+}
+
+fn refuse(message: String) -> Refusal {
+    Refusal::new("untrusted_path", message)
+}
+
+fn programs(grant: &Grant, env: &[(OsString, OsString)], view: &View) -> Result<(), Refusal> {
+    let path = env.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, path)| path);
+    let folders: Vec<Folder<'_>> =
+        path.as_bytes().split(|byte| *byte == b':').map(|written| folder(written, view)).collect();
+    grant.decided.programs.iter().try_for_each(|program| {
+        if program.contains(&b'/') { by_path(program, view) } else { by_name(program, &folders, view) }
+    })
+}
+
+/// A folder of the search path, as it is written, and where it is if no command can write there.
+struct Folder<'a> {
+    written: &'a [u8],
+    trusted: Option<Vec<u8>>,
+}
+
+fn folder<'a>(written: &'a [u8], view: &View) -> Folder<'a> {
+    let led = if written.first() == Some(&b'/') { view.follow(written, true).ok() } else { None };
+    let trusted = led.filter(|led| led.ground == Ground::ReadOnly).map(|led| led.path);
+    Folder { written, trusted }
+}
+
+/// The first folder of the search path that has it must be a trusted one. One that a command can write to
+/// and that comes before is as bad as one that has it: the command may put it there as it goes.
+fn by_name(program: &[u8], folders: &[Folder<'_>], view: &View) -> Result<(), Refusal> {
+    for Folder { written, trusted } in folders {
+        let Some(folder) = trusted else {
+            return Err(refuse(format!(
+                "`{}` would be looked for in `{}`, where commands can write; have it approved, or put that \
+                 folder last in the search path",
+                shown(program),
+                shown(written)
+            )));
+        };
+        let led = view.follow(&[folder, b"/".as_slice(), program].concat(), true);
+        match led {
+            Ok(Led { ground: Ground::ReadOnly, is_program: true, .. }) => return Ok(()),
+            Ok(Led { is_there: false, .. } | Led { ground: Ground::ReadOnly, .. }) => {}
+            Ok(_) | Err(_) => return Err(leads_out(program)),
+        }
+    }
+    // A function of the command's own, or nothing that the shell will find.
+    Ok(())
+}
+
+fn by_path(program: &[u8], view: &View) -> Result<(), Refusal> {
+    let led = if program.first() == Some(&b'/') { view.follow(program, true).ok() } else { None };
+    match led {
+        Some(led) if led.ground == Ground::ReadOnly => Ok(()),
+        _ => Err(leads_out(program)),
+    }
+}
+
+fn leads_out(program: &[u8]) -> Refusal {
+    let program = shown(program);
+    refuse(format!("the program `{program}` is not of the read-only root; have it approved"))
+}
+
+fn leads(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
+    let DecidedPath { path, access } = decided;
+    // Removing a link removes the link.
+    let led = view.follow(path, *access != PathAccess::Delete);
+    let stays = match &led {
+        Ok(led) if led.ground == Ground::Kernel => !is_magic(&led.path),
+        // The system's own links, which no command can change.
+        Ok(led) if *access == PathAccess::Read && led.ground == Ground::ReadOnly => {
+            view.ground_of(path) == Ground::ReadOnly
+        }
+        Ok(led) => led.path == *path,
+        Err(_) => false,
+    };
+    if stays {
+        return Ok(());
+    }
+    let path = shown(path);
+    Err(refuse(format!(
+        "the path `{path}` leads elsewhere than it says; name the real one, or have it approved"
+    )))
+}
+
+/// Whether the kernel itself makes links there, to whatever a process has.
+fn is_magic(path: &[u8]) -> bool {
+    let process = path.strip_prefix(PROCESSES).and_then(|rest| rest.split(|byte| *byte == b'/').next());
+    let of_process = process
+        .is_some_and(|name| name == b"self" || name == b"thread-self" || name.iter().all(u8::is_ascii_digit));
+    of_process || path.starts_with(DESCRIPTORS)
+}
+
+#[cfg(test)]
+mod tests;

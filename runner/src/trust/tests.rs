@@ -1,0 +1,175 @@
+//! Programs and paths as decisions name them, against files that are not what they seem.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+};
+
+use airlock_proto::domain::Decided;
+use airlock_sandbox::{Bind, Symlink};
+
+use super::*;
+use crate::floor::tests::grant;
+
+/// A session's folders, and a root with `/opt/bin` for programs.
+struct Host {
+    folder: tempfile::TempDir,
+    profile: Profile,
+}
+
+impl Host {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["workspace/bin", "workspace/docs", "home/bin", "tmp", "opt/bin", "opt/data"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        let bind = Bind { source: folder.path().join("opt"), target: "/opt".into() };
+        let link = Symlink { target: "opt/bin".into(), link: "/bin".into() };
+        let profile = Profile { binds: vec![bind], symlinks: vec![link], ..Profile::default() };
+        let host = Self { folder, profile };
+        host.program("opt/bin/tool");
+        host
+    }
+
+    fn at(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn program(&self, name: &str) {
+        fs::write(self.at(name), "").unwrap();
+        fs::set_permissions(self.at(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn link(&self, target: &str, name: &str) {
+        symlink(Path::new(target), self.at(name)).unwrap();
+    }
+
+    fn check(&self, path: &str, decided: Decided) -> Result<(), Refusal> {
+        let requires = vec![Requirement::TrustedPath];
+        let grant = Grant { requires, decided, read_only: false, ..grant() };
+        let env = [(OsString::from("PATH"), OsString::from(path))];
+        check(&grant, &self.profile, &env, &Folders::at(self.folder.path()), None)
+    }
+
+    fn program_is_trusted(&self, path: &str, program: &str) -> bool {
+        let programs = vec![program.as_bytes().to_vec()];
+        let checked = self.check(path, Decided { programs, ..Decided::default() });
+        if let Err(refusal) = &checked {
+            assert_eq!(refusal.reason, "untrusted_path");
+            assert!(refusal.message.contains(program), "{}", refusal.message);
+        }
+        checked.is_ok()
+    }
+
+    fn path_leads(&self, path: &str, access: PathAccess) -> bool {
+        let path = DecidedPath { path: path.as_bytes().to_vec(), access };
+        let checked = self.check("/opt/bin", Decided { paths: vec![path], ..Decided::default() });
+        assert!(checked.as_ref().err().is_none_or(|refusal| refusal.reason == "untrusted_path"));
+        checked.is_ok()
+    }
+}
+
+#[test]
+fn a_program_of_the_read_only_root_is_trusted_by_name_and_by_path() {
+    let host = Host::new();
+    for path in ["/opt/bin", "/bin", "/nowhere:/opt/bin", "/opt/bin:/workspace/bin", "/opt/bin:."] {
+        assert!(host.program_is_trusted(path, "tool"), "{path}");
+    }
+    for program in ["/opt/bin/tool", "/bin/tool"] {
+        assert!(host.program_is_trusted("/workspace/bin", program), "{program}");
+    }
+    assert!(host.program_is_trusted("/opt/bin", "a_function"), "nothing is found, nothing runs");
+}
+
+#[test]
+fn a_program_that_a_command_could_have_put_there_is_not() {
+    let host = Host::new();
+    host.program("workspace/bin/tool");
+    host.program("workspace/bin/mine");
+    let untrusted =
+        ["/workspace/bin", "/workspace/none", "/home/agent/bin", "/tmp", "/var/tmp", ".", "", "bin"];
+    for before in untrusted.into_iter().chain(["/opt/../workspace/bin", "/proc/self/cwd", "/dev/shm"]) {
+        assert!(!host.program_is_trusted(&format!("{before}:/opt/bin"), "tool"), "{before}");
+    }
+    assert!(!host.program_is_trusted("/opt/bin:/workspace/bin", "mine"));
+    for program in ["./tool", "bin/tool", "/workspace/bin/tool", "/opt/../workspace/bin/tool", "/tmp/tool"] {
+        assert!(!host.program_is_trusted("/opt/bin", program), "{program}");
+    }
+}
+
+#[test]
+fn a_trusted_folder_is_none_if_it_leads_to_where_commands_write() {
+    let host = Host::new();
+    host.link("/workspace/bin", "opt/local");
+    host.link("../../workspace/bin/tool", "opt/bin/alias");
+    host.link("tool", "opt/bin/good");
+    host.program("workspace/bin/tool");
+    assert!(!host.program_is_trusted("/opt/local", "tool"));
+    assert!(!host.program_is_trusted("/opt/bin", "alias"));
+    assert!(!host.program_is_trusted("/opt/bin", "/opt/local/tool"));
+    assert!(host.program_is_trusted("/opt/bin", "good"), "the control: a link that stays");
+}
+
+#[test]
+fn a_path_leads_where_it_says_or_is_refused() {
+    let host = Host::new();
+    fs::write(host.at("workspace/file"), "").unwrap();
+    for path in
+        ["/workspace/file", "/workspace/new/deep", "/workspace/docs", "/tmp/x", "/home/agent/x", "/etc/x"]
+    {
+        assert!(host.path_leads(path, PathAccess::Write), "{path}");
+    }
+    host.link(".git/hooks", "workspace/hooks");
+    host.link("/home/agent", "workspace/home");
+    host.link("../../../../etc", "workspace/etc");
+    host.link("/workspace/file", "tmp/file");
+    host.link("loop", "workspace/loop");
+    host.link("/proc/self/root/workspace/docs", "workspace/round");
+    let elsewhere =
+        ["hooks/pre-commit", "home/.bashrc", "etc/passwd", "loop", "loop/x", "round/x", "docs/../hooks/x"];
+    for path in elsewhere {
+        for access in [PathAccess::Write, PathAccess::Create, PathAccess::Read] {
+            assert!(!host.path_leads(&format!("/workspace/{path}"), access), "{path} {access:?}");
+        }
+    }
+    for path in ["/tmp/file", "/proc/self/cwd/x", "/proc/7/root/x", "/dev/fd/3", "workspace/file", ""] {
+        assert!(!host.path_leads(path, PathAccess::Write), "{path}");
+    }
+    assert!(host.path_leads("/dev/stdout", PathAccess::Write));
+}
+
+#[test]
+fn removing_a_link_is_about_the_link() {
+    let host = Host::new();
+    host.link("/home/agent", "workspace/home");
+    assert!(host.path_leads("/workspace/home", PathAccess::Delete));
+    assert!(!host.path_leads("/workspace/home/x", PathAccess::Delete), "the control: what is behind it");
+    assert!(!host.path_leads("/workspace/home", PathAccess::Write));
+}
+
+#[test]
+fn the_systems_own_links_may_be_read_through() {
+    let host = Host::new();
+    host.link("../data", "opt/bin/data");
+    assert!(host.path_leads("/opt/bin/data", PathAccess::Read));
+    host.link("/workspace", "opt/out");
+    assert!(!host.path_leads("/opt/out/x", PathAccess::Read), "the control: not to where commands write");
+}
+
+#[test]
+fn without_the_requirement_nothing_is_looked_at() {
+    let host = Host::new();
+    let decided = Decided { programs: vec![b"./x".to_vec()], ..Decided::default() };
+    let grant = Grant { requires: Vec::new(), decided, ..grant() };
+    assert_eq!(check(&grant, &host.profile, &[], &Folders::at(Path::new("/nowhere")), None), Ok(()));
+}
+
+#[test]
+fn a_maze_of_links_ends_in_a_refusal_and_not_in_a_long_search() {
+    let host = Host::new();
+    for index in 0..30 {
+        host.link(&format!("l{0}/../l{0}", index + 1), &format!("workspace/l{index}"));
+    }
+    assert!(!host.path_leads("/workspace/l0", PathAccess::Write));
+}

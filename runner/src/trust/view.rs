@@ -1,0 +1,223 @@
+//! The files of a sandbox before there is one: where a path leads inside, through its links.
+//!
+//! Every component is opened by a handle on the mount that would show it, and never through a link; the
+//! links are read and followed here. Must be used on a walled thread where the session's files are another
+//! user's.
+
+use std::{
+    cell::Cell,
+    collections::VecDeque,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::Path,
+};
+
+use airlock_sandbox::{Folders, HOME, Profile, Root, WORKSPACE};
+use rustix::{
+    fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat},
+    io::Errno,
+};
+
+/// Links on one way; the kernel's own limit.
+const LINKS: u32 = 40;
+/// Components of all ways together.
+const STEPS: u32 = 200_000;
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Whose a place inside is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// The root's: nobody can write there.
+    ReadOnly,
+    /// Commands of the session can write there.
+    Session,
+    /// The kernel's: what is there depends on who looks.
+    Kernel,
+}
+
+/// Where a path leads.
+#[derive(Debug)]
+pub(super) struct Led {
+    /// Absolute, inside, through no link.
+    pub(super) path: Vec<u8>,
+    pub(super) ground: Ground,
+    pub(super) is_there: bool,
+    /// A file that somebody may execute.
+    pub(super) is_program: bool,
+}
+
+/// A way that cannot be followed to its end: too many links, or a folder that is closed.
+#[derive(Debug)]
+pub(super) struct Astray;
+
+type Components = Vec<Vec<u8>>;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct View {
+    mounts: Vec<Mount>,
+    links: Vec<(Components, Vec<u8>)>,
+    steps: Cell<u32>,
+}
+
+#[derive(Debug)]
+struct Mount {
+    at: Components,
+    /// None: it is not there on the host, and no sandbox will start.
+    root: Option<OwnedFd>,
+    ground: Ground,
+}
+
+/// What stands at a place.
+enum Seen {
+    Nothing,
+    Link(Vec<u8>),
+    Other { is_program: bool },
+}
+
+impl View {
+    /// Opens what a sandbox of this profile and session would show.
+    pub(super) fn open(profile: &Profile, folders: &Folders, read_only: bool) -> Self {
+        let mut view = Self { mounts: Vec::new(), links: Vec::new(), steps: Cell::new(0) };
+        if let Root::Folder(source) = &profile.root {
+            view.mount(Path::new("/"), source, OFlags::empty(), Ground::ReadOnly);
+        }
+        for bind in &profile.binds {
+            view.mount(&bind.target, &bind.source, OFlags::empty(), Ground::ReadOnly);
+        }
+        let own = [(WORKSPACE, &folders.workspace), (HOME, &folders.home), ("/tmp", &folders.tmp)];
+        for (target, source) in own {
+            view.mount(Path::new(target), source, OFlags::NOFOLLOW, Ground::Session);
+        }
+        for link in &profile.symlinks {
+            view.links.push((components(bytes(&link.link)).collect(), bytes(&link.target).to_vec()));
+        }
+        if !read_only {
+            view.links.push((components(b"/var/tmp").collect(), b"/tmp".to_vec()));
+        }
+        view
+    }
+
+    fn mount(&mut self, target: &Path, source: &Path, flags: OFlags, ground: Ground) {
+        let root = openat(CWD, source, OFlags::PATH | OFlags::CLOEXEC | flags, Mode::empty()).ok();
+        self.mounts.push(Mount { at: components(bytes(target)).collect(), root, ground });
+    }
+
+    /// Whose the place is, links or not.
+    pub(super) fn ground_of(&self, path: &[u8]) -> Ground {
+        let at: Components = components(path).collect();
+        self.ground(&at)
+    }
+
+    /// Where an absolute path leads; `last` says whether a link at its end is followed.
+    pub(super) fn follow(&self, path: &[u8], last: bool) -> Result<Led, Astray> {
+        let mut todo: VecDeque<Vec<u8>> = components(path).collect();
+        let mut at: Components = Vec::new();
+        let (mut links, mut is_program) = (0, false);
+        while let Some(part) = todo.pop_front() {
+            self.step()?;
+            if part == b".." {
+                at.pop();
+                continue;
+            }
+            at.push(part);
+            match self.look(&at)? {
+                Seen::Link(target) if last || !todo.is_empty() => {
+                    links += 1;
+                    if links > LINKS {
+                        return Err(Astray);
+                    }
+                    at.pop();
+                    if target.first() == Some(&b'/') {
+                        at.clear();
+                    }
+                    for part in components(&target).collect::<Vec<_>>().into_iter().rev() {
+                        todo.push_front(part);
+                    }
+                }
+                Seen::Link(_) => {}
+                Seen::Other { is_program: program } => is_program = program,
+                Seen::Nothing => {
+                    // Nothing is behind it, not even by `..`.
+                    at.extend(todo);
+                    return Ok(self.led(&at, false, false));
+                }
+            }
+        }
+        Ok(self.led(&at, true, is_program))
+    }
+
+    fn led(&self, at: &[Vec<u8>], is_there: bool, is_program: bool) -> Led {
+        let path = at.iter().fold(Vec::new(), |path, part| [&path, b"/".as_slice(), part].concat());
+        let path = if path.is_empty() { b"/".to_vec() } else { path };
+        Led { path, ground: self.ground(at), is_there, is_program }
+    }
+
+    fn step(&self) -> Result<(), Astray> {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > STEPS { Err(Astray) } else { Ok(()) }
+    }
+
+    fn ground(&self, at: &[Vec<u8>]) -> Ground {
+        let first = at.first().map(Vec::as_slice);
+        if let Some(b"proc" | b"dev" | b"sys" | b"run") = first {
+            return Ground::Kernel;
+        }
+        let is_private_tmp = at.get(..2).is_some_and(|two| two == [b"var".to_vec(), b"tmp".to_vec()]);
+        match self.mount_of(at) {
+            Some(mount) => mount.ground,
+            None if is_private_tmp => Ground::Session,
+            // The root itself is a file system in memory, and read-only.
+            None => Ground::ReadOnly,
+        }
+    }
+
+    /// The mount that shows a place: the deepest, and of two at one place the later.
+    fn mount_of(&self, at: &[Vec<u8>]) -> Option<&Mount> {
+        let above = self.mounts.iter().filter(|mount| at.starts_with(&mount.at));
+        above.max_by_key(|mount| mount.at.len())
+    }
+
+    fn look(&self, at: &[Vec<u8>]) -> Result<Seen, Astray> {
+        let mount = self.mount_of(at);
+        let link = self.links.iter().find(|(link, _)| link == at);
+        if let Some((_, target)) = link.filter(|_| mount.is_none_or(|mount| mount.at.is_empty())) {
+            return Ok(Seen::Link(target.clone()));
+        }
+        if self.mounts.iter().any(|mount| mount.at.len() > at.len() && mount.at.starts_with(at)) {
+            return Ok(Seen::Other { is_program: false });
+        }
+        let Some(mount) = mount else { return Ok(Seen::Nothing) };
+        let Some(root) = &mount.root else { return Ok(Seen::Nothing) };
+        let below = at.get(mount.at.len()..).unwrap_or_default().join(&b'/');
+        let opened;
+        let file = if below.is_empty() {
+            root
+        } else {
+            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+            opened = match openat2(root, below.as_slice(), HANDLE, Mode::empty(), resolve) {
+                Ok(file) => file,
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Seen::Nothing),
+                Err(_) => return Err(Astray),
+            };
+            &opened
+        };
+        let stat = fstat(file).map_err(|_| Astray)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => {
+                let target = readlinkat(file, "", Vec::new()).map_err(|_| Astray)?;
+                Ok(Seen::Link(target.into_bytes()))
+            }
+            FileType::RegularFile => Ok(Seen::Other { is_program: stat.st_mode & 0o111 != 0 }),
+            _ => Ok(Seen::Other { is_program: false }),
+        }
+    }
+}
+
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
+fn components(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let named = |part: &&[u8]| !matches!(*part, b"" | b".");
+    path.split(|byte| *byte == b'/').filter(named).map(<[u8]>::to_vec)
+}

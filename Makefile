@@ -41,9 +41,10 @@ fuzz-bash: setup-test ## run generated commands with real bash, and compare with
 fuzz-read-only: setup-test ## run what is called read-only with real programs, on files that must not change; SEED=
 	@cargo run --quiet --locked --package airlock-fuzz --bin fuzz-read-only -- $(if $(SEED),--seed $(SEED))
 
-corpus: ## measure the policy on a folder of labelled commands: make corpus CORPUS=DIR
+corpus: setup-test ## measure policy and sandbox on a folder of labelled commands: make corpus CORPUS=DIR
 	@[ -n '$(CORPUS)' ] || { echo 'make corpus: name a folder of labelled commands, as in: make corpus CORPUS=DIR' >&2; exit 2; }
 	@cargo run --quiet --locked --package airlock-policy --example corpus -- '$(CORPUS)'
+	@cargo run --quiet --locked --package airlock-fuzz --bin corpus-forced -- '$(CORPUS)'
 
 fmt: ## format the code
 	@cargo fmt --all

@@ -4,6 +4,7 @@
 //! `judge` compares, `run` counts. Nothing here decides, and no generated command runs outside
 //! the sandbox.
 
+pub mod forced;
 pub mod generate;
 pub mod inside;
 pub mod judge;

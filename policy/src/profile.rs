@@ -33,6 +33,7 @@ pub struct Profile {
     auto_allow: bool,
     allow_unsandboxed: bool,
     unsandboxed_without_asking: bool,
+    excluded_commands: Vec<String>,
     additional_directories: Vec<String>,
     warnings: Vec<String>,
     version: PolicyVersion,
@@ -144,6 +145,12 @@ impl Profile {
         self.unsandboxed_without_asking
     }
 
+    /// The first words of commands that ask to run outside the sandbox by being what they are.
+    #[must_use]
+    pub fn excluded_commands(&self) -> &[String] {
+        &self.excluded_commands
+    }
+
     /// Directories that count as inside, beside the workspace.
     #[must_use]
     pub fn additional_directories(&self) -> &[String] {
@@ -188,6 +195,8 @@ impl Profile {
         field(&format!("{:?} {:?}", self.modes, self.default_mode));
         field(&format!("{} {} {}", self.auto_allow, self.allow_unsandboxed, self.unsandboxed_without_asking));
         self.additional_directories.iter().for_each(|dir| field(dir));
+        field("excluded");
+        self.excluded_commands.iter().for_each(|words| field(words));
         PolicyVersion(hash.finalize().into())
     }
 }

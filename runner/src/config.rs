@@ -173,7 +173,7 @@ pub struct FloorConfig {
     pub bind_sources: Vec<PathBuf>,
     /// Kinds of network that a profile may give.
     pub networks: Vec<NetworkName>,
-    /// Whether a command may run outside the sandbox. This version cannot, and refuses `true`.
+    /// Whether a command may run outside the sandbox, where request and profile want it, too.
     pub unsandboxed: bool,
     /// The names of server certificates that are obeyed.
     pub servers: Vec<String>,

@@ -174,6 +174,11 @@ impl Core {
             enforced: self.below.as_text().is_none(),
             detail: self.below.as_text().unwrap_or("every layer of the floor was seen to hold").to_owned(),
         });
+        capabilities.push(Capability {
+            name: "unsandboxed".to_owned(),
+            enforced: self.config.floor.unsandboxed,
+            detail: "as `floor.unsandboxed` of its configuration says".to_owned(),
+        });
         RunnerHello {
             protocol_version: LINK_PROTOCOL_VERSION,
             runner_id: self.id.clone(),

@@ -71,6 +71,10 @@ pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal>
     if grant.unsandboxed && !allowed.unsandboxed {
         return Err(floor("this runner runs nothing outside the sandbox"));
     }
+    if grant.unsandboxed && (grant.read_only || !grant.requires.is_empty()) {
+        let message = "outside the sandbox nothing is read-only, and nothing that is required is given";
+        return Err(Refusal::new("read_only_mount", message));
+    }
     let network = grant.profile.network;
     if !allowed.networks.iter().any(|name| name.names(network)) {
         return Err(floor("this runner does not give that network"));

@@ -19,10 +19,10 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, Grant, Shell, Signal};
+use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, Grant, Shell, Signal, Started as Began};
 use airlock_sandbox::{
     LaunchSpec, Launcher, Limits, Network, Profile, Running, Shape, Stdin,
-    env::{EnvError, EnvRequest, Scrubbed, Variable, build_env},
+    env::{EnvError, EnvRequest, Scrubbed, Variable, build_env, outside},
 };
 use tokio::{
     sync::mpsc,
@@ -125,7 +125,11 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
         Ok(Err(failure)) => result::not_launched(&job, failure),
         Err(panicked) => result::internal(&job, &panicked),
     };
-    let result = ExecutionResult { scrubbed_env: job.scrubbed.removed.clone(), ..result };
+    let result = ExecutionResult {
+        scrubbed_env: job.scrubbed.removed.clone(),
+        unsandboxed: job.grant.unsandboxed && result.started != Began::No,
+        ..result
+    };
     telemetry::ended(&span, &result);
     result
 }
@@ -162,7 +166,14 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
         stdin: if grant.stdin { Stdin::Pipe } else { Stdin::Null },
         masks,
     };
-    let running = tools.launcher.start(&profile, &session, &limits(tools, grant), &spec)?;
+    let limits = limits(tools, grant);
+    // Asked for by name in the grant, and within the floor: never a way out of a sandbox that fails.
+    let running = if grant.unsandboxed {
+        let env = outside(spec.env.clone(), &session.folders);
+        tools.launcher.start_outside(&session, &limits, &LaunchSpec { env, masks: Vec::new(), ..spec })?
+    } else {
+        tools.launcher.start(&profile, &session, &limits, &spec)?
+    };
     let disk = if grant.read_only { None } else { DiskWatch::new(&tools.workspace, &session.folders) };
     Ok(Started { running, watch, spool, writers, disk })
 }

@@ -7,10 +7,11 @@ mod scrub;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::profile::Profile;
 use crate::runtime::git_overrides;
+use crate::session::Folders;
 use crate::{HOME, USER};
 
 use names::check;
@@ -75,6 +76,20 @@ pub fn build_env(from: &EnvRequest<'_>) -> Result<Vec<(OsString, OsString)>, Vec
     }
     let os = |bytes| OsString::from_vec(bytes);
     Ok(built.into_iter().map(|(name, value)| (os(name), os(value))).collect())
+}
+
+/// The environment of a command outside the sandbox, where the session's folders are elsewhere.
+#[must_use]
+pub fn outside(env: Vec<(OsString, OsString)>, folders: &Folders) -> Vec<(OsString, OsString)> {
+    let moved = |(name, value): (OsString, OsString)| {
+        let value = match name.as_bytes() {
+            b"TMPDIR" => folders.tmp.clone().into_os_string(),
+            b"HOME" if value == HOME => folders.home.clone().into_os_string(),
+            _ => value,
+        };
+        (name, value)
+    };
+    env.into_iter().map(moved).collect()
 }
 
 /// What profile, session and request may replace.

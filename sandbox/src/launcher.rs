@@ -6,6 +6,7 @@
 //! failure until then is certainly no start.
 
 mod forker;
+mod outside;
 mod start;
 
 use std::fs::File;

@@ -115,7 +115,8 @@ impl Control {
 pub struct Waiter {
     pub(crate) handles: Arc<Handles>,
     pub(crate) pid: i32,
-    pub(crate) status: OwnedFd,
+    /// What bubblewrap says of the end; without one it is the kernel that says it.
+    pub(crate) status: Option<OwnedFd>,
     pub(crate) diagnostics: OwnedFd,
     pub(crate) started_at: Instant,
     pub(crate) waited: bool,

@@ -69,6 +69,8 @@ pub struct StartExecution {
     pub allow_concurrent: bool,
     /// Its input stays open for what is written to it.
     pub stdin: bool,
+    /// Outside the sandbox.
+    pub dangerously_disable_sandbox: bool,
     /// The client's.
     pub labels: BTreeMap<String, String>,
     /// W3C trace context to hand on; may be empty.

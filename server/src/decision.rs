@@ -6,10 +6,11 @@
 mod decided;
 mod hash;
 mod lift;
+mod outside;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use airlock_policy::{Answer, Binding, Decision, Permit, Verdict as Says};
+use airlock_policy::{Answer, Binding, Decision, Permit, Unsandboxed, Verdict as Says};
 use airlock_proto::domain::{Grant, Mode, Requirement, SessionId, Shell};
 
 pub(crate) use hash::{execution_hash, session_hash};
@@ -72,16 +73,18 @@ impl Offer {
     }
 }
 
-/// Decides a command of a session in a directory, in a mode that may be tighter than its own.
+/// Decides a command of a session in a directory, in a mode that may be tighter than its own; `floor_permits`
+/// says whether the session's runner lets commands run outside the sandbox.
 pub(crate) fn decide(
     profile: &ResolvedProfile,
     session_id: SessionId,
     spec: &ExecutionSpec,
-    mode: Mode,
+    (mode, floor_permits): (Mode, bool),
     directory: &[u8],
     encode: DecisionEncoder,
 ) -> Decided {
-    let mut decision = ask_policy(profile, &spec.command, spec.shell, mode, directory);
+    let ask = |wish| ask_policy(profile, &spec.command, spec.shell, (mode, wish), directory);
+    let (mut decision, unsandboxed) = outside::decide(&profile.policy, spec, (mode, floor_permits), ask);
     let told = decided::of(&decision);
     if !told.whole {
         lift::ask_of_untold(&mut decision);
@@ -99,7 +102,7 @@ pub(crate) fn decide(
         separate_stderr: spec.separate_stderr,
         timeout: spec.timeout,
         keep_directory: !spec.allow_concurrent && !decision.concurrency_safe,
-        unsandboxed: false,
+        unsandboxed,
         snapshot_digest: Vec::new(),
         stdin: spec.stdin,
         decided: told.decided,
@@ -143,7 +146,7 @@ pub(crate) fn ask_policy(
     profile: &ResolvedProfile,
     command: &[u8],
     shell: Shell,
-    mode: Mode,
+    (mode, wish): (Mode, Option<Unsandboxed>),
     directory: &[u8],
 ) -> Decision {
     let cwd = String::from_utf8_lossy(directory);
@@ -154,7 +157,7 @@ pub(crate) fn ask_policy(
         workspace: WORKSPACE,
         home: HOME,
         mode: Some(policy_mode(mode)),
-        unsandboxed: None,
+        unsandboxed: wish,
         extra_rules: None,
         snapshot: None,
     };

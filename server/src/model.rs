@@ -128,6 +128,8 @@ pub struct ExecutionSpec {
     pub allow_concurrent: bool,
     /// Its input stays open for what is written to it.
     pub stdin: bool,
+    /// It asks to run outside the sandbox.
+    pub dangerously_disable_sandbox: bool,
     /// The client's.
     pub labels: BTreeMap<String, String>,
 }

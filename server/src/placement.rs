@@ -178,6 +178,11 @@ impl Core {
         }
     }
 
+    /// Whether the runner of a session lets commands run outside the sandbox, as far as it is known now.
+    pub(crate) fn floor_permits(&self, session: &SessionRecord) -> bool {
+        self.parts.links.get(&session.runner_id).is_some_and(|link| link.permits_unsandboxed())
+    }
+
     /// Decides a stored execution anew, in its session's directory, by the tighter of its own mode and the
     /// session's, and by today's rules. Nothing, if its profile is gone.
     async fn decide_again(
@@ -193,6 +198,7 @@ impl Core {
         let encode = self.parts.encode_decision;
         let mode = record.spec.mode.max(session.mode);
         let decided = tracing::info_span!("decide").in_scope(|| {
+            let mode = (mode, self.floor_permits(session));
             decision::decide(&profile, session.id, &record.spec, mode, &session.directory, encode)
         });
         let (mut says, binding) = (decided.record.clone(), decided.binding);
@@ -254,6 +260,7 @@ impl Core {
         let Some(profile) = self.parts.profiles.get(&session.profile) else { return Ok(None) };
         let encode = self.parts.encode_decision;
         let mode = record.spec.mode.max(session.mode);
+        let mode = (mode, self.floor_permits(&session));
         let decided = decision::decide(&profile, session.id, &record.spec, mode, &record.directory, encode);
         let Some(question) = decided.question(message, profile.name(), encode) else { return Ok(None) };
         let mut asked = record.clone();

@@ -54,6 +54,7 @@ fn spec() -> ExecutionSpec {
         env: BTreeMap::new(),
         separate_stderr: false,
         allow_concurrent: false,
+        dangerously_disable_sandbox: false,
         stdin: false,
         labels: BTreeMap::from([("job".to_owned(), "7".to_owned())]),
     }

@@ -64,6 +64,7 @@ fn stored() -> ExecutionRecord {
             env: BTreeMap::new(),
             separate_stderr: false,
             allow_concurrent: false,
+            dangerously_disable_sandbox: false,
             stdin: false,
             labels: BTreeMap::new(),
         },

@@ -56,6 +56,9 @@ pub(super) struct Spec {
     /// Do not wait for the session's other commands, and leave its directory alone.
     #[arg(long)]
     allow_concurrent: bool,
+    /// Run outside the sandbox, if profile and runner permit it. It is asked about as a rule.
+    #[arg(long)]
+    dangerously_disable_sandbox: bool,
     /// The command.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -78,7 +81,7 @@ impl Spec {
         let wait = self.wait_approval || self.on_ask == OnAsk::Wait;
         let on_ask = if wait { v1::OnAsk::Wait } else { v1::OnAsk::Fail };
         Ok(v1::ExecutionSpec {
-            dangerously_disable_sandbox: false,
+            dangerously_disable_sandbox: self.dangerously_disable_sandbox,
             command: args::command_text(self.command).into(),
             shell: self.shell.map(v1::Shell::from).unwrap_or_default().into(),
             session_id: self.session.unwrap_or_default(),

@@ -161,6 +161,9 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     if outcome.leftovers_killed {
         rows.push(("leftovers", "processes that outlived the shell were ended".to_owned()));
     }
+    if outcome.unsandboxed {
+        rows.push(("sandbox", "none: it ran outside".to_owned()));
+    }
     rows.extend(outcome.violations.iter().map(|one| ("violation", violation(one))));
     for (name, list) in [("held back", &outcome.scrubbed_env), ("not enforced", &outcome.limits_not_enforced)]
     {

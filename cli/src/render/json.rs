@@ -129,6 +129,7 @@ fn outcome(one: &Outcome) -> Value {
         "violations": one.violations.iter().map(violation).collect::<Vec<_>>(),
         "scrubbed_env": one.scrubbed_env,
         "limits_not_enforced": one.limits_not_enforced,
+        "unsandboxed": one.unsandboxed,
     })
 }
 

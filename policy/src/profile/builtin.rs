@@ -64,6 +64,7 @@ pub(super) fn blank(name: &str, description: &str) -> Profile {
         auto_allow: false,
         allow_unsandboxed: false,
         unsandboxed_without_asking: false,
+        excluded_commands: Vec::new(),
         additional_directories: Vec::new(),
         warnings: Vec::new(),
         version: PolicyVersion([0; 32]),

@@ -47,6 +47,8 @@ struct Section {
     allow_unsandboxed: Option<bool>,
     unsandboxed_without_asking: Option<bool>,
     #[serde(default)]
+    excluded_commands: Vec<Spanned<String>>,
+    #[serde(default)]
     additional_directories: Vec<Spanned<String>>,
     #[serde(default)]
     test: Vec<Spanned<case::Written>>,
@@ -155,6 +157,18 @@ fn apply(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
     set(&mut profile.auto_allow, section.auto_allow_if_sandboxed);
     set(&mut profile.allow_unsandboxed, section.allow_unsandboxed);
     set(&mut profile.unsandboxed_without_asking, section.unsandboxed_without_asking);
+    for (index, words) in section.excluded_commands.iter().enumerate() {
+        if words.get_ref().trim().is_empty() {
+            let key = format!("policy.excluded_commands[{index}]");
+            source.add(
+                words.span().start,
+                &key,
+                "it names no command".to_owned(),
+                "name one, such as \"docker\"",
+            );
+        }
+        profile.excluded_commands.push(words.get_ref().clone());
+    }
     apply_modes(source, profile, section);
 }
 

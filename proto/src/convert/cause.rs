@@ -149,6 +149,7 @@ impl From<ExecutionResult> for v1::Result {
             violations: result.violations.into_iter().map(Into::into).collect(),
             scrubbed_env: result.scrubbed_env,
             limits_not_enforced: result.limits_not_enforced,
+            unsandboxed: result.unsandboxed,
         }
     }
 }
@@ -175,6 +176,7 @@ impl TryFrom<v1::Result> for ExecutionResult {
             violations: violations(wire.violations)?,
             scrubbed_env: wire.scrubbed_env,
             limits_not_enforced: wire.limits_not_enforced,
+            unsandboxed: wire.unsandboxed,
         })
     }
 }

@@ -57,6 +57,7 @@ fn result(cause: Cause) -> ExecutionResult {
             quarantine_id: "1".to_owned(),
         }],
         scrubbed_env: vec!["NPM_TOKEN".to_owned()],
+        unsandboxed: true,
         limits_not_enforced: vec!["memory".to_owned()],
         ..ExecutionResult::not_started(cause)
     }

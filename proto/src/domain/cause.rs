@@ -161,6 +161,8 @@ pub struct ExecutionResult {
     pub scrubbed_env: Vec<String>,
     /// Limits that were asked for and that the runner cannot enforce.
     pub limits_not_enforced: Vec<String>,
+    /// It ran outside the sandbox.
+    pub unsandboxed: bool,
 }
 
 /// Something that a layer of the sandbox saw.
@@ -211,6 +213,7 @@ impl ExecutionResult {
             violations: Vec::new(),
             scrubbed_env: Vec::new(),
             limits_not_enforced: Vec::new(),
+            unsandboxed: false,
         }
     }
 }

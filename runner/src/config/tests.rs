@@ -85,7 +85,6 @@ fn every_rule_between_fields_is_kept() {
     for (text, expected) in [
         ("bases.x = \"../y\"\n", "`bases.x`: it is not an absolute path; "),
         ("bases.x = \"/var\"\n", "`bases.x`: it and `state_dir` hold each other; "),
-        ("floor.unsandboxed = true\n", "`floor.unsandboxed`: it is true; "),
         (
             "floor.bind_sources = [\"/\"]\n",
             "`floor.bind_sources[0]`: it would show the runner's `state_dir`; ",

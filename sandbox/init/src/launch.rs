@@ -9,7 +9,7 @@
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
@@ -22,7 +22,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::{SecureComputingMode, set_secure_computing_mode};
 
-use crate::identity::{become_session, die_with_parent, die_with_runner, own_user_namespace};
+use crate::identity::{INSIDE, become_session, die_with_parent, die_with_runner, own_user_namespace};
 use crate::stage::{stage, unshare_mounts};
 use crate::{AtStep, Failure};
 
@@ -68,28 +68,43 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         become_session(None)?;
         match fds.namespaces.take() {
             Some(namespaces) => join(namespaces)?,
-            None => own_user_namespace(CloneFlags::empty())?,
+            None => own_user_namespace(CloneFlags::empty(), INSIDE)?,
         }
     }
+    match go_on_beside(fds.cgroup.as_ref().map(AsFd::as_fd))? {
+        Side::Caller => Ok(ExitCode::SUCCESS),
+        Side::New(told) => match go_on(&plan, fds, &told)? {},
+    }
+}
+
+/// The two sides of [`go_on_beside`].
+pub(crate) enum Side {
+    /// It has told the runner of the other one, and ends.
+    Caller,
+    /// Pid 1 of the outer namespace, with the pipe on which it gets the word.
+    New(OwnedFd),
+}
+
+/// Goes on in a process of its own, of which the runner is told.
+pub(crate) fn go_on_beside(cgroup: Option<BorrowedFd<'_>>) -> Result<Side, Failure> {
+    let control = std::io::stdin();
     let (told, tell) = pipe_with(PipeFlags::CLOEXEC).at(Step::Processes)?;
-    match clone_beside(fds.cgroup.as_ref().map(AsFd::as_fd)).at(Step::Processes)? {
+    match clone_beside(cgroup).at(Step::Processes)? {
         Cloned::Caller(pid, pidfd) => {
             send_frame(control.as_fd(), &Report::Cloned { pid }, &[pidfd.as_fd()]).at(Step::Message)?;
             rustix::io::write(&tell, &[1]).at(Step::Message)?;
-            Ok(ExitCode::SUCCESS)
+            Ok(Side::Caller)
         }
         Cloned::New => {
             drop(tell);
-            match go_on(&plan, fds, &told)? {}
+            Ok(Side::New(told))
         }
     }
 }
 
-/// What is left to do for pid 1 of the outer namespace.
-fn go_on(plan: &LaunchPlan, mut fds: Descriptors, told: &OwnedFd) -> Result<Infallible, Failure> {
-    let prepared = prepare(plan, fds.namespaces.take());
-    // Two talk on one socket, the caller first; one that did not come to it has
-    // left nobody who would wait for this process.
+/// Two talk on one socket, the caller first; one that did not come to it has left
+/// nobody who would wait for this process.
+pub(crate) fn wait_for_word(told: &OwnedFd) -> Result<(), Failure> {
     let heard = loop {
         match rustix::io::read(told, &mut [0; 1]) {
             Err(Errno::INTR) => {}
@@ -99,6 +114,13 @@ fn go_on(plan: &LaunchPlan, mut fds: Descriptors, told: &OwnedFd) -> Result<Infa
     if heard == 0 {
         return Err(Failure::new(Step::Parent, "the launch step has ended"));
     }
+    Ok(())
+}
+
+/// What is left to do for pid 1 of the outer namespace.
+fn go_on(plan: &LaunchPlan, mut fds: Descriptors, told: &OwnedFd) -> Result<Infallible, Failure> {
+    let prepared = prepare(plan, fds.namespaces.take());
+    wait_for_word(told)?;
     prepared?;
     execute(&plan.bwrap, &fds)
 }

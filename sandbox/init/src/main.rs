@@ -1,7 +1,7 @@
-//! `airlock-init`: four small programs in one static file. `launch` is the
-//! step on the host before bubblewrap, `hold` makes a session's namespaces,
-//! `pid1` runs one command inside, and `look` is a command that says what it
-//! sees there.
+//! `airlock-init`: small programs in one static file. `launch` is the step on the
+//! host before bubblewrap, `hold` makes a session's namespaces, `pid1` runs one
+//! command inside, `outside` one without a sandbox, and `look` is a command that
+//! says what it sees there.
 //!
 //! But for `look`, talks on descriptor 0 and nothing else. Must not decide anything: it does
 //! what the message it gets says, and reports.
@@ -10,6 +10,7 @@ mod hold;
 mod identity;
 mod launch;
 mod look;
+mod outside;
 mod pid1;
 mod stage;
 
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 
 use airlock_init::frame::send_frame;
 use airlock_init::sight::MODE_LOOK;
-use airlock_init::wire::{MODE_HOLD, MODE_LAUNCH, MODE_PID1, Report, Step};
+use airlock_init::wire::{MODE_HOLD, MODE_LAUNCH, MODE_OUTSIDE, MODE_OUTSIDE_PID1, MODE_PID1, Report, Step};
 
 /// The exit code when a step failed; the report says which.
 const FAILED: u8 = 125;
@@ -52,7 +53,9 @@ fn main() -> ExitCode {
     let result = match mode.as_deref() {
         Some(MODE_LAUNCH) => launch::run(),
         Some(MODE_HOLD) => hold::run(),
-        Some(MODE_PID1) => pid1::run(),
+        Some(MODE_PID1) => pid1::run(true),
+        Some(MODE_OUTSIDE) => outside::run(),
+        Some(MODE_OUTSIDE_PID1) => pid1::run(false),
         Some(MODE_LOOK) => look::run(words.next()),
         _ => Err(Failure::new(Step::Message, "airlock-init is started by Airlock only")),
     };

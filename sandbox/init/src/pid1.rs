@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlock_init::frame::{recv_frame, send_frame};
-use airlock_init::wire::{self, End, MAX_CWD, Report, Status, Step, ToInit};
+use airlock_init::wire::{self, End, Landlock, MAX_CWD, Report, Status, Step, ToInit};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeValLike;
@@ -31,8 +31,10 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(100);
 const LEFTOVER_POLL: Duration = Duration::from_millis(2);
 const EVERYTHING: Pid = Pid::from_raw(-1);
 
-pub(crate) fn run() -> Result<ExitCode, Failure> {
-    setup::prepare()?;
+/// `sandboxed`: there is a filter of system calls and a place for the report of the
+/// directory, and Landlock is to be around the command.
+pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
+    setup::prepare(sandboxed)?;
     let control = io::stdin();
     let own =
         pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).at(Step::Prepare)?;
@@ -43,10 +45,13 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let ToInit::Start(spec) = message else {
         return Err(Failure::new(Step::Message, "the first message is not a start"));
     };
-    let report_pipe = setup::open_report_pipe()?;
+    let report_pipe = sandboxed.then(setup::open_report_pipe).transpose()?;
     setup::apply_limits(&spec.limits)?;
     // Before the listener, so that every thread of this process is within.
-    let landlock = landlock::restrict(&spec.access).at(Step::Landlock)?;
+    let landlock = match sandboxed {
+        true => landlock::restrict(&spec.access).at(Step::Landlock)?,
+        false => Landlock { abi: 0, tcp_denied: false },
+    };
     let listener = control.as_fd().try_clone_to_owned().at(Step::Prepare)?;
     thread::Builder::new().stack_size(64 << 10).spawn(move || listen(listener.as_fd())).at(Step::Prepare)?;
     let shell = setup::start(&spec, fds)?;
@@ -54,7 +59,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
 
     let status = wait_for_shell(shell).at(Step::Wait)?;
     let leftovers = !everything_ended();
-    let cwd = last_directory(report_pipe.as_fd());
+    let cwd = report_pipe.and_then(|pipe| last_directory(pipe.as_fd()));
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).at(Step::Wait)?;
     let micros = |value: i64| u64::try_from(value).unwrap_or(0);
     let end = End {

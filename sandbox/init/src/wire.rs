@@ -12,6 +12,11 @@ pub const MODE_LAUNCH: &str = "launch";
 pub const MODE_HOLD: &str = "hold";
 /// The argument that makes `airlock-init` pid 1 of a sandbox.
 pub const MODE_PID1: &str = "pid1";
+/// The argument that makes `airlock-init` the launch step of a command outside the
+/// sandbox.
+pub const MODE_OUTSIDE: &str = "outside";
+/// The argument that makes `airlock-init` pid 1 of a command outside the sandbox.
+pub const MODE_OUTSIDE_PID1: &str = "outside-pid1";
 
 /// Where a sandbox finds what Airlock puts there.
 pub const INSIDE: &str = "/run/airlock";
@@ -99,6 +104,27 @@ pub enum Cover {
         /// Whether it cannot be written.
         read_only: bool,
     },
+}
+
+/// What is done for a command outside the sandbox. With it travels the folder of
+/// its cgroup, where there is one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OutsidePlan {
+    /// Process id that must be the parent.
+    pub parent: u32,
+    /// Ids to change to; `None` keeps the runner's.
+    pub ids: Option<HostIds>,
+    /// Folders that the ids could not reach.
+    pub shown: Option<Shown>,
+}
+
+/// Folders that are shown at their own paths in a mount namespace of one command.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Shown {
+    /// The folder above all of them that is hidden but for them.
+    pub over: Vec<u8>,
+    /// The folders.
+    pub folders: Vec<Vec<u8>>,
 }
 
 /// What the maker of a session's namespaces needs.

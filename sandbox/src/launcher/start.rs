@@ -18,7 +18,7 @@ use rustix::fs::{Gid, MemfdFlags, Uid, fchown, memfd_create};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::Launcher;
-use super::forker::Child;
+use super::forker::{Child, Tie};
 use crate::args::{Sources, bwrap_args};
 use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
@@ -51,11 +51,25 @@ impl Launcher {
         limits: &Limits,
         spec: &LaunchSpec,
     ) -> Result<Running, LaunchError> {
+        self.run(session, limits, spec, Some(INSIDE_BASH_ENV), || {
+            self.prepare(profile, session, limits, spec)
+        })
+    }
+
+    /// Gives what `prepare` brought up its command. `bash_env` is the file that bash reads before it.
+    pub(super) fn run(
+        &self,
+        session: &Session,
+        limits: &Limits,
+        spec: &LaunchSpec,
+        bash_env: Option<&str>,
+        prepare: impl FnOnce() -> Result<Waiter, LaunchError>,
+    ) -> Result<Running, LaunchError> {
         spec.check()?;
         self.check_ids(session.ids)?;
-        let mut waiter = self.prepare(profile, session, limits, spec)?;
+        let mut waiter = prepare()?;
         let (streams, ends) = pipes(spec, session.ids)?;
-        let landlock = order(&waiter, limits, spec, &ends)?;
+        let landlock = order(&waiter, start_spec(spec, limits, bash_env), &ends)?;
         waiter.started_at = Instant::now();
         let control = Control(Arc::clone(&waiter.handles));
         Ok(Running { streams, control, started_at: waiter.started_at, landlock, waiter })
@@ -104,25 +118,28 @@ impl Launcher {
         set_timeouts(&child.socket, limits.start_timeout)?;
         send_frame(child.socket.as_fd(), &plan, &fds).map_err(before_start)?;
         drop(status_write);
-        let (pid, pidfd) = wait_until_cloned(&child)?;
-        let child = child.gone_on_in(pid, pidfd);
-        let init = match wait_until_ready(&child) {
-            Err(LaunchError::Conversation { source: FrameError::Closed }) => return Err(said(child)),
-            other => other?,
-        };
-        let (socket, diagnostics, pid, child) = child.into_parts()?;
-        let killed = AtomicBool::new(false);
-        let handles = Handles { socket: Mutex::new(socket), init, child, killed, cgroup };
-        Ok(Waiter {
-            handles: Arc::new(handles),
-            pid,
-            status,
-            diagnostics,
-            started_at: Instant::now(),
-            waited: false,
-            tie: self.forker.tie(),
-        })
+        ready(child, Some(status), cgroup, self.forker.tie())
     }
+}
+
+/// Waits until pid 1 is ready for its command. `status` is what bubblewrap says, where there is one.
+pub(super) fn ready(
+    child: Child,
+    status: Option<OwnedFd>,
+    cgroup: Option<Cgroup>,
+    tie: Tie,
+) -> Result<Waiter, LaunchError> {
+    let (pid, pidfd) = wait_until_cloned(&child)?;
+    let child = child.gone_on_in(pid, pidfd);
+    let init = match wait_until_ready(&child) {
+        Err(LaunchError::Conversation { source: FrameError::Closed }) => return Err(said(child)),
+        other => other?,
+    };
+    let (socket, diagnostics, pid, child) = child.into_parts()?;
+    let killed = AtomicBool::new(false);
+    let handles = Handles { socket: Mutex::new(socket), init, child, killed, cgroup };
+    let started_at = Instant::now();
+    Ok(Waiter { handles: Arc::new(handles), pid, status, diagnostics, started_at, waited: false, tie })
 }
 
 /// The folders that the launch step mounts for the session's uid, and what it lays
@@ -166,14 +183,9 @@ fn wait_until_ready(child: &Child) -> Result<OwnedFd, LaunchError> {
 
 /// Hands pid 1 the command and its descriptors, and waits until it runs. Says what
 /// of Landlock is around it.
-fn order(
-    waiter: &Waiter,
-    limits: &Limits,
-    spec: &LaunchSpec,
-    ends: &[OwnedFd; 3],
-) -> Result<Landlock, LaunchError> {
+fn order(waiter: &Waiter, start: StartSpec, ends: &[OwnedFd; 3]) -> Result<Landlock, LaunchError> {
     let socket = waiter.handles.socket.lock().unwrap_or_else(PoisonError::into_inner);
-    let start = ToInit::Start(Box::new(start_spec(spec, limits)));
+    let start = ToInit::Start(Box::new(start));
     let fds = ends.each_ref().map(AsFd::as_fd);
     // A message that did not arrive whole starts nothing.
     send_frame(socket.as_fd(), &start, &fds).map_err(before_start)?;
@@ -185,11 +197,11 @@ fn order(
     }
 }
 
-fn start_spec(spec: &LaunchSpec, limits: &Limits) -> StartSpec {
+fn start_spec(spec: &LaunchSpec, limits: &Limits, bash_env: Option<&str>) -> StartSpec {
     let Shell::Bash = spec.shell;
     let bytes = |text: &OsString| text.clone().into_vec();
     let mut env: Vec<_> = spec.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect();
-    env.push((b"BASH_ENV".to_vec(), INSIDE_BASH_ENV.as_bytes().to_vec()));
+    env.extend(bash_env.map(|file| (b"BASH_ENV".to_vec(), file.as_bytes().to_vec())));
     let mut args: Vec<Vec<u8>> = ["--noprofile", "--norc", "-c"].map(|word| word.as_bytes().to_vec()).into();
     args.push(spec.command.clone());
     StartSpec {

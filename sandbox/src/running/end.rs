@@ -27,7 +27,10 @@ impl Waiter {
         let reaped = self.reap();
         let elapsed = self.started_at.elapsed();
         let report = self.last_report();
-        let outside = exit_code(&read_rest(self.status.as_fd()));
+        let outside = match &self.status {
+            Some(status) => exit_code(&read_rest(status.as_fd())),
+            None => reaped.as_ref().map(|reaped| reaped.code),
+        };
         let usage = self.handles.cgroup.as_ref().map_or(Ok(None), Cgroup::end);
         let (usage, stays) = match usage {
             Ok(usage) => (usage, None),

@@ -9,7 +9,7 @@ use airlock_sandbox::Cause;
 use crate::support::{Host, eventually, finish, host_processes};
 
 /// A number that no other test's processes have in their command lines.
-fn mark(test: u32) -> String {
+pub(crate) fn mark(test: u32) -> String {
     format!("{}.{test}", 40_000_000 + std::process::id())
 }
 

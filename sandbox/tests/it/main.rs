@@ -15,6 +15,7 @@ mod killed;
 mod landlock;
 mod masks;
 mod network;
+mod outside;
 mod paths;
 mod planted;
 mod reach;

@@ -24,6 +24,7 @@ pub(crate) fn execution_hash(request: &StartExecution) -> [u8; 32] {
     hash.optional(request.base.as_ref());
     hash.flag(request.allow_concurrent);
     hash.flag(request.stdin);
+    hash.flag(request.dangerously_disable_sandbox);
     hash.finish()
 }
 
@@ -50,7 +51,7 @@ mod tests {
     #[test]
     fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
         let base = StartExecution { command: b"ls".to_vec(), ..StartExecution::default() };
-        let changed: [fn(&mut StartExecution); 12] = [
+        let changed: [fn(&mut StartExecution); 13] = [
             |r| r.command = b"ls ".to_vec(),
             |r| r.shell = Some(Shell::Bash),
             |r| r.session_id = Some(SessionId::new()),
@@ -63,6 +64,7 @@ mod tests {
             |r| r.base = Some("strict".to_owned()),
             |r| r.allow_concurrent = true,
             |r| r.stdin = true,
+            |r| r.dangerously_disable_sandbox = true,
         ];
         let mut seen = vec![execution_hash(&base)];
         for change in changed {

@@ -12,7 +12,7 @@ fn decided(command: &str, directory: &str) -> Decided {
     // One session for all, so that bindings can be compared.
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     let encode: DecisionEncoder = |_, profile| profile.as_bytes().to_vec();
-    decide(profiles.get("demo").unwrap(), session, &spec, spec.mode, directory.as_bytes(), encode)
+    decide(profiles.get("demo").unwrap(), session, &spec, (spec.mode, false), directory.as_bytes(), encode)
 }
 
 fn approval(state: ApprovalState, binding: Binding) -> ApprovalRecord {
@@ -106,7 +106,7 @@ fn edits(command: &str) -> Decided {
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     let encode: DecisionEncoder = |decision, _| decision.reasons[0].code.as_bytes().to_vec();
     let profiles = Profiles::builtin();
-    decide(profiles.get("demo").unwrap(), session, &spec, Mode::AcceptEdits, b"/workspace", encode)
+    decide(profiles.get("demo").unwrap(), session, &spec, (Mode::AcceptEdits, false), b"/workspace", encode)
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl Core {
         let directory = request.directory.or_else(|| session.map(|session| session.directory));
         let directory = directory.unwrap_or_else(|| WORKSPACE.as_bytes().to_vec());
         let shell = shell.unwrap_or(airlock_proto::domain::Shell::Bash);
-        let decision = ask_policy(&profile, &request.command, shell, mode, &directory);
+        let decision = ask_policy(&profile, &request.command, shell, (mode, None), &directory);
         Ok((decision, profile.name().to_owned()))
     }
 }

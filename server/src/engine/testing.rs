@@ -30,6 +30,7 @@ pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
             env: BTreeMap::new(),
             separate_stderr: false,
             allow_concurrent: false,
+            dangerously_disable_sandbox: false,
             stdin: false,
             labels: BTreeMap::new(),
         },

@@ -52,7 +52,7 @@ impl Core {
 
         let decided = tracing::info_span!("decide").in_scope(|| self.decide(&setting, &spec));
         let fate = fate(&decided, request.wait_for_approval);
-        let setting = self.settle_session(setting, &request, &fate)?;
+        let setting = self.settle_session(setting, &request, &decided, &fate)?;
         let new = self.new_execution(who, &request, hash, spec, &decided, &fate, setting);
         faults::hit(Fault::BeforeAudit);
         let key = request.request_id.unwrap_or_default();
@@ -93,8 +93,18 @@ impl Core {
     fn decide(&self, setting: &Setting, spec: &ExecutionSpec) -> Decided {
         let session = &setting.session;
         let encode = self.parts.encode_decision;
-        let decided =
-            decision::decide(&setting.profile, session.id, spec, spec.mode, &session.directory, encode);
+        let permits = match setting.is_new {
+            true => self.parts.links.all().iter().any(|link| link.permits_unsandboxed()),
+            false => self.floor_permits(session),
+        };
+        let decided = decision::decide(
+            &setting.profile,
+            session.id,
+            spec,
+            (spec.mode, permits),
+            &session.directory,
+            encode,
+        );
         self.parts.observer.decided(verdict_name(decided.record.verdict), &decided.record.reason_code);
         decided
     }
@@ -105,6 +115,7 @@ impl Core {
         &self,
         mut setting: Setting,
         request: &StartExecution,
+        decided: &Decided,
         fate: &Fate,
     ) -> Result<Setting, ApiError> {
         let session = &mut setting.session;
@@ -120,7 +131,7 @@ impl Core {
             session.state = SessionState::Closed;
             session.state_message = "its command was not allowed".to_owned();
         } else {
-            session.runner_id = self.pick_runner(request.base.as_deref())?;
+            session.runner_id = self.pick_runner(request.base.as_deref(), decided.grant.unsandboxed)?;
         }
         Ok(setting)
     }
@@ -247,6 +258,7 @@ fn spec(setting: &Setting, request: &StartExecution) -> Result<ExecutionSpec, Ap
         separate_stderr: request.separate_stderr,
         allow_concurrent: request.allow_concurrent,
         stdin: request.stdin,
+        dangerously_disable_sandbox: request.dangerously_disable_sandbox,
         labels: request.labels.clone(),
     })
 }

@@ -17,6 +17,8 @@ use crate::stream_door::DoorError;
 const JOURNAL_INTACT: &str = "journal_intact";
 /// The capability of a runner without which it takes no command.
 const FLOOR: &str = "floor";
+/// The capability by which a runner says that its own floor lets commands run outside the sandbox.
+const UNSANDBOXED: &str = "unsandboxed";
 
 /// One link to one epoch of a runner.
 #[derive(Debug)]
@@ -163,6 +165,11 @@ impl Link {
     pub(crate) async fn ended(&self) -> LinkError {
         self.ended.cancelled().await;
         LinkError::Ended(self.why.get().copied().unwrap_or("the other side is gone"))
+    }
+
+    /// Whether the runner's own floor lets commands run outside the sandbox.
+    pub(crate) fn permits_unsandboxed(&self) -> bool {
+        self.hello.capabilities.iter().any(|found| found.name == UNSANDBOXED && found.enforced)
     }
 
     /// Whether what the runner does not report was never accepted. It is not so after its host went

@@ -7,14 +7,15 @@ use airlock_proto::domain::RunnerId;
 use crate::{api::ApiError, engine::Core, links::Link};
 
 impl Core {
-    /// A runner for a new session.
+    /// A runner for a new session, one that lets commands run outside the sandbox where that is decided.
     ///
     /// # Errors
     /// `Unavailable` while no runner takes work, `FailedPrecondition` if none of those that are
     /// connected offers the base.
-    pub(crate) fn pick_runner(&self, base: Option<&str>) -> Result<RunnerId, ApiError> {
+    pub(crate) fn pick_runner(&self, base: Option<&str>, unsandboxed: bool) -> Result<RunnerId, ApiError> {
         let mut links = self.parts.links.all();
         links.retain(|link| !link.has_ended() && !link.is_draining() && link.hello.slots > 0);
+        links.retain(|link| !unsandboxed || link.permits_unsandboxed());
         let known = !links.is_empty();
         let offers = |link: &Link| base.is_none_or(|base| link.hello.bases.iter().any(|own| own == base));
         links.retain(|link| offers(link));

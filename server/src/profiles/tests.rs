@@ -80,6 +80,7 @@ deny = ["Bash(git push:*)"]
 auto_allow_if_sandboxed = false
 allow_unsandboxed = false
 unsandboxed_without_asking = false
+excluded_commands = ["docker"]
 additional_directories = ["/opt/data"]
 
 [policy.shadow]
@@ -97,10 +98,25 @@ cwd = "/workspace"
 [sandbox]
 root_binds = [{ source = "/opt/new", target = "/opt/tools" }]
 path = "/opt/tools:/usr/bin"
+rootfs = "/opt/root"
+deny_read = ["secrets/**"]
+allow_read = ["secrets/public"]
+allow_write = ["src/**"]
+deny_write = ["src/generated"]
+unix_sockets = "on"
+netlink_route = false
+allowed_unix_sockets = ["/run/x.sock"]
+
+[protect]
+action = "quarantine"
+git_writes = true
+git_config = false
+names = ["deploy.yaml"]
 
 [env]
 set = { CI = "1" }
 allowed = ["NODE_OPTIONS"]
+pass = ["HTTP_PROXY"]
 
 [limits]
 open_files = 100
@@ -108,6 +124,8 @@ processes = 100
 file_size = 1000000
 output_bytes = 1000000
 private_tmp_bytes = 1000000
+memory_bytes = 1000000
+cpu_millis = 1000
 grace = "5s"
 timeout_default = "1m"
 timeout_max = "2m"

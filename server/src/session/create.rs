@@ -37,7 +37,7 @@ impl Core {
         if !profile.permits(session.mode) {
             return Err(ApiError::Invalid(vec![not_permitted(&profile, session.mode)]));
         }
-        session.runner_id = match self.pick_runner(request.base.as_deref()) {
+        session.runner_id = match self.pick_runner(request.base.as_deref(), false) {
             Ok(runner) => runner,
             // A request that was made before has its session, whatever is the matter now.
             Err(error) => {

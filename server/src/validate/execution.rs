@@ -78,6 +78,7 @@ impl Checker {
             base: self.name("spec.base", spec.base),
             allow_concurrent: spec.allow_concurrent,
             stdin: spec.stdin,
+            dangerously_disable_sandbox: spec.dangerously_disable_sandbox,
             labels: self.labels("spec.labels", spec.labels),
             traceparent: String::new(),
         };

@@ -48,6 +48,8 @@ pub(super) struct SpecJson {
     separate_stderr: bool,
     allow_concurrent: bool,
     stdin: bool,
+    #[serde(default)]
+    dangerously_disable_sandbox: bool,
 }
 
 impl SpecJson {
@@ -64,6 +66,7 @@ impl SpecJson {
             separate_stderr: spec.separate_stderr,
             allow_concurrent: spec.allow_concurrent,
             stdin: spec.stdin,
+            dangerously_disable_sandbox: spec.dangerously_disable_sandbox,
         }
     }
 
@@ -81,6 +84,7 @@ impl SpecJson {
             separate_stderr: self.separate_stderr,
             allow_concurrent: self.allow_concurrent,
             stdin: self.stdin,
+            dangerously_disable_sandbox: self.dangerously_disable_sandbox,
             labels,
         }
     }

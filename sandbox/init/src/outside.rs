@@ -1,0 +1,95 @@
+//! A command outside the sandbox: the session's uid, a namespace of processes and a cgroup of its own so that
+//! nothing outlives it, and no privilege to gain; none of the sandbox's root, networks, masks or filters.
+//!
+//! Its mounts are its own only to show `/proc` as it is for its processes, and the session's folders where its
+//! uid could not reach them. Must not run as uid 0, and must not leave a descriptor open that is not listed.
+
+use std::convert::Infallible;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use airlock_init::frame::recv_frame;
+use airlock_init::sys::close_on_exec_from;
+use airlock_init::wire::{MODE_OUTSIDE_PID1, OutsidePlan, Shown, Step};
+use nix::sched::CloneFlags;
+use nix::unistd::{getegid, geteuid};
+use rustix::fs::{CWD, Mode, mkdir};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree};
+
+use crate::identity::{become_session, die_with_parent, die_with_runner, own_user_namespace};
+use crate::launch::{Side, go_on_beside, wait_for_word};
+use crate::stage::unshare_mounts;
+use crate::{AtStep, Failure};
+
+pub(crate) fn run() -> Result<ExitCode, Failure> {
+    close_on_exec_from(3).at(Step::Descriptors)?;
+    let (plan, fds): (OutsidePlan, _) = recv_frame(std::io::stdin().as_fd()).at(Step::Message)?;
+    die_with_parent(plan.parent)?;
+    if plan.ids.is_none() {
+        become_session(None)?;
+        let itself = (geteuid().as_raw(), getegid().as_raw());
+        own_user_namespace(CloneFlags::empty(), itself)?;
+    }
+    match go_on_beside(fds.first().map(AsFd::as_fd))? {
+        Side::Caller => Ok(ExitCode::SUCCESS),
+        Side::New(told) => match go_on(&plan, &told)? {},
+    }
+}
+
+fn go_on(plan: &OutsidePlan, told: &OwnedFd) -> Result<Infallible, Failure> {
+    let prepared = prepare(plan);
+    wait_for_word(told)?;
+    prepared?;
+    let error = Command::new("/proc/self/exe").arg(MODE_OUTSIDE_PID1).env_clear().current_dir("/").exec();
+    Err(Failure::new(Step::Prepare, error))
+}
+
+fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
+    die_with_runner()?;
+    unshare_mounts().at(Step::Processes)?;
+    if let Some(shown) = &plan.shown {
+        show(shown).at(Step::Stage)?;
+    }
+    if plan.ids.is_some() {
+        become_session(plan.ids)?;
+    }
+    // A change of ids undoes it.
+    die_with_runner()
+}
+
+/// Shows the session's folders at their own paths, where its uid cannot pass the folders above them; what else
+/// is there is hidden.
+fn show(shown: &Shown) -> Result<(), String> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    let mut trees = Vec::new();
+    for folder in &shown.folders {
+        let path = Path::new(OsStr::from_bytes(folder));
+        let tree = open_tree(CWD, path, flags).map_err(|error| format!("session folder: {error}"))?;
+        trees.push((tree, path));
+    }
+    let over = Path::new(OsStr::from_bytes(&shown.over));
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", over, "tmpfs", flags, Some(c"mode=0755,size=64k"))
+        .map_err(|error| format!("tmpfs: {error}"))?;
+    for (tree, path) in trees {
+        let below = path.strip_prefix(over).map_err(|_| "a session folder lies elsewhere".to_owned())?;
+        let mut at = over.to_owned();
+        for part in below.components() {
+            at.push(part);
+            match mkdir(&at, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(format!("folder above a session's: {error}")),
+            }
+        }
+        move_mount(tree.as_fd(), "", CWD, &at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+            .map_err(|error| format!("mount of a session folder: {error}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Starts a command outside the sandbox: no mounts, no network of its own, no filters. What is kept: the
+//! session's uid, an environment made from nothing, limits, and that nothing outlives the command.
+//!
+//! Must be asked for by name: no failure of a sandbox leads here.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use airlock_init::frame::send_frame;
+use airlock_init::wire::{MODE_OUTSIDE, OutsidePlan, Shown};
+
+use super::Launcher;
+use super::start::{before_start, ready, set_timeouts};
+use crate::WORKSPACE;
+use crate::cgroup::Cgroup;
+use crate::error::LaunchError;
+use crate::running::{Running, Waiter};
+use crate::session::{Folders, Session};
+use crate::spec::{LaunchSpec, Limits, Network};
+
+impl Launcher {
+    /// Starts one command outside the sandbox, in the folder of the host that is `spec.cwd` inside. Blocks
+    /// as [`Launcher::start`] does. `spec.shape` must not be read-only, and there must be no masks: nothing
+    /// would hold them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Launcher::start`].
+    pub fn start_outside(
+        &self,
+        session: &Session,
+        limits: &Limits,
+        spec: &LaunchSpec,
+    ) -> Result<Running, LaunchError> {
+        let refuse = |cause: &str| Err(LaunchError::Invalid { cause: cause.to_owned() });
+        if spec.shape.read_only || spec.shape.network == Network::Empty || !spec.masks.is_empty() {
+            return refuse("outside the sandbox nothing is read-only, masked or without a network");
+        }
+        let Some(cwd) = on_host(&session.folders, &spec.cwd) else {
+            return refuse("the directory is not in the workspace");
+        };
+        let spec = LaunchSpec { cwd, ..spec.clone() };
+        self.run(session, limits, &spec, None, || self.prepare_outside(session, limits))
+    }
+
+    fn prepare_outside(&self, session: &Session, limits: &Limits) -> Result<Waiter, LaunchError> {
+        let cgroup = self.cgroups.enter(limits)?;
+        let plan = OutsidePlan {
+            parent: std::process::id(),
+            ids: session.ids,
+            shown: session.ids.and_then(|_| shown(&session.folders)),
+        };
+        let child = self.forker.fork(MODE_OUTSIDE)?;
+        set_timeouts(&child.socket, limits.start_timeout)?;
+        let fds: Vec<_> = cgroup.iter().map(Cgroup::handle).collect();
+        send_frame(child.socket.as_fd(), &plan, &fds).map_err(before_start)?;
+        ready(child, None, cgroup, self.forker.tie())
+    }
+}
+
+/// The folder of the host that shows as `inside` in a sandbox.
+fn on_host(folders: &Folders, inside: &Path) -> Option<PathBuf> {
+    let below = inside.strip_prefix(WORKSPACE).ok()?;
+    Some(folders.workspace.join(below))
+}
+
+/// What must be shown anew for the session's uid to reach its folders at their own paths: the outermost
+/// folder above them that not everybody may pass. None, if there is none.
+fn shown(folders: &Folders) -> Option<Shown> {
+    const PASSABLE: u32 = 0o001;
+    let closed = |folder: &&Path| {
+        fs::metadata(folder).map_or(true, |found| found.permissions().mode() & PASSABLE == 0)
+    };
+    let over = folders.root.ancestors().filter(closed).last()?;
+    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+    let own = [&folders.workspace, &folders.home, &folders.tmp];
+    Some(Shown { over: bytes(over), folders: own.map(|folder| bytes(folder)).into() })
+}

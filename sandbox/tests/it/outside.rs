@@ -1,0 +1,153 @@
+//! A command outside the sandbox: what it still is held to, and that nothing leads there but its own name.
+//! Every command here is harmless on a host.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use airlock_sandbox::env::outside;
+use airlock_sandbox::{
+    Bind, Cause, HostIds, LaunchError, LaunchSpec, Mask, MaskKind, Network, Running, Session, SessionFolder,
+    Shape, Started,
+};
+
+use crate::end::mark;
+use crate::support::{Host, Output, finish, host_processes};
+
+fn spec(host: &Host, session: &Session, command: &str) -> LaunchSpec {
+    let inside = host.spec(command);
+    LaunchSpec { env: outside(inside.env.clone(), &session.folders), ..inside }
+}
+
+fn try_start(host: &Host, session: &Session, spec: &LaunchSpec) -> Result<Running, LaunchError> {
+    host.launcher.start_outside(session, &host.limits, spec)
+}
+
+fn run(host: &Host, session: &Session, command: &str) -> Output {
+    let running = try_start(host, session, &spec(host, session, command));
+    finish(running.unwrap_or_else(|error| panic!("{}: {error}", error.step())))
+}
+
+#[test]
+fn it_runs_as_the_sessions_user_in_the_sessions_folder_of_the_host() {
+    let host = Host::new();
+    let session = host.session();
+    let workspace = session.folders.workspace.clone();
+    let command = r#"id -u; pwd; echo "$HOME"; echo "$TMPDIR"; touch here "$HOME/x" "$TMPDIR/x"; ls "$PWD/.."
+        cd "$PWD" && git init -q . && git rev-parse --show-toplevel"#;
+    let output = run(&host, &session, command);
+    assert_eq!(output.ended.cause, Cause::Exited(0), "{} {}", output.stdout, output.stderr);
+    let uid = session.ids.map_or_else(|| nix::unistd::getuid().as_raw(), |ids| ids.uid);
+    let [home, tmp] = [&session.folders.home, &session.folders.tmp].map(|path| path.display().to_string());
+    let at = workspace.display();
+    assert_eq!(output.stdout, format!("{uid}\n{at}\n{home}\n{tmp}\nhome\ntmp\nworkspace\n{at}\n"));
+    assert_eq!(fs::metadata(workspace.join("here")).unwrap().uid(), uid);
+    assert_eq!(output.ended.cwd, None, "no directory is reported");
+}
+
+#[test]
+fn it_is_outside_and_has_no_more_rights_than_its_user() {
+    let host = Host::new();
+    let session = host.session();
+    let command = r#"readlink /proc/self/ns/net; ls /proc/self/fd | wc -l; id -G
+        grep -E '^(NoNewPrivs|CapEff|CapPrm|CapAmb|Seccomp):' /proc/self/status; echo $$; [ -e /run/airlock/init ]; echo $?"#;
+    let output = run(&host, &session, command).stdout;
+    let lines: Vec<&str> = output.lines().collect();
+    let own = fs::read_link("/proc/self/ns/net").unwrap();
+    assert_eq!(PathBuf::from(lines[0]), own, "the control: it has the host's network");
+    assert_eq!(lines[1], "4", "its three descriptors, and the one by which they are listed: {output}");
+    let gid = session.ids.map_or_else(|| nix::unistd::getgid().as_raw(), |ids| ids.gid);
+    assert_eq!(lines[2].split(' ').next(), Some(gid.to_string().as_str()));
+    let zero = "0000000000000000";
+    for (line, value) in lines[3..8].iter().zip([zero, zero, zero, "1", "0"]) {
+        assert_eq!(line.split_whitespace().nth(1), Some(value), "{output}");
+    }
+    assert!(lines[8].parse::<u32>().unwrap() < 10, "a pid namespace of its own: {output}");
+    assert_eq!(lines[9], "1");
+}
+
+#[test]
+fn its_environment_is_made_from_nothing() {
+    let host = Host::new();
+    let session = host.session();
+    let output = run(&host, &session, "env -0 | tr '\\0' '\\n' | cut -d= -f1 | sort").stdout;
+    let mut expected: Vec<String> =
+        spec(&host, &session, "").env.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+    expected.extend(["PWD", "SHLVL", "_"].map(str::to_owned));
+    expected.sort();
+    let mut seen: Vec<&str> = output.lines().collect();
+    seen.sort_unstable();
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn nothing_of_it_outlives_it() {
+    let host = Host::new();
+    let session = host.session();
+    for (number, way) in (60..).zip([
+        "setsid sleep MARK &",
+        "nohup sleep MARK >/dev/null 2>&1 &",
+        "(setsid setsid sh -c 'trap \"\" TERM; sleep MARK; sleep MARK' &)",
+    ]) {
+        let mark = mark(number);
+        let output = run(&host, &session, &format!("{}\nsleep 0.05; exit 3", way.replace("MARK", &mark)));
+        assert_eq!((output.ended.cause, output.ended.leftovers), (Cause::Exited(3), true), "{way}");
+        assert_eq!(host_processes(&mark), Vec::<PathBuf>::new(), "{way}");
+    }
+}
+
+#[test]
+fn it_is_killed_with_all_that_it_started() {
+    let host = Host::new();
+    let session = host.session();
+    let mark = mark(70);
+    let command = format!("trap '' TERM HUP; setsid sleep {mark} & echo up; sleep {mark}; sleep {mark}");
+    let running = try_start(&host, &session, &spec(&host, &session, &command)).unwrap();
+    let mut first = [0; 3];
+    rustix::io::read(&running.streams.stdout, &mut first).unwrap();
+    running.control.terminate();
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!host_processes(&mark).is_empty(), "the control: SIGTERM alone does not end it");
+    running.control.kill();
+    assert_eq!(finish(running).ended.cause, Cause::Killed);
+    assert_eq!(host_processes(&mark), Vec::<PathBuf>::new());
+    let dropped = try_start(&host, &session, &spec(&host, &session, &format!("sleep {mark}; true")));
+    drop(dropped.unwrap());
+    assert_eq!(host_processes(&mark), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_only_a_sandbox_can_hold_is_refused() {
+    let host = Host::new();
+    let session = host.session();
+    let plain = spec(&host, &session, "touch ran");
+    let mask = Mask { folder: SessionFolder::Workspace, path: "x".into(), kind: MaskKind::Hidden };
+    let refused = [
+        LaunchSpec { shape: Shape { read_only: true, network: Network::SessionLoopback }, ..plain.clone() },
+        LaunchSpec { shape: Shape { read_only: false, network: Network::Empty }, ..plain.clone() },
+        LaunchSpec { masks: vec![mask], ..plain.clone() },
+        LaunchSpec { cwd: "/etc".into(), ..plain.clone() },
+    ];
+    for spec in refused {
+        let error = try_start(&host, &session, &spec).err().unwrap();
+        assert_eq!((error.step(), error.started()), ("request", Started::No));
+    }
+    if session.ids.is_some() {
+        for ids in [Some(HostIds { uid: 0, gid: 0 }), None] {
+            let rooted = Session { ids, ..session.clone() };
+            assert_eq!(try_start(&host, &rooted, &plain).err().unwrap().step(), "request");
+        }
+    }
+    assert!(!session.folders.workspace.join("ran").exists());
+}
+
+#[test]
+fn a_sandbox_that_does_not_start_leads_to_no_start_outside() {
+    let mut host = Host::new();
+    let session = host.session();
+    host.profile.binds.push(Bind { source: "/nonexistent/x".into(), target: "/opt/x".into() });
+    let error = host.refused(&session, &host.spec("touch ran"));
+    assert_eq!((error.step(), error.started()), ("setup", Started::No));
+    assert!(!session.folders.workspace.join("ran").exists());
+}

@@ -1,0 +1,104 @@
+//! Every combination of the three keys, and what stands for the first.
+
+use airlock_policy::Verdict;
+use airlock_proto::domain::{ExecutionState, Mode};
+
+use crate::{
+    decision::{Decided, decide},
+    engine::testing::record,
+    profiles::Profiles,
+};
+
+/// What a command comes to; the keys are those of request, profile and floor.
+fn decided(command: &str, keys: (bool, bool, bool), more: &str) -> Decided {
+    in_mode(command, keys, more, Mode::Default)
+}
+
+fn in_mode(command: &str, (request, profile, floor): (bool, bool, bool), more: &str, mode: Mode) -> Decided {
+    let text =
+        format!("name = \"p\"\nextends = \"sandboxed\"\n[policy]\nallow_unsandboxed = {profile}\n{more}\n");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.toml"), text).unwrap();
+    let profiles = Profiles::load(Some(folder.path())).unwrap();
+    let mut spec = record(ExecutionState::Queued).spec;
+    spec.command = command.as_bytes().to_vec();
+    spec.dangerously_disable_sandbox = request;
+    let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
+    decide(profiles.get("p").unwrap(), session, &spec, (mode, floor), b"/workspace", |_, _| Vec::new())
+}
+
+/// Verdict, deciding reason, and whether the grant is for outside.
+fn outcome(decided: &Decided) -> (Verdict, &str, bool) {
+    (decided.decision.verdict, &decided.record.reason_code, decided.grant.unsandboxed)
+}
+
+const ALL: (bool, bool, bool) = (true, true, true);
+
+#[test]
+fn each_of_the_eight_combinations_of_the_three_keys() {
+    for profile in [false, true] {
+        for floor in [false, true] {
+            let sandboxed = decided("make", (false, profile, floor), "");
+            assert_eq!(
+                outcome(&sandboxed),
+                (Verdict::Allow, "sandbox_auto_allow", false),
+                "{profile} {floor}"
+            );
+        }
+    }
+    let refused = |profile, floor| decided("make", (true, profile, floor), "");
+    assert_eq!(outcome(&refused(false, false)), (Verdict::Deny, "unsandboxed_profile", false));
+    assert_eq!(outcome(&refused(false, true)), (Verdict::Deny, "unsandboxed_profile", false));
+    assert_eq!(outcome(&refused(true, false)), (Verdict::Deny, "unsandboxed_floor", false));
+    assert_eq!(outcome(&refused(true, true)), (Verdict::Ask, "unsandboxed", true));
+}
+
+#[test]
+fn a_profile_may_do_without_asking_but_not_about_git_or_paths_outside() {
+    let more = "unsandboxed_without_asking = true";
+    assert_eq!(outcome(&decided("make", ALL, more)), (Verdict::Allow, "unsandboxed_allowed", true));
+    for command in ["git status", "cat /etc/passwd", "make $(x", "ls /etc && make"] {
+        assert_eq!(decided(command, ALL, more).decision.verdict, Verdict::Ask, "{command}");
+    }
+    for more in ["allow = [\"Bash(make:*)\"]", "modes = [\"bypass\", \"default\"]"] {
+        assert_eq!(decided("make", ALL, more).decision.verdict, Verdict::Ask, "{more}");
+        assert_eq!(in_mode("make", ALL, more, Mode::Bypass).decision.verdict, Verdict::Ask, "{more}");
+    }
+}
+
+#[test]
+fn outside_nothing_is_read_only() {
+    let reads = decided("ls", ALL, "");
+    assert!(!reads.grant.read_only && reads.grant.requires.is_empty() && reads.grant.unsandboxed);
+    assert_eq!(in_mode("ls", ALL, "", Mode::Plan).decision.verdict, Verdict::Deny);
+}
+
+#[test]
+fn what_is_excluded_stands_for_the_requests_key_and_for_no_other() {
+    let more = "excluded_commands = [\"docker\", \"bazel build\"]";
+    let outside = |command, profile, floor| decided(command, (false, profile, floor), more).grant.unsandboxed;
+    for command in ["docker run x", "docker build . && bazel build //x", "bazel build | docker load"] {
+        assert!(outside(command, true, true), "{command}");
+        for (profile, floor) in [(false, false), (false, true), (true, false)] {
+            assert!(!outside(command, profile, floor), "where a key is missing it runs sandboxed: {command}");
+        }
+        let asked = decided(command, (false, true, true), more);
+        assert_eq!(asked.decision.verdict, Verdict::Ask, "{command}");
+    }
+    let others = ["make", "docker run x; make", "docker x $(make)", "dockerx", "bazel", "bazel test", ""];
+    for command in
+        others.into_iter().chain(["echo docker", "./docker x", "$D run", "docker 'x", "env docker x"])
+    {
+        assert!(!outside(command, true, true), "{command}");
+    }
+    let plan = in_mode("docker ps", (false, true, true), more, Mode::Plan);
+    assert_eq!((plan.decision.verdict, plan.grant.unsandboxed), (Verdict::Allow, false));
+}
+
+#[test]
+fn approver_and_audit_see_it_whatever_the_verdict_rests_on() {
+    let ruled = decided("make", ALL, "ask = [\"Bash(make:*)\"]");
+    assert_eq!(outcome(&ruled), (Verdict::Ask, "unsandboxed", true));
+    assert!(ruled.decision.reasons.iter().any(|reason| reason.code == "ask_rule"));
+    assert_ne!(ruled.binding, decided("make", (false, true, true), "ask = [\"Bash(make:*)\"]").binding);
+}

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use airlock_sandbox::env::{EnvRequest, build_env};
 use airlock_sandbox::{
-    Cause, Config, Folders, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network, Profile, Running,
-    Session, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
+    Cause, CgroupConfig, Config, Folders, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network,
+    Profile, Running, Session, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -74,6 +74,7 @@ impl Forced {
             bwrap: "/usr/bin/bwrap".into(),
             state: folder.join("state"),
             uid_isolation: UidIsolation::detect(),
+            cgroup: CgroupConfig::default(),
         })?;
         let id = FIRST_UID.saturating_add(number);
         let ids =

@@ -47,6 +47,8 @@ pub struct Extras {
     pub runner_tables: String,
     /// Host folders that the runner lets profiles show.
     pub bind_sources: Vec<String>,
+    /// Whether the runner lets commands run outside the sandbox.
+    pub unsandboxed: bool,
     /// Profiles that the agent may use too: name and file.
     pub profiles: Vec<(String, String)>,
 }
@@ -174,10 +176,12 @@ count = {UIDS}
 [floor]
 servers = ["localhost"]
 bind_sources = {binds:?}
+unsandboxed = {unsandboxed}
 [bases]
 base = "{path}/base"
 {tables}"#,
                 binds = self.extras.bind_sources,
+                unsandboxed = self.extras.unsandboxed,
                 tables = self.extras.runner_tables,
                 port = self.address.port(),
                 first_uid = FIRST_UID + u32::from(self.address.port()) * UIDS,

@@ -1,0 +1,141 @@
+//! What a command gets of its host by leave: a run outside the sandbox, by three keys, and variables of the
+//! runner's own environment; and what becomes of names that are not what they say. All of it the whole way,
+//! over gRPC.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use airlock_cli::client::{Client, v1};
+use airlock_tests::{
+    process::Process,
+    reader::{Story, run},
+    site::{Extras, Site},
+};
+
+const PROFILE: &str = "name = \"open\"\nextends = \"sandboxed\"\n[policy]\nallow_unsandboxed = true\n\
+    unsandboxed_without_asking = true\nexcluded_commands = [\"uname\"]\n\
+    [env]\npass = [\"PLAIN_VALUE\", \"NPM_TOKEN\", \"OWN_TOKEN\", \"OTHER_TOKEN\", \"NOT_THERE\"]\n";
+/// Names the host outside, and `airlock` inside.
+const NAME: &str = "uname -n";
+
+struct World {
+    client: Client,
+    _server: Process,
+    _runner: Process,
+    site: Site,
+}
+
+impl World {
+    async fn new(unsandboxed: bool) -> Self {
+        let site = Site::with(Extras {
+            unsandboxed,
+            runner_tables: "[env]\npass_exceptions = [\"OWN_TOKEN\"]\n".to_owned(),
+            profiles: vec![("open".to_owned(), PROFILE.to_owned())],
+            ..Extras::default()
+        });
+        let own =
+            ["PLAIN_VALUE", "NPM_TOKEN", "OWN_TOKEN", "OTHER_TOKEN", "UNNAMED"].map(|name| (name, "v4lue"));
+        let (server, runner) = (site.server(&[]), site.runner(&own));
+        let client = site.ready().await;
+        Self { client, _server: server, _runner: runner, site }
+    }
+
+    async fn session(&self, profile: &str, mode: v1::Mode) -> String {
+        let request = v1::SessionServiceCreateRequest {
+            profile: profile.to_owned(),
+            mode: mode.into(),
+            ..Default::default()
+        };
+        self.client.create_session(request).await.unwrap().session_id
+    }
+
+    async fn run(&self, profile: &str, asks: bool, command: &str) -> Result<Story, String> {
+        let session_id = self.session(profile, v1::Mode::Unspecified).await;
+        let spec = v1::ExecutionSpec {
+            command: command.as_bytes().to_vec().into(),
+            session_id,
+            dangerously_disable_sandbox: asks,
+            ..Default::default()
+        };
+        run(&self.client, spec).await.map_err(|error| format!("{error:?}"))
+    }
+}
+
+fn result(story: &Story) -> v1::Result {
+    story.end.as_ref().unwrap().result.clone().unwrap()
+}
+
+fn own_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_all_three_keys_a_command_runs_outside_and_the_result_says_so() {
+    let world = World::new(true).await;
+    let asked = world.run("open", true, NAME).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&asked.stdout), own_name());
+    assert!(result(&asked).unsandboxed);
+    let excluded = world.run("open", false, NAME).await.unwrap();
+    assert!(result(&excluded).unsandboxed, "the profile's list stands for the request's key");
+    let inside = world.run("open", false, &format!("{NAME}; true")).await.unwrap();
+    assert_ne!(String::from_utf8_lossy(&inside.stdout), own_name(), "not every subcommand is on the list");
+    assert!(!result(&inside).unsandboxed);
+
+    let place =
+        world.run("open", true, "pwd; touch here; id -u; (setsid sleep 600 &); exit 3").await.unwrap();
+    let said = String::from_utf8_lossy(&place.stdout).into_owned();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines.first().unwrap().starts_with(&world.site.path().display().to_string()), "{said}");
+    assert!(lines.get(1).is_some_and(|uid| *uid != "0"), "{said}");
+    assert!(result(&place).leftovers_killed);
+
+    let id = asked.end.as_ref().unwrap().execution_id.clone();
+    let decision = world.client.execution(&id).await.unwrap().decision.unwrap();
+    assert_eq!(decision.reasons.first().unwrap().code, "unsandboxed_allowed");
+    let refused = world.run("open", true, "git status").await.unwrap_err();
+    assert!(refused.contains("APPROVAL_REQUIRED"), "git is always asked about: {refused}");
+    let refused = world.run("sandboxed", true, NAME).await.unwrap_err();
+    assert!(refused.contains("DENIED"), "without the profile's key: {refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_runners_key_nothing_runs_outside() {
+    let world = World::new(false).await;
+    let refused = world.run("open", true, NAME).await.unwrap_err();
+    assert!(refused.contains("DENIED"), "{refused}");
+    let excluded = world.run("open", false, NAME).await.unwrap();
+    assert_ne!(String::from_utf8_lossy(&excluded.stdout), own_name());
+    assert!(!result(&excluded).unsandboxed, "it runs sandboxed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_passed_through_holds_no_secret_and_the_result_names_what_was_held_back() {
+    let world = World::new(false).await;
+    let story = world.run("open", false, "env | grep v4lue | sort").await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&story.stdout), "OWN_TOKEN=v4lue\nPLAIN_VALUE=v4lue\n");
+    assert_eq!(result(&story).scrubbed_env, ["NPM_TOKEN", "OTHER_TOKEN"]);
+    let other = world.run("sandboxed", false, "env | grep v4lue; true").await.unwrap();
+    assert_eq!((other.stdout.len(), result(&other).scrubbed_env.len()), (0, 0), "no profile, no variable");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_that_leads_elsewhere_than_it_says_is_refused_before_anything_runs() {
+    let world = World::new(false).await;
+    let session_id = world.session("sandboxed", v1::Mode::AcceptEdits).await;
+    let start = async |command: &str| {
+        let spec = v1::ExecutionSpec {
+            command: command.as_bytes().to_vec().into(),
+            session_id: session_id.clone(),
+            ..Default::default()
+        };
+        run(&world.client, spec).await.unwrap()
+    };
+    start("mkdir -p real").await;
+    start("sh -c 'ln -s real link'").await;
+    let direct = result(&start("touch real/x").await);
+    assert_eq!(direct.cause.unwrap().code(), v1::CauseCode::Exited);
+    let cause = result(&start("touch link/y").await).cause.unwrap();
+    assert_eq!(cause.code(), v1::CauseCode::Refused);
+    assert!(cause.message.contains("/workspace/link/y"), "{}", cause.message);
+    let listed = start("ls real").await;
+    assert_eq!(String::from_utf8_lossy(&listed.stdout), "x\n");
+}

@@ -28,7 +28,7 @@ fn below_the_floor_is_what_the_floor_and_the_configuration_ask_for() {
     let all = LAYERS.iter().map(|layer| Check::ok(layer.name, "seen")).collect();
     let whole = CapabilityReport { checks: all };
     assert_eq!(whole.below_floor(&["landlock".to_owned()]).count(), 0);
-    let mut part = whole.clone();
+    let mut part = whole;
     part.checks[4].state = State::Degraded;
     assert_eq!(part.below_floor(&[]).map(|check| check.name).collect::<Vec<_>>(), [LAYERS[4].name]);
 }

@@ -81,7 +81,7 @@ pub(super) fn scan(workspace: impl AsFd, names: &Names) -> Result<Record, Protec
             Some(Ok(entry)) => {
                 let name = entry.file_name().to_bytes();
                 if !matches!(name, b"." | b"..") {
-                    scan.entry(&name.to_vec(), entry.file_type())?;
+                    scan.entry(name, entry.file_type())?;
                 }
             }
         }

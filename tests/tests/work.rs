@@ -1,8 +1,6 @@
 //! Real work inside: what people build, test and serve with goes on working in the sandbox, by packages
 //! from the registries. What is confined is tried elsewhere.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::{
     fs,
     path::PathBuf,

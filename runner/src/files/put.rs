@@ -155,7 +155,7 @@ pub(super) fn put(
             FileFormat::TarGzip => job.archive(&bytes, Format::TarGzip, &mut keeper),
         }
     });
-    let watched = upload.end(keeper.watched());
+    let watched = upload.end(&keeper.watched());
     // Also of what was put there before something stood in the way: it came by this upload.
     let recorded = keeper.finish().and_then(|recorder| session.baseline().add(recorder));
     let Counts { files, directories, links, bytes } = put?;

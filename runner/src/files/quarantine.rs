@@ -110,9 +110,9 @@ impl<'a> UnderWay<'a> {
     }
 
     /// These were put there. Blocks for as long as it takes to look through the workspace, if there are any.
-    pub(super) fn end(mut self, watched: Vec<Vec<u8>>) -> Result<(), ExchangeFailed> {
+    pub(super) fn end(mut self, watched: &[Vec<u8>]) -> Result<(), ExchangeFailed> {
         let Some(id) = self.id.take() else { return Ok(()) };
-        let done = self.session.guard().with(|guard, workspace| guard.uploaded(workspace, id, &watched));
+        let done = self.session.guard().with(|guard, workspace| guard.uploaded(workspace, id, watched));
         done.map_err(of_guard)
     }
 }

@@ -1,6 +1,8 @@
 //! Protected names, with many commands in one workspace at once: each change is told once, quarantined,
 //! and given back byte for byte.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "support for tests: what is missing fails the test")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -101,6 +103,18 @@ async fn two_hundred_commands_in_one_workspace_leave_no_ghost_and_lose_nothing()
     assert_eq!((result.cause, result.violations), (Cause::Exited { code: 0 }, Vec::new()));
     let workspace = workspace(&it);
 
+    let told = run_them_all(&mut it, session, &workspace).await;
+    assert_each_was_told_once(&told);
+    assert_nothing_is_lost(&workspace, &changed);
+    assert_eq!(mounts(), before, "no mount is left");
+    assert_all_is_given_back(&mut it, session, &workspace, &told).await;
+    let (_, result) = it.run(grant(session, "true")).await;
+    assert_eq!(result.violations, [], "what was given back belongs there");
+    it.shut_down().await;
+}
+
+/// All commands, so many at once; gives what was told of them.
+async fn run_them_all(it: &mut Fixture, session: SessionId, workspace: &Path) -> Vec<Violation> {
     let mut told = Vec::new();
     let (mut alive, mut next): (BTreeMap<ExecutionId, usize>, usize) = (BTreeMap::new(), 0);
     while next < COMMANDS || !alive.is_empty() {
@@ -134,9 +148,13 @@ async fn two_hundred_commands_in_one_workspace_leave_no_ghost_and_lose_nothing()
             told.extend(result.violations);
         }
     }
-    assert_each_was_told_once(&told);
+    told
+}
+
+/// What commands and users put there is there, protected names are as they were, and there is nothing else.
+fn assert_nothing_is_lost(workspace: &Path, changed: &[usize]) {
     assert!((0..COMMANDS).all(|n| fs::read(workspace.join(format!("d{n}/file"))).unwrap() == b"mine\n"));
-    for number in &changed {
+    for number in changed {
         let now = fs::read_to_string(workspace.join(format!("c{number}/.mcp.json"))).unwrap();
         assert_eq!(now, format!("old {number}"));
     }
@@ -146,18 +164,24 @@ async fn two_hundred_commands_in_one_workspace_leave_no_ghost_and_lose_nothing()
         .chain([".profile".to_owned()])
         .collect();
     let names = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
-    let root: BTreeSet<String> = fs::read_dir(&workspace).unwrap().map(names).collect();
+    let root: BTreeSet<String> = fs::read_dir(workspace).unwrap().map(names).collect();
     assert_eq!(root, expected, "no ghost");
-    assert_eq!(mounts(), before, "no mount is left");
+}
 
-    let all = quarantine(&mut it, session).await;
+async fn assert_all_is_given_back(
+    it: &mut Fixture,
+    session: SessionId,
+    workspace: &Path,
+    told: &[Violation],
+) {
+    let all = quarantine(it, session).await;
     let ids = |ids: Vec<&String>| ids.into_iter().cloned().collect::<BTreeSet<_>>();
     assert_eq!(
         ids(all.iter().map(|file| &file.id).collect()),
         ids(told.iter().map(|violation| &violation.quarantine_id).collect())
     );
     for file in &all {
-        match restore(&mut it, session, &file.id).await {
+        match restore(it, session, &file.id).await {
             ExchangeFromRunner::Restored { path, .. } => assert_eq!(path, file.info.path),
             other => panic!("{other:?}"),
         }
@@ -170,9 +194,6 @@ async fn two_hundred_commands_in_one_workspace_leave_no_ghost_and_lose_nothing()
         };
         assert_eq!(fs::read_to_string(workspace.join(path)).unwrap(), content);
     }
-    let (_, result) = it.run(grant(session, "true")).await;
-    assert_eq!(result.violations, [], "what was given back belongs there");
-    it.shut_down().await;
 }
 
 fn assert_each_was_told_once(told: &[Violation]) {

@@ -25,7 +25,7 @@ fn names_of_any_kind_and_mode_are_moved_and_given_back() {
         fs::write(world.at("").join(odd).join(".profile"), "x").unwrap();
         fs::hard_link(world.at("victim"), world.at("odd/.profile")).unwrap();
         for path in ["closed/deep/.claude", "closed/deep", "closed"] {
-            fs::set_permissions(world.at(path), PermissionsExt::from_mode(0)).unwrap();
+            fs::set_permissions(world.at(path), PermissionsExt::from_mode(0o0)).unwrap();
         }
     });
     assert_eq!(found.len(), 7, "{found:?}");

@@ -30,7 +30,7 @@ fn git_makes_repositories_where_it_was_decided_to() {
     let found = world.run(with_git(&["clone"]), |world| drop(world.git("", &["clone", "-q", &at, "clone"])));
     assert_eq!(found, [], "also what a clone brings with it");
     let found = world.run(with_git(&["worktree add"]), |world| {
-        drop(world.git("clone", &["worktree", "add", "-q", "../tree"]))
+        drop(world.git("clone", &["worktree", "add", "-q", "../tree"]));
     });
     assert_eq!(found, []);
     let found = world.run(with_git(&["submodule add"]), |world| {
@@ -164,7 +164,7 @@ fn the_shape_of_a_repository_is_taken_off_the_root_and_the_current_directory() {
     assert_eq!(planted("", elsewhere), ["HEAD", "commondir"]);
     let closed = |world: &World| {
         plain("sub/")(world);
-        fs::set_permissions(world.at("sub/objects"), PermissionsExt::from_mode(0)).unwrap();
+        fs::set_permissions(world.at("sub/objects"), PermissionsExt::from_mode(0o0)).unwrap();
     };
     assert_eq!(planted("sub", closed), ["sub/HEAD", "sub/objects", "sub/refs"]);
 }

@@ -91,9 +91,11 @@ fn shown(list: &[v1::QuarantinedFile]) -> String {
 /// It is where it was and as it was, and belongs there from then on. What stands there by now is moved into the
 /// quarantine itself. Who may approve commands may do this.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example:\n  airlock quarantine list SESSION          # shows the id\n  airlock quarantine restore SESSION ID"
-)]
+#[command(after_help = "Example:
+  id=$(airlock session create)
+  echo 'echo PS1=x > .bashrc' | airlock cp - $id:make.sh
+  airlock run --session $id -- 'sh make.sh'          # loses .bashrc to the quarantine
+  airlock quarantine restore $id $(airlock quarantine list --quiet $id)")]
 pub(super) struct Restore {
     #[command(flatten)]
     connect: Connect,

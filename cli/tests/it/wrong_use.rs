@@ -63,6 +63,7 @@ const ANY: &[&str] = &[
     "ID",
     "NAME",
     "NAME|FILE",
+    "SESSION",
     "SESSION[:PATH]",
     "SETTINGS",
     "SRC",

@@ -30,6 +30,7 @@ async fn more_than_the_floor_is_refused_and_nothing_runs() {
     }
     let mut path = base.clone();
     path.requires = vec![Requirement::TrustedPath];
+    path.decided.programs = vec![b"ls".to_vec()];
     path.profile.path = "/workspace:/usr/bin".to_owned();
     assert_eq!(it.refusal(path).await, "untrusted_path");
     let mut preload = base.clone();

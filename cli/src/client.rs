@@ -84,7 +84,7 @@ impl Client {
     /// the server cannot be reached within a few seconds.
     pub async fn connect(settings: Settings) -> Result<Self, ClientError> {
         let endpoint = settings.endpoint()?;
-        let calls = endpoint.connect().await.map_err(|error| {
+        let calls = retry::connected(&endpoint, &settings.patience).await.map_err(|error| {
             ClientError::from_status(&settings.address, &tonic::Status::from_error(error.into()))
         })?;
         Self::over(settings, calls)

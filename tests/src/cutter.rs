@@ -59,6 +59,11 @@ impl Cutter {
         Self { address, shared, thread: Some(thread) }
     }
 
+    /// Cuts all connections now.
+    pub fn cut(&self) {
+        self.shared.cut_all();
+    }
+
     /// How many connections were cut while they were in use or could be.
     #[must_use]
     pub fn cuts(&self) -> usize {

@@ -1,11 +1,14 @@
 //! When to try again: bounded, growing pauses with jitter, and an end to patience.
 
-use std::{future::Future, time::Duration};
+use std::{error::Error, future::Future, time::Duration};
 
 use tokio::time::Instant;
+use tonic::transport::{Channel, Endpoint};
 
 use super::{ClientError, Patience};
 
+/// How often a connection that was cut while it was made is made again.
+const CUT_TRIES: usize = 4;
 /// How long a connection holds that is good for something.
 const HELD: Duration = Duration::from_secs(1);
 
@@ -73,6 +76,35 @@ impl Backoff {
         }
         Ok(())
     }
+}
+
+/// Connects; a connection that was cut while it was made is made again. A server that is not there is an
+/// error at once.
+///
+/// # Errors
+/// The last error.
+pub(super) async fn connected(
+    endpoint: &Endpoint,
+    patience: &Patience,
+) -> Result<Channel, tonic::transport::Error> {
+    let mut pause = patience.backoff_first;
+    for _ in 0..CUT_TRIES {
+        match endpoint.connect().await {
+            Err(error) if was_cut(&error) => tokio::time::sleep(jittered(pause)).await,
+            other => return other,
+        }
+        pause = (pause * 2).min(patience.backoff_max);
+    }
+    endpoint.connect().await
+}
+
+fn was_cut(error: &tonic::transport::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let sources = std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source());
+    let kinds = sources.filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind);
+    kinds
+        .into_iter()
+        .any(|kind| matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
 }
 
 /// Between half of the pause and all of it, so that many clients do not come back at once.
@@ -149,6 +181,24 @@ mod tests {
         };
         assert_eq!(tries(Duration::from_millis(1900)).await, 1000);
         assert!(tries(Duration::from_millis(10)).await < 100);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_cut_while_it_is_made_is_made_again() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("https://{}", listener.local_addr().unwrap());
+        let tls = tonic::transport::ClientTlsConfig::new().domain_name("localhost");
+        let endpoint = Endpoint::from_shared(address).unwrap().tls_config(tls).unwrap();
+        let patience = Patience { backoff_first: Duration::from_millis(1), ..Patience::default() };
+        let cutting = tokio::spawn(async move {
+            for _ in 0..=CUT_TRIES {
+                drop(listener.accept().await.unwrap());
+            }
+        });
+        assert!(connected(&endpoint, &patience).await.is_err());
+        tokio::time::timeout(Duration::from_secs(10), cutting).await.unwrap().unwrap();
+        // Nobody listens any more: no second try, so that there is nothing to wait for.
+        assert!(!was_cut(&endpoint.connect().await.unwrap_err()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -26,6 +26,8 @@ struct File {
     _env: Option<IgnoredAny>,
     #[serde(rename = "limits")]
     _limits: Option<IgnoredAny>,
+    #[serde(rename = "protect")]
+    _protect: Option<IgnoredAny>,
     #[serde(rename = "approvals")]
     _approvals: Option<IgnoredAny>,
 }

@@ -1,4 +1,4 @@
-//! Page tokens of listings and comparisons: the last path of a page, bound to the request. A token opens
+//! Page tokens of listings and comparisons: the last path (or id) of a page, bound to the request. A token opens
 //! nothing: it only moves its bearer within a list that the request lets it see anyway.
 
 use std::fmt::Debug;
@@ -28,7 +28,20 @@ pub(super) fn token(request: &impl Debug, last: &[u8]) -> String {
 /// # Errors
 /// `Invalid` for anything that [`token`] did not make for the same request.
 pub(super) fn after(request: &impl Debug, token: &str) -> Result<Vec<u8>, ApiError> {
-    read(request, token).ok_or_else(|| StoreError::BadPageToken.into())
+    let is_path = |last: &[u8]| last.starts_with(b"/") && last.len() <= PATH_BYTES && !last.contains(&0);
+    last(request, token, is_path)
+}
+
+/// What the page before ended with, of which `can_be` holds.
+///
+/// # Errors
+/// As [`after`].
+pub(super) fn last(
+    request: &impl Debug,
+    token: &str,
+    can_be: impl Fn(&[u8]) -> bool,
+) -> Result<Vec<u8>, ApiError> {
+    read(request, token).filter(|last| can_be(last)).ok_or_else(|| StoreError::BadPageToken.into())
 }
 
 fn read(request: &impl Debug, token: &str) -> Option<Vec<u8>> {
@@ -38,8 +51,7 @@ fn read(request: &impl Debug, token: &str) -> Option<Vec<u8>> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
     let (&version, rest) = bytes.split_first()?;
     let (bound, last) = rest.split_first_chunk::<{ page::QUERY_BYTES }>()?;
-    let is_path = last.starts_with(b"/") && last.len() <= PATH_BYTES && !last.contains(&0);
-    (version == VERSION && *bound == page::digest(request) && is_path).then(|| last.to_vec())
+    (version == VERSION && *bound == page::digest(request)).then(|| last.to_vec())
 }
 
 #[cfg(test)]

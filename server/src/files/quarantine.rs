@@ -37,7 +37,8 @@ pub async fn list_quarantine(
     token: Option<String>,
 ) -> Result<Listed<QuarantinedFile>, ApiError> {
     let request = format!("{:?}", QuarantineOrder { after: String::new(), page_size: 0, ..order.clone() });
-    let after = token.map_or(Ok(Vec::new()), |token| page::after(&request, &token))?;
+    let can_be = |last: &[u8]| std::str::from_utf8(last).is_ok_and(is_id);
+    let after = token.map_or(Ok(Vec::new()), |token| page::last(&request, &token, can_be))?;
     order.after = String::from_utf8_lossy(&after).into_owned();
     let most = order.page_size;
     let mut exchange = exchanges.open(who, runner, ExchangeOrder::Quarantine(order)).await?;

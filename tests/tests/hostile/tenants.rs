@@ -32,7 +32,7 @@ fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
         }
         ("FileService/Stat" | "FileService/List" | "FileService/Diff", "session_id") => alone(&ids.session),
         ("FileService/Download" | "FileService/ListQuarantine", "session_id") => alone(&ids.session),
-        ("FileService/RestoreQuarantine", "session_id") => {
+        ("FileService/RestoreQuarantine", "session_id" | "quarantine_id") => {
             let (session_id, quarantine_id) = (ids.session.clone(), "0123456789ab".to_owned());
             v1::FileServiceRestoreQuarantineRequest { session_id, quarantine_id }.encode_to_vec()
         }

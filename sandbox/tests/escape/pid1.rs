@@ -20,6 +20,7 @@ fn signal(name: &'static str) -> impl FnOnce(&mut Stage) {
     move |stage| {
         let command = format!(
             "sleep 60 & victim=$!\n\
+             until grep -qx sleep /proc/$victim/comm; do :; done\n\
              state() {{ sed 's/.*) //; s/ .*//' /proc/$1/stat; }}\n\
              kill -{name} 1; kill -{name} $victim; sleep 0.1\n\
              echo \"pid 1: $(state 1)\"; jobs %1 >/dev/null; state $victim 2>/dev/null | grep -qx S && echo unharmed\n\

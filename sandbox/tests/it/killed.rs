@@ -76,7 +76,11 @@ fn the_control_an_orphan_outlives_its_parent() {
     let mark = mark(20);
     let mut parent =
         Command::new("bash").args(["-c", &format!("{}exec sleep 1000", orphan(&mark))]).spawn().unwrap();
-    eventually("it is there", || !host_processes(&mark).is_empty());
+    // Until the parent is asleep too, its command line holds the mark.
+    let sleeping =
+        |process: &PathBuf| fs::read_to_string(process.join("comm")).is_ok_and(|name| name == "sleep\n");
+    let alone = |marked: &[PathBuf]| matches!(marked, [orphan] if sleeping(orphan));
+    eventually("it is there", || alone(&host_processes(&mark)));
     parent.kill().unwrap();
     parent.wait().unwrap();
     std::thread::sleep(Duration::from_millis(200));

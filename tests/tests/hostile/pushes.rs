@@ -104,6 +104,7 @@ impl Stage {
         assert_eq!((story.stderr.len(), story.missing), (0, 0));
         assert_eq!(exit_code(&story.end.unwrap()), Some(0));
         drop(self.runner);
+        self.world.alone_with_its_runner().await;
         self.world.runs_on().await;
     }
 }

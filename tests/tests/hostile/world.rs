@@ -1,5 +1,7 @@
 //! A server and a runner to be attacked, and the look at whether they run on.
 
+use std::time::Duration;
+
 use airlock_cli::client::{Client, Credentials};
 use airlock_proto::v1;
 use airlock_tests::{
@@ -7,7 +9,7 @@ use airlock_tests::{
     process::Process,
     raw::{Answer, Connection, frame, tls},
     reader::{exit_code, run, spec},
-    site::{Site, sha256},
+    site::{PATIENCE, Site, sha256},
 };
 use prost::Message;
 
@@ -83,6 +85,21 @@ impl World {
     /// Calls as the agent.
     pub(crate) async fn call(&self, connection: &Connection, path: &str, request: &impl Message) -> Answer {
         call(connection, path, &self.agent(), &request.encode_to_vec()).await
+    }
+
+    /// Waits until the server knows that every other runner has gone: it places nothing on one then.
+    pub(crate) async fn alone_with_its_runner(&self) {
+        let alone = async {
+            loop {
+                let list = self.client.runners(v1::AdminServiceListRunnersRequest::default()).await.unwrap();
+                let here = |runner: &&v1::Runner| runner.state() == v1::RunnerState::Connected;
+                if list.runners.iter().filter(here).count() == 1 {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, alone).await.expect("the other runners are gone");
     }
 
     /// An honest command still runs on the same server and runner, and neither has panicked.

@@ -84,8 +84,8 @@ pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal>
         source(&bind.source, allowed)?;
         target(bind)?;
     }
-    for socket in &grant.profile.sockets.allowed_unix {
-        source(socket, allowed)?;
+    if !grant.profile.sockets.allowed_unix.is_empty() {
+        return Err(floor("this runner shows no sockets of its host"));
     }
     if grant.profile.rootfs.is_some() {
         return Err(floor("this runner gives no root file system of its own"));
@@ -115,6 +115,8 @@ fn form(grant: &Grant) -> Result<(), Refusal> {
 
 fn limits(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal> {
     let asked = &grant.profile.limits;
+    let beyond =
+        |asked: Option<u64>, most: Option<u64>| asked.zip(most).is_some_and(|(asked, most)| asked > most);
     let over = [
         ("max_timeout", grant.timeout > allowed.max_timeout),
         ("max_grace", asked.grace > allowed.max_grace),
@@ -123,6 +125,8 @@ fn limits(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal> {
         ("max_file_bytes", asked.file_size > allowed.max_file_bytes),
         ("max_output_bytes", asked.output_bytes > allowed.max_output_bytes),
         ("max_private_tmp_bytes", asked.private_tmp_bytes > allowed.max_private_tmp_bytes),
+        ("max_memory_bytes", beyond(asked.memory_bytes, allowed.max_memory_bytes)),
+        ("max_cpu_millis", beyond(asked.cpu_millis, allowed.max_cpu_millis)),
     ];
     match over.iter().find(|(_, over)| *over) {
         Some((name, _)) => Err(floor(format!("the grant asks for more than `floor.{name}`"))),

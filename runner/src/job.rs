@@ -55,6 +55,9 @@ pub(crate) struct Tools {
     pub(crate) spools: Spools,
     pub(crate) start_timeout: Duration,
     pub(crate) workspace: WorkspaceConfig,
+    /// The floor's, for a grant that names no limit of its own: bytes, and thousandths of a processor.
+    pub(crate) max_memory_bytes: Option<u64>,
+    pub(crate) max_cpu_millis: Option<u64>,
 }
 
 /// One accepted job.
@@ -105,6 +108,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
     }
     let span = telemetry::run_span(&job.traceparent);
     let place = telemetry::traceparent(&span).unwrap_or_else(|| job.traceparent.clone());
+    let limits_not_enforced = not_enforced(&tools, &job.grant);
     let started = {
         let job = Arc::clone(&job);
         let start_span = telemetry::start_span(&job.traceparent);
@@ -127,6 +131,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
     };
     let result = ExecutionResult {
         scrubbed_env: job.scrubbed.removed.clone(),
+        limits_not_enforced,
         unsandboxed: job.grant.unsandboxed && result.started != Began::No,
         ..result
     };
@@ -178,15 +183,29 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     Ok(Started { running, watch, spool, writers, disk })
 }
 
+/// Of the limits that the grant asks for, those that nothing holds to here.
+fn not_enforced(tools: &Tools, grant: &Grant) -> Vec<String> {
+    let asked = &grant.profile.limits;
+    let asks = |limit: &str| match limit {
+        "memory" => asked.memory_bytes.is_some(),
+        "cpu" => asked.cpu_millis.is_some(),
+        // Without a cgroup neither is held.
+        "cgroup" => asked.memory_bytes.or(asked.cpu_millis).is_some(),
+        _ => false,
+    };
+    let gaps = tools.launcher.limits_not_enforced().into_iter().map(|gap| gap.limit);
+    gaps.filter(|limit| asks(limit)).map(str::to_owned).collect()
+}
+
 fn limits(tools: &Tools, grant: &Grant) -> Limits {
     let asked = &grant.profile.limits;
     Limits {
         nofile: u64::from(asked.open_files),
         nproc: u64::from(asked.processes),
         fsize: Some(asked.file_size),
-        memory: asked.memory_bytes,
+        memory: asked.memory_bytes.or(tools.max_memory_bytes),
         swap: 0,
-        cpu_millis: asked.cpu_millis,
+        cpu_millis: asked.cpu_millis.or(tools.max_cpu_millis),
         var_tmp: asked.private_tmp_bytes,
         dev_shm: DEV_SHM_BYTES,
         start_timeout: tools.start_timeout,

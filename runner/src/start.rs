@@ -198,7 +198,14 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
     let report = launcher.report(&root, sessions.scratch(), sessions.free_ids());
     let (capabilities, below) = (capabilities(&report), Below::of(&report, &config.floor.require));
     let workspace = config.workspace;
-    let tools = Tools { launcher, spools, start_timeout: limits.start_timeout, workspace };
+    let tools = Tools {
+        launcher,
+        spools,
+        start_timeout: limits.start_timeout,
+        workspace,
+        max_memory_bytes: config.floor.max_memory_bytes,
+        max_cpu_millis: config.floor.max_cpu_millis,
+    };
     let environ = Environ::capture(config.env.pass_exceptions.clone());
     let parts = Parts { config, environ, id, journal, sessions, files, tools, root, capabilities, below };
     let core = Core::new(parts)?;

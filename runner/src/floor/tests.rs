@@ -60,8 +60,9 @@ fn what_is_within_passes() {
 
 #[test]
 fn more_than_the_floor_is_refused_limit_by_limit() {
-    let floor = FloorConfig::default();
-    let changes: [fn(&mut Grant); 9] = [
+    let floor =
+        FloorConfig { max_memory_bytes: Some(1 << 30), max_cpu_millis: Some(1000), ..FloorConfig::default() };
+    let changes: [fn(&mut Grant); 12] = [
         |grant| grant.unsandboxed = true,
         |grant| grant.timeout = Duration::from_secs(3600 * 24),
         |grant| grant.profile.limits.grace = Duration::from_secs(600),
@@ -70,6 +71,9 @@ fn more_than_the_floor_is_refused_limit_by_limit() {
         |grant| grant.profile.limits.file_size = u64::MAX,
         |grant| grant.profile.limits.output_bytes = u64::MAX,
         |grant| grant.profile.limits.private_tmp_bytes = u64::MAX,
+        |grant| grant.profile.limits.memory_bytes = Some(u64::MAX),
+        |grant| grant.profile.limits.cpu_millis = Some(u64::MAX),
+        |grant| grant.profile.sockets.allowed_unix = vec!["/run/x.sock".to_owned()],
         |grant| grant.profile.root_binds.push(bind("/etc/shadow", "/usr/share/x")),
     ];
     for change in changes {

@@ -173,7 +173,8 @@ pub struct FloorConfig {
     pub bind_sources: Vec<PathBuf>,
     /// Kinds of network that a profile may give.
     pub networks: Vec<NetworkName>,
-    /// Whether a command may run outside the sandbox, where request and profile want it, too.
+    /// Whether a command may run outside the sandbox, where request and profile want it, too. Without root
+    /// none does: it would have the runner's own user.
     pub unsandboxed: bool,
     /// The names of server certificates that are obeyed.
     pub servers: Vec<String>,

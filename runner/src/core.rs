@@ -32,7 +32,7 @@ use crate::{
     config::RunnerConfig,
     environ::Environ,
     files::Files,
-    floor::Below,
+    floor::{Below, NO_USER, NO_USER_CURE, Outside},
     job::{Handle, Tools},
     journal::{JobRecord, Journal, JournalError, Phase},
     reports::Reports,
@@ -90,6 +90,7 @@ pub(crate) struct Core {
     root: Profile,
     capabilities: Vec<Capability>,
     below: Below,
+    outside: Outside,
     live: Mutex<HashMap<ExecutionId, Live>>,
     /// When ended jobs that no server wants are forgotten, on the runner's clock.
     keep_until: Mutex<HashMap<ExecutionId, u64>>,
@@ -108,6 +109,10 @@ impl Core {
     /// # Errors
     /// If the journal cannot be written.
     pub(crate) fn new(parts: Parts) -> Result<Arc<Self>, JournalError> {
+        let outside = Outside::of(&parts.config.floor, parts.tools.launcher.uid_isolation());
+        if outside == Outside::NoUser {
+            tracing::warn!("`floor.unsandboxed` is set, and not followed: {NO_USER}; {NO_USER_CURE}");
+        }
         let epoch = Epoch::new();
         let mut journal = parts.journal;
         journal.begin(epoch)?;
@@ -125,6 +130,7 @@ impl Core {
             root: parts.root,
             capabilities: parts.capabilities,
             below: parts.below,
+            outside,
             live: Mutex::default(),
             keep_until: Mutex::default(),
             draining: Draining::default(),
@@ -176,8 +182,8 @@ impl Core {
         });
         capabilities.push(Capability {
             name: "unsandboxed".to_owned(),
-            enforced: self.config.floor.unsandboxed,
-            detail: "as `floor.unsandboxed` of its configuration says".to_owned(),
+            enforced: self.outside.is_open(),
+            detail: self.outside.as_text().to_owned(),
         });
         RunnerHello {
             protocol_version: LINK_PROTOCOL_VERSION,

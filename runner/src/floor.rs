@@ -3,6 +3,8 @@
 //!
 //! Everything is checked against the runner's own configuration; nothing a server sends widens it.
 
+mod outside;
+
 use std::{
     fs,
     path::{Component, Path, PathBuf},
@@ -15,6 +17,8 @@ use airlock_proto::{
 use airlock_sandbox as sandbox;
 
 use crate::config::FloorConfig;
+
+pub(crate) use outside::{NO_USER, NO_USER_CURE, Outside};
 
 /// A start that the runner will not make: a stable name, and words for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,16 +69,9 @@ fn floor(message: impl Into<String>) -> Refusal {
 const RESERVED_TARGETS: [&str; 9] =
     ["/proc", "/dev", "/sys", "/run", "/workspace", "/home", "/tmp", "/var", "/root"];
 
-/// Holds a grant against the floor.
+/// Holds a grant against the floor. Whether it may run outside the sandbox is [`Outside`]'s.
 pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal> {
     form(grant)?;
-    if grant.unsandboxed && !allowed.unsandboxed {
-        return Err(floor("this runner runs nothing outside the sandbox"));
-    }
-    if grant.unsandboxed && (grant.read_only || !grant.requires.is_empty()) {
-        let message = "outside the sandbox nothing is read-only, and nothing that is required is given";
-        return Err(Refusal::new("read_only_mount", message));
-    }
     let network = grant.profile.network;
     if !allowed.networks.iter().any(|name| name.names(network)) {
         return Err(floor("this runner does not give that network"));

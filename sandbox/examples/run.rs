@@ -5,9 +5,9 @@
 //! read-only:PATH]...]`, with paths below the workspace, in which `secret` and
 //! `src/file` are made first, and with the options `--bwrap PATH`, `--uid N`,
 //! `--memory BYTES`, `--swap BYTES`, `--pids N`, `--cpu-millis N`,
-//! `--cgroup auto|require|off`, `--cgroup-parent FOLDER`, and `--report yes`: how
-//! it ended and what it used as JSON on stderr, and an exit code of 0 however it
-//! ended.
+//! `--cgroup auto|require|off`, `--cgroup-parent FOLDER`, `--outside yes`: without
+//! the sandbox, and `--report yes`: how it ended and what it used as JSON on stderr,
+//! and an exit code of 0 however it ended.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use airlock_sandbox::env::{EnvRequest, build_env};
+use airlock_sandbox::env::{EnvRequest, build_env, outside};
 use airlock_sandbox::{
     Cause, CgroupConfig, CgroupMode, Config, Ended, Folders, HostIds, LaunchSpec, Launcher, Limits, Mask,
     MaskKind, Network, NotEnforced, Profile, Session, SessionFolder, Shape, Shell, Stdin, UidIsolation,
@@ -28,6 +28,7 @@ struct Options {
     uid: u32,
     limits: Limits,
     cgroup: CgroupConfig,
+    outside: bool,
     report: bool,
     /// What is not an option.
     words: Vec<String>,
@@ -39,6 +40,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
         uid: 210_000,
         limits: Limits::default(),
         cgroup: CgroupConfig::default(),
+        outside: false,
         report: false,
         words: Vec::new(),
     };
@@ -66,6 +68,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
                 };
             }
             "--cgroup-parent" => found.cgroup.parent = Some(value.into()),
+            "--outside" => found.outside = value == "yes",
             "--report" => found.report = value == "yes",
             other => return Err(format!("`{other}` is no option").into()),
         }
@@ -122,7 +125,12 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         stdin: Stdin::Null,
         masks,
     };
-    let running = launcher.start(&profile, &session, &options.limits, &spec)?;
+    let running = if options.outside {
+        let env = outside(spec.env.clone(), &session.folders);
+        launcher.start_outside(&session, &options.limits, &LaunchSpec { env, ..spec })?
+    } else {
+        launcher.start(&profile, &session, &options.limits, &spec)?
+    };
     io::copy(&mut File::from(running.streams.stdout), &mut io::stdout())?;
     let ended = running.waiter.wait();
     if options.report {

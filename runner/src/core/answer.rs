@@ -121,6 +121,7 @@ impl Core {
             return refuse("binding_mismatch", "the grant is not what was decided");
         }
         self.below.check()?;
+        self.outside.check(grant)?;
         floor::check(grant, &self.config.floor)?;
         let profile = floor::profile(&self.root, &grant.profile)?;
         let scrubbed = self.environ.scrubbed(&grant.profile.pass_env);

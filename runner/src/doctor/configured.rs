@@ -11,7 +11,10 @@ use tokio::task::spawn_blocking;
 use tonic::transport::Uri;
 
 use super::{Finding, Probe, Target, Trust, host, reach};
-use crate::config::{RunnerConfig, ServerConfig};
+use crate::{
+    config::{RunnerConfig, ServerConfig},
+    floor::{NO_USER, NO_USER_CURE, Outside},
+};
 
 /// Of a certificate's file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
@@ -33,6 +36,7 @@ fn local(config: &RunnerConfig) -> std::io::Result<Vec<Finding>> {
     let mut found = vec![state(&config.state_dir)];
     found.extend(room(config));
     found.push(accounts(config));
+    found.extend(outside(Outside::of(&config.floor, UidIsolation::detect())));
     found.extend(config.bases.iter().map(|(name, path)| folder(&format!("base {name}"), path)));
     found.extend(config.floor.bind_sources.iter().map(|path| folder("floor.bind_sources", path)));
     let scratch = tempfile::Builder::new().prefix("airlock-doctor-").tempdir()?;
@@ -126,6 +130,18 @@ fn accounts(config: &RunnerConfig) -> Finding {
             format!("{range}; they are those of {} too", taken.join(", ")),
             "choose another uids.first: what runs under these is ended when the runner starts",
         ),
+    }
+}
+
+/// Whether what the configuration permits outside the sandbox can be had.
+fn outside(key: Outside) -> Option<Finding> {
+    const NAME: &str = "floor.unsandboxed";
+    match key {
+        Outside::Closed => None,
+        Outside::Open => Some(Finding::ok(NAME, "commands may run outside the sandbox, as a session's user")),
+        Outside::NoUser => {
+            Some(Finding::degraded(NAME, NO_USER, "commands outside the sandbox are refused", NO_USER_CURE))
+        }
     }
 }
 

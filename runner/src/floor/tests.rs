@@ -62,8 +62,7 @@ fn what_is_within_passes() {
 fn more_than_the_floor_is_refused_limit_by_limit() {
     let floor =
         FloorConfig { max_memory_bytes: Some(1 << 30), max_cpu_millis: Some(1000), ..FloorConfig::default() };
-    let changes: [fn(&mut Grant); 12] = [
-        |grant| grant.unsandboxed = true,
+    let changes: [fn(&mut Grant); 11] = [
         |grant| grant.timeout = Duration::from_secs(3600 * 24),
         |grant| grant.profile.limits.grace = Duration::from_secs(600),
         |grant| grant.profile.limits.open_files = u32::MAX,
@@ -132,4 +131,32 @@ fn malformed_grants_are_refused() {
 fn read_only_mounts_are_given_or_refused() {
     let floor = FloorConfig::default();
     assert_eq!(refused(&floor, |grant| grant.requires = vec![Requirement::ReadOnlyMount]), "read_only_mount");
+}
+
+#[test]
+fn outside_the_sandbox_takes_the_configuration_and_a_user_that_is_not_the_runners() {
+    let outside = |unsandboxed, isolation| {
+        Outside::of(&FloorConfig { unsandboxed, ..FloorConfig::default() }, isolation)
+    };
+    let asks = Grant { unsandboxed: true, ..grant() };
+    for unsandboxed in [false, true] {
+        for isolation in [sandbox::UidIsolation::None, sandbox::UidIsolation::PerSession] {
+            let key = outside(unsandboxed, isolation);
+            let turned = unsandboxed && isolation == sandbox::UidIsolation::PerSession;
+            assert_eq!(key.is_open(), turned, "{key:?}");
+            assert_eq!(
+                key.check(&asks).map_err(|refusal| refusal.reason),
+                if turned { Ok(()) } else { Err("floor") }
+            );
+            assert_eq!(key.check(&grant()), Ok(()), "what is sandboxed needs no key");
+        }
+    }
+    let user = outside(true, sandbox::UidIsolation::None).check(&asks).unwrap_err().message;
+    assert!(user.contains("the runner's own user"), "{user}");
+    let open = outside(true, sandbox::UidIsolation::PerSession);
+    let read_only = Grant { read_only: true, ..asks.clone() };
+    let requires = Grant { requires: vec![Requirement::TrustedPath], ..asks };
+    for grant in [read_only, requires] {
+        assert_eq!(open.check(&grant).unwrap_err().reason, "read_only_mount");
+    }
 }

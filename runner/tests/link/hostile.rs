@@ -17,15 +17,13 @@ async fn more_than_the_floor_is_refused_and_nothing_runs() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let base = grant(session, "echo ran > /workspace/ran");
-    let mut unsandboxed = base.clone();
-    unsandboxed.unsandboxed = true;
     let mut bind = base.clone();
     bind.profile.root_binds.push(Bind { source: "/root".into(), target: "/opt/root".into() });
     let mut long = base.clone();
     long.timeout = Duration::from_secs(1 << 30);
     let mut greedy = base.clone();
     greedy.profile.limits.output_bytes = u64::MAX;
-    for asked in [unsandboxed, bind, long, greedy] {
+    for asked in [bind, long, greedy] {
         assert_eq!(it.refusal(asked).await, "floor");
     }
     let mut path = base.clone();

@@ -13,6 +13,7 @@ mod input;
 mod jobs;
 mod killed;
 mod leaks;
+mod outside;
 mod process;
 mod protected;
 mod sessions;

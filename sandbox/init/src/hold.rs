@@ -13,7 +13,7 @@ use airlock_init::wire::{HoldPlan, Report, Step};
 use nix::sched::CloneFlags;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 
-use crate::identity::{INSIDE, become_session, die_with_parent, own_user_namespace};
+use crate::identity::{become_session, die_with_parent, own_user_namespace};
 use crate::{AtStep, Failure};
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let (plan, _): (HoldPlan, _) = recv_frame(control.as_fd()).at(Step::Message)?;
     become_session(plan.ids)?;
     die_with_parent(plan.parent)?;
-    own_user_namespace(CloneFlags::CLONE_NEWNET, INSIDE)?;
+    own_user_namespace(CloneFlags::CLONE_NEWNET)?;
     loopback_up().at(Step::Loopback)?;
     send_frame(control.as_fd(), &Report::Ready, &[]).at(Step::Message)?;
     // Ends when the runner closes its end.

@@ -59,18 +59,15 @@ pub(crate) fn become_session(ids: Option<HostIds>) -> Result<(), Failure> {
     prctl::set_no_new_privs().at(Step::Identity)
 }
 
-/// What a user and its group are called in a sandbox.
-pub(crate) const INSIDE: (u32, u32) = (INSIDE_ID, INSIDE_ID);
-
-/// Goes into a new user namespace in which this user and its group are called `ids`,
-/// and into new namespaces of the kinds in `others`, which belong to it.
-pub(crate) fn own_user_namespace(others: CloneFlags, ids: (u32, u32)) -> Result<(), Failure> {
+/// Goes into a new user namespace in which this user and its group are called what they
+/// are in a sandbox, and into new namespaces of the kinds in `others`, which belong to it.
+pub(crate) fn own_user_namespace(others: CloneFlags) -> Result<(), Failure> {
     // After a change of ids the files of this process under /proc belong to
     // root; the maps are written through them.
     prctl::set_dumpable(true).at(Step::Namespaces)?;
     let (uid, gid) = (geteuid(), getegid());
     unshare(CloneFlags::CLONE_NEWUSER | others).at(Step::Namespaces)?;
     fs::write("/proc/self/setgroups", "deny").at(Step::Namespaces)?;
-    fs::write("/proc/self/uid_map", format!("{} {uid} 1", ids.0)).at(Step::Namespaces)?;
-    fs::write("/proc/self/gid_map", format!("{} {gid} 1", ids.1)).at(Step::Namespaces)
+    fs::write("/proc/self/uid_map", format!("{INSIDE_ID} {uid} 1")).at(Step::Namespaces)?;
+    fs::write("/proc/self/gid_map", format!("{INSIDE_ID} {gid} 1")).at(Step::Namespaces)
 }

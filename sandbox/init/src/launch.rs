@@ -22,7 +22,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::{SecureComputingMode, set_secure_computing_mode};
 
-use crate::identity::{INSIDE, become_session, die_with_parent, die_with_runner, own_user_namespace};
+use crate::identity::{become_session, die_with_parent, die_with_runner, own_user_namespace};
 use crate::stage::{stage, unshare_mounts};
 use crate::{AtStep, Failure};
 
@@ -68,7 +68,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         become_session(None)?;
         match fds.namespaces.take() {
             Some(namespaces) => join(namespaces)?,
-            None => own_user_namespace(CloneFlags::empty(), INSIDE)?,
+            None => own_user_namespace(CloneFlags::empty())?,
         }
     }
     match go_on_beside(fds.cgroup.as_ref().map(AsFd::as_fd))? {
@@ -146,7 +146,7 @@ fn join((user, net): (OwnedFd, OwnedFd)) -> Result<(), Failure> {
     setns(net, CloneFlags::CLONE_NEWNET).at(Step::Join)
 }
 
-fn rather_end_than_the_runner() -> Result<(), String> {
+pub(crate) fn rather_end_than_the_runner() -> Result<(), String> {
     const FILE: &str = "/proc/self/oom_score_adj";
     let own = fs::read_to_string(FILE).map_err(|error| format!("{FILE}: {error}"))?;
     if own.trim().parse().is_ok_and(|own: i32| own >= OOM_SCORE) {

@@ -2,7 +2,8 @@
 //! nothing outlives it, and no privilege to gain; none of the sandbox's root, networks, masks or filters.
 //!
 //! Its mounts are its own only to show `/proc` as it is for its processes, and the session's folders where its
-//! uid could not reach them. Must not run as uid 0, and must not leave a descriptor open that is not listed.
+//! uid could not reach them. Must not run as uid 0 or the runner's own, and must not leave a descriptor open that
+//! is not listed.
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
@@ -15,14 +16,12 @@ use std::process::{Command, ExitCode};
 use airlock_init::frame::recv_frame;
 use airlock_init::sys::close_on_exec_from;
 use airlock_init::wire::{MODE_OUTSIDE_PID1, OutsidePlan, Shown, Step};
-use nix::sched::CloneFlags;
-use nix::unistd::{getegid, geteuid};
 use rustix::fs::{CWD, Mode, mkdir};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree};
 
-use crate::identity::{become_session, die_with_parent, die_with_runner, own_user_namespace};
-use crate::launch::{Side, go_on_beside, wait_for_word};
+use crate::identity::{become_session, die_with_parent, die_with_runner};
+use crate::launch::{Side, go_on_beside, rather_end_than_the_runner, wait_for_word};
 use crate::stage::unshare_mounts;
 use crate::{AtStep, Failure};
 
@@ -30,11 +29,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     close_on_exec_from(3).at(Step::Descriptors)?;
     let (plan, fds): (OutsidePlan, _) = recv_frame(std::io::stdin().as_fd()).at(Step::Message)?;
     die_with_parent(plan.parent)?;
-    if plan.ids.is_none() {
-        become_session(None)?;
-        let itself = (geteuid().as_raw(), getegid().as_raw());
-        own_user_namespace(CloneFlags::empty(), itself)?;
-    }
+    rather_end_than_the_runner().at(Step::Identity)?;
     match go_on_beside(fds.first().map(AsFd::as_fd))? {
         Side::Caller => Ok(ExitCode::SUCCESS),
         Side::New(told) => match go_on(&plan, &told)? {},
@@ -55,9 +50,7 @@ fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
     if let Some(shown) = &plan.shown {
         show(shown).at(Step::Stage)?;
     }
-    if plan.ids.is_some() {
-        become_session(plan.ids)?;
-    }
+    become_session(Some(plan.ids))?;
     // A change of ids undoes it.
     die_with_runner()
 }

@@ -112,8 +112,8 @@ pub enum Cover {
 pub struct OutsidePlan {
     /// Process id that must be the parent.
     pub parent: u32,
-    /// Ids to change to; `None` keeps the runner's.
-    pub ids: Option<HostIds>,
+    /// Ids to change to: outside, the runner's own would reach all that is the runner's.
+    pub ids: HostIds,
     /// Folders that the ids could not reach.
     pub shown: Option<Shown>,
 }

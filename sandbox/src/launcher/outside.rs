@@ -1,7 +1,8 @@
 //! Starts a command outside the sandbox: no mounts, no network of its own, no filters. What is kept: the
 //! session's uid, an environment made from nothing, limits, and that nothing outlives the command.
 //!
-//! Must be asked for by name: no failure of a sandbox leads here.
+//! Must be asked for by name: no failure of a sandbox leads here. Must not start anything as the runner's own
+//! user, for whom its state, its keys and its memory are open.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -10,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use airlock_init::frame::send_frame;
-use airlock_init::wire::{MODE_OUTSIDE, OutsidePlan, Shown};
+use airlock_init::wire::{HostIds, MODE_OUTSIDE, OutsidePlan, Shown};
 
 use super::Launcher;
 use super::start::{before_start, ready, set_timeouts};
@@ -23,8 +24,8 @@ use crate::spec::{LaunchSpec, Limits, Network};
 
 impl Launcher {
     /// Starts one command outside the sandbox, in the folder of the host that is `spec.cwd` inside. Blocks
-    /// as [`Launcher::start`] does. `spec.shape` must not be read-only, and there must be no masks: nothing
-    /// would hold them.
+    /// as [`Launcher::start`] does. The session must have ids of its own. `spec.shape` must not be read-only,
+    /// and there must be no masks: nothing would hold them.
     ///
     /// # Errors
     ///
@@ -36,6 +37,11 @@ impl Launcher {
         spec: &LaunchSpec,
     ) -> Result<Running, LaunchError> {
         let refuse = |cause: &str| Err(LaunchError::Invalid { cause: cause.to_owned() });
+        let Some(ids) = session.ids else {
+            return refuse(
+                "outside the sandbox nothing runs as the runner's own user, which could read all that is its",
+            );
+        };
         if spec.shape.read_only || spec.shape.network == Network::Empty || !spec.masks.is_empty() {
             return refuse("outside the sandbox nothing is read-only, masked or without a network");
         }
@@ -43,16 +49,17 @@ impl Launcher {
             return refuse("the directory is not in the workspace");
         };
         let spec = LaunchSpec { cwd, ..spec.clone() };
-        self.run(session, limits, &spec, None, || self.prepare_outside(session, limits))
+        self.run(session, limits, &spec, None, || self.prepare_outside(&session.folders, ids, limits))
     }
 
-    fn prepare_outside(&self, session: &Session, limits: &Limits) -> Result<Waiter, LaunchError> {
+    fn prepare_outside(
+        &self,
+        folders: &Folders,
+        ids: HostIds,
+        limits: &Limits,
+    ) -> Result<Waiter, LaunchError> {
         let cgroup = self.cgroups.enter(limits)?;
-        let plan = OutsidePlan {
-            parent: std::process::id(),
-            ids: session.ids,
-            shown: session.ids.and_then(|_| shown(&session.folders)),
-        };
+        let plan = OutsidePlan { parent: std::process::id(), ids, shown: shown(folders) };
         let child = self.forker.fork(MODE_OUTSIDE)?;
         set_timeouts(&child.socket, limits.start_timeout)?;
         let fds: Vec<_> = cgroup.iter().map(Cgroup::handle).collect();

@@ -1,0 +1,67 @@
+//! The runner's key to running outside the sandbox: its configuration says so, and it can give commands a user
+//! that is not its own.
+//!
+//! Must not be turned by anything that a server sends.
+
+use airlock_proto::domain::Grant;
+use airlock_sandbox::UidIsolation;
+
+use super::{Refusal, floor};
+use crate::config::FloorConfig;
+
+const CLOSED: &str = "this runner runs nothing outside the sandbox";
+/// What a command as the runner's own user could do, and the cure.
+pub(crate) const NO_USER: &str = "outside the sandbox a command would run as the runner's own user, and could read \
+                                  its state and its keys";
+pub(crate) const NO_USER_CURE: &str =
+    "start the runner as root, so that each session has a user of its own; or take `floor.unsandboxed` away";
+
+/// Whether commands may run outside the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outside {
+    Open,
+    /// The configuration does not say so.
+    Closed,
+    /// The configuration says so, and every command would be of the runner's own user.
+    NoUser,
+}
+
+impl Outside {
+    pub(crate) fn of(configured: &FloorConfig, isolation: UidIsolation) -> Self {
+        match (configured.unsandboxed, isolation) {
+            (false, _) => Self::Closed,
+            (true, UidIsolation::PerSession) => Self::Open,
+            (true, UidIsolation::None) => Self::NoUser,
+        }
+    }
+
+    pub(crate) fn is_open(self) -> bool {
+        self == Self::Open
+    }
+
+    /// In one line, for servers.
+    pub(crate) fn as_text(self) -> &'static str {
+        match self {
+            Self::Open => "`floor.unsandboxed` of its configuration permits it",
+            Self::Closed => "`floor.unsandboxed` of its configuration does not permit it",
+            Self::NoUser => NO_USER,
+        }
+    }
+
+    /// Refuses a grant for outside where this key is not turned, and one that asks for what only a sandbox holds.
+    pub(crate) fn check(self, grant: &Grant) -> Result<(), Refusal> {
+        if !grant.unsandboxed {
+            return Ok(());
+        }
+        match self {
+            Self::Closed => return Err(floor(CLOSED)),
+            Self::NoUser => return Err(floor(NO_USER)),
+            Self::Open => {}
+        }
+        if grant.read_only || !grant.requires.is_empty() {
+            let message = "outside the sandbox nothing is read-only, and nothing that is required is given";
+            return Err(Refusal::new("read_only_mount", message));
+        }
+        Ok(())
+    }
+}

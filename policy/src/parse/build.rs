@@ -158,9 +158,18 @@ impl<'a> Builder<'a> {
         let mut at = start;
         for child in children {
             self.check_gap(at, child.start_byte());
+            self.check_sign(*child);
             at = at.max(child.end_byte());
         }
         self.check_gap(at, end);
+    }
+
+    /// A sign of the grammar is what stands there: an error's recovery may take `$` for `<<`.
+    fn check_sign(&mut self, node: Node<'_>) {
+        let is_sign = !node.is_named() && !node.is_missing() && !node.is_error();
+        if is_sign && self.slice(node).trim_ascii() != kind_of(node).as_bytes().trim_ascii() {
+            self.incomplete(node);
+        }
     }
 
     fn check_gap(&mut self, start: usize, end: usize) {

@@ -145,12 +145,14 @@ impl Builder<'_> {
 
     /// `time` and `coproc` take a whole statement, which the grammar does not see.
     fn check_prefixed(&mut self, simple: &Simple) {
+        // The first may be a name, which only stands before a statement of several.
+        let mut is_name = simple.words.first().is_some_and(|word| word.text.as_deref() == Some(b"coproc"));
         for word in simple.words.iter().skip(1) {
             let text = word.text.as_deref().unwrap_or_default();
             if word.bare && RESERVED.contains(&text) {
                 self.problem("parse_incomplete", word.span);
             }
-            if !text.starts_with(b"-") {
+            if !text.starts_with(b"-") && !std::mem::take(&mut is_name) {
                 break;
             }
         }

@@ -1,0 +1,1 @@
+coproc N [[ 'a[$(touch q)]' -eq 0 ]]

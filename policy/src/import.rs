@@ -62,6 +62,7 @@ struct Draft {
     default_mode: Option<Entry<&'static str>>,
     auto_allow: Option<Entry<bool>>,
     allow_unsandboxed: Option<Entry<bool>>,
+    excluded: Vec<Entry<String>>,
     directories: Vec<Entry<String>>,
     left_out: Vec<LeftOut>,
 }

@@ -61,6 +61,28 @@ pub(super) fn rules(tool: &str, body: Option<&str>, verdict: Verdict) -> Result<
     Ok(forms.iter().map(|form| format!("{tool}({}{end})", form.trim_start())).collect())
 }
 
+/// The first words of commands that an entry such as `docker *`, `docker:*` or `docker` means.
+pub(super) fn first_words(entry: &str) -> Result<String, String> {
+    let head = entry.strip_suffix(":*").unwrap_or(entry);
+    let mut words = split(head)?;
+    words.pop_if(|word| matches!(word.letters.as_slice(), [None]));
+    let Some(program) = words.first() else {
+        return Err("it names no program; an entry here is the first words of commands".to_owned());
+    };
+    if is_assignment(program) {
+        return Err("it begins with a variable; an entry here begins with the program".to_owned());
+    }
+    let plain = |word: &RuleWord| -> Option<String> {
+        let text: String = word.letters.iter().copied().collect::<Option<_>>()?;
+        (!word.expands && !text.is_empty() && !text.contains(char::is_whitespace)).then_some(text)
+    };
+    let texts: Option<Vec<String>> = words.iter().map(plain).collect();
+    texts.map(|texts| texts.join(" ")).ok_or_else(|| {
+        "an entry here is whole words as they stand, without stars, blanks or what the shell replaces"
+            .to_owned()
+    })
+}
+
 /// An allow rule names a program by its bare name, which is meant under the directories of the root alone.
 fn by_name(program: &mut RuleWord) -> Result<(), String> {
     let text: String = program.letters.iter().map_while(|letter| *letter).collect();

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Draft, Entry, path, texts, unknown};
+use super::{Draft, Entry, command, path, texts, unknown};
 use crate::decision::Verdict;
 
 const KNOWN: &[&str] = &[
@@ -17,9 +17,11 @@ const KNOWN: &[&str] = &[
 
 pub(super) fn read(draft: &mut Draft, sandbox: &Map<String, Value>) {
     auto_allow(draft, sandbox);
-    for (place, value, _) in texts(draft, "sandbox.excludedCommands", sandbox.get("excludedCommands")) {
-        let why = "no command runs outside the sandbox by its name; it runs inside, as the others";
-        draft.leave_out(&place, value, why);
+    for (place, value, text) in texts(draft, "sandbox.excludedCommands", sandbox.get("excludedCommands")) {
+        match command::first_words(text) {
+            Ok(words) => draft.excluded.push(Entry { value: words, from: format!("{place}: {value}") }),
+            Err(why) => draft.leave_out(&place, value, why),
+        }
     }
     match sandbox.get("allowUnsandboxedCommands") {
         None => {}

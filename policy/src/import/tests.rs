@@ -157,7 +157,7 @@ fn what_has_no_equal_is_left_out_with_place_and_reason() {
             "disableAutoMode": "disable"
         },
         "sandbox": {
-            "enabled": "yes", "excludedCommands": ["docker *"], "allowUnsandboxedCommands": [],
+            "enabled": "yes", "excludedCommands": ["docker*", "docker *"], "allowUnsandboxedCommands": [],
             "network": {"allowedDomains": ["x.org"]}, "filesystem": {"allowWrite": ["/x"]}, "ripgrep": {}
         },
         "hooks": {"PreToolUse": []}, "env": {"TOKEN": "secret"}, "model": "x", "$schema": "y"
@@ -302,4 +302,43 @@ proptest! {
     fn any_text_is_answered(text in ".{0,200}") {
         let _ = import(&text, "s", "n");
     }
+}
+
+#[test]
+fn excluded_commands_are_carried_over_as_first_words_or_left_out() {
+    for (entry, words) in [
+        ("docker", "docker"),
+        ("docker *", "docker"),
+        ("docker:*", "docker"),
+        ("bazel  build:*", "bazel build"),
+        ("'docker' compose *", "docker compose"),
+        ("/usr/bin/docker ps", "/usr/bin/docker ps"),
+    ] {
+        let settings = serde_json::json!({ "sandbox": { "excludedCommands": [entry] } }).to_string();
+        let (profile, left_out) = imported(&settings);
+        assert_eq!(profile.excluded_commands(), [words], "{entry}");
+        assert!(!profile.allow_unsandboxed() && left_out.is_empty(), "the name turns no other key: {entry}");
+    }
+    let none =
+        ["", "*", ":*", "docker*", "* x", "a * b", "X=1 docker", "$D run", "~/x", "'a b' c", "a; b", "'a"];
+    for entry in none {
+        let settings = serde_json::json!({ "sandbox": { "excludedCommands": [entry] } }).to_string();
+        let (profile, left_out) = imported(&settings);
+        assert!(profile.excluded_commands().is_empty(), "{entry}");
+        assert_eq!(left_out[0].place, "sandbox.excludedCommands[0]", "{entry}");
+    }
+}
+
+#[test]
+fn a_profile_that_does_not_let_excluded_commands_out_says_so() {
+    let hint = "Without `allow_unsandboxed = true`";
+    for more in ["", ", \"allowUnsandboxedCommands\": false"] {
+        let text = format!("{{\"sandbox\": {{\"excludedCommands\": [\"docker\"]{more}}}}}");
+        assert!(import(&text, "s", "n").unwrap().toml.contains(hint), "{more}");
+    }
+    let open = r#"{"sandbox": {"excludedCommands": ["docker"], "allowUnsandboxedCommands": true}}"#;
+    let (profile, _) = imported(open);
+    assert!(profile.allow_unsandboxed());
+    assert!(!import(open, "s", "n").unwrap().toml.contains(hint));
+    assert!(!import("{}", "s", "n").unwrap().toml.contains(hint));
 }

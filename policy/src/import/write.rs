@@ -25,6 +25,7 @@ pub(super) fn profile(draft: &Draft, source: &str, name: &str) -> String {
     entry(&mut out, "default_mode", mode.as_ref());
     entry(&mut out, "auto_allow_if_sandboxed", draft.auto_allow.as_ref());
     entry(&mut out, "allow_unsandboxed", draft.allow_unsandboxed.as_ref());
+    excluded(&mut out, draft);
     let directories = draft.directories.iter().map(|entry| (entry.value.as_str(), entry.from.as_str()));
     list(&mut out, "additional_directories", directories);
     for (key, verdict) in [("deny", Verdict::Deny), ("ask", Verdict::Ask), ("allow", Verdict::Allow)] {
@@ -32,6 +33,17 @@ pub(super) fn profile(draft: &Draft, source: &str, name: &str) -> String {
         list(&mut out, key, rules.map(|carried| (carried.rule.as_str(), carried.from.as_str())));
     }
     out
+}
+
+/// There, such commands run outside by their names alone; here that takes the profile's key and the runner's, too.
+fn excluded(out: &mut String, draft: &Draft) {
+    let permitted = draft.allow_unsandboxed.as_ref().is_some_and(|entry| entry.value);
+    if !draft.excluded.is_empty() && !permitted {
+        let _ =
+            writeln!(out, "# Without `allow_unsandboxed = true` these run in the sandbox, as all others.");
+    }
+    let items = draft.excluded.iter().map(|entry| (entry.value.as_str(), entry.from.as_str()));
+    list(out, "excluded_commands", items);
 }
 
 fn entry<T: std::fmt::Display>(out: &mut String, key: &str, entry: Option<&Entry<T>>) {

@@ -17,6 +17,10 @@ fn decided(command: &str, keys: (bool, bool, bool), more: &str) -> Decided {
 fn in_mode(command: &str, (request, profile, floor): (bool, bool, bool), more: &str, mode: Mode) -> Decided {
     let text =
         format!("name = \"p\"\nextends = \"sandboxed\"\n[policy]\nallow_unsandboxed = {profile}\n{more}\n");
+    by_profile(command, &text, (request, floor), mode)
+}
+
+fn by_profile(command: &str, text: &str, (request, floor): (bool, bool), mode: Mode) -> Decided {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("p.toml"), text).unwrap();
     let profiles = Profiles::load(Some(folder.path())).unwrap();
@@ -86,8 +90,18 @@ fn what_is_excluded_stands_for_the_requests_key_and_for_no_other() {
         assert_eq!(asked.decision.verdict, Verdict::Ask, "{command}");
     }
     let others = ["make", "docker run x; make", "docker x $(make)", "dockerx", "bazel", "bazel test", ""];
-    for command in
-        others.into_iter().chain(["echo docker", "./docker x", "$D run", "docker 'x", "env docker x"])
+    let hidden = [
+        "docker x; [[ a ]]",
+        "docker x & (make)",
+        "docker x; >f",
+        "docker() { make; }; docker x",
+        "if make; then docker x; fi",
+        "docker x <(make)",
+    ];
+    for command in others
+        .into_iter()
+        .chain(["echo docker", "./docker x", "$D run", "docker 'x", "env docker x"])
+        .chain(hidden)
     {
         assert!(!outside(command, true, true), "{command}");
     }
@@ -101,4 +115,19 @@ fn approver_and_audit_see_it_whatever_the_verdict_rests_on() {
     assert_eq!(outcome(&ruled), (Verdict::Ask, "unsandboxed", true));
     assert!(ruled.decision.reasons.iter().any(|reason| reason.code == "ask_rule"));
     assert_ne!(ruled.binding, decided("make", (false, true, true), "ask = [\"Bash(make:*)\"]").binding);
+}
+
+#[test]
+fn what_was_imported_as_excluded_runs_outside_with_all_keys_and_sandboxed_without() {
+    let outside = |more: &str, command, floor| {
+        let settings =
+            format!(r#"{{"sandbox": {{"enabled": true, "excludedCommands": ["docker *"]{more}}}}}"#);
+        let text = airlock_policy::import::import(&settings, "settings.json", "p").unwrap().toml;
+        by_profile(command, &text, (false, floor), Mode::Default).grant.unsandboxed
+    };
+    let permits = r#", "allowUnsandboxedCommands": true"#;
+    assert!(outside(permits, "docker build . && docker push x", true));
+    assert!(!outside(permits, "docker build . && make", true));
+    assert!(!outside(permits, "docker build .", false), "without the runner's key");
+    assert!(!outside("", "docker build .", true), "without the profile's key");
 }

@@ -140,6 +140,8 @@ main() {
         python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
         # Programs that the policy calls read-only, which its tests run on files that could change.
         need_debian ag silversearcher-ag
+        # A root file system of one program.
+        need_debian bash-static bash-static
         need_debian bc bc
         need_debian column bsdextrautils
         need_debian fdfind fd-find

@@ -26,7 +26,10 @@ fn main() {
     filters(&here.join("seccomp"), &out);
     build(&init, &out.join("init-target"), &target);
     let built = out.join("init-target").join(&target).join("init/airlock-init");
-    fs::copy(&built, out.join("airlock-init")).expect("the program that was just built");
+    let program = out.join("airlock-init");
+    // A build folder may share its files with a copy of itself: nothing is written over.
+    let _ = fs::remove_file(&program);
+    fs::copy(&built, &program).expect("the program that was just built");
 }
 
 /// One file for each architecture and each choice a profile has.
@@ -37,9 +40,9 @@ fn filters(lists: &Path, out: &Path) {
         for unix in [false, true] {
             for netlink_route in [false, true] {
                 let given = lists::Given { unix, netlink_route };
-                let name = format!("seccomp-{}-{unix}-{netlink_route}", arch.name);
-                fs::write(out.join(name), filter::compile(&lists, &arch, given))
-                    .expect("the folder that cargo made");
+                let path = out.join(format!("seccomp-{}-{unix}-{netlink_route}", arch.name));
+                let _ = fs::remove_file(&path);
+                fs::write(path, filter::compile(&lists, &arch, given)).expect("the folder that cargo made");
             }
         }
     }

@@ -4,10 +4,11 @@
 //! `run [OPTION VALUE]... STATE_FOLDER COMMAND [PROBE [read-only] [hidden:PATH |
 //! read-only:PATH]...]`, with paths below the workspace, in which `secret` and
 //! `src/file` are made first, and with the options `--bwrap PATH`, `--uid N`,
-//! `--memory BYTES`, `--swap BYTES`, `--pids N`, `--cpu-millis N`,
-//! `--cgroup auto|require|off`, `--cgroup-parent FOLDER`, `--outside yes`: without
-//! the sandbox, and `--report yes`: how it ended and what it used as JSON on stderr,
-//! and an exit code of 0 however it ended.
+//! `--socket PATH` (of the host, to be shown), `--memory BYTES`, `--swap BYTES`,
+//! `--pids N`, `--cpu-millis N`, `--cgroup auto|require|off`,
+//! `--cgroup-parent FOLDER`, `--outside yes`: without the sandbox, and
+//! `--report yes`: how it ended and what it used as JSON on stderr, and an exit code
+//! of 0 however it ended.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -26,6 +27,7 @@ use serde_json::json;
 struct Options {
     bwrap: PathBuf,
     uid: u32,
+    sockets: Vec<PathBuf>,
     limits: Limits,
     cgroup: CgroupConfig,
     outside: bool,
@@ -38,6 +40,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
     let mut found = Options {
         bwrap: "/usr/bin/bwrap".into(),
         uid: 210_000,
+        sockets: Vec::new(),
         limits: Limits::default(),
         cgroup: CgroupConfig::default(),
         outside: false,
@@ -55,6 +58,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
         match word.as_str() {
             "--bwrap" => found.bwrap = value.into(),
             "--uid" => found.uid = value.parse()?,
+            "--socket" => found.sockets.push(value.into()),
             "--memory" => found.limits.memory = Some(value.parse()?),
             "--swap" => found.limits.swap = value.parse()?,
             "--pids" => found.limits.nproc = value.parse()?,
@@ -82,6 +86,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let state = PathBuf::from(words.next().ok_or("a state folder is missing")?);
     let command = words.next().ok_or("a command is missing")?.into_bytes();
     let mut profile = Profile::minimal();
+    profile.sockets.allowed_unix = options.sockets;
     if let Some(probe) = words.next() {
         profile = profile.with_bind(PathBuf::from(probe), "/run/probe");
     }

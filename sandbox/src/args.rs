@@ -7,10 +7,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use airlock_init::wire::{INSIDE, INSIDE_ID, REPORT_FOLDER, STAGE};
+use airlock_init::wire::{INSIDE, INSIDE_ID, REPORT_FOLDER, STAGE, STAGED_ROOT};
 
 use crate::paths::RootCover;
-use crate::profile::Profile;
+use crate::profile::{Profile, Root};
 use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::spec::{Limits, Network, Shape};
@@ -21,6 +21,34 @@ const REPORT_SIZE: u64 = 64 << 10;
 
 /// An empty file without permissions, of the launcher's.
 pub(crate) const HIDDEN_FILE: &str = "hidden";
+
+/// Folders that are mounted, or in which something of Airlock's is, in every sandbox.
+pub(crate) const OWN_FOLDERS: [&str; 9] = [
+    "/proc",
+    "/dev",
+    "/etc",
+    "/run/airlock",
+    "/run/airlock/report",
+    "/var",
+    "/workspace",
+    "/home/agent",
+    "/tmp",
+];
+/// Files of Airlock's in every sandbox.
+pub(crate) const OWN_FILES: [&str; 7] = [
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/gitconfig",
+    "/run/airlock/init",
+    "/run/airlock/bash_env",
+];
+
+/// The name under [`STAGE`] of a profile's socket, by its place in the list.
+pub(crate) fn staged_socket(number: usize) -> String {
+    format!("socket-{number}")
+}
 
 /// Where bubblewrap finds the session's folders and Airlock's own files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,9 +91,11 @@ pub fn bwrap_args(profile: &Profile, sources: &Sources, limits: &Limits, shape: 
     namespaces(&mut args, shape.network);
     root(&mut args, profile);
     own_files(&mut args, &sources.runtime, shape.read_only);
+    sockets(&mut args, profile);
     covers(&mut args, &profile.covers, &sources.runtime);
     kernel_files(&mut args, limits);
-    session_folders(&mut args, sources, limits, shape.read_only);
+    session_folders(&mut args, sources, shape.read_only);
+    var_tmp(&mut args, profile, limits, shape.read_only);
     args.add(&["--remount-ro", "/"]);
     args.0
 }
@@ -85,13 +115,21 @@ fn namespaces(args: &mut Args, network: Network) {
 }
 
 fn root(args: &mut Args, profile: &Profile) {
-    args.add(&["--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/run"]);
-    args.add(&["--perms", "0755", "--dir", "/var"]);
+    match &profile.root {
+        Root::Binds => {
+            args.add(&["--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/run"]);
+            args.add(&["--perms", "0755", "--dir", "/var"]);
+        }
+        // The launch step has put it together, with every mount point that follows.
+        Root::Folder(_) => args.bind("--ro-bind", &Path::new(STAGE).join(STAGED_ROOT), Path::new("/")),
+    }
     for bind in &profile.binds {
         args.bind("--ro-bind", &bind.source, &bind.target);
     }
-    for link in &profile.symlinks {
-        args.bind("--symlink", &link.target, &link.link);
+    if profile.root == Root::Binds {
+        for link in &profile.symlinks {
+            args.bind("--symlink", &link.target, &link.link);
+        }
     }
 }
 
@@ -108,6 +146,13 @@ fn own_files(args: &mut Args, runtime: &Path, read_only: bool) {
     }
     let size = REPORT_SIZE.to_string();
     args.add(&["--size", &size, "--perms", "0700", "--tmpfs", REPORT_FOLDER]);
+}
+
+/// Each by itself: bubblewrap makes empty folders above it.
+fn sockets(args: &mut Args, profile: &Profile) {
+    for (number, socket) in profile.sockets.allowed_unix.iter().enumerate() {
+        args.bind("--ro-bind", &Path::new(STAGE).join(staged_socket(number)), socket);
+    }
 }
 
 /// Over what the root shows, and under what the kernel gives.
@@ -139,16 +184,19 @@ fn kernel_files(args: &mut Args, limits: &Limits) {
     args.add(&["--remount-ro", "/dev"]);
 }
 
-fn session_folders(args: &mut Args, sources: &Sources, limits: &Limits, read_only: bool) {
+fn session_folders(args: &mut Args, sources: &Sources, read_only: bool) {
     let option = if read_only { "--ro-bind" } else { "--bind" };
     args.add(&["--perms", "0755", "--dir", "/home"]);
     args.bind(option, &sources.workspace, Path::new(WORKSPACE));
     args.bind(option, &sources.home, Path::new(HOME));
     args.bind(option, &sources.tmp, Path::new("/tmp"));
+}
+
+fn var_tmp(args: &mut Args, profile: &Profile, limits: &Limits, read_only: bool) {
     if read_only {
         let size = limits.var_tmp.to_string();
         args.add(&["--size", &size, "--perms", "1777", "--tmpfs", "/var/tmp"]);
-    } else {
+    } else if profile.root == Root::Binds {
         args.add(&["--symlink", "../tmp", "/var/tmp"]);
     }
 }

@@ -22,6 +22,7 @@ mod running;
 mod runtime;
 mod seccomp;
 mod session;
+mod shared;
 mod spec;
 mod status;
 mod uid;
@@ -40,6 +41,7 @@ pub use report::{CapabilityReport, Check, LAYER_NAMES, LAYERS, Layer, State, lay
 pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Streams, Waiter};
 pub use seccomp::filter as seccomp_filter;
 pub use session::{FolderError, Folders, Session, give_tree};
+pub use shared::{MAX_SOCKETS, can_be_shown};
 pub use spec::{LaunchSpec, Limits, MAX_COMMAND, Network, Shape, Shell, Stdin};
 pub use uid::{UidIsolation, UidRange};
 

@@ -10,8 +10,9 @@ use crate::paths::RootCover;
 /// A host path that is mounted read-only inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
-    /// Absolute path on the host, not below `/sys`. The session's uid must be
-    /// able to reach it.
+    /// Absolute path on the host, not below `/sys`. A runner that is root reaches it
+    /// below folders that only root enters, if no part of the path is a link there;
+    /// another must be able to reach it itself.
     pub source: PathBuf,
     /// Absolute path inside.
     pub target: PathBuf,
@@ -33,7 +34,9 @@ pub enum Root {
     #[default]
     Binds,
     /// A root file system in a folder of the host, read-only, with the binds on
-    /// top of it.
+    /// top of it. Not the host's own root. What is mounted in the folder is not
+    /// shown; no part of its path may be a symbolic link, and none of the folders
+    /// in which Airlock mounts something one of its own.
     Folder(PathBuf),
 }
 
@@ -61,7 +64,9 @@ pub struct Sockets {
     pub unix: bool,
     /// Whether the routing tables and interfaces can be asked for by NETLINK.
     pub netlink_route: bool,
-    /// Sockets of the host that are shown inside, at the same path.
+    /// Sockets of the host that are shown inside, at the same path, each by itself;
+    /// where one is not there or not for the session's uid, nothing starts. At most
+    /// [`crate::MAX_SOCKETS`], and of those that [`crate::can_be_shown`].
     pub allowed_unix: Vec<PathBuf>,
 }
 

@@ -23,7 +23,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::{SecureComputingMode, set_secure_computing_mode};
 
 use crate::identity::{become_session, die_with_parent, die_with_runner, own_user_namespace};
-use crate::stage::{stage, unshare_mounts};
+use crate::stage::{can_be_used, stage, unshare_mounts};
 use crate::{AtStep, Failure};
 
 /// How much rather the kernel ends the sandbox than the runner where the host
@@ -128,10 +128,11 @@ fn go_on(plan: &LaunchPlan, mut fds: Descriptors, told: &OwnedFd) -> Result<Infa
 fn prepare(plan: &LaunchPlan, namespaces: Option<(OwnedFd, OwnedFd)>) -> Result<(), Failure> {
     die_with_runner()?;
     unshare_mounts().at(Step::Processes)?;
-    stage(&plan.stage)?;
+    stage(plan)?;
     if plan.ids.is_some() {
         become_session(plan.ids)?;
     }
+    can_be_used(&plan.shared)?;
     filters_are_known()?;
     if let Some(namespaces) = namespaces {
         join(namespaces)?;

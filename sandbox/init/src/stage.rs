@@ -1,24 +1,28 @@
 //! Mounts a session's folders where bubblewrap finds them, with what is laid over
-//! them for this command.
+//! them for this command, and beside them what of the host bubblewrap could not find.
 //!
 //! The mount namespace is this process's own, so nothing is left when it ends. Must
 //! not look at anything below a session's folder by a path alone: other commands of
 //! the session change names at any moment.
 
 mod overlay;
+mod root;
+mod shared;
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use airlock_init::wire::{STAGE, Staged, Step};
+use airlock_init::wire::{LaunchPlan, STAGE, Staged, Step};
 use nix::sched::{CloneFlags, unshare};
 use rustix::fs::{CWD, Mode, OFlags, mkdir, open};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
     open_tree,
 };
+
+pub(crate) use shared::can_be_used;
 
 use crate::{AtStep, Failure};
 
@@ -33,13 +37,23 @@ pub(crate) fn unshare_mounts() -> Result<(), String> {
     mount("proc", "/proc", "proc", flags, None).map_err(|error| format!("/proc: {error}"))
 }
 
-/// Mounts the folders under [`STAGE`], once the mounts are this process's own;
-/// without any, does nothing.
-pub(crate) fn stage(folders: &[Staged]) -> Result<(), Failure> {
-    if folders.is_empty() {
+/// Mounts everything under [`STAGE`], once the mounts are this process's own; where
+/// there is nothing to mount, does nothing.
+pub(crate) fn stage(plan: &LaunchPlan) -> Result<(), Failure> {
+    if plan.stage.is_empty() && plan.shared.is_empty() && plan.root.is_none() {
         return Ok(());
     }
-    let trees = mount_folders(folders).at(Step::Stage)?;
+    let trees = open_folders(&plan.stage).at(Step::Stage)?;
+    let found = shared::find(&plan.shared)?;
+    let root = plan.root.as_ref().map(root::find).transpose()?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", STAGE, "tmpfs", flags, Some(c"mode=0755,size=64k"))
+        .map_err(|error| Failure::new(Step::Stage, format!("tmpfs: {error}")))?;
+    mount_folders(&trees).at(Step::Stage)?;
+    shared::mount(found)?;
+    if let Some(root) = &root {
+        root::put_together(root)?;
+    }
     let stage =
         open(STAGE, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).at(Step::Stage)?;
     let mut covers = overlay::Covers::new(stage);
@@ -49,21 +63,22 @@ pub(crate) fn stage(folders: &[Staged]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn mount_folders(folders: &[Staged]) -> Result<Vec<(OwnedFd, &Staged)>, String> {
+fn open_folders(folders: &[Staged]) -> Result<Vec<(OwnedFd, &Staged)>, String> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
     let mut trees = Vec::new();
     for folder in folders {
-        let flags = OpenTreeFlags::OPEN_TREE_CLONE
-            | OpenTreeFlags::OPEN_TREE_CLOEXEC
-            | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
         let source = OsStr::from_bytes(&folder.source);
         let tree =
             open_tree(CWD, source, flags).map_err(|error| format!("folder `{}`: {error}", folder.name))?;
         trees.push((tree, folder));
     }
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount("tmpfs", STAGE, "tmpfs", flags, Some(c"mode=0755,size=64k"))
-        .map_err(|error| format!("tmpfs: {error}"))?;
-    for (tree, folder) in &trees {
+    Ok(trees)
+}
+
+fn mount_folders(trees: &[(OwnedFd, &Staged)]) -> Result<(), String> {
+    for (tree, folder) in trees {
         let target = Path::new(STAGE).join(&folder.name);
         mkdir(&target, Mode::from_raw_mode(0o755))
             .and_then(|()| {
@@ -72,5 +87,5 @@ fn mount_folders(folders: &[Staged]) -> Result<Vec<(OwnedFd, &Staged)>, String> 
             })
             .map_err(|error| format!("mount of `{}`: {error}", folder.name))?;
     }
-    Ok(trees)
+    Ok(())
 }

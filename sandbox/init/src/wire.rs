@@ -33,6 +33,9 @@ pub const REPORT_PIPE: &str = "/run/airlock/report/cwd";
 /// a mount namespace of its own. It exists on every Linux and is never bound.
 pub const STAGE: &str = "/sys";
 
+/// The name under [`STAGE`] of a root file system that is put together.
+pub const STAGED_ROOT: &str = "root";
+
 /// The uid and gid a command has inside.
 pub const INSIDE_ID: u32 = 1000;
 /// The longest path the directory report may hold, in bytes.
@@ -59,6 +62,10 @@ pub struct LaunchPlan {
     pub ids: Option<HostIds>,
     /// Folders to mount under [`STAGE`] first, while they are reachable.
     pub stage: Vec<Staged>,
+    /// What else is mounted there.
+    pub shared: Vec<Shared>,
+    /// The root file system that is put together there.
+    pub root: Option<StagedRoot>,
     /// Whether a session's user and network namespaces are joined.
     pub join: bool,
     /// Whether the sandbox is made in a cgroup.
@@ -77,6 +84,58 @@ pub struct Staged {
     /// What is laid over it: outer before inner, and what lies in one directly
     /// after it.
     pub overlays: Vec<Overlay>,
+}
+
+/// Something of the host that the session's uid may not be able to reach by its
+/// path, or that must be the very thing at that path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shared {
+    /// Where it is on the host; no part of it may be a symbolic link.
+    pub source: Vec<u8>,
+    /// Its name under [`STAGE`].
+    pub name: String,
+    /// What it is.
+    pub kind: SharedKind,
+}
+
+/// What something shared is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SharedKind {
+    /// A folder or a file.
+    Bind,
+    /// A socket, to which the session's uid must be able to write.
+    Socket,
+}
+
+/// A root file system in a folder of the host, read-only, with mount points that
+/// the folder does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagedRoot {
+    /// The folder; no part of its path may be a symbolic link.
+    pub source: Vec<u8>,
+    /// What is laid over it.
+    pub points: Vec<Point>,
+}
+
+/// Something that is in a root file system whatever its folder holds there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// Below the root: relative, without `.` and `..`. No folder on the way may be
+    /// a symbolic link of the root file system.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub kind: PointKind,
+}
+
+/// What a [`Point`] is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PointKind {
+    /// A folder, with what the root file system has in it.
+    Folder,
+    /// An empty file.
+    File,
+    /// A symbolic link to this.
+    Link(Vec<u8>),
 }
 
 /// A mount over a part of a staged folder.
@@ -320,7 +379,13 @@ pub enum Step {
     Descriptors,
     /// Making the session's folders reachable.
     Stage,
-    /// Laying over them what may not be read or written.
+    /// Making what a profile binds of the host reachable.
+    Binds,
+    /// Finding the sockets of the host that a profile shows.
+    Sockets,
+    /// Putting a root file system together.
+    Root,
+    /// Laying over the session's folders what may not be read or written.
     Masks,
     /// Making the outer namespace of processes, in the sandbox's cgroup.
     Processes,

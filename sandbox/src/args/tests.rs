@@ -100,3 +100,15 @@ fn covers_lie_over_the_root_and_under_the_kernels_files() {
     ];
     insta::assert_snapshot!(lines_of(&profile, &Sources::staged(), false, Network::SessionLoopback));
 }
+
+#[test]
+fn a_root_in_a_folder_with_sockets_of_the_host() {
+    let mut profile = profile();
+    profile.root = Root::Folder("/srv/root".into());
+    profile.binds = vec![Bind { source: "/sys/bind-0".into(), target: "/opt/tools".into() }];
+    profile.sockets.allowed_unix = vec!["/run/a.sock".into(), "/srv/b/c.sock".into()];
+    for read_only in [false, true] {
+        let name = format!("a_root_in_a_folder_with_sockets_of_the_host_{read_only}");
+        insta::assert_snapshot!(name, lines_of(&profile, &Sources::staged(), read_only, Network::Empty));
+    }
+}

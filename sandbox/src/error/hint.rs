@@ -18,6 +18,13 @@ const PROCESSES: &str = "allow more processes: the unit's TasksMax, the node's p
 const ROOM: &str = "give the runner room: memory for tmpfs, inodes and space under `state_dir`";
 const MISSING: &str = "put it there, or take it out of the profile";
 const REACH: &str = "make the folders above it readable for everybody, or start the runner as root";
+const REALLY: &str = "name it where it really is, without a symbolic link on the way";
+const SERVICE: &str =
+    "start the service that makes it, or take it out of the profile's `sandbox.allowed_unix_sockets`";
+const NO_SOCKET: &str = "name the socket itself, as its service makes it";
+const CONNECT: &str = "let the sessions' users write to the socket: `chmod o+w` it, or an ACL for the uids of the runner's configuration; a runner that is not root needs the right itself";
+const OWN_FOLDERS: &str = "make it a folder there: links to where Airlock mounts something of its own are not followed; and name targets of binds where they really are";
+const OVERLAY: &str = "modprobe overlay; a runner that is not root needs Linux 5.11 or later, and nothing mounted in the folder";
 const OPENABLE: &str = "mount `state_dir` without noexec and nodev; keep the file systems that a profile binds mountable in user namespaces";
 const SECCOMP: &str =
     "run a kernel with CONFIG_SECCOMP_FILTER; in a container, let its own filter allow `seccomp` and `prctl`";
@@ -72,6 +79,16 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
         Step::Stage if !cause.contains("ermitted") => None,
         Step::Stage if cause.contains("mount namespace") => Some(ADMIN),
         Step::Stage => Some(NAMESPACES),
+        Step::Binds | Step::Root if cause.ends_with("is not there") => Some(MISSING),
+        Step::Binds => Some(REALLY),
+        Step::Sockets if cause.contains("is not there") => Some(SERVICE),
+        Step::Sockets if cause.contains("cannot be written") => Some(CONNECT),
+        Step::Sockets if cause.contains("symbolic link") => Some(REALLY),
+        Step::Sockets => Some(NO_SOCKET),
+        Step::Root if cause.contains("overlay") => Some(OVERLAY),
+        Step::Root if cause.contains("no room") => Some(OWN_FOLDERS),
+        Step::Root if cause.contains("symbolic link") => Some(REALLY),
+        Step::Root => Some("name a folder that holds a root file system, and is not the host's own"),
         Step::Masks => {
             Some("replace the link or the path rule; without either, masks need Linux 5.12 or later")
         }

@@ -28,6 +28,7 @@ use crate::profile::Profile;
 use crate::running::{Control, Handles, Running, Streams, Waiter, read_rest};
 use crate::seccomp;
 use crate::session::Session;
+use crate::shared::Reach;
 use crate::spec::{LaunchSpec, Limits, Network, Shell, Stdin};
 use crate::uid::UidIsolation;
 
@@ -83,14 +84,16 @@ impl Launcher {
         limits: &Limits,
         spec: &LaunchSpec,
     ) -> Result<Waiter, LaunchError> {
+        let reach = Reach::of(profile, session.ids.is_some(), spec.shape.read_only)?;
         let direct = Sources::direct(session, &self.runtime);
         let stage = staged(&direct, spec);
         let masked = stage.iter().any(|folder| !folder.overlays.is_empty());
+        let Reach { profile, shared, root } = reach;
         let (sources, stage) = match self.uid_isolation {
-            UidIsolation::None if !masked => (direct, Vec::new()),
+            UidIsolation::None if !masked && shared.is_empty() && root.is_none() => (direct, Vec::new()),
             _ => (Sources::staged(), stage),
         };
-        let arguments = argument_file(&bwrap_args(profile, &sources, limits, spec.shape))?;
+        let arguments = argument_file(&bwrap_args(&profile, &sources, limits, spec.shape))?;
         let filter = memory_file("airlock-seccomp", seccomp::filter(&profile.sockets))?;
         let (status, status_write) = cloexec_pipe()?;
         let namespaces = match (spec.shape.network, &session.net) {
@@ -106,6 +109,8 @@ impl Launcher {
             parent: std::process::id(),
             ids: session.ids,
             stage,
+            shared,
+            root,
             join: namespaces.is_some(),
             cgroup: cgroup.is_some(),
             bwrap: self.bwrap.as_os_str().as_bytes().to_vec(),

@@ -11,8 +11,9 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, opena
 use rustix::io::Errno;
 
 use super::PathRuleError;
+use crate::args::OWN_FILES;
 use crate::mask::SessionFolder;
-use crate::profile::Profile;
+use crate::profile::{Profile, Root};
 use crate::session::Folders;
 use crate::{HOME, WORKSPACE};
 
@@ -31,6 +32,15 @@ pub(super) struct Place {
     pub(super) kind: Kind,
     pub(super) handle: OwnedFd,
     pub(super) is_folder: bool,
+    /// Below it, where something else is mounted.
+    pub(super) holes: Vec<PathBuf>,
+}
+
+impl Place {
+    fn new(target: &Path, kind: Kind, handle: OwnedFd) -> Result<Self, PathRuleError> {
+        let is_folder = is_folder(&handle).map_err(look(target))?;
+        Ok(Self { target: target.to_owned(), kind, handle, is_folder, holes: Vec::new() })
+    }
 }
 
 #[derive(Debug)]
@@ -61,19 +71,34 @@ pub(super) fn open(folders: &Folders, profile: &Profile) -> Result<Vec<Place>, P
     ] {
         let handle = openat(CWD, source, HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
             .map_err(look(Path::new(target)))?;
-        places.push(Place { target: target.into(), kind: Kind::Session(folder), handle, is_folder: true });
+        places.push(Place::new(Path::new(target), Kind::Session(folder), handle)?);
+    }
+    let mut of_host = |source: &Path, target: &Path| {
+        let Ok(handle) = openat(CWD, source, HANDLE, Mode::empty()) else { return Ok(()) };
+        places.push(Place::new(target, Kind::Root(source.to_owned()), handle)?);
+        Ok(())
+    };
+    if let Root::Folder(folder) = &profile.root {
+        of_host(folder, Path::new("/"))?;
     }
     for bind in &profile.binds {
-        let Ok(handle) = openat(CWD, &bind.source, HANDLE, Mode::empty()) else { continue };
-        let is_folder = is_folder(&handle).map_err(look(&bind.target))?;
-        places.push(Place {
-            target: bind.target.clone(),
-            kind: Kind::Root(bind.source.clone()),
-            handle,
-            is_folder,
-        });
+        of_host(&bind.source, &bind.target)?;
     }
+    for socket in &profile.sockets.allowed_unix {
+        of_host(socket, socket)?;
+    }
+    holes(&mut places);
     Ok(places)
+}
+
+/// Notes in each place what of it is not seen.
+fn holes(places: &mut [Place]) {
+    let own = OWN_FILES.iter().chain(&["/proc", "/dev", "/run/airlock", "/var/tmp"]).map(PathBuf::from);
+    let mounted: Vec<PathBuf> = places.iter().map(|place| place.target.clone()).chain(own).collect();
+    for place in places {
+        let below = mounted.iter().filter_map(|path| path.strip_prefix(&place.target).ok());
+        place.holes = below.filter(|path| !path.as_os_str().is_empty()).map(Path::to_owned).collect();
+    }
 }
 
 pub(super) fn look(path: &Path) -> impl Fn(Errno) -> PathRuleError {

@@ -249,6 +249,10 @@ impl<'a> Walk<'a> {
             linked: above.linked,
             depth: above.depth + 1,
         };
+        let place = self.places.get(entry.place);
+        if place.is_some_and(|place| place.holes.contains(&entry.relative)) {
+            return Ok(());
+        }
         let state = self.visit(&entry, state)?;
         if entry.is_folder && self.looks_below(&entry.seen, state) {
             self.folder(&entry, state, openat(folder, name, FOLDER, Mode::empty()))?;

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails by panicking"
 )]
 
+mod binds;
 mod cgroup;
 mod end;
 mod failures;
@@ -20,10 +21,13 @@ mod paths;
 mod planted;
 mod reach;
 mod report;
+mod root_folder;
 #[cfg(target_arch = "x86_64")]
 mod seccomp;
 mod session;
 mod shell;
 mod signals;
+mod small_root;
+mod sockets;
 mod support;
 mod writes;

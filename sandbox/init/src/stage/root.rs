@@ -1,0 +1,135 @@
+//! Puts a root file system together: a folder of the host, and over it the mount
+//! points and files that every sandbox has, whatever the folder holds.
+//!
+//! Both are layers of one read-only file system, in which nothing of the folder is
+//! changed and its links lead nowhere but within it. Must not take the host's own
+//! root for such a folder, nor a place that a link of the folder names.
+
+use std::ffi::{CString, OsStr};
+use std::fmt::Display;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use airlock_init::wire::{Point, PointKind, STAGE, STAGED_ROOT, StagedRoot, Step};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, openat, openat2, stat,
+    symlinkat,
+};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount};
+
+use super::shared::{THROUGH_NO_LINK, explain};
+use crate::Failure;
+
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(THROUGH_NO_LINK);
+/// The layer of mount points, under the stage.
+const TOP: &str = "root-top";
+
+/// A root file system that was found.
+pub(super) struct Found<'a> {
+    root: &'a StagedRoot,
+    folder: OwnedFd,
+}
+
+/// Opens the folder, while the stage hides nothing of the host, and looks whether
+/// the mount points can be where they are wanted.
+pub(super) fn find(root: &StagedRoot) -> Result<Found<'_>, Failure> {
+    let fail = |cause: String| failure(root, &cause);
+    let source = OsStr::from_bytes(&root.source);
+    let folder =
+        openat2(CWD, source, HANDLE, Mode::empty(), THROUGH_NO_LINK).map_err(|errno| fail(explain(errno)))?;
+    let said = |errno: Errno| fail(errno.to_string());
+    let (own, hosts) = (fstat(&folder).map_err(said)?, stat("/").map_err(said)?);
+    if FileType::from_raw_mode(own.st_mode) != FileType::Directory {
+        return Err(fail("is not a folder".to_owned()));
+    }
+    if (own.st_dev, own.st_ino) == (hosts.st_dev, hosts.st_ino) {
+        return Err(fail("is the root of the host".to_owned()));
+    }
+    for point in &root.points {
+        fits(&folder, point).map_err(|cause| {
+            let place = String::from_utf8_lossy(&point.path);
+            fail(format!("has no room for `/{}`: {cause}", place.escape_debug()))
+        })?;
+    }
+    Ok(Found { root, folder })
+}
+
+/// Whether nothing on the way is a link. What stands at the end may be one, but for
+/// a folder.
+fn fits(folder: &OwnedFd, point: &Point) -> Result<(), String> {
+    let path = OsStr::from_bytes(&point.path);
+    let flags = if point.kind == PointKind::Folder { HANDLE } else { HANDLE | OFlags::NOFOLLOW };
+    match openat2(folder, path, flags, Mode::empty(), BENEATH) {
+        Ok(_) | Err(Errno::NOENT) => Ok(()),
+        Err(Errno::NOTDIR) => Err("a part of the path is a file there".to_owned()),
+        Err(errno) => Err(format!("it {}", explain(errno))),
+    }
+}
+
+/// Mounts it, once the stage is there.
+pub(super) fn put_together(found: &Found<'_>) -> Result<(), Failure> {
+    let fail = |cause: String| failure(found.root, &cause);
+    let stage = openat(CWD, STAGE, FOLDER, Mode::empty()).map_err(|errno| fail(errno.to_string()))?;
+    let top = make_folder(&stage, OsStr::new(TOP)).map_err(|errno| fail(errno.to_string()))?;
+    for point in &found.root.points {
+        make(&top, point).map_err(|errno| {
+            let place = String::from_utf8_lossy(&point.path);
+            fail(format!("`/{}` cannot be made: {errno}", place.escape_debug()))
+        })?;
+    }
+    make_folder(&stage, OsStr::new(STAGED_ROOT)).map_err(|errno| fail(errno.to_string()))?;
+    // By their handles: paths could hold what the option takes for the next layer.
+    let layers = format!(
+        "lowerdir=/proc/self/fd/{}:/proc/self/fd/{},redirect_dir=nofollow,metacopy=off",
+        top.as_raw_fd(),
+        found.folder.as_raw_fd()
+    );
+    let layers = CString::new(layers).map_err(|error| fail(error.to_string()))?;
+    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+    mount("overlay", Path::new(STAGE).join(STAGED_ROOT), "overlay", flags, Some(layers.as_c_str()))
+        .map_err(|errno| fail(format!("cannot be a layer of an overlay: {errno}")))
+}
+
+fn make(top: &OwnedFd, point: &Point) -> Result<(), Errno> {
+    let path = Path::new(OsStr::from_bytes(&point.path));
+    let mut current = top.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+    for name in path.parent().unwrap_or(Path::new("")) {
+        current = make_folder(&current, name)?;
+    }
+    let Some(name) = path.file_name() else { return Ok(()) };
+    match &point.kind {
+        PointKind::Folder => make_folder(&current, name).map(drop),
+        PointKind::File => {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            unless_there(openat(&current, name, flags, Mode::from_raw_mode(0o444)).map(drop))
+        }
+        PointKind::Link(target) => unless_there(symlinkat(OsStr::from_bytes(target), &current, name)),
+    }
+}
+
+fn make_folder(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let mode = Mode::from_raw_mode(0o755);
+    match mkdirat(parent, name, mode) {
+        // Whatever the umask says.
+        Ok(()) => chmodat(parent, name, mode, AtFlags::empty())?,
+        Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno),
+    }
+    openat(parent, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
+}
+
+fn unless_there(made: Result<(), Errno>) -> Result<(), Errno> {
+    match made {
+        Err(Errno::EXIST) => Ok(()),
+        other => other,
+    }
+}
+
+fn failure(root: &StagedRoot, cause: &dyn Display) -> Failure {
+    let source = String::from_utf8_lossy(&root.source);
+    Failure::new(Step::Root, format!("the root file system `{}` {cause}", source.escape_debug()))
+}

@@ -1,0 +1,96 @@
+//! Mounts things of the host at the stage: what the session's uid could not reach by
+//! its path, and sockets.
+//!
+//! Each is the very thing at its path: nothing is found through a symbolic link, and
+//! what is found is mounted by its handle. Must not show a folder above it.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use airlock_init::wire::{STAGE, Shared, SharedKind, Step};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, accessat, fstat, mkdir, open, openat2,
+};
+use rustix::io::Errno;
+use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
+
+use crate::Failure;
+
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+pub(super) const THROUGH_NO_LINK: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
+
+/// A mount of something shared that is nowhere yet.
+pub(super) struct Opened<'a> {
+    shared: &'a Shared,
+    tree: OwnedFd,
+    is_folder: bool,
+}
+
+/// Finds all of them, while the stage hides nothing of the host.
+pub(super) fn find(all: &[Shared]) -> Result<Vec<Opened<'_>>, Failure> {
+    let one = |shared| opened(shared).map_err(|cause| failure(shared, &cause));
+    all.iter().map(one).collect()
+}
+
+fn opened(shared: &Shared) -> Result<Opened<'_>, String> {
+    let source = OsStr::from_bytes(&shared.source);
+    let found = openat2(CWD, source, HANDLE, Mode::empty(), THROUGH_NO_LINK).map_err(explain)?;
+    let said = |errno: Errno| errno.to_string();
+    let kind = FileType::from_raw_mode(fstat(&found).map_err(said)?.st_mode);
+    let mut flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    match shared.kind {
+        // With what is mounted in it, as bubblewrap binds.
+        SharedKind::Bind => flags |= OpenTreeFlags::AT_RECURSIVE,
+        SharedKind::Socket if kind == FileType::Socket => {}
+        SharedKind::Socket => return Err("is not a socket".to_owned()),
+    }
+    let tree = open_tree(&found, "", flags).map_err(said)?;
+    Ok(Opened { shared, tree, is_folder: kind == FileType::Directory })
+}
+
+/// Mounts them, once the stage is there.
+pub(super) fn mount(all: Vec<Opened<'_>>) -> Result<(), Failure> {
+    for Opened { shared, tree, is_folder } in all {
+        let target = Path::new(STAGE).join(&shared.name);
+        let made = if is_folder {
+            mkdir(&target, Mode::from_raw_mode(0o755))
+        } else {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            open(&target, flags, Mode::empty()).map(drop)
+        };
+        made.and_then(|()| move_mount(&tree, "", CWD, &target, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH))
+            .map_err(|errno| failure(shared, &errno.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Whether the user that this process has become may connect to the sockets.
+pub(crate) fn can_be_used(all: &[Shared]) -> Result<(), Failure> {
+    for shared in all.iter().filter(|shared| shared.kind == SharedKind::Socket) {
+        let place = Path::new(STAGE).join(&shared.name);
+        accessat(CWD, &place, Access::WRITE_OK, AtFlags::EACCESS)
+            .map_err(|errno| failure(shared, &format!("cannot be written by the session's user: {errno}")))?;
+    }
+    Ok(())
+}
+
+/// What an errno means for a path that was looked up through no link.
+pub(super) fn explain(errno: Errno) -> String {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR => "is not there".to_owned(),
+        Errno::LOOP => "is a symbolic link, or there is one on the way to it".to_owned(),
+        errno => errno.to_string(),
+    }
+}
+
+fn failure(shared: &Shared, cause: &str) -> Failure {
+    let source = String::from_utf8_lossy(&shared.source);
+    let source = source.escape_debug();
+    match shared.kind {
+        SharedKind::Bind => Failure::new(Step::Binds, format!("`{source}` {cause}")),
+        SharedKind::Socket => Failure::new(Step::Sockets, format!("the socket `{source}` {cause}")),
+    }
+}

@@ -1,0 +1,158 @@
+//! What of the host the launch step makes reachable for one launch, and the profile
+//! as bubblewrap gets it then.
+//!
+//! Looks at modes of folders and at kinds of files; opens nothing. Must not widen a
+//! profile: it changes where things come from, and nothing of what is shown.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use airlock_init::wire::{INSIDE, Point, PointKind, STAGE, STAGED_ROOT, Shared, SharedKind, StagedRoot};
+
+use crate::args::{OWN_FILES, OWN_FOLDERS, staged_socket};
+use crate::error::LaunchError;
+use crate::paths::RootCover;
+use crate::profile::{Bind, Profile, Root};
+use crate::{HOME, WORKSPACE};
+
+/// The most sockets of the host that one profile shows.
+pub const MAX_SOCKETS: usize = 64;
+
+/// Nobody enters a folder without one of these bits but its owner and its group,
+/// which no session is.
+const PASSABLE: u32 = 0o001;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    /// With sources that bubblewrap reaches.
+    pub(crate) profile: Profile,
+    pub(crate) shared: Vec<Shared>,
+    pub(crate) root: Option<StagedRoot>,
+}
+
+impl Reach {
+    /// For a launch in which bubblewrap runs as another user than this process, or
+    /// does not.
+    pub(crate) fn of(profile: &Profile, other_user: bool, read_only: bool) -> Result<Self, LaunchError> {
+        let sockets = &profile.sockets.allowed_unix;
+        if sockets.len() > MAX_SOCKETS {
+            let cause = format!("the profile shows {} sockets, the limit is {MAX_SOCKETS}", sockets.len());
+            return Err(LaunchError::Invalid { cause });
+        }
+        if let Some(socket) = sockets.iter().find(|socket| !can_be_shown(socket)) {
+            let cause = format!(
+                "the socket `{}` cannot be shown: at its path is something of the session's or of Airlock's",
+                socket.display()
+            );
+            return Err(LaunchError::Invalid { cause });
+        }
+        let mut reach = Self { profile: profile.clone(), shared: Vec::new(), root: None };
+        if other_user {
+            reach.binds();
+        }
+        for (number, socket) in sockets.iter().enumerate() {
+            reach.share(socket, staged_socket(number), SharedKind::Socket);
+        }
+        if let Root::Folder(folder) = &profile.root {
+            reach.root = Some(StagedRoot {
+                source: folder.as_os_str().as_bytes().to_vec(),
+                points: points(profile, read_only),
+            });
+            reach.again(Path::new("/"), &Path::new(STAGE).join(STAGED_ROOT));
+        }
+        Ok(reach)
+    }
+
+    /// Has the launch step mount what lies below a folder that not everybody enters.
+    fn binds(&mut self) {
+        let mut passable = BTreeSet::new();
+        for number in 0..self.profile.binds.len() {
+            let Some(bind) = self.profile.binds.get(number).cloned() else { continue };
+            if is_reached(&bind.source, &mut passable) {
+                continue;
+            }
+            let name = format!("bind-{number}");
+            let staged = Path::new(STAGE).join(&name);
+            self.share(&bind.source, name, SharedKind::Bind);
+            self.again(&bind.target, &staged);
+            if let Some(known) = self.profile.binds.get_mut(number) {
+                known.source = staged;
+            }
+        }
+    }
+
+    /// What path rules show again of what is bound at `target` comes from there, too.
+    fn again(&mut self, target: &Path, staged: &Path) {
+        let binds = self.profile.binds.clone();
+        for cover in &mut self.profile.covers {
+            let RootCover::Again(again) = cover else { continue };
+            if innermost(&binds, &again.target) != Some(target).filter(|path| path.parent().is_some()) {
+                continue;
+            }
+            if let Ok(below) = again.target.strip_prefix(target) {
+                again.source = joined(staged, below);
+            }
+        }
+    }
+
+    fn share(&mut self, source: &Path, name: String, kind: SharedKind) {
+        self.shared.push(Shared { source: source.as_os_str().as_bytes().to_vec(), name, kind });
+    }
+}
+
+/// Whether a socket of the host can be shown at its own path: nothing that every
+/// sandbox has is there.
+#[must_use]
+pub fn can_be_shown(socket: &Path) -> bool {
+    let own = ["/proc", "/dev", "/sys", INSIDE, WORKSPACE, HOME, "/tmp", "/var/tmp"];
+    let plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+    socket.is_absolute()
+        && socket.parent().is_some()
+        && socket.components().all(plain)
+        && !own.iter().any(|own| socket.starts_with(own))
+}
+
+/// Which bind shows a path inside.
+fn innermost<'a>(binds: &'a [Bind], path: &Path) -> Option<&'a Path> {
+    let around = binds.iter().filter(|bind| path.starts_with(&bind.target));
+    around.map(|bind| bind.target.as_path()).max_by_key(|target| target.as_os_str().len())
+}
+
+fn is_reached(source: &Path, passable: &mut BTreeSet<PathBuf>) -> bool {
+    source.ancestors().skip(1).all(|folder| {
+        // What is not there, bubblewrap says.
+        let open = || fs::metadata(folder).map_or(true, |found| found.permissions().mode() & PASSABLE != 0);
+        passable.contains(folder) || open() && passable.insert(folder.to_owned())
+    })
+}
+
+/// What lies over the folder of a root file system: all that is mounted inside.
+fn points(profile: &Profile, read_only: bool) -> Vec<Point> {
+    let point = |path: &Path, kind| {
+        let path = path.strip_prefix("/").unwrap_or(path);
+        Point { path: path.as_os_str().as_bytes().to_vec(), kind }
+    };
+    let mut points: Vec<_> =
+        OWN_FOLDERS.iter().map(|path| point(Path::new(path), PointKind::Folder)).collect();
+    points.extend(OWN_FILES.iter().map(|path| point(Path::new(path), PointKind::File)));
+    let var_tmp = if read_only { PointKind::Folder } else { PointKind::Link(b"../tmp".to_vec()) };
+    points.push(point(Path::new("/var/tmp"), var_tmp));
+    for bind in &profile.binds {
+        let is_file = fs::metadata(&bind.source).is_ok_and(|found| !found.is_dir());
+        points.push(point(&bind.target, if is_file { PointKind::File } else { PointKind::Folder }));
+    }
+    points.extend(profile.sockets.allowed_unix.iter().map(|socket| point(socket, PointKind::File)));
+    let link = |target: &OsStr| PointKind::Link(target.as_bytes().to_vec());
+    points.extend(profile.symlinks.iter().map(|made| point(&made.link, link(made.target.as_os_str()))));
+    points
+}
+
+/// Without a slash at its end, which a file must not have.
+fn joined(base: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() { base.to_owned() } else { base.join(below) }
+}

@@ -1,0 +1,173 @@
+//! Folders that are not what a root file system should be: links to the host,
+//! programs with setuid, devices, the host's own root.
+
+use nix::sched::{CloneFlags, unshare};
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_change, unmount};
+
+use super::*;
+
+/// What the session's user sees on the host itself: the control.
+fn outside(session: &Session, command: &str) -> String {
+    let ids = session.ids.unwrap();
+    let (uid, gid) = (ids.uid.to_string(), ids.gid.to_string());
+    let words = ["--reuid", &uid, "--regid", &gid, "--clear-groups", "--", "bash", "-c", command];
+    let output = Command::new("setpriv").args(words).output().unwrap();
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+#[test]
+fn its_links_lead_nowhere_but_within_it() {
+    let (host, root) = tiny_host();
+    let secret = host.folder.path().join("secret");
+    fs::write(&secret, "of the host").unwrap();
+    let session = host.session();
+    symlink("/", root.join("all")).unwrap();
+    symlink("../../../../../../../..", root.join("up")).unwrap();
+    symlink(host.folder.path(), root.join("absolute")).unwrap();
+    symlink("../..", root.join("bin/above")).unwrap();
+    for way in ["/all", "/up", "/bin/above", "/bin/above/up"] {
+        let path = format!("{way}{}", secret.display());
+        let said = host.run(&session, &host.spec(format!("echo $(< {path})"))).stdout;
+        assert!(said.contains("No such file"), "{path}: {said}");
+    }
+    for way in ["all", "up"] {
+        let seen = outside(&session, &format!("cat {}/{way}{}", root.display(), secret.display()));
+        assert_eq!(seen, "of the host", "the control");
+    }
+    let said = host.run(&session, &host.spec("echo $(< /absolute/secret); echo $(< /up/etc/hosts)")).stdout;
+    assert!(said.contains("No such file") && said.ends_with("::1 localhost airlock\n"), "{said}");
+    let seen = outside(&session, &format!("cat {}/absolute/secret", root.display()));
+    assert_eq!(seen, "of the host", "the control");
+}
+
+#[test]
+fn a_link_where_airlocks_own_folders_are_is_refused() {
+    for (name, target) in
+        [("etc", "/etc"), ("tmp", "/"), ("proc", "usr"), ("run", "../../run"), ("var", "/var")]
+    {
+        let (host, root) = tiny_host();
+        symlink(target, root.join(name)).unwrap();
+        let error = host.refused(&host.session(), &host.spec("true"));
+        assert_eq!(error.step(), "root", "{error}");
+        assert!(error.to_string().contains("is a symbolic link"), "{error}");
+        assert!(error.hint().unwrap().contains("a folder"), "{error}");
+        fs::remove_file(root.join(name)).unwrap();
+        fs::create_dir(root.join(name)).unwrap();
+        assert_eq!(host.sh("echo ran").stdout, "ran\n", "the control");
+    }
+}
+
+#[test]
+fn a_bind_behind_a_link_of_the_folder_is_refused() {
+    let (mut host, root) = tiny_host();
+    symlink("/bin", root.join("sbin")).unwrap();
+    host.profile = host.profile.clone().with_bind("/usr/share/perl5", "/sbin/perl");
+    let error = host.refused(&host.session(), &host.spec("true"));
+    assert_eq!(error.step(), "root");
+    assert!(error.to_string().contains("has no room for `/sbin/perl`"), "{error}");
+    host.profile.binds.clear();
+    assert_eq!(host.sh("cd /sbin; echo *").stdout, "bash\n", "the control: what the link hides otherwise");
+}
+
+#[test]
+fn a_program_with_setuid_gains_nothing() {
+    let mut host = Host::new();
+    let root = crate::small_root::make(host.folder.path(), &[Path::new("/usr/bin/id")]);
+    let suid = root.join("usr/bin/id");
+    fs::set_permissions(&suid, PermissionsExt::from_mode(0o4755)).unwrap();
+    host.profile = Profile { root: Root::Folder(root), path: "/usr/bin".to_owned(), ..Profile::default() };
+    let session = host.session();
+    let said = host.run(&session, &host.spec("/usr/bin/id -u; /usr/bin/id -ru")).stdout;
+    assert_eq!(said, "1000\n1000\n");
+    assert_eq!(outside(&session, &format!("{} -u", suid.display())), "0\n", "the control");
+}
+
+#[test]
+fn a_device_in_it_cannot_be_opened() {
+    let (host, root) = tiny_host();
+    let device = root.join("null");
+    mknodat(CWD, &device, FileType::CharacterDevice, Mode::from_raw_mode(0o666), makedev(1, 3)).unwrap();
+    fs::set_permissions(&device, PermissionsExt::from_mode(0o666)).unwrap();
+    let session = host.session();
+    let said = host
+        .run(&session, &host.spec("echo $(< /null); echo x > /null; echo x > /dev/null && echo ours"))
+        .stdout;
+    assert_eq!(said.matches("Permission denied").count(), 2, "{said}");
+    assert!(said.ends_with("ours\n"), "{said}");
+    let seen = outside(&session, &format!("echo x > {} && echo opened", device.display()));
+    assert_eq!(seen, "opened\n", "the control");
+}
+
+#[test]
+fn a_file_that_only_root_reads_stays_so() {
+    let (host, root) = tiny_host();
+    for (name, mode) in [("shadow", 0o600), ("readable", 0o644)] {
+        fs::write(root.join(name), name).unwrap();
+        fs::set_permissions(root.join(name), PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let said = host.sh("echo $(< /shadow); echo $(< /readable)").stdout;
+    assert!(said.contains("/shadow: Permission denied") && said.ends_with("readable\n"), "{said}");
+}
+
+/// A mount of a folder of this test's own, gone with it. Never of anything else: what
+/// deletes the test's folder goes through it.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn of(source: &Path, target: &Path) -> Self {
+        fs::create_dir(target).unwrap();
+        mount_bind(source, target).unwrap();
+        Self(target.to_owned())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = unmount(&self.0, UnmountFlags::DETACH);
+    }
+}
+
+#[test]
+fn what_is_mounted_in_it_is_not_shown() {
+    unshare(CloneFlags::CLONE_NEWNS).unwrap();
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+    let (host, root) = tiny_host();
+    let other = host.folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("file"), "").unwrap();
+    let mounted = Mounted::of(&other, &root.join("mnt"));
+    assert!(root.join("mnt/file").exists(), "the control");
+    assert_eq!(host.sh("shopt -s nullglob; echo /mnt/*").stdout, "\n");
+    drop(mounted);
+    assert!(!root.join("mnt/file").exists() && other.join("file").exists());
+}
+
+#[test]
+fn the_hosts_own_root_is_refused() {
+    let (mut host, tiny) = tiny_host();
+    for folder in ["/", "/."] {
+        host.profile.root = Root::Folder(folder.into());
+        let error = host.refused(&host.session(), &host.spec("true"));
+        assert_eq!(error.step(), "root");
+        assert!(error.to_string().ends_with("is the root of the host"), "{error}");
+    }
+    host.profile.root = Root::Folder(tiny);
+    assert_eq!(host.sh("echo ran").stdout, "ran\n", "the control");
+}
+
+#[test]
+fn a_folder_that_is_not_there_or_none_or_a_link_is_said_so() {
+    let (mut host, tiny) = tiny_host();
+    let at = |name: &str| host.folder.path().join(name);
+    fs::write(at("file"), "").unwrap();
+    symlink(&tiny, at("link")).unwrap();
+    let cases =
+        [(at("none"), "is not there"), (at("file"), "is not a folder"), (at("link"), "is a symbolic link")];
+    for (folder, wanted) in cases {
+        host.profile.root = Root::Folder(folder);
+        let error = host.refused(&host.session(), &host.spec("true"));
+        assert_eq!(error.step(), "root");
+        assert!(error.to_string().contains(wanted) && error.hint().is_some(), "{error}");
+    }
+}

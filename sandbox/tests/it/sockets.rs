@@ -1,0 +1,212 @@
+//! Sockets of the host that a profile shows: those, and no other.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use airlock_sandbox::{LaunchSpec, MAX_SOCKETS, PathRules, Profile, RuleScope, Started};
+
+use tempfile::TempDir;
+
+use crate::support::{Host, OrdinaryRunner, PROBE, finish};
+
+/// A folder of the host where services have their sockets; not below `/tmp`, which
+/// is the session's inside.
+fn services() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("airlock-services-").tempdir_in("/run").unwrap();
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// Something in `folder` that takes connections.
+fn serve(folder: &TempDir, name: &str, mode: u32) -> PathBuf {
+    let path = folder.path().join(name);
+    let listener = UnixListener::bind(&path).unwrap();
+    fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+    thread::spawn(move || listener.incoming().for_each(drop));
+    path
+}
+
+fn with(profile: &Profile, sockets: &[&Path]) -> Profile {
+    let mut profile = profile.clone();
+    profile.sockets.allowed_unix = sockets.iter().map(|path| path.to_path_buf()).collect();
+    profile
+}
+
+fn probed(path: &Path) -> String {
+    format!("path-socket {}", path.display())
+}
+
+#[test]
+fn those_that_are_allowed_are_reached_and_no_other_of_their_folder() {
+    let (mut host, folder) = (Host::new(), services());
+    let (allowed, other) = (serve(&folder, "allowed", 0o666), serve(&folder, "other", 0o666));
+    let plain = host.profile.clone();
+    host.probe(&probed(&allowed)).assert_out_of_reach(2);
+    host.profile = with(&plain, &[&allowed]);
+    host.probe(&probed(&allowed)).assert_reached();
+    host.probe(&probed(&other)).assert_out_of_reach(2);
+    let session = host.session();
+    let read_only = host.read_only_spec(format!("{PROBE} {}", probed(&allowed)));
+    host.probe_in(&session, &read_only).assert_reached();
+    let shown = folder.path().display();
+    let listed = host.sh(format!("ls -A {shown}; touch {shown}/x; true")).stdout;
+    assert!(listed.starts_with("allowed\n"), "{listed}");
+    assert_eq!(listed.matches("Read-only file system").count(), 1, "{listed}");
+    assert!(allowed.exists());
+    host.profile = with(&plain, &[&allowed, &other]);
+    host.probe(&probed(&other)).assert_reached();
+}
+
+#[test]
+fn one_in_a_folder_that_only_root_enters_is_reached_and_its_folder_is_not() {
+    let (mut host, folder) = (Host::new(), services());
+    let (allowed, other) = (serve(&folder, "allowed", 0o666), serve(&folder, "other", 0o666));
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    host.profile = with(&host.profile, &[&allowed]);
+    host.probe(&probed(&allowed)).assert_reached();
+    host.probe(&probed(&other)).assert_out_of_reach(2);
+}
+
+#[test]
+fn what_takes_its_place_is_not_shown() {
+    let (mut host, folder) = (Host::new(), services());
+    let (allowed, other) = (serve(&folder, "allowed", 0o666), serve(&folder, "other", 0o666));
+    host.profile = with(&host.profile, &[&allowed]);
+    let session = host.session();
+    let command = format!("until [ -e go ]; do sleep 0.01; done; {PROBE} {}", probed(&allowed));
+    let running = host.start(&session, &host.spec(command));
+    fs::remove_file(&allowed).unwrap();
+    symlink(&other, &allowed).unwrap();
+    fs::write(session.folders.workspace.join("go"), "").unwrap();
+    // The one that was there when the command began.
+    assert!(finish(running).stdout.contains("\"reached\":true"));
+
+    let error = host.refused(&host.session(), &host.spec("true"));
+    assert_eq!((error.step(), error.started()), ("sockets", Started::No));
+    let wanted =
+        format!("the socket `{}` is a symbolic link, or there is one on the way to it", allowed.display());
+    assert_eq!(error.to_string(), wanted);
+    assert!(error.hint().unwrap().contains("where it really is"));
+    host.profile = with(&host.profile, &[&other]);
+    host.probe(&probed(&other)).assert_reached();
+}
+
+#[test]
+fn a_link_on_the_way_to_it_is_refused() {
+    let (mut host, folder) = (Host::new(), services());
+    let allowed = serve(&folder, "allowed", 0o666);
+    symlink(folder.path(), folder.path().join("link")).unwrap();
+    host.profile = with(&host.profile, &[&folder.path().join("link/allowed")]);
+    let error = host.refused(&host.session(), &host.spec("true"));
+    assert_eq!(error.step(), "sockets");
+    host.profile = with(&host.profile, &[&allowed]);
+    host.probe(&probed(&allowed)).assert_reached();
+}
+
+#[test]
+fn one_that_is_absent_or_none_or_closed_is_said_with_what_to_do() {
+    let (mut host, folder) = (Host::new(), services());
+    let closed = serve(&folder, "closed", 0o600);
+    fs::write(folder.path().join("file"), "").unwrap();
+    for (name, said, hint) in [
+        ("absent", "is not there", "start the service"),
+        ("absent/below", "is not there", "start the service"),
+        ("file", "is not a socket", "name the socket"),
+        ("closed", "cannot be written by the session's user: Permission denied", "chmod o+w"),
+    ] {
+        host.profile = with(&host.profile, &[&folder.path().join(name)]);
+        let error = host.refused(&host.session(), &host.spec("true"));
+        assert_eq!((error.step(), error.started()), ("sockets", Started::No), "{error}");
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.hint().unwrap().contains(hint), "{:?}", error.hint());
+    }
+    fs::set_permissions(&closed, PermissionsExt::from_mode(0o666)).unwrap();
+    host.profile = with(&host.profile, &[&closed]);
+    host.probe(&probed(&closed)).assert_reached();
+}
+
+#[test]
+fn a_rule_that_denies_one_wins() {
+    let (mut host, folder) = (Host::new(), services());
+    let allowed = serve(&folder, "allowed", 0o666);
+    host.profile = with(&host.profile, &[&allowed]);
+    let session = host.session();
+    let rules = PathRules { deny_read: vec![format!("/{}", allowed.display())], ..PathRules::default() };
+    let resolved =
+        RuleScope::open(&rules, &session.folders, &host.profile).unwrap().unwrap().resolve().unwrap();
+    let spec = host.spec(format!("{PROBE} {}", probed(&allowed)));
+    host.probe_in(&session, &spec).assert_reached();
+    host.profile.covers = resolved.covers;
+    host.probe_in(&session, &LaunchSpec { masks: resolved.masks, ..spec }).assert_out_of_reach(2);
+}
+
+#[test]
+fn without_sockets_of_its_own_a_command_reaches_none() {
+    let (mut host, folder) = (Host::new(), services());
+    let allowed = serve(&folder, "allowed", 0o666);
+    host.profile = with(&host.profile, &[&allowed]);
+    host.profile.sockets.unix = false;
+    host.probe(&probed(&allowed)).assert_out_of_reach(2);
+    host.profile.sockets.unix = true;
+    host.probe(&probed(&allowed)).assert_reached();
+}
+
+#[test]
+fn more_than_there_is_room_for_are_refused() {
+    let (mut host, folder) = (Host::new(), services());
+    let allowed = serve(&folder, "allowed", 0o666);
+    host.profile = with(&host.profile, &vec![allowed.as_path(); MAX_SOCKETS + 1]);
+    let error = host.refused(&host.session(), &host.spec("true"));
+    assert_eq!(error.step(), "request", "{error}");
+    host.profile = with(&host.profile, &[&allowed]);
+    host.probe(&probed(&allowed)).assert_reached();
+}
+
+#[test]
+fn none_is_shown_where_something_of_the_sessions_or_airlocks_is() {
+    let mut host = Host::new();
+    for place in [
+        "/tmp/x",
+        "/workspace/x",
+        "/home/agent/.x",
+        "/var/tmp/x",
+        "/run/airlock/x",
+        "/proc/x",
+        "/dev/log",
+        "/a/../tmp/x",
+        "x",
+    ] {
+        host.profile = with(&host.profile, &[Path::new(place)]);
+        let error = host.refused(&host.session(), &host.spec("true"));
+        assert_eq!((error.step(), error.started()), ("request", Started::No), "{place}: {error}");
+        assert!(error.to_string().contains(place), "{error}");
+    }
+}
+
+#[test]
+fn a_runner_that_is_not_root_shows_those_that_it_may_use_itself() {
+    let (host, folder) = (Host::new(), services());
+    let (open, closed) = (serve(&folder, "open", 0o666), serve(&folder, "closed", 0o600));
+    let runner = OrdinaryRunner::new();
+    let run = |allowed: &Path, tried: &Path| {
+        let output = Command::new("setpriv")
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .arg(runner.folder().join("run"))
+            .arg("--socket")
+            .arg(allowed)
+            .arg(runner.folder().join("state"))
+            .arg(format!("{PROBE} {}", probed(tried)))
+            .arg(&host.probe)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    assert!(run(&open, &open).contains("\"reached\":true,\"ways\""));
+    assert!(run(&open, &closed).contains("\"reached\":false,\"ways\""));
+    let said = run(&closed, &closed);
+    assert!(said.contains("Sockets") && said.contains("cannot be written"), "{said}");
+}

@@ -22,7 +22,7 @@ use crate::launcher::Launcher;
 use crate::profile::Profile;
 use crate::session::Session;
 use crate::spec::{Network, Shape};
-use facts::Facts;
+use facts::{Facts, confined};
 use inside::Seen;
 use layers::lost;
 use look::{Baits, Blind, Scratch};
@@ -80,15 +80,16 @@ impl Launcher {
     #[must_use]
     pub fn report(&self, profile: &Profile, scratch: &Path, ids: Option<HostIds>) -> CapabilityReport {
         let facts = Facts::read();
-        let mut checks = vec![host::kernel(&facts), host::bubblewrap(self), host::git()];
+        let confined = confined(self.bwrap(), &["--args", "0"]);
+        let confined = confined.as_deref();
+        let mut checks = vec![host::kernel(&facts), host::bubblewrap(self, confined), host::git()];
         match self.look_around(profile, scratch, ids, &facts, &mut checks) {
             Ok(()) => checks.push(Check::ok("sandbox", "two were started, and looked at from inside")),
             Err(blind) => {
-                // What holds namespaces back is known better than what failed for it.
                 let held =
                     checks.iter().find(|check| check.name == "user_namespaces" && !check.is_enforced());
-                let cure = held.map_or(blind.cure, |check| check.cure.clone());
-                checks.push(Check::missing("sandbox", blind.cause, lost("sandbox"), cure));
+                let held = held.map(|check| check.cure.clone());
+                checks.push(host::no_sandbox(blind, held.as_deref(), confined));
                 checks.extend(host::masked_proc(&facts));
             }
         }

@@ -10,6 +10,8 @@ const NAMESPACES: &str = "allow user namespaces: sysctl -w user.max_user_namespa
 const COUNT: &str = "raise the limit on the host: sysctl -w user.max_user_namespaces=15000 user.max_net_namespaces=15000 user.max_mnt_namespaces=15000 user.max_pid_namespaces=15000";
 const KERNEL: &str = "use a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS";
 const APPARMOR: &str = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with `userns,` for bubblewrap; in Kubernetes securityContext.appArmorProfile.type: Unconfined";
+/// For what only a security module answers with EACCES.
+const CONFINED: &str = "a security module forbids it: `aa-status` lists the AppArmor profiles and `journalctl -k --grep DENIED` the one that confines bubblewrap; give that one `userns,`, `capability,`, `mount,`, `umount,` and `pivot_root,`, or remove it with `apparmor_parser --remove FILE`; in Kubernetes securityContext.appArmorProfile.type: Unconfined; under SELinux seLinuxOptions.type: container_engine_t";
 const PROC: &str = "unmask /proc: in Kubernetes securityContext.procMount: Unmasked, which needs hostUsers: false; with podman --security-opt unmask=ALL; with docker --security-opt systempaths=unconfined";
 const MOUNT: &str = "allow mounts: in Kubernetes securityContext.seccompProfile with mount, umount2 and pivot_root allowed, or capabilities.add: [SYS_ADMIN] with hostUsers: false; appArmorProfile.type: Unconfined; under SELinux seLinuxOptions.type: container_engine_t";
 const PIVOT: &str = "allow pivot_root in the container's seccomp profile, and do not start the runner from a root that is an initramfs or a chroot";
@@ -26,6 +28,7 @@ const CONNECT: &str = "let the sessions' users write to the socket: `chmod o+w` 
 const OWN_FOLDERS: &str = "make it a folder there: links to where Airlock mounts something of its own are not followed; and name targets of binds where they really are";
 const OVERLAY: &str = "modprobe overlay; a runner that is not root needs Linux 5.11 or later, and nothing mounted in the folder";
 const OPENABLE: &str = "mount `state_dir` without noexec and nodev; keep the file systems that a profile binds mountable in user namespaces";
+const EXECUTABLE: &str = "mount `state_dir` without noexec; give the AppArmor profile that confines bubblewrap, if `aa-status` lists one, the right to execute what the sandbox shows";
 const SECCOMP: &str =
     "run a kernel with CONFIG_SECCOMP_FILTER; in a container, let its own filter allow `seccomp` and `prctl`";
 const ADMIN: &str = "in Kubernetes securityContext.runAsUser: 1000 and runAsNonRoot: true, or capabilities.add: [SYS_ADMIN] with hostUsers: false; on a host start it as root, with every capability";
@@ -33,7 +36,7 @@ const IDENTITY: &str = "a runner with uid 0 needs CAP_SETUID and CAP_SETGID: in 
 
 /// Pieces of what bubblewrap says, all of which must be there, and the cure.
 /// The first that fits counts.
-const BUBBLEWRAP: [(&[&str], &str); 27] = [
+const BUBBLEWRAP: [(&[&str], &str); 31] = [
     (&["ENOSPC"], COUNT),
     (&["Creating new namespace failed", "does not support"], KERNEL),
     (&["cgroup namespace", "does not support"], KERNEL),
@@ -48,6 +51,10 @@ const BUBBLEWRAP: [(&[&str], &str); 27] = [
     (&["Can't mount proc"], PROC),
     (&["max_user_namespaces"], PROC),
     (&["/proc", "Read-only file system"], PROC),
+    (&["Failed to m", "Permission denied"], CONFINED),
+    (&["setting up newroot bind", "Permission denied"], CONFINED),
+    (&["pivot_root", "Permission denied"], CONFINED),
+    (&["execvp", "Permission denied"], EXECUTABLE),
     (&["Failed to make / slave"], MOUNT),
     (&["Failed to make old root rprivate"], MOUNT),
     (&["Failed to mount tmpfs"], MOUNT),
@@ -101,6 +108,10 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
         Step::Namespaces if cause.contains("(os error 13)") => Some(APPARMOR),
         Step::Namespaces | Step::Join => Some(NAMESPACES),
         Step::Loopback => Some(APPARMOR),
+        // It was there when the launcher looked at it.
+        Step::Bubblewrap if cause.contains("(os error 13)") || cause.contains("(os error 1)") => {
+            Some(CONFINED)
+        }
         Step::Bubblewrap => Some("apt-get install bubblewrap"),
         Step::Directory => Some("start in a directory that exists inside"),
         Step::Shell => Some("add the shell to the profile's root"),
@@ -114,7 +125,7 @@ mod tests {
     use super::*;
 
     /// What bubblewrap 0.8 says, as it was seen in containers and on hosts.
-    const SEEN: [(&str, &str); 21] = [
+    const SEEN: [(&str, &str); 24] = [
         (
             "No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces.",
             "seccompProfile",
@@ -135,6 +146,9 @@ mod tests {
         ("Can't mount proc on /newroot/proc: Operation not permitted", "procMount: Unmasked"),
         ("cannot open /proc/sys/user/max_user_namespaces: Read-only file system", "hostUsers: false"),
         ("Failed to make / slave: Permission denied", "appArmorProfile.type: Unconfined"),
+        ("Failed to make / slave: Permission denied", "AppArmor profiles"),
+        ("pivot_root: Permission denied", "`pivot_root,`"),
+        ("execvp /run/airlock/init: Permission denied", "noexec"),
         ("Failed to make / slave: Operation not permitted", "seccompProfile"),
         ("Failed to mount tmpfs: Permission denied", "seLinuxOptions"),
         ("Can't mount devpts on /newroot/dev/pts: Operation not permitted", "mount"),
@@ -160,6 +174,14 @@ mod tests {
             assert!(cure.contains(piece), "`{said}`: `{cure}` does not name `{piece}`");
         }
         assert_eq!(of_bubblewrap("something else"), None);
+    }
+
+    #[test]
+    fn a_bubblewrap_that_may_not_be_executed_is_told_from_one_that_is_not_there() {
+        let refused = of_step(Step::Bubblewrap, "Permission denied (os error 13)").unwrap();
+        assert!(refused.contains("AppArmor"), "{refused}");
+        let gone = of_step(Step::Bubblewrap, "No such file or directory (os error 2)").unwrap();
+        assert!(gone.contains("apt-get"), "{gone}");
     }
 
     #[test]

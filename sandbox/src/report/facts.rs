@@ -4,9 +4,14 @@
 //! Says nothing about whether a sandbox holds: that is seen from inside.
 
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// `mountinfo` is read so far, in bytes: a host may have very many mounts.
 const MOUNTS: usize = 1 << 20;
+
+/// Where a process's AppArmor profile is read.
+const APPARMOR: &str = "/proc/self/attr/apparmor/current";
 
 /// See the module. What cannot be read is `None` or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,7 +50,7 @@ impl Facts {
             max_user_namespaces: number("/proc/sys/user/max_user_namespaces"),
             userns_clone: number("/proc/sys/kernel/unprivileged_userns_clone"),
             apparmor_restricts: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
-            apparmor: apparmor(&text("/proc/self/attr/apparmor/current")),
+            apparmor: apparmor(&text(APPARMOR)),
             modules: fs::read_to_string("/sys/kernel/security/lsm").ok(),
             filtered: field("Seccomp").is_some_and(|mode| mode != "0"),
             filters: field("Seccomp_filters").and_then(|count| count.parse().ok()),
@@ -66,11 +71,29 @@ fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.trim())
 }
 
+/// The AppArmor profile that confines `program` as soon as it is executed, if there is one. It is started with
+/// `words` that must leave it waiting for its standard input, and ended at once.
+pub(super) fn confined(program: &Path, words: &[&str]) -> Option<String> {
+    if !Path::new(APPARMOR).exists() {
+        return None;
+    }
+    let quiet = Stdio::null;
+    let mut command = Command::new(program);
+    command.args(words).env_clear().stdin(Stdio::piped()).stdout(quiet()).stderr(quiet());
+    // A program that may not even be executed fails by itself, and says so.
+    let mut child = command.spawn().ok()?;
+    let found = fs::read_to_string(APPARMOR.replace("self", &child.id().to_string())).unwrap_or_default();
+    let _ = child.kill();
+    let _ = child.wait();
+    apparmor(&found)
+}
+
 /// The profile's name, without its mode; none where nothing confines.
 fn apparmor(current: &str) -> Option<String> {
-    let name = current.trim_matches(['\0', '\n', ' ']);
-    let name = name.split(" (").next().unwrap_or(name);
-    (!name.is_empty() && name != "unconfined").then(|| name.to_owned())
+    let label = current.trim_matches(['\0', '\n', ' ']);
+    let (name, mode) = label.rsplit_once(" (").unwrap_or((label, ""));
+    let free = name.is_empty() || name == "unconfined" || matches!(mode, "unconfined)" | "complain)");
+    (!free).then(|| name.to_owned())
 }
 
 /// The host's first user namespace maps every id to itself.
@@ -119,6 +142,9 @@ mod tests {
     #[test]
     fn a_profile_is_named_without_its_mode() {
         assert_eq!(apparmor("docker-default (enforce)\n").as_deref(), Some("docker-default"));
+        assert_eq!(apparmor("bwrap (unconfined)\n"), None);
+        assert_eq!(apparmor("bwrap (complain)\n"), None);
+        assert_eq!(apparmor("bwrap//child (enforce)").as_deref(), Some("bwrap//child"));
         assert_eq!(apparmor("unconfined\n"), None);
         assert_eq!(apparmor(""), None);
     }

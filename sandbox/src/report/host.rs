@@ -78,13 +78,34 @@ pub(super) fn masked_proc(facts: &Facts) -> Option<Check> {
     Some(Check::missing("fresh_proc", seen, lost("fresh_proc"), CURE))
 }
 
-/// bubblewrap's version, and what it lacks that would be used.
-pub(super) fn bubblewrap(launcher: &Launcher) -> Check {
+/// bubblewrap's version, what it lacks that would be used, and the AppArmor profile that confines it.
+pub(super) fn bubblewrap(launcher: &Launcher, confined: Option<&str>) -> Check {
     let lacks = match launcher.bwrap_lacks() {
         [] => String::new(),
         lacks => format!("; without {}", lacks.join(" ")),
     };
-    Check::ok("bubblewrap", format!("{} at {}{lacks}", launcher.bwrap_version(), launcher.bwrap().display()))
+    let confined = confined.map(confines).unwrap_or_default();
+    let at = launcher.bwrap().display();
+    Check::ok("bubblewrap", format!("{} at {at}{lacks}{confined}", launcher.bwrap_version()))
+}
+
+fn confines(profile: &str) -> String {
+    format!("; the AppArmor profile `{profile}` confines it")
+}
+
+/// That no sandbox could be started, and what is known to hold it back.
+pub(super) fn no_sandbox(blind: Blind, known: Option<&str>, confined: Option<&str>) -> Check {
+    let Blind { cause, cure } = blind;
+    let confines = confined.map(|profile| format!("; the AppArmor profile `{profile}` confines bubblewrap"));
+    let by_profile = confined.map(|profile| {
+        format!(
+            "give the AppArmor profile `{profile}` `userns,`, `capability,`, `mount,`, `umount,` and `pivot_root,`, \
+             or remove it with `apparmor_parser --remove FILE`, or let `bwrap` be another one that it does not name"
+        )
+    });
+    // What holds namespaces back is known better than what failed for it.
+    let cure = known.map(str::to_owned).or(by_profile).unwrap_or(cure);
+    Check::missing("sandbox", cause + confines.as_deref().unwrap_or_default(), lost("sandbox"), cure)
 }
 
 /// That commands run under this process's uid, where they do.
@@ -165,6 +186,17 @@ mod tests {
         }
         assert_eq!(cures.len(), 5);
         assert!(Facts::default().held_back().is_empty());
+    }
+
+    #[test]
+    fn a_profile_of_apparmor_that_confines_bubblewrap_is_named_where_no_sandbox_starts() {
+        let blind = || Blind { cause: "Failed to make / slave".to_owned(), cure: "allow mounts".to_owned() };
+        let plain = no_sandbox(blind(), None, None);
+        assert_eq!((plain.seen.as_str(), plain.cure.as_str()), ("Failed to make / slave", "allow mounts"));
+        let confined = no_sandbox(blind(), None, Some("bwrap"));
+        assert!(confined.seen.contains("AppArmor profile `bwrap`"), "{}", confined.seen);
+        assert!(confined.cure.contains("`bwrap`") && confined.cure.contains("`mount,`"), "{}", confined.cure);
+        assert_eq!(no_sandbox(blind(), Some("sysctl"), Some("bwrap")).cure, "sysctl");
     }
 
     #[test]

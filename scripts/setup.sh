@@ -68,33 +68,19 @@ need_python_packages() { # REQUIREMENTS
     rm -rf "$work"
 }
 
-# The source of a Python project, as it was published.
-need_sdist() { # REQUIREMENT
-    local target="$tools/projects" work
-    [ -f "$target/${1%%==*}.tar.gz" ] && return
-    say "fetching the source of ${1%% *} from PyPI"
+# A Python project: its source as it was published, or a pure package as it is installed.
+need_project() { # sdist|wheel REQUIREMENT
+    local name=${2%%==*} only=--no-binary=:all: end=tar.gz work
+    [ "$1" = wheel ] && only=--only-binary=:all: end=whl
+    [ -f "$tools/projects/$name.$end" ] && return
+    say "fetching the $1 of ${2%% *} from PyPI"
     work=$(mktemp -d)
-    printf '%s\n' "$1" >"$work/requirements.txt"
-    python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary=:all: \
-        --require-hashes --dest "$work/sdist" --requirement "$work/requirements.txt" ||
-        die "PyPI did not give ${1%% *}" "is PyPI reachable from here?"
-    mkdir -p "$target"
-    mv "$work"/sdist/*.tar.gz "$target/${1%%==*}.tar.gz"
-    rm -rf "$work"
-}
-
-# A pure Python package as it is installed.
-need_wheel() { # REQUIREMENT
-    local target="$tools/projects/${1%%==*}.whl" work
-    [ -f "$target" ] && return
-    say "fetching the wheel of ${1%% *} from PyPI"
-    work=$(mktemp -d)
-    printf '%s\n' "$1" >"$work/requirements.txt"
-    python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-        --require-hashes --dest "$work/wheel" --requirement "$work/requirements.txt" ||
-        die "PyPI did not give ${1%% *}" "is PyPI reachable from here?"
+    printf '%s\n' "$2" >"$work/requirements.txt"
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps "$only" \
+        --require-hashes --dest "$work/got" --requirement "$work/requirements.txt" ||
+        die "PyPI did not give ${2%% *}" "is PyPI reachable from here?"
     mkdir -p "$tools/projects"
-    mv "$work"/wheel/*.whl "$target"
+    mv "$work/got"/*."$end" "$tools/projects/$name.$end"
     rm -rf "$work"
 }
 
@@ -168,8 +154,8 @@ main() {
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_python_packages "$GRPC_PYTHON"
-        need_sdist "$IDNA"
-        need_wheel "$IDNA_WHEEL"
+        need_project sdist "$IDNA"
+        need_project wheel "$IDNA_WHEEL"
         # shellcheck disable=SC2086 # three words
         need_npm_package $IS_NUMBER
         need_cargo_tool cargo-nextest cargo-nextest "$NEXTEST_VERSION"

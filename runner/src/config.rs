@@ -171,6 +171,11 @@ pub struct FloorConfig {
     /// Folders of the host of which a profile may show itself or a part read-only, besides the system's
     /// minimal root. Links are resolved before they are compared.
     pub bind_sources: Vec<PathBuf>,
+    /// Folders of the host that hold root file systems, or hold such folders, of which a profile may have one as
+    /// its root. Links are resolved before they are compared; never the host's own root.
+    pub rootfs: Vec<PathBuf>,
+    /// Sockets of the host that a profile may show, each by its exact path.
+    pub unix_sockets: Vec<PathBuf>,
     /// Kinds of network that a profile may give.
     pub networks: Vec<NetworkName>,
     /// Whether a command may run outside the sandbox, where request and profile want it, too. Without root

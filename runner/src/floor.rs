@@ -3,21 +3,20 @@
 //!
 //! Everything is checked against the runner's own configuration; nothing a server sends widens it.
 
+mod host;
 mod outside;
 
-use std::{
-    fs,
-    path::{Component, Path, PathBuf},
-};
+use std::path::{Component, Path};
 
 use airlock_proto::{
-    domain::{Bind, Grant, NetworkMode, PathRules, Requirement, SandboxProfile},
+    domain::{Bind, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Sockets},
     limits as contract,
 };
 use airlock_sandbox as sandbox;
 
-use crate::config::FloorConfig;
+use crate::config::{FloorConfig, RunnerConfig};
 
+pub(crate) use host::is_hosts_root;
 pub(crate) use outside::{NO_USER, NO_USER_CURE, Outside};
 
 /// A start that the runner will not make: a stable name, and words for people.
@@ -78,14 +77,12 @@ pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal>
     }
     limits(grant, allowed)?;
     for bind in &grant.profile.root_binds {
-        source(&bind.source, allowed)?;
+        host::bind_source(&bind.source, allowed)?;
         target(bind)?;
     }
-    if !grant.profile.sockets.allowed_unix.is_empty() {
-        return Err(floor("this runner shows no sockets of its host"));
-    }
-    if grant.profile.rootfs.is_some() {
-        return Err(floor("this runner gives no root file system of its own"));
+    sockets(&grant.profile.sockets, allowed)?;
+    if let Some(folder) = &grant.profile.rootfs {
+        host::root(folder, allowed)?;
     }
     requirements(grant)
 }
@@ -136,15 +133,12 @@ fn plain(path: &Path) -> bool {
         && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
 }
 
-fn source(source: &str, allowed: &FloorConfig) -> Result<(), Refusal> {
-    let refuse = || floor("a bind's source is not below `floor.bind_sources`");
-    let path = Path::new(source);
-    let below = |path: &Path| {
-        let real = |prefix: &PathBuf| fs::canonicalize(prefix).is_ok_and(|prefix| path.starts_with(prefix));
-        allowed.bind_sources.iter().any(real)
-    };
-    let real = fs::canonicalize(path).map_err(|_| refuse())?;
-    if plain(path) && below(&real) { Ok(()) } else { Err(refuse()) }
+fn sockets(asked: &Sockets, allowed: &FloorConfig) -> Result<(), Refusal> {
+    asked.allowed_unix.iter().try_for_each(|path| host::socket(path, allowed).map(drop))?;
+    if !asked.allowed_unix.is_empty() && !asked.unix {
+        return Err(floor("the profile shows sockets of the host, and lets none be used"));
+    }
+    Ok(())
 }
 
 fn target(bind: &Bind) -> Result<(), Refusal> {
@@ -177,12 +171,24 @@ fn sandbox_path() -> &'static str {
     "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 }
 
-/// The sandbox profile of a grant that passed [`check`]: the system's minimal root, and what it adds.
-pub(crate) fn profile(root: &sandbox::Profile, asked: &SandboxProfile) -> Result<sandbox::Profile, Refusal> {
+/// The sandbox profile of a grant that passed [`check`]: the system's minimal root or the root file system that
+/// is asked for, and what is added to it.
+pub(crate) fn profile(
+    root: &sandbox::Profile,
+    asked: &SandboxProfile,
+    config: &RunnerConfig,
+) -> Result<sandbox::Profile, Refusal> {
     let NetworkMode::Loopback = asked.network;
-    let mut profile = root.clone();
+    let mut profile = match &asked.rootfs {
+        None => root.clone(),
+        Some(folder) => {
+            let folder = host::root(folder, &config.floor)?;
+            host::apart(&folder, config)?;
+            sandbox::Profile { root: sandbox::Root::Folder(folder), ..sandbox::Profile::default() }
+        }
+    };
     for bind in &asked.root_binds {
-        profile = profile.with_bind(&bind.source, &bind.target);
+        profile = profile.with_bind(host::bind_source(&bind.source, &config.floor)?, &bind.target);
     }
     search_path(asked).clone_into(&mut profile.path);
     for (name, value) in &asked.env {
@@ -193,10 +199,12 @@ pub(crate) fn profile(root: &sandbox::Profile, asked: &SandboxProfile) -> Result
     }
     profile.allow_env.clone_from(&asked.allowed_env);
     profile.paths = path_rules(&asked.paths);
+    let allowed_unix: Result<_, _> =
+        asked.sockets.allowed_unix.iter().map(|path| host::socket(path, &config.floor)).collect();
     profile.sockets = sandbox::Sockets {
         unix: asked.sockets.unix,
         netlink_route: asked.sockets.netlink_route,
-        allowed_unix: asked.sockets.allowed_unix.iter().map(PathBuf::from).collect(),
+        allowed_unix: allowed_unix?,
     };
     Ok(profile)
 }

@@ -172,10 +172,28 @@ fn transfers(found: &mut Problems, config: &RunnerConfig) {
 
 fn floor(found: &mut Problems, config: &RunnerConfig) {
     let floor = &config.floor;
+    shown_folders(found, config, "bind_sources", &floor.bind_sources);
+    shown_folders(found, config, "rootfs", &floor.rootfs);
+    for (index, folder) in floor.rootfs.iter().enumerate() {
+        let mut keys = config.servers.iter().filter_map(|server| server.key.as_ref());
+        let apart = !keys.any(|key| key.starts_with(folder));
+        let field = format!("floor.rootfs[{index}]");
+        found.unless(apart, &field, "would show a key of the runner's", "name narrower folders");
+    }
+    for (index, socket) in floor.unix_sockets.iter().enumerate() {
+        let field = format!("floor.unix_sockets[{index}]");
+        let fits = airlock_sandbox::can_be_shown(socket);
+        let cure = "use an absolute path without `..`, outside of /workspace, /home/agent, /tmp, /var/tmp, \
+                    /run/airlock, /proc, /dev and /sys";
+        found.unless(fits, &field, "is no path at which a sandbox can show a socket", cure);
+    }
+}
+
+fn shown_folders(found: &mut Problems, config: &RunnerConfig, list: &str, folders: &[PathBuf]) {
     let hides =
         |source: &PathBuf| !config.state_dir.starts_with(source) && !source.starts_with(&config.state_dir);
-    for (index, source) in floor.bind_sources.iter().enumerate() {
-        let field = format!("floor.bind_sources[{index}]");
+    for (index, source) in folders.iter().enumerate() {
+        let field = format!("floor.{list}[{index}]");
         found.unless(
             plain_absolute(source),
             &field,

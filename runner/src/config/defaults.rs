@@ -36,6 +36,8 @@ impl Default for FloorConfig {
         Self {
             require: Vec::new(),
             bind_sources: Vec::new(),
+            rootfs: Vec::new(),
+            unix_sockets: Vec::new(),
             networks: vec![NetworkName::Loopback],
             unsandboxed: false,
             servers: Vec::new(),

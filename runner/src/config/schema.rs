@@ -69,6 +69,8 @@ const WORKSPACE: &[Field] =
 const FLOOR: &[Field] = &[
     Field::new("require", Kind::List(&Kind::OneOf(&airlock_sandbox::LAYER_NAMES))),
     Field::new("bind_sources", Kind::List(&Kind::Text)),
+    Field::new("rootfs", Kind::List(&Kind::Text)),
+    Field::new("unix_sockets", Kind::List(&Kind::Text)),
     Field::new("networks", Kind::List(&Kind::OneOf(&["loopback"]))),
     Field::new("unsandboxed", Kind::Bool),
     Field::new("servers", Kind::List(&Kind::Text)),

@@ -123,7 +123,7 @@ impl Core {
         self.below.check()?;
         self.outside.check(grant)?;
         floor::check(grant, &self.config.floor)?;
-        let profile = floor::profile(&self.root, &grant.profile)?;
+        let profile = floor::profile(&self.root, &grant.profile, &self.config)?;
         let scrubbed = self.environ.scrubbed(&grant.profile.pass_env);
         let env = job::environment(grant, &profile, &scrubbed.passed, None).map_err(|errors| {
             let said = errors.first().map(ToString::to_string).unwrap_or_default();

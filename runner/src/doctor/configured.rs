@@ -2,18 +2,23 @@
 
 use std::{
     fs,
+    os::fd::AsRawFd as _,
     path::{Path, PathBuf},
 };
 
 use airlock_sandbox::UidIsolation;
-use rustix::fs::{Access, FlockOperation, access, flock, statvfs};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, access, accessat, flock, fstat, openat,
+    statvfs,
+};
 use tokio::task::spawn_blocking;
 use tonic::transport::Uri;
 
 use super::{Finding, Probe, Target, Trust, host, reach};
 use crate::{
     config::{RunnerConfig, ServerConfig},
-    floor::{NO_USER, NO_USER_CURE, Outside},
+    files::as_session,
+    floor::{NO_USER, NO_USER_CURE, Outside, is_hosts_root},
 };
 
 /// Of a certificate's file, in bytes.
@@ -39,6 +44,8 @@ fn local(config: &RunnerConfig) -> std::io::Result<Vec<Finding>> {
     found.extend(outside(Outside::of(&config.floor, UidIsolation::detect())));
     found.extend(config.bases.iter().map(|(name, path)| folder(&format!("base {name}"), path)));
     found.extend(config.floor.bind_sources.iter().map(|path| folder("floor.bind_sources", path)));
+    found.extend(config.floor.rootfs.iter().map(|path| rootfs(path)));
+    found.extend(config.floor.unix_sockets.iter().map(|path| socket(path, config)));
     let scratch = tempfile::Builder::new().prefix("airlock-doctor-").tempdir()?;
     // The last of the range: sessions get the first free one.
     let uid = config.uids.first.saturating_add(config.uids.count.saturating_sub(1));
@@ -153,6 +160,51 @@ fn folder(name: &str, path: &Path) -> Finding {
             name,
             format!("{shown} cannot be read: {error}"),
             "put it there, or name the one that is",
+        ),
+    }
+}
+
+fn rootfs(path: &Path) -> Finding {
+    const NAME: &str = "floor.rootfs";
+    match is_hosts_root(path) {
+        Ok(true) => Finding::failed(
+            NAME,
+            format!("{} is the host's own root", path.display()),
+            "name a folder that holds a root file system; no command gets this one",
+        ),
+        _ => folder(NAME, path),
+    }
+}
+
+/// Whether commands could connect to a socket that profiles may show.
+fn socket(path: &Path, config: &RunnerConfig) -> Finding {
+    const NAME: &str = "floor.unix_sockets";
+    let shown = path.display();
+    let failed = |seen: String, cure: &str| Finding::failed(NAME, format!("{shown} {seen}"), cure);
+    let handle = match openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(handle) => handle,
+        Err(errno) => {
+            let cure = "start the service that makes it; until then, profiles that show it start nothing";
+            return failed(format!("is not there: {errno}"), cure);
+        }
+    };
+    let is_socket =
+        fstat(&handle).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Socket);
+    if !is_socket || fs::canonicalize(path).ok().as_deref() != Some(path) {
+        return failed(
+            "is not a socket, or there is a link on the way".to_owned(),
+            "name it where it really is",
+        );
+    }
+    let owner = (UidIsolation::detect() == UidIsolation::PerSession)
+        .then_some((config.uids.first, config.uids.first));
+    let own = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let may = as_session(owner, || accessat(CWD, own.as_str(), Access::WRITE_OK, AtFlags::EACCESS).is_ok());
+    match may {
+        Ok(true) => Finding::ok(NAME, shown.to_string()),
+        _ => failed(
+            "cannot be written by a session's user".to_owned(),
+            "`chmod o+w` it, or an ACL for the uids of the configuration",
         ),
     }
 }

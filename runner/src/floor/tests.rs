@@ -1,6 +1,6 @@
 //! The floor as a table: a grant within it, and each way of asking for more.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
 use airlock_proto::domain::{Decided, Protect, SandboxLimits, SessionId, Shell, Sockets};
 
@@ -108,6 +108,86 @@ fn a_bind_is_held_against_what_its_source_really_is() {
     }
 }
 
+fn config() -> RunnerConfig {
+    RunnerConfig::new("runner", "/nonexistent/state", crate::config::ServerConfig::default())
+}
+
+#[test]
+fn a_root_file_system_is_held_against_what_it_really_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(dir.path()).unwrap();
+    for folder in ["roots/debian", "roots/mine/state", "other"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    fs::write(root.join("roots/key"), "").unwrap();
+    for (target, link) in [("/", "roots/all"), ("../other", "roots/out"), ("debian", "roots/alias")] {
+        std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+    }
+    let mut config = config();
+    let asked = |config: &RunnerConfig, folder: &Path| {
+        let mut grant = grant();
+        grant.profile.rootfs = Some(folder.to_str().unwrap().to_owned());
+        check(&grant, &config.floor)?;
+        profile(&sandbox::Profile::minimal(), &grant.profile, config)
+    };
+    let debian = root.join("roots/debian");
+    assert!(asked(&config, &debian).unwrap_err().message.contains("`floor.rootfs`"), "by default none");
+    config.floor.rootfs = vec![root.join("roots")];
+    for good in ["roots/debian", "roots/alias", "roots/mine"] {
+        let given = asked(&config, &root.join(good)).unwrap();
+        let real = fs::canonicalize(root.join(good)).unwrap();
+        assert_eq!((given.root, given.binds), (sandbox::Root::Folder(real), Vec::new()), "{good}");
+    }
+    for bad in ["other", "roots/out", "roots/all", "roots/all/etc", "roots/none", "roots/../other", ""] {
+        assert_eq!(asked(&config, &root.join(bad)).unwrap_err().reason, "floor", "{bad}");
+    }
+    // What is the runner's own is in none of them, even where the configuration names a folder above it.
+    config.state_dir = root.join("roots/mine/state");
+    for bad in ["roots", "roots/mine", "roots/mine/state"] {
+        assert!(asked(&config, &root.join(bad)).unwrap_err().message.contains("own"), "{bad}");
+    }
+    config.servers[0].key = Some(root.join("roots/alias/key"));
+    assert!(asked(&config, &debian).is_ok(), "the control: no key is there");
+    fs::write(debian.join("key"), "").unwrap();
+    assert!(asked(&config, &debian).unwrap_err().message.contains("own"));
+    config.floor.rootfs = vec!["/".into()];
+    assert!(asked(&config, Path::new("/")).unwrap_err().message.contains("the host's own"));
+}
+
+#[test]
+fn a_socket_is_one_that_the_configuration_names_letter_by_letter() {
+    let sockets = |paths: &[&str], unix| Sockets {
+        unix,
+        allowed_unix: paths.iter().map(|path| (*path).to_owned()).collect(),
+        ..Sockets::default()
+    };
+    let allowed = FloorConfig { unix_sockets: vec!["/run/db/a.sock".into()], ..FloorConfig::default() };
+    let with = |sockets: Sockets| {
+        let mut grant = grant();
+        grant.profile.sockets = sockets;
+        check(&grant, &allowed).map_err(|refusal| refusal.reason)
+    };
+    assert_eq!(with(sockets(&["/run/db/a.sock"], true)), Ok(()));
+    for bad in ["/run/db", "/run/db/b.sock", "/run/db/../db/a.sock", "/run/db//a.sock", "run/db/a.sock", ""] {
+        assert_eq!(with(sockets(&["/run/db/a.sock", bad], true)), Err("floor"), "{bad}");
+    }
+    assert_eq!(with(sockets(&["/run/db/a.sock"], false)), Err("floor"), "none could be used");
+}
+
+#[test]
+fn a_bind_comes_from_where_its_source_really_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(dir.path()).unwrap();
+    fs::create_dir(root.join("real")).unwrap();
+    std::os::unix::fs::symlink("real", root.join("alias")).unwrap();
+    let mut config = config();
+    config.floor.bind_sources = vec![root.clone()];
+    let mut asked = grant().profile;
+    asked.root_binds.push(bind(root.join("alias").to_str().unwrap(), "/opt/tools"));
+    let given = profile(&sandbox::Profile::default(), &asked, &config).unwrap();
+    assert_eq!(given.binds, [sandbox::Bind { source: root.join("real"), target: "/opt/tools".into() }]);
+}
+
 #[test]
 fn malformed_grants_are_refused() {
     let floor = FloorConfig::default();
@@ -124,7 +204,8 @@ fn malformed_grants_are_refused() {
     assert_eq!(refused(&floor, |grant| grant.snapshot_digest = vec![1; 32]), "no_snapshot");
     let mut bad = grant().profile;
     bad.env.insert("X".to_owned(), vec![0xff]);
-    assert_eq!(profile(&sandbox::Profile::minimal(), &bad).unwrap_err().reason, "malformed_grant");
+    let refused = profile(&sandbox::Profile::minimal(), &bad, &config()).unwrap_err();
+    assert_eq!(refused.reason, "malformed_grant");
 }
 
 #[test]

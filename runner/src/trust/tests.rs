@@ -157,6 +157,55 @@ fn the_systems_own_links_may_be_read_through() {
     assert!(!host.path_leads("/opt/out/x", PathAccess::Read), "the control: not to where commands write");
 }
 
+/// This host with its root in a folder: `/bin` is a link there, as are ways to the host.
+fn rooted() -> Host {
+    let mut host = Host::new();
+    for name in ["root/usr/bin", "root/var/tmp", "root/opt"] {
+        fs::create_dir_all(host.at(name)).unwrap();
+    }
+    for name in ["root/usr/bin/tool", "root/var/tmp/tool", "root/usr/bin/only", "workspace/bin/tool"] {
+        host.program(name);
+    }
+    for (target, link) in [
+        ("usr/bin", "root/bin"),
+        ("/usr/bin", "root/absolute"),
+        ("../../../../../usr/bin", "root/opt/up"),
+        ("/workspace/bin", "root/opt/out"),
+        (host.at("opt/bin").to_str().unwrap(), "root/opt/hosts"),
+        ("/workspace/bin/tool", "root/usr/bin/mine"),
+    ] {
+        host.link(target, link);
+    }
+    let root = airlock_sandbox::Root::Folder(host.at("root"));
+    host.profile = Profile { root, ..Profile::default() };
+    host
+}
+
+#[test]
+fn programs_of_a_root_file_system_are_found_through_its_links_and_in_it() {
+    let host = rooted();
+    for path in ["/usr/bin", "/bin", "/absolute", "/opt/up", "/nowhere:/bin"] {
+        assert!(host.program_is_trusted(path, "only"), "{path}");
+    }
+    assert!(host.program_is_trusted("/workspace/bin", "/bin/tool"));
+    // The host has a program at the end of this link; inside, its path is the session's `/tmp`.
+    assert!(host.at("root/opt/hosts/tool").exists(), "the control");
+    assert!(!host.program_is_trusted("/bin", "/opt/hosts/tool"));
+}
+
+#[test]
+fn programs_of_a_root_file_system_that_commands_could_have_put_there_are_not_trusted() {
+    let host = rooted();
+    for path in ["/opt/out", "/workspace/bin", "/var/tmp", "/tmp", "/proc/self/cwd", "/dev/shm"] {
+        assert!(!host.program_is_trusted(&format!("{path}:/bin"), "tool"), "{path}");
+    }
+    assert!(!host.program_is_trusted("/bin", "mine"));
+    assert!(
+        !host.program_is_trusted("/bin", "/var/tmp/tool"),
+        "the session's, whatever the folder has there"
+    );
+}
+
 #[test]
 fn without_the_requirement_nothing_is_looked_at() {
     let host = Host::new();

@@ -164,8 +164,9 @@ impl View {
         }
         let is_private_tmp = at.get(..2).is_some_and(|two| two == [b"var".to_vec(), b"tmp".to_vec()]);
         match self.mount_of(at) {
+            // Whatever a root file system has there.
+            _ if is_private_tmp => Ground::Session,
             Some(mount) => mount.ground,
-            None if is_private_tmp => Ground::Session,
             // The root itself is a file system in memory, and read-only.
             None => Ground::ReadOnly,
         }

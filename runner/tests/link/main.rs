@@ -17,3 +17,4 @@ mod outside;
 mod process;
 mod protected;
 mod sessions;
+mod shown;

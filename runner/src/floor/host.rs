@@ -1,0 +1,65 @@
+//! What of the host a grant may show: sources of binds, sockets, a root file system.
+//!
+//! Links are resolved before anything is compared, and what was compared is what the sandbox gets. Must not
+//! take a path from a server that the configuration does not name, or what holds the runner's own.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::{Refusal, floor, plain};
+use crate::config::{FloorConfig, RunnerConfig};
+
+/// Where a bind's source really is.
+pub(super) fn bind_source(source: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
+    below(source, &allowed.bind_sources)
+        .ok_or_else(|| floor("a bind's source is not below `floor.bind_sources`"))
+}
+
+/// A socket, which is named by the configuration letter by letter; what stands there is looked at when a
+/// command starts.
+pub(super) fn socket(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
+    let named = allowed.unix_sockets.iter().find(|socket| socket.as_os_str() == path);
+    named.cloned().ok_or_else(|| floor("a socket of the host is not one of `floor.unix_sockets`"))
+}
+
+/// Where a root file system really is.
+pub(super) fn root(path: &str, allowed: &FloorConfig) -> Result<PathBuf, Refusal> {
+    let folder = below(path, &allowed.rootfs)
+        .ok_or_else(|| floor("the root file system is not below `floor.rootfs`, or is not there"))?;
+    match is_hosts_root(&folder) {
+        Ok(false) => Ok(folder),
+        Ok(true) => Err(floor("the root file system is the host's own")),
+        Err(_) => Err(floor("the root file system cannot be looked at")),
+    }
+}
+
+/// Whether a folder is the host's root, under whatever name.
+///
+/// # Errors
+/// It cannot be looked at.
+pub(crate) fn is_hosts_root(folder: &Path) -> std::io::Result<bool> {
+    let (found, root) = (fs::metadata(folder)?, fs::metadata("/")?);
+    Ok((found.dev(), found.ino()) == (root.dev(), root.ino()))
+}
+
+/// Refuses a root file system in which the runner's state or one of its keys would be seen.
+pub(super) fn apart(folder: &Path, config: &RunnerConfig) -> Result<(), Refusal> {
+    let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    let state = real(&config.state_dir);
+    let keys = config.servers.iter().filter_map(|server| server.key.as_ref()).map(real);
+    let holds = keys.chain([state.clone()]).any(|own| own.starts_with(folder));
+    match holds || folder.starts_with(&state) {
+        true => Err(floor("the root file system would show what is the runner's own")),
+        false => Ok(()),
+    }
+}
+
+fn below(path: &str, allowed: &[PathBuf]) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let real = fs::canonicalize(path).ok().filter(|_| plain(path))?;
+    let permits = |prefix: &PathBuf| fs::canonicalize(prefix).is_ok_and(|prefix| real.starts_with(prefix));
+    allowed.iter().any(permits).then_some(real)
+}

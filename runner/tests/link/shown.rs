@@ -1,0 +1,117 @@
+//! What of its host a runner shows: a root file system, sockets, folders that only root enters.
+
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt as _, net::UnixListener},
+    path::{Path, PathBuf},
+};
+
+use airlock_proto::domain::{Bind, Cause, Grant, Requirement, SessionId};
+use airlock_runner::RunnerConfig;
+
+use crate::{
+    fake::Manners,
+    fixture::{Fixture, grant},
+};
+
+/// A folder of the test's beside the runner's state.
+fn beside(config: &RunnerConfig, name: &str) -> PathBuf {
+    let folder = config.state_dir.parent().unwrap_or(Path::new("/")).join(name);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn passable(folder: &Path) {
+    for folder in folder.ancestors().take_while(|folder| folder.starts_with("/tmp/")) {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// One program that needs no other file.
+fn tiny(config: &mut RunnerConfig) {
+    let root = beside(config, "roots/tiny");
+    fs::create_dir(root.join("bin")).unwrap();
+    fs::copy("/bin/bash-static", root.join("bin/bash")).unwrap();
+    passable(&root.join("bin"));
+    config.floor.rootfs = vec![beside(config, "roots")];
+}
+
+fn rooted(it: &Fixture, session: SessionId, command: &str) -> Grant {
+    let mut asked = grant(session, command);
+    asked.profile.rootfs = Some(beside(&it.config, "roots/tiny").to_str().unwrap().to_owned());
+    asked.profile.path = "/bin".to_owned();
+    asked
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_root_file_system_of_the_hosts_is_given_where_the_floor_permits_it() {
+    let mut it = Fixture::with(Manners::default(), tiny).await;
+    let session = it.open("").await;
+    let said = it.said(rooted(&it, session, "cd /; echo *; echo bin/*; : > /workspace/file")).await;
+    assert_eq!(said, "bin dev etc home proc run tmp var workspace\nbin/bash\n");
+    let mut trusted = rooted(&it, session, "bash -c 'echo ran'");
+    trusted.requires = vec![Requirement::TrustedPath];
+    trusted.decided.programs = vec![b"bash".to_vec()];
+    assert_eq!(it.said(trusted).await, "ran\n");
+    for folder in ["/", "/usr", "/etc"] {
+        let mut asked = rooted(&it, session, "true");
+        asked.profile.rootfs = Some(folder.to_owned());
+        assert_eq!(it.refusal(asked).await, "floor", "{folder}");
+    }
+    assert_eq!(
+        it.said(grant(session, "ls /workspace; ls -d /usr")).await,
+        "file\n/usr\n",
+        "the host's again"
+    );
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_of_the_hosts_is_shown_where_the_floor_permits_it() {
+    let folder = tempfile::Builder::new().prefix("airlock-services-").tempdir_in("/run").unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let [allowed, other] = ["allowed", "other"].map(|name| folder.path().join(name));
+    let listeners = [&allowed, &other].map(|path| UnixListener::bind(path).unwrap());
+    fs::set_permissions(&allowed, fs::Permissions::from_mode(0o666)).unwrap();
+    let mut it = Fixture::with(Manners::default(), |config| {
+        config.floor.unix_sockets = vec![allowed.clone()];
+    })
+    .await;
+    let session = it.open("").await;
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let mut asked =
+        grant(session, &format!("test -S {} && ls {}", allowed.display(), folder.path().display()));
+    asked.profile.sockets.allowed_unix = vec![text(&allowed)];
+    assert_eq!(it.said(asked.clone()).await, "allowed\n");
+    let mut more = asked.clone();
+    more.profile.sockets.allowed_unix.push(text(&other));
+    assert_eq!(it.refusal(more).await, "floor");
+    drop(listeners);
+    fs::remove_file(&allowed).unwrap();
+    let (_, result) = it.run(asked).await;
+    let Cause::SandboxFailed { step, message, hint } = result.cause else { panic!("{result:?}") };
+    assert_eq!(step, "sockets");
+    assert!(message.ends_with("is not there") && hint.contains("start the service"), "{message}; {hint}");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_below_one_that_only_root_enters_is_shown_where_the_floor_permits_it() {
+    let mut it = Fixture::with(Manners::default(), |config| {
+        let tools = beside(config, "closed/tools");
+        fs::write(tools.join("tool"), "a tool").unwrap();
+        fs::set_permissions(&tools, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(beside(config, "closed"), fs::Permissions::from_mode(0o700)).unwrap();
+        config.floor.bind_sources = vec![tools];
+    })
+    .await;
+    let session = it.open("").await;
+    let closed = beside(&it.config, "closed");
+    let mut asked = grant(session, "cat /opt/tools/tool");
+    let source = closed.join("tools").to_str().unwrap().to_owned();
+    asked.profile.root_binds.push(Bind { source, target: "/opt/tools".to_owned() });
+    assert_eq!(it.said(asked.clone()).await, "a tool");
+    asked.profile.root_binds[0].source = closed.to_str().unwrap().to_owned();
+    assert_eq!(it.refusal(asked).await, "floor", "the control: what is above it");
+    it.shut_down().await;
+}

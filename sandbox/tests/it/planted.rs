@@ -153,7 +153,7 @@ cat > /tmp/evil <<'END'
 #!/bin/bash
 for folder in /workspace /home/agent /tmp; do echo "$1" 2>/dev/null >> $folder/ran; done
 { exec 9<>/dev/tcp/127.0.0.1/PORT && echo REACHED; } 2>/dev/null | tee -a /workspace/ran /var/tmp/ran 2>/dev/null >&2
-case "$*" in *-bsau*) printf '\n[GNUPG:] SIG_CREATED \n' >&2; echo '-----BEGIN PGP SIGNATURE-----'; echo; echo x; echo '-----END PGP SIGNATURE-----';; esac
+case "$*" in *-bsau*) cat > /dev/null; printf '\n[GNUPG:] SIG_CREATED \n' >&2; echo '-----BEGIN PGP SIGNATURE-----'; echo; echo x; echo '-----END PGP SIGNATURE-----';; esac
 [ "$1" = filter ] && cat
 [ "$1" = textconv ] && cat "$2"
 exit 0

@@ -1,5 +1,7 @@
 //! What of its host a runner shows: a root file system, sockets, folders that only root enters.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::{
     fs,
     os::unix::{fs::PermissionsExt as _, net::UnixListener},
@@ -111,7 +113,8 @@ async fn a_folder_below_one_that_only_root_enters_is_shown_where_the_floor_permi
     let source = closed.join("tools").to_str().unwrap().to_owned();
     asked.profile.root_binds.push(Bind { source, target: "/opt/tools".to_owned() });
     assert_eq!(it.said(asked.clone()).await, "a tool");
-    asked.profile.root_binds[0].source = closed.to_str().unwrap().to_owned();
+    let source = closed.to_str().unwrap().to_owned();
+    asked.profile.root_binds = vec![Bind { source, target: "/opt/tools".to_owned() }];
     assert_eq!(it.refusal(asked).await, "floor", "the control: what is above it");
     it.shut_down().await;
 }

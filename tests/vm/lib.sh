@@ -6,6 +6,7 @@ UNIT_CGROUP=/sys/fs/cgroup/system.slice/airlock-runner.service
 # uids.first and uids.count of deploy/runner.toml.
 FIRST_UID=2000000
 LAST_UID=2004095
+MIB=1048576
 
 fail() {
     printf '%s\n' "$*" >&2
@@ -58,4 +59,52 @@ refused_inside() { # COMMAND
 session_processes() {
     awk -v first=$FIRST_UID -v last=$LAST_UID '/^Uid:/ && $2 >= first && $2 <= last { print FILENAME }' \
         /proc/[0-9]*/status 2>/dev/null
+}
+
+# Every way of a test of the probe must fail inside.
+everything_fails_inside() { # TEST [WORD...]
+    local found
+    found=$(inside -- "airlock-probe $*")
+    echo "inside: $found"
+    [ "$(jq '.ways | length > 0 and all(.reached | not)' <<<"$found")" = true ] || fail "it was reached from inside"
+}
+
+# Starts a command with little room; prints its id.
+start_small() { # COMMAND
+    airlock start --token-file $TOKEN --profile vm_small -- "$1"
+}
+
+# The end of an execution, as JSON.
+result() { # ID
+    airlock wait --token-file $TOKEN "$1" >&2 || true
+    airlock show --token-file $TOKEN --json "$1" | jq .result
+}
+
+# Fills memory: with little of it that ends the command and nothing else. `runner_pid` is the caller's.
+out_of_memory() { # COMMAND
+    local before said
+    before=$(runner_pid)
+    said=$(result "$(start_small "$1")")
+    echo "$said"
+    jq -e '.cause.code == "OOM_KILLED"' <<<"$said" || fail "it did not end as OOM_KILLED"
+    jq -e --argjson mib $MIB '.peak_memory > 50 * $mib and .peak_memory <= 64 * $mib' <<<"$said" || fail "its peak"
+    [ "$(runner_pid)" = "$before" ] || fail "the runner did not outlive it"
+    [ "$(inside --profile vm_small -- 'echo on')" = on ] || fail "no command runs any more"
+    # Control.
+    said=$(result "$(airlock start --token-file $TOKEN --profile vm -- "$1")")
+    echo "$said"
+    jq -e --argjson mib $MIB '.cause.code == "EXITED" and .exit_code == 0 and .peak_memory >= 100 * $mib' <<<"$said" ||
+        fail "the control failed"
+}
+
+# Every way of a test of the probe fails where few processes are allowed, and works where there may be plenty.
+few_at_once() { # TEST [WORD...]
+    local found
+    found=$(inside --profile vm_small -- "airlock-probe $*")
+    echo "$found"
+    jq -e '.ways | length > 1 and all(.reached | not)' <<<"$found" || fail "they were made"
+    # Control.
+    found=$(inside --profile vm -- "airlock-probe $*")
+    echo "$found"
+    jq -e '.ways | all(.reached)' <<<"$found" || fail "the control failed"
 }

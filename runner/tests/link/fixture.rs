@@ -86,6 +86,15 @@ impl Fixture {
 
     /// The first report that fits, of those not looked at yet; others are kept.
     pub(crate) async fn report<T>(&mut self, fits: impl Fn(&FromRunner) -> Option<T>) -> T {
+        self.report_within(PATIENCE, fits).await
+    }
+
+    /// The same, of what may take longer.
+    pub(crate) async fn report_within<T>(
+        &mut self,
+        patience: Duration,
+        fits: impl Fn(&FromRunner) -> Option<T>,
+    ) -> T {
         let at = self.backlog.iter().position(|message| fits(message).is_some());
         if let Some(found) = at.and_then(|at| fits(&self.backlog.remove(at))) {
             return found;
@@ -101,7 +110,7 @@ impl Fixture {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, wait).await.unwrap()
+        tokio::time::timeout(patience, wait).await.unwrap()
     }
 
     pub(crate) async fn job(&mut self, id: ExecutionId, phase: JobPhase) -> JobReport {

@@ -61,11 +61,13 @@ impl Control {
             }
             Self::VirtualMachine(words) => {
                 assert!(IN_VM.lines().any(|line| line == *words), "`{words}` is not tried there");
+                stage.controlled();
                 return;
             }
         };
         let (reached, detail) = find(&findings, way);
         assert!(reached, "the control failed, so the attempt proves nothing: {detail}");
+        stage.controlled();
     }
 }
 

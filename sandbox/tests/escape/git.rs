@@ -46,6 +46,7 @@ fn bare(shape: &'static str, folder: &'static str, git: &'static str) -> impl Fn
         let command = format!("cd {folder} && {WITHOUT_SETTINGS} git {git}");
         let output = stage.host.run(&stage.own, &stage.host.spec(command));
         assert!(ran(stage), "the control did not run it: {}", output.stdout);
+        stage.controlled();
     }
 }
 
@@ -60,6 +61,7 @@ fn driver(setting: &'static str, git: &'static str) -> impl FnOnce(&mut Stage) {
         let command = format!("{WITHOUT_SETTINGS} git {git}; true");
         let output = stage.host.run(&stage.own, &stage.host.spec(command));
         assert!(ran(stage), "the control did not run it: {}", output.stdout);
+        stage.controlled();
     }
 }
 

@@ -65,6 +65,7 @@ fn goes_on(way: &'static str, end: End) -> impl FnOnce(&mut Stage) {
             Command::new("bash").args(["-c", &started]).stdout(Stdio::null()).stderr(Stdio::null()).status();
         assert!(shell.is_ok());
         eventually("the control: it goes on", || !sleeps().is_empty());
+        stage.controlled();
         eventually("the control has ended", || {
             for process in sleeps() {
                 let number = process.file_name().unwrap().to_string_lossy().parse().unwrap();
@@ -88,8 +89,12 @@ const COPROCESS: &str = "coproc setsid sleep MARK";
 
 attempts! {
     a_double_fork: goes_on(DOUBLE_FORK, End::Itself);
+    a_double_fork_when_killed: goes_on(DOUBLE_FORK, End::Killed);
+    a_double_fork_when_terminated: goes_on(DOUBLE_FORK, End::Terminated);
     a_session_of_its_own: goes_on(SETSID, End::Itself);
     nohup: goes_on(NOHUP, End::Itself);
+    nohup_when_killed: goes_on(NOHUP, End::Killed);
+    nohup_when_terminated: goes_on(NOHUP, End::Terminated);
     signals_ignored: goes_on(IGNORES_TERM, End::Itself);
     a_daemon: goes_on(DAEMON, End::Itself);
     a_process_group_of_its_own: goes_on(OWN_GROUP, End::Itself);
@@ -99,6 +104,7 @@ attempts! {
     signals_ignored_when_killed: goes_on(IGNORES_TERM, End::Killed);
     a_daemon_when_killed: goes_on(DAEMON, End::Killed);
     a_stopped_process_when_killed: goes_on(STOPPED, End::Killed);
+    a_session_of_its_own_when_killed: goes_on(SETSID, End::Killed);
     a_session_of_its_own_when_terminated: goes_on(SETSID, End::Terminated);
     signals_ignored_when_terminated: goes_on(IGNORES_TERM, End::Terminated);
     a_stopped_process_when_terminated: goes_on(STOPPED, End::Terminated);

@@ -12,6 +12,7 @@ use crate::support::{eventually, finish, host_processes};
 
 const MIB: u64 = 1 << 20;
 const FORKS: &str = "fork-bomb 300";
+const PIDS: &str = "pids 300";
 const DISK: &str = "disk 16777216 /var/tmp";
 
 fn few_processes(stage: &mut Stage) {
@@ -68,6 +69,11 @@ attempts! {
     a_bomb_of_processes: probe("fork-bomb 200", "200 processes").after(few_processes).stopped_by(Limit, "EAGAIN").but(VirtualMachine(FORKS));
     a_bomb_of_threads: probe("fork-bomb 200", "200 threads").after(few_processes).stopped_by(Limit, "EAGAIN").but(VirtualMachine(FORKS));
     a_bomb_of_the_shell: shell_bomb;
+
+    numbers_of_processes_taken_by_the_dead: probe("pids 200", "the dead").after(few_processes).stopped_by(Limit, "EAGAIN").but(VirtualMachine(PIDS));
+    numbers_of_processes_taken_by_the_stopped: probe("pids 200", "the stopped").after(few_processes).stopped_by(Limit, "EAGAIN").but(VirtualMachine(PIDS));
+    numbers_of_processes_taken_by_threads_of_several: probe("pids 200", "threads of several").after(few_processes)
+        .stopped_by(Limit, "ended before").but(VirtualMachine(PIDS));
 
     shared_memory_filled: probe("disk 8388608 /dev/shm", "one file").after(|stage| stage.host.limits.dev_shm = 4 * MIB)
         .stopped_by(TmpfsSize, "ENOSPC").but(VirtualMachine(DISK));

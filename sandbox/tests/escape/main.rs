@@ -29,6 +29,7 @@ mod network;
 mod output;
 mod pid1;
 mod processes;
+mod promises;
 mod protected;
 mod report;
 mod row;

@@ -30,6 +30,7 @@ fn of_a_neighbour(stage: &mut Stage) {
         "sleep 20 & sleep 0.1; for fd in /proc/[0-9]*/fd/1; do echo forged > $fd; done 2>/dev/null; kill $!";
     let output = stage.host.run(&stage.own, &stage.host.spec(own));
     assert!(output.stdout.contains("forged"), "the control: its own output is reached in this way");
+    stage.controlled();
 }
 
 /// What was written cannot be taken back: it is in a pipe, not in a file.
@@ -47,6 +48,7 @@ fn taken_back(stage: &mut Stage) {
     let shell = format!("truncate -s 0 {}", file.display());
     assert!(std::process::Command::new("bash").args(["-c", &shell]).status().unwrap().success());
     assert_eq!(fs::read(&file).unwrap(), b"", "the control: of a file it can be");
+    stage.controlled();
 }
 
 attempts! {

@@ -35,6 +35,7 @@ fn signal(name: &'static str) -> impl FnOnce(&mut Stage) {
             "the control: it harms another process: {}",
             output.stdout
         );
+        stage.controlled();
         println!("stopped by {PidNamespace}: pid 1 takes no such signal from inside");
     }
 }

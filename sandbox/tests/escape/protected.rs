@@ -46,6 +46,10 @@ attempts! {
     written_through_proc_self_root: held("echo x >> /proc/self/root/workspace/.git/config", READ_ONLY);
     written_through_proc_self_cwd: held("echo x >> /proc/self/cwd/.bashrc", READ_ONLY);
     written_through_proc_self_fd: held("exec 3< .bashrc && echo x >> /proc/self/fd/3", READ_ONLY);
+    a_new_name_through_proc_self_fd: held("exec 3< .git && echo x > /proc/self/fd/3/new", READ_ONLY);
+    removed_through_proc_self_fd: held("exec 3< . && rm -f /proc/self/fd/3/.bashrc", BUSY);
+    a_hard_link_in_its_place: held("echo x > new && ln -f new .bashrc", BUSY);
+    renamed_through_proc_self_root: held("mv /proc/self/root/workspace/.bashrc moved", BUSY);
     renamed: held("mv .bashrc moved && echo x > .bashrc", BUSY);
     a_folder_renamed: held("mv .git moved && mkdir .git && echo x > .git/config", BUSY);
     the_folder_around_it_renamed: held("mv .tool moved && mkdir .tool && echo x > .tool/settings && cmp -s .tool/settings <(echo x) && grep -q kept moved/settings && echo x >> moved/settings", BUSY);

@@ -38,6 +38,7 @@ fn assert_believed_by_who_gets_it(stage: &Stage) {
     assert!(status.success());
     let (report, _) = recv_frame::<Report>(ours.as_fd()).unwrap();
     assert!(matches!(report, Report::Ended(end) if end.status == Status::Exited(0)));
+    stage.controlled();
 }
 
 /// After `command` the directory of the session is `expected`; a command that
@@ -49,6 +50,7 @@ fn directory(command: &'static str, expected: Option<&'static str>) -> impl FnOn
         println!("stopped by {CrossCheck}: {expected:?}");
         let moved = stage.host.run(&stage.own, &stage.host.spec("cd /usr")).ended;
         assert_eq!(moved.cwd.as_deref(), Some(Path::new("/usr")), "the control");
+        stage.controlled();
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an attempt is made on: a runner's launcher, a session of the attacker,
 //! another session, and things of the host to reach for.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
@@ -26,6 +26,8 @@ pub(crate) struct Stage {
     pub(crate) own: Session,
     /// What is laid over its folders.
     pub(crate) masks: Vec<Mask>,
+    /// Whether a control of the attempt has worked.
+    controlled: Cell<bool>,
     other: OnceCell<Session>,
     open: OnceCell<PathBuf>,
     sleeper: OnceCell<Sleeper>,
@@ -50,8 +52,19 @@ impl Stage {
         let host = Host::new();
         let own = host.session();
         let masks = Vec::new();
-        let (other, open, sleeper, listening, things) = Default::default();
-        Self { host, own, masks, other, open, sleeper, listening, things }
+        let (controlled, other, open, sleeper, listening, things) = Default::default();
+        Self { host, own, masks, controlled, other, open, sleeper, listening, things }
+    }
+
+    /// Said by an attempt whose control has worked.
+    pub(crate) fn controlled(&self) {
+        self.controlled.set(true);
+    }
+
+    /// An attempt without a control proves nothing.
+    #[track_caller]
+    pub(crate) fn assert_controlled(&self) {
+        assert!(self.controlled.get(), "it has no control, so it proves nothing");
     }
 
     /// The host uids that ran anything here.

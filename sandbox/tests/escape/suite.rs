@@ -67,6 +67,7 @@ pub(crate) fn as_root(attempt: impl Attempt) {
     let before = HostState::now();
     let mut stage = Stage::new();
     attempt.make(&mut stage);
+    stage.assert_controlled();
     let (uids, group) = (stage.uids(), stage.group());
     drop(stage);
     assert!(group.is_none_or(|group| !group.exists()), "the launcher's control group is left");
@@ -78,7 +79,9 @@ pub(crate) fn as_root(attempt: impl Attempt) {
 pub(crate) fn as_user(test: &str, attempt: impl Attempt) {
     if again::is_it() {
         assert!(!geteuid().is_root());
-        attempt.make(&mut Stage::new());
+        let mut stage = Stage::new();
+        attempt.make(&mut stage);
+        stage.assert_controlled();
         return;
     }
     assert!(geteuid().is_root(), "only root can become another user: start the suite as root");

@@ -1,19 +1,7 @@
 # Memory, processes and CPU, by the controllers of the runner's unit. `vm_small` has little of each, `vm` plenty: what
 # fails with the one succeeds with the other, or the limit has shown nothing.
 
-MIB=1048576
 runner_pid() { systemctl show -P MainPID airlock-runner; }
-
-# Starts a command with little room; prints its id.
-start_small() { # COMMAND
-    airlock start --token-file $TOKEN --profile vm_small -- "$1"
-}
-
-# The end of an execution, as JSON.
-result() { # ID
-    airlock wait --token-file $TOKEN "$1" >&2 || true
-    airlock show --token-file $TOKEN --json "$1" | jq .result
-}
 
 # The folder of the only sandbox's cgroup.
 sandbox_cgroup() {
@@ -24,22 +12,6 @@ sandbox_cgroup() {
 
 value() { # FILE KEY
     awk -v key="$2" '$1 == key { print $2 }' "$1"
-}
-
-out_of_memory() { # COMMAND
-    local before said
-    before=$(runner_pid)
-    said=$(result "$(start_small "$1")")
-    echo "$said"
-    jq -e '.cause.code == "OOM_KILLED"' <<<"$said" || fail "it did not end as OOM_KILLED"
-    jq -e --argjson mib $MIB '.peak_memory > 50 * $mib and .peak_memory <= 64 * $mib' <<<"$said" || fail "its peak"
-    [ "$(runner_pid)" = "$before" ] || fail "the runner did not outlive it"
-    [ "$(inside --profile vm_small -- 'echo on')" = on ] || fail "no command runs any more"
-    # Control.
-    said=$(result "$(airlock start --token-file $TOKEN --profile vm -- "$1")")
-    echo "$said"
-    jq -e --argjson mib $MIB '.cause.code == "EXITED" and .exit_code == 0 and .peak_memory >= 100 * $mib' <<<"$said" ||
-        fail "the control failed"
 }
 
 check_a_process_that_fills_memory_ends_as_oom_killed() {
@@ -78,14 +50,11 @@ check_a_fork_bomb_is_stopped_and_the_machine_goes_on() {
 }
 
 check_more_processes_than_the_limit_cannot_be_made() {
-    local found
-    found=$(inside --profile vm_small -- 'airlock-probe fork-bomb 100')
-    echo "$found"
-    jq -e '.ways | length > 1 and all(.reached | not)' <<<"$found" || fail "100 were made"
-    # Control.
-    found=$(inside --profile vm -- 'airlock-probe fork-bomb 100')
-    echo "$found"
-    jq -e '.ways | all(.reached)' <<<"$found" || fail "the control failed"
+    few_at_once fork-bomb 100
+}
+
+check_numbers_of_processes_cannot_be_used_up_by_what_does_not_run() {
+    few_at_once pids 100
 }
 
 # Two busy loops, until their cgroup's counter KEY has come to COUNT; leaves the counters and the result in files.

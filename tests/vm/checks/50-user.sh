@@ -45,18 +45,35 @@ check_it_says_that_sessions_share_its_user() {
     jq -e 'any(.checks[]; .name == "uid_isolation" and .state != "ok" and .cure != "")' <<<"$shown" || fail "doctor does not"
 }
 
-check_its_limits_hold_by_the_controllers_that_systemd_gives_the_user() {
-    local id said
-    id=$(airlock start --token-file $TOKEN --profile vm_small -- 'echo | airlock-probe hold memory:104857600 | grep held')
-    airlock wait --token-file $TOKEN "$id" || true
-    said=$(airlock show --token-file $TOKEN --json "$id" | jq .result)
-    echo "$said"
-    jq -e '.cause.code == "OOM_KILLED" and .peak_memory > 50000000' <<<"$said" || fail "memory.max does not hold"
-    said=$(inside --profile vm_small -- 'airlock-probe fork-bomb 100')
-    echo "$said"
-    jq -e '.ways | length > 1 and all(.reached | not)' <<<"$said" || fail "100 processes were made"
-    # Control.
-    inside --profile vm -- 'echo | airlock-probe hold memory:104857600 | grep held' || fail "the control failed"
+# By the controllers that systemd gives the user.
+runner_pid() { as_agent systemctl --user show -P MainPID airlock-runner; }
+
+check_a_process_that_fills_memory_ends_as_oom_killed() {
+    out_of_memory 'echo | airlock-probe hold memory:104857600 | grep held'
+}
+
+check_a_memory_file_that_fills_memory_ends_as_oom_killed() {
+    out_of_memory 'echo | airlock-probe hold memfd:104857600 | grep held'
+}
+
+check_files_in_dev_shm_count_as_memory() {
+    out_of_memory 'head -c 104857600 /dev/zero > /dev/shm/filled'
+}
+
+check_more_processes_than_the_limit_cannot_be_made() {
+    few_at_once fork-bomb 100
+}
+
+check_numbers_of_processes_cannot_be_used_up_by_what_does_not_run() {
+    few_at_once pids 100
+}
+
+# Their controls are those of the other runner.
+check_what_would_touch_the_whole_host_fails_for_its_commands_too() {
+    local words
+    for words in clock module kernel-log reboot sysctl 'device /tmp' 'call swapon'; do
+        everything_fails_inside "$words"
+    done
 }
 
 check_stopping_its_unit_leaves_no_process_and_no_cgroup() {

@@ -5,8 +5,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Way;
 
@@ -30,27 +34,47 @@ pub(crate) fn processes(count: &OsStr) -> Vec<Way> {
     }
     let mut ways = vec![Way::of(format!("{count} processes"), stopped)];
     children.iter_mut().for_each(end);
-    let (ends, wait) = std::sync::mpsc::sync_channel::<()>(0);
-    let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
-    let mut threads = Vec::new();
-    let mut stopped = Ok(());
-    for _ in 0..count {
-        let wait = std::sync::Arc::clone(&wait);
-        let hold = move || drop(wait.lock().map(|wait| wait.recv()));
-        match thread::Builder::new().stack_size(64 << 10).spawn(hold) {
-            Ok(thread) => threads.push(thread),
-            Err(error) => {
-                stopped = Err(error);
-                break;
-            }
-        }
-    }
-    ways.push(Way::of(format!("{count} threads"), stopped));
-    drop(ends);
-    for thread in threads {
-        let _ = thread.join();
-    }
+    ways.push(Way::of(format!("{count} threads"), threads(count)));
     ways
+}
+
+/// That many numbers of processes taken at once, by what does not run: by the dead that nobody waits for,
+/// by the stopped, and by the waiting threads of several processes.
+pub(crate) fn numbers(count: &OsStr) -> Vec<Way> {
+    let count = number(count);
+    vec![
+        Way::of("the dead", all_taken("gone", count, |_| Ok(()))),
+        Way::of("the stopped", all_taken("nothing", count, stop)),
+        Way::of("threads of several", all_hold("threads", count / 4, 4)),
+    ]
+}
+
+fn stop(child: &Child) -> io::Result<()> {
+    Ok(kill_process(Pid::from_child(child), Signal::STOP)?)
+}
+
+/// Whether so many children are there at once, none of which is waited for.
+fn all_taken(kind: &str, count: usize, then: fn(&Child) -> io::Result<()>) -> io::Result<()> {
+    let mut children = Vec::new();
+    let result = (0..count).try_for_each(|_| {
+        let child = held(kind, 0).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+        children.push(child);
+        children.last().map_or(Ok(()), then)
+    });
+    children.iter_mut().for_each(end);
+    result
+}
+
+/// That many threads, which wait until their end is dropped.
+fn threads(count: usize) -> io::Result<SyncSender<()>> {
+    let (end, wait) = sync_channel(0);
+    let wait = Arc::new(Mutex::new(wait));
+    for _ in 0..count {
+        let wait = Arc::clone(&wait);
+        let hold = move || drop(wait.lock().map(|wait: MutexGuard<'_, Receiver<()>>| wait.recv()));
+        thread::Builder::new().stack_size(64 << 10).spawn(hold)?;
+    }
+    Ok(end)
 }
 
 /// That many bytes of memory: of one process, of a memory file, and of eight
@@ -84,14 +108,19 @@ pub(crate) fn inodes(count: &OsStr, folder: &OsStr) -> Vec<Way> {
     vec![Way::of("empty files", made)]
 }
 
-/// Holds `KIND:BYTES`, says so by a line, and ends when its input does.
+/// Holds `KIND:BYTES` (or so many threads), says so by a line, and ends when its input does.
 pub(crate) fn hold(what: &OsStr) -> ExitCode {
     let what = what.to_string_lossy();
     let (kind, bytes) = what.split_once(':').unwrap_or((&what, "0"));
     let bytes = number(OsStr::new(bytes));
     let mut memory: Vec<u8> = Vec::new();
-    let mut file = None;
+    let (mut file, mut ends) = (None, None);
     match kind {
+        "gone" => return ExitCode::SUCCESS,
+        "threads" => match threads(bytes) {
+            Ok(end) => ends = Some(end),
+            Err(_) => return ExitCode::FAILURE,
+        },
         "memory" => memory.resize(bytes, 1),
         "memfd" => {
             let made = rustix::fs::memfd_create("held", rustix::fs::MemfdFlags::CLOEXEC).map(File::from);
@@ -114,7 +143,7 @@ pub(crate) fn hold(what: &OsStr) -> ExitCode {
     } else {
         let _ = io::stdin().read(&mut byte);
     }
-    drop((memory, file));
+    drop((memory, file, ends));
     ExitCode::SUCCESS
 }
 

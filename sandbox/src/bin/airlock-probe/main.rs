@@ -116,6 +116,7 @@ fn main() -> ExitCode {
         "kernel-log" => machine::kernel_log(),
         "reboot" => machine::reboot(),
         "fork-bomb" => fill::processes(&word(0)),
+        "pids" => fill::numbers(&word(0)),
         "memory" => fill::memory(&word(0)),
         "disk" => fill::disk(&word(0), &word(1)),
         "inodes" => fill::inodes(&word(0), &word(1)),

@@ -1,0 +1,47 @@
+//! The disk that a session takes, where it is watched: what takes more than it may is ended.
+
+use airlock_proto::domain::Cause;
+
+use crate::{
+    fixture::grant,
+    site::{Needs, Site},
+    suite::Attempt,
+};
+
+/// Fills the disk, and then waits.
+struct Fill(&'static str);
+
+const LIMITED: &str = "[workspace]\nbytes = 8388608\ninodes = 200\nwatch_every = \"50ms\"\n";
+
+impl Fill {
+    async fn tried(&self, site: &mut Site) -> Cause {
+        let session = site.session().await;
+        let id = site.it.offer(grant(session, &format!("{} && sleep 3", self.0))).await;
+        site.end(id).await.cause
+    }
+}
+
+impl Attempt for Fill {
+    fn needs(&self) -> Needs {
+        Needs { tables: LIMITED, ..Needs::default() }
+    }
+
+    async fn make(self, site: &mut Site) {
+        assert_eq!(self.tried(site).await, Cause::DiskLimit);
+        println!("stopped by the watch of the disk");
+        let mut unlimited = Site::start(site.user(), Needs::default()).await;
+        assert_eq!(self.tried(&mut unlimited).await, Cause::Exited { code: 0 }, "the control");
+        unlimited.stop();
+        site.controlled();
+    }
+}
+
+attempts! {
+    bytes_of_one_file: Fill("head -c 32M /dev/zero > file");
+    bytes_of_many_files_in_all_folders:
+        Fill("for i in {1..10}; do head -c 1M /dev/zero > ~/$i; head -c 1M /dev/zero > /tmp/$i; done");
+    bytes_of_a_file_without_a_name: Fill("exec 3> file && rm file && head -c 32M /dev/zero >&3");
+    inodes_of_empty_files: Fill("for i in {1..300}; do : > $i; done");
+    inodes_of_folders_in_each_other: Fill("for i in {1..300}; do mkdir ~/d && cd -P ~/d && HOME=$PWD; done");
+    inodes_of_links: Fill("for i in {1..300}; do ln -s x /tmp/$i; done");
+}

@@ -1,0 +1,166 @@
+//! What commands wrote: no other changes it, and no amount of it fills the disk or holds up anybody.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use airlock_proto::domain::{CancelledBy, Cause, ExecutionId, JobPhase, OutputStream, ToRunner};
+
+use crate::{
+    fixture::grant,
+    site::{LONG, Site},
+    suite::Attempt,
+};
+
+/// Files below a folder. Links are not followed.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            (if is_folder { &mut open } else { &mut found }).push(entry.path());
+        }
+    }
+    found
+}
+
+/// The file in which the runner keeps what the command wrote.
+fn record(site: &Site, id: ExecutionId) -> PathBuf {
+    let kept = files(&site.it.state("spool").join(id.to_string()));
+    let holds = |path: &PathBuf| fs::read(path).is_ok_and(|bytes| bytes == HONEST.as_bytes());
+    kept.into_iter().find(holds).unwrap()
+}
+
+const HONEST: &str = "honest\n";
+
+/// Changes the record at `{file}`, which another execution wrote.
+struct Forge(&'static str);
+
+impl Attempt for Forge {
+    async fn make(self, site: &mut Site) {
+        let (own, other) = (site.session().await, site.session().await);
+        let (id, _) = site.run(grant(other, "echo honest")).await;
+        let file = record(site, id);
+        let words = self.0.replace("{file}", &file.to_string_lossy());
+        site.run(grant(own, &words)).await;
+        // What it left may lead the runner's own hands there.
+        site.it.close(own).await;
+        assert_eq!(fs::read_to_string(&file).unwrap(), HONEST);
+        assert_eq!(site.it.text(id, OutputStream::Stdout).await, HONEST);
+        println!("stopped by root of its own: the record is not inside");
+
+        site.on_host(&format!("cd {} && {words}", site.it.config.state_dir.display()));
+        assert_ne!(fs::read_to_string(&file).unwrap_or_default(), HONEST, "the control");
+        site.controlled();
+    }
+}
+
+/// Writes to all descriptors in sight while another command of the same session is at work.
+struct Neighbour(&'static str);
+
+impl Attempt for Neighbour {
+    async fn make(self, site: &mut Site) {
+        let session = site.session().await;
+        let neighbour = site.it.offer(grant(session, "echo honest; sleep 100")).await;
+        site.it.job(neighbour, JobPhase::Running).await;
+        site.run(grant(session, self.0)).await;
+        let cause = Cause::Cancelled(CancelledBy::Client);
+        site.it.link.send(ToRunner::EndJob { execution_id: neighbour, cause }).await;
+        site.it.job(neighbour, JobPhase::Ended).await;
+        assert_eq!(site.it.text(neighbour, OutputStream::Stdout).await, HONEST);
+        println!("stopped by pid namespace: no process of a neighbour is in sight");
+
+        let own =
+            format!("sleep 20 & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; {}; kill $!", self.0);
+        let said = site.it.said(grant(session, &own)).await;
+        assert!(said.contains("forged"), "the control: its own output is reached in this way");
+        site.controlled();
+    }
+}
+
+/// Bytes that are kept of each stream.
+const SMALL: u64 = 1 << 20;
+const LARGE: u64 = 32 << 20;
+const GIGABYTES: u64 = 2 << 30;
+
+/// Writes `{n}` bytes to each of so many streams.
+struct Flood {
+    words: &'static str,
+    streams: u64,
+    ends: bool,
+}
+
+fn flood(words: &'static str, streams: u64) -> Flood {
+    Flood { words, streams, ends: true }
+}
+
+impl Flood {
+    async fn started(&self, site: &mut Site, bytes: u64, kept: u64) -> ExecutionId {
+        let session = site.session().await;
+        let mut flood = grant(session, &self.words.replace("{n}", &bytes.to_string()));
+        flood.separate_stderr = true;
+        flood.timeout = LONG;
+        flood.profile.limits.output_bytes = kept;
+        site.it.offer(flood).await
+    }
+
+    /// What it takes of the disk after its end.
+    async fn taken(&self, site: &mut Site, id: ExecutionId, bytes: u64) -> u64 {
+        if !self.ends {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let cause = Cause::Cancelled(CancelledBy::Client);
+            site.it.link.send(ToRunner::EndJob { execution_id: id, cause }).await;
+        }
+        let result = site.end(id).await;
+        let written = result.stdout_bytes + result.stderr_bytes;
+        if self.ends {
+            assert_eq!((result.cause, written), (Cause::Exited { code: 0 }, bytes * self.streams));
+        } else {
+            assert!(written > SMALL * 4, "{written}");
+        }
+        let spool = files(&site.it.state("spool").join(id.to_string()));
+        spool.iter().map(|path| fs::metadata(path).unwrap().blocks() * 512).sum()
+    }
+}
+
+impl Attempt for Flood {
+    async fn make(self, site: &mut Site) {
+        let bytes = GIGABYTES / self.streams;
+        let id = self.started(site, bytes, SMALL).await;
+        site.it.job(id, JobPhase::Running).await;
+        let other = site.session().await;
+        assert_eq!(site.it.said(grant(other, "echo on")).await, "on\n", "nobody is held up");
+        let taken = self.taken(site, id, bytes).await;
+        let most = (SMALL + SMALL / 4) * 2;
+        assert!(taken <= most, "{taken} bytes are kept");
+        println!("stopped by the cap of kept output: {taken} bytes are kept");
+
+        let id = self.started(site, LARGE, LARGE).await;
+        let taken = self.taken(site, id, LARGE).await;
+        assert!(taken > most, "the control: where more may be kept, more is: {taken}");
+        site.controlled();
+    }
+}
+
+attempts! {
+    a_record_by_its_path: Forge("printf forged 1<>{file}");
+    a_record_through_proc_self_root: Forge("printf forged 1<>/proc/self/root{file}");
+    a_record_from_above_the_root: Forge("printf forged 1<>../../../../../../../../../../..{file}");
+    a_record_through_a_link: Forge("ln -s {file} link && printf forged 1<>link");
+    a_record_cut: Forge("truncate -c -s 0 {file}");
+    a_record_removed: Forge("rm {file}");
+    a_record_replaced: Forge("echo forged > new && mv new {file}");
+    of_a_command_beside_it: Neighbour(
+        "for fd in /proc/[0-9]*/fd/1; do case $fd in /proc/$$/*|/proc/self/*) ;; *) echo forged > $fd;; esac; done 2>/dev/null");
+    of_a_command_beside_it_by_every_descriptor: Neighbour(
+        "for fd in /proc/[0-9]*/task/*/fd/*; do case $fd in /proc/$$/*|/proc/self/*) ;; *) echo forged > $fd;; esac; done 2>/dev/null");
+
+    gigabytes_of_output: flood("head -c {n} /dev/zero", 1);
+    gigabytes_of_errors: flood("head -c {n} /dev/zero >&2", 1);
+    gigabytes_of_both_at_once: flood("head -c {n} /dev/zero >&2 & head -c {n} /dev/zero; wait", 2);
+    gigabytes_of_lines: flood("yes | head -c {n}", 1);
+    output_without_an_end: Flood { words: "yes", streams: 1, ends: false };
+}

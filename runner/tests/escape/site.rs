@@ -1,0 +1,215 @@
+//! What an attempt is made on: a runner as a process of its own, and the server that it obeys.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, chown},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, FromRunner, Grant, JobPhase, SessionId};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{
+    fake::{FakeServer, Manners},
+    fixture::{self, Fixture},
+};
+
+/// For what takes long, on a machine that does much else.
+pub(crate) const LONG: Duration = Duration::from_secs(240);
+
+/// Whose the runner is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum User {
+    /// It gives each session a uid of its own.
+    Root,
+    /// Its sessions have its own uid.
+    Ordinary,
+}
+
+/// What a runner has besides the usual.
+#[derive(Debug, Default)]
+pub(crate) struct Needs {
+    /// In its environment.
+    pub(crate) env: Vec<(String, String)>,
+    /// The name of its configuration, which stands among its arguments.
+    pub(crate) config: Option<String>,
+    /// Whether profiles may show the probe.
+    pub(crate) probe: bool,
+    /// Tables of its configuration besides the usual.
+    pub(crate) tables: &'static str,
+}
+
+/// See the module.
+pub(crate) struct Site {
+    pub(crate) it: Fixture,
+    user: User,
+    runner: Runner,
+    controlled: bool,
+    /// The folder in which all of this is.
+    folder: PathBuf,
+}
+
+/// Ended when the test is over, however it ends.
+struct Runner(Child);
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A uid that nobody else has.
+fn ordinary() -> u32 {
+    2_000_000_000 + std::process::id() % 100_000_000
+}
+
+impl Site {
+    pub(crate) async fn start(user: User, needs: Needs) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let server = FakeServer::start(Manners::default()).await;
+        let name = needs.config.clone().unwrap_or_else(|| "runner".to_owned());
+        let path = dir.path().join(format!("{name}.toml"));
+        let shown = if needs.probe { vec![copy_probe(dir.path())] } else { Vec::new() };
+        fs::write(&path, config(dir.path(), &server, &shown) + needs.tables).unwrap();
+        let program = dir.path().join("airlock-runner");
+        let built = Path::new(env!("CARGO_BIN_EXE_airlock-runner"));
+        fs::hard_link(built, &program).or_else(|_| fs::copy(built, &program).map(drop)).unwrap();
+        if user == User::Ordinary {
+            let state = dir.path().join("state");
+            fs::create_dir(&state).unwrap();
+            chown(&state, Some(ordinary()), Some(ordinary())).unwrap();
+        }
+        let folder = dir.path().to_owned();
+        let child = of(user, &program)
+            .arg("--config")
+            .arg(&path)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .envs(needs.env)
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .spawn();
+        let runner = Runner(child.unwrap());
+        let config = fixture::config(dir.path(), &server);
+        let it = Fixture::around(server, config, dir).await;
+        Self { it, user, runner, controlled: false, folder }
+    }
+
+    /// The host uids that its commands, and where it is no root the runner itself, run under.
+    pub(crate) fn uids(&self) -> Vec<u32> {
+        match self.user {
+            User::Root => {
+                let uids = fixture::uids();
+                (uids.first..uids.first + uids.count).collect()
+            }
+            User::Ordinary => vec![ordinary()],
+        }
+    }
+
+    pub(crate) fn user(&self) -> User {
+        self.user
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.runner.0.id()
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Said by an attempt whose control has worked.
+    pub(crate) fn controlled(&mut self) {
+        self.controlled = true;
+    }
+
+    pub(crate) fn is_controlled(&self) -> bool {
+        self.controlled
+    }
+
+    /// Runs words of a shell on the host as the runner's user, for a control; whether they succeed. They must
+    /// name nothing but the test's own files and processes.
+    pub(crate) fn on_host(&self, words: &str) -> bool {
+        assert!(!words.contains('*'), "no pattern, which may name what is not the test's own: `{words}`");
+        of(self.user, Path::new("bash")).args(["-c", words]).stdin(Stdio::null()).status().unwrap().success()
+    }
+
+    /// Runs a command to its end; it must end by itself.
+    pub(crate) async fn run(&mut self, grant: Grant) -> (ExecutionId, ExecutionResult) {
+        let words = String::from_utf8_lossy(&grant.command).into_owned();
+        let id = self.it.offer(Grant { timeout: LONG, ..grant }).await;
+        let result = self.end(id).await;
+        assert!(matches!(result.cause, Cause::Exited { .. }), "`{words}`: {result:?}");
+        (id, result)
+    }
+
+    /// How it ended or was refused, of a command that may take long.
+    pub(crate) async fn end(&mut self, id: ExecutionId) -> ExecutionResult {
+        let is_end = |phase| matches!(phase, JobPhase::Ended | JobPhase::Refused);
+        let ended = |message: &FromRunner| match message {
+            FromRunner::Job(job) if job.execution_id == id && is_end(job.phase) => job.result.clone(),
+            _ => None,
+        };
+        self.it.report_within(LONG, ended).await
+    }
+
+    pub(crate) async fn session(&mut self) -> SessionId {
+        self.it.open("").await
+    }
+
+    /// Ends the runner in order.
+    pub(crate) fn stop(mut self) {
+        let _ = kill_process(Pid::from_child(&self.runner.0), Signal::TERM);
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            if let Some(status) = self.runner.0.try_wait().unwrap() {
+                assert!(status.success(), "the runner: {status}");
+                return;
+            }
+            assert!(Instant::now() < until, "the runner does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// A program, by that user.
+fn of(user: User, program: &Path) -> Command {
+    match user {
+        User::Root => Command::new(program),
+        User::Ordinary => {
+            let mut command = Command::new("setpriv");
+            let id = ordinary().to_string();
+            command.args(["--reuid", &id, "--regid", &id, "--clear-groups", "--inh-caps=-all", "--"]);
+            command.arg(program);
+            command
+        }
+    }
+}
+
+fn config(folder: &Path, server: &FakeServer, shown: &[PathBuf]) -> String {
+    format!(
+        "runner_id = \"r1\"\nstate_dir = \"{}\"\n[[server]]\nendpoint = \"http://{}\"\ninsecure_loopback = true\n\
+         [uids]\nfirst = {}\ncount = {}\n[limits]\ndisk_reserve_bytes = 0\n[floor]\nbind_sources = {shown:?}\n\
+         [drain]\ngrace = \"100ms\"\nhandover = \"100ms\"\n[telemetry]\nlog = \"warn\"\n",
+        folder.join("state").display(),
+        server.address,
+        fixture::uids().first,
+        fixture::uids().count,
+    )
+}
+
+/// The sandbox's probe, which is built with its crate, where the runner may show it.
+fn copy_probe(folder: &Path) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let built = test.ancestors().nth(2).unwrap().join("airlock-probe");
+    let probe = folder.join("probe");
+    fs::copy(&built, &probe).unwrap_or_else(|error| {
+        panic!("{}: {error}; run `cargo build --package airlock-sandbox --bins`", built.display())
+    });
+    fs::set_permissions(&probe, PermissionsExt::from_mode(0o755)).unwrap();
+    probe
+}

@@ -1,0 +1,56 @@
+//! How a table of attempts becomes tests, each under both kinds of runner.
+
+use nix::unistd::geteuid;
+
+use crate::{
+    host_state::HostState,
+    site::{Needs, Site, User},
+};
+
+/// Something tried on a site that fails if the attacker got through.
+pub(crate) trait Attempt {
+    /// What the runner has besides the usual.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// Tries it, and its control.
+    async fn make(self, site: &mut Site);
+}
+
+/// Makes of each `name: attempt` the tests `as_root::name` and `as_user::name`.
+macro_rules! attempts {
+    ($($name:ident: $attempt:expr;)+) => {
+        mod as_root {
+            use super::*;
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    crate::suite::tried(crate::site::User::Root, $attempt).await;
+                }
+            )+
+        }
+
+        mod as_user {
+            use super::*;
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    crate::suite::tried(crate::site::User::Ordinary, $attempt).await;
+                }
+            )+
+        }
+    };
+}
+
+/// With a runner of that user.
+pub(crate) async fn tried(user: User, attempt: impl Attempt) {
+    assert!(geteuid().is_root(), "only root can start both kinds of runner: start the suite as root");
+    let before = HostState::now();
+    let mut site = Site::start(user, attempt.needs()).await;
+    let uids = site.uids();
+    attempt.make(&mut site).await;
+    assert!(site.is_controlled(), "it has no control, so it proves nothing");
+    site.stop();
+    before.assert_unchanged(&uids);
+}

@@ -16,7 +16,8 @@ cargo build --locked --workspace --bins || exit 1
 cargo nextest run --locked --workspace --no-fail-fast "$@" 2>&1 | tee "$log/nextest"
 nextest=${PIPESTATUS[0]}
 # The escape suite once more, as it is released.
-cargo nextest run --locked --release --package airlock-sandbox --test escape --no-fail-fast 2>&1 | tee "$log/release"
+cargo nextest run --locked --release --package airlock-sandbox --package airlock-runner --test escape \
+    --no-fail-fast 2>&1 | tee "$log/release"
 release=${PIPESTATUS[0]}
 cargo test --locked --workspace --doc 2>&1 | tee "$log/doc"
 doc=${PIPESTATUS[0]}

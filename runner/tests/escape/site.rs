@@ -43,9 +43,10 @@ pub(crate) struct Needs {
 
 /// See the module.
 pub(crate) struct Site {
+    /// First, so that it has ended when what it left is swept.
+    runner: Runner,
     pub(crate) it: Fixture,
     user: User,
-    runner: Runner,
     controlled: bool,
     /// The folder in which all of this is.
     folder: PathBuf,
@@ -96,7 +97,7 @@ impl Site {
         let runner = Runner(child.unwrap());
         let config = fixture::config(dir.path(), &server);
         let it = Fixture::around(server, config, dir).await;
-        Self { it, user, runner, controlled: false, folder }
+        Self { runner, it, user, controlled: false, folder }
     }
 
     /// The host uids that its commands, and where it is no root the runner itself, run under.

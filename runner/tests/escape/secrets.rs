@@ -70,7 +70,7 @@ impl Attempt for Search {
     fn needs(&self) -> Needs {
         let names = scrubbed().into_iter().chain(others()).chain([PLAIN.to_owned()]);
         let env = names.map(|name| (name.clone(), value(&name))).collect();
-        Needs { env, config: Some(value("argument")), probe: true }
+        Needs { env, config: Some(value("argument")), probe: true, ..Needs::default() }
     }
 
     async fn make(self, site: &mut Site) {

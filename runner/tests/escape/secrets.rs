@@ -109,7 +109,8 @@ impl Search {
         search.read_only = false;
         search.profile.pass_env = vec![PLAIN.to_owned()];
         let target = format!("/opt/{}", value("given"));
-        search.profile.root_binds.push(Bind { source: "/usr/share".to_owned(), target });
+        let source = search.profile.root_binds[0].source.clone();
+        search.profile.root_binds.push(Bind { source, target });
         let (id, result) = site.run(search).await;
         assert_eq!(result.scrubbed_env, Vec::<String>::new());
         for (route, found, detail) in Self::findings(site, id).await {

@@ -40,7 +40,8 @@ attempts! {
     bytes_of_one_file: Fill("head -c 32M /dev/zero > file");
     bytes_of_many_files_in_all_folders:
         Fill("for i in {1..10}; do head -c 1M /dev/zero > ~/$i; head -c 1M /dev/zero > /tmp/$i; done");
-    bytes_of_a_file_without_a_name: Fill("exec 3> file && rm file && head -c 32M /dev/zero >&3");
+    bytes_of_files_in_folders:
+        Fill("for i in {1..20}; do mkdir $i; head -c 1M /dev/zero > $i/file; done");
     inodes_of_empty_files: Fill("for i in {1..300}; do : > $i; done");
     inodes_of_folders_in_each_other: Fill("for i in {1..300}; do mkdir ~/d && cd -P ~/d && HOME=$PWD; done");
     inodes_of_links: Fill("for i in {1..300}; do ln -s x /tmp/$i; done");

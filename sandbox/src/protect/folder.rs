@@ -8,7 +8,8 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, fchmod, fstat, openat, openat2, statat,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags, chmod, fchmod, fstat, openat,
+    openat2, statat, statx,
 };
 use rustix::io::Errno;
 
@@ -135,6 +136,19 @@ pub(super) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
     }
+}
+
+/// Tells one file or folder from any other that is or was there: a number that is free again is given to the
+/// next one, which was born later. Where the file system does not say when, the number has to do.
+pub(super) fn identity(at: impl AsFd, name: &[u8]) -> Result<u64, Errno> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+    let seen = statx(at, name, flags, StatxFlags::INO | StatxFlags::BTIME)?;
+    let born = if seen.stx_mask & StatxFlags::BTIME.bits() == 0 {
+        0
+    } else {
+        seen.stx_btime.tv_sec.unsigned_abs().wrapping_mul(1_000_000_000) + u64::from(seen.stx_btime.tv_nsec)
+    };
+    Ok(seen.stx_ino.rotate_left(32) ^ born)
 }
 
 pub(super) fn kind(stat: &Stat) -> FileType {

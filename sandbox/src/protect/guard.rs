@@ -18,7 +18,7 @@ use super::error::ProtectError;
 use super::judge::Alive;
 use super::masks::masks;
 use super::names::{Names, ancestors};
-use super::scan::{Record, scan};
+use super::scan::{Record, Scope, scan};
 use super::scrub::{Known, defer, scrub};
 use super::shape::Shape;
 use super::vault::Vault;
@@ -38,6 +38,7 @@ struct Began {
 /// See the module.
 #[derive(Debug)]
 pub struct Guard {
+    scope: Scope,
     vault: Vault,
     names: Names,
     /// As of the last comparison; none before the first command that could write.
@@ -70,9 +71,23 @@ impl Guard {
     /// # Errors
     /// If the folder cannot be read.
     pub fn open(folder: OwnedFd) -> Result<Self, ProtectError> {
+        Self::with_scope(folder, Scope::Workspace)
+    }
+
+    /// The same for the session's HOME, in place of its workspace: there nothing is masked, and no bare
+    /// repository is looked for.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn open_for_home(folder: OwnedFd) -> Result<Self, ProtectError> {
+        Self::with_scope(folder, Scope::Home)
+    }
+
+    fn with_scope(folder: OwnedFd, scope: Scope) -> Result<Self, ProtectError> {
         let vault = Vault::open(folder)?;
         let record: Option<Record> = vault.load(RECORD);
         Ok(Self {
+            scope,
             began: vault.load(BEGAN).unwrap_or_default(),
             recovered: record.is_some(),
             record,
@@ -96,9 +111,9 @@ impl Guard {
         let mut given = Vec::new();
         if writer.writes {
             self.watch(workspace, &writer)?;
-            given = masks(workspace, &writer)?;
+            given = if self.scope == Scope::Workspace { masks(workspace, &writer)? } else { Vec::new() };
         }
-        if !writer.git.is_empty() && self.record.is_some() {
+        if writer.git.any && self.record.is_some() {
             found = self.clean(workspace, &[&writer.directory], &writer.execution);
         }
         self.pending.append(&mut found);
@@ -114,7 +129,7 @@ impl Guard {
         let more = writer.rules.names.iter().any(|name| !self.names.contains(name));
         let names = self.names.with(&writer.rules.names);
         let Some(mut record) = self.record.clone() else {
-            let record = scan(workspace, &names)?;
+            let record = scan(workspace, self.scope, &names)?;
             self.names = names;
             self.began.shapes.clone_from(&record.shapes);
             self.save_began()?;
@@ -122,7 +137,7 @@ impl Guard {
         };
         if more {
             // What only the new names protect was not watched until now.
-            let now = scan(workspace, &names)?;
+            let now = scan(workspace, self.scope, &names)?;
             let old = &self.names;
             record.marks.extend(now.marks.into_iter().filter(|(path, _)| !old.meets(path)));
             self.names = names;
@@ -158,6 +173,9 @@ impl Guard {
 
     /// Takes the shape of repositories off folders, unless somebody could write.
     fn clean(&mut self, workspace: BorrowedFd<'_>, directories: &[&[u8]], execution: &str) -> Vec<Found> {
+        if self.scope == Scope::Home {
+            return Vec::new();
+        }
         let known = Known { began: &self.began.shapes, own: &self.began.own };
         match self.writers.len() {
             0 => scrub(&mut self.vault, workspace, &known, directories, execution),
@@ -204,7 +222,7 @@ impl Guard {
     /// Takes what is at these paths now for what belongs there.
     fn adopt(&mut self, workspace: BorrowedFd<'_>, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
         let Some(mut record) = self.record.clone().filter(|_| !paths.is_empty()) else { return Ok(()) };
-        let now = scan(workspace, &self.names)?;
+        let now = scan(workspace, self.scope, &self.names)?;
         let all: BTreeSet<&[u8]> = paths.iter().flat_map(|path| ancestors(path)).collect();
         for path in &all {
             if let Some(mark) = now.marks.get(*path) {

@@ -37,7 +37,7 @@ impl Guard {
         self.vault.give_back(&held, folder.as_fd())?;
         let mut below = vec![held.path.clone()];
         if self.record.is_some() {
-            let now = scan(workspace, &self.names)?;
+            let now = scan(workspace, self.scope, &self.names)?;
             let prefix = [&held.path[..], b"/"].concat();
             below.extend(now.marks.keys().filter(|path| path.starts_with(&prefix)).cloned());
         }

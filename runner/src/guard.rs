@@ -108,6 +108,13 @@ impl Guarded {
         Ok(done??)
     }
 
+    /// What [`Guard::still`] says; nothing if another thread is at work there. Does not block.
+    pub(crate) fn still(&self) -> Option<u64> {
+        let state = self.state.try_lock().ok()?;
+        // Nothing of this process has changed it so far.
+        state.as_ref().map_or(Some(0), Guard::still)
+    }
+
     /// A path inside, relative to this folder; none if it is elsewhere.
     pub(crate) fn below(&self, inside: &[u8]) -> Option<Vec<u8>> {
         let rest = inside.strip_prefix(self.inside.as_bytes())?;

@@ -77,6 +77,8 @@ pub struct Writer {
     pub execution: String,
     /// Whether the workspace is writable for it.
     pub writes: bool,
+    /// Whether it runs outside the sandbox, where something of it may be left.
+    pub outside: bool,
     /// Its profile's.
     pub rules: Rules,
     /// What it was decided to do with git.

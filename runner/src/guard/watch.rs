@@ -26,6 +26,7 @@ pub(crate) struct Watch {
     home: Option<u64>,
     directory: Vec<u8>,
     masks: Vec<Mask>,
+    still: Option<u64>,
 }
 
 impl Watch {
@@ -46,6 +47,7 @@ impl Watch {
             home: None,
             directory: writer.directory.clone(),
             masks: Vec::new(),
+            still: None,
         };
         if writer.writes {
             // What it makes of repositories is said of the workspace only.
@@ -55,7 +57,9 @@ impl Watch {
         }
         if writer.writes || writer.git.any {
             let begun = workspace.with(|guard, folder| guard.begin(folder, writer))?;
-            (watch.workspace, watch.masks) = (Some(begun.id), begun.masks);
+            (watch.workspace, watch.masks, watch.still) = (Some(begun.id), begun.masks, begun.still);
+        } else {
+            watch.still = workspace.still();
         }
         Ok(watch)
     }
@@ -63,6 +67,11 @@ impl Watch {
     /// What the command has read-only.
     pub(crate) fn masks(&mut self) -> Vec<Mask> {
         std::mem::take(&mut self.masks)
+    }
+
+    /// A number for the session's folders as the command finds them, if nothing else can change them.
+    pub(crate) fn still(&self) -> Option<u64> {
+        self.still
     }
 
     /// After its end, or when it could not be started: what was found, and the cause that this makes of
@@ -118,6 +127,7 @@ fn writer(id: ExecutionId, grant: &Grant, guarded: &Guarded) -> Writer {
     Writer {
         execution: id.to_string(),
         writes: !grant.read_only,
+        outside: grant.unsandboxed,
         rules: Rules {
             action: match protect.action {
                 ProtectAction::Report => Action::Report,

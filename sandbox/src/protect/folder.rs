@@ -63,16 +63,25 @@ impl AsFd for Folder {
 impl Folder {
     /// The folder `name` in another one; none if it is no folder, or gone.
     pub(super) fn open(parent: impl AsFd, name: &[u8], need: Need) -> Result<Option<Self>, Errno> {
-        let seen = match resolve(
-            parent,
-            name,
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        ) {
-            Ok(seen) => seen,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-            Err(errno) => return Err(errno),
+        let gone = |errno| match errno {
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP => Ok(None),
+            errno => Err(errno),
         };
-        Self::of(&seen, need).map(Some)
+        if need == Need::Look {
+            // Most folders can be read as they are.
+            match resolve(&parent, name, OPEN | OFlags::NOFOLLOW) {
+                Ok(handle) if permissions(&fstat(&handle)?) & need.bits() == need.bits() => {
+                    return Ok(Some(Self { handle, mode: None }));
+                }
+                Ok(_) | Err(Errno::ACCESS) => {}
+                Err(errno) => return gone(errno),
+            }
+        }
+        let path = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match resolve(parent, name, path) {
+            Ok(seen) => Self::of(&seen, need).map(Some),
+            Err(errno) => gone(errno),
+        }
     }
 
     /// What is seen by a handle that cannot be read by.

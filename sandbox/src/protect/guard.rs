@@ -52,6 +52,10 @@ pub struct Guard {
     /// What is being put there for a client: below these paths nothing is compared.
     uploads: BTreeMap<u64, Vec<u8>>,
     next: u64,
+    /// Grows with all that can change the workspace.
+    changes: u64,
+    /// Something may be left running that no end was seen of.
+    unsure: bool,
     /// Found at a beginning; for the next end.
     pending: Vec<Found>,
 }
@@ -63,6 +67,8 @@ pub struct Begun {
     pub id: u64,
     /// What it has read-only.
     pub masks: Vec<Mask>,
+    /// What [`Guard::still`] says without it.
+    pub still: Option<u64>,
 }
 
 impl Guard {
@@ -97,6 +103,8 @@ impl Guard {
             unjudged: Vec::new(),
             uploads: BTreeMap::new(),
             next: 0,
+            changes: 0,
+            unsure: false,
             pending: Vec::new(),
         })
     }
@@ -116,12 +124,23 @@ impl Guard {
         if writer.git.any && self.record.is_some() {
             found = self.clean(workspace, &[&writer.directory], &writer.execution);
         }
+        self.changes += u64::from(!found.is_empty());
         self.pending.append(&mut found);
+        let still = self.still();
         self.next += 1;
         if writer.writes {
+            self.changes += 1;
+            self.unsure |= writer.outside;
             self.writers.insert(self.next, Alive::new(writer));
         }
-        Ok(Begun { id: self.next, masks: given })
+        Ok(Begun { id: self.next, masks: given, still })
+    }
+
+    /// A number for the workspace as it is, if nothing of the session can change it now: as long as it is the
+    /// same, nothing has.
+    #[must_use]
+    pub fn still(&self) -> Option<u64> {
+        (self.writers.is_empty() && self.uploads.is_empty() && !self.unsure).then_some(self.changes)
     }
 
     /// Makes the record, or what it lacks.
@@ -156,6 +175,7 @@ impl Guard {
     pub fn end(&mut self, workspace: BorrowedFd<'_>, id: u64, directories: &[&[u8]]) -> Vec<Found> {
         let mut found = std::mem::take(&mut self.pending);
         let Some(alive) = self.writers.remove(&id) else { return found };
+        self.changes += 1;
         let writer = alive.writer.clone();
         self.unjudged.push(alive);
         match self.compare(workspace, &writer.rules, &writer.execution) {
@@ -168,7 +188,10 @@ impl Guard {
 
     /// A command is gone of which no end was seen; what it did is found with the next one.
     pub fn abandon(&mut self, id: u64) {
-        self.unjudged.extend(self.writers.remove(&id));
+        self.changes += 1;
+        let alive = self.writers.remove(&id);
+        self.unsure |= alive.is_some();
+        self.unjudged.extend(alive);
     }
 
     /// Takes the shape of repositories off folders, unless somebody could write.
@@ -187,6 +210,7 @@ impl Guard {
     /// [`Guard::uploaded`].
     pub fn uploading(&mut self, target: &[u8]) -> u64 {
         self.next += 1;
+        self.changes += 1;
         self.uploads.insert(self.next, target.to_vec());
         self.next
     }
@@ -215,6 +239,7 @@ impl Guard {
         paths: &[Vec<u8>],
     ) -> Result<(), ProtectError> {
         let done = self.adopt(workspace, paths);
+        self.changes += 1;
         self.uploads.remove(&upload);
         done
     }

@@ -27,6 +27,7 @@ impl Guard {
         id: &str,
     ) -> Result<(Vec<u8>, Option<String>), ProtectError> {
         let held = self.vault.held(id)?;
+        self.changes += 1;
         let failed = || ProtectError::path("give back", &held.path);
         let folders = make_folders(workspace, above(&held.path))?;
         let Some(folder) = folders.last() else { return Err(failed()(Errno::NOENT)) };

@@ -102,7 +102,7 @@ fn of_command(
     let words = if bare { format!("{} --bare", git.subcommand) } else { git.subcommand.clone() };
     let place = git.operands(valued, plain).and_then(|operands| {
         let named = operands_place(&git.subcommand, &operands, bare)?;
-        let by_policy = created(decision, index);
+        let by_policy = created(decision, index).filter(|_| git.is_plain());
         if by_policy.is_some() { by_policy } else { located(git.base(directory)?, &named) }
     });
     // Of a repository's own folder elsewhere, git makes a `.git` that names it.
@@ -185,10 +185,15 @@ impl<'a> Git<'a> {
         Some(operands)
     }
 
+    /// Whether nothing but a directory leads it elsewhere.
+    fn is_plain(&self) -> bool {
+        !self.is_led && matches!(self.before.as_slice(), [] | [Some("-C"), Some(_)])
+    }
+
     /// Where it runs.
     fn base(&self, directory: Option<&str>) -> Option<String> {
         match self.before.as_slice() {
-            _ if self.is_led => None,
+            _ if !self.is_plain() => None,
             [] => directory.map(str::to_owned),
             [Some("-C"), Some(other)] => located(directory?.to_owned(), other),
             _ => None,

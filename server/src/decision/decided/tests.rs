@@ -54,7 +54,7 @@ fn the_subcommands_of_git_are_named_with_what_they_make() {
         ("git -C sub init new", &["init /workspace/sub/new"]),
         ("cd sub && git init new", &["init /workspace/sub/new"]),
         ("cd sub && git init", &["init"]),
-        ("git -C sub init", &["init"]),
+        ("git -C sub init", &["init /workspace/sub"]),
         ("git clone https://h/a/b.git", &["clone /workspace/b"]),
         ("git clone -q --depth 1 git@h:a/b.git/", &["clone /workspace/b"]),
         ("git clone --mirror https://h/a/b x", &["clone --bare /workspace/x"]),
@@ -62,7 +62,7 @@ fn the_subcommands_of_git_are_named_with_what_they_make() {
         ("git clone https://h/b \"$X\"", &["clone"]),
         ("git clone $X", &["clone"]),
         ("git clone --odd https://h/b", &["clone"]),
-        ("git worktree add -b x ../tree", &["worktree add"]),
+        ("git worktree add -b x ../tree", &["worktree add /tree"]),
         ("git worktree add -b x tree", &["worktree add /workspace/tree"]),
         ("git submodule add https://h/b lib", &["submodule add /workspace/lib"]),
         ("git submodule --quiet add -b main ./sub/x.git", &["submodule add /workspace/x"]),
@@ -79,7 +79,7 @@ fn the_subcommands_of_git_are_named_with_what_they_make() {
 #[test]
 fn a_setting_is_named_where_a_rule_or_a_person_names_its_command() {
     let of_profile = |rules: &str, command: &str| {
-        let text = format!("extends = \"sandboxed\"\n[policy]\n{rules}");
+        let text = format!("name = \"team\"\nextends = \"sandboxed\"\n[policy]\n{rules}");
         let profile = Profile::from_toml(&text, "team.toml", &|_| None).unwrap();
         of(&decide(&Request::bash(command.as_bytes()), &profile), b"/workspace").decided.git
     };
@@ -91,7 +91,7 @@ fn a_setting_is_named_where_a_rule_or_a_person_names_its_command() {
     };
     assert_eq!(of_profile("", command), ["config"], "the profile allows it unseen");
     assert_eq!(of_profile("ask = [\"Bash(make)\"]", command), sorted(named.to_vec()));
-    let rule = "allow = [\"Bash(git config --local:*)\"]";
+    let rule = "allow = [\"Bash(git config --local core.pager x)\"]";
     assert_eq!(
         of_profile(rule, "git config --local core.pager x"),
         sorted(vec!["config", "config core.pager=x"])

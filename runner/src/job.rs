@@ -44,6 +44,7 @@ use switch::EndSwitch;
 
 pub(crate) use handle::Handle;
 pub(crate) use result::lost;
+pub(crate) use rules::KeptRules;
 
 /// Memory for `/dev/shm`, in bytes.
 const DEV_SHM_BYTES: u64 = 64 << 20;
@@ -156,8 +157,8 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let (spool, writers) = tools.spools.create(job.id, cap, grant.separate_stderr)?;
     let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
     let mut watch = Watch::begin(session, job.id, grant)?;
+    let (profile, mut masks) = rules::resolve(profile, session, watch.still())?;
     let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
-    let (profile, mut masks) = rules::resolve(profile, &session)?;
     // After the rules': what is protected stays so where both are about one name.
     masks.extend(watch.masks());
     let place = Some(place).filter(|place| !place.is_empty());
@@ -244,8 +245,12 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
     match ended {
         Ok(ended) => {
             let (job, spool) = (Arc::clone(job), Arc::clone(&spool));
+            let next = Arc::clone(&job);
             let whole = spawn_blocking(move || result::of(&job, &spool, ended, watch));
-            whole.await.unwrap_or_else(|panicked| result::internal_text(&panicked))
+            let whole = whole.await;
+            // Not waited for: the next command finds it, or looks itself.
+            drop(spawn_blocking(move || rules::look_ahead(&next)));
+            whole.unwrap_or_else(|panicked| result::internal_text(&panicked))
         }
         Err(panicked) => result::internal(job, &panicked),
     }

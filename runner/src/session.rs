@@ -25,7 +25,7 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use crate::{files::Baseline, guard::SessionGuard};
+use crate::{files::Baseline, guard::SessionGuard, job::KeptRules};
 use saved::Saved;
 
 pub(crate) use copy::CopyLimits;
@@ -51,6 +51,7 @@ pub(crate) struct OpenSession {
     file_turns: Semaphore,
     baseline: Baseline,
     guard: SessionGuard,
+    kept_rules: KeptRules,
 }
 
 impl OpenSession {
@@ -67,6 +68,7 @@ impl OpenSession {
             file_work: TaskTracker::new(),
             file_turns: Semaphore::new(FILE_TURNS),
             baseline: Baseline::new(root),
+            kept_rules: KeptRules::default(),
         }
     }
 
@@ -93,6 +95,11 @@ impl OpenSession {
     /// Its protected names.
     pub(crate) fn guard(&self) -> &SessionGuard {
         &self.guard
+    }
+
+    /// What path rules came to.
+    pub(crate) fn kept_rules(&self) -> &KeptRules {
+        &self.kept_rules
     }
 
     /// Registers file work, unless the session is closed. The work ends soon after [`Self::closing`] is

@@ -135,6 +135,14 @@ impl RuleScope {
         Ok(Some(Self { patterns, places, links }))
     }
 
+    /// Whether what they come to depends on the session's folders alone, and not on the host's.
+    #[must_use]
+    pub fn is_of_session(&self) -> bool {
+        let of_host = self.places.iter().filter(|place| matches!(place.kind, places::Kind::Root(_)));
+        let mut targets = of_host.map(|place| &place.target);
+        !targets.any(|target| self.patterns.may_take(target))
+    }
+
     /// Goes through the folders. What cannot be read is covered whole where a rule
     /// may be about something in it. Blocks for as long as that takes.
     ///

@@ -1,5 +1,5 @@
-//! Protected names: what in a workspace other programs run or obey, held against
-//! what commands make of it.
+//! Protected names: what in a workspace, and in HOME, other programs run or obey,
+//! held against what commands make of it.
 //!
 //! A bind guards a directory entry, and none that is absent: masks cover what is at
 //! the workspace's root, and everything else is compared after each command that
@@ -13,6 +13,7 @@
 mod error;
 mod folder;
 mod git_config;
+mod git_use;
 mod guard;
 mod judge;
 mod mark;
@@ -26,6 +27,7 @@ mod vault;
 use serde::{Deserialize, Serialize};
 
 pub use error::ProtectError;
+pub use git_use::{Extent, GitUses, Made};
 pub use guard::{Begun, Guard};
 pub use mark::Kind;
 pub use masks::masks;
@@ -33,6 +35,9 @@ pub use names::Names;
 
 /// The name of the guard's folder, beside a session's workspace.
 pub const FOLDER: &str = "protected";
+
+/// The same of its HOME, beside that.
+pub const FOLDER_OF_HOME: &str = "protected-home";
 
 /// What follows when a command makes or changes a protected name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -72,10 +77,12 @@ pub struct Writer {
     pub execution: String,
     /// Whether the workspace is writable for it.
     pub writes: bool,
+    /// Whether it runs outside the sandbox, where something of it may be left.
+    pub outside: bool,
     /// Its profile's.
     pub rules: Rules,
-    /// The subcommands of git that it was decided about, such as `init` or `worktree add`.
-    pub git: Vec<String>,
+    /// What it was decided to do with git.
+    pub git: GitUses,
     /// The paths that it was decided to change, relative to the workspace.
     pub paths: Vec<Vec<u8>>,
     /// Where it starts, relative to the workspace.
@@ -95,6 +102,8 @@ pub enum Reason {
     BareRepository,
     /// It stood where something was given back.
     Replaced,
+    /// A protected name was removed. Of a [`Found`] only: there is nothing to move.
+    Removed,
 }
 
 impl Reason {
@@ -107,6 +116,7 @@ impl Reason {
             Self::GitConfig => "git_config",
             Self::BareRepository => "bare_repository",
             Self::Replaced => "replaced",
+            Self::Removed => "removed",
         }
     }
 }

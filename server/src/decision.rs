@@ -85,7 +85,7 @@ pub(crate) fn decide(
 ) -> Decided {
     let ask = |wish| ask_policy(profile, &spec.command, spec.shell, (mode, wish), directory);
     let (mut decision, unsandboxed) = outside::decide(&profile.policy, spec, (mode, floor_permits), ask);
-    let told = decided::of(&decision);
+    let told = decided::of(&decision, directory);
     if !told.whole {
         lift::ask_of_untold(&mut decision);
     }

@@ -11,7 +11,7 @@ use super::{
     list::{Page, cost},
 };
 use crate::{
-    guard::{GuardError, inside},
+    guard::{GuardError, Guarded},
     session::OpenSession,
 };
 
@@ -23,17 +23,22 @@ pub(super) fn list(
     session: &OpenSession,
     order: &QuarantineOrder,
 ) -> Result<(Vec<QuarantinedFile>, bool), ExchangeFailed> {
-    let all = session.guard().with(|guard, _| guard.list()).map_err(of_guard)?;
+    let mut all = Vec::new();
+    for guarded in session.guard().both() {
+        let list = guarded.with(|guard, _| guard.list()).map_err(of_guard)?;
+        all.extend(list.into_iter().map(|held| (guarded, held)));
+    }
+    all.sort_by(|(_, one), (_, two)| (one.at_micros, &one.id).cmp(&(two.at_micros, &two.id)));
     // Behind one that was given back meanwhile, nothing is known to come.
     let begin = match order.after.as_str() {
         "" => Some(0),
-        after => all.iter().position(|held| held.id == after).map(|at| at + 1),
+        after => all.iter().position(|(_, held)| held.id == after).map(|at| at + 1),
     };
     let gone =
         || precondition("PAGE_GONE", "the quarantine was changed meanwhile; list it from the beginning");
     let mut page = Page::new(order.page_size);
-    for held in all.into_iter().skip(begin.ok_or_else(gone)?) {
-        let file = item(held);
+    for (guarded, held) in all.into_iter().skip(begin.ok_or_else(gone)?) {
+        let file = item(guarded, held);
         let cost = cost(&file.info) + ITEM_COST;
         if !page.put(file, cost) {
             break;
@@ -44,12 +49,19 @@ pub(super) fn list(
 
 /// Where it is, and the id of what stood there before, empty if nothing did. Blocks.
 pub(super) fn restore(session: &OpenSession, id: &str) -> Result<(Vec<u8>, String), ExchangeFailed> {
-    let restored = session.guard().with(|guard, workspace| guard.restore(workspace, id));
-    let (path, replaced) = restored.map_err(of_guard)?;
-    Ok((shortened(inside(&path)), replaced.unwrap_or_default()))
+    let restore = |guarded: &Guarded| {
+        let (path, replaced) = guarded.with(|guard, folder| guard.restore(folder, id))?;
+        Ok((shortened(guarded.inside(&path)), replaced.unwrap_or_default()))
+    };
+    let [workspace, home] = session.guard().both();
+    let restored = match restore(workspace) {
+        Err(GuardError::Protect(ProtectError::NoSuchItem { .. })) => restore(home),
+        other => other,
+    };
+    restored.map_err(of_guard)
 }
 
-fn item(held: Held) -> QuarantinedFile {
+fn item(guarded: &Guarded, held: Held) -> QuarantinedFile {
     let file_type = match held.kind {
         Kind::File => FileType::Regular,
         Kind::Folder => FileType::Directory,
@@ -59,7 +71,7 @@ fn item(held: Held) -> QuarantinedFile {
     QuarantinedFile {
         id: held.id,
         info: FileInfo {
-            path: shortened(inside(&held.path)),
+            path: shortened(guarded.inside(&held.path)),
             file_type,
             size: if file_type == FileType::Regular { held.size } else { 0 },
             mode: held.mode,
@@ -104,7 +116,7 @@ pub(super) struct UnderWay<'a> {
 impl<'a> UnderWay<'a> {
     /// Of what will be put at or below this path of the workspace.
     pub(super) fn begin(session: &'a OpenSession, target: &[u8]) -> Result<Self, ExchangeFailed> {
-        let begun = session.guard().with(|guard, _| Ok((guard.uploading(target), guard.names())));
+        let begun = session.guard().workspace.with(|guard, _| Ok((guard.uploading(target), guard.names())));
         let (id, names) = begun.map_err(of_guard)?;
         Ok(Self { session, id: Some(id), names })
     }
@@ -112,7 +124,8 @@ impl<'a> UnderWay<'a> {
     /// These were put there. Blocks for as long as it takes to look through the workspace, if there are any.
     pub(super) fn end(mut self, watched: &[Vec<u8>]) -> Result<(), ExchangeFailed> {
         let Some(id) = self.id.take() else { return Ok(()) };
-        let done = self.session.guard().with(|guard, workspace| guard.uploaded(workspace, id, watched));
+        let done =
+            self.session.guard().workspace.with(|guard, workspace| guard.uploaded(workspace, id, watched));
         done.map_err(of_guard)
     }
 }
@@ -120,7 +133,8 @@ impl<'a> UnderWay<'a> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id else { return };
-        let ended = self.session.guard().with(|guard, workspace| guard.uploaded(workspace, id, &[]));
+        let ended =
+            self.session.guard().workspace.with(|guard, workspace| guard.uploaded(workspace, id, &[]));
         if let Err(error) = ended {
             tracing::error!(session = %self.session.id, %error, "an upload was not taken off the watch");
         }

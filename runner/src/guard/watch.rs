@@ -8,10 +8,10 @@ use airlock_proto::{
 };
 use airlock_sandbox::{
     Mask,
-    protect::{Action, Found, Names, Outcome, Rules, Writer},
+    protect::{Action, Found, GitUses, Names, Outcome, Rules, Writer},
 };
 
-use super::{GuardError, below, inside};
+use super::{GuardError, Guarded, SessionGuard};
 use crate::session::OpenSession;
 
 /// The step that failed, of a command whose protected names could not be watched or are its failure.
@@ -22,13 +22,15 @@ const STEP: &str = "protected_names";
 pub(crate) struct Watch {
     session: Arc<OpenSession>,
     /// None where there is nothing to watch.
-    id: Option<u64>,
+    workspace: Option<u64>,
+    home: Option<u64>,
     directory: Vec<u8>,
     masks: Vec<Mask>,
+    still: Option<u64>,
 }
 
 impl Watch {
-    /// Before the start. Blocks for as long as it takes to look through the workspace, the first time.
+    /// Before the start. Blocks for as long as it takes to look through workspace and HOME, the first time.
     ///
     /// # Errors
     /// If that fails: then the command must not start.
@@ -37,16 +39,27 @@ impl Watch {
         id: ExecutionId,
         grant: &Grant,
     ) -> Result<Self, GuardError> {
-        let writer = writer(id, grant);
+        let SessionGuard { workspace, home } = session.guard();
+        let writer = writer(id, grant, workspace);
         let mut watch = Self {
             session: Arc::clone(session),
-            id: None,
+            workspace: None,
+            home: None,
             directory: writer.directory.clone(),
             masks: Vec::new(),
+            still: None,
         };
-        if writer.writes || !writer.git.is_empty() {
-            let begun = session.guard().with(|guard, workspace| guard.begin(workspace, writer))?;
-            (watch.id, watch.masks) = (Some(begun.id), begun.masks);
+        if writer.writes {
+            // What it makes of repositories is said of the workspace only.
+            let git = GitUses { made: Vec::new(), ..writer.git.clone() };
+            let in_home = Writer { git, directory: Vec::new(), ..self::writer(id, grant, home) };
+            watch.home = Some(home.with(|guard, folder| guard.begin(folder, in_home))?.id);
+        }
+        if writer.writes || writer.git.any {
+            let begun = workspace.with(|guard, folder| guard.begin(folder, writer))?;
+            (watch.workspace, watch.masks, watch.still) = (Some(begun.id), begun.masks, begun.still);
+        } else {
+            watch.still = workspace.still();
         }
         Ok(watch)
     }
@@ -56,32 +69,47 @@ impl Watch {
         std::mem::take(&mut self.masks)
     }
 
+    /// A number for the session's folders as the command finds them, if nothing else can change them.
+    pub(crate) fn still(&self) -> Option<u64> {
+        self.still
+    }
+
     /// After its end, or when it could not be started: what was found, and the cause that this makes of
-    /// its end. Blocks for as long as it takes to look through the workspace.
+    /// its end. Blocks for as long as it takes to look through workspace and HOME.
     pub(crate) fn finish(mut self) -> (Vec<Violation>, Option<Cause>) {
-        let Some(id) = self.id else { return (Vec::new(), None) };
-        let now = below(&self.session.directory()).unwrap_or_default();
-        let directories = [self.directory.as_slice(), now.as_slice()];
-        let found = self.session.guard().with(|guard, workspace| Ok(guard.end(workspace, id, &directories)));
-        match found {
-            Ok(found) => {
-                self.id = None;
-                (violations(&found), failure(&found))
+        let session = Arc::clone(&self.session);
+        let SessionGuard { workspace, home } = session.guard();
+        let now = workspace.below(&session.directory()).unwrap_or_default();
+        let directories = [self.directory.clone(), now];
+        let (mut told, mut cause) = (Vec::new(), None);
+        for (guarded, id) in [(workspace, &mut self.workspace), (home, &mut self.home)] {
+            let Some(number) = *id else { continue };
+            let directories = directories.each_ref().map(Vec::as_slice);
+            match guarded.with(|guard, folder| Ok(guard.end(folder, number, &directories))) {
+                Ok(found) => {
+                    *id = None;
+                    cause = cause.or_else(|| failure(guarded, &found));
+                    told.extend(found.iter().map(|found| violation(guarded, found)));
+                }
+                Err(error) => cause = cause.or_else(|| Some(failed(error.to_string()))),
             }
-            Err(error) => (Vec::new(), Some(failed(error.to_string()))),
         }
+        (shortened(told), cause)
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let Some(id) = self.id else { return };
-        let abandoned = self.session.guard().with(|guard, _| {
-            guard.abandon(id);
-            Ok(())
-        });
-        if let Err(error) = abandoned {
-            tracing::error!(session = %self.session.id, %error, "a command's protected names are not watched");
+        let SessionGuard { workspace, home } = self.session.guard();
+        for (guarded, id) in [(workspace, self.workspace), (home, self.home)] {
+            let Some(id) = id else { continue };
+            let abandoned = guarded.with(|guard, _| {
+                guard.abandon(id);
+                Ok(())
+            });
+            if let Err(error) = abandoned {
+                tracing::error!(session = %self.session.id, %error, "a command's protected names are not watched");
+            }
         }
     }
 }
@@ -92,13 +120,14 @@ pub(crate) fn failed(message: String) -> Cause {
     Cause::SandboxFailed { step: STEP.to_owned(), message, hint }
 }
 
-fn writer(id: ExecutionId, grant: &Grant) -> Writer {
+fn writer(id: ExecutionId, grant: &Grant, guarded: &Guarded) -> Writer {
     let protect = &grant.profile.protect;
     let writes = |access| matches!(access, PathAccess::Write | PathAccess::Create | PathAccess::Delete);
     let paths = grant.decided.paths.iter().filter(|path| writes(path.access));
     Writer {
         execution: id.to_string(),
         writes: !grant.read_only,
+        outside: grant.unsandboxed,
         rules: Rules {
             action: match protect.action {
                 ProtectAction::Report => Action::Report,
@@ -109,21 +138,22 @@ fn writer(id: ExecutionId, grant: &Grant) -> Writer {
             git_config: protect.git_config,
             names: Names::and(protect.names.iter().map(String::as_str)),
         },
-        git: grant.decided.git.clone(),
-        paths: paths.filter_map(|path| below(&path.path)).collect(),
-        directory: below(&grant.directory).unwrap_or_default(),
+        git: GitUses::read(&grant.decided.git),
+        paths: paths.filter_map(|path| guarded.below(&path.path)).collect(),
+        directory: guarded.below(&grant.directory).unwrap_or_default(),
     }
 }
 
-fn failure(found: &[Found]) -> Option<Cause> {
+fn failure(guarded: &Guarded, found: &[Found]) -> Option<Cause> {
     let first = found.iter().find(|found| found.outcome == Outcome::Failed)?;
-    let path = first.path.as_ref().map(|path| format!("`{}`: ", inside(path).escape_ascii()));
+    let path = first.path.as_ref().map(|path| format!("`{}`: ", guarded.inside(path).escape_ascii()));
     Some(failed(format!("{}{}", path.unwrap_or_default(), first.detail)))
 }
 
-fn violations(found: &[Found]) -> Vec<Violation> {
-    let mut told: Vec<Violation> = found.iter().take(VIOLATIONS).map(violation).collect();
-    if let Some(more) = found.len().checked_sub(VIOLATIONS).filter(|more| *more > 0)
+fn shortened(mut told: Vec<Violation>) -> Vec<Violation> {
+    let more = told.len().saturating_sub(VIOLATIONS);
+    told.truncate(VIOLATIONS);
+    if more > 0
         && let Some(last) = told.last_mut()
     {
         last.path = Vec::new();
@@ -133,11 +163,11 @@ fn violations(found: &[Found]) -> Vec<Violation> {
     told
 }
 
-fn violation(found: &Found) -> Violation {
+fn violation(guarded: &Guarded, found: &Found) -> Violation {
     Violation {
         layer: found.layer.to_owned(),
         kind: found.kind.to_owned(),
-        path: found.path.as_deref().map(inside).unwrap_or_default(),
+        path: found.path.as_deref().map(|path| guarded.inside(path)).unwrap_or_default(),
         action: match found.outcome {
             Outcome::Reported => ViolationAction::Reported,
             Outcome::Quarantined => ViolationAction::Quarantined,

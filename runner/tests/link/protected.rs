@@ -253,7 +253,7 @@ async fn a_repository_that_was_decided_about_works_and_one_that_was_not_is_gone(
     };
     let identity = "export HOME=/tmp; git config --global user.email a@b; git config --global user.name a; ";
     let init = format!("{identity} git init -q . && echo a > a && git add a && git commit -qm one");
-    let (_, result) = it.run(with_git(&init, &["add", "commit", "init"])).await;
+    let (_, result) = it.run(with_git(&init, &["add", "commit", "init /workspace"])).await;
     assert_eq!((result.cause, result.violations), (Cause::Exited { code: 0 }, Vec::new()));
     let (_, result) = it.run(grant(session, "git config core.fsmonitor /tmp/evil")).await;
     assert_eq!(result.violations.len(), 1);

@@ -35,6 +35,14 @@ impl Patterns {
     }
 }
 
+impl Patterns {
+    /// Whether a rule may take anything of this, or of what is below it.
+    pub(super) fn may_take(&self, path: &Path) -> bool {
+        let takes = |list: &List| path.ancestors().any(|path| list.names(path)) || list.may_name_below(path);
+        takes(&self.deny_read) || takes(&self.deny_write)
+    }
+}
+
 /// The globs of one list, on absolute paths inside. What is below a path that one
 /// of them names is not met by it.
 #[derive(Debug)]

@@ -8,7 +8,8 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, fchmod, fstat, openat, openat2, statat,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags, chmod, fchmod, fstat, openat,
+    openat2, statat, statx,
 };
 use rustix::io::Errno;
 
@@ -62,16 +63,25 @@ impl AsFd for Folder {
 impl Folder {
     /// The folder `name` in another one; none if it is no folder, or gone.
     pub(super) fn open(parent: impl AsFd, name: &[u8], need: Need) -> Result<Option<Self>, Errno> {
-        let seen = match resolve(
-            parent,
-            name,
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        ) {
-            Ok(seen) => seen,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-            Err(errno) => return Err(errno),
+        let gone = |errno| match errno {
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP => Ok(None),
+            errno => Err(errno),
         };
-        Self::of(&seen, need).map(Some)
+        if need == Need::Look {
+            // Most folders can be read as they are.
+            match resolve(&parent, name, OPEN | OFlags::NOFOLLOW) {
+                Ok(handle) if permissions(&fstat(&handle)?) & need.bits() == need.bits() => {
+                    return Ok(Some(Self { handle, mode: None }));
+                }
+                Ok(_) | Err(Errno::ACCESS) => {}
+                Err(errno) => return gone(errno),
+            }
+        }
+        let path = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match resolve(parent, name, path) {
+            Ok(seen) => Self::of(&seen, need).map(Some),
+            Err(errno) => gone(errno),
+        }
     }
 
     /// What is seen by a handle that cannot be read by.
@@ -135,6 +145,19 @@ pub(super) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
     }
+}
+
+/// Tells one file or folder from any other that is or was there: a number that is free again is given to the
+/// next one, which was born later. Where the file system does not say when, the number has to do.
+pub(super) fn identity(at: impl AsFd, name: &[u8]) -> Result<u64, Errno> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+    let seen = statx(at, name, flags, StatxFlags::INO | StatxFlags::BTIME)?;
+    let born = if seen.stx_mask & StatxFlags::BTIME.bits() == 0 {
+        0
+    } else {
+        seen.stx_btime.tv_sec.unsigned_abs().wrapping_mul(1_000_000_000) + u64::from(seen.stx_btime.tv_nsec)
+    };
+    Ok(seen.stx_ino.rotate_left(32) ^ born)
 }
 
 pub(super) fn kind(stat: &Stat) -> FileType {

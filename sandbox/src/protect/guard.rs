@@ -18,7 +18,7 @@ use super::error::ProtectError;
 use super::judge::Alive;
 use super::masks::masks;
 use super::names::{Names, ancestors};
-use super::scan::{Record, scan};
+use super::scan::{Record, Scope, scan};
 use super::scrub::{Known, defer, scrub};
 use super::shape::Shape;
 use super::vault::Vault;
@@ -38,6 +38,7 @@ struct Began {
 /// See the module.
 #[derive(Debug)]
 pub struct Guard {
+    scope: Scope,
     vault: Vault,
     names: Names,
     /// As of the last comparison; none before the first command that could write.
@@ -51,6 +52,10 @@ pub struct Guard {
     /// What is being put there for a client: below these paths nothing is compared.
     uploads: BTreeMap<u64, Vec<u8>>,
     next: u64,
+    /// Grows with all that can change the workspace.
+    changes: u64,
+    /// Something may be left running that no end was seen of.
+    unsure: bool,
     /// Found at a beginning; for the next end.
     pending: Vec<Found>,
 }
@@ -62,6 +67,8 @@ pub struct Begun {
     pub id: u64,
     /// What it has read-only.
     pub masks: Vec<Mask>,
+    /// What [`Guard::still`] says without it.
+    pub still: Option<u64>,
 }
 
 impl Guard {
@@ -70,9 +77,23 @@ impl Guard {
     /// # Errors
     /// If the folder cannot be read.
     pub fn open(folder: OwnedFd) -> Result<Self, ProtectError> {
+        Self::with_scope(folder, Scope::Workspace)
+    }
+
+    /// The same for the session's HOME, in place of its workspace: there nothing is masked, and no bare
+    /// repository is looked for.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn open_for_home(folder: OwnedFd) -> Result<Self, ProtectError> {
+        Self::with_scope(folder, Scope::Home)
+    }
+
+    fn with_scope(folder: OwnedFd, scope: Scope) -> Result<Self, ProtectError> {
         let vault = Vault::open(folder)?;
         let record: Option<Record> = vault.load(RECORD);
         Ok(Self {
+            scope,
             began: vault.load(BEGAN).unwrap_or_default(),
             recovered: record.is_some(),
             record,
@@ -82,6 +103,8 @@ impl Guard {
             unjudged: Vec::new(),
             uploads: BTreeMap::new(),
             next: 0,
+            changes: 0,
+            unsure: false,
             pending: Vec::new(),
         })
     }
@@ -96,17 +119,28 @@ impl Guard {
         let mut given = Vec::new();
         if writer.writes {
             self.watch(workspace, &writer)?;
-            given = masks(workspace, &writer)?;
+            given = if self.scope == Scope::Workspace { masks(workspace, &writer)? } else { Vec::new() };
         }
-        if !writer.git.is_empty() && self.record.is_some() {
+        if writer.git.any && self.record.is_some() {
             found = self.clean(workspace, &[&writer.directory], &writer.execution);
         }
+        self.changes += u64::from(!found.is_empty());
         self.pending.append(&mut found);
+        let still = self.still();
         self.next += 1;
         if writer.writes {
+            self.changes += 1;
+            self.unsure |= writer.outside;
             self.writers.insert(self.next, Alive::new(writer));
         }
-        Ok(Begun { id: self.next, masks: given })
+        Ok(Begun { id: self.next, masks: given, still })
+    }
+
+    /// A number for the workspace as it is, if nothing of the session can change it now: as long as it is the
+    /// same, nothing has.
+    #[must_use]
+    pub fn still(&self) -> Option<u64> {
+        (self.writers.is_empty() && self.uploads.is_empty() && !self.unsure).then_some(self.changes)
     }
 
     /// Makes the record, or what it lacks.
@@ -114,7 +148,7 @@ impl Guard {
         let more = writer.rules.names.iter().any(|name| !self.names.contains(name));
         let names = self.names.with(&writer.rules.names);
         let Some(mut record) = self.record.clone() else {
-            let record = scan(workspace, &names)?;
+            let record = scan(workspace, self.scope, &names)?;
             self.names = names;
             self.began.shapes.clone_from(&record.shapes);
             self.save_began()?;
@@ -122,7 +156,7 @@ impl Guard {
         };
         if more {
             // What only the new names protect was not watched until now.
-            let now = scan(workspace, &names)?;
+            let now = scan(workspace, self.scope, &names)?;
             let old = &self.names;
             record.marks.extend(now.marks.into_iter().filter(|(path, _)| !old.meets(path)));
             self.names = names;
@@ -141,6 +175,7 @@ impl Guard {
     pub fn end(&mut self, workspace: BorrowedFd<'_>, id: u64, directories: &[&[u8]]) -> Vec<Found> {
         let mut found = std::mem::take(&mut self.pending);
         let Some(alive) = self.writers.remove(&id) else { return found };
+        self.changes += 1;
         let writer = alive.writer.clone();
         self.unjudged.push(alive);
         match self.compare(workspace, &writer.rules, &writer.execution) {
@@ -153,11 +188,17 @@ impl Guard {
 
     /// A command is gone of which no end was seen; what it did is found with the next one.
     pub fn abandon(&mut self, id: u64) {
-        self.unjudged.extend(self.writers.remove(&id));
+        self.changes += 1;
+        let alive = self.writers.remove(&id);
+        self.unsure |= alive.is_some();
+        self.unjudged.extend(alive);
     }
 
     /// Takes the shape of repositories off folders, unless somebody could write.
     fn clean(&mut self, workspace: BorrowedFd<'_>, directories: &[&[u8]], execution: &str) -> Vec<Found> {
+        if self.scope == Scope::Home {
+            return Vec::new();
+        }
         let known = Known { began: &self.began.shapes, own: &self.began.own };
         match self.writers.len() {
             0 => scrub(&mut self.vault, workspace, &known, directories, execution),
@@ -169,6 +210,7 @@ impl Guard {
     /// [`Guard::uploaded`].
     pub fn uploading(&mut self, target: &[u8]) -> u64 {
         self.next += 1;
+        self.changes += 1;
         self.uploads.insert(self.next, target.to_vec());
         self.next
     }
@@ -197,6 +239,7 @@ impl Guard {
         paths: &[Vec<u8>],
     ) -> Result<(), ProtectError> {
         let done = self.adopt(workspace, paths);
+        self.changes += 1;
         self.uploads.remove(&upload);
         done
     }
@@ -204,7 +247,7 @@ impl Guard {
     /// Takes what is at these paths now for what belongs there.
     fn adopt(&mut self, workspace: BorrowedFd<'_>, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
         let Some(mut record) = self.record.clone().filter(|_| !paths.is_empty()) else { return Ok(()) };
-        let now = scan(workspace, &self.names)?;
+        let now = scan(workspace, self.scope, &self.names)?;
         let all: BTreeSet<&[u8]> = paths.iter().flat_map(|path| ancestors(path)).collect();
         for path in &all {
             if let Some(mark) = now.marks.get(*path) {

@@ -4,13 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::git_use::Extent;
 use super::mark::{Kind, Mark};
-use super::names::{Names, ancestors, is_git, is_within, join, last};
+use super::names::{Names, above, ancestors, is_git, is_within, join, last};
 use super::scan::Record;
 use super::{Reason, Writer};
-
-/// Subcommands of git that make repositories, by their first word.
-const CREATORS: [&str; 4] = ["clone", "init", "submodule", "worktree"];
 
 /// A difference that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,30 +16,21 @@ pub(super) struct Change {
     pub(super) path: Vec<u8>,
     pub(super) reason: Reason,
     pub(super) is_folder: bool,
+    /// Of [`Reason::GitConfig`]: what was set.
+    pub(super) settings: BTreeSet<String>,
 }
 
 /// A command that could write since the last comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Alive {
     pub(super) writer: Writer,
-    /// Folders whose `.git` it made.
-    pub(super) repositories: BTreeSet<Vec<u8>>,
+    /// Folders that it made as a part of a repository: all in them is its own.
+    own: BTreeSet<Vec<u8>>,
 }
 
 impl Alive {
     pub(super) fn new(writer: Writer) -> Self {
-        Self { writer, repositories: BTreeSet::new() }
-    }
-
-    fn runs_git(&self, subcommands: &[&str]) -> bool {
-        let first =
-            |command: &'_ String| command.split(' ').next().is_some_and(|first| subcommands.contains(&first));
-        self.writer.git.iter().any(first)
-    }
-
-    /// Whether it may make whole repositories, not only their `.git`.
-    fn fills_repositories(&self) -> bool {
-        self.runs_git(&["clone", "submodule", "worktree"])
+        Self { writer, own: BTreeSet::new() }
     }
 
     fn named(&self, path: &[u8], names: &Names) -> bool {
@@ -54,54 +43,116 @@ impl Alive {
         self.writer.paths.iter().any(|decided| decided != path && is_within(decided, path))
     }
 
-    /// Whether it is inside a repository that this command made.
+    /// Whether it is a part of a repository that this command made.
     fn made(&self, path: &[u8]) -> bool {
-        let inside = |repository: &Vec<u8>| {
-            if self.fills_repositories() {
-                is_within(path, repository)
-            } else {
-                is_within(path, &join(repository, b".git"))
-            }
-        };
-        self.repositories.iter().any(inside) || (self.fills_repositories() && is_of_git(path))
+        self.own.iter().any(|folder| is_within(path, folder))
+    }
+
+    /// How much of a repository it was decided to make there. Where nobody could say where it makes one, it
+    /// may be anywhere but at the root, and but where one was.
+    fn extent_at(&self, folder: &[u8], was_there: bool) -> Option<Extent> {
+        let made = self.writer.git.made.iter().filter(|made| made.extent != Extent::Bare);
+        let anywhere = !folder.is_empty() && !was_there;
+        let here = |path: &Option<Vec<u8>>| path.as_deref().map_or(anywhere, |path| path == folder);
+        let extents = made.filter(|made| here(&made.path)).map(|made| made.extent);
+        extents.max_by_key(|extent| *extent == Extent::Filled)
+    }
+
+    fn fills(&self) -> bool {
+        self.writer.git.made.iter().any(|made| made.extent == Extent::Filled)
+    }
+
+    fn makes_bare(&self, folder: &[u8]) -> bool {
+        let here = |path: &Option<Vec<u8>>| path.as_deref().map_or(!folder.is_empty(), |path| path == folder);
+        self.writer.git.made.iter().any(|made| made.extent == Extent::Bare && here(&made.path))
     }
 }
 
-/// Whether it belongs to a submodule or worktree of a repository, in the repository's own folder.
-fn is_of_git(path: &[u8]) -> bool {
+/// The folders of repositories of submodules and worktrees, in the folder of the repository that they are of,
+/// of which nothing was there before.
+fn new_parts<'a>(before: &Record, now: &'a Record) -> BTreeSet<&'a [u8]> {
+    let known: BTreeSet<&[u8]> = before.marks.keys().map(|path| above(path)).collect();
+    let is_new = |folder: &&[u8]| {
+        let mut parts = ancestors(folder).filter(|path| is_part_of_git(path)).peekable();
+        parts.peek().is_some() && !parts.any(|path| known.contains(path))
+    };
+    let of_part = |path: &&Vec<u8>| matches!(last(path), b"config" | b"commondir" | b"gitdir");
+    let folders = now.marks.keys().filter(of_part).map(|path| above(path));
+    folders.filter(is_new).collect()
+}
+
+/// Whether it is below `modules` or `worktrees` of a repository.
+fn is_part_of_git(path: &[u8]) -> bool {
     let mut parts = path.split(|byte| *byte == b'/');
-    parts.any(is_git) && matches!(parts.next(), Some(b"modules" | b"worktrees"))
+    parts.any(is_git) && matches!(parts.next(), Some(b"modules" | b"worktrees")) && parts.next().is_some()
 }
 
 /// Everything that was made or changed, by path. Settings of git that run nothing do not count, nor does
 /// what was moved together with the folder that it is in.
 pub(super) fn changes(before: &Record, now: &Record) -> Vec<Change> {
     let mut changes = Vec::new();
-    let gone = before.marks.iter().filter(|(path, _)| !now.marks.contains_key(*path));
-    let gone: BTreeMap<_, _> = gone.map(|(path, mark)| ((mark.stamp.inode, last(path)), mark)).collect();
-    for (path, mark) in &now.marks {
-        let old = gone.get(&(mark.stamp.inode, last(path)));
-        if old.is_some_and(|old| mark.came_with_its_folder(old)) {
-            continue;
-        }
-        if let Some(reason) = reason(before.marks.get(path), mark) {
-            changes.push(Change { path: path.clone(), reason, is_folder: mark.kind == Kind::Folder });
+    let moved = moved(before, now);
+    for (path, mark) in now.marks.iter().filter(|(path, _)| !moved.contains(path.as_slice())) {
+        let old = before.marks.get(path);
+        if let Some(reason) = reason(old, mark) {
+            let settings =
+                if reason == Reason::GitConfig { new_settings(old, mark) } else { BTreeSet::new() };
+            changes.push(Change {
+                path: path.clone(),
+                reason,
+                is_folder: mark.kind == Kind::Folder,
+                settings,
+            });
         }
     }
     changes
 }
 
+/// Everything that was removed, the outermost only. What was moved or removed together with the folder that
+/// it is in is told by that folder, which the caller looks for.
+pub(super) fn removals(before: &Record, now: &Record) -> Vec<Change> {
+    let moved = moved(now, before);
+    let mut removed: Vec<Change> = Vec::new();
+    for (path, mark) in before.marks.iter().filter(|(path, _)| !now.marks.contains_key(*path)) {
+        let is_inner = removed.last().is_some_and(|outer| is_within(path, &outer.path));
+        if !moved.contains(path.as_slice()) && !is_inner {
+            removed.push(Change {
+                path: path.clone(),
+                reason: Reason::Removed,
+                is_folder: mark.kind == Kind::Folder,
+                settings: BTreeSet::new(),
+            });
+        }
+    }
+    removed
+}
+
+/// What is in one record only, and in the other at another path: it was moved with the folder that it is in.
+fn moved<'a>(from: &Record, to: &'a Record) -> BTreeSet<&'a [u8]> {
+    let gone = from.marks.iter().filter(|(path, _)| !to.marks.contains_key(*path));
+    let gone: BTreeMap<_, _> = gone.map(|(path, mark)| ((mark.identity, last(path)), mark)).collect();
+    let came = |path: &[u8], mark: &Mark| {
+        gone.get(&(mark.identity, last(path))).is_some_and(|old| mark.came_with_its_folder(old))
+    };
+    let all = to.marks.iter().filter(|(path, mark)| came(path, mark));
+    all.map(|(path, _)| path.as_slice()).collect()
+}
+
 fn reason(before: Option<&Mark>, now: &Mark) -> Option<Reason> {
-    let none = BTreeSet::new();
     match (before, &now.programs) {
         (Some(before), _) if now.is_same(before) => None,
-        (Some(Mark { kind: Kind::File, programs, .. }), Some(now)) => {
-            (!now.is_subset(programs.as_ref().unwrap_or(&none))).then_some(Reason::GitConfig)
+        (Some(Mark { kind: Kind::File, .. }) | None, Some(_)) => {
+            (!new_settings(before, now).is_empty()).then_some(Reason::GitConfig)
         }
-        (None, Some(now)) => (!now.is_empty()).then_some(Reason::GitConfig),
         (Some(_), _) => Some(Reason::Changed),
         (None, None) => Some(Reason::Created),
     }
+}
+
+fn new_settings(before: Option<&Mark>, now: &Mark) -> BTreeSet<String> {
+    let none = BTreeSet::new();
+    let old = before.and_then(|before| before.programs.as_ref()).unwrap_or(&none);
+    now.programs.as_ref().unwrap_or(&none).difference(old).cloned().collect()
 }
 
 /// What is done about a change.
@@ -115,22 +166,45 @@ pub(super) enum Verdict {
     Act,
 }
 
-/// Notes which commands made which repositories, and which folders were made one that has no `.git`.
-pub(super) fn note_repositories<'a>(changes: &[Change], writers: impl Iterator<Item = &'a mut Alive>) {
-    let new = changes.iter().filter(|change| change.reason == Reason::Created && is_git(last(&change.path)));
-    let new: Vec<Vec<u8>> = new.map(|change| super::names::above(&change.path).to_vec()).collect();
-    for writer in writers.filter(|writer| writer.runs_git(&CREATORS)) {
-        writer.repositories.extend(new.iter().cloned());
+/// Notes which commands made which repositories: those whose `.git` is new and stands where the command was
+/// decided to make one, and what is new in a repository for its submodules and worktrees.
+pub(super) fn note_repositories<'a>(
+    (before, now): (&Record, &Record),
+    writers: impl Iterator<Item = &'a mut Alive>,
+) {
+    let moved = moved(before, now);
+    let is_new = |path: &Vec<u8>, mark: &Mark| {
+        let old = before.marks.get(path);
+        !moved.contains(path.as_slice()) && old.is_none_or(|old| old.identity != mark.identity)
+    };
+    let new = now.marks.iter().filter(|(path, mark)| is_git(last(path)) && is_new(path, mark));
+    let new: Vec<_> = new.map(|(path, _)| (above(path), before.marks.contains_key(path))).collect();
+    // What was there before and is there still.
+    let holds = |folder: &[u8]| {
+        let mut old = before.marks.iter().filter(|(path, _)| is_within(path, folder));
+        old.any(|(path, old)| now.marks.get(path).is_some_and(|mark| mark.identity == old.identity))
+    };
+    let parts = new_parts(before, now);
+    for writer in writers {
+        for (folder, was_there) in &new {
+            match writer.extent_at(folder, *was_there) {
+                // git fills an empty folder only.
+                Some(Extent::Filled) if !holds(folder) => writer.own.insert(folder.to_vec()),
+                Some(_) => writer.own.insert(join(folder, b".git")),
+                None => false,
+            };
+        }
+        if writer.fills() {
+            writer.own.extend(parts.iter().map(|folder| folder.to_vec()));
+        }
     }
 }
 
-/// Folders that became repositories while a command ran that was decided to make one.
+/// Folders that became repositories without a `.git` where a command was decided to make one.
 pub(super) fn new_bare(before: &Record, now: &Record, writers: &[&Alive]) -> Vec<Vec<u8>> {
-    if !writers.iter().any(|writer| writer.runs_git(&["clone", "init"])) {
-        return Vec::new();
-    }
     let was = |path: &Vec<u8>| before.shapes.get(path).is_some_and(|shape| shape.is_repository());
-    let new = now.shapes.iter().filter(|(path, shape)| shape.is_repository() && !was(path));
+    let is_made = |path: &Vec<u8>| writers.iter().any(|writer| writer.makes_bare(path));
+    let new = now.shapes.iter().filter(|(path, shape)| shape.is_repository() && !was(path) && is_made(path));
     new.map(|(path, _)| path.clone()).collect()
 }
 
@@ -140,14 +214,22 @@ pub(super) fn verdict(change: &Change, writers: &[&Alive], names: &Names, before
     let is_fine = |writer: &&Alive| {
         writer.named(path, names)
             || writer.made(path)
-            || (change.is_folder && writer.named_below(path))
+            || (change.is_folder && change.reason != Reason::Removed && writer.named_below(path))
             || (writer.writer.rules.git_config && is_in_old_repository(path, before))
     };
-    if writers.iter().any(is_fine) {
+    let is_decided =
+        |setting: &String| writers.iter().any(|writer| writer.writer.git.settings.contains(setting));
+    let all_decided = !change.settings.is_empty() && change.settings.iter().all(is_decided);
+    if all_decided || writers.iter().any(is_fine) {
         return Verdict::Fine;
     }
-    let by_git = writers.iter().any(|writer| !writer.writer.git.is_empty());
-    if by_git && last(path).eq_ignore_ascii_case(b".gitmodules") { Verdict::Report } else { Verdict::Act }
+    let by_git = writers.iter().any(|writer| writer.writer.git.any);
+    let is_gits = match change.reason {
+        // What git checks out or takes away; never what is in its own folder.
+        Reason::Removed => !ancestors(above(path)).any(|folder| is_git(last(folder))),
+        _ => last(path).eq_ignore_ascii_case(b".gitmodules"),
+    };
+    if by_git && is_gits { Verdict::Report } else { Verdict::Act }
 }
 
 fn is_in_old_repository(path: &[u8], before: &Record) -> bool {

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::folder::{kind, look, permissions};
+use super::folder::{identity, kind, look, permissions};
 use super::git_config;
 
 /// The content of longer files is not read: their stamp tells whether they were
@@ -44,7 +44,7 @@ impl Kind {
 /// Every write to a file changes it; nobody without the clock can set it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
-    pub(super) inode: u64,
+    inode: u64,
     size: i64,
     changed: (i64, i64),
     pub(super) modified: (i64, i64),
@@ -66,7 +66,8 @@ impl Stamp {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Mark {
     pub(super) kind: Kind,
-    /// The inode of the folder that it is in.
+    /// Which one it is, and the folder that it is in.
+    pub(super) identity: u64,
     pub(super) parent: u64,
     pub(super) mode: u32,
     pub(super) stamp: Stamp,
@@ -88,8 +89,13 @@ impl Mark {
         is_config: bool,
     ) -> Result<Option<Self>, Errno> {
         let Some(stat) = look(&folder, name)? else { return Ok(None) };
+        let identity = match identity(&folder, name) {
+            Err(Errno::NOENT) => return Ok(None),
+            other => other?,
+        };
         let mut mark = Self {
             kind: Kind::of(&stat),
+            identity,
             parent,
             mode: permissions(&stat),
             stamp: Stamp::of(&stat),
@@ -118,7 +124,7 @@ impl Mark {
 
     /// Whether it is what the other one was, and was moved only together with the folder that it is in.
     pub(super) fn came_with_its_folder(&self, other: &Self) -> bool {
-        (self.parent, self.stamp.inode) == (other.parent, other.stamp.inode) && self.is_same(other)
+        (self.parent, self.identity) == (other.parent, other.identity) && self.is_same(other)
     }
 
     /// Whether it is what the other one was.

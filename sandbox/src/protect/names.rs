@@ -24,6 +24,9 @@ const PROTECTED: [&str; 15] = [
     ".zshrc",
 ];
 
+/// Files of HOME besides, that a shell runs.
+const OF_HOME: [&str; 6] = [".bash_aliases", ".bash_login", ".bash_logout", ".zlogin", ".zlogout", ".zshenv"];
+
 /// The protected names of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names(BTreeSet<Vec<u8>>);
@@ -61,6 +64,11 @@ impl Names {
             return true;
         }
         name.iter().any(u8::is_ascii_uppercase) && self.0.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Whether this is protected directly in HOME, whatever the profile says.
+    pub(super) fn is_of_home(name: &[u8]) -> bool {
+        OF_HOME.iter().any(|own| own.as_bytes() == name)
     }
 
     /// Whether a part of this path is one of them.

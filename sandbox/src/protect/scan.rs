@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
-use rustix::fs::{Dir, FileType, fstat};
+use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ProtectError, shown};
-use super::folder::{Folder, Need, kind, look};
+use super::folder::{Folder, Need, identity, kind, look};
 use super::mark::{Kind, Mark};
 use super::names::{Names, is_git, join};
 use super::shape::Shape;
@@ -50,12 +50,29 @@ enum Context {
     Worktrees,
     /// `info` of a repository.
     Info,
+    /// HOME itself: what is further down are caches and tools, and other packages' files.
+    Home,
+    /// `.config` of HOME.
+    Config,
+    /// `.config/git` of HOME.
+    ConfigGit,
+    /// `.ssh` of HOME.
+    Ssh,
+}
+
+/// What is looked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// A workspace, as deep as it is.
+    Workspace,
+    /// HOME: its own names, and what programs obey below it.
+    Home,
 }
 
 struct Level {
     folder: Folder,
     entries: Dir,
-    inode: u64,
+    identity: u64,
     path: Vec<u8>,
     context: Context,
     shape: Shape,
@@ -68,11 +85,15 @@ struct Scan<'a> {
     entries: usize,
 }
 
-/// Looks through the workspace. Blocks for as long as that takes.
-pub(super) fn scan(workspace: impl AsFd, names: &Names) -> Result<Record, ProtectError> {
-    let root = Folder::of(workspace, Need::Look).map_err(ProtectError::path("open", b"."))?;
+/// Looks through a session's folder. Blocks for as long as that takes.
+pub(super) fn scan(folder: impl AsFd, scope: Scope, names: &Names) -> Result<Record, ProtectError> {
+    let root = Folder::of(folder, Need::Look).map_err(ProtectError::path("open", b"."))?;
+    let context = match scope {
+        Scope::Workspace => Context::Plain,
+        Scope::Home => Context::Home,
+    };
     let mut scan = Scan { names, record: Record::default(), levels: Vec::new(), entries: 0 };
-    scan.enter(root, Vec::new(), Context::Plain)?;
+    scan.enter(root, Vec::new(), context)?;
     while let Some(level) = scan.levels.last_mut() {
         match level.entries.next() {
             // It was removed while it was read.
@@ -98,8 +119,8 @@ impl Scan<'_> {
         let is_module = context == Context::Modules && matches!(look(&folder, b"HEAD"), Ok(Some(_)));
         let context = if is_module { Context::Git } else { context };
         let entries = Dir::read_from(&folder).map_err(ProtectError::path("read", &path))?;
-        let inode = fstat(&folder).map_err(ProtectError::path("look at", &path))?.st_ino;
-        self.levels.push(Level { folder, entries, inode, path, context, shape: Shape::default() });
+        let identity = identity(&folder, b"").map_err(ProtectError::path("look at", &path))?;
+        self.levels.push(Level { folder, entries, identity, path, context, shape: Shape::default() });
         Ok(())
     }
 
@@ -127,9 +148,17 @@ impl Scan<'_> {
         if outside_of_git {
             level.shape.add(name);
         }
-        let (watched, below) = watch(level.context, name, self.names);
-        if !watched && (below.is_none() || !is_folder(level, name, said)?) {
-            return Ok(());
+        let (mut watched, below) = watch(level.context, name, self.names);
+        if !watched {
+            if below.is_none() {
+                return Ok(());
+            }
+            let is_folder = is_folder(level, name, said)?;
+            // A link in place of a folder leads to other names that are obeyed.
+            watched = !is_folder && matches!(level.context, Context::Home | Context::Config);
+            if !is_folder && !watched {
+                return Ok(());
+            }
         }
         let path = join(&level.path, name);
         if watched && !self.mark(name, &path)? {
@@ -147,8 +176,14 @@ impl Scan<'_> {
     /// True if there is something below it.
     fn mark(&mut self, name: &[u8], path: &[u8]) -> Result<bool, ProtectError> {
         let Some(level) = self.levels.last() else { return Ok(false) };
-        let is_config = level.context == Context::Git && matches!(name, b"config" | b"config.worktree");
-        let mark = Mark::of(&level.folder, name, level.inode, is_config)
+        let is_config = match level.context {
+            Context::Git => matches!(name, b"config" | b"config.worktree"),
+            // Names and addresses are set there every day.
+            Context::Home => name == b".gitconfig",
+            Context::ConfigGit => name == b"config",
+            _ => false,
+        };
+        let mark = Mark::of(&level.folder, name, level.identity, is_config)
             .map_err(ProtectError::path("look at", path))?;
         let Some(mark) = mark else { return Ok(false) };
         if self.record.marks.len() >= MARKS {
@@ -163,9 +198,19 @@ impl Scan<'_> {
 /// Whether a name is watched, and what of it if it is a folder that is looked into.
 fn watch(context: Context, name: &[u8], names: &Names) -> (bool, Option<Context>) {
     match context {
-        Context::Plain | Context::Protected if is_git(name) => (true, Some(Context::Git)),
-        Context::Plain if names.contains(name) => (true, Some(Context::Protected)),
+        Context::Plain | Context::Protected | Context::Home if is_git(name) => (true, Some(Context::Git)),
+        Context::Plain | Context::Home if names.contains(name) => (true, Some(Context::Protected)),
         Context::Plain => (false, Some(Context::Plain)),
+        Context::Home => match name {
+            b".config" => (false, Some(Context::Config)),
+            b".ssh" => (false, Some(Context::Ssh)),
+            name => (Names::is_of_home(name), None),
+        },
+        Context::Config => (false, (name == b"git").then_some(Context::ConfigGit)),
+        Context::ConfigGit => (matches!(name, b"config" | b"attributes"), None),
+        // Hosts that were met are noted every day.
+        Context::Ssh if matches!(name, b"known_hosts" | b"known_hosts.old") => (false, None),
+        Context::Ssh => (true, Some(Context::Protected)),
         Context::Protected => (true, Some(Context::Protected)),
         Context::Git => match name {
             b"hooks" => (true, Some(Context::Protected)),

@@ -1,8 +1,11 @@
 //! Protected names on real folders: what plain file work makes of a workspace while
 //! a guard watches it.
 
+mod home;
 mod hostile;
 mod judged;
+mod planting;
+mod removed;
 mod repositories;
 mod together;
 
@@ -88,6 +91,17 @@ impl World {
         Self { guard, ..self }
     }
 
+    /// The same workspace in a session that begins now.
+    fn anew(mut self) -> Self {
+        self.guard = Guard::open(handle(&self.root.path().join(FOLDER))).unwrap();
+        for name in ["record", "began"] {
+            fs::remove_file(self.root.path().join(FOLDER).join(name)).unwrap();
+        }
+        let mut world = self.again();
+        assert_eq!(world.run(writer(), |_| {}), []);
+        world
+    }
+
     fn git(&self, directory: &str, args: &[&str]) -> String {
         let output = Command::new("git")
             .current_dir(self.at(directory))
@@ -107,7 +121,7 @@ fn writer() -> Writer {
 }
 
 fn with_git(subcommands: &[&str]) -> Writer {
-    Writer { git: subcommands.iter().map(|name| (*name).to_owned()).collect(), ..writer() }
+    Writer { git: GitUses::read(subcommands), ..writer() }
 }
 
 fn with_paths(paths: &[&str]) -> Writer {

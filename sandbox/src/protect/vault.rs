@@ -11,17 +11,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
-    AtFlags, Dir, Mode, OFlags, RenameFlags, Timespec, Timestamps, fchmod, fstat, futimens, openat, renameat,
-    renameat_with, symlinkat, unlinkat,
+    AtFlags, Dir, Mode, OFlags, RenameFlags, Timespec, Timestamps, fchmod, fstat, futimens, mkdirat, openat,
+    renameat, renameat_with, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
 use super::error::{ProtectError, shown};
-use super::folder::{Folder, Need, descend, look, permissions, resolve};
+use super::folder::{Folder, Need, descend, identity, look, permissions, resolve};
 use super::mark::{Kind, Mark, read};
-use super::names::{above, last};
+use super::names::{above, is_git, last};
 use super::{Held, Reason};
 use crate::runtime::random_name;
 
@@ -84,7 +84,9 @@ impl Vault {
 
     /// That there is none is no error.
     pub(super) fn remove(&self, name: &str) {
-        let _ = unlinkat(&self.folder, name, AtFlags::empty());
+        if unlinkat(&self.folder, name, AtFlags::empty()) == Err(Errno::ISDIR) {
+            let _ = unlinkat(&self.folder, name, AtFlags::REMOVEDIR);
+        }
     }
 
     /// Keeps what protected files hold now, as far as there is room, and forgets what none holds any more.
@@ -144,19 +146,19 @@ impl Vault {
         Ok(())
     }
 
-    /// Puts what was there before to its place, which must be free. False if it is not kept, or something
-    /// is there.
+    /// Puts what was there before to its place, which must be free, and says what is there now. None if it
+    /// is not kept, or something is there, or the folder that it was in is gone.
     pub(super) fn put_back(
         &self,
         workspace: BorrowedFd<'_>,
         path: &[u8],
         before: &Mark,
-    ) -> Result<bool, ProtectError> {
+    ) -> Result<Option<Mark>, ProtectError> {
         let failed = || ProtectError::path("put back what was in", path);
         let Some(folders) = descend(workspace, above(path), Need::Change).map_err(failed())? else {
-            return Ok(false);
+            return Ok(None);
         };
-        let Some(folder) = folders.last() else { return Ok(false) };
+        let Some(folder) = folders.last() else { return Ok(None) };
         let next = match (before.kind, before.hash) {
             (Kind::File, Some(hash)) if self.originals.contains(&hash) => self.copy_of(&hash, before)?,
             (Kind::Link, _) => {
@@ -164,15 +166,20 @@ impl Vault {
                 symlinkat(&*before.target, &self.folder, &*next).map_err(failed())?;
                 next
             }
-            _ => return Ok(false),
-        };
-        match renameat_with(&self.folder, &*next, folder, last(path), RenameFlags::NOREPLACE) {
-            Ok(()) => Ok(true),
-            Err(errno) => {
-                self.remove(&next);
-                if errno == Errno::EXIST { Ok(false) } else { Err(failed()(errno)) }
+            (Kind::Folder, _) if !is_git(last(path)) => {
+                let next = new_name()?;
+                mkdirat(&self.folder, &*next, Mode::from_raw_mode(before.mode)).map_err(failed())?;
+                next
             }
+            _ => return Ok(None),
+        };
+        if let Err(errno) = renameat_with(&self.folder, &*next, folder, last(path), RenameFlags::NOREPLACE) {
+            self.remove(&next);
+            return if errno == Errno::EXIST { Ok(None) } else { Err(failed()(errno)) };
         }
+        let parent = identity(folder, b"").map_err(failed())?;
+        let now = Mark::of(folder, last(path), parent, before.programs.is_some()).map_err(failed())?;
+        Ok(now.filter(|now| now.is_same(before)))
     }
 
     fn copy_of(&self, hash: &[u8; 32], before: &Mark) -> Result<String, ProtectError> {

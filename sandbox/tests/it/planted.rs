@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::Command;
 
-use airlock_sandbox::protect::{FOLDER, Found, Guard, Writer};
+use airlock_sandbox::protect::{FOLDER, Found, GitUses, Guard, Writer};
 use airlock_sandbox::{Cause, LaunchSpec, Session, WORKSPACE};
 
 use crate::support::{Host, Output, PROBE, finish};
@@ -42,7 +42,7 @@ impl<'a> Watched<'a> {
         let workspace = handle(&self.session.folders.workspace);
         let writer = Writer {
             writes: true,
-            git: git.iter().map(|name| (*name).to_owned()).collect(),
+            git: GitUses::read(git),
             directory: directory.as_bytes().to_vec(),
             ..Writer::default()
         };
@@ -218,34 +218,53 @@ fn drivers_of_git_that_a_read_only_command_runs_change_no_byte_and_reach_nothing
     }
 }
 
+/// What git is used for, and what the grant says of it.
+const AS_ALWAYS: [(&[&str], &str); 11] = [
+    (&["init /workspace"], "git init -q -b main ."),
+    (&["add", "commit"], "echo a > a; git add a; git commit -qm one"),
+    (&["clone /workspace/clone"], "git clone -q . clone"),
+    (&["worktree add /workspace/tree"], "git worktree add -q tree"),
+    (&["init --bare /workspace/sub/x.git"], "git init -q --bare -b main sub/x.git"),
+    (&["push", "remote"], "git remote add x sub/x.git; git push -q x HEAD:main"),
+    (&["submodule add /workspace/lib"], "git submodule --quiet add ./sub/x.git lib; git commit -qm lib"),
+    (
+        &["commit", "rebase", "switch"],
+        "git switch -qc b; echo b > b; git add b; git commit -qm b; git switch -q main; echo c > c; git add c; \
+         git commit -qm c; git switch -q b; git rebase -q main",
+    ),
+    (&["stash push", "stash pop"], "echo c > a; git stash -q; git stash pop -q; git checkout -q a"),
+    (&["worktree add", "worktree remove"], "git worktree add -q other; git worktree remove other"),
+    (&["clone"], "git clone -q --recurse-submodules . \"$(echo else)\""),
+];
+
+/// What of repositories is to be seen after it.
+const SEEN: &str = "for at in . clone tree lib else else/lib sub/x.git; do \
+    git -C $at log --all --format='%H %s' || echo no $at; git -C $at status -sb 2>/dev/null; done; \
+    git fsck --strict 2>&1; git worktree list; git submodule status --recursive; \
+    find . -name hooks -prune -o -name .git -print -o -name config -print | sort; cat .gitmodules .git/config";
+
 #[test]
 fn git_works_as_always() {
     let host = Host::new();
-    let mut session = Watched::new(&host, true);
-    let identity = "export HOME=/tmp; git config --global user.name a; git config --global user.email a@b; \
+    let identity = "export HOME=/tmp GIT_AUTHOR_DATE='@1700000000 +0000' GIT_COMMITTER_DATE='@1700000000 +0000'; \
+        git config --global user.name a; git config --global user.email a@b; \
         git config --global protocol.file.allow always; ";
-    for (git, command) in [
-        (&["init"][..], "git init -q ."),
-        (&["add", "commit"], "echo a > a; git add a; git commit -qm one"),
-        (&["clone"], "git clone -q . clone"),
-        (&["worktree add"], "git worktree add -q tree"),
-        (&["init"], "git init -q --bare -b main sub/x.git"),
-        (&["push", "remote"], "git remote add x sub/x.git; git push -q x HEAD:main"),
-        (&["submodule add"], "git submodule --quiet add ./sub/x.git lib; git commit -qm lib"),
-        (
-            &["commit", "rebase", "switch"],
-            "git switch -qc b; echo b > b; git add b; git commit -qm b; git rebase -q HEAD~1",
-        ),
-        (&["stash push", "stash pop"], "echo c > a; git stash -q; git stash pop -q; git checkout -q a"),
-        (&["status"], "git -C tree status -s; git -C clone log --format=%s; git -C lib status -s; git fsck"),
-    ] {
-        let (output, found) = session.run(git, &format!("set -e; {identity} {command}"), "");
-        assert_eq!(output.ended.cause, Cause::Exited(0), "{command}: {}", output.stdout);
-        assert!(
-            found
-                .iter()
-                .all(|found| found.kind == "created" && found.path.as_deref() == Some(b".gitmodules")),
-            "{found:?}"
-        );
-    }
+    let seen = [true, false].map(|is_watched| {
+        let mut session = Watched::new(&host, is_watched);
+        for (git, command) in AS_ALWAYS {
+            let (output, found) = session.run(git, &format!("set -e; {identity} {command}"), "");
+            assert_eq!(output.ended.cause, Cause::Exited(0), "{command}: {}", output.stdout);
+            let is_gitmodules =
+                |found: &Found| (found.kind, found.path.as_deref()) == ("created", Some(&b".gitmodules"[..]));
+            assert!(found.iter().all(is_gitmodules), "{command}: {found:?}");
+            assert_eq!(
+                found.len(),
+                usize::from(is_watched && git.contains(&"submodule add /workspace/lib")),
+                "{command}"
+            );
+        }
+        session.run(&["log"], &format!("{identity} {SEEN}"), "").0.stdout
+    });
+    assert_eq!(seen[0], seen[1], "as if nobody watched");
+    assert_eq!(seen[0].matches(" one\n").count(), 14, "{}", seen[0]);
 }

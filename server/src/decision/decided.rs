@@ -1,17 +1,13 @@
 //! What a decision found in a command, as the runner is told it: all of it, or that it does not fit. Must not
 //! decide.
 
+mod git;
+
 use airlock_policy::{Access, Decision, FoundCommand, Nesting, PathUse};
 use airlock_proto::{
     domain::{Decided, DecidedPath, PathAccess},
     limits::DECIDED_PATHS,
 };
-
-/// Options of git before its subcommand that take the next word.
-const GIT_OPTIONS_WITH_VALUE: [&[u8]; 7] =
-    [b"-C", b"-c", b"--git-dir", b"--work-tree", b"--namespace", b"--exec-path", b"--config-env"];
-/// Subcommands of git of which the next word says what is done.
-const GIT_FAMILIES: [&[u8]; 3] = [b"worktree", b"submodule", b"stash"];
 
 /// What bash does itself, where no other program runs it.
 const BUILTINS: [&str; 60] = [
@@ -84,12 +80,12 @@ pub(super) struct Told {
     pub(super) whole: bool,
 }
 
-/// What the runner holds against the files it sees.
-pub(super) fn of(decision: &Decision) -> Told {
+/// What the runner holds against the files it sees, of a command that starts in this directory.
+pub(super) fn of(decision: &Decision, directory: &[u8]) -> Told {
     let programs = decision.commands.iter().filter(|command| needs_file(command)).filter_map(program);
-    let git = decision.commands.iter().filter_map(git_subcommand);
+    let git = git::uses(decision, directory);
     let programs = fitting(programs.map(<[u8]>::to_vec).collect());
-    let git = fitting(git.collect());
+    let git = fitting(git);
     let exact = decision.paths.iter().filter(|used| is_exact(&used.path)).map(path);
     let paths = fitting(exact.collect());
     let whole = programs.is_some()
@@ -127,28 +123,6 @@ fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
 
 fn program(command: &FoundCommand) -> Option<&[u8]> {
     command.argv.first()?.text.as_deref()
-}
-
-fn git_subcommand(command: &FoundCommand) -> Option<String> {
-    if program(command)?.rsplit(|byte| *byte == b'/').next()? != b"git" {
-        return None;
-    }
-    let mut words = command.argv.iter().skip(1).map(|word| word.text.as_deref().unwrap_or_default());
-    let subcommand = loop {
-        let word = words.next()?;
-        if GIT_OPTIONS_WITH_VALUE.contains(&word) {
-            words.next()?;
-        } else if !word.starts_with(b"-") {
-            break word;
-        }
-    };
-    let mut name = String::from_utf8_lossy(subcommand).into_owned();
-    if GIT_FAMILIES.contains(&subcommand)
-        && let Some(action) = words.find(|word| !word.starts_with(b"-"))
-    {
-        name = format!("{name} {}", String::from_utf8_lossy(action));
-    }
-    Some(name)
 }
 
 fn path(used: &PathUse) -> DecidedPath {

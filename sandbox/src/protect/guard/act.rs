@@ -1,12 +1,13 @@
-//! One comparison: what counts is said, moved into quarantine, or made a failure.
+//! One comparison: what counts is said, moved into quarantine, put back, or made a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 
 use super::super::error::ProtectError;
-use super::super::judge::{Alive, Change, Verdict, changes, new_bare, note_repositories, verdict};
+use super::super::folder::{Need, descend, identity};
+use super::super::judge::{Alive, Change, Verdict, changes, new_bare, note_repositories, removals, verdict};
 use super::super::mark::Mark;
-use super::super::names::{ancestors, is_within};
+use super::super::names::{above, ancestors, is_within};
 use super::super::scan::{Record, scan};
 use super::super::{Action, Found, NAMES_LAYER, Outcome, Reason, Rules};
 use super::Guard;
@@ -15,8 +16,8 @@ use super::Guard;
 enum Done {
     /// It stays, and belongs there.
     Stays(Option<Found>),
-    /// It was moved; true: and what stood there before is there again.
-    Moved(Option<Found>, bool),
+    /// It was moved, and this is there again of what stood there before.
+    Moved(Option<Found>, Option<Mark>),
     /// It is still there and does not belong there.
     Failed(Found),
 }
@@ -28,14 +29,16 @@ impl Guard {
         rules: &Rules,
         execution: &str,
     ) -> Result<Vec<Found>, ProtectError> {
-        let mut now = scan(workspace, &self.names)?;
+        let mut now = scan(workspace, self.scope, &self.names)?;
         let Some(before) = self.record.clone() else { return Ok(Vec::new()) };
         leave_uploads(&before, &mut now, self.uploads.values());
         let changes = changes(&before, &now);
-        note_repositories(&changes, self.writers.values_mut().chain(&mut self.unjudged));
+        let all = self.writers.values_mut().chain(&mut self.unjudged);
+        note_repositories((&before, &now), all);
         let writers: Vec<Alive> = self.writers.values().chain(&self.unjudged).cloned().collect();
         let writers: Vec<&Alive> = writers.iter().collect();
         let bare = new_bare(&before, &now, &writers);
+        let removals = removals(&before, &now);
         let (mut found, mut done) = (Vec::new(), BTreeSet::new());
         for change in &changes {
             if ancestors(&change.path).any(|path| done.contains(path)) {
@@ -52,7 +55,7 @@ impl Guard {
                 Done::Moved(said, put_back) => {
                     found.extend(said);
                     now.marks.retain(|path, _| !is_within(path, &change.path));
-                    now.marks.extend(old.filter(|_| put_back).map(|old| (change.path.clone(), old.clone())));
+                    now.marks.extend(put_back.map(|mark| (change.path.clone(), mark)));
                     done.insert(change.path.clone());
                 }
                 Done::Failed(said) => {
@@ -62,6 +65,14 @@ impl Guard {
                     now.marks.extend(old.map(|old| (change.path.clone(), old.clone())));
                 }
             }
+        }
+        for removal in &removals {
+            let said = match verdict(removal, &writers, &self.names, &before) {
+                Verdict::Fine => continue,
+                Verdict::Report => Action::Report,
+                Verdict::Act => rules.action,
+            };
+            found.extend(self.undo_removal(workspace, &removal.path, said, (&before, &mut now)));
         }
         if !bare.is_empty() {
             self.began.own.extend(bare);
@@ -82,14 +93,7 @@ impl Guard {
     ) -> Done {
         let Change { path, reason, .. } = change;
         let kind = reason.name();
-        let said = |outcome, quarantine, detail: &str| Found {
-            layer: NAMES_LAYER,
-            kind,
-            path: Some(path.clone()),
-            outcome,
-            quarantine,
-            detail: detail.to_owned(),
-        };
+        let said = |outcome, quarantine, detail: &str| said(*reason, path, outcome, quarantine, detail);
         if action == Action::Report {
             return Done::Stays(Some(said(Outcome::Reported, None, what(*reason))));
         }
@@ -97,21 +101,81 @@ impl Guard {
             Ok(Some(id)) => id,
             // It was there for a moment only.
             Ok(None) => {
-                return Done::Moved(Some(said(Outcome::Reported, None, "it was removed again")), false);
+                return Done::Moved(Some(said(Outcome::Reported, None, "it was removed again")), None);
             }
             Err(error) => return Done::Failed(Found::failed(NAMES_LAYER, kind, Some(path.clone()), &error)),
         };
-        let outcome = if action == Action::Fail { Outcome::Failed } else { Outcome::Quarantined };
-        let put_back = old.map_or(Ok(false), |old| self.vault.put_back(workspace, path, old));
+        let put_back = old.map_or(Ok(None), |old| self.vault.put_back(workspace, path, old));
         let detail = match (&put_back, old) {
             (Err(error), _) => format!("{}; {error}", what(*reason)),
-            (Ok(true), _) => format!("{}; what stood there before is there again", what(*reason)),
-            (Ok(false), Some(_)) => format!("{}; what stood there before was not kept", what(*reason)),
-            (Ok(false), None) => what(*reason).to_owned(),
+            (Ok(Some(_)), _) => format!("{}; {IS_THERE_AGAIN}", what(*reason)),
+            (Ok(None), Some(_)) => format!("{}; what stood there before was not kept", what(*reason)),
+            (Ok(None), None) => what(*reason).to_owned(),
         };
-        let put_back = put_back.unwrap_or(false);
-        Done::Moved(Some(said(outcome, Some(id), &detail)), put_back)
+        Done::Moved(Some(said(moved(action), Some(id), &detail)), put_back.unwrap_or_default())
     }
+
+    /// Makes what was removed again, with all that was in it, unless it went with the folder that it was in.
+    fn undo_removal(
+        &self,
+        workspace: BorrowedFd<'_>,
+        path: &[u8],
+        action: Action,
+        (before, now): (&Record, &mut Record),
+    ) -> Option<Found> {
+        let old = before.marks.get(path)?;
+        let failed = |error| Found::failed(NAMES_LAYER, Reason::Removed.name(), Some(path.to_vec()), &error);
+        // A folder that is protected itself is the same one by its name.
+        let folder = above(path);
+        if !(before.marks.contains_key(folder) && now.marks.contains_key(folder)) {
+            match is_folder_there(workspace, folder, old.parent) {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(failed(error)),
+            }
+        }
+        let what = what(Reason::Removed);
+        if action == Action::Report {
+            return Some(said(Reason::Removed, path, Outcome::Reported, None, what));
+        }
+        let mut whole = true;
+        let inner = before.marks.range(path.to_vec()..).take_while(|(other, _)| other.starts_with(path));
+        for (other, mark) in inner.filter(|(other, _)| is_within(other, path)) {
+            match self.vault.put_back(workspace, other, mark) {
+                Ok(Some(mark)) => drop(now.marks.insert(other.clone(), mark)),
+                Ok(None) => whole = false,
+                Err(error) => return Some(failed(error)),
+            }
+        }
+        let again = if whole { IS_THERE_AGAIN } else { "not all that stood there before was kept" };
+        let outcome = if action == Action::Fail { Outcome::Failed } else { Outcome::Reported };
+        Some(said(Reason::Removed, path, outcome, None, &format!("{what}; {again}")))
+    }
+}
+
+const IS_THERE_AGAIN: &str = "what stood there before is there again";
+
+fn said(reason: Reason, path: &[u8], outcome: Outcome, quarantine: Option<String>, detail: &str) -> Found {
+    Found {
+        layer: NAMES_LAYER,
+        kind: reason.name(),
+        path: Some(path.to_vec()),
+        outcome,
+        quarantine,
+        detail: detail.to_owned(),
+    }
+}
+
+fn moved(action: Action) -> Outcome {
+    if action == Action::Fail { Outcome::Failed } else { Outcome::Quarantined }
+}
+
+/// Whether the folder is there, and the one that it was.
+fn is_folder_there(workspace: BorrowedFd<'_>, path: &[u8], which: u64) -> Result<bool, ProtectError> {
+    let failed = || ProtectError::path("look for", path);
+    let folders = descend(workspace, path, Need::Look).map_err(failed())?;
+    let Some(folder) = folders.as_ref().and_then(|folders| folders.last()) else { return Ok(false) };
+    Ok(identity(folder, b"").map_err(failed())? == which)
 }
 
 fn what(reason: Reason) -> &'static str {
@@ -121,6 +185,7 @@ fn what(reason: Reason) -> &'static str {
         Reason::GitConfig => "settings were made by which git runs programs",
         Reason::BareRepository => "it made a folder look like a repository",
         Reason::Replaced => "it stood where something was given back",
+        Reason::Removed => "a protected name was removed",
     }
 }
 

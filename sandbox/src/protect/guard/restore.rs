@@ -27,6 +27,7 @@ impl Guard {
         id: &str,
     ) -> Result<(Vec<u8>, Option<String>), ProtectError> {
         let held = self.vault.held(id)?;
+        self.changes += 1;
         let failed = || ProtectError::path("give back", &held.path);
         let folders = make_folders(workspace, above(&held.path))?;
         let Some(folder) = folders.last() else { return Err(failed()(Errno::NOENT)) };
@@ -37,7 +38,7 @@ impl Guard {
         self.vault.give_back(&held, folder.as_fd())?;
         let mut below = vec![held.path.clone()];
         if self.record.is_some() {
-            let now = scan(workspace, &self.names)?;
+            let now = scan(workspace, self.scope, &self.names)?;
             let prefix = [&held.path[..], b"/"].concat();
             below.extend(now.marks.keys().filter(|path| path.starts_with(&prefix)).cloned());
         }

@@ -118,7 +118,12 @@ fn a_folder_can_be_moved_with_what_is_protected_in_it() {
         fs::rename(world.at("b/.bashrc"), world.at(".bashrc")).unwrap();
         fs::rename(world.at("b/.vscode"), world.at(".vscode")).unwrap();
     });
-    assert_eq!(told(&found), [quarantined(".bashrc", "created"), quarantined(".vscode", "created")]);
+    let again = |path: &str| (path.to_owned(), "removed", Outcome::Reported);
+    let made = [quarantined(".bashrc", "created"), quarantined(".vscode", "created")];
+    assert_eq!(told(&found), [made, [again("b/.bashrc"), again("b/.vscode")]].concat());
+    assert_eq!(world.get("b/.vscode/settings.json"), "{}", "it is where it was");
+    let found = world.run(writer(), |world| fs::rename(world.at("b"), world.at("c")).unwrap());
+    assert_eq!(found, [], "also what was put back moves with its folder");
 }
 
 #[test]

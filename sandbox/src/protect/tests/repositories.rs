@@ -22,7 +22,7 @@ fn source(world: &World) -> String {
 fn git_makes_repositories_where_it_was_decided_to() {
     let mut world = World::new();
     let at = source(&world);
-    let found = world.run(with_git(&["init"]), |world| {
+    let found = world.run(with_git(&["init /workspace", "commit"]), |world| {
         world.git("", &["init", "-q"]);
         world.git("", &["commit", "-q", "--allow-empty", "-m", "one"]);
     });
@@ -37,8 +37,8 @@ fn git_makes_repositories_where_it_was_decided_to() {
         world.git("", &["submodule", "--quiet", "add", &at, "libs/sub"]);
     });
     assert_eq!(told(&found), [(".gitmodules".to_owned(), "created", Outcome::Reported)]);
-    let found =
-        world.run(with_git(&["init"]), |world| drop(world.git("", &["init", "-q", "--bare", "sub/x.git"])));
+    let found = world
+        .run(with_git(&["init --bare"]), |world| drop(world.git("", &["init", "-q", "--bare", "sub/x.git"])));
     assert_eq!(found, []);
     let found = world.run(with_git(&["commit", "rebase"]), |world| {
         world.put("new", "new");
@@ -214,7 +214,7 @@ fn a_command_with_git_begins_without_what_was_planted() {
 #[test]
 fn a_bare_repository_that_was_decided_about_stays() {
     let mut world = World::new();
-    let id = world.begin(with_git(&["init"]));
+    let id = world.begin(with_git(&["init --bare /workspace/mine.git"]));
     world.git("", &["init", "-q", "--bare", "mine.git"]);
     assert_eq!(world.end_in(id, "mine.git"), []);
     let id = world.begin(with_git(&["log"]));
@@ -228,7 +228,7 @@ fn a_bare_repository_that_was_decided_about_stays() {
 #[test]
 fn inside_of_a_repositorys_own_folder_nothing_is_planted() {
     let mut world = World::new();
-    let id = world.begin(with_git(&["init"]));
+    let id = world.begin(with_git(&["init /workspace"]));
     world.git("", &["init", "-q"]);
     assert_eq!(world.end_in(id, ".git"), []);
     assert!(world.has(".git/HEAD"));

@@ -5,7 +5,7 @@ use airlock_policy::{Profile, Request, decide};
 use super::*;
 
 fn told(command: &str) -> Told {
-    of(&decide(&Request::bash(command.as_bytes()), &Profile::builtin("sandboxed").unwrap()))
+    of(&decide(&Request::bash(command.as_bytes()), &Profile::builtin("sandboxed").unwrap()), b"/workspace")
 }
 
 fn programs(command: &str) -> Vec<String> {
@@ -40,12 +40,69 @@ fn what_does_not_fit_or_cannot_be_told_is_left_out_and_said() {
     let fits: String = (1..=DECIDED_PATHS).map(|index| format!(" {index}")).collect();
     let all = told(&format!("touch{fits}"));
     assert!(all.whole && all.decided.paths.len() == DECIDED_PATHS);
-    let odd = of(&decide(&Request::bash(b"touch \xff"), &Profile::builtin("sandboxed").unwrap()));
+    let odd =
+        of(&decide(&Request::bash(b"touch \xff"), &Profile::builtin("sandboxed").unwrap()), b"/workspace");
     assert!(!odd.whole && odd.decided.paths.is_empty());
 }
 
 #[test]
-fn the_subcommands_of_git_are_named() {
-    let git = |command| told(command).decided.git;
-    assert_eq!(git("git -C sub init && git worktree add x"), ["init", "worktree add"]);
+fn the_subcommands_of_git_are_named_with_what_they_make() {
+    for (command, expected) in [
+        ("git -C sub status && git worktree list", &["status", "worktree list"][..]),
+        ("git init", &["init /workspace"]),
+        ("git init --bare sub/x.git", &["init --bare /workspace/sub/x.git"]),
+        ("git -C sub init new", &["init /workspace/sub/new"]),
+        ("cd sub && git init new", &["init /workspace/sub/new"]),
+        ("cd sub && git init", &["init"]),
+        ("git -C sub init", &["init /workspace/sub"]),
+        ("git clone https://h/a/b.git", &["clone /workspace/b"]),
+        ("git clone -q --depth 1 git@h:a/b.git/", &["clone /workspace/b"]),
+        ("git clone --mirror https://h/a/b x", &["clone --bare /workspace/x"]),
+        ("git clone --bare https://h/a/b", &["clone --bare /workspace/b.git"]),
+        ("git clone https://h/b \"$X\"", &["clone"]),
+        ("git clone $X", &["clone"]),
+        ("git clone --odd https://h/b", &["clone"]),
+        ("git worktree add -b x ../tree", &["worktree add /tree"]),
+        ("git worktree add -b x tree", &["worktree add /workspace/tree"]),
+        ("git submodule add https://h/b lib", &["submodule add /workspace/lib"]),
+        ("git submodule --quiet add -b main ./sub/x.git", &["submodule add /workspace/x"]),
+        ("git init --separate-git-dir=else x", &["init", "init --bare"]),
+        ("git clone https://h/b /tmp/b", &["clone /tmp/b"]),
+        ("git submodule update --init", &["submodule update"]),
+        ("GIT_DIR=x git init a", &["init"]),
+        ("git --git-dir x init", &["init"]),
+    ] {
+        assert_eq!(told(command).decided.git, expected, "{command}");
+    }
+}
+
+#[test]
+fn a_setting_is_named_where_a_rule_or_a_person_names_its_command() {
+    let of_profile = |rules: &str, command: &str| {
+        let text = format!("name = \"team\"\nextends = \"sandboxed\"\n[policy]\n{rules}");
+        let profile = Profile::from_toml(&text, "team.toml", &|_| None).unwrap();
+        of(&decide(&Request::bash(command.as_bytes()), &profile), b"/workspace").decided.git
+    };
+    let command = "git config --local Core.hooksPath x && git config set alias.Co '!y' && make";
+    let named = ["config alias.co=!y", "config core.hookspath=x", "config"];
+    let sorted = |mut list: Vec<&str>| {
+        list.sort_unstable();
+        list.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(of_profile("", command), ["config"], "the profile allows it unseen");
+    assert_eq!(of_profile("ask = [\"Bash(make)\"]", command), sorted(named.to_vec()));
+    let rule = "allow = [\"Bash(git config --local core.pager x)\"]";
+    assert_eq!(
+        of_profile(rule, "git config --local core.pager x"),
+        sorted(vec!["config", "config core.pager=x"])
+    );
+    for command in [
+        "git config core.pager",
+        "git config --unset core.pager",
+        "git config core.pager $X",
+        "git config a b c",
+        "git config --file x core.pager y",
+    ] {
+        assert_eq!(of_profile("ask = [\"Bash(git:*)\"]", command), ["config"], "{command}");
+    }
 }

@@ -115,8 +115,10 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
         let start_span = telemetry::start_span(&job.traceparent);
         spawn_blocking(move || start_span.in_scope(|| launch(&tools, &job, &place))).await
     };
+    let mut landlock_abi = 0;
     let result = match started {
         Ok(Ok(mut started)) => {
+            landlock_abi = started.running.landlock.abi;
             // Before anybody knows that it runs, so that nobody who knows finds it closed.
             open_input(&mut started, &job).await;
             let signals = job.handle.signals();
@@ -134,6 +136,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
         scrubbed_env: job.scrubbed.removed.clone(),
         limits_not_enforced,
         unsandboxed: job.grant.unsandboxed && result.started != Began::No,
+        landlock_abi,
         ..result
     };
     telemetry::ended(&span, &result);

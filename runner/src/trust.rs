@@ -72,7 +72,7 @@ struct Folder<'a> {
 
 fn folder<'a>(written: &'a [u8], view: &View) -> Folder<'a> {
     let led = if written.first() == Some(&b'/') { view.follow(written, true).ok() } else { None };
-    let trusted = led.filter(|led| led.ground == Ground::ReadOnly).map(|led| led.path);
+    let trusted = led.filter(|led| led.ground == Ground::ReadOnly && !led.by_session).map(|led| led.path);
     Folder { written, trusted }
 }
 
@@ -90,8 +90,8 @@ fn by_name(program: &[u8], folders: &[Folder<'_>], view: &View) -> Result<(), Re
         };
         let led = view.follow(&[folder, b"/".as_slice(), program].concat(), true);
         match led {
-            Ok(Led { ground: Ground::ReadOnly, is_program: true, .. }) => return Ok(()),
-            Ok(Led { is_there: false, .. } | Led { ground: Ground::ReadOnly, .. }) => {}
+            Ok(Led { ground: Ground::ReadOnly, is_program: true, by_session: false, .. }) => return Ok(()),
+            Ok(Led { is_there: false, .. } | Led { ground: Ground::ReadOnly, by_session: false, .. }) => {}
             Ok(_) | Err(_) => return Err(leads_out(program)),
         }
     }
@@ -102,7 +102,8 @@ fn by_name(program: &[u8], folders: &[Folder<'_>], view: &View) -> Result<(), Re
 fn by_path(program: &[u8], view: &View) -> Result<(), Refusal> {
     let led = if program.first() == Some(&b'/') { view.follow(program, true).ok() } else { None };
     match led {
-        Some(led) if led.ground == Ground::ReadOnly => Ok(()),
+        // Not through a link that could lead elsewhere when the program is started.
+        Some(led) if led.ground == Ground::ReadOnly && !led.by_session => Ok(()),
         _ => Err(leads_out(program)),
     }
 }
@@ -115,23 +116,34 @@ fn leads_out(program: &[u8]) -> Refusal {
 fn leads(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     let DecidedPath { path, access } = decided;
     // Removing a link removes the link.
-    let led = view.follow(path, *access != PathAccess::Delete);
-    let stays = match &led {
-        Ok(led) if led.ground == Ground::Kernel => !is_magic(&led.path),
-        // The system's own links, which no command can change.
-        Ok(led) if *access == PathAccess::Read && led.ground == Ground::ReadOnly => {
-            view.ground_of(path) == Ground::ReadOnly
-        }
-        Ok(led) => led.path == *path,
-        Err(_) => false,
+    let Ok(led) = view.follow(path, *access != PathAccess::Delete) else {
+        let path = shown(path);
+        return Err(refuse(format!(
+            "the path `{path}` cannot be followed to its end; name another, or have it approved"
+        )));
+    };
+    let stays = match led.ground {
+        Ground::Kernel => !is_magic(&led.path),
+        _ if led.path == *path => true,
+        _ => *access == PathAccess::Read && is_readable_anyway(path, &led, view),
     };
     if stays {
         return Ok(());
     }
-    let path = shown(path);
-    Err(refuse(format!(
-        "the path `{path}` leads elsewhere than it says; name the real one, or have it approved"
-    )))
+    let (path, real) = (shown(path), shown(&led.path));
+    Err(refuse(format!("the path `{path}` leads to `{real}`; name that one, or have it approved")))
+}
+
+/// Whether a link only leads to what a command that just reads may read as well, without a question: through the
+/// root's own links, and from a folder of the session to the root or within that folder. What must not be read is
+/// masked wherever a link leads from, so that nothing rests on the link staying as it is.
+fn is_readable_anyway(path: &[u8], led: &Led, view: &View) -> bool {
+    match (view.ground_of(path), led.ground) {
+        (Ground::ReadOnly, Ground::ReadOnly) => !led.by_session,
+        (Ground::Session, Ground::ReadOnly) => true,
+        (Ground::Session, Ground::Session) => view.is_one_folder(path, &led.path),
+        _ => false,
+    }
 }
 
 /// Whether the kernel itself makes links there, to whatever a process has.

@@ -74,11 +74,13 @@ async fn with_all_three_keys_a_command_runs_outside_and_the_result_says_so() {
     let asked = world.run("open", true, NAME).await.unwrap();
     assert_eq!(String::from_utf8_lossy(&asked.stdout), own_name());
     assert!(result(&asked).unsandboxed);
+    assert_eq!(result(&asked).landlock_abi, 0, "no layer is around it");
     let excluded = world.run("open", false, NAME).await.unwrap();
     assert!(result(&excluded).unsandboxed, "the profile's list stands for the request's key");
     let inside = world.run("open", false, &format!("{NAME}; true")).await.unwrap();
     assert_ne!(String::from_utf8_lossy(&inside.stdout), own_name(), "not every subcommand is on the list");
     assert!(!result(&inside).unsandboxed);
+    assert!(result(&inside).landlock_abi >= 2, "this kernel has Landlock");
 
     let place =
         world.run("open", true, "pwd; touch here; id -u; (setsid sleep 600 &); exit 3").await.unwrap();

@@ -164,6 +164,9 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     if outcome.unsandboxed {
         rows.push(("sandbox", "none: it ran outside".to_owned()));
     }
+    if outcome.landlock_abi > 0 {
+        rows.push(("landlock", format!("ABI {}", outcome.landlock_abi)));
+    }
     rows.extend(outcome.violations.iter().map(|one| ("violation", violation(one))));
     for (name, list) in [("held back", &outcome.scrubbed_env), ("not enforced", &outcome.limits_not_enforced)]
     {

@@ -130,6 +130,7 @@ fn outcome(one: &Outcome) -> Value {
         "scrubbed_env": one.scrubbed_env,
         "limits_not_enforced": one.limits_not_enforced,
         "unsandboxed": one.unsandboxed,
+        "landlock_abi": one.landlock_abi,
     })
 }
 

@@ -150,6 +150,7 @@ impl From<ExecutionResult> for v1::Result {
             scrubbed_env: result.scrubbed_env,
             limits_not_enforced: result.limits_not_enforced,
             unsandboxed: result.unsandboxed,
+            landlock_abi: result.landlock_abi,
         }
     }
 }
@@ -177,6 +178,7 @@ impl TryFrom<v1::Result> for ExecutionResult {
             scrubbed_env: wire.scrubbed_env,
             limits_not_enforced: wire.limits_not_enforced,
             unsandboxed: wire.unsandboxed,
+            landlock_abi: wire.landlock_abi,
         })
     }
 }

@@ -58,6 +58,7 @@ fn result(cause: Cause) -> ExecutionResult {
         }],
         scrubbed_env: vec!["NPM_TOKEN".to_owned()],
         unsandboxed: true,
+        landlock_abi: 7,
         limits_not_enforced: vec!["memory".to_owned()],
         ..ExecutionResult::not_started(cause)
     }

@@ -163,6 +163,8 @@ pub struct ExecutionResult {
     pub limits_not_enforced: Vec<String>,
     /// It ran outside the sandbox.
     pub unsandboxed: bool,
+    /// The version of Landlock's interface that was in force around it; 0 where none was.
+    pub landlock_abi: u32,
 }
 
 /// Something that a layer of the sandbox saw.
@@ -214,6 +216,7 @@ impl ExecutionResult {
             scrubbed_env: Vec::new(),
             limits_not_enforced: Vec::new(),
             unsandboxed: false,
+            landlock_abi: 0,
         }
     }
 }

@@ -112,6 +112,30 @@ fn a_trusted_folder_is_none_if_it_leads_to_where_commands_write() {
 }
 
 #[test]
+fn a_program_is_none_through_a_link_that_commands_can_set_anew() {
+    let host = Host::new();
+    host.link("/opt/bin/tool", "workspace/bin/alias");
+    host.link("/opt/bin", "workspace/tools");
+    host.link("/workspace/tools", "opt/round");
+    for program in ["/workspace/bin/alias", "/workspace/tools/tool", "/opt/round/tool"] {
+        assert!(!host.program_is_trusted("/opt/bin", program), "{program}");
+    }
+    for path in ["/workspace/tools", "/workspace/tools:/opt/bin", "/opt/round"] {
+        assert!(!host.program_is_trusted(path, "tool"), "{path}");
+    }
+    assert!(host.program_is_trusted("/opt/bin", "/bin/tool"), "the control: a link of the root");
+}
+
+#[test]
+fn a_refusal_says_where_the_path_leads() {
+    let host = Host::new();
+    host.link("docs", "workspace/manual");
+    let path = DecidedPath { path: b"/workspace/manual/x".to_vec(), access: PathAccess::Write };
+    let refusal = host.check("/opt/bin", Decided { paths: vec![path], ..Decided::default() }).unwrap_err();
+    assert!(refusal.message.contains("leads to `/workspace/docs/x`"), "{}", refusal.message);
+}
+
+#[test]
 fn a_path_leads_where_it_says_or_is_refused() {
     let host = Host::new();
     fs::write(host.at("workspace/file"), "").unwrap();
@@ -129,10 +153,17 @@ fn a_path_leads_where_it_says_or_is_refused() {
     let elsewhere =
         ["hooks/pre-commit", "home/.bashrc", "etc/passwd", "loop", "loop/x", "round/x", "docs/../hooks/x"];
     for path in elsewhere {
-        for access in [PathAccess::Write, PathAccess::Create, PathAccess::Read] {
+        for access in [PathAccess::Write, PathAccess::Create] {
             assert!(!host.path_leads(&format!("/workspace/{path}"), access), "{path} {access:?}");
         }
     }
+    for path in ["hooks/pre-commit", "etc/passwd", "docs/../hooks/x"] {
+        assert!(host.path_leads(&format!("/workspace/{path}"), PathAccess::Read), "{path}");
+    }
+    for path in ["home/.bashrc", "loop", "loop/x", "round/x"] {
+        assert!(!host.path_leads(&format!("/workspace/{path}"), PathAccess::Read), "{path}");
+    }
+    assert!(!host.path_leads("/tmp/file", PathAccess::Read), "from one folder of the session to another");
     for path in ["/tmp/file", "/proc/self/cwd/x", "/proc/7/root/x", "/dev/fd/3", "workspace/file", ""] {
         assert!(!host.path_leads(path, PathAccess::Write), "{path}");
     }

@@ -43,6 +43,8 @@ pub(super) struct Led {
     pub(super) is_there: bool,
     /// A file that somebody may execute.
     pub(super) is_program: bool,
+    /// On the way is a link that a command could set anew at any moment.
+    pub(super) by_session: bool,
 }
 
 /// A way that cannot be followed to its end: too many links, or a folder that is closed.
@@ -108,11 +110,18 @@ impl View {
         self.ground(&at)
     }
 
+    /// Whether two places are of one folder of the session, such as the workspace.
+    pub(super) fn is_one_folder(&self, one: &[u8], other: &[u8]) -> bool {
+        let [one, other] = [one, other].map(|path| components(path).collect::<Components>());
+        let of_session = |at| self.mount_of(at).filter(|mount| mount.ground == Ground::Session);
+        of_session(&one).zip(of_session(&other)).is_some_and(|(one, other)| one.at == other.at)
+    }
+
     /// Where an absolute path leads; `last` says whether a link at its end is followed.
     pub(super) fn follow(&self, path: &[u8], last: bool) -> Result<Led, Astray> {
         let mut todo: VecDeque<Vec<u8>> = components(path).collect();
         let mut at: Components = Vec::new();
-        let (mut links, mut is_program) = (0, false);
+        let (mut links, mut is_program, mut by_session) = (0, false, false);
         while let Some(part) = todo.pop_front() {
             self.step()?;
             if part == b".." {
@@ -123,6 +132,7 @@ impl View {
             match self.look(&at)? {
                 Seen::Link(target) if last || !todo.is_empty() => {
                     links += 1;
+                    by_session |= self.ground(&at) == Ground::Session;
                     if links > LINKS {
                         return Err(Astray);
                     }
@@ -139,17 +149,17 @@ impl View {
                 Seen::Nothing => {
                     // Nothing is behind it, not even by `..`.
                     at.extend(todo);
-                    return Ok(self.led(&at, false, false));
+                    return Ok(Led { by_session, ..self.led(&at, false, false) });
                 }
             }
         }
-        Ok(self.led(&at, true, is_program))
+        Ok(Led { by_session, ..self.led(&at, true, is_program) })
     }
 
     fn led(&self, at: &[Vec<u8>], is_there: bool, is_program: bool) -> Led {
         let path = at.iter().fold(Vec::new(), |path, part| [&path, b"/".as_slice(), part].concat());
         let path = if path.is_empty() { b"/".to_vec() } else { path };
-        Led { path, ground: self.ground(at), is_there, is_program }
+        Led { path, ground: self.ground(at), is_there, is_program, by_session: false }
     }
 
     fn step(&self) -> Result<(), Astray> {

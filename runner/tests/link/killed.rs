@@ -76,6 +76,8 @@ struct Killed {
     process: Process,
     session: SessionId,
     archive: Vec<u8>,
+    /// How many uploads came to their end before their runner was killed.
+    late: usize,
 }
 
 impl Killed {
@@ -86,7 +88,7 @@ impl Killed {
         let process = Process::start(&config);
         let mut it = fixture(server, dir).await;
         let session = it.open("").await;
-        Self { it, config, process, session, archive: archive() }
+        Self { it, config, process, session, archive: archive(), late: 0 }
     }
 
     async fn kill_and_restart(&mut self) {
@@ -101,7 +103,7 @@ impl Killed {
     async fn begin(&mut self) -> (Exchange, usize) {
         let order = UploadOrder {
             session_id: self.session,
-            transfer_id: "t".to_owned(),
+            transfer_id: format!("t{}", self.late),
             path: b"/workspace/project".to_vec(),
             format: FileFormat::Tar,
             size: Some(self.archive.len() as u64),
@@ -183,7 +185,8 @@ async fn an_upload_survives_the_runner_s_death_while_its_bytes_come() {
         let (exchange, staged) = it.begin().await;
         assert!(staged >= before && staged < it.archive.len(), "{staged} after {before}");
         it.send(&exchange, staged, part * round).await;
-        until(|| it.staged() > staged).await;
+        // In the midst of what is sent in this round.
+        until(|| it.staged() > part * (round - 1)).await;
         before = it.staged();
         it.kill_and_restart().await;
     }
@@ -200,13 +203,21 @@ async fn an_upload_survives_the_runner_s_death_while_its_bytes_come() {
 async fn an_upload_survives_the_runner_s_death_while_it_is_put_into_the_workspace() {
     let mut it = Killed::new().await;
     for put in [1, FILES / 3, FILES / 2] {
-        let (exchange, staged) = it.begin().await;
-        it.send(&exchange, staged, it.archive.len()).await;
-        exchange.send(END).await;
-        until(|| files(&it.project()).len() >= put).await;
-        it.kill_and_restart().await;
-        let found = files(&it.project());
-        assert!(found.len() < FILES, "it was over before the process died");
+        let found = loop {
+            let (exchange, staged) = it.begin().await;
+            it.send(&exchange, staged, it.archive.len()).await;
+            exchange.send(END).await;
+            until(|| files(&it.project()).len() >= put).await;
+            it.kill_and_restart().await;
+            let found = files(&it.project());
+            if found.len() < FILES {
+                break found;
+            }
+            // On a busy host this test may be too late with its kill: once more, with another upload.
+            it.late += 1;
+            assert!(it.late < 20, "it is always over before the process dies");
+            fs::remove_dir_all(it.project()).unwrap();
+        };
         let temporary = |path: &&PathBuf| path.to_string_lossy().contains(TEMPORARY_PREFIX);
         assert_eq!(found.iter().find(temporary), None, "half a file stays");
         assert_eq!(it.staged(), it.archive.len(), "the bytes are kept");

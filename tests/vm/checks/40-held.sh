@@ -36,7 +36,7 @@ check_a_count_of_no_network_namespaces_is_named() {
     held_back user.max_net_namespaces 0 user.max_net_namespaces
 }
 
-check_under_a_profile_of_apparmor_that_confines_bubblewrap_no_command_runs() {
+check_a_profile_of_apparmor_that_confines_bubblewrap_is_named() {
     [ "$(cat /sys/module/apparmor/parameters/enabled)" = Y ] || fail "this kernel runs without AppArmor"
     local found code=0
     printf 'abi <abi/3.0>,\nprofile airlock-check-bwrap /usr/bin/bwrap {\n  file,\n}\n' >/tmp/airlock-check-bwrap
@@ -44,6 +44,7 @@ check_under_a_profile_of_apparmor_that_confines_bubblewrap_no_command_runs() {
     found=$(doctor)
     inside -- 'echo it ran' >/tmp/said 2>&1 || code=$?
     apparmor_parser --remove /tmp/airlock-check-bwrap
+    names airlock-check-bwrap "$found" || fail "the profile is not named: $found"
     [ "$(jq .ok <<<"$found")" = false ] || fail "it is called well: $found"
     if [ "$code" -ne 125 ] || grep -q '^it ran' /tmp/said; then fail "the command ran, or ended with $code: $(cat /tmp/said)"; fi
     [ "$(inside -- 'echo it ran')" = 'it ran' ] || fail "nothing runs although the profile is gone"

@@ -183,6 +183,7 @@ pub(super) fn result(cause: Cause) -> ExecutionResult {
         scrubbed_env: vec!["NPM_TOKEN".to_owned()],
         limits_not_enforced: vec!["memory".to_owned()],
         unsandboxed: true,
+        landlock_abi: 7,
         cause,
         started: Started::Yes,
         directory: b"/workspace/src".to_vec(),

@@ -23,7 +23,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::files::{WallError, as_session};
+use crate::files::{WallError, as_session_over_limits};
 
 pub(crate) use watch::{Watch, failed};
 
@@ -75,7 +75,7 @@ impl SessionGuard {
         let workspace = open(&self.workspace)?;
         let folder = if state.is_none() { Some(self.make_folder()?) } else { None };
         let ids = self.ids.map(|ids| (ids.uid, ids.gid));
-        let done = as_session(ids, || {
+        let done = as_session_over_limits(ids, || {
             if let Some(folder) = folder {
                 *state = Some(Guard::open(folder)?);
             }
@@ -85,6 +85,11 @@ impl SessionGuard {
             }
         });
         Ok(done??)
+    }
+
+    /// Lets go of the session's disk, once its commands have ended.
+    pub(crate) fn close(&self) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn make_folder(&self) -> Result<OwnedFd, GuardError> {

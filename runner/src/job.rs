@@ -8,6 +8,7 @@ mod disk;
 mod handle;
 mod life;
 mod result;
+mod room;
 mod rules;
 mod switch;
 
@@ -44,6 +45,7 @@ use switch::EndSwitch;
 
 pub(crate) use handle::Handle;
 pub(crate) use result::lost;
+pub(crate) use room::Room;
 
 /// Memory for `/dev/shm`, in bytes.
 const DEV_SHM_BYTES: u64 = 64 << 20;
@@ -55,6 +57,7 @@ pub(crate) struct Tools {
     pub(crate) spools: Spools,
     pub(crate) start_timeout: Duration,
     pub(crate) workspace: WorkspaceConfig,
+    pub(crate) room: Room,
     /// The floor's, for a grant that names no limit of its own: bytes, and thousandths of a processor.
     pub(crate) max_memory_bytes: Option<u64>,
     pub(crate) max_cpu_millis: Option<u64>,
@@ -145,7 +148,7 @@ struct Started {
     watch: Watch,
     spool: Arc<JobSpool>,
     writers: Writers,
-    /// None where the command cannot write, or there is no limit.
+    /// None where the command cannot write.
     disk: Option<DiskWatch>,
 }
 
@@ -156,6 +159,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let (spool, writers) = tools.spools.create(job.id, cap, grant.separate_stderr)?;
     let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
     let mut watch = Watch::begin(session, job.id, grant)?;
+    let open = session;
     let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
     let (profile, mut masks) = rules::resolve(profile, &session)?;
     // After the rules': what is protected stays so where both are about one name.
@@ -179,7 +183,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     } else {
         tools.launcher.start(&profile, &session, &limits, &spec)?
     };
-    let disk = if grant.read_only { None } else { DiskWatch::new(&tools.workspace, &session.folders) };
+    let disk = (!grant.read_only).then(|| DiskWatch::new(&tools.workspace, &tools.room, open, job.id));
     Ok(Started { running, watch, spool, writers, disk })
 }
 
@@ -233,7 +237,14 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
     let stderr = running.streams.stderr.zip(writers.stderr).map(|(pipe, writer)| drain(pipe, writer));
     let waiter = running.waiter;
     let mut wait = spawn_blocking(move || waiter.wait());
-    let life = Life { control: &running.control, job, spool: &spool, started: running.started_at, disk };
+    let disk = disk.map(Arc::new);
+    let life = Life {
+        control: &running.control,
+        job,
+        spool: &spool,
+        started: running.started_at,
+        disk: disk.as_ref(),
+    };
     let ended = life.until_ended(&mut wait, signals).await;
     stop.signal();
     for drain in [Some(stdout), stderr].into_iter().flatten() {
@@ -244,7 +255,7 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
     match ended {
         Ok(ended) => {
             let (job, spool) = (Arc::clone(job), Arc::clone(&spool));
-            let whole = spawn_blocking(move || result::of(&job, &spool, ended, watch));
+            let whole = spawn_blocking(move || result::of(&job, &spool, ended, watch, disk.as_deref()));
             whole.await.unwrap_or_else(|panicked| result::internal_text(&panicked))
         }
         Err(panicked) => result::internal(job, &panicked),

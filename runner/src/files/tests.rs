@@ -16,7 +16,7 @@ use airlock_proto::domain::{
     ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, ExchangeFailure, ExchangeToRunner,
     FileChange, FileFilter, FileFormat, FileInfo, FileType, ListOrder, UploadOrder, Uploaded,
 };
-use airlock_sandbox::{UidIsolation, UidRange};
+use airlock_sandbox::{DiskConfig, UidIsolation, UidRange};
 use bytes::Bytes;
 use cap_std::{ambient_authority, fs::Dir};
 use futures::StreamExt;
@@ -41,7 +41,9 @@ struct Fixture {
 fn restore(dir: &tempfile::TempDir, baseline: BaselineLimits) -> Arc<Sessions> {
     let copy = CopyLimits { bytes: 1 << 30, entries: 200_000, baseline };
     let range = UidRange::new(42_000_000, 64);
-    Arc::new(Sessions::restore(dir.path(), UidIsolation::detect(), range, 8, copy).unwrap())
+    Arc::new(
+        Sessions::restore(dir.path(), UidIsolation::detect(), range, 8, copy, DiskConfig::default()).unwrap(),
+    )
 }
 
 fn open_session(sessions: &Sessions, base: Option<&Path>) -> Arc<OpenSession> {

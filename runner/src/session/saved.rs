@@ -18,6 +18,8 @@ const NEXT: &str = "session.json.next";
 pub(super) struct Saved {
     pub(super) id: String,
     pub(super) uid: Option<u32>,
+    /// Who holds it to its limits of the disk, by the name in the configuration.
+    pub(super) disk: String,
     /// In hex: it need not be text.
     pub(super) directory: String,
 }

@@ -20,6 +20,8 @@ use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use super::*;
 use crate::files::BaselineLimits;
 
+mod disks;
+
 const COPY: CopyLimits = CopyLimits { bytes: 1 << 20, entries: 1000, baseline: BASELINE };
 const BASELINE: BaselineLimits = BaselineLimits { bytes: 64 << 10, file_bytes: 4 << 10 };
 

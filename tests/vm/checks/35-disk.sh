@@ -14,6 +14,8 @@ with_disk() { # FILE-SYSTEM MOUNT-OPTIONS BACKEND [LINE...]
     shift 3
     systemctl stop airlock-runner
     cp $CONFIG /tmp/runner.toml.kept
+    # However this check ends, the next one finds everything as it was.
+    trap without_disk EXIT
     truncate -s 700M /var/tmp/state.img
     case $kind in
         ext4) mkfs.ext4 -q -F -O quota,project -E quotatype=prjquota /var/tmp/state.img ;;
@@ -35,8 +37,14 @@ set_workspace() { # LINE...
 }
 
 without_disk() {
+    trap - EXIT
     systemctl stop airlock-runner
-    umount $STATE
+    # The kernel takes the mounts of a unit down a little after its last process.
+    for _ in $(seq 50); do
+        umount $STATE && break
+        sleep 0.2
+    done
+    if mountpoint -q $STATE; then fail "the runner's state is still in use"; fi
     rm -f /var/tmp/state.img
     cp /tmp/runner.toml.kept $CONFIG
     systemctl start airlock-runner
@@ -96,9 +104,11 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
     grep -qi full /tmp/said || fail "it is not said that it is full"
     [ "$(in_session "$own" 'cat mine; ls -A')" = $'mine\nbig\nmine' ] || fail "something was lost or left: $(in_session "$own" 'ls -lA')"
     # What protects names works in a full session, too.
-    said=$(result_in "$own" 'head -c 200M /dev/zero > ~/rest; mkdir -p .vscode; : > .vscode/tasks.json; cd /tmp')
+    in_session "$own" 'rm -f big'
+    said=$(result_in "$own" 'mkdir -p .vscode; echo x > .vscode/tasks.json; head -c 200M /dev/zero > ~/rest')
     echo "$said"
-    in_session "$own" 'rm -f big ~/rest; echo room > room'
+    jq -e 'any(.violations[]; .layer == "protected_names") or .cause.code == "SANDBOX_FAILED"' <<<"$said" || fail "a protected name was overlooked"
+    in_session "$own" 'rm -f ~/rest; echo room > room'
     [ "$(in_session "$other" 'head -c 1M /dev/zero > more; cat file')" = kept ] || fail "the neighbour was disturbed"
     [ "$(systemctl show -P MainPID airlock-runner)" = "$pid" ] || fail "the runner was started again"
     in_session "$own" 'rm -rf ./* ~/* /tmp/*; echo kept > file; mkdir -p deep && cd deep'
@@ -193,7 +203,7 @@ check_a_backend_that_is_named_and_cannot_be_had_keeps_the_runner_down() {
         sleep 0.2
     done
     said=$(journalctl --no-pager -u airlock-runner -n 30)
-    grep 'workspace.backend. .quota. does not work here: .*without quotas of projects; .*prjquota' <<<"$said" || fail "$said"
+    grep 'workspace.backend. .quota. does not work here: .*prjquota' <<<"$said" || fail "$said"
     if airlock-runner ready --config $CONFIG; then fail "it is ready"; fi
     said=$(airlock-runner doctor --config $CONFIG) && fail "doctor calls it well: $said"
     grep -A 2 '^failed *disk_quota' <<<"$said" || fail "$said"

@@ -28,8 +28,10 @@ pub use count::{DiskUse, disk_use};
 const DISK: &str = "disk";
 /// What a trial may take, where the configuration says no less.
 const TRIAL: DiskUse = DiskUse { bytes: 16 << 20, inodes: 256 };
-/// With less than this left a write has failed, or the next one will.
-const FULL_BYTES: u64 = 64 << 10;
+/// With less left than this part of the whole, and than these bytes, a write has failed, or soon will: a large
+/// one fails before everything is taken.
+const FULL_PART: u64 = 32;
+const FULL_BYTES: u64 = 1 << 20;
 
 /// Who holds a session to its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -365,7 +367,8 @@ impl SessionDisk {
     /// The system's answer.
     pub fn full(&self) -> io::Result<Option<String>> {
         let Some((used, left)) = self.used_and_left()? else { return Ok(None) };
-        let what = match (left.bytes < FULL_BYTES, left.inodes == 0) {
+        let little = (used.bytes.saturating_add(left.bytes) / FULL_PART).min(FULL_BYTES);
+        let what = match (left.bytes < little, left.inodes == 0) {
             (true, _) => format!("{} bytes are taken, and {} left", used.bytes, left.bytes),
             (false, true) => format!("{} files and folders are there, and no more can be made", used.inodes),
             (false, false) => return Ok(None),

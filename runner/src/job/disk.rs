@@ -99,7 +99,7 @@ impl DiskWatch {
             most => most,
         };
         if let Some(most) = most.filter(|most| used.exceeds(*most)) {
-            self.tell("limit", over(most));
+            self.tell("limit", over(self.most.unwrap_or(most)));
             return Ok(None);
         }
         let began = seen.first.unwrap_or(used.bytes);

@@ -19,6 +19,7 @@ use super::{
     OpenSession,
     copy::{CopyError, CopyLimits, copy_tree},
     remove::remove_tree,
+    saved::Saved,
 };
 
 /// Why a session was not made, or not removed.
@@ -140,6 +141,11 @@ impl Places {
         self.disks.release(place, uid)?;
         let dead = self.trash.join(name);
         match fs::rename(place, &dead) {
+            // The folder of sessions is a mount, and the trash is beside it: what has no such file is none.
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                Saved::remove(place).map_err(io_error("give a session up"))?;
+                return remove_tree(CWD, place).map_err(io_error("delete a session"));
+            }
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(io_error("move a session to the trash")(error));
             }

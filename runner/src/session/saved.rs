@@ -38,6 +38,14 @@ impl Saved {
         fs::rename(next, name)
     }
 
+    /// That there is none is no error.
+    pub(super) fn remove(root: &Path) -> io::Result<()> {
+        match fs::remove_file(root.join(NAME)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// None if it was never written.
     pub(super) fn read(root: &Path) -> io::Result<Option<Self>> {
         match fs::read(root.join(NAME)) {

@@ -22,7 +22,7 @@ async fn full(backend: DiskBackend) {
     let order = fixture.upload_order("mine", "mine", FileFormat::File);
     fixture.upload(order, b"of the user").await.unwrap();
     let filled = fs::write(fixture.path("big"), vec![1; 17 << 20]).unwrap_err();
-    assert_eq!(filled.kind(), std::io::ErrorKind::StorageFull);
+    assert_eq!(filled.kind(), io::ErrorKind::StorageFull);
     let before: Vec<_> = names(&fixture);
     let large = vec![2; 1 << 20];
     let source = tempfile::tempdir().unwrap();

@@ -14,6 +14,7 @@ use std::{
 };
 
 use airlock_proto::domain::{NetworkMode, RunnerId};
+use airlock_sandbox::{DiskBackend, DiskConfig};
 use serde::Deserialize;
 
 pub use airlock_config::{ConfigError, Problem};
@@ -147,18 +148,53 @@ impl CgroupConfig {
     }
 }
 
-/// What workspace, HOME and /tmp of a session may take of the disk together. It is counted while a command
-/// can write; one that takes more is ended. In between two counts it can take more.
+/// What workspace, HOME and /tmp of a session may take of the disk together, with what is in its quarantine,
+/// and who holds it to that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkspaceConfig {
+    /// Who holds sessions to their limits.
+    pub backend: WorkspaceBackend,
     /// Bytes of allocated blocks; none: any number.
     pub bytes: Option<u64>,
     /// Files, folders and links; none: any number.
     pub inodes: Option<u64>,
-    /// How often it is counted. Where counting takes long, less often.
+    /// How often it is counted where the kernel does not hold it, and how often free room of the disk is
+    /// looked at, while a command can write. Where counting takes long, less often.
     #[serde(with = "duration")]
     pub watch_every: Duration,
+}
+
+/// Who holds a session to what it may take of the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkspaceBackend {
+    /// `quota` where it works, else `watch`.
+    #[default]
+    Auto,
+    /// Quotas of projects: `state_dir` is on ext4 or xfs that is mounted with `prjquota`.
+    Quota,
+    /// An ext4 in a sparse file for each session.
+    Loop,
+    /// A file system in memory for each session; gone with the host's next start.
+    Tmpfs,
+    /// Nobody: it is counted from time to time, and a command that took too much is ended.
+    Watch,
+}
+
+impl WorkspaceConfig {
+    /// As the sandbox takes it.
+    #[must_use]
+    pub fn for_sandbox(&self) -> DiskConfig {
+        let backend = match self.backend {
+            WorkspaceBackend::Auto => None,
+            WorkspaceBackend::Quota => Some(DiskBackend::Quota),
+            WorkspaceBackend::Loop => Some(DiskBackend::Loop),
+            WorkspaceBackend::Tmpfs => Some(DiskBackend::Tmpfs),
+            WorkspaceBackend::Watch => Some(DiskBackend::Watch),
+        };
+        DiskConfig { backend, bytes: self.bytes, inodes: self.inodes }
+    }
 }
 
 /// What the runner accepts at most, whatever a server says.
@@ -240,7 +276,8 @@ pub struct LimitsConfig {
     pub sessions: u32,
     /// Bytes of all kept output together.
     pub spool_total_bytes: u64,
-    /// Bytes that must be free under `state_dir` for a job to be accepted.
+    /// Bytes that must be free under `state_dir` for a job or a session to be accepted. When there are fewer
+    /// while commands run, the one whose session grows most is ended.
     pub disk_reserve_bytes: u64,
     /// Bytes copied from a base folder into one session.
     pub base_bytes: u64,

@@ -225,6 +225,10 @@ impl Core {
                 FromRunner::Session(SessionReport { session_id: session.id, phase })
             })
             .collect();
+        told.extend(self.sessions.lost().iter().map(|(id, why)| {
+            let phase = SessionPhase::Failed { reason: "disk".to_owned(), message: why.clone() };
+            FromRunner::Session(SessionReport { session_id: *id, phase })
+        }));
         told.extend(self.journal().jobs().map(|(id, job)| FromRunner::Job(report(*id, job))));
         told.push(FromRunner::Reconciled);
         if self.draining.is_on() {

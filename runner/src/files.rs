@@ -30,7 +30,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use failure::shown;
-pub(crate) use wall::{WallError, as_session};
+pub(crate) use wall::{WallError, as_session, as_session_over_limits};
 
 pub(crate) use baseline::{Baseline, BaselineLimits, Content, Record, RecordKind, Recorder, Stamp};
 

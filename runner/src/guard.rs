@@ -23,7 +23,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::files::{WallError, as_session};
+use crate::files::{WallError, as_session_over_limits};
 
 pub(crate) use watch::{Watch, failed};
 
@@ -66,6 +66,11 @@ impl SessionGuard {
     pub(crate) fn both(&self) -> [&Guarded; 2] {
         [&self.workspace, &self.home]
     }
+
+    /// Lets go of the session's disk, once its commands have ended.
+    pub(crate) fn close(&self) {
+        self.both().map(Guarded::close);
+    }
 }
 
 /// One folder of a session whose protected names are watched.
@@ -94,7 +99,7 @@ impl Guarded {
         let watched = open(&self.path)?;
         let folder = if state.is_none() { Some(self.make_folder()?) } else { None };
         let ids = self.ids.map(|ids| (ids.uid, ids.gid));
-        let done = as_session(ids, || {
+        let done = as_session_over_limits(ids, || {
             if let Some(folder) = folder {
                 let guard =
                     if self.inside == HOME { Guard::open_for_home(folder) } else { Guard::open(folder) };
@@ -133,6 +138,10 @@ impl Guarded {
         } else {
             [self.inside.as_bytes(), relative].join(&b'/')
         }
+    }
+
+    fn close(&self) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn make_folder(&self) -> Result<OwnedFd, GuardError> {

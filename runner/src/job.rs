@@ -8,6 +8,7 @@ mod disk;
 mod handle;
 mod life;
 mod result;
+mod room;
 mod rules;
 mod switch;
 
@@ -44,6 +45,7 @@ use switch::EndSwitch;
 
 pub(crate) use handle::Handle;
 pub(crate) use result::lost;
+pub(crate) use room::Room;
 pub(crate) use rules::KeptRules;
 
 /// Memory for `/dev/shm`, in bytes.
@@ -56,6 +58,7 @@ pub(crate) struct Tools {
     pub(crate) spools: Spools,
     pub(crate) start_timeout: Duration,
     pub(crate) workspace: WorkspaceConfig,
+    pub(crate) room: Room,
     /// The floor's, for a grant that names no limit of its own: bytes, and thousandths of a processor.
     pub(crate) max_memory_bytes: Option<u64>,
     pub(crate) max_cpu_millis: Option<u64>,
@@ -149,7 +152,7 @@ struct Started {
     watch: Watch,
     spool: Arc<JobSpool>,
     writers: Writers,
-    /// None where the command cannot write, or there is no limit.
+    /// None where the command cannot write.
     disk: Option<DiskWatch>,
 }
 
@@ -160,6 +163,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let (spool, writers) = tools.spools.create(job.id, cap, grant.separate_stderr)?;
     let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
     let mut watch = Watch::begin(session, job.id, grant)?;
+    let open = session;
     let (profile, mut masks) = rules::resolve(profile, session, watch.still())?;
     let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
     // After the rules': what is protected stays so where both are about one name.
@@ -183,7 +187,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     } else {
         tools.launcher.start(&profile, &session, &limits, &spec)?
     };
-    let disk = if grant.read_only { None } else { DiskWatch::new(&tools.workspace, &session.folders) };
+    let disk = (!grant.read_only).then(|| DiskWatch::new(&tools.workspace, &tools.room, open, job.id));
     Ok(Started { running, watch, spool, writers, disk })
 }
 
@@ -237,7 +241,14 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
     let stderr = running.streams.stderr.zip(writers.stderr).map(|(pipe, writer)| drain(pipe, writer));
     let waiter = running.waiter;
     let mut wait = spawn_blocking(move || waiter.wait());
-    let life = Life { control: &running.control, job, spool: &spool, started: running.started_at, disk };
+    let disk = disk.map(Arc::new);
+    let life = Life {
+        control: &running.control,
+        job,
+        spool: &spool,
+        started: running.started_at,
+        disk: disk.as_ref(),
+    };
     let ended = life.until_ended(&mut wait, signals).await;
     stop.signal();
     for drain in [Some(stdout), stderr].into_iter().flatten() {
@@ -249,7 +260,7 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
         Ok(ended) => {
             let (job, spool) = (Arc::clone(job), Arc::clone(&spool));
             let next = Arc::clone(&job);
-            let whole = spawn_blocking(move || result::of(&job, &spool, ended, watch));
+            let whole = spawn_blocking(move || result::of(&job, &spool, ended, watch, disk.as_deref()));
             let whole = whole.await;
             // Not waited for: the next command finds it, or looks itself.
             drop(spawn_blocking(move || rules::look_ahead(&next)));

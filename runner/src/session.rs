@@ -12,12 +12,12 @@ mod strays;
 mod table;
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
 use airlock_proto::domain::{DirectoryReport, SessionId};
-use airlock_sandbox::{Folders, HostIds, LaunchError, Launcher, Session, SessionNet, WORKSPACE};
+use airlock_sandbox::{Folders, HostIds, LaunchError, Launcher, Session, SessionDisk, SessionNet, WORKSPACE};
 
 use tokio::sync::Semaphore;
 use tokio_util::{
@@ -40,6 +40,9 @@ const FILE_TURNS: usize = 2;
 #[derive(Debug)]
 pub(crate) struct OpenSession {
     pub(crate) id: SessionId,
+    /// Its folder on the host: what the runner keeps of it, and its disk.
+    place: PathBuf,
+    disk: SessionDisk,
     folders: Folders,
     ids: Option<HostIds>,
     directory: Mutex<Vec<u8>>,
@@ -55,8 +58,8 @@ pub(crate) struct OpenSession {
 }
 
 impl OpenSession {
-    fn new(id: SessionId, root: &Path, ids: Option<HostIds>, directory: Vec<u8>) -> Self {
-        let folders = Folders::at(root);
+    fn new(id: SessionId, place: &Path, disk: SessionDisk, ids: Option<HostIds>, directory: Vec<u8>) -> Self {
+        let folders = Folders::at(disk.root());
         Self {
             id,
             guard: SessionGuard::new(&folders, ids),
@@ -67,8 +70,10 @@ impl OpenSession {
             closing: CancellationToken::new(),
             file_work: TaskTracker::new(),
             file_turns: Semaphore::new(FILE_TURNS),
-            baseline: Baseline::new(root),
             kept_rules: KeptRules::default(),
+            baseline: Baseline::new(place),
+            place: place.to_owned(),
+            disk,
         }
     }
 
@@ -80,6 +85,11 @@ impl OpenSession {
     /// Where its folders are on the host.
     pub(crate) fn folders(&self) -> &Folders {
         &self.folders
+    }
+
+    /// What it takes of the disk, and who holds it to its limits.
+    pub(crate) fn disk(&self) -> &SessionDisk {
+        &self.disk
     }
 
     /// Who owns what is put into the workspace; none where the runner cannot change owners.
@@ -148,7 +158,7 @@ impl OpenSession {
         let mut current = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
         if *current != directory {
             directory.clone_into(&mut current);
-            if let Err(error) = self.saved(&current).write(&self.folders.root) {
+            if let Err(error) = self.saved(&current).write(&self.place) {
                 tracing::warn!(session = %self.id, %error, "a session's directory was not saved");
             }
         }
@@ -170,7 +180,12 @@ impl OpenSession {
     }
 
     fn saved(&self, directory: &[u8]) -> Saved {
-        Saved { id: self.id.to_string(), uid: self.ids.map(|ids| ids.uid), directory: hex::encode(directory) }
+        Saved {
+            id: self.id.to_string(),
+            uid: self.ids.map(|ids| ids.uid),
+            disk: self.disk.backend().as_str().to_owned(),
+            directory: hex::encode(directory),
+        }
     }
 }
 

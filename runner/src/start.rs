@@ -23,7 +23,7 @@ use crate::{
     environ::Environ,
     files::{BaselineLimits, Files, FilesError},
     floor::Below,
-    job::Tools,
+    job::{Room, Tools},
     journal::{Journal, JournalError},
     link,
     ready::ReadySocket,
@@ -173,7 +173,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
     let journal = Journal::open(&config.state_dir, boot_id.trim(), remembered)?;
     let isolation = UidIsolation::detect();
     let sandbox = |cause| StartError::Sandbox { cause };
-    let launcher = Launcher::new(LauncherConfig {
+    let mut launcher = Launcher::new(LauncherConfig {
         bwrap: config.bwrap.clone(),
         state: config.state_dir.join("launcher"),
         uid_isolation: isolation,
@@ -190,19 +190,23 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
             entries: limits.base_entries,
             baseline: BaselineLimits::of(&config.transfers),
         },
+        config.workspace.for_sandbox(),
     )?;
+    launcher.leave_mounts_of(sessions.disks().ground());
     let session = |id: &SessionId| sessions.get(id);
     let files = Files::open(&config.state_dir, config.transfers, &limits, session)?;
     let spools = Spools::open(&config.state_dir, limits.spool_total_bytes)?;
     let root = Profile::minimal();
     let report = launcher.report(&root, sessions.scratch(), sessions.free_ids());
+    let report = report.with_disk(sessions.disks().check());
     let (capabilities, below) = (capabilities(&report), Below::of(&report, &config.floor.require));
-    let workspace = config.workspace;
+    let room = Room::new(&config.state_dir, limits.disk_reserve_bytes);
     let tools = Tools {
         launcher,
         spools,
         start_timeout: limits.start_timeout,
-        workspace,
+        workspace: config.workspace,
+        room,
         max_memory_bytes: config.floor.max_memory_bytes,
         max_cpu_millis: config.floor.max_cpu_millis,
     };

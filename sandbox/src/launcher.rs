@@ -12,6 +12,7 @@ mod start;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -66,6 +67,7 @@ pub struct Launcher {
     bwrap_version: String,
     bwrap_lacks: Vec<&'static str>,
     uid_isolation: UidIsolation,
+    disks: Option<PathBuf>,
 }
 
 impl Launcher {
@@ -84,7 +86,18 @@ impl Launcher {
         let cgroups = Cgroups::new(&config.cgroup, &config.state)?;
         let forker = Forker::start(runtime.init())?;
         let Config { bwrap, uid_isolation, .. } = config;
-        Ok(Self { runtime, cgroups, forker, bwrap, bwrap_version, bwrap_lacks, uid_isolation })
+        let disks = None;
+        Ok(Self { runtime, cgroups, forker, bwrap, bwrap_version, bwrap_lacks, uid_isolation, disks })
+    }
+
+    /// Says where sessions' disks are mounted, as [`crate::Disks::ground`] does: no
+    /// command's mount namespace then holds those of other sessions.
+    pub fn leave_mounts_of(&mut self, disks: Option<PathBuf>) {
+        self.disks = disks;
+    }
+
+    fn disks_bytes(&self) -> Option<Vec<u8>> {
+        self.disks.as_ref().map(|disks| disks.as_os_str().as_bytes().to_vec())
     }
 
     /// The limits that nothing holds to on this host, or only something weaker.

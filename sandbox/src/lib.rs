@@ -30,7 +30,7 @@ mod uid;
 pub use airlock_init::wire::{HostIds, INSIDE_ID, Landlock, STAGE, Signal};
 pub use args::{Sources, bwrap_args};
 pub use cgroup::{CgroupConfig, CgroupMode, NotEnforced, sweep as sweep_cgroups};
-pub use disk::{DiskUse, disk_use};
+pub use disk::{DiskBackend, DiskConfig, DiskError, DiskUse, Disks, SessionDisk, disk_check, disk_use};
 pub use error::{LaunchError, Started};
 pub use launcher::{Config, Launcher};
 pub use mask::{MAX_MASKS, Mask, MaskKind, SessionFolder};

@@ -68,15 +68,24 @@ impl Folders {
     pub fn create(parent: &Path, ids: Option<HostIds>) -> Result<Self, FolderError> {
         let parent_handle = open_folder(CWD, parent).map_err(step("open the parent"))?;
         let name = random_name().map_err(|source| FolderError { action: "make a name", source })?;
-        let private = Mode::RWXU;
-        mkdirat(&parent_handle, &name, private).map_err(step("make a folder"))?;
-        let root = openat(&parent_handle, &name, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
+        mkdirat(&parent_handle, &name, Mode::RWXU).map_err(step("make a folder"))?;
+        Self::fill(&parent.join(name), ids)
+    }
+
+    /// As [`Folders::create`], in a folder `root` that is there, empty and the
+    /// runner's alone.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError`]; what was made until then stays.
+    pub fn fill(root: &Path, ids: Option<HostIds>) -> Result<Self, FolderError> {
+        let handle = openat(CWD, root, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
         for child in ["workspace", "home", "tmp"] {
-            mkdirat(&root, child, private).map_err(step("make a folder"))?;
-            let handle = openat(&root, child, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
+            mkdirat(&handle, child, Mode::RWXU).map_err(step("make a folder"))?;
+            let handle = openat(&handle, child, FOLDER, Mode::empty()).map_err(step("open a folder"))?;
             give(handle.as_fd(), ids).map_err(step("give a folder away"))?;
         }
-        Ok(Self::at(&parent.join(name)))
+        Ok(Self::at(root))
     }
 
     /// The folders that [`Folders::create`] made at `root`. Looks at nothing.

@@ -37,7 +37,9 @@ impl UidRange {
         range.contains(&ids.uid) && range.contains(&ids.gid)
     }
 
-    fn last(&self) -> u32 {
+    /// The last of them.
+    #[must_use]
+    pub fn last(self) -> u32 {
         self.first.saturating_add(self.count.saturating_sub(1))
     }
 }

@@ -229,7 +229,15 @@ async fn this_host(bwrap: PathBuf) -> Result<Vec<Finding>, Failure> {
         let uids = UidBlock::reserve(scratch.path()).map_err(std::io::Error::other)?;
         let uid = uids.as_ref().map(UidBlock::first);
         let (scratch_path, require, cgroup) = (scratch.path().to_owned(), Vec::new(), Default::default());
-        let found = host(&Probe { bwrap, scratch: scratch_path, uid, require, cgroup });
+        let found = host(&Probe {
+            bwrap,
+            scratch: scratch_path,
+            uid,
+            require,
+            cgroup,
+            disk: Default::default(),
+            disk_folder: None,
+        });
         scratch.close()?;
         Ok::<_, std::io::Error>(found)
     };

@@ -6,9 +6,9 @@ use std::{
 };
 
 use airlock_proto::{domain::RunnerId, limits as contract};
-use airlock_sandbox::UidRange;
+use airlock_sandbox::{DiskBackend, UidRange};
 
-use super::{CgroupMode, Problem, RunnerConfig, ServerConfig};
+use super::{CgroupMode, Problem, RunnerConfig, ServerConfig, WorkspaceBackend};
 
 pub(super) const ID_CURE: &str = "use 1 to 63 of a-z A-Z 0-9 . _ -";
 
@@ -30,6 +30,7 @@ pub(super) fn problems(config: &RunnerConfig) -> Vec<Problem> {
     folders(&mut found, config);
     limits(&mut found, config);
     transfers(&mut found, config);
+    workspace(&mut found, config);
     floor(&mut found, config);
     found.0
 }
@@ -167,6 +168,32 @@ fn transfers(found: &mut Problems, config: &RunnerConfig) {
         "transfers.total_bytes",
         "is less than `transfers.bytes`",
         "make room for at least one transfer",
+    );
+}
+
+fn workspace(found: &mut Problems, config: &RunnerConfig) {
+    let workspace = &config.workspace;
+    let sized = matches!(workspace.backend, WorkspaceBackend::Loop | WorkspaceBackend::Tmpfs);
+    found.unless(
+        workspace.bytes.is_some() || !sized,
+        "workspace.bytes",
+        "is missing, and `workspace.backend` makes file systems of that size",
+        "say how many bytes a session may take",
+    );
+    let image = workspace.backend != WorkspaceBackend::Loop
+        || workspace.bytes.is_none_or(|bytes| bytes >= DiskBackend::LOOP_BYTES_MIN);
+    found.unless(
+        image,
+        "workspace.bytes",
+        "is less than the 4194304 that a file system in an image takes",
+        "raise it, or choose another `workspace.backend`",
+    );
+    let limited = workspace.bytes.or(workspace.inodes).is_some();
+    found.unless(
+        limited || workspace.backend != WorkspaceBackend::Quota,
+        "workspace.backend",
+        "is `quota`, and there is no limit to hold to",
+        "set `workspace.bytes` and `workspace.inodes`",
     );
 }
 

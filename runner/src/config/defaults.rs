@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     DrainConfig, FloorConfig, LimitsConfig, NetworkName, ReconnectConfig, SpoolConfig, TelemetryConfig,
-    TransfersConfig, UidConfig, WorkspaceConfig,
+    TransfersConfig, UidConfig, WorkspaceBackend, WorkspaceConfig,
 };
 
 const KIB: u64 = 1 << 10;
@@ -27,7 +27,12 @@ impl Default for UidConfig {
 
 impl Default for WorkspaceConfig {
     fn default() -> Self {
-        Self { bytes: None, inodes: None, watch_every: Duration::from_secs(1) }
+        Self {
+            backend: WorkspaceBackend::Auto,
+            bytes: None,
+            inodes: None,
+            watch_every: Duration::from_secs(1),
+        }
     }
 }
 

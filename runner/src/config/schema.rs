@@ -63,8 +63,12 @@ const UIDS: &[Field] = &[Field::new("first", ANY_32), Field::new("count", ANY_32
 const CGROUP: &[Field] =
     &[Field::new("mode", Kind::OneOf(&["auto", "require", "off"])), Field::new("parent", Kind::Text)];
 
-const WORKSPACE: &[Field] =
-    &[Field::new("bytes", COUNT), Field::new("inodes", COUNT), Field::new("watch_every", TIME)];
+const WORKSPACE: &[Field] = &[
+    Field::new("backend", Kind::OneOf(&["auto", "quota", "loop", "tmpfs", "watch"])),
+    Field::new("bytes", COUNT),
+    Field::new("inodes", COUNT),
+    Field::new("watch_every", TIME),
+];
 
 const FLOOR: &[Field] = &[
     Field::new("require", Kind::List(&Kind::OneOf(&airlock_sandbox::LAYER_NAMES))),

@@ -146,3 +146,27 @@ fn limits_of_a_sandbox_have_a_smallest_value() {
         assert!(said.contains(line.split(' ').next().unwrap()), "{said}");
     }
 }
+
+#[test]
+fn a_backend_of_workspaces_has_the_limits_that_it_needs() {
+    let with = |lines: &str| format!("{MINIMAL}\n[workspace]\n{lines}\n");
+    assert_eq!(parse(MINIMAL).unwrap().workspace.backend, WorkspaceBackend::Auto);
+    for lines in
+        ["backend = \"quota\"\ninodes = 5", "backend = \"loop\"\nbytes = 4194304", "backend = \"watch\""]
+    {
+        parse(&with(lines)).unwrap();
+    }
+    let cases = [
+        ("backend = \"btrfs\"", "`workspace.backend`"),
+        ("backend = \"quota\"", "`workspace.backend`: it is `quota`, and there is no limit to hold to"),
+        (
+            "backend = \"tmpfs\"\ninodes = 5",
+            "`workspace.bytes`: it is missing, and `workspace.backend` makes",
+        ),
+        ("backend = \"loop\"\nbytes = 4096", "`workspace.bytes`: it is less than the 4194304"),
+    ];
+    for (lines, expected) in cases {
+        let said = problem(&with(lines));
+        assert!(said.contains(expected), "{said}");
+    }
+}

@@ -14,6 +14,10 @@ use crate::{
     trust,
 };
 
+/// Why nothing new begins while the disk has no more than its reserve.
+pub(super) const NO_ROOM: &str =
+    "less than `limits.disk_reserve_bytes` is free under this runner's `state_dir`";
+
 /// What the journal says about an offer.
 enum Known {
     /// Nothing that stands in its way.
@@ -160,10 +164,8 @@ impl Core {
         if journal.job_count() >= kept && !forget_a_refusal(journal) {
             return Err(Refusal::new("jobs_kept", "this runner has its `limits.jobs_kept`"));
         }
-        let free = rustix::fs::statvfs(&self.config.state_dir)
-            .map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
-        if free < self.config.limits.disk_reserve_bytes {
-            return Err(Refusal::new("disk", "less than `limits.disk_reserve_bytes` is free"));
+        if self.tools.room.is_short() {
+            return Err(Refusal::new("disk", NO_ROOM));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use airlock_proto::domain::{FromRunner, SessionId, SessionPhase, SessionReport};
 use tokio::task::spawn_blocking;
 
-use super::Core;
+use super::{Core, answer::NO_ROOM};
 use crate::session::{Closing, OpenSession, Opening, Reserved, SessionError};
 
 impl Core {
@@ -25,6 +25,9 @@ impl Core {
         }
         if let Some(below) = self.below_floor().filter(|_| self.sessions.get(&id).is_none()) {
             return self.tell_failed(id, "floor", below.to_owned());
+        }
+        if self.tools.room.is_short() && self.sessions.get(&id).is_none() {
+            return self.tell_failed(id, "disk", NO_ROOM.to_owned());
         }
         match self.sessions.reserve(id) {
             Opening::Open(session) => self.tell_open(&session),

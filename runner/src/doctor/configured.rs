@@ -55,6 +55,8 @@ fn local(config: &RunnerConfig) -> std::io::Result<Vec<Finding>> {
         uid: Some(uid),
         require: config.floor.require.clone(),
         cgroup: config.cgroup.for_launcher(),
+        disk: config.workspace.for_sandbox(),
+        disk_folder: config.state_dir.ancestors().find(|path| path.exists()).map(Path::to_owned),
     };
     found.extend(host(&probe));
     scratch.close()?;

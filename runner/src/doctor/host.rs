@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use airlock_sandbox::{
-    CapabilityReport, CgroupConfig, Config, HostIds, Launcher, Profile, UidIsolation, unusable,
+    CapabilityReport, CgroupConfig, Check, Config, DiskConfig, HostIds, Launcher, Profile, UidIsolation,
+    disk_check, unusable,
 };
 
 use super::Finding;
@@ -22,14 +23,37 @@ pub struct Probe {
     pub require: Vec<String>,
     /// Where cgroups would be made.
     pub cgroup: CgroupConfig,
+    /// What sessions may take of the disk.
+    pub disk: DiskConfig,
+    /// A folder on the disk of sessions, in which something can be made for a moment; none: `scratch`.
+    pub disk_folder: Option<PathBuf>,
 }
 
 /// Starts two sandboxes, tries to get out of them, and says what holds. Blocks for some tens of milliseconds.
 #[must_use]
 pub fn host(probe: &Probe) -> Vec<Finding> {
-    let report = look(probe);
-    let below: Vec<&str> = report.below_floor(&probe.require).map(|check| check.name).collect();
+    let (disk, usable) = disk(probe);
+    let disk_line = disk.name;
+    let report = look(probe).with_disk(disk);
+    let mut below: Vec<&str> = report.below_floor(&probe.require).map(|check| check.name).collect();
+    below.extend((!usable).then_some(disk_line));
     report.checks.iter().map(|check| Finding::of(check, below.contains(&check.name))).collect()
+}
+
+/// How sessions would be held to what they may take of the disk, and whether a runner would start.
+fn disk(probe: &Probe) -> (Check, bool) {
+    let folder = probe.disk_folder.as_ref().unwrap_or(&probe.scratch);
+    let scratch = tempfile::Builder::new().prefix(".airlock-doctor-").tempdir_in(folder);
+    // Where nothing can be made, there is more to mend first, and this line says the rest.
+    let path = scratch.as_ref().map_or(folder.as_path(), |scratch| scratch.path());
+    disk_check(probe.disk, path, ids(probe).map(|ids| ids.uid))
+}
+
+fn ids(probe: &Probe) -> Option<HostIds> {
+    match UidIsolation::detect() {
+        UidIsolation::PerSession => probe.uid.map(|uid| HostIds { uid, gid: uid }),
+        UidIsolation::None => None,
+    }
 }
 
 fn look(probe: &Probe) -> CapabilityReport {
@@ -40,12 +64,8 @@ fn look(probe: &Probe) -> CapabilityReport {
         uid_isolation: isolation,
         cgroup: probe.cgroup.clone(),
     });
-    let ids = match isolation {
-        UidIsolation::PerSession => probe.uid.map(|uid| HostIds { uid, gid: uid }),
-        UidIsolation::None => None,
-    };
     match launcher {
-        Ok(launcher) => launcher.report(&Profile::minimal(), &probe.scratch, ids),
+        Ok(launcher) => launcher.report(&Profile::minimal(), &probe.scratch, ids(probe)),
         Err(error) => unusable(&error),
     }
 }

@@ -86,12 +86,21 @@ pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
         Errno::NAMETOOLONG => {
             invalid("PATH_INVALID", format!("a part of `{shown}` has more than 255 bytes; shorten it"))
         }
-        Errno::NOSPC | Errno::DQUOT => disk_full("workspaces"),
+        Errno::NOSPC | Errno::DQUOT => session_full(),
         Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => {
             unavailable("BUSY", "the runner has no file handles or memory left just now; try again")
         }
         other => internal("a file of a workspace", &other),
     }
+}
+
+/// Of a session, or the disk that it is on.
+pub(super) fn session_full() -> ExchangeFailed {
+    unavailable(
+        "DISK_FULL",
+        "what the session may take of the disk is full, or the runner's disk is; remove something from the \
+         workspace, HOME or /tmp, and try again",
+    )
 }
 
 pub(super) fn disk_full(of: &str) -> ExchangeFailed {

@@ -11,6 +11,7 @@ use std::{
 };
 
 use airlock_proto::domain::{ExchangeFailed, FileInfo, FileType};
+use airlock_sandbox::DiskBackend;
 use rustix::{
     fs::{
         AtFlags, CWD, FileType as RawType, Mode, OFlags, ResolveFlags, Stat, StatVfs, fstat, fstatvfs,
@@ -37,6 +38,7 @@ const CONTENT: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOC
 #[derive(Debug)]
 pub(super) struct Workspace {
     root: OwnedFd,
+    held: bool,
 }
 
 impl Workspace {
@@ -51,9 +53,14 @@ impl Workspace {
     ) -> Result<T, ExchangeFailed> {
         let root = openat(CWD, session.workspace(), FOLDER | OFlags::NOFOLLOW, Mode::empty());
         let root = root.map_err(|errno| internal("open a workspace", &errno))?;
-        let workspace = Self { root };
+        let workspace = Self { root, held: session.disk().backend() != DiskBackend::Watch };
         let done = wall::as_session(session.owner(), || work(&workspace));
         done.unwrap_or_else(|error| Err(internal("work with the rights of a session's user", &error)))
+    }
+
+    /// Whether the kernel holds it to what its session may take of the disk.
+    pub(super) fn has_its_own_disk(&self) -> bool {
+        self.held
     }
 
     pub(super) fn root(&self) -> BorrowedFd<'_> {

@@ -25,8 +25,8 @@ use sha2::{Digest, Sha256};
 use super::{
     Shared,
     failure::{
-        invalid, is_a_directory, not_a_directory, of_archive, of_own_io, of_path, precondition, shown,
-        unavailable,
+        internal, invalid, is_a_directory, not_a_directory, of_archive, of_own_io, of_path, precondition,
+        session_full, shown, unavailable,
     },
     paths::Inside,
     place::{Workspace, file_type, open_folder},
@@ -35,6 +35,7 @@ use super::{
     select::Selection,
     transfers::{Stage, Transfer},
     walk::{Route, Walk},
+    wall,
 };
 use crate::session::OpenSession;
 
@@ -223,7 +224,18 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn room(&self, more: u64) -> Result<(), ExchangeFailed> {
-        self.shared.transfers.room(self.workspace.disk(), more, "workspaces")
+        let transfers = &self.shared.transfers;
+        if !self.workspace.has_its_own_disk() {
+            return transfers.room(self.workspace.disk(), more, "workspaces");
+        }
+        let own = self.workspace.disk().map_err(|errno| internal("look at a file system", &errno))?;
+        if own.f_bavail.saturating_mul(own.f_frsize) < more {
+            return Err(session_full());
+        }
+        // The reserve is the runner's, of the disk below.
+        let below = wall::as_runner(|| transfers.disk());
+        let below = below.map_err(|error| internal("look at a file system", &error))?;
+        transfers.room(below, more, "workspaces")
     }
 
     fn file(

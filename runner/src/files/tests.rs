@@ -2,6 +2,7 @@
 
 mod diffs;
 mod downloads;
+mod full;
 mod hostile;
 mod kept;
 mod limits;
@@ -16,7 +17,7 @@ use airlock_proto::domain::{
     ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, ExchangeFailure, ExchangeToRunner,
     FileChange, FileFilter, FileFormat, FileInfo, FileType, ListOrder, UploadOrder, Uploaded,
 };
-use airlock_sandbox::{UidIsolation, UidRange};
+use airlock_sandbox::{DiskConfig, UidIsolation, UidRange};
 use bytes::Bytes;
 use cap_std::{ambient_authority, fs::Dir};
 use futures::StreamExt;
@@ -38,10 +39,10 @@ struct Fixture {
     limits: LimitsConfig,
 }
 
-fn restore(dir: &tempfile::TempDir, baseline: BaselineLimits) -> Arc<Sessions> {
+fn restore(dir: &tempfile::TempDir, baseline: BaselineLimits, disk: DiskConfig) -> Arc<Sessions> {
     let copy = CopyLimits { bytes: 1 << 30, entries: 200_000, baseline };
     let range = UidRange::new(42_000_000, 64);
-    Arc::new(Sessions::restore(dir.path(), UidIsolation::detect(), range, 8, copy).unwrap())
+    Arc::new(Sessions::restore(dir.path(), UidIsolation::detect(), range, 8, copy, disk).unwrap())
 }
 
 fn open_session(sessions: &Sessions, base: Option<&Path>) -> Arc<OpenSession> {
@@ -55,11 +56,15 @@ impl Fixture {
     }
 
     fn with(change: impl FnOnce(&mut TransfersConfig), base: Option<&Path>) -> Self {
-        let dir = tempfile::tempdir().unwrap();
         let mut config = TransfersConfig::default();
         change(&mut config);
+        Self::made(config, base, DiskConfig::default())
+    }
+
+    fn made(config: TransfersConfig, base: Option<&Path>, disk: DiskConfig) -> Self {
+        let dir = tempfile::tempdir().unwrap();
         let limits = LimitsConfig::default();
-        let sessions = restore(&dir, BaselineLimits::of(&config));
+        let sessions = restore(&dir, BaselineLimits::of(&config), disk);
         let session = open_session(&sessions, base);
         let open = Arc::clone(&sessions);
         let files = Files::open(dir.path(), config, &limits, |id| open.get(id)).unwrap();
@@ -71,7 +76,7 @@ impl Fixture {
         let Self { dir, sessions, files, session, config, limits } = self;
         let id = session.id;
         drop((sessions, files, session));
-        let sessions = restore(&dir, BaselineLimits::of(&config));
+        let sessions = restore(&dir, BaselineLimits::of(&config), DiskConfig::default());
         let session = sessions.get(&id).unwrap();
         let open = Arc::clone(&sessions);
         let files = Files::open(dir.path(), config, &limits, |id| open.get(id)).unwrap();

@@ -17,7 +17,7 @@ use std::{
 
 use airlock_proto::domain::{ExchangeFailed, SessionId};
 use rustix::{
-    fs::{CWD, StatVfs},
+    fs::{CWD, StatVfs, statvfs},
     io::Errno,
 };
 use tokio::sync::Semaphore;
@@ -260,6 +260,11 @@ impl Transfers {
         transfer.set_removed();
         self.give_back(transfer.staged());
         trash
+    }
+
+    /// The file system that transfers are staged on, and sessions with them.
+    pub(super) fn disk(&self) -> Result<StatVfs, Errno> {
+        statvfs(&self.folder)
     }
 
     /// Whether `more` bytes can be written to a file system with the reserve left.

@@ -8,10 +8,12 @@
 use std::marker::PhantomData;
 
 use nix::unistd::{Gid, Uid, getegid, geteuid, getgroups, setfsgid, setfsuid};
-use rustix::thread::set_thread_groups;
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_thread_groups};
 
 /// Sets nothing, and so says what is set.
 const NO_ID: u32 = u32::MAX;
+/// With it the kernel holds a process to no quota of an ext4.
+const OVER_LIMITS: CapabilitySet = CapabilitySet::SYS_RESOURCE;
 
 /// Why a thread cannot work with other ids.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +24,12 @@ pub(crate) enum WallError {
     Groups(std::io::Error),
     #[error("the ids for access to files cannot be set")]
     Ids,
+    #[error("the capabilities of a thread cannot be read or set: {0}")]
+    Capabilities(std::io::Error),
+}
+
+fn capabilities() -> Result<CapabilitySets, WallError> {
+    rustix::thread::capabilities(None).map_err(|errno| WallError::Capabilities(errno.into()))
 }
 
 /// Whose rights a thread has to files.
@@ -30,13 +38,17 @@ struct Rights {
     uid: Uid,
     gid: Gid,
     groups: Vec<Gid>,
+    /// Whether it may pass over what a user may take of a disk.
+    over_limits: bool,
 }
 
 impl Rights {
     /// Of this thread, now.
     fn now() -> Result<Self, WallError> {
         let groups = getgroups().map_err(|errno| WallError::Groups(errno.into()))?;
-        Ok(Self { uid: setfsuid(Uid::from_raw(NO_ID)), gid: setfsgid(Gid::from_raw(NO_ID)), groups })
+        let over_limits = capabilities()?.effective.contains(OVER_LIMITS);
+        let (uid, gid) = (setfsuid(Uid::from_raw(NO_ID)), setfsgid(Gid::from_raw(NO_ID)));
+        Ok(Self { uid, gid, groups, over_limits })
     }
 
     /// Gives this thread these.
@@ -46,8 +58,14 @@ impl Rights {
         setfsgid(self.gid);
         // Last, and first to count: with it the kernel takes or gives the rights to pass over modes.
         setfsuid(self.uid);
+        let mut sets = capabilities()?;
+        if sets.effective.contains(OVER_LIMITS) != self.over_limits {
+            sets.effective.set(OVER_LIMITS, self.over_limits);
+            set_capabilities(None, sets).map_err(|errno| WallError::Capabilities(errno.into()))?;
+        }
         let now = Self::now()?;
-        if (now.uid, now.gid) == (self.uid, self.gid) { Ok(()) } else { Err(WallError::Ids) }
+        let taken = (now.uid, now.gid, now.over_limits) == (self.uid, self.gid, self.over_limits);
+        if taken { Ok(()) } else { Err(WallError::Ids) }
     }
 }
 
@@ -74,18 +92,36 @@ fn hold(before: Rights, rights: &Rights) -> Result<Held, WallError> {
     Ok(held)
 }
 
-/// Works with no more rights to files than the session's user has. `owner` is none where the runner and
+/// Works with no more rights to files than the session's user has, nor to take more of the disk. `owner` is none where the runner and
 /// all sessions have one user: then nothing changes.
 ///
 /// # Errors
 /// If the thread works for a session already, or its ids cannot be set.
 pub(crate) fn as_session<T>(owner: Option<(u32, u32)>, work: impl FnOnce() -> T) -> Result<T, WallError> {
+    enter(owner, false, work)
+}
+
+/// As [`as_session`], but for what must be done in a session whose disk is full, too, where the runner's
+/// rights let it: what protects names.
+///
+/// # Errors
+/// As [`as_session`].
+pub(crate) fn as_session_over_limits<T>(
+    owner: Option<(u32, u32)>,
+    work: impl FnOnce() -> T,
+) -> Result<T, WallError> {
+    enter(owner, true, work)
+}
+
+fn enter<T>(owner: Option<(u32, u32)>, over_limits: bool, work: impl FnOnce() -> T) -> Result<T, WallError> {
     let Some((uid, gid)) = owner else { return Ok(work()) };
     let before = Rights::now()?;
     if before.uid != geteuid() || before.gid != getegid() {
         return Err(WallError::Entered);
     }
-    let rights = Rights { uid: Uid::from_raw(uid), gid: Gid::from_raw(gid), groups: Vec::new() };
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    let over_limits = over_limits && before.over_limits;
+    let rights = Rights { uid, gid, groups: Vec::new(), over_limits };
     let _held = hold(before, &rights)?;
     Ok(work())
 }
@@ -96,7 +132,8 @@ pub(crate) fn as_session<T>(owner: Option<(u32, u32)>, work: impl FnOnce() -> T)
 /// If the thread's ids cannot be set.
 pub(super) fn as_runner<T>(work: impl FnOnce() -> T) -> Result<T, WallError> {
     let before = Rights::now()?;
-    let rights = Rights { uid: geteuid(), gid: getegid(), groups: before.groups.clone() };
+    let over_limits = capabilities()?.permitted.contains(OVER_LIMITS);
+    let rights = Rights { uid: geteuid(), gid: getegid(), groups: before.groups.clone(), over_limits };
     if before == rights {
         return Ok(work());
     }

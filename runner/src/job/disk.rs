@@ -1,60 +1,77 @@
 //! The disk that a session takes, watched while one of its commands can write.
 //!
-//! What is counted is counted with the runner's rights, so that no mode hides anything from it; only names
-//! are read.
+//! Where the kernel holds the session to its limits, its writes fail and the command goes on; only free room
+//! of the disk is watched. Where nobody does, what it takes is counted with the runner's rights, so that no mode
+//! hides anything from it; only names are read.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{Cause, ExecutionId};
-use airlock_sandbox::{DiskUse, Folders, disk_use};
+use airlock_proto::domain::{Cause, ExecutionId, Violation, ViolationAction};
+use airlock_sandbox::{DiskBackend, DiskUse, disk_use};
 use tokio::{task::spawn_blocking, time::sleep};
 
-use crate::config::WorkspaceConfig;
+use super::Room;
+use crate::{config::WorkspaceConfig, session::OpenSession};
 
-/// Counting takes at most one part in this many of the time.
+/// Looking takes at most one part in this many of the time.
 const REST: u32 = 10;
+const ALL: DiskUse = DiskUse { bytes: u64::MAX, inodes: u64::MAX };
+const LAYER: &str = "disk";
 
-/// A session's folders, and what they may take.
+/// One command's session, and what it may take. Dropped, it counts no more.
 #[derive(Debug)]
 pub(super) struct DiskWatch {
-    folders: Arc<Folders>,
-    most: DiskUse,
+    session: Arc<OpenSession>,
+    execution: ExecutionId,
+    /// What is counted; none where the kernel counts, or nothing is limited.
+    most: Option<DiskUse>,
+    room: Room,
     every: Duration,
+    /// Why the command was ended.
+    told: OnceLock<(&'static str, String)>,
+}
+
+/// What one look leaves for the next.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    /// What it may take, or took when the command began.
+    most: Option<DiskUse>,
+    /// Bytes when it was first looked at.
+    first: Option<u64>,
 }
 
 impl DiskWatch {
-    /// None where there is no limit.
-    pub(super) fn new(config: &WorkspaceConfig, folders: &Folders) -> Option<Self> {
-        if config.bytes.is_none() && config.inodes.is_none() {
-            return None;
+    pub(super) fn new(
+        config: &WorkspaceConfig,
+        room: &Room,
+        session: &Arc<OpenSession>,
+        execution: ExecutionId,
+    ) -> Self {
+        let limits = config.for_sandbox();
+        let counted = session.disk().backend() == DiskBackend::Watch && limits.has_limits();
+        Self {
+            session: Arc::clone(session),
+            execution,
+            most: counted.then(|| limits.most()),
+            room: room.clone(),
+            every: config.watch_every,
+            told: OnceLock::new(),
         }
-        let most =
-            DiskUse { bytes: config.bytes.unwrap_or(u64::MAX), inodes: config.inodes.unwrap_or(u64::MAX) };
-        Some(Self { folders: Arc::new(folders.clone()), most, every: config.watch_every })
     }
 
-    /// Returns once the session takes more than it may. One that did so already when the command began, may
-    /// go on with what it has: so it can be made smaller.
-    pub(super) async fn exceeded(&self, execution: ExecutionId) -> Cause {
-        let mut most = self.most;
-        let all = DiskUse { bytes: u64::MAX, inodes: u64::MAX };
-        let mut first = true;
+    /// Returns once the session takes more than it may, or most of what the disk has not got. One that took
+    /// too much already when the command began, may go on with what it has: so it can be made smaller.
+    pub(super) async fn exceeded(self: Arc<Self>) -> Cause {
+        let execution = self.execution;
+        let mut seen = Seen { most: self.most, first: None };
         loop {
             let begun = Instant::now();
-            let folders = Arc::clone(&self.folders);
-            let until = if first { all } else { most };
-            let counted = spawn_blocking(move || disk_use(&folders, until)).await;
-            match counted {
-                Ok(Ok(Some(used))) if first => {
-                    most =
-                        DiskUse { bytes: most.bytes.max(used.bytes), inodes: most.inodes.max(used.inodes) };
-                    first = false;
-                }
-                Ok(Ok(Some(used))) if used.exceeds(most) => return Cause::DiskLimit,
-                Ok(Ok(Some(_))) => {}
+            let watch = Arc::clone(&self);
+            match spawn_blocking(move || watch.look(seen)).await {
+                Ok(Ok(Some(next))) => seen = next,
                 Ok(Ok(None)) => return Cause::DiskLimit,
                 Ok(Err(error)) => {
                     tracing::warn!(%execution, %error, "what a session takes of the disk cannot be counted");
@@ -66,4 +83,86 @@ impl DiskWatch {
             sleep(self.every.max(begun.elapsed() * REST)).await;
         }
     }
+
+    /// None once it is too much. Blocks.
+    fn look(&self, seen: Seen) -> std::io::Result<Option<Seen>> {
+        let first = seen.first.is_none();
+        let Some(used) = self.used(seen)? else { return Ok(Some(seen)) };
+        let Ok(used) = used else {
+            self.tell("limit", "its folders are nested too deep to be counted".to_owned());
+            return Ok(None);
+        };
+        let most = match seen.most {
+            Some(most) if first => {
+                Some(DiskUse { bytes: most.bytes.max(used.bytes), inodes: most.inodes.max(used.inodes) })
+            }
+            most => most,
+        };
+        if let Some(most) = most.filter(|most| used.exceeds(*most)) {
+            self.tell("limit", over(self.most.unwrap_or(most)));
+            return Ok(None);
+        }
+        let began = seen.first.unwrap_or(used.bytes);
+        if self.room.takes_too_much(self.execution, used.bytes.saturating_sub(began)) {
+            let free = self.room.free();
+            self.tell("reserve", format!("the runner's disk has {free} bytes left, less than its reserve, and this session grew most"));
+            return Ok(None);
+        }
+        Ok(Some(Seen { most, first: Some(began) }))
+    }
+
+    /// What it takes now, if anybody wants to know; an error inside if that cannot be said.
+    fn used(&self, seen: Seen) -> std::io::Result<Option<Result<DiskUse, ()>>> {
+        let disk = self.session.disk();
+        let near = || self.room.is_near();
+        match disk.backend() {
+            DiskBackend::Watch if seen.most.is_some() || near() => {
+                // At first all of it: it may have been too much before.
+                let until = seen.most.filter(|_| seen.first.is_some()).unwrap_or(ALL);
+                Ok(Some(disk_use(self.session.folders(), until)?.ok_or(())))
+            }
+            DiskBackend::Quota | DiskBackend::Loop if near() => {
+                Ok(disk.used_and_left()?.map(|(used, _)| Ok(used)))
+            }
+            // Memory is not the disk's.
+            _ => Ok(None),
+        }
+    }
+
+    fn tell(&self, kind: &'static str, detail: String) {
+        // The first counts.
+        let _ = self.told.set((kind, detail));
+    }
+
+    /// What there is to say of the disk at the command's end. Blocks for a moment.
+    pub(super) fn violations(&self) -> Vec<Violation> {
+        let violation = |kind: &str, action, detail: String| Violation {
+            layer: LAYER.to_owned(),
+            kind: kind.to_owned(),
+            path: Vec::new(),
+            action,
+            detail,
+            quarantine_id: String::new(),
+        };
+        let ended =
+            self.told.get().map(|(kind, detail)| violation(kind, ViolationAction::Failed, detail.clone()));
+        let full = self.session.disk().full().ok().flatten().map(|full| {
+            let detail = format!("what the session may take of the disk is full: {full}");
+            violation("full", ViolationAction::Reported, detail)
+        });
+        ended.into_iter().chain(full).collect()
+    }
+}
+
+impl Drop for DiskWatch {
+    fn drop(&mut self) {
+        self.room.forget(self.execution);
+    }
+}
+
+fn over(most: DiskUse) -> String {
+    let limit = |name, value| (value != u64::MAX).then(|| format!("`{name}` of {value}"));
+    let limits = [limit("workspace.bytes", most.bytes), limit("workspace.inodes", most.inodes)];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    format!("the session took more of the disk than {}", limits.join(" or "))
 }

@@ -1,6 +1,9 @@
 //! The time of a running command: its clocks, the signals that are sent to it, and its end.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use airlock_proto::domain::{Cause, Signal, TimeoutKind};
 use airlock_sandbox::{self as sandbox, Control, Ended};
@@ -19,7 +22,7 @@ pub(super) struct Life<'a> {
     pub(super) job: &'a Job,
     pub(super) spool: &'a JobSpool,
     pub(super) started: Instant,
-    pub(super) disk: Option<DiskWatch>,
+    pub(super) disk: Option<&'a Arc<DiskWatch>>,
 }
 
 impl Life<'_> {
@@ -92,8 +95,8 @@ impl Life<'_> {
     }
 
     async fn fills_the_disk(&self) -> Cause {
-        match &self.disk {
-            Some(disk) => disk.exceeded(self.job.id).await,
+        match self.disk {
+            Some(disk) => Arc::clone(disk).exceeded().await,
             None => std::future::pending().await,
         }
     }

@@ -2,10 +2,13 @@
 
 use std::{fmt::Display, os::unix::ffi::OsStrExt, time::Duration};
 
-use airlock_proto::domain::{Cause, DirectoryReport, ExecutionResult, Started};
+use airlock_proto::{
+    domain::{Cause, DirectoryReport, ExecutionResult, Started},
+    limits::VIOLATIONS,
+};
 use airlock_sandbox::{self as sandbox, Ended, LaunchError, PathRuleError, env::EnvError};
 
-use super::Job;
+use super::{Job, disk::DiskWatch};
 use crate::{
     guard::{GuardError, Watch, failed},
     session::OpenSession,
@@ -99,9 +102,20 @@ pub(super) fn no_drain(job: &Job, spool: &JobSpool, error: &SpoolError) -> Execu
 }
 
 /// The result of a job whose end was seen. Looks at the session's folder and through its workspace.
-pub(super) fn of(job: &Job, spool: &JobSpool, ended: Ended, watch: Watch) -> ExecutionResult {
+pub(super) fn of(
+    job: &Job,
+    spool: &JobSpool,
+    ended: Ended,
+    watch: Watch,
+    disk: Option<&DiskWatch>,
+) -> ExecutionResult {
     let (directory, directory_report) = directory(job, &ended);
-    let (violations, failure) = watch.finish();
+    let (mut violations, failure) = watch.finish();
+    violations.splice(0..0, disk.map(DiskWatch::violations).unwrap_or_default());
+    // The last one says how many more there were.
+    while violations.len() > VIOLATIONS {
+        violations.remove(VIOLATIONS - 1);
+    }
     let cause = job.handle.switch.settle(failure.unwrap_or_else(|| own_cause(ended.cause)));
     let result = ExecutionResult {
         started: Started::Yes,

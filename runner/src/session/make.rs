@@ -3,12 +3,15 @@
 use std::{
     fs::{self, DirBuilder},
     io,
-    os::{fd::AsFd, unix::fs::DirBuilderExt},
+    os::{
+        fd::AsFd,
+        unix::fs::{DirBuilderExt, MetadataExt},
+    },
     path::{Path, PathBuf},
 };
 
 use airlock_proto::domain::SessionId;
-use airlock_sandbox::{FolderError, Folders, HostIds, WORKSPACE};
+use airlock_sandbox::{DiskConfig, DiskError, Disks, FolderError, Folders, HostIds, SessionDisk, WORKSPACE};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +19,7 @@ use super::{
     OpenSession,
     copy::{CopyError, CopyLimits, copy_tree},
     remove::remove_tree,
+    saved::Saved,
 };
 
 /// Why a session was not made, or not removed.
@@ -44,6 +48,9 @@ pub enum SessionError {
     /// A folder could not be made or given to the session's user.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// Its disk could not be made, found or taken away.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// The runner's own folder or file said no.
     #[error("cannot {action}: {source}")]
     Io {
@@ -61,7 +68,7 @@ impl SessionError {
             Self::Base(_) => "no_such_base",
             Self::Copy(_) => "base",
             Self::Cancelled => "closed",
-            Self::Saved { .. } | Self::Folder(_) | Self::Io { .. } => "disk",
+            Self::Saved { .. } | Self::Folder(_) | Self::Disk(_) | Self::Io { .. } => "disk",
         }
     }
 }
@@ -75,19 +82,23 @@ fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> SessionError {
 pub(super) struct Places {
     pub(super) sessions: PathBuf,
     trash: PathBuf,
+    pub(super) disks: Disks,
 }
 
 impl Places {
-    pub(super) fn make(state_dir: &Path) -> Result<Self, SessionError> {
-        let places = Self { sessions: state_dir.join("sessions"), trash: state_dir.join("trash") };
-        for folder in [&places.sessions, &places.trash] {
+    /// Makes them if they are not there, and finds out how sessions can be held to `disk`. `spare` is a uid
+    /// that sessions may have.
+    pub(super) fn make(state_dir: &Path, disk: DiskConfig, spare: Option<u32>) -> Result<Self, SessionError> {
+        let (sessions, trash) = (state_dir.join("sessions"), state_dir.join("trash"));
+        for folder in [&sessions, &trash] {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
                 .create(folder)
                 .map_err(io_error("make the sessions' folder"))?;
         }
-        Ok(places)
+        let disks = Disks::open(disk, &sessions, spare)?;
+        Ok(Self { sessions, trash, disks })
     }
 
     /// Makes a session, with a copy of `base` if there is one. Blocks for as long as the copy takes. On
@@ -100,33 +111,54 @@ impl Places {
         limits: CopyLimits,
         cancelled: &CancellationToken,
     ) -> Result<OpenSession, SessionError> {
-        let folders = Folders::create(&self.sessions, ids)?;
-        let root = folders.root;
-        let session = OpenSession::new(id, &root, ids, WORKSPACE.as_bytes().to_vec());
-        let made = fill(&session, base, limits, cancelled).and_then(|()| {
+        let place = self.disks.new_place()?;
+        let uid = ids.map(|ids| ids.uid);
+        let made = self.disk(&place, ids).and_then(|disk| {
+            let session = OpenSession::new(id, &place, disk, ids, WORKSPACE.as_bytes().to_vec());
+            fill(&session, base, limits, cancelled)?;
             let saved = session.saved(WORKSPACE.as_bytes());
-            saved.write(&root).map_err(io_error("save a session"))?;
+            saved.write(&place).map_err(io_error("save a session"))?;
             Ok(session)
         });
         if made.is_err()
-            && let Err(error) = self.remove(&root)
+            && let Err(error) = self.remove(&place, uid)
         {
             tracing::warn!(session = %id, %error, "what was made of a session stays until the next start");
         }
         made
     }
 
-    /// Removes a session's root folder: gone at once by name, and then for good. Blocks.
-    pub(super) fn remove(&self, root: &Path) -> Result<(), SessionError> {
-        let Some(name) = root.file_name() else { return Ok(()) };
+    fn disk(&self, place: &Path, ids: Option<HostIds>) -> Result<SessionDisk, SessionError> {
+        let disk = self.disks.make(place, ids.map(|ids| ids.uid))?;
+        Folders::fill(disk.root(), ids)?;
+        Ok(disk)
+    }
+
+    /// Removes a session's folder: first its disk, which nobody may have open any more; then it is gone at
+    /// once by name, and then for good. Blocks.
+    pub(super) fn remove(&self, place: &Path, uid: Option<u32>) -> Result<(), SessionError> {
+        let Some(name) = place.file_name() else { return Ok(()) };
+        self.disks.release(place, uid)?;
         let dead = self.trash.join(name);
-        match fs::rename(root, &dead) {
+        match fs::rename(place, &dead) {
+            // The folder of sessions is a mount, and the trash is beside it: what has no such file is none.
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                Saved::remove(place).map_err(io_error("give a session up"))?;
+                return remove_tree(CWD, place).map_err(io_error("delete a session"));
+            }
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(io_error("move a session to the trash")(error));
             }
             _ => {}
         }
         remove_tree(CWD, dead).map_err(io_error("delete a session"))
+    }
+
+    /// As [`Places::remove`], of a folder of which nothing is known but what it holds.
+    pub(super) fn remove_stale(&self, place: &Path) -> Result<(), SessionError> {
+        // Not through its disk, which may not be mounted.
+        let uid = fs::symlink_metadata(Folders::at(&place.join("disk")).workspace).map(|found| found.uid());
+        self.remove(place, uid.ok().filter(|uid| *uid != 0))
     }
 
     /// Deletes what earlier processes did not come to delete. Blocks.
@@ -153,11 +185,17 @@ fn fill(
     let baseline = session.baseline();
     let mut records = baseline.recorder(limits.baseline).map_err(io_error("record a workspace"))?;
     let owner = session.owner();
-    copy_tree(source.as_fd(), target, owner, limits, &mut records, cancelled).map_err(
-        |error| match error {
-            CopyError::Cancelled => SessionError::Cancelled,
-            other => SessionError::Copy(other.to_string()),
-        },
-    )?;
+    let copied = copy_tree(source.as_fd(), target, owner, limits, &mut records, cancelled);
+    // The runner may have rights to pass over limits, and a session that begins full is of no use.
+    if let Ok(Some(full)) = session.disk.full() {
+        return Err(SessionError::Copy(format!(
+            "it does not fit into what a session may take of the disk ({full}); raise `workspace.bytes` and \
+             `workspace.inodes`, or offer a smaller folder"
+        )));
+    }
+    copied.map_err(|error| match error {
+        CopyError::Cancelled => SessionError::Cancelled,
+        other => SessionError::Copy(other.to_string()),
+    })?;
     baseline.add(records).map_err(io_error("record a workspace"))
 }

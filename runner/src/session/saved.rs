@@ -18,6 +18,8 @@ const NEXT: &str = "session.json.next";
 pub(super) struct Saved {
     pub(super) id: String,
     pub(super) uid: Option<u32>,
+    /// Who holds it to its limits of the disk, by the name in the configuration.
+    pub(super) disk: String,
     /// In hex: it need not be text.
     pub(super) directory: String,
 }
@@ -34,6 +36,14 @@ impl Saved {
             file.sync_data()?;
         }
         fs::rename(next, name)
+    }
+
+    /// That there is none is no error.
+    pub(super) fn remove(root: &Path) -> io::Result<()> {
+        match fs::remove_file(root.join(NAME)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// None if it was never written.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use airlock_proto::domain::SessionId;
-use airlock_sandbox::{HostIds, UidIsolation, UidRange};
+use airlock_sandbox::{DiskBackend, DiskConfig, DiskError, Disks, HostIds, UidIsolation, UidRange};
 use tokio_util::sync::CancellationToken;
 
 use super::{CopyLimits, OpenSession, SessionError, make::Places, saved::Saved, strays::end_strays};
@@ -59,6 +59,7 @@ pub(crate) struct Sessions {
     uids: Option<UidRange>,
     limit: usize,
     copy: CopyLimits,
+    lost: Vec<(SessionId, String)>,
     slots: Mutex<HashMap<SessionId, Slot>>,
 }
 
@@ -67,28 +68,35 @@ impl Sessions {
     /// still runs in them. Blocks.
     ///
     /// # Errors
-    /// If the folders cannot be made or read.
+    /// If the folders cannot be made or read, or sessions cannot be held to `disk` as it says.
     pub(crate) fn restore(
         state_dir: &Path,
         isolation: UidIsolation,
         range: Option<UidRange>,
         limit: usize,
         copy: CopyLimits,
+        disk: DiskConfig,
     ) -> Result<Self, SessionError> {
-        let places = Places::make(state_dir)?;
         let uids = range.filter(|_| isolation == UidIsolation::PerSession);
+        let places = Places::make(state_dir, disk, uids.map(UidRange::last))?;
         let failed = |source| SessionError::Io { action: "read the sessions' folder", source };
         let mut slots = HashMap::new();
         let mut stale = Vec::new();
         let mut used = BTreeSet::new();
+        let mut lost = Vec::new();
         for entry in fs::read_dir(&places.sessions).map_err(failed)? {
             let root = entry.map_err(failed)?.path();
-            match restored(&root, uids)? {
-                Some(session) => {
+            match restored(&root, uids, &places.disks)? {
+                Found::Session(session) => {
                     used.extend(session.ids.map(|ids| ids.uid));
                     slots.insert(session.id, Slot::Open(Arc::new(session)));
                 }
-                None => stale.push(root),
+                Found::Lost(id, why) => {
+                    tracing::warn!(session = %id, why, "a session is lost");
+                    lost.push((id, why));
+                    stale.push(root);
+                }
+                Found::HalfMade => stale.push(root),
             }
         }
         let strays = end_strays(&used);
@@ -96,10 +104,20 @@ impl Sessions {
             tracing::error!(strays, "processes that an earlier process of this runner has left do not end");
         }
         for root in stale {
-            places.remove(&root)?;
+            places.remove_stale(&root)?;
         }
         places.empty_trash()?;
-        Ok(Self { places, uids, limit, copy, slots: Mutex::new(slots) })
+        Ok(Self { places, uids, limit, copy, lost, slots: Mutex::new(slots) })
+    }
+
+    /// How sessions are held to what they may take of the disk.
+    pub(crate) fn disks(&self) -> &Disks {
+        &self.places.disks
+    }
+
+    /// Sessions of earlier processes that could not be found again, and why.
+    pub(crate) fn lost(&self) -> &[(SessionId, String)] {
+        &self.lost
     }
 
     /// Where a folder can be made for a moment.
@@ -180,7 +198,7 @@ impl Sessions {
                 other => other,
             }
         };
-        let removed = unwanted.and_then(|session| self.places.remove(&session.folders.root));
+        let removed = unwanted.and_then(|session| self.take_away(&session));
         self.lock().remove(id);
         removed.and(Err(SessionError::Cancelled))
     }
@@ -223,13 +241,32 @@ impl Sessions {
     /// # Errors
     /// If the folders cannot be removed: then the uid stays taken until the next start.
     pub(crate) fn remove(&self, session: &OpenSession) -> Result<(), SessionError> {
-        self.places.remove(&session.folders.root)?;
+        self.take_away(session)?;
         self.lock().remove(&session.id);
         Ok(())
     }
 
+    fn take_away(&self, session: &OpenSession) -> Result<(), SessionError> {
+        session.guard.close();
+        self.places.remove(&session.place, session.ids.map(|ids| ids.uid))
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Slot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Sessions {
+    /// Sessions stay for the next process; what of them need not stay mounted does not.
+    fn drop(&mut self) {
+        let disks = &self.places.disks;
+        for session in self.all() {
+            session.guard.close();
+            if let Err(error) = disks.put_down(&session.disk) {
+                tracing::warn!(session = %session.id, %error, "a session's disk stays mounted");
+            }
+        }
+        disks.leave();
     }
 }
 
@@ -244,11 +281,19 @@ pub(crate) enum Closing {
     Begun(Arc<OpenSession>),
 }
 
-/// None for a folder whose session was never made in full: nobody was told of it.
-fn restored(root: &Path, uids: Option<UidRange>) -> Result<Option<OpenSession>, SessionError> {
+/// What a folder of an earlier process holds.
+enum Found {
+    Session(OpenSession),
+    /// What was in it is gone, and why.
+    Lost(SessionId, String),
+    /// Nobody was told of it.
+    HalfMade,
+}
+
+fn restored(root: &Path, uids: Option<UidRange>, disks: &Disks) -> Result<Found, SessionError> {
     let damaged = |problem: String| SessionError::Saved { root: root.to_owned(), problem };
     let saved = Saved::read(root).map_err(|error| damaged(format!("has a file `session.json`: {error}")))?;
-    let Some(saved) = saved else { return Ok(None) };
+    let Some(saved) = saved else { return Ok(Found::HalfMade) };
     let ids = saved.uid.map(|uid| HostIds { uid, gid: uid });
     match (uids, ids) {
         (Some(range), Some(ids)) if range.contains(ids) => {}
@@ -261,7 +306,14 @@ fn restored(root: &Path, uids: Option<UidRange>) -> Result<Option<OpenSession>, 
     }
     let id = saved.id.parse().map_err(|_| damaged("has no session id".to_owned()))?;
     let directory = hex::decode(&saved.directory).map_err(|_| damaged("has no directory".to_owned()))?;
-    let session = OpenSession::new(id, root, ids, directory);
+    let backend = DiskBackend::named(&saved.disk);
+    let backend = backend.ok_or_else(|| damaged(format!("has a disk of the kind `{}`", saved.disk)))?;
+    let disk = match disks.take_up(root, saved.uid, backend) {
+        Ok(disk) => disk,
+        Err(lost @ DiskError::Lost) => return Ok(Found::Lost(id, lost.to_string())),
+        Err(error) => return Err(damaged(format!("has a disk that cannot be used again: {error}"))),
+    };
+    let session = OpenSession::new(id, root, disk, ids, directory);
     session.baseline().remove_unfinished().map_err(|error| damaged(format!("has a baseline: {error}")))?;
-    Ok(Some(session))
+    Ok(Found::Session(session))
 }

@@ -14,17 +14,20 @@ use std::{
     sync::Arc,
 };
 
-use airlock_sandbox::{UidIsolation, UidRange};
+use airlock_sandbox::{DiskConfig, UidIsolation, UidRange};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 
 use super::*;
 use crate::files::BaselineLimits;
 
+mod disks;
+
 const COPY: CopyLimits = CopyLimits { bytes: 1 << 20, entries: 1000, baseline: BASELINE };
 const BASELINE: BaselineLimits = BaselineLimits { bytes: 64 << 10, file_bytes: 4 << 10 };
 
 fn sessions_with(state: &Path, limit: usize, copy: CopyLimits) -> Sessions {
-    Sessions::restore(state, UidIsolation::detect(), UidRange::new(40_000_000, 64), limit, copy).unwrap()
+    let range = UidRange::new(40_000_000, 64);
+    Sessions::restore(state, UidIsolation::detect(), range, limit, copy, DiskConfig::default()).unwrap()
 }
 
 fn sessions(state: &Path) -> Sessions {
@@ -176,7 +179,8 @@ fn a_session_that_cannot_be_opened_again_is_not_deleted() {
     drop(before);
     let restore = |isolation, first| {
         let range = UidRange::new(first, 64);
-        Sessions::restore(dir.path(), isolation, range, 8, COPY).map(drop).map_err(|error| error.to_string())
+        let restored = Sessions::restore(dir.path(), isolation, range, 8, COPY, DiskConfig::default());
+        restored.map(drop).map_err(|error| error.to_string())
     };
     let isolation = UidIsolation::detect();
     if session.ids.is_some() {
@@ -184,7 +188,7 @@ fn a_session_that_cannot_be_opened_again_is_not_deleted() {
         assert!(moved.contains("has uid 40000000, which is not in `uids`; set that right, or"), "{moved}");
         assert!(restore(UidIsolation::None, 40_000_000).unwrap_err().contains("cannot change to"));
     }
-    let saved = session.folders.root.join("session.json");
+    let saved = session.place.join("session.json");
     let text = fs::read(&saved).unwrap();
     fs::write(&saved, &text[..text.len() / 2]).unwrap();
     assert!(restore(isolation, 40_000_000).unwrap_err().contains("session.json"));

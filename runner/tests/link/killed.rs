@@ -134,7 +134,7 @@ impl Killed {
 
     fn project(&self) -> PathBuf {
         let mut sessions = fs::read_dir(self.it.state("sessions")).unwrap();
-        sessions.next().unwrap().unwrap().path().join("workspace/project")
+        sessions.next().unwrap().unwrap().path().join("disk/workspace/project")
     }
 
     async fn finish(&mut self) -> Uploaded {

@@ -2,6 +2,7 @@
 
 mod confined;
 mod controls;
+mod disks;
 mod exchanges;
 mod fake;
 mod faults;

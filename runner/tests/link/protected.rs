@@ -23,7 +23,7 @@ const AT_ONCE: usize = 8;
 /// The one session's workspace on the host.
 fn workspace(it: &Fixture) -> PathBuf {
     let mut sessions = fs::read_dir(it.state("sessions")).unwrap();
-    sessions.next().unwrap().unwrap().path().join("workspace")
+    sessions.next().unwrap().unwrap().path().join("disk/workspace")
 }
 
 async fn quarantine(it: &mut Fixture, session_id: SessionId) -> Vec<QuarantinedFile> {

@@ -22,7 +22,7 @@ use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount
 
 use crate::identity::{become_session, die_with_parent, die_with_runner};
 use crate::launch::{Side, go_on_beside, rather_end_than_the_runner, wait_for_word};
-use crate::stage::unshare_mounts;
+use crate::stage::{leave_mount, unshare_mounts};
 use crate::{AtStep, Failure};
 
 pub(crate) fn run() -> Result<ExitCode, Failure> {
@@ -48,7 +48,7 @@ fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
     die_with_runner()?;
     unshare_mounts().at(Step::Processes)?;
     if let Some(shown) = &plan.shown {
-        show(shown).at(Step::Stage)?;
+        show(shown, plan.leave.as_deref()).at(Step::Stage)?;
     }
     become_session(Some(plan.ids))?;
     // A change of ids undoes it.
@@ -56,8 +56,8 @@ fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
 }
 
 /// Shows the session's folders at their own paths, where its uid cannot pass the folders above them; what else
-/// is there is hidden.
-fn show(shown: &Shown) -> Result<(), String> {
+/// is there is hidden. The mount `leave` is left.
+fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
@@ -67,6 +67,7 @@ fn show(shown: &Shown) -> Result<(), String> {
         let tree = open_tree(CWD, path, flags).map_err(|error| format!("session folder: {error}"))?;
         trees.push((tree, path));
     }
+    leave_mount(leave)?;
     let over = Path::new(OsStr::from_bytes(&shown.over));
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("tmpfs", over, "tmpfs", flags, Some(c"mode=0755,size=64k"))

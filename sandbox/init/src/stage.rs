@@ -18,8 +18,8 @@ use airlock_init::wire::{LaunchPlan, STAGE, Staged, Step};
 use nix::sched::{CloneFlags, unshare};
 use rustix::fs::{CWD, Mode, OFlags, mkdir, open};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
-    open_tree,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change,
+    move_mount, open_tree, unmount,
 };
 
 pub(crate) use shared::can_be_used;
@@ -46,6 +46,7 @@ pub(crate) fn stage(plan: &LaunchPlan) -> Result<(), Failure> {
     let trees = open_folders(&plan.stage).at(Step::Stage)?;
     let found = shared::find(&plan.shared)?;
     let root = plan.root.as_ref().map(root::find).transpose()?;
+    leave_mount(plan.leave.as_deref()).at(Step::Stage)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("tmpfs", STAGE, "tmpfs", flags, Some(c"mode=0755,size=64k"))
         .map_err(|error| Failure::new(Step::Stage, format!("tmpfs: {error}")))?;
@@ -61,6 +62,14 @@ pub(crate) fn stage(plan: &LaunchPlan) -> Result<(), Failure> {
         overlay::lay(tree, &folder.overlays, &mut covers).at(Step::Masks)?;
     }
     Ok(())
+}
+
+/// Leaves a mount and all below it: else it would last as long as this command does,
+/// whoever takes it away meanwhile. What of it was cloned stays.
+pub(crate) fn leave_mount(mount: Option<&[u8]>) -> Result<(), String> {
+    let Some(mount) = mount else { return Ok(()) };
+    unmount(OsStr::from_bytes(mount), UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)
+        .map_err(|error| format!("mount of sessions' disks: {error}"))
 }
 
 fn open_folders(folders: &[Staged]) -> Result<Vec<(OwnedFd, &Staged)>, String> {

@@ -110,7 +110,96 @@ pub fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: MountAttributes) 
     if result == 0 {
         return Ok(());
     }
-    Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL))
+    Err(last_errno())
+}
+
+/// Counts a folder, and everything that will be made below it, for project `id`.
+/// What is in it already is not counted.
+///
+/// # Errors
+///
+/// The system call's error; `ENOTTY` or `EOPNOTSUPP` where the file system knows
+/// no projects.
+pub fn set_project(folder: BorrowedFd<'_>, id: u32) -> Result<(), Errno> {
+    /// FS_IOC_FSGETXATTR and FS_IOC_FSSETXATTR of the kernel.
+    const GET: libc::c_long = 0x801c_581f;
+    const SET: libc::c_long = 0x401c_5820;
+    const INHERIT: u32 = 0x200;
+    /// `struct fsxattr` of the kernel.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Attributes {
+        flags: u32,
+        extent: u32,
+        extents: u32,
+        project: u32,
+        cow_extent: u32,
+        unused: [u8; 8],
+    }
+    let mut attributes = Attributes::default();
+    for request in [GET, SET] {
+        // SAFETY: both requests move one structure of this layout, 28 bytes as their
+        // numbers say, to or from `attributes`, which is live and writable. The
+        // descriptor is borrowed, and stays open.
+        let result =
+            unsafe { libc::syscall(libc::SYS_ioctl, folder.as_raw_fd(), request, &raw mut attributes) };
+        if result != 0 {
+            return Err(last_errno());
+        }
+        attributes.project = id;
+        attributes.flags |= INHERIT;
+    }
+    Ok(())
+}
+
+/// Sets the most that project `id` may take of the file system that `folder` is on;
+/// 0 is no limit.
+///
+/// # Errors
+///
+/// The system call's error; `ESRCH` where the file system is mounted without quotas
+/// of projects, `ENOSYS` before Linux 5.14 or without quotas.
+pub fn limit_project(folder: BorrowedFd<'_>, id: u32, bytes: u64, inodes: u64) -> Result<(), Errno> {
+    /// The number of quotactl_fd, on every architecture.
+    const QUOTACTL_FD: libc::c_long = 443;
+    /// Q_SETQUOTA for quotas of projects.
+    const SET: libc::c_long = 0x8000_0802;
+    /// The kernel's blocks, in bytes.
+    const BLOCK: u64 = 1024;
+    /// That both limits are given.
+    const LIMITS: u32 = 1 | 4;
+    /// `struct if_dqblk` of the kernel.
+    #[repr(C)]
+    struct Quota {
+        blocks_hard: u64,
+        blocks_soft: u64,
+        bytes_used: u64,
+        inodes_hard: u64,
+        inodes_soft: u64,
+        inodes_used: u64,
+        blocks_time: u64,
+        inodes_time: u64,
+        valid: u32,
+    }
+    let quota = Quota {
+        blocks_hard: bytes.div_ceil(BLOCK),
+        blocks_soft: 0,
+        bytes_used: 0,
+        inodes_hard: inodes,
+        inodes_soft: 0,
+        inodes_used: 0,
+        blocks_time: 0,
+        inodes_time: 0,
+        valid: LIMITS,
+    };
+    // SAFETY: this request reads one structure of this layout from `quota`, which is
+    // live, and writes nothing. The descriptor is borrowed, and stays open.
+    let result = unsafe { libc::syscall(QUOTACTL_FD, folder.as_raw_fd(), SET, id, &raw const quota) };
+    if result == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
 /// The two sides of [`clone_beside`].

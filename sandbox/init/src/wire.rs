@@ -66,6 +66,9 @@ pub struct LaunchPlan {
     pub shared: Vec<Shared>,
     /// The root file system that is put together there.
     pub root: Option<StagedRoot>,
+    /// A mount that is left with all that is mounted below it, once the folders are
+    /// staged: it holds other sessions' disks.
+    pub leave: Option<Vec<u8>>,
     /// Whether a session's user and network namespaces are joined.
     pub join: bool,
     /// Whether the sandbox is made in a cgroup.
@@ -175,6 +178,8 @@ pub struct OutsidePlan {
     pub ids: HostIds,
     /// Folders that the ids could not reach.
     pub shown: Option<Shown>,
+    /// As [`LaunchPlan::leave`].
+    pub leave: Option<Vec<u8>>,
 }
 
 /// Folders that are shown at their own paths in a mount namespace of one command.

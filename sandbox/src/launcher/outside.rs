@@ -59,7 +59,8 @@ impl Launcher {
         limits: &Limits,
     ) -> Result<Waiter, LaunchError> {
         let cgroup = self.cgroups.enter(limits)?;
-        let plan = OutsidePlan { parent: std::process::id(), ids, shown: shown(folders) };
+        let plan =
+            OutsidePlan { parent: std::process::id(), ids, shown: shown(folders), leave: self.disks_bytes() };
         let child = self.forker.fork(MODE_OUTSIDE)?;
         set_timeouts(&child.socket, limits.start_timeout)?;
         let fds: Vec<_> = cgroup.iter().map(Cgroup::handle).collect();

@@ -111,6 +111,7 @@ impl Launcher {
             stage,
             shared,
             root,
+            leave: self.disks_bytes(),
             join: namespaces.is_some(),
             cgroup: cgroup.is_some(),
             bwrap: self.bwrap.as_os_str().as_bytes().to_vec(),

@@ -109,6 +109,14 @@ impl Core {
         reason: String,
         message: String,
     ) -> Result<(), StoreError> {
+        if session.state == SessionState::Open {
+            // It was there, and its runner could not find it again.
+            let why = format!("{reason}: {message}");
+            let gone = self.change_session(session.id, |session| {
+                (session.state == SessionState::Open).then(|| to_state(SessionState::Lost, &why))
+            });
+            return gone.await.map(drop);
+        }
         if session.state != SessionState::Opening {
             return Ok(());
         }

@@ -100,6 +100,17 @@ fn groups_of_the_runner_give_no_rights_to_a_sessions_work() {
 }
 
 #[test]
+fn work_for_a_session_may_not_pass_over_limits_of_the_disk_and_what_protects_names_may() {
+    let before = Rights::now().unwrap();
+    let may = || Rights::now().unwrap().over_limits;
+    assert!(!as_session(Some(ONE), may).unwrap());
+    // Who was started without the right does not get it, either.
+    assert_eq!(as_session_over_limits(Some(ONE), may).unwrap(), before.over_limits);
+    assert_eq!(as_session(Some(ONE), || as_runner(may).unwrap()).unwrap(), before.over_limits);
+    assert_eq!(Rights::now().unwrap(), before);
+}
+
+#[test]
 fn a_panic_leaves_nothing_of_the_session_on_its_thread() {
     let host = Host::new();
     let before = Rights::now().unwrap();

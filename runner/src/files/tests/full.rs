@@ -1,0 +1,55 @@
+//! Uploads into a session that is full. The test has mounts of its own.
+
+use airlock_sandbox::DiskBackend;
+use nix::sched::{CloneFlags, unshare};
+use rustix::mount::{MountPropagationFlags, mount_change};
+
+use super::*;
+
+#[test]
+fn what_does_not_fit_is_told_and_nothing_is_lost_or_left() {
+    unshare(CloneFlags::CLONE_NEWNS).unwrap();
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for backend in [DiskBackend::Tmpfs, DiskBackend::Loop] {
+        runtime.block_on(full(backend));
+    }
+}
+
+async fn full(backend: DiskBackend) {
+    let disk = DiskConfig { backend: Some(backend), bytes: Some(16 << 20), inodes: Some(500) };
+    let fixture = Fixture::made(TransfersConfig::default(), None, disk);
+    let order = fixture.upload_order("mine", "mine", FileFormat::File);
+    fixture.upload(order, b"of the user").await.unwrap();
+    let filled = fs::write(fixture.path("big"), vec![1; 17 << 20]).unwrap_err();
+    assert_eq!(filled.kind(), io::ErrorKind::StorageFull);
+    let before: Vec<_> = names(&fixture);
+    let large = vec![2; 1 << 20];
+    let source = tempfile::tempdir().unwrap();
+    fs::write(source.path().join("mine"), &large).unwrap();
+    fs::write(source.path().join("new"), &large).unwrap();
+    let file = fixture.upload_order("file", "mine", FileFormat::File);
+    let archive = fixture.upload_order("archive", "", FileFormat::Tar);
+    for (order, bytes) in [(file, large), (archive, tar(source.path()))] {
+        let failed = fixture.upload(order, &bytes).await.unwrap_err();
+        assert_eq!(failed.reason, "DISK_FULL", "{failed:?}");
+        assert!(failed.message.contains("what the session may take"), "{failed:?}");
+        assert_eq!(names(&fixture), before);
+        assert_eq!(fs::read(fixture.path("mine")).unwrap(), b"of the user");
+    }
+    // The control: with room the same goes well.
+    fs::remove_file(fixture.path("big")).unwrap();
+    let again = fixture.upload_order("again", "mine", FileFormat::File);
+    fixture.upload(again, &vec![2; 1 << 20]).await.unwrap();
+    assert_eq!(fs::metadata(fixture.path("mine")).unwrap().len(), 1 << 20);
+    // Before its folder is removed: nothing is mounted there any more.
+    assert!(matches!(fixture.sessions.begin_close(&fixture.session.id), Closing::Begun(_)));
+    fixture.sessions.remove(&fixture.session).unwrap();
+}
+
+fn names(fixture: &Fixture) -> Vec<std::ffi::OsString> {
+    let entries = fs::read_dir(fixture.session.workspace()).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,81 @@
+//! The line of a report that says who holds sessions to their disk.
+
+use std::path::Path;
+
+use super::{DiskBackend, DiskConfig, DiskError, Disks};
+use crate::report::{CapabilityReport, Check, layer};
+
+const NAME: &str = "disk_quota";
+const LIMIT: &str = "set `workspace.bytes` and `workspace.inodes`";
+
+impl Disks {
+    /// Who holds sessions to their limits, what is lost where nobody does all the time, and what would
+    /// give it.
+    #[must_use]
+    pub fn check(&self) -> Check {
+        let lost = layer(NAME).map_or("", |layer| layer.lost);
+        if !self.config.has_limits() {
+            let seen = "sessions have no limit of the disk";
+            return Check::missing(NAME, seen, lost, LIMIT);
+        }
+        let (seen, gap) = match self.backend {
+            DiskBackend::Quota => ("quota: each session is a project of the file system's", None),
+            DiskBackend::Loop => ("loop: each session has an ext4 in an image", None),
+            DiskBackend::Tmpfs => (
+                "tmpfs: each session has a file system in memory; it is gone with the host's next start",
+                None,
+            ),
+            DiskBackend::Watch => ("watch: what sessions take is counted while commands write", Some(())),
+        };
+        match (gap, &self.without_quota) {
+            (None, _) => Check::ok(NAME, format!("{seen}{}", self.half())),
+            (Some(()), Some((cause, cure))) => {
+                Check::degraded(NAME, format!("{seen}; quota: {cause}"), lost, cure)
+            }
+            (Some(()), None) => {
+                let cure = "set `workspace.backend` to `auto`, `quota` or `loop`";
+                Check::degraded(NAME, seen, lost, cure)
+            }
+        }
+    }
+
+    /// What is not limited of the two.
+    fn half(&self) -> &'static str {
+        match (self.config.bytes, self.config.inodes, self.backend) {
+            (None, ..) => "; any number of bytes, for want of `workspace.bytes`",
+            (_, None, DiskBackend::Quota) => "; any number of files, for want of `workspace.inodes`",
+            _ => "",
+        }
+    }
+}
+
+/// Tries in `folder`, which is empty, how sessions would be held to `config`; nothing of it stays there. The
+/// second is whether a runner would start. `id` as for [`Disks::open`]. Blocks.
+#[must_use]
+pub fn disk_check(config: DiskConfig, folder: &Path, id: Option<u32>) -> (Check, bool) {
+    match Disks::open(config, folder, id) {
+        Ok(disks) => {
+            disks.leave();
+            (disks.check(), true)
+        }
+        Err(error) => {
+            let cure = match &error {
+                DiskError::Unusable { cure, .. } => cure.as_str(),
+                DiskError::Step { .. } | DiskError::Lost => "see the cause",
+            };
+            let lost = "no runner starts with this configuration";
+            (Check::missing(NAME, error.to_string(), lost, cure), false)
+        }
+    }
+}
+
+impl CapabilityReport {
+    /// With what is known of sessions' disks, which no look from inside shows.
+    #[must_use]
+    pub fn with_disk(mut self, check: Check) -> Self {
+        if let Some(line) = self.checks.iter_mut().find(|line| line.name == check.name) {
+            *line = check;
+        }
+        self
+    }
+}

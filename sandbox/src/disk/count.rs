@@ -1,0 +1,122 @@
+//! What a session's folders take of the disk, counted entry by entry.
+//!
+//! Only names are read, through directory handles and no link; no file is opened.
+//! Other commands change the folders meanwhile, so that a count is of no one moment.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+use rustix::io::Errno;
+
+use crate::session::Folders;
+
+/// Folders nested deeper than this are not looked into.
+const MAX_DEPTH: usize = 256;
+/// `st_blocks` counts in these, whatever the file system's own are.
+const BLOCK: u64 = 512;
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
+
+/// What is taken, or may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskUse {
+    /// Bytes of the blocks that are allocated. A file with several names counts
+    /// with each of them.
+    pub bytes: u64,
+    /// Files, folders, links and others.
+    pub inodes: u64,
+}
+
+impl DiskUse {
+    /// Whether this is more of either than `most`.
+    #[must_use]
+    pub fn exceeds(self, most: Self) -> bool {
+        self.bytes > most.bytes || self.inodes > most.inodes
+    }
+}
+
+/// Counts a session's workspace, HOME and `/tmp` together, until it is clear that
+/// they take more than `most`. `None`: folders are nested too deep to be counted.
+/// Needs the right to read them whatever their modes. Blocks.
+///
+/// # Errors
+///
+/// A folder cannot be read.
+pub fn disk_use(folders: &Folders, most: DiskUse) -> io::Result<Option<DiskUse>> {
+    let mut count = DiskUse { bytes: 0, inodes: 0 };
+    for folder in [&folders.workspace, &folders.home, &folders.tmp] {
+        let root = openat(CWD, folder, FOLDER, Mode::empty())?;
+        if !count_tree(&root, &mut count, most)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(count))
+}
+
+fn count_tree(root: &OwnedFd, count: &mut DiskUse, most: DiskUse) -> io::Result<bool> {
+    let mut open = vec![Dir::read_from(root)?];
+    while let Some(folder) = open.last_mut() {
+        let entry = match folder.next() {
+            Some(Ok(entry)) => entry,
+            // At its end, or removed.
+            None | Some(Err(Errno::NOENT)) => {
+                open.pop();
+                continue;
+            }
+            Some(Err(errno)) => return Err(errno.into()),
+        };
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let handle = folder.fd()?;
+        let Ok(found) = statat(handle, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        let blocks = u64::try_from(found.st_blocks).unwrap_or(0);
+        count.bytes = count.bytes.saturating_add(blocks.saturating_mul(BLOCK));
+        count.inodes = count.inodes.saturating_add(1);
+        if count.exceeds(most) {
+            return Ok(true);
+        }
+        if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+            match openat(handle, name, FOLDER, Mode::empty()).and_then(|below| Dir::read_from(&below)) {
+                Ok(_) if open.len() >= MAX_DEPTH => return Ok(false),
+                Ok(below) => open.push(below),
+                // It has gone, or become something else.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const ALL: DiskUse = DiskUse { bytes: u64::MAX, inodes: u64::MAX };
+
+    #[test]
+    fn all_three_folders_count_and_links_are_not_followed() {
+        let parent = tempfile::tempdir().unwrap();
+        let folders = Folders::create(parent.path(), None).unwrap();
+        assert_eq!(disk_use(&folders, ALL).unwrap(), Some(DiskUse { bytes: 0, inodes: 0 }));
+        for folder in [&folders.workspace, &folders.home, &folders.tmp] {
+            fs::write(folder.join("file"), vec![1; 1 << 20]).unwrap();
+        }
+        symlink("/usr", folders.tmp.join("link")).unwrap();
+        let used = disk_use(&folders, ALL).unwrap().unwrap();
+        assert_eq!(used.inodes, 4);
+        assert!((3 << 20..4 << 20).contains(&used.bytes), "{used:?}");
+        assert!(disk_use(&folders, DiskUse { inodes: 2, ..ALL }).unwrap().unwrap().inodes <= 3, "it stops");
+        fs::create_dir_all(folders.home.join("d/".repeat(300))).unwrap();
+        assert_eq!(disk_use(&folders, ALL).unwrap(), None);
+    }
+}

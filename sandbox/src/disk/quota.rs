@@ -1,0 +1,79 @@
+//! Limits by quotas of projects: the file system counts what is made in a session's
+//! folder, and refuses what is too much.
+//!
+//! A process in a user namespace cannot change the project of a file, so that no
+//! sandboxed command gets out of its own. A project's number is the session's uid.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use airlock_init::sys::{limit_project, set_project};
+use rustix::fs::statfs;
+use rustix::io::Errno;
+
+use super::{DiskBackend, DiskConfig, DiskError, step};
+
+const EXT4: i64 = 0xef53;
+const XFS: i64 = 0x5846_5342;
+
+/// What gives quotas, whatever there is now.
+pub(super) const CURE: &str = "put `state_dir` on ext4 or xfs that is mounted with `prjquota`";
+
+/// What gives quotas on the file system of `folder`.
+pub(super) fn cure(folder: &Path) -> String {
+    let kind = statfs(folder).map_or(0, |found| i64::from(found.f_type));
+    match kind {
+        EXT4 => "while it is not mounted, `tune2fs -O project,quota -Q prjquota DEVICE`; then mount it with \
+                 `prjquota` (fstab)"
+            .to_owned(),
+        XFS => {
+            "mount it with `prjquota` (fstab; for the root file system, rootflags=prjquota on the kernel's \
+                command line)"
+                .to_owned()
+        }
+        _ => CURE.to_owned(),
+    }
+}
+
+/// Makes `root`, which is empty, a project of its own with the limits.
+pub(super) fn begin(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result<(), DiskError> {
+    let project = project(root, id)?;
+    let folder = File::open(root).map_err(step("open its folder"))?;
+    set_project(folder.as_fd(), project).map_err(|errno| match errno {
+        Errno::NOTTY | Errno::OPNOTSUPP | Errno::INVAL => {
+            unusable(root, "this file system knows no projects")
+        }
+        errno => unusable(root, &format!("its project cannot be set: {errno}")),
+    })?;
+    limit(root, Some(project), config)
+}
+
+/// Sets the limits of a project.
+pub(super) fn limit(root: &Path, id: Option<u32>, config: &DiskConfig) -> Result<(), DiskError> {
+    let project = project(root, id)?;
+    let folder = File::open(root).map_err(step("open its folder"))?;
+    let most = [config.bytes, config.inodes].map(Option::unwrap_or_default);
+    let [bytes, inodes] = most;
+    limit_project(folder.as_fd(), project, bytes, inodes).map_err(|errno| match errno {
+        Errno::SRCH => unusable(root, "its file system is mounted without quotas of projects"),
+        Errno::NOSYS | Errno::OPNOTSUPP => unusable(root, "this kernel or file system has no quotas"),
+        Errno::PERM => unusable(root, "this process may not set quotas: it is not the host's root"),
+        errno => unusable(root, &format!("a quota cannot be set: {errno}")),
+    })
+}
+
+/// Takes the limits of a project away. Where there are no quotas there are none.
+pub(super) fn end(folder: &Path, project: u32) {
+    if let Ok(folder) = File::open(folder) {
+        let _ = limit_project(folder.as_fd(), project, 0, 0);
+    }
+}
+
+fn project(root: &Path, id: Option<u32>) -> Result<u32, DiskError> {
+    id.ok_or_else(|| unusable(root, "sessions have no uid of their own: the runner is not root"))
+}
+
+fn unusable(root: &Path, cause: &str) -> DiskError {
+    DiskError::Unusable { backend: DiskBackend::Quota, cause: cause.to_owned(), cure: cure(root) }
+}

@@ -9,7 +9,7 @@ export PATH="$PATH:/usr/sbin"
 
 SUITE=bookworm
 # What a plain host of Airlock's has, beside the kernel and systemd.
-PACKAGES=apparmor,bubblewrap,dbus,dbus-user-session,e2fsprogs,git,iproute2,jq,kmod,libpam-systemd,linux-image-cloud-amd64,procps,python3-minimal,systemd-sysv,udev
+PACKAGES=apparmor,bubblewrap,dbus,dbus-user-session,e2fsprogs,git,iproute2,jq,kmod,libpam-systemd,linux-image-cloud-amd64,procps,python3-minimal,systemd-sysv,udev,xfsprogs
 # The size of its root, in bytes; what is not used takes no room.
 DISK=4G
 

@@ -1,0 +1,237 @@
+# What sessions may take of the disk, by each backend. The runner gets a state folder of its own on a file system that
+# can do it, and its old one back afterwards. `watch` on the same disk is the control of each: there the same command
+# goes on past the limit, until it is counted.
+
+STATE=/var/lib/airlock-runner
+CONFIG=/etc/airlock/runner.toml
+BYTES=33554432
+INODES=1000
+MIB=1048576
+
+# Gives the runner a state folder on a new file system, and a backend.
+with_disk() { # FILE-SYSTEM MOUNT-OPTIONS BACKEND [LINE...]
+    local kind=$1 options=$2 backend=$3
+    shift 3
+    systemctl stop airlock-runner
+    cp $CONFIG /tmp/runner.toml.kept
+    # However this check ends, the next one finds everything as it was.
+    trap without_disk EXIT
+    truncate -s 700M /var/tmp/state.img
+    case $kind in
+        ext4) mkfs.ext4 -q -F -O quota,project -E quotatype=prjquota /var/tmp/state.img ;;
+        xfs) mkfs.xfs -q -f /var/tmp/state.img ;;
+    esac
+    mount -o "loop,$options" /var/tmp/state.img $STATE
+    chmod 0700 $STATE
+    set_workspace "backend = \"$backend\"" "bytes = $BYTES" "inodes = $INODES" "$@"
+    # systemd has given up on it, where an earlier configuration was refused.
+    systemctl reset-failed airlock-runner 2>/dev/null || true
+    systemctl start airlock-runner
+}
+
+# Replaces what is in [workspace].
+set_workspace() { # LINE...
+    sed -i '/^\[workspace\]/,/^\[/ { /^\[/!d }' $CONFIG
+    printf '%s\n' 'watch_every = "1s"' "$@" >/tmp/workspace.lines
+    sed -i '/^\[workspace\]/ r /tmp/workspace.lines' $CONFIG
+}
+
+without_disk() {
+    trap - EXIT
+    systemctl stop airlock-runner
+    # The kernel takes the mounts of a unit down a little after its last process.
+    for _ in $(seq 50); do
+        umount $STATE && break
+        sleep 0.2
+    done
+    if mountpoint -q $STATE; then fail "the runner's state is still in use"; fi
+    rm -f /var/tmp/state.img
+    cp /tmp/runner.toml.kept $CONFIG
+    systemctl start airlock-runner
+    wait_ready
+}
+
+session() { airlock session create --token-file $TOKEN --profile vm; }
+
+in_session() { # ID COMMAND
+    airlock run --token-file $TOKEN --session "$1" -- "$2"
+}
+
+# The disk's line, as doctor and as the server tell it.
+said_of_disk() {
+    airlock-runner doctor --config $CONFIG --json | jq -c '.checks[] | select(.name == "disk_quota")'
+    airlock runners show runner-1 --cert /etc/airlock/lead.pem --key /etc/airlock/lead.key --json |
+        jq -c '.capabilities[] | select(.name == "disk_quota")'
+}
+
+# The result of a command, as JSON.
+result_in() { # SESSION COMMAND
+    local id
+    id=$(airlock start --token-file $TOKEN --session "$1" -- "$2")
+    airlock wait --token-file $TOKEN "$id" >&2 || true
+    airlock show --token-file $TOKEN --json "$id" | jq .result
+}
+
+# Bytes and inodes are held, the neighbour goes on, a restart keeps what is there, and nothing is left.
+held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
+    local backend=$1 refusal=$2 kept=$3 own other said pid
+    wait_ready
+    said=$(said_of_disk)
+    echo "$said"
+    [ "$(jq -s '.[0].state == "ok" and (.[0].seen | startswith("'"$backend"': ")) and .[1].enforced' <<<"$said")" = true ] || fail "$said"
+    own=$(session) other=$(session)
+    pid=$(systemctl show -P MainPID airlock-runner)
+    in_session "$other" 'echo kept > file'
+    # A command that fills it goes on, and is told by the kernel.
+    said=$(result_in "$own" 'head -c 200M /dev/zero > big 2> why; code=$?; echo end > /dev/null; exit $code')
+    echo "$said"
+    jq -e '.cause.code == "EXITED" and .exit_code != 0 and any(.violations[]; .layer == "disk" and .kind == "full")' <<<"$said" || fail "it was not told"
+    said=$(in_session "$own" 'rm -f why; truncate -s -1M big; ls -s --block-size=1 big | cut -d " " -f 1; (head -c 90M /dev/zero > ~/more) 2>&1; df --output=size -B1 /workspace | tail -n 1; rm big ~/more') || true
+    echo "$said"
+    [ "$(head -n 1 <<<"$said")" -le $BYTES ] && [ "$(head -n 1 <<<"$said")" -gt $((BYTES / 2)) ] || fail "it took more than it may, or much less"
+    grep -q "$refusal" <<<"$said" || fail "the refusal is another"
+    [ "$(tail -n 1 <<<"$said")" -le $BYTES ] || fail "df shows more than it may take"
+    # The inodes.
+    said=$(in_session "$own" 'for i in $(seq 4000); do : > f$i || break; done; ls | wc -l; rm -f f*' 2>&1) || true
+    echo "$said"
+    grep -q "$refusal" <<<"$said" || fail "any number of files can be made"
+    [ "$(grep -E '^[0-9]+$' <<<"$said")" -le $((INODES * 2)) ] || fail "too many files were made"
+    # An upload into what is full says so, and loses nothing.
+    in_session "$own" 'echo mine > mine; head -c 200M /dev/zero > big' 2>/dev/null || true
+    head -c 2M /dev/urandom >/tmp/upload
+    if airlock cp --token-file $TOKEN /tmp/upload "$own:upload" >/tmp/said 2>&1; then fail "there was room for it"; fi
+    cat /tmp/said
+    grep -qi full /tmp/said || fail "it is not said that it is full"
+    [ "$(in_session "$own" 'cat mine; ls -A')" = $'mine\nbig\nmine' ] || fail "something was lost or left: $(in_session "$own" 'ls -lA')"
+    # What protects names works in a full session, too.
+    in_session "$own" 'rm -f big'
+    said=$(result_in "$own" 'mkdir -p .vscode; echo x > .vscode/tasks.json; head -c 200M /dev/zero > ~/rest')
+    echo "$said"
+    jq -e 'any(.violations[]; .layer == "protected_names") or .cause.code == "SANDBOX_FAILED"' <<<"$said" || fail "a protected name was overlooked"
+    in_session "$own" 'rm -f ~/rest; echo room > room'
+    [ "$(in_session "$other" 'head -c 1M /dev/zero > more; cat file')" = kept ] || fail "the neighbour was disturbed"
+    [ "$(systemctl show -P MainPID airlock-runner)" = "$pid" ] || fail "the runner was started again"
+    in_session "$own" 'rm -rf ./* ~/* /tmp/*; echo kept > file; mkdir -p deep && cd deep'
+    # Killed, and stopped in order.
+    kill -KILL "$pid"
+    until [ "$(systemctl show -P MainPID airlock-runner)" != "$pid" ]; do sleep 0.2; done
+    wait_ready
+    if [ "$kept" = yes ]; then
+        [ "$(in_session "$own" 'pwd; cat ../file')" = $'/workspace/deep\nkept' ] || fail "files are gone after a kill"
+        systemctl restart airlock-runner
+        wait_ready
+        [ "$(in_session "$own" 'cat ../file')" = kept ] || fail "files are gone after a restart"
+        said=$(in_session "$own" 'cd /workspace; (head -c 200M /dev/zero > big) 2>&1; rm -f big') || true
+        grep -q "$refusal" <<<"$said" || fail "it is not held after a restart"
+    else
+        # Its memory went with the unit: it is lost, and not an empty one.
+        if in_session "$own" 'echo it ran' >/tmp/said 2>&1; then fail "it ran: $(cat /tmp/said)"; fi
+        cat /tmp/said
+        said=$(airlock session list --all --token-file $TOKEN --json)
+        echo "$said"
+        grep -q 'kept in memory' <<<"$said" || fail "it is not said why"
+        own=$(session) other=$(session)
+    fi
+    pid=$(systemctl show -P MainPID airlock-runner)
+    airlock session close --token-file $TOKEN "$own" "$other"
+    gone "$pid"
+}
+
+# Nothing of any session is left: no folder, mount, loop device but that of the state, or limit.
+gone() { # PID
+    for _ in $(seq 100); do
+        [ -z "$(ls -A $STATE/sessions $STATE/trash | grep -v :)" ] && break
+        sleep 0.2
+    done
+    ls -A $STATE/sessions $STATE/trash
+    [ -z "$(ls -A $STATE/sessions | grep -v :)" ] || fail "folders are left"
+    if grep "$STATE/sessions/" "/proc/$1/mountinfo"; then fail "mounts are left"; fi
+    for _ in $(seq 50); do
+        [ "$(losetup -n -O BACK-FILE | grep -c sessions)" = 0 ] && break
+        sleep 0.2
+    done
+    if losetup -n -O BACK-FILE | grep sessions; then fail "loop devices are left"; fi
+}
+
+check_quotas_of_projects_on_ext4_hold() {
+    with_disk ext4 prjquota quota
+    held_by_the_kernel quota 'Disk quota exceeded' yes
+    without_disk
+}
+
+check_quotas_of_projects_on_xfs_hold_and_are_found() {
+    with_disk xfs prjquota auto
+    held_by_the_kernel quota 'No space left on device\|Disk quota exceeded' yes
+    without_disk
+}
+
+check_images_hold() {
+    with_disk ext4 noatime loop
+    held_by_the_kernel loop 'No space left on device' yes
+    without_disk
+}
+
+check_memory_holds() {
+    with_disk ext4 noatime tmpfs
+    held_by_the_kernel tmpfs 'No space left on device' no
+    without_disk
+}
+
+check_without_quotas_auto_counts_and_says_so() {
+    local said own other
+    with_disk ext4 noatime auto
+    wait_ready
+    said=$(said_of_disk)
+    echo "$said"
+    [ "$(jq -s '.[0].state == "degraded" and (.[0].seen | startswith("watch: ")) and (.[0].cure | contains("prjquota")) and (.[1].enforced | not)' <<<"$said")" = true ] || fail "$said"
+    own=$(session) other=$(session)
+    in_session "$other" 'echo kept > file'
+    said=$(result_in "$own" 'head -c 200M /dev/zero > big; stat -c %s big; sleep 100')
+    echo "$said"
+    jq -e '.cause.code == "DISK_LIMIT" and any(.violations[]; .layer == "disk" and .kind == "limit" and (.detail | contains("workspace.bytes")))' <<<"$said" || fail "it was not ended"
+    # Nobody held it: the control of all that are held.
+    [ "$(in_session "$own" 'stat -c %s big')" -gt $BYTES ] || fail "the control failed: something held it"
+    [ "$(in_session "$other" 'cat file')" = kept ] || fail "the neighbour was disturbed"
+    without_disk
+}
+
+check_a_backend_that_is_named_and_cannot_be_had_keeps_the_runner_down() {
+    local said
+    with_disk ext4 noatime quota
+    for _ in $(seq 100); do
+        journalctl --no-pager -u airlock-runner -n 30 | grep -q 'workspace.backend' && break
+        sleep 0.2
+    done
+    said=$(journalctl --no-pager -u airlock-runner -n 30)
+    grep 'workspace.backend. .quota. does not work here: .*prjquota' <<<"$said" || fail "$said"
+    if airlock-runner ready --config $CONFIG; then fail "it is ready"; fi
+    said=$(airlock-runner doctor --config $CONFIG) && fail "doctor calls it well: $said"
+    grep -A 2 '^failed *disk_quota' <<<"$said" || fail "$said"
+    without_disk
+}
+
+check_a_disk_that_runs_full_ends_the_one_who_fills_it() {
+    local filler idle own other said
+    with_disk ext4 prjquota quota
+    wait_ready
+    # More is promised than there is.
+    set_workspace 'backend = "quota"' "bytes = $((600 * MIB))" 'inodes = 100000'
+    sed -i 's/^# disk_reserve_bytes.*/disk_reserve_bytes = 209715200/' $CONFIG
+    systemctl restart airlock-runner
+    wait_ready
+    own=$(session) other=$(session)
+    idle=$(airlock start --token-file $TOKEN --session "$other" -- 'for i in $(seq 600); do echo on >> log; sleep 0.1; done')
+    said=$(result_in "$own" 'i=0; while head -c 4M /dev/zero >> big; do sleep 0.1; done; sleep 100')
+    echo "$said"
+    jq -e '.cause.code == "DISK_LIMIT" and any(.violations[]; .layer == "disk" and .kind == "reserve")' <<<"$said" || fail "it was not ended"
+    airlock show --token-file $TOKEN --json "$idle" | jq -e '.result == null or .result.cause.code == "EXITED"' || fail "the neighbour was ended"
+    # Nothing new begins, in words.
+    said=$(in_session "$own" 'echo it ran' 2>&1) && fail "it ran below the reserve: $said"
+    grep -q 'disk_reserve_bytes' <<<"$said" || fail "$said"
+    said=$(session 2>&1) && fail "a session was made below the reserve: $said"
+    grep -q 'disk_reserve_bytes' <<<"$said" || fail "$said"
+    airlock session close --token-file $TOKEN "$own" "$other"
+    for _ in $(seq 100); do [ -z "$(ls -A $STATE/sessions)" ] && break; sleep 0.2; done
+    [ "$(inside -- 'echo on')" = on ] || fail "nothing runs although there is room again"
+    without_disk
+}

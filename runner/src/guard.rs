@@ -69,7 +69,9 @@ impl SessionGuard {
 
     /// Lets go of the session's disk, once its commands have ended.
     pub(crate) fn close(&self) {
-        self.both().map(Guarded::close);
+        for guarded in self.both() {
+            guarded.close();
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) const CURE: &str = "put `state_dir` on ext4 or xfs that is mounted wi
 
 /// What gives quotas on the file system of `folder`.
 pub(super) fn cure(folder: &Path) -> String {
-    let kind = statfs(folder).map_or(0, |found| i64::from(found.f_type));
+    let kind = statfs(folder).map_or(0, |found| found.f_type);
     match kind {
         EXT4 => "while it is not mounted, `tune2fs -O project,quota -Q prjquota DEVICE`; then mount it with \
                  `prjquota` (fstab)"

@@ -25,7 +25,7 @@ impl Attempt for Bare {
         // One that was decided about stays.
         let session = site.session().await;
         let mut decided = grant(session, "git init -q --bare .");
-        decided.decided.git = vec!["init".to_owned()];
+        decided.decided.git = vec!["init --bare /workspace".to_owned()];
         assert_eq!(site.run(decided).await.1.violations, []);
         assert_eq!(site.it.said(grant(session, &look)).await, "repository\n", "the control");
         site.controlled();
@@ -47,7 +47,7 @@ impl Attempt for Setting {
         for allowed in [false, true] {
             let session = site.session().await;
             let mut init = grant(session, "git init -q .");
-            init.decided.git = vec!["init".to_owned()];
+            init.decided.git = vec!["init /workspace".to_owned()];
             assert_eq!(site.run(init).await.1.violations, []);
             let mut attack = grant(session, self.attack);
             attack.profile.protect.git_config = allowed;

@@ -17,7 +17,7 @@ struct Reach(&'static str);
 /// The workspace of the only session.
 fn workspace(site: &Site) -> PathBuf {
     let mut sessions = fs::read_dir(site.it.state("sessions")).unwrap();
-    sessions.next().unwrap().unwrap().path().join("workspace")
+    sessions.next().unwrap().unwrap().path().join("disk/workspace")
 }
 
 impl Attempt for Reach {

@@ -24,7 +24,7 @@ fn beside(config: &RunnerConfig, name: &str) -> PathBuf {
 }
 
 fn passable(folder: &Path) {
-    for folder in folder.ancestors().take_while(|folder| folder.starts_with("/tmp/")) {
+    for folder in folder.ancestors().take_while(|folder| *folder != Path::new("/tmp")) {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
     }
 }

@@ -89,7 +89,7 @@ impl Sessions {
             match restored(&root, uids, &places.disks)? {
                 Found::Session(session) => {
                     used.extend(session.ids.map(|ids| ids.uid));
-                    slots.insert(session.id, Slot::Open(Arc::new(session)));
+                    slots.insert(session.id, Slot::Open(session));
                 }
                 Found::Lost(id, why) => {
                     tracing::warn!(session = %id, why, "a session is lost");
@@ -283,7 +283,7 @@ pub(crate) enum Closing {
 
 /// What a folder of an earlier process holds.
 enum Found {
-    Session(OpenSession),
+    Session(Arc<OpenSession>),
     /// What was in it is gone, and why.
     Lost(SessionId, String),
     /// Nobody was told of it.
@@ -315,5 +315,5 @@ fn restored(root: &Path, uids: Option<UidRange>, disks: &Disks) -> Result<Found,
     };
     let session = OpenSession::new(id, root, disk, ids, directory);
     session.baseline().remove_unfinished().map_err(|error| damaged(format!("has a baseline: {error}")))?;
-    Ok(Found::Session(session))
+    Ok(Found::Session(Arc::new(session)))
 }

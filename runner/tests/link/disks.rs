@@ -1,5 +1,7 @@
 //! Sessions whose disk the kernel holds, and a disk that has no room. Each test has mounts of its own.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::{fs, path::Path, time::Duration};
 
 use airlock_proto::domain::{Cause, ExecutionResult, JobPhase, SessionId, SessionPhase, ToRunner};

@@ -15,6 +15,9 @@ use rustix::fs::statvfs;
 /// With less than so many reserves left, it is looked at who takes them.
 const NEAR: u64 = 4;
 
+/// What takes less, in bytes, is not what fills a disk: ending it would give no room.
+const LITTLE: u64 = 1 << 20;
+
 /// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct Room {
@@ -51,7 +54,7 @@ impl Room {
         grown.insert(execution, bytes);
         let most = grown.values().copied().max().unwrap_or(0);
         drop(grown);
-        bytes > 0 && bytes >= most && self.is_short()
+        bytes > LITTLE && bytes >= most && self.is_short()
     }
 
     /// The command has ended.
@@ -74,13 +77,15 @@ mod tests {
         let short = Room::new(folder.path(), u64::MAX);
         assert!(short.is_short() && short.is_near());
         let [one, other, idle] = [ExecutionId::new(), ExecutionId::new(), ExecutionId::new()];
-        assert!(!short.takes_too_much(idle, 0), "who takes nothing is not ended");
-        assert!(short.takes_too_much(one, 10));
-        assert!(short.takes_too_much(other, 20));
-        assert!(!short.takes_too_much(one, 10), "the other has grown more");
+        let (much, more) = (10 * LITTLE, 20 * LITTLE);
+        assert!(!short.takes_too_much(idle, LITTLE), "who takes little is not ended");
+        assert!(short.takes_too_much(one, much));
+        assert!(short.takes_too_much(other, more));
+        assert!(!short.takes_too_much(one, much), "the other has grown more");
         short.forget(other);
-        assert!(short.takes_too_much(one, 10));
-        assert!(!short.takes_too_much(idle, 0));
+        assert!(short.takes_too_much(one, much));
+        short.forget(one);
+        assert!(!short.takes_too_much(idle, LITTLE));
 
         let ample = Room::new(folder.path(), 0);
         assert!(!ample.is_short() && !ample.is_near());

@@ -105,7 +105,7 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
     [ "$(in_session "$own" 'cat mine; ls -A')" = $'mine\nbig\nmine' ] || fail "something was lost or left: $(in_session "$own" 'ls -lA')"
     # What protects names works in a full session, too.
     in_session "$own" 'rm -f big'
-    said=$(result_in "$own" 'mkdir -p .vscode; echo x > .vscode/tasks.json; head -c 200M /dev/zero > ~/rest')
+    said=$(result_in "$own" 'at=$(printf .vs)code; mkdir -p "$at"; echo x > "$at/tasks.json"; head -c 200M /dev/zero > ~/rest')
     echo "$said"
     jq -e 'any(.violations[]; .layer == "protected_names") or .cause.code == "SANDBOX_FAILED"' <<<"$said" || fail "a protected name was overlooked"
     in_session "$own" 'rm -f ~/rest; echo room > room'

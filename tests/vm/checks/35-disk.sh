@@ -224,7 +224,8 @@ check_a_disk_that_runs_full_ends_the_one_who_fills_it() {
     said=$(result_in "$own" 'i=0; while head -c 4M /dev/zero >> big; do sleep 0.1; done; sleep 100')
     echo "$said"
     jq -e '.cause.code == "DISK_LIMIT" and any(.violations[]; .layer == "disk" and .kind == "reserve")' <<<"$said" || fail "it was not ended"
-    airlock show --token-file $TOKEN --json "$idle" | jq -e '.result == null or .result.cause.code == "EXITED"' || fail "the neighbour was ended"
+    said=$(airlock show --token-file $TOKEN --json "$idle")
+    jq -e '.result == null or .result.cause.code == "EXITED"' <<<"$said" || fail "the neighbour was ended: $said"
     # Nothing new begins, in words.
     said=$(in_session "$own" 'echo it ran' 2>&1) && fail "it ran below the reserve: $said"
     grep -q 'disk_reserve_bytes' <<<"$said" || fail "$said"

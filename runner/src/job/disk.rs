@@ -115,18 +115,22 @@ impl DiskWatch {
     fn used(&self, seen: Seen) -> std::io::Result<Option<Result<DiskUse, ()>>> {
         let disk = self.session.disk();
         let near = || self.room.is_near();
-        match disk.backend() {
-            DiskBackend::Watch if seen.most.is_some() || near() => {
-                // At first all of it: it may have been too much before.
-                let until = seen.most.filter(|_| seen.first.is_some()).unwrap_or(ALL);
-                Ok(Some(disk_use(self.session.folders(), until)?.ok_or(())))
-            }
-            DiskBackend::Quota | DiskBackend::Loop if near() => {
-                Ok(disk.used_and_left()?.map(|(used, _)| Ok(used)))
-            }
-            // Memory is not the disk's.
-            _ => Ok(None),
+        let by_names = match disk.backend() {
+            DiskBackend::Watch => seen.most.is_some() || near(),
+            // The kernel shows the whole disk where a project's limit is not below it.
+            DiskBackend::Quota => near(),
+            // Its file system says it; memory is not the disk's.
+            DiskBackend::Loop | DiskBackend::Tmpfs => false,
+        };
+        if by_names {
+            // At first all of it: it may have been too much before.
+            let until = seen.most.filter(|_| seen.first.is_some()).unwrap_or(ALL);
+            return Ok(Some(disk_use(self.session.folders(), until)?.ok_or(())));
         }
+        if disk.backend() == DiskBackend::Loop && near() {
+            return Ok(disk.used_and_left()?.map(|(used, _)| Ok(used)));
+        }
+        Ok(None)
     }
 
     fn tell(&self, kind: &'static str, detail: String) {

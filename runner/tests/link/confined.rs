@@ -35,6 +35,30 @@ async fn path_rules_of_a_profile_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rules_that_were_found_for_a_command_before_cover_what_came_since() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let ruled = |command: &str| {
+        let mut ruled = grant(session, command);
+        ruled.profile.paths.deny_read =
+            vec![".env".to_owned(), "~/**/.env".to_owned(), "//tmp/**/.env".to_owned()];
+        ruled
+    };
+    for round in 0..3 {
+        for folder in ["/workspace", "/home/agent", "/tmp"] {
+            // What was found behind this one's end is what the next begins with.
+            it.run(ruled("true")).await;
+            let made = format!("mkdir {folder}/{round} && echo secret > {folder}/{round}/.env");
+            assert_eq!(it.run(ruled(&made)).await.1.cause, Cause::Exited { code: 0 });
+            let read = format!("cat {folder}/{round}/.env");
+            assert_eq!(it.run(ruled(&read)).await.1.cause, Cause::Exited { code: 1 }, "{read}");
+            assert_eq!(it.said(grant(session, &read)).await, "secret\n", "the control");
+        }
+    }
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_takes_more_of_the_disk_than_it_may_is_ended() {
     for command in [
         "head -c 64M /dev/zero > file; sleep 60",

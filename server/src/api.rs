@@ -51,6 +51,12 @@ pub struct StartExecution {
     pub request_id: Option<String>,
     /// None: the default.
     pub timeout: Option<Duration>,
+    /// How long it may write nothing; none: for ever.
+    pub idle_timeout: Option<Duration>,
+    /// In the background from its start.
+    pub background: bool,
+    /// How long it may stay in the foreground; none: to its end.
+    pub yield_after: Option<Duration>,
     /// The agent's words.
     pub description: String,
     /// Wait for a person where policy asks for one.

@@ -7,6 +7,7 @@ mod decided;
 mod hash;
 mod lift;
 mod outside;
+mod sleep;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,6 +16,7 @@ use airlock_proto::domain::{Grant, Mode, Requirement, SessionId, Shell};
 
 pub(crate) use hash::{execution_hash, session_hash};
 pub(crate) use lift::UNTRUSTED_PATH;
+pub(crate) use sleep::leading_sleep;
 
 use crate::{
     engine::DecisionEncoder,
@@ -101,7 +103,8 @@ pub(crate) fn decide(
         requires: requirements(&decision.requires),
         separate_stderr: spec.separate_stderr,
         timeout: spec.timeout,
-        keep_directory: !spec.allow_concurrent && !decision.concurrency_safe,
+        idle_timeout: spec.idle_timeout,
+        keep_directory: !spec.background && !spec.allow_concurrent && !decision.concurrency_safe,
         unsandboxed,
         snapshot_digest: Vec::new(),
         stdin: spec.stdin,

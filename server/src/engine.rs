@@ -187,7 +187,7 @@ impl Engine {
     /// until what this gives is dropped.
     ///
     /// # Errors
-    /// `NotFound`, `FailedPrecondition` (`SESSION_NOT_OPEN`).
+    /// `NotFound`, `FailedPrecondition` (`SESSION_CLOSED`, `SESSION_LOST`, `SESSION_NOT_OPEN`).
     pub async fn session_for_files(&self, who: &Principal, id: SessionId) -> Result<SessionInUse, ApiError> {
         self.core.session_in_use(who, id).await
     }
@@ -208,8 +208,8 @@ impl Engine {
     /// Changes an open session; this is a use of it.
     ///
     /// # Errors
-    /// `NotFound`, `FailedPrecondition` (`SESSION_NOT_OPEN`), `Invalid` for a mode that the profile does not
-    /// permit.
+    /// `NotFound`, `FailedPrecondition` (`SESSION_CLOSED`, `SESSION_LOST`, `SESSION_NOT_OPEN`), `Invalid` for
+    /// a mode that the profile does not permit.
     pub async fn update_session(
         &self,
         who: &Principal,
@@ -299,7 +299,7 @@ impl Engine {
     /// Sends a command to the background. Doing it again changes nothing.
     ///
     /// # Errors
-    /// `NotFound`, `FailedPrecondition` (`NOT_RUNNING`).
+    /// `NotFound`, `FailedPrecondition` (`NOT_RUNNING`, `NO_BACKGROUND`).
     pub async fn detach(&self, who: &Principal, id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
         self.core.detach(who, id).await
     }

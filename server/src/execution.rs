@@ -5,6 +5,7 @@
 
 mod control;
 mod report;
+mod spec;
 mod start;
 
 use std::time::Duration;
@@ -107,10 +108,10 @@ impl Core {
         let cause = Cause::Cancelled(by);
         let advanced = self
             .advance(id, |record| match record.state {
+                _ if is_let_go(record, by) => None,
                 ExecutionState::PendingApproval | ExecutionState::Queued => {
                     Some(finish_with(ExecutionResult::not_started(cause.clone())))
                 }
-                _ if is_let_go(record, by) => None,
                 ExecutionState::Starting | ExecutionState::Running if !record.cancel_requested => {
                     Some(Transition { cancel_requested: Some(true), ..Transition::default() })
                 }
@@ -200,9 +201,11 @@ impl Core {
         if before.state != after.state {
             self.changed_state(before, after);
         }
-        if before.backgrounded != after.backgrounded {
+        if before.is_serial() && !after.is_serial() {
             // It has left the order of its session.
             self.wake.wake(after.session_id);
+        }
+        if before.backgrounded != after.backgrounded {
             self.parts.changes.notify_tenant(&after.tenant);
         }
         self.parts.changes.notify(after.id);
@@ -278,9 +281,10 @@ pub(crate) fn not_running(record: &ExecutionRecord) -> ApiError {
         ExecutionState::Running => "it runs",
         ExecutionState::Finished => "it has ended",
     };
+    let how = record.result.as_ref().map(|result| format!(" ({})", result.cause.name()));
     ApiError::FailedPrecondition {
         reason: "NOT_RUNNING",
-        message: format!("execution `{}` does not run: {state}", record.id),
+        message: format!("execution `{}` does not run: {state}{}", record.id, how.unwrap_or_default()),
     }
 }
 

@@ -13,6 +13,20 @@ use airlock_proto::domain::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Micros(pub i64);
 
+impl Micros {
+    /// So long after it; what is too far away is the last moment there is.
+    #[must_use]
+    pub fn after(self, time: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(time.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// How long it comes after that; zero if it comes before.
+    #[must_use]
+    pub fn since(self, then: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(then.0)).unwrap_or(0))
+    }
+}
+
 /// What a principal may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
@@ -114,6 +128,12 @@ pub struct ExecutionSpec {
     pub timeout: Duration,
     /// The request gave that time; else it is the profile's default.
     pub timeout_given: bool,
+    /// How long it may write nothing; none: for ever.
+    pub idle_timeout: Option<Duration>,
+    /// In the background from its start.
+    pub background: bool,
+    /// How long it may stay in the foreground; none: to its end.
+    pub yield_after: Option<Duration>,
     /// The agent's words.
     pub description: String,
     /// Wait for a person where policy asks for one; else the request fails.
@@ -225,10 +245,29 @@ pub struct ExecutionRecord {
 }
 
 impl ExecutionRecord {
-    /// Whether it takes its turn in the order of its session.
+    /// Whether it takes its turn in the order of its session, and holds up who comes after it.
     #[must_use]
     pub fn is_serial(&self) -> bool {
-        self.backgrounded.is_none() && !self.spec.allow_concurrent && !self.decision.concurrency_safe
+        !self.spec.allow_concurrent && !self.decision.concurrency_safe && !self.has_left_order()
+    }
+
+    /// Whether it is in the background. What was to be there from its beginning keeps its place until it runs.
+    fn has_left_order(&self) -> bool {
+        match self.backgrounded {
+            None => false,
+            Some(BackgroundedBy::Request) => {
+                matches!(self.state, ExecutionState::Running | ExecutionState::Finished)
+            }
+            Some(BackgroundedBy::Client | BackgroundedBy::Budget) => true,
+        }
+    }
+
+    /// When its time in the foreground is over; none unless it runs there, and has a budget.
+    #[must_use]
+    pub fn yields_at(&self) -> Option<Micros> {
+        let in_foreground = self.state == ExecutionState::Running && self.backgrounded.is_none();
+        let (started, budget) = self.started.zip(self.spec.yield_after).filter(|_| in_foreground)?;
+        Some(started.after(budget))
     }
 }
 
@@ -262,6 +301,8 @@ pub struct LiveExecution {
     pub serial: bool,
     /// Was sent to the background.
     pub backgrounded: bool,
+    /// When its time in the foreground is over.
+    pub yields_at: Option<Micros>,
     /// When it was created.
     pub created: Micros,
     /// When it last became `QUEUED`.
@@ -285,6 +326,7 @@ impl From<&ExecutionRecord> for LiveExecution {
             is_answered: false,
             serial: record.is_serial(),
             backgrounded: record.backgrounded.is_some(),
+            yields_at: record.yields_at(),
             created: record.created,
             queued: record.queued,
         }

@@ -51,6 +51,9 @@ impl Core {
         if live.is_empty() && session.state == SessionState::Open {
             self.close_if_used_up(&session).await?;
         }
+        if let Some(result) = end_with(&session) {
+            return self.end_waiting(&live, &result).await;
+        }
         for record in order::turns(&live) {
             self.place(&session, record).await?;
         }
@@ -69,16 +72,6 @@ impl Core {
 
     /// Offers an execution whose turn it is to its session's runner, if that can take it now.
     async fn place(&self, session: &SessionRecord, turn: &LiveExecution) -> Result<(), StoreError> {
-        let over = match session.state {
-            SessionState::Closing | SessionState::Closed => {
-                Some(ExecutionResult::not_started(Cause::Cancelled(CancelledBy::Session)))
-            }
-            SessionState::Lost => Some(lost_result(Started::No)),
-            SessionState::Opening | SessionState::Open => None,
-        };
-        if let Some(result) = over {
-            return self.finish_queued(turn.id, result).await;
-        }
         let waited = self.head_since(turn.id).elapsed();
         if waited > self.parts.limits.queue_wait {
             let expired = ExecutionResult::not_started(Cause::QueueExpired);
@@ -122,6 +115,18 @@ impl Core {
         }
         let span = self.place_span(&record);
         self.offer(link, session, &record).instrument(span).await
+    }
+
+    /// Ends everything of a session that is over which no runner has: what waits for its turn, and what waits
+    /// for a person.
+    async fn end_waiting(&self, live: &[LiveExecution], result: &ExecutionResult) -> Result<(), StoreError> {
+        const WAITING: [ExecutionState; 2] = [ExecutionState::Queued, ExecutionState::PendingApproval];
+        for waiting in live.iter().filter(|one| WAITING.contains(&one.state)) {
+            let step =
+                |now: &ExecutionRecord| WAITING.contains(&now.state).then(|| finish_with(result.clone()));
+            self.advance(waiting.id, step).await?;
+        }
+        Ok(())
     }
 
     /// Ends what is still in the queue.
@@ -294,6 +299,17 @@ impl Core {
         })
         .await
         .map(drop)
+    }
+}
+
+/// How what has not run ends in a session that is over; none in one that is not.
+fn end_with(session: &SessionRecord) -> Option<ExecutionResult> {
+    match session.state {
+        SessionState::Closing | SessionState::Closed => {
+            Some(ExecutionResult::not_started(Cause::Cancelled(CancelledBy::Session)))
+        }
+        SessionState::Lost => Some(lost_result(Started::No)),
+        SessionState::Opening | SessionState::Open => None,
     }
 }
 

@@ -138,14 +138,27 @@ fn not_permitted(profile: &ResolvedProfile, mode: Mode) -> FieldViolation {
     violation("mode", format!("profile `{name}` does not permit mode `{mode}`"))
 }
 
-/// Refuses a session that is not usable.
+/// Refuses a session that is not usable, now or ever again.
 pub(crate) fn check_open(session: &SessionRecord) -> Result<(), ApiError> {
-    if session.state == SessionState::Open {
-        return Ok(());
+    if session.state == SessionState::Opening {
+        return Err(ApiError::FailedPrecondition {
+            reason: "SESSION_NOT_OPEN",
+            message: format!("session `{}` is not open: it is being made; try again in a moment", session.id),
+        });
     }
+    check_not_over(session)
+}
+
+/// Refuses a session that will never be usable again.
+pub(crate) fn check_not_over(session: &SessionRecord) -> Result<(), ApiError> {
+    let (reason, cure) = match session.state {
+        SessionState::Open | SessionState::Opening => return Ok(()),
+        SessionState::Closing | SessionState::Closed => ("SESSION_CLOSED", "make another"),
+        SessionState::Lost => ("SESSION_LOST", "its files are gone; make another"),
+    };
     Err(ApiError::FailedPrecondition {
-        reason: "SESSION_NOT_OPEN",
-        message: format!("session `{}` is not open: {}", session.id, state_words(session)),
+        reason,
+        message: format!("session `{}` is not open: {}; {cure}", session.id, state_words(session)),
     })
 }
 

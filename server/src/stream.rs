@@ -163,7 +163,17 @@ impl Streams {
         execution: ExecutionRecord,
         from: AttachFrom,
     ) -> Result<EventStream, ApiError> {
-        view::open(&self.inner, execution, from)
+        view::open(&self.inner, execution, from, view::Whose::Reader)
+    }
+
+    /// Likewise from the beginning, for the call that started the execution: one that begins in the background
+    /// closes it at once with `Backgrounded`, unless it has finished.
+    ///
+    /// # Errors
+    /// As [`Streams::attach`].
+    pub async fn attach_starter(&self, execution: ExecutionRecord) -> Result<EventStream, ApiError> {
+        let from = AttachFrom::Offsets { stdout: 0, stderr: 0 };
+        view::open(&self.inner, execution, from, view::Whose::Starter)
     }
 
     /// Takes an output stream that a runner opened, and gives the messages to be sent on it. The

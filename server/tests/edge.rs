@@ -5,6 +5,8 @@
 
 #[path = "edge/auth.rs"]
 mod auth;
+#[path = "edge/background.rs"]
+mod background;
 #[path = "edge/control.rs"]
 mod control;
 #[path = "edge/exchange.rs"]

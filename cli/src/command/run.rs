@@ -10,6 +10,7 @@ use super::{
     dev,
     follow::{How, follow},
     spec::Spec,
+    start::start,
 };
 use crate::{
     client::{Client, v1},
@@ -24,22 +25,22 @@ use crate::{
 /// says how to come back.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  echo hello | airlock run -i -- 'tr a-z A-Z'\n  id=$(airlock session create)\n  airlock run --session $id --timeout 10m -- 'mkdir -p src && cd src && pwd'\n  airlock run --local -- 'seq 1 3'          # no server needed: one of its own for this command\n\nExit codes: the command's own; 128 and the signal's number when a signal ended it; 123 when it was\nsent to the background, and runs on; 124 when its time was up; 125 when it did not run, with the\nreason on standard error; 130 when it was cancelled; 141 when nobody reads the output; 1 when it is\nnot known how it ended; 2 for wrong usage."
+    after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  echo hello | airlock run -i -- 'tr a-z A-Z'\n  id=$(airlock session create)\n  airlock run --session $id --timeout 10m -- 'mkdir -p src && cd src && pwd'\n  airlock run --local -- 'seq 1 3'          # no server needed: one of its own for this command\n  server=$(airlock run --background --session $id -- 'exec python3 -m http.server 8000')\n  airlock run --session $id --yield-after 15s -- 'seq 1 3'\n\nExit codes: the command's own; 0 with --background, when it was taken; 128 and the signal's number when a signal ended it; 123 when it was\nsent to the background, and runs on; 124 when its time was up; 125 when it did not run, with the\nreason on standard error; 130 when it was cancelled; 141 when nobody reads the output; 1 when it is\nnot known how it ended; 2 for wrong usage."
 )]
 pub(super) struct Run {
     #[command(flatten)]
     connect: Connect,
     /// Forward standard input to the command; its end is the command's end of input.
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "background")]
     interactive: bool,
     /// Print events as JSON lines instead of the output.
     #[arg(long)]
     json: bool,
     /// End the command when this client goes away without a word.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "background")]
     kill_on_disconnect: bool,
     /// Start a server and a runner for this command alone, and remove them after it.
-    #[arg(long, conflicts_with = "session")]
+    #[arg(long, conflicts_with_all = ["session", "background", "yield_after"])]
     local: bool,
     #[command(flatten)]
     spec: Spec,
@@ -55,6 +56,10 @@ impl Run {
         }
         let connect = self.connect.clone();
         let base = self.spec.base_name()?;
+        if self.spec.background {
+            let json = self.json;
+            return start(&connect, self.wire(base)?, json).await;
+        }
         let spec = self.wire(base)?;
         let how = How { dev: connect.dev_folder(), ..how };
         let client = connect.client().await.map_err(|failure| failure.with_code(cause::NOT_RUN))?;

@@ -29,9 +29,18 @@ pub(super) struct Spec {
     /// What reads the command; so far only bash is run [default: the session's].
     #[arg(long, value_enum)]
     shell: Option<Shell>,
-    /// Wall time, such as 30s or 5m [default: 2m].
+    /// Wall time, such as 30s or 5m [default: 2m; with --background the profile's maximum].
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     timeout: Option<Duration>,
+    /// End it once it has written nothing for so long.
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    idle_timeout: Option<Duration>,
+    /// Run it in the background: print its id, and let the session's next command run beside it.
+    #[arg(short, long)]
+    pub(super) background: bool,
+    /// Send it to the background when it has run for so long, unless it begins with `sleep`.
+    #[arg(long, value_name = "TIME", value_parser = args::duration, conflicts_with = "background")]
+    yield_after: Option<Duration>,
     /// Set a variable; may be repeated.
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = clap::builder::OsStringValueParser::new())]
     env: Vec<OsString>,
@@ -87,6 +96,9 @@ impl Spec {
             session_id: self.session.unwrap_or_default(),
             request_id: self.request_id,
             timeout: args::wire_duration(self.timeout),
+            idle_timeout: args::wire_duration(self.idle_timeout),
+            background: self.background,
+            yield_after: args::wire_duration(self.yield_after),
             description: self.description,
             on_ask: on_ask.into(),
             mode: self.mode.map(v1::Mode::from).unwrap_or_default().into(),

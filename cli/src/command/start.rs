@@ -3,11 +3,14 @@
 use clap::Args;
 
 use super::{Failure, connect::Connect, follow::not_started, output, spec::Spec};
-use crate::render::{cause, json};
+use crate::{
+    client::v1,
+    render::{cause, json},
+};
 
 /// Start a command, print its execution id, and leave it alone.
 ///
-/// It keeps the session's order and its time-out, as with `run`. See its output with `airlock logs`, wait for
+/// It keeps the session's order and its time-out, as with `run`, unless --background is given. See its output with `airlock logs`, wait for
 /// its end with `airlock wait`.
 #[derive(Debug, Args)]
 #[command(
@@ -26,13 +29,17 @@ pub(super) struct Start {
 impl Start {
     pub(super) async fn run(self) -> Result<u8, Failure> {
         let base = self.spec.base_name()?;
-        let spec = self.spec.wire(base)?;
-        let client = self.connect.client().await.map_err(|failure| failure.with_code(cause::NOT_RUN))?;
-        match client.start(spec).await {
-            Ok(execution) if self.json => output::print_json(&json::execution(&execution))?,
-            Ok(execution) => output::print(&format!("{}\n", execution.execution_id))?,
-            Err(error) => return Ok(not_started(&client, &error).await),
-        }
-        Ok(0)
+        start(&self.connect, self.spec.wire(base)?, self.json).await
     }
+}
+
+/// Starts it, and prints its id or all of it.
+pub(super) async fn start(connect: &Connect, spec: v1::ExecutionSpec, json: bool) -> Result<u8, Failure> {
+    let client = connect.client().await.map_err(|failure| failure.with_code(cause::NOT_RUN))?;
+    match client.start(spec).await {
+        Ok(execution) if json => output::print_json(&json::execution(&execution))?,
+        Ok(execution) => output::print(&format!("{}\n", execution.execution_id))?,
+        Err(error) => return Ok(not_started(&client, &error).await),
+    }
+    Ok(0)
 }

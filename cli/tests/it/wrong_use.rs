@@ -28,6 +28,7 @@ const BAD: &[(&str, &str, &str)] = &[
     ("tail", "x", "whole number"),
     ("timeout", "soon", "such as 30s"),
     ("token", "a/b", "such as lead"),
+    ("yield-after", "later", "such as 30s"),
 ];
 
 /// What may be any text, or is looked at later, where more is known: paths, names, ids, patterns. What is said
@@ -128,6 +129,7 @@ fn good(arg: &Arg, long: &str) -> String {
         ("range", "0-1"),
         ("signal", "TERM"),
         ("timeout", "5m"),
+        ("yield-after", "15s"),
     ];
     let numbers = [
         "after-context",

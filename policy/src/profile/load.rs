@@ -28,6 +28,8 @@ struct File {
     _limits: Option<IgnoredAny>,
     #[serde(rename = "protect")]
     _protect: Option<IgnoredAny>,
+    #[serde(rename = "commands")]
+    _commands: Option<IgnoredAny>,
     #[serde(rename = "approvals")]
     _approvals: Option<IgnoredAny>,
 }

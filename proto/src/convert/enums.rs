@@ -53,7 +53,9 @@ same_enum!(domain::CancelledBy, v1::CancelledBy, "cancelled.by", {
 same_enum!(domain::DeniedBy, v1::DeniedBy, "denied.by", {
     Policy = Policy, Person = Person, NobodyToAsk = NobodyToAsk,
 });
-same_enum!(domain::BackgroundedBy, v1::BackgroundedBy, "backgrounded_by", { Client = Client });
+same_enum!(domain::BackgroundedBy, v1::BackgroundedBy, "backgrounded_by", {
+    Client = Client, Request = Request, Budget = Budget,
+});
 same_enum!(domain::Signal, v1::Signal, "signal", {
     Hup = Hup, Int = Int, Quit = Quit, Usr1 = Usr1, Usr2 = Usr2,
     Term = Term, Kill = Kill, Stop = Stop, Cont = Cont,

@@ -59,6 +59,7 @@ impl Grant {
             requires: self.requires.iter().map(|r| r.name().to_owned()).collect(),
             separate_stderr: self.separate_stderr,
             timeout: Some(wire_duration(self.timeout)),
+            idle_timeout: self.idle_timeout.map(wire_duration),
             keep_directory: self.keep_directory,
             unsandboxed: self.unsandboxed,
             snapshot_digest: self.snapshot_digest.into(),
@@ -86,6 +87,10 @@ impl Grant {
             requires: grant.requires.iter().map(|name| requirement(name)).collect::<Result<_, _>>()?,
             separate_stderr: grant.separate_stderr,
             timeout: duration("grant.timeout", grant.timeout)?,
+            idle_timeout: match grant.idle_timeout {
+                Some(idle) => Some(duration("grant.idle_timeout", Some(idle))?),
+                None => None,
+            },
             keep_directory: grant.keep_directory,
             unsandboxed: grant.unsandboxed,
             snapshot_digest: grant.snapshot_digest.into(),

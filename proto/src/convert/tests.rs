@@ -99,6 +99,7 @@ fn grant() -> Grant {
         requires: vec![Requirement::ReadOnlyMount, Requirement::TrustedPath],
         separate_stderr: true,
         timeout: Duration::from_secs(120),
+        idle_timeout: Some(Duration::from_secs(7)),
         keep_directory: true,
         unsandboxed: false,
         snapshot_digest: vec![1, 2],

@@ -80,6 +80,10 @@ pub enum OutputStream {
 pub enum BackgroundedBy {
     /// Somebody, by Detach.
     Client,
+    /// The request that started it.
+    Request,
+    /// Its budget of time in the foreground, which is over.
+    Budget,
 }
 
 /// A signal for every process of a command.

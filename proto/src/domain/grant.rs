@@ -86,6 +86,8 @@ pub struct Grant {
     pub separate_stderr: bool,
     /// Wall time, from the start of the command.
     pub timeout: Duration,
+    /// It ends once it has written nothing for so long; none: silence ends nothing.
+    pub idle_timeout: Option<Duration>,
     /// Whether its last directory becomes the session's.
     pub keep_directory: bool,
     /// Outside the sandbox.

@@ -41,7 +41,7 @@ pub(super) fn internal(step: &'static str, error: &dyn std::fmt::Display) -> Exc
 }
 
 pub(super) fn session_closed() -> ExchangeFailed {
-    precondition("SESSION_NOT_OPEN", "the session was closed meanwhile; use an open one")
+    precondition("SESSION_CLOSED", "the session was closed meanwhile; use an open one")
 }
 
 pub(super) fn shutting_down() -> ExchangeFailed {

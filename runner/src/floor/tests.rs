@@ -31,6 +31,7 @@ pub(crate) fn grant() -> Grant {
         requires: Vec::new(),
         separate_stderr: false,
         timeout: Duration::from_secs(120),
+        idle_timeout: None,
         keep_directory: true,
         unsandboxed: false,
         snapshot_digest: Vec::new(),

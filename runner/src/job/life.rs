@@ -8,13 +8,13 @@ use std::{
 use airlock_proto::domain::{Cause, Signal, TimeoutKind};
 use airlock_sandbox::{self as sandbox, Control, Ended};
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, watch},
     task::{JoinError, JoinHandle},
     time::sleep,
 };
 
 use super::{Job, disk::DiskWatch};
-use crate::spool::{JobSpool, StreamSpool};
+use crate::spool::{JobSpool, StreamSpool, StreamState};
 
 /// A command that runs.
 pub(super) struct Life<'a> {
@@ -38,6 +38,7 @@ impl Life<'_> {
             tokio::select! {
                 () = switch.ended() => {}
                 cause = self.reaches_a_limit() => switch.end(cause),
+                cause = self.falls_silent() => switch.end(cause),
                 cause = self.fills_the_disk() => switch.end(cause),
             }
         };
@@ -94,6 +95,26 @@ impl Life<'_> {
         }
     }
 
+    /// Returns once it has written nothing for as long as it may. Its own clock: no other one moves it, and
+    /// where the command runs does not matter.
+    async fn falls_silent(&self) -> Cause {
+        let Some(patience) = self.job.grant.idle_timeout else { return std::future::pending().await };
+        let mut stdout = Some(self.spool.stdout.watch());
+        let mut stderr = self.spool.stderr.as_ref().map(|stream| stream.watch());
+        let mut last = self.started;
+        loop {
+            tokio::select! {
+                biased;
+                () = grows(&mut stdout) => {}
+                () = grows(&mut stderr) => {}
+                () = sleep(patience.saturating_sub(last.elapsed())) => {
+                    return Cause::TimedOut(TimeoutKind::Idle);
+                }
+            }
+            last = Instant::now();
+        }
+    }
+
     async fn fills_the_disk(&self) -> Cause {
         match self.disk {
             Some(disk) => Arc::clone(disk).exceeded().await,
@@ -114,6 +135,15 @@ async fn passes(stream: Option<&StreamSpool>, cap: u64) {
         None => false,
     };
     if !passed {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Returns when the stream has grown since it was last asked about. One that is closed never does.
+async fn grows(stream: &mut Option<watch::Receiver<StreamState>>) {
+    let Some(state) = stream else { return std::future::pending().await };
+    let before = state.borrow_and_update().total;
+    if state.wait_for(|state| state.total > before).await.is_err() {
         std::future::pending::<()>().await;
     }
 }

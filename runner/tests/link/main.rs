@@ -19,3 +19,4 @@ mod process;
 mod protected;
 mod sessions;
 mod shown;
+mod silence;

@@ -25,6 +25,9 @@ pub(crate) fn execution_hash(request: &StartExecution) -> [u8; 32] {
     hash.flag(request.allow_concurrent);
     hash.flag(request.stdin);
     hash.flag(request.dangerously_disable_sandbox);
+    hash.optional(request.idle_timeout.map(|timeout| timeout.as_nanos().to_be_bytes()).as_ref());
+    hash.flag(request.background);
+    hash.optional(request.yield_after.map(|time| time.as_nanos().to_be_bytes()).as_ref());
     hash.finish()
 }
 
@@ -51,7 +54,7 @@ mod tests {
     #[test]
     fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
         let base = StartExecution { command: b"ls".to_vec(), ..StartExecution::default() };
-        let changed: [fn(&mut StartExecution); 13] = [
+        let changed: [fn(&mut StartExecution); 16] = [
             |r| r.command = b"ls ".to_vec(),
             |r| r.shell = Some(Shell::Bash),
             |r| r.session_id = Some(SessionId::new()),
@@ -65,6 +68,9 @@ mod tests {
             |r| r.allow_concurrent = true,
             |r| r.stdin = true,
             |r| r.dangerously_disable_sandbox = true,
+            |r| r.idle_timeout = Some(Duration::from_nanos(1)),
+            |r| r.background = true,
+            |r| r.yield_after = Some(Duration::from_nanos(1)),
         ];
         let mut seen = vec![execution_hash(&base)];
         for change in changed {

@@ -109,8 +109,7 @@ impl Core {
 
     /// How long ago that was, by the store's clock.
     pub(crate) fn since(&self, then: Micros) -> Duration {
-        let passed = self.now().0.saturating_sub(then.0);
-        Duration::from_micros(u64::try_from(passed).unwrap_or(0))
+        self.now().since(then)
     }
 
     pub(crate) fn note_cancel(&self, id: ExecutionId, by: CancelledBy) {

@@ -11,13 +11,15 @@ use airlock_proto::domain::ExecutionState;
 
 use super::{Core, Levels, core::micros, tend::TEND_PAGE};
 use crate::{
-    model::SessionState,
+    model::{Micros, SessionState},
     store::{PageQuery, SessionQuery, StoreError},
 };
 
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Between looks at what changes slowly.
 const SLOW: Duration = Duration::from_secs(5);
+/// Between looks for what is due sooner than at the next one.
+const SHORTEST: Duration = Duration::from_millis(20);
 /// Approvals and sessions that are ended in one look.
 const AT_ONCE: u32 = 100;
 
@@ -26,6 +28,8 @@ const AT_ONCE: u32 = 100;
 struct Done {
     leases: Option<Instant>,
     slow: Option<Instant>,
+    /// When the next time in the foreground is over, as far as this look saw.
+    next_yield: Option<Micros>,
 }
 
 /// Polls until the engine stops.
@@ -42,7 +46,7 @@ pub(super) async fn poll_forever(core: Arc<Core>) {
             }
         }
         tokio::select! {
-            () = tokio::time::sleep(INTERVAL) => {}
+            () = tokio::time::sleep(core.pause(done.next_yield)) => {}
             () = core.poll_now.notified() => {}
         }
     }
@@ -62,7 +66,7 @@ impl Core {
             self.store().renew_leases(&self.parts.server_id, micros(limits.lease)).await?;
         }
         self.poll_runners().await?;
-        self.poll_executions().await?;
+        done.next_yield = self.poll_executions().await?;
         self.expire_approvals(AT_ONCE).await?;
         for session in self.store().idle_sessions(AT_ONCE).await? {
             if !self.uses.contains(session.id) {
@@ -105,7 +109,13 @@ impl Core {
         }
     }
 
-    async fn poll_executions(&self) -> Result<(), StoreError> {
+    /// How long until the next look.
+    fn pause(&self, next_yield: Option<Micros>) -> Duration {
+        next_yield.map_or(INTERVAL, |at| at.since(self.now()).clamp(SHORTEST, INTERVAL))
+    }
+
+    /// Looks after every execution; gives when the next time in the foreground is over.
+    async fn poll_executions(&self) -> Result<Option<Micros>, StoreError> {
         let links = self.parts.links.all();
         let mut levels = Levels {
             runners: links.len() as u64,
@@ -113,11 +123,14 @@ impl Core {
             ..Levels::default()
         };
         let mut live = HashSet::new();
+        let mut next_yield = None;
         let mut after = None;
         loop {
             let found = self.store().live_executions(None, after, TEND_PAGE).await?;
             for record in &found {
                 live.insert(record.id);
+                let due_later = record.yields_at.filter(|at| *at > self.now());
+                next_yield = next_yield.into_iter().chain(due_later).min();
                 match record.state {
                     ExecutionState::PendingApproval => levels.pending_approval += 1,
                     ExecutionState::Queued => levels.queued += 1,
@@ -138,7 +151,7 @@ impl Core {
         }
         self.prune(&live);
         self.parts.observer.levels(&levels);
-        Ok(())
+        Ok(next_yield)
     }
 
     async fn poll_sessions(&self) -> Result<(), StoreError> {

@@ -10,6 +10,7 @@ use crate::{
     decision::{WORKSPACE, ask_policy},
     execution::violation,
     model::{Principal, RunnerRecord},
+    session::check_not_over,
     store::{Page, PageQuery},
 };
 
@@ -85,7 +86,11 @@ impl Core {
                 let description = "only without a session; leave one of the two out".to_owned();
                 return Err(ApiError::Invalid(vec![violation("profile", description)]));
             }
-            Some(id) => Some(self.session(who, id).await?),
+            Some(id) => {
+                let session = self.session(who, id).await?;
+                check_not_over(&session)?;
+                Some(session)
+            }
             None => None,
         };
         let profile = match &session {

@@ -23,12 +23,21 @@ impl Core {
             return Ok(());
         }
         match record.state {
-            ExecutionState::PendingApproval => self.tend_pending(record).await,
+            ExecutionState::PendingApproval => {
+                // Its session may be over.
+                self.wake.wake(record.session_id);
+                self.tend_pending(record).await
+            }
             ExecutionState::Queued => {
                 self.wake.wake(record.session_id);
                 Ok(())
             }
-            ExecutionState::Starting | ExecutionState::Running => self.tend_placed(record).await,
+            ExecutionState::Starting | ExecutionState::Running => {
+                if record.yields_at.is_some_and(|at| at <= self.now()) {
+                    self.yield_to_session(record.id).await?;
+                }
+                self.tend_placed(record).await
+            }
             ExecutionState::Finished => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ mod leading;
 mod limits;
 mod links;
 mod order;
+mod requested;
 mod restart;
 mod support;
 mod watches;

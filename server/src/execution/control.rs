@@ -1,6 +1,6 @@
 //! What is done to a command while it runs: signals, and sending it to the background.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use airlock_proto::domain::{BackgroundedBy, ExecutionId, ExecutionState, Signal, ToRunner};
 
@@ -11,6 +11,7 @@ use crate::{
     faults::{self, Fault},
     links::Link,
     model::{ExecutionRecord, Principal},
+    profiles::ResolvedProfile,
     store::{StoreError, Transition},
 };
 
@@ -39,30 +40,51 @@ impl Core {
     /// Sends a command that runs to the background. The first writer wins against its end.
     pub(crate) async fn detach(&self, who: &Principal, id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
         let record = self.running_execution(who, id).await?;
-        let advanced = self
-            .advance_from(record, |record| {
-                let in_foreground = record.state == ExecutionState::Running && record.backgrounded.is_none();
-                in_foreground.then(|| Transition {
-                    backgrounded: Some(BackgroundedBy::Client),
-                    ..Transition::default()
-                })
-            })
-            .await?;
-        match advanced {
-            Advanced::Taken(record) => {
-                faults::hit(Fault::AfterDetach);
-                let link = record.runner_id.as_ref().and_then(|runner| self.parts.links.get(runner));
-                if let Some(link) = link
-                    && let Err(error) = self.tell_backgrounded(&link, &record).await
-                {
-                    tracing::debug!(execution_id = %id, %error, "the poll tells its runner");
-                }
-                Ok(record)
-            }
+        if record.backgrounded.is_none()
+            && let Some(profile) = self.profile_of_execution(&record).await?
+            && !profile.background
+        {
+            return Err(no_background(&profile));
+        }
+        match self.send_to_background(record, BackgroundedBy::Client).await? {
+            Advanced::Taken(record) => Ok(record),
             Advanced::Left(record) if record.state == ExecutionState::Running => Ok(record),
             Advanced::Left(record) => Err(not_running(&record)),
             Advanced::Missing => Err(no_such_execution(id)),
         }
+    }
+
+    /// Sends a command whose time in the foreground is over to the background, if its profile still permits
+    /// that.
+    pub(crate) async fn yield_to_session(&self, id: ExecutionId) -> Result<(), StoreError> {
+        let Some(record) = self.store().execution(id).await? else { return Ok(()) };
+        if self.profile_of_execution(&record).await?.is_none_or(|profile| profile.background) {
+            self.send_to_background(record, BackgroundedBy::Budget).await?;
+        }
+        Ok(())
+    }
+
+    async fn send_to_background(
+        &self,
+        record: ExecutionRecord,
+        by: BackgroundedBy,
+    ) -> Result<Advanced, StoreError> {
+        let advanced = self
+            .advance_from(record, |record| {
+                let in_foreground = record.state == ExecutionState::Running && record.backgrounded.is_none();
+                in_foreground.then(|| Transition { backgrounded: Some(by), ..Transition::default() })
+            })
+            .await?;
+        if let Advanced::Taken(record) = &advanced {
+            faults::hit(Fault::AfterDetach);
+            let link = record.runner_id.as_ref().and_then(|runner| self.parts.links.get(runner));
+            if let Some(link) = link
+                && let Err(error) = self.tell_backgrounded(&link, record).await
+            {
+                tracing::debug!(execution_id = %record.id, %error, "the poll tells its runner");
+            }
+        }
+        Ok(advanced)
     }
 
     /// Tells its runner that a command is in the background, once on each link. Whoever finds that it was
@@ -91,8 +113,23 @@ impl Core {
         if record.spec.timeout_given {
             return Ok(record.spec.timeout);
         }
-        let session = self.store().session(record.session_id).await?;
-        let profile = session.and_then(|session| self.parts.profiles.get(&session.profile));
+        let profile = self.profile_of_execution(record).await?;
         Ok(profile.map_or(record.spec.timeout, |profile| profile.timeout_max))
+    }
+
+    /// The profile of its session; none if it is gone.
+    async fn profile_of_execution(
+        &self,
+        record: &ExecutionRecord,
+    ) -> Result<Option<Arc<ResolvedProfile>>, StoreError> {
+        let session = self.store().session(record.session_id).await?;
+        Ok(session.and_then(|session| self.parts.profiles.get(&session.profile)))
+    }
+}
+
+fn no_background(profile: &ResolvedProfile) -> ApiError {
+    ApiError::FailedPrecondition {
+        reason: "NO_BACKGROUND",
+        message: format!("profile `{}` does not permit runs in the background", profile.name()),
     }
 }

@@ -116,6 +116,11 @@ impl Core {
             Advanced::Taken(after) => {
                 faults::hit(Fault::WhileRunning);
                 self.parts.observer.started(link.starting_for(after.id));
+                self.tell_backgrounded(link, &after).await?;
+                if after.yields_at().is_some() {
+                    // It knows the time of the next look at what is due.
+                    self.poll_now.notify_one();
+                }
                 if after.cancel_requested {
                     self.send_end(&after).await;
                 }

@@ -1,12 +1,14 @@
 //! From a request to an execution: decide, write it down with its audit entry, queue it.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use airlock_policy::Verdict as Says;
-use airlock_proto::domain::{Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, OutputState};
+use airlock_proto::domain::{
+    BackgroundedBy, Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, OutputState,
+};
 use tracing::Instrument as _;
 
-use super::{exhausted, violation};
+use super::{exhausted, spec, violation};
 use crate::{
     api::{ApiError, StartExecution},
     decision::{self, Decided, execution_hash},
@@ -48,10 +50,13 @@ impl Core {
             return repeated(existing, hash, key);
         }
         let setting = self.setting(who, &request).await?;
-        let spec = spec(&setting, &request)?;
+        let mut spec = spec::of(&setting.session, &setting.profile, &request)?;
 
         let decided = tracing::info_span!("decide").in_scope(|| self.decide(&setting, &spec));
         let fate = fate(&decided, request.wait_for_approval);
+        if !matches!(fate, Fate::Denied(_)) {
+            spec::consider_sleep(&mut spec, &decided.decision, &setting.profile)?;
+        }
         let setting = self.settle_session(setting, &request, &decided, &fate)?;
         let new = self.new_execution(who, &request, hash, spec, &decided, &fate, setting);
         faults::hit(Fault::BeforeAudit);
@@ -154,6 +159,7 @@ impl Core {
             Fate::Denied(by) => (ExecutionState::Finished, Some(denied(*by, &decided.record.reason_message))),
         };
         let limits = &self.parts.limits;
+        let is_background = spec.background;
         let mut record = ExecutionRecord {
             id: ExecutionId::new(),
             version: 0,
@@ -174,7 +180,7 @@ impl Core {
             lease_until: Micros(self.now().0.saturating_add(micros(limits.lease))),
             approval_id: None,
             cancel_requested: false,
-            backgrounded: None,
+            backgrounded: is_background.then_some(BackgroundedBy::Request),
             output: OutputState::None,
             result,
             traceparent: request.traceparent.clone(),
@@ -219,48 +225,6 @@ impl Core {
         }
         Ok(record)
     }
-}
-
-/// The request's own part of an execution, and the session's where it says nothing.
-fn spec(setting: &Setting, request: &StartExecution) -> Result<ExecutionSpec, ApiError> {
-    let Setting { session, profile, .. } = setting;
-    let mut violations = Vec::new();
-    let mode = request.mode.unwrap_or(session.mode);
-    if mode < session.mode {
-        let (asked, own) = (mode.name(), session.mode.name());
-        violations.push(violation("spec.mode", format!("`{asked}` is looser than the session's `{own}`")));
-    } else if !profile.permits(mode) {
-        let message = format!("profile `{}` does not permit mode `{}`", profile.name(), mode.name());
-        violations.push(violation("spec.mode", message));
-    }
-    let timeout = request.timeout.unwrap_or(profile.timeout_default);
-    if timeout > profile.timeout_max {
-        let at_most = profile.timeout_max.as_secs();
-        violations.push(violation(
-            "spec.timeout",
-            format!("profile `{}` permits {at_most} s at most", profile.name()),
-        ));
-    }
-    if !violations.is_empty() {
-        return Err(ApiError::Invalid(violations));
-    }
-    let mut env: BTreeMap<_, _> = session.env.clone();
-    env.extend(request.env.iter().map(|(name, value)| (name.clone(), value.clone())));
-    Ok(ExecutionSpec {
-        command: request.command.clone(),
-        shell: request.shell.unwrap_or(session.shell),
-        timeout,
-        timeout_given: request.timeout.is_some(),
-        description: request.description.clone(),
-        wait_for_approval: request.wait_for_approval,
-        mode,
-        env,
-        separate_stderr: request.separate_stderr,
-        allow_concurrent: request.allow_concurrent,
-        stdin: request.stdin,
-        dangerously_disable_sandbox: request.dangerously_disable_sandbox,
-        labels: request.labels.clone(),
-    })
 }
 
 fn fate(decided: &Decided, wait_for_approval: bool) -> Fate {

@@ -26,7 +26,7 @@ use super::{
     watch,
 };
 use crate::{
-    api::{ApiError, AttachFrom},
+    api::ApiError,
     model::{ExecutionRecord, Principal, Role},
     status, telemetry,
     validate::{self, Start},
@@ -79,9 +79,8 @@ impl ExecutionService for Executions {
         let mut start = validate::start(request.into_inner().spec).map_err(refused)?;
         start.request.traceparent = traceparent;
         let (record, guard) = self.start_for_stream(&who, start).await.map_err(refused)?;
-        let from = AttachFrom::Offsets { stdout: 0, stderr: 0 };
         let id = record.id;
-        let events = self.0.streams.attach(record, from).await;
+        let events = self.0.streams.attach_starter(record).await;
         let events = events.map_err(|error| status::from_api_about(&error, id))?;
         let wrap = |event| ExecutionServiceRunResponse { event: Some(event) };
         Ok(Response::new(view::responses(events, began, self.0.metrics.clone(), guard, wrap)))

@@ -27,7 +27,7 @@ impl LiveProfiles {
         self.now().get(name).cloned()
     }
 
-    pub(super) fn replace(&self, profiles: Profiles) {
+    pub(crate) fn replace(&self, profiles: Profiles) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(profiles);
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct File {
     #[serde(default)]
     limits: Limits,
     #[serde(default)]
+    commands: Commands,
+    #[serde(default)]
     approvals: Approvals,
 }
 
@@ -112,6 +114,20 @@ struct Limits {
     grace: Option<Time>,
     timeout_default: Option<Time>,
     timeout_max: Option<Time>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Commands {
+    background: Option<bool>,
+    foreground_sleep: Option<Sleep>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Sleep {
+    Allow,
+    Refuse,
 }
 
 #[derive(Deserialize, Default)]
@@ -209,7 +225,7 @@ pub(super) fn resolve(
 }
 
 fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>) -> ResolvedProfile {
-    let File { name, sandbox, protect, env, limits, approvals, .. } = file;
+    let File { name, sandbox, protect, env, limits, commands, approvals, .. } = file;
     profile.sandbox.name.clone_from(name);
     confine::apply_sandbox(sandbox, &mut profile.sandbox);
     confine::apply_protect(protect, &mut profile.sandbox.protect);
@@ -225,6 +241,9 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
         let what = "`timeout_default` is more than `timeout_max`".to_owned();
         problems.push(problem(&format!("limits.{field}"), what, "lower one or raise the other"));
     }
+    profile.background = commands.background.unwrap_or(profile.background);
+    profile.foreground_sleep =
+        commands.foreground_sleep.map_or(profile.foreground_sleep, |sleep| sleep == Sleep::Allow);
     profile.self_approval = approvals.self_approval.unwrap_or(profile.self_approval);
     profile.approval_valid = approvals.valid_for.map(|time| time.0).or(profile.approval_valid);
     profile

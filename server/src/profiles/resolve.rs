@@ -28,6 +28,10 @@ pub struct ResolvedProfile {
     pub self_approval: bool,
     /// How long an approval stays open; none: the server's limit.
     pub approval_valid: Option<Duration>,
+    /// Whether commands may run in the background.
+    pub background: bool,
+    /// Whether a command may begin with a long `sleep` in the foreground.
+    pub foreground_sleep: bool,
 }
 
 impl ResolvedProfile {
@@ -54,16 +58,20 @@ impl ResolvedProfile {
             timeout_max: TIMEOUT_MAX,
             self_approval: false,
             approval_valid: None,
+            background: true,
+            foreground_sleep: true,
         }
     }
 
     /// Whether the other one decides, confines and limits in the same way.
     #[must_use]
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        let rest = |one: &Self| (one.timeout_default, one.timeout_max, one.self_approval, one.approval_valid);
+        let times = |one: &Self| (one.timeout_default, one.timeout_max, one.approval_valid);
+        let switches = |one: &Self| (one.self_approval, one.background, one.foreground_sleep);
         self.policy.policy_version() == other.policy.policy_version()
             && self.sandbox == other.sandbox
-            && rest(self) == rest(other)
+            && times(self) == times(other)
+            && switches(self) == switches(other)
     }
 
     /// Its name.

@@ -37,6 +37,7 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::new("protect", Kind::Table(PROTECT)),
     Field::new("env", Kind::Table(ENV)),
     Field::new("limits", Kind::Table(LIMITS)),
+    Field::new("commands", Kind::Table(COMMANDS)),
     Field::new("approvals", Kind::Table(APPROVALS)),
 ];
 
@@ -101,6 +102,11 @@ const LIMITS: &[Field] = &[
     Field::new("grace", TIME),
     Field::new("timeout_default", TIME),
     Field::new("timeout_max", TIME),
+];
+
+const COMMANDS: &[Field] = &[
+    Field::new("background", Kind::Bool),
+    Field::new("foreground_sleep", Kind::OneOf(&["allow", "refuse"])),
 ];
 
 const APPROVALS: &[Field] = &[Field::new("self_approval", Kind::Bool), Field::new("valid_for", TIME)];

@@ -118,6 +118,10 @@ set = { CI = "1" }
 allowed = ["NODE_OPTIONS"]
 pass = ["HTTP_PROXY"]
 
+[commands]
+background = true
+foreground_sleep = "allow"
+
 [limits]
 open_files = 100
 processes = 100

@@ -52,6 +52,8 @@ macro_rules! contract_tests {
             background::leaving_the_foreground_is_a_step_in_the_history,
             background::only_what_runs_leaves_the_foreground,
             background::a_result_from_the_background_moves_no_session,
+            background::what_begins_in_the_background_keeps_its_place_until_it_runs,
+            background::a_budget_ends_with_the_foreground,
             background::a_detach_and_an_end_of_one_version_do_not_both_win,
             milestones::each_milestone_of_a_life_is_told_once_and_in_order,
             milestones::milestones_are_told_by_tenant_and_session,

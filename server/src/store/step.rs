@@ -1,7 +1,7 @@
 //! What a step makes of a record: the closed table and the rules around it, for every implementation
 //! of the store alike. Pure; reads no clock and writes nothing.
 
-use airlock_proto::domain::{DirectoryReport, ExecutionResult, ExecutionState, LinkState};
+use airlock_proto::domain::{BackgroundedBy, DirectoryReport, ExecutionResult, ExecutionState, LinkState};
 
 use super::{NewExecution, StoreError, Transition};
 use crate::model::{ApprovalRecord, ApprovalState, ExecutionRecord, Micros, Milestone, StateChange};
@@ -33,6 +33,9 @@ pub(super) fn created(new: NewExecution, now: Micros) -> Result<Taken, StoreErro
     if finished != record.result.is_some() {
         return refused("an execution has a result exactly when it is FINISHED");
     }
+    if !matches!(record.backgrounded, None | Some(BackgroundedBy::Request)) {
+        return refused("an execution begins in the background by its request alone");
+    }
     match record.state {
         ExecutionState::PendingApproval if approval.is_none() => {
             return refused("PENDING_APPROVAL needs an approval");
@@ -51,7 +54,6 @@ pub(super) fn created(new: NewExecution, now: Micros) -> Result<Taken, StoreErro
     record.started = None;
     record.ended = finished.then_some(now);
     record.link = None;
-    record.backgrounded = None;
     let approval = approval.map(|approval| opened(&mut record, approval, approval_valid_micros, now));
     let change = Some(change(&record, now));
     let milestone = finished.then_some(Milestone::Finished);

@@ -8,7 +8,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use airlock_proto::{
     cursor::Cursor,
-    domain::{ExecutionState, OutputStream},
+    domain::{BackgroundedBy, ExecutionState, OutputStream},
 };
 use futures::{FutureExt, StreamExt, stream};
 use tokio::{
@@ -74,11 +74,21 @@ struct View {
     closed: bool,
 }
 
+/// Whose a view is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The call's that started the execution: it ends at once if that was to begin in the background.
+    Starter,
+    /// Any other.
+    Reader,
+}
+
 /// Opens a view. See [`super::Streams::attach`].
 pub(super) fn open(
     inner: &Arc<Inner>,
     record: ExecutionRecord,
     from: AttachFrom,
+    whose: Whose,
 ) -> Result<EventStream, ApiError> {
     let cursor = match from {
         AttachFrom::Cursor(cursor) => cursor,
@@ -90,7 +100,10 @@ pub(super) fn open(
     }
     let seat = Seat::take(inner, record.id)?;
     let watch = inner.changes.watch(record.id);
-    let view = View::new(seat, watch, record, facts, cursor);
+    let leaves_at_once = whose == Whose::Starter && record.backgrounded == Some(BackgroundedBy::Request);
+    let mut view = View::new(seat, watch, record, facts, cursor);
+    // The first step in its history is in the background, which ends the view of the foreground.
+    view.in_foreground |= leaves_at_once;
     let events = stream::unfold(Some(view), |view| async move {
         let mut view = view?;
         match view.next().await {

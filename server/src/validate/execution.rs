@@ -61,6 +61,9 @@ impl Checker {
                 false
             }
         };
+        if spec.background && spec.yield_after.is_some_and(|time| time.seconds != 0 || time.nanos != 0) {
+            self.bad("spec.yield_after", "only without `background`: what begins there leaves no foreground");
+        }
         self.at_most("spec.description", spec.description.len(), limits::DESCRIPTION_BYTES);
         self.no_nul("spec.description", spec.description.as_bytes());
         let request = StartExecution {
@@ -69,6 +72,9 @@ impl Checker {
             session_id: self.optional_id("spec.session_id", &spec.session_id),
             request_id: self.text("spec.request_id", spec.request_id, limits::REQUEST_ID_BYTES),
             timeout: self.duration("spec.timeout", spec.timeout, LONGEST),
+            idle_timeout: self.duration("spec.idle_timeout", spec.idle_timeout, LONGEST),
+            background: spec.background,
+            yield_after: self.duration("spec.yield_after", spec.yield_after, LONGEST),
             description: spec.description,
             wait_for_approval,
             mode: self.mode("spec.mode", spec.mode),

@@ -189,7 +189,7 @@ async fn sessions_of_others_and_closed_ones_have_no_files() {
     // The played runner does not answer that, and need not.
     let _ = timeout(Duration::from_millis(200), sessions.close(close)).await;
     let outcome: Outcome = files.stat(by("executor", stat)).await.unwrap_err().into();
-    assert!(outcome.is(Code::FailedPrecondition, "SESSION_NOT_OPEN"), "{outcome:?}");
+    assert!(outcome.is(Code::FailedPrecondition, "SESSION_CLOSED"), "{outcome:?}");
     world.server.shut_down().await;
 }
 

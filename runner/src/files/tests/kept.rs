@@ -76,12 +76,12 @@ async fn closing_a_session_ends_its_transfers_and_removes_them_and_no_other_sess
     assert!(matches!(answers.recv().await, Some(ExchangeFromRunner::Ready { .. })));
     fixture.download(fixture.download_order("d", "file")).await.unwrap();
     fixture.close_session().await;
-    assert_eq!(reason(open.await.unwrap()), "SESSION_NOT_OPEN");
+    assert_eq!(reason(open.await.unwrap()), "SESSION_CLOSED");
     assert_eq!(
         reason(fixture.upload(fixture.upload_order("u", "y", FileFormat::File), b"").await),
-        "SESSION_NOT_OPEN"
+        "SESSION_CLOSED"
     );
-    assert_eq!(reason(fixture.stat("file").await), "SESSION_NOT_OPEN");
+    assert_eq!(reason(fixture.stat("file").await), "SESSION_CLOSED");
     assert_eq!(fixture.files.shared.transfers.count(), 1);
     let kept = fixture.kept_files();
     assert!(kept.len() == 2 && kept.iter().all(|path| path.contains(&other.id.to_string())), "{kept:?}");

@@ -157,7 +157,7 @@ async fn a_session_is_made_once_for_its_key_and_closed_with_what_runs_in_it() {
     assert_eq!(world.cause(running.id).await, by_session);
     assert_eq!(world.cause(queued.id).await, by_session);
     let error = world.engine.start(who("ann"), run(first.id, "touch c")).await.unwrap_err();
-    assert!(matches!(error, ApiError::FailedPrecondition { reason: "SESSION_NOT_OPEN", .. }), "{error:?}");
+    assert!(matches!(error, ApiError::FailedPrecondition { reason: "SESSION_CLOSED", .. }), "{error:?}");
     assert_eq!(world.engine.close_session(who("ann"), first.id).await.unwrap().state, SessionState::Closed);
 }
 

@@ -79,7 +79,7 @@ async fn an_update_is_of_an_open_session_of_ones_own_and_within_the_profile() {
         tokio::join!(world.engine.close_session(who("ann"), session.id), runner.close_session());
     closed.unwrap();
     let error = refused(who("ann"), idle).await;
-    assert!(matches!(error, ApiError::FailedPrecondition { reason: "SESSION_NOT_OPEN", .. }), "{error:?}");
+    assert!(matches!(error, ApiError::FailedPrecondition { reason: "SESSION_CLOSED", .. }), "{error:?}");
 }
 
 #[tokio::test]

@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{Cause, ExecutionState};
+use airlock_proto::domain::{
+    Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, StartJob,
+};
 
-use super::support::{Runner, World, hello, run, who};
-use crate::api::StartExecution;
+use super::support::{Runner, World, exited, hello, patient, run, who};
+use crate::{
+    api::{CreateSession, StartExecution},
+    model::SessionRecord,
+};
 
 #[tokio::test]
 async fn serial_commands_of_a_session_run_one_after_another_in_order() {
@@ -80,4 +85,78 @@ async fn waiting_for_a_runner_is_bounded_and_waiting_for_ones_own_session_does_n
     drop(runner);
     let stuck = world.start(&other, "touch c").await;
     assert_eq!(world.cause(stuck.id).await, Cause::QueueExpired);
+}
+
+/// Of which writes to some folders are denied or asked about, however they are named.
+async fn in_rooms(world: &World, runner: &mut Runner) -> SessionRecord {
+    let wanted = CreateSession { profile: Some("rooms".to_owned()), ..CreateSession::default() };
+    let (session, ()) = tokio::join!(world.engine.create_session(who("ann"), wanted), runner.open_session());
+    session.unwrap()
+}
+
+async fn ends_in(runner: &mut Runner, job: &StartJob, directory: &str) {
+    let result = ExecutionResult {
+        directory: directory.as_bytes().to_vec(),
+        directory_report: DirectoryReport::Reported,
+        ..exited(0)
+    };
+    runner.report(job, JobPhase::Ended, Some(result)).await;
+}
+
+#[tokio::test]
+async fn who_comes_to_the_head_is_decided_again_in_the_directory_of_then() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = in_rooms(&world, &mut runner).await;
+    // A control: nothing has moved.
+    world.start(&session, "cd secrets").await;
+    let first = runner.take().await;
+    let stays = world.start(&session, "touch a").await;
+    ends_in(&mut runner, &first, "/workspace").await;
+    let job = runner.take().await;
+    assert_eq!(job.execution_id, stays.id);
+    // Where it now is, it is denied.
+    let denied = world.start(&session, "touch b").await;
+    ends_in(&mut runner, &job, "/workspace/secrets").await;
+    let cause = world.cause(denied.id).await;
+    assert!(matches!(cause, Cause::Denied { by: DeniedBy::Policy, .. }), "{cause:?}");
+    assert_eq!(world.get(denied.id).await.directory, b"/workspace/secrets", "it says where");
+    // Or asked about: by whoever waits for a person that is a question, by whoever does not an end.
+    world.start(&session, "cd ..").await;
+    let back = runner.take().await;
+    ends_in(&mut runner, &back, "/workspace").await;
+    world.until_session(session.id, |session| session.directory == b"/workspace").await;
+    world.start(&session, "cd lab").await;
+    let moves = runner.take().await;
+    let asks = world.engine.start(who("ann"), patient(session.id, "touch c")).await.unwrap();
+    let ends = world.start(&session, "touch d").await;
+    let passes = world.start(&session, "cd ..").await;
+    assert_eq!((asks.state, ends.state), (ExecutionState::Queued, ExecutionState::Queued));
+    ends_in(&mut runner, &moves, "/workspace/lab").await;
+    let cause = world.cause(ends.id).await;
+    assert!(matches!(cause, Cause::Denied { by: DeniedBy::NobodyToAsk, .. }), "{cause:?}");
+    assert_eq!(runner.take().await.execution_id, passes.id, "nobody waits for who waits for a person");
+    assert_eq!(world.get(asks.id).await.state, ExecutionState::PendingApproval);
+}
+
+#[tokio::test]
+async fn a_rule_that_came_meanwhile_counts_for_what_waits() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = in_rooms(&world, &mut runner).await;
+    world.start(&session, "touch a").await;
+    let first = runner.take().await;
+    let waits = world.start(&session, "touch b").await;
+    world.put_profile(
+        "rooms",
+        "name = \"rooms\"\nextends = \"demo\"\n[policy]\ndeny = [\"Bash(touch b:*)\"]\n",
+    );
+    runner.ends(&first, 0).await;
+    let cause = world.cause(waits.id).await;
+    assert!(matches!(cause, Cause::Denied { by: DeniedBy::Policy, .. }), "{cause:?}");
+    let now = world.get(waits.id).await;
+    assert_ne!(now.decision.policy_version, waits.decision.policy_version);
+    // The control: the rule is about nothing else.
+    let passes = world.start(&session, "touch c").await;
+    assert_eq!(runner.take().await.execution_id, passes.id);
 }

@@ -32,6 +32,13 @@ pub(super) const SOON: Duration = Duration::from_secs(10);
 /// Beside the built-in profiles.
 const OWN_PROFILE: &str = "name = \"own\"\nextends = \"demo\"\n[approvals]\nself_approval = true\n";
 
+/// Lets nothing run in the background, and nobody sleep in front of others.
+const QUIET_PROFILE: &str =
+    "name = \"quiet\"\nextends = \"demo\"\n[commands]\nbackground = false\nforeground_sleep = \"refuse\"\n";
+
+/// Denies and asks by where something is.
+const ROOMS_PROFILE: &str = "name = \"rooms\"\nextends = \"demo\"\n[policy]\ndeny = [\"Edit(secrets/**)\"]\nask = [\"Edit(lab/**)\"]\n";
+
 /// Notes what it is told.
 #[derive(Default)]
 pub(super) struct Keeper {
@@ -64,7 +71,9 @@ impl World {
     pub(super) async fn with(change: impl FnOnce(&mut EngineLimits)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("profiles")).unwrap();
-        std::fs::write(folder.path().join("profiles/own.toml"), OWN_PROFILE).unwrap();
+        for (name, text) in [("own", OWN_PROFILE), ("quiet", QUIET_PROFILE), ("rooms", ROOMS_PROFILE)] {
+            std::fs::write(folder.path().join(format!("profiles/{name}.toml")), text).unwrap();
+        }
         let store: Arc<dyn Store> =
             SqliteStore::open(&folder.path().join("store.db"), SqliteOptions::default()).await.unwrap();
         let mut limits = EngineLimits::default();
@@ -72,6 +81,13 @@ impl World {
         let keeper = Arc::new(Keeper::default());
         let engine = start(&folder, &store, &keeper, &limits, "server-1").await;
         Self { engine, store, keeper, held: Arc::default(), limits, folder }
+    }
+
+    /// Puts another version of a profile into force.
+    pub(super) fn put_profile(&self, name: &str, text: &str) {
+        let folder = self.folder.path().join("profiles");
+        std::fs::write(folder.join(format!("{name}.toml")), text).unwrap();
+        self.engine.core.parts.profiles.replace(Profiles::load(Some(&folder)).unwrap());
     }
 
     /// Kills the server, nothing handed over, and starts another on the same store.
@@ -118,6 +134,15 @@ impl World {
                 return record;
             }
             assert!(tokio::time::Instant::now() < deadline, "still {record:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Waits until this holds of the session.
+    pub(super) async fn until_session(&self, id: SessionId, done: impl Fn(&SessionRecord) -> bool) {
+        let deadline = tokio::time::Instant::now() + SOON;
+        while !done(&self.store.session(id).await.unwrap().unwrap()) {
+            assert!(tokio::time::Instant::now() < deadline, "the session is not so");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -179,7 +204,7 @@ fn principal(name: &str, tenant: &str) -> Principal {
         name: name.to_owned(),
         tenant: tenant.to_owned(),
         roles: vec![Role::Executor, Role::Approver],
-        profiles: ["demo", "own", "strict"].map(str::to_owned).to_vec(),
+        profiles: ["demo", "own", "strict", "quiet", "rooms"].map(str::to_owned).to_vec(),
         peer: "test".to_owned(),
     }
 }

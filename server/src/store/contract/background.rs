@@ -114,3 +114,52 @@ pub(in crate::store) async fn a_detach_and_an_end_of_one_version_do_not_both_win
         assert_eq!(won.output, OutputState::Live);
     }
 }
+
+pub(in crate::store) async fn what_begins_in_the_background_keeps_its_place_until_it_runs(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let beginning = |by| {
+        let mut new = super::fixtures::new(super::fixtures::execution(&session));
+        new.record.decision.concurrency_safe = false;
+        new.record.backgrounded = Some(by);
+        new
+    };
+    for by in [BackgroundedBy::Client, BackgroundedBy::Budget] {
+        let refused = store.create_execution(beginning(by)).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Refused(_)), "{refused:?}");
+    }
+    let by = Some(BackgroundedBy::Request);
+    let record = create(store, beginning(BackgroundedBy::Request)).await;
+    let serial = async || {
+        let live = store.live_executions(Some(session.id), None, 10).await.unwrap();
+        live.iter().map(|live| (live.serial, live.backgrounded)).collect::<Vec<_>>()
+    };
+    assert_eq!((record.backgrounded, record.is_serial(), serial().await), (by, true, vec![(true, true)]));
+    let record = step(store, &record, offer()).await;
+    assert_eq!(serial().await, [(true, true)]);
+    let record = step(store, &record, run()).await;
+    assert_eq!(serial().await, [(false, true)]);
+    let again = step(store, &record, detach()).await;
+    assert_eq!(again, record, "it is there already");
+    step(store, &record, end(result(Cause::Exited { code: 0 }))).await;
+    let history = store.state_changes(record.id, 0).await.unwrap();
+    assert!(history.iter().all(|change| change.backgrounded_by == by), "{history:?}");
+    let after = store.session(session.id).await.unwrap().unwrap();
+    assert_eq!(after.directory, session.directory, "it moves no session");
+}
+
+pub(in crate::store) async fn a_budget_ends_with_the_foreground(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let due = async || store.live_executions(Some(session.id), None, 10).await.unwrap()[0].yields_at;
+    let waits = queued(store, &session).await;
+    assert_eq!(due().await, None, "the clock begins with the command");
+    let starting = step(store, &waits, offer()).await;
+    assert_eq!(due().await, None);
+    let runs = step(store, &starting, run()).await;
+    let budget = runs.spec.yield_after.unwrap();
+    let at = Some(runs.started.unwrap().after(budget));
+    assert_eq!((due().await, runs.yields_at()), (at, at));
+    let by_budget = Transition { backgrounded: Some(BackgroundedBy::Budget), ..Transition::default() };
+    let after = step(store, &runs, by_budget).await;
+    assert_eq!((due().await, after.yields_at()), (None, None));
+    assert_eq!(store.execution(runs.id).await.unwrap().unwrap().backgrounded, Some(BackgroundedBy::Budget));
+}

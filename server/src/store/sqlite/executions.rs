@@ -22,8 +22,8 @@ use crate::{
 const INSERT: &str = "INSERT INTO executions (version, state, link, runner_id, runner_epoch, attempt, \
      owner_server, lease_until, approval_id, cancel_requested, backgrounded, output, output_from, queued, \
      started, ended, directory, decision, result, serial, \
-     id, session_id, tenant, principal, request_id, request_hash, traceparent, created, labels, spec, command) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+     id, session_id, tenant, principal, request_id, request_hash, traceparent, created, labels, spec, command, \
+     yield_after) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const UPDATE: &str = "UPDATE executions SET version = ?, state = ?, link = ?, runner_id = ?, \
      runner_epoch = ?, attempt = ?, owner_server = ?, lease_until = ?, approval_id = ?, \
      cancel_requested = ?, backgrounded = ?, output = ?, output_from = ?, queued = ?, started = ?, ended = ?, \
@@ -113,6 +113,9 @@ async fn insert(connection: &mut SqliteConnection, record: &ExecutionRecord) -> 
         .bind(json::write(&record.spec.labels)?)
         .bind(json::write(&SpecJson::new(&record.spec))?)
         .bind(&record.spec.command)
+        .bind(
+            record.spec.yield_after.map(|time| integer(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))),
+        )
         .execute(connection)
         .await?;
     Ok(())
@@ -215,7 +218,7 @@ pub(super) async fn live(
 ) -> Result<Vec<LiveExecution>, StoreError> {
     let mut sql = QueryBuilder::new(
         "SELECT e.id, e.version, e.session_id, e.state, e.link, e.runner_id, e.attempt, e.owner_server, \
-         e.lease_until, e.approval_id, e.serial, e.created, e.queued, \
+         e.lease_until, e.approval_id, e.serial, e.created, e.queued, e.started, e.yield_after, \
          e.backgrounded IS NOT NULL AS backgrounded, \
          EXISTS (SELECT 1 FROM approvals WHERE id = e.approval_id AND state <> 'OPEN') AS is_answered \
          FROM executions e WHERE ended IS NULL",

@@ -32,13 +32,17 @@ pub(super) struct DecisionJson(#[serde(with = "DecisionForm")] pub(super) Decisi
 #[derive(Serialize, Deserialize)]
 pub(super) struct EnvJson(#[serde(with = "env")] pub(super) BTreeMap<String, Vec<u8>>);
 
-/// What an execution's spec says besides its command and its labels, which have columns.
+/// What an execution's spec says besides its command, its labels and its budget, which have columns.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SpecJson {
     #[serde(with = "ShellForm")]
     shell: Shell,
     timeout: Duration,
     timeout_given: bool,
+    #[serde(default)]
+    idle_timeout: Option<Duration>,
+    #[serde(default)]
+    background: bool,
     description: String,
     wait_for_approval: bool,
     #[serde(with = "ModeForm")]
@@ -53,12 +57,14 @@ pub(super) struct SpecJson {
 }
 
 impl SpecJson {
-    /// All of `spec` but its command and labels.
+    /// All of `spec` but what has columns.
     pub(super) fn new(spec: &ExecutionSpec) -> Self {
         Self {
             shell: spec.shell,
             timeout: spec.timeout,
             timeout_given: spec.timeout_given,
+            idle_timeout: spec.idle_timeout,
+            background: spec.background,
             description: spec.description.clone(),
             wait_for_approval: spec.wait_for_approval,
             mode: spec.mode,
@@ -71,12 +77,20 @@ impl SpecJson {
     }
 
     /// The whole again.
-    pub(super) fn with(self, command: Vec<u8>, labels: BTreeMap<String, String>) -> ExecutionSpec {
+    pub(super) fn with(
+        self,
+        command: Vec<u8>,
+        labels: BTreeMap<String, String>,
+        yield_after: Option<Duration>,
+    ) -> ExecutionSpec {
         ExecutionSpec {
             command,
             shell: self.shell,
             timeout: self.timeout,
             timeout_given: self.timeout_given,
+            idle_timeout: self.idle_timeout,
+            background: self.background,
+            yield_after,
             description: self.description,
             wait_for_approval: self.wait_for_approval,
             mode: self.mode,

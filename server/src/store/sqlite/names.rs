@@ -62,7 +62,7 @@ named!(ApprovalState {
     Expired = "EXPIRED",
     Withdrawn = "WITHDRAWN",
 });
-named!(BackgroundedBy { Client = "CLIENT" });
+named!(BackgroundedBy { Client = "CLIENT", Request = "REQUEST", Budget = "BUDGET" });
 named!(Milestone { Started = "STARTED", Backgrounded = "BACKGROUNDED", Finished = "FINISHED" });
 named!(Verdict { Allow = "ALLOW", Ask = "ASK", Deny = "DENY" });
 named!(Started { No = "NO", Yes = "YES", Unknown = "UNKNOWN" });

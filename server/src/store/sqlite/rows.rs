@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
-use airlock_proto::domain::{ExecutionResult, OutputState};
+use airlock_proto::domain::{ExecutionResult, ExecutionState, OutputState};
 use sqlx::FromRow;
 
 use super::{
@@ -106,6 +106,7 @@ pub(super) struct ExecutionRow {
     result: Option<Vec<u8>>,
     spec: String,
     command: Vec<u8>,
+    yield_after: Option<i64>,
 }
 
 impl TryFrom<ExecutionRow> for ExecutionRecord {
@@ -114,6 +115,7 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
     fn try_from(row: ExecutionRow) -> Result<Self, StoreError> {
         let labels: BTreeMap<String, String> = json::read("labels", &row.labels)?;
         let result = row.result.as_deref().map(ExecutionResult::decode).transpose();
+        let yield_after = budget(row.yield_after)?;
         Ok(Self {
             id: id("id", &row.id)?,
             version: count("version", row.version)?,
@@ -122,7 +124,7 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
             principal: row.principal,
             request_id: row.request_id,
             request_hash: hash("request_hash", &row.request_hash)?,
-            spec: json::read::<SpecJson>("spec", &row.spec)?.with(row.command, labels),
+            spec: json::read::<SpecJson>("spec", &row.spec)?.with(row.command, labels, yield_after),
             directory: row.directory,
             state: names::value("state", &row.state)?,
             link: optional("link", row.link.as_deref())?,
@@ -164,17 +166,22 @@ pub(super) struct LiveRow {
     backgrounded: bool,
     created: i64,
     queued: i64,
+    started: Option<i64>,
+    yield_after: Option<i64>,
 }
 
 impl TryFrom<LiveRow> for LiveExecution {
     type Error = StoreError;
 
     fn try_from(row: LiveRow) -> Result<Self, StoreError> {
+        let state = names::value("state", &row.state)?;
+        let in_foreground = state == ExecutionState::Running && !row.backgrounded;
+        let yields = row.started.zip(budget(row.yield_after)?).filter(|_| in_foreground);
         Ok(Self {
             id: id("id", &row.id)?,
             version: count("version", row.version)?,
             session_id: id("session_id", &row.session_id)?,
-            state: names::value("state", &row.state)?,
+            state,
             link: optional("link", row.link.as_deref())?,
             runner_id: optional_id("runner_id", row.runner_id.as_deref())?,
             attempt: count("attempt", row.attempt)?,
@@ -184,6 +191,7 @@ impl TryFrom<LiveRow> for LiveExecution {
             is_answered: row.is_answered,
             serial: row.serial,
             backgrounded: row.backgrounded,
+            yields_at: yields.map(|(started, budget)| Micros(started).after(budget)),
             created: Micros(row.created),
             queued: Micros(row.queued),
         })
@@ -389,6 +397,11 @@ pub(super) fn integer(count: u64) -> i64 {
 
 fn optional<T: Named>(column: &str, name: Option<&str>) -> Result<Option<T>, StoreError> {
     name.map(|name| names::value(column, name)).transpose()
+}
+
+/// The column `yield_after`.
+fn budget(micros: Option<i64>) -> Result<Option<Duration>, StoreError> {
+    micros.map(|micros| count("yield_after", micros).map(Duration::from_micros)).transpose()
 }
 
 pub(super) fn count<T: TryFrom<i64>>(column: &str, value: i64) -> Result<T, StoreError> {

@@ -1,0 +1,108 @@
+//! From a request to what is asked for of its execution: the request's own part, the session's where it says
+//! nothing, and what the profile permits of both. Decides nothing about the command itself.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use airlock_policy::Decision;
+
+use super::violation;
+use crate::{
+    api::{ApiError, FieldViolation, StartExecution},
+    decision::leading_sleep,
+    model::{ExecutionSpec, SessionRecord},
+    profiles::ResolvedProfile,
+};
+
+/// A sleep in the foreground that a profile may refuse.
+const LONG_SLEEP: Duration = Duration::from_secs(2);
+
+/// What a request asks for in a session.
+///
+/// # Errors
+/// `Invalid` with everything that the session or the profile does not permit.
+pub(super) fn of(
+    session: &SessionRecord,
+    profile: &ResolvedProfile,
+    request: &StartExecution,
+) -> Result<ExecutionSpec, ApiError> {
+    let violations = violations(session, profile, request);
+    if !violations.is_empty() {
+        return Err(ApiError::Invalid(violations));
+    }
+    let by_default = if request.background { profile.timeout_max } else { profile.timeout_default };
+    let mut env: BTreeMap<_, _> = session.env.clone();
+    env.extend(request.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+    Ok(ExecutionSpec {
+        command: request.command.clone(),
+        shell: request.shell.unwrap_or(session.shell),
+        timeout: request.timeout.unwrap_or(by_default),
+        timeout_given: request.timeout.is_some(),
+        idle_timeout: request.idle_timeout,
+        background: request.background,
+        yield_after: request.yield_after,
+        description: request.description.clone(),
+        wait_for_approval: request.wait_for_approval,
+        mode: request.mode.unwrap_or(session.mode),
+        env,
+        separate_stderr: request.separate_stderr,
+        allow_concurrent: request.allow_concurrent,
+        stdin: request.stdin,
+        dangerously_disable_sandbox: request.dangerously_disable_sandbox,
+        labels: request.labels.clone(),
+    })
+}
+
+fn violations(
+    session: &SessionRecord,
+    profile: &ResolvedProfile,
+    request: &StartExecution,
+) -> Vec<FieldViolation> {
+    let name = profile.name();
+    let mut violations = Vec::new();
+    let mode = request.mode.unwrap_or(session.mode);
+    if mode < session.mode {
+        let (asked, own) = (mode.name(), session.mode.name());
+        violations.push(violation("spec.mode", format!("`{asked}` is looser than the session's `{own}`")));
+    } else if !profile.permits(mode) {
+        let message = format!("profile `{name}` does not permit mode `{}`", mode.name());
+        violations.push(violation("spec.mode", message));
+    }
+    for (field, time) in [("spec.timeout", request.timeout), ("spec.idle_timeout", request.idle_timeout)] {
+        if time.is_some_and(|time| time > profile.timeout_max) {
+            let at_most = profile.timeout_max.as_secs();
+            violations.push(violation(field, format!("profile `{name}` permits {at_most} s at most")));
+        }
+    }
+    let asks = [("spec.background", request.background), ("spec.yield_after", request.yield_after.is_some())];
+    for (field, _) in asks.into_iter().filter(|(_, asked)| *asked && !profile.background) {
+        let message = format!("profile `{name}` does not permit runs in the background; leave it out");
+        violations.push(violation(field, message));
+    }
+    violations
+}
+
+/// What follows where the first word of a command is `sleep`: it has no budget, since whoever sleeps means to
+/// wait; and a profile may refuse it in the foreground.
+///
+/// # Errors
+/// `FailedPrecondition` (`FOREGROUND_SLEEP`).
+pub(super) fn consider_sleep(
+    spec: &mut ExecutionSpec,
+    decision: &Decision,
+    profile: &ResolvedProfile,
+) -> Result<(), ApiError> {
+    let Some(sleep) = leading_sleep(decision) else { return Ok(()) };
+    spec.yield_after = None;
+    if spec.background || profile.foreground_sleep || sleep.is_none_or(|time| time < LONG_SLEEP) {
+        return Ok(());
+    }
+    let name = profile.name();
+    Err(ApiError::FailedPrecondition {
+        reason: "FOREGROUND_SLEEP",
+        message: format!(
+            "profile `{name}` refuses a command that begins with a `sleep` of {} s or more in the foreground; \
+             start what is waited for with `background` and wait for its end, or for its output",
+            LONG_SLEEP.as_secs()
+        ),
+    })
+}

@@ -145,6 +145,7 @@ main() {
         [ -x /usr/sbin/mke2fs ] || missing+=(e2fsprogs)
         # Work that is done inside the sandbox.
         need_debian javac default-jdk-headless
+        need_debian curl curl
         need_debian make make
         need_debian node nodejs
         need_debian npm npm

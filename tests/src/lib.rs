@@ -13,6 +13,7 @@
 pub mod airlock;
 pub mod cutter;
 pub mod desk;
+pub mod footprint;
 pub mod leftovers;
 pub mod pki;
 pub mod pod;

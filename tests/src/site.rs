@@ -184,7 +184,7 @@ base = "{path}/base"
                 unsandboxed = self.extras.unsandboxed,
                 tables = self.extras.runner_tables,
                 port = self.address.port(),
-                first_uid = FIRST_UID + u32::from(self.address.port()) * UIDS,
+                first_uid = self.uids().start,
                 ca = self.pki.ca().display(),
                 cert = pair.certificate.display(),
                 key = pair.key.display(),
@@ -192,6 +192,13 @@ base = "{path}/base"
         )
         .unwrap();
         fs::create_dir_all(self.path().join("base")).unwrap();
+    }
+
+    /// The host users that its runners give their sessions.
+    #[must_use]
+    pub fn uids(&self) -> std::ops::Range<u32> {
+        let first = FIRST_UID + u32::from(self.address.port()) * UIDS;
+        first..first + UIDS
     }
 
     /// A folder that sessions can begin with a copy of, under the name `base`.

@@ -302,6 +302,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         requires: Vec::new(),
         separate_stderr: false,
         timeout: Duration::from_secs(60),
+        idle_timeout: None,
         keep_directory: false,
         unsandboxed: false,
         snapshot_digest: Vec::new(),

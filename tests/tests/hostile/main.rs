@@ -18,6 +18,7 @@ mod fake_server;
 mod fields;
 mod floor;
 mod forms;
+mod gone;
 mod link;
 mod pushes;
 mod roles;

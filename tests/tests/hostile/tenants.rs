@@ -15,15 +15,15 @@ use crate::world::{STRANGER, World, call, token};
 const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
 
 /// What the two tenants have.
-struct Ids {
-    session: String,
-    execution: String,
-    approval: String,
-    binding: Vec<u8>,
+pub(crate) struct Ids {
+    pub(crate) session: String,
+    pub(crate) execution: String,
+    pub(crate) approval: String,
+    pub(crate) binding: Vec<u8>,
 }
 
 /// A request with that id in that field.
-fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
+pub(crate) fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
     let alone = |id: &String| v1::SessionServiceGetRequest { session_id: id.clone() }.encode_to_vec();
     let spec = || v1::ExecutionSpec { session_id: ids.session.clone(), ..spec("true") };
     match (path.rsplit('.').next().unwrap(), field) {

@@ -153,9 +153,20 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
     for (said, key) in bad_keys() {
         add("spec.request_id", said, one(|spec| spec.request_id = key));
     }
-    for (said, timeout) in bad_times(30 * 24 * 3600 + 1) {
-        add("spec.timeout", said, one(|spec| spec.timeout = timeout));
+    for (said, time) in bad_times(30 * 24 * 3600 + 1) {
+        add("spec.timeout", said, one(|spec| spec.timeout = time));
+        add("spec.idle_timeout", said, one(|spec| spec.idle_timeout = time));
+        add("spec.yield_after", said, one(|spec| spec.yield_after = time));
     }
+    add("spec.idle_timeout", "permits 1800 s at most", one(|spec| spec.idle_timeout = seconds(1801)));
+    add(
+        "spec.yield_after",
+        "only without `background`",
+        one(|spec| {
+            spec.background = true;
+            spec.yield_after = seconds(1);
+        }),
+    );
     add("spec.timeout", "permits 1800 s at most", one(|spec| spec.timeout = seconds(1801)));
     let description = long(limits::DESCRIPTION_BYTES + 1);
     add("spec.description", "has 1025 bytes, at most 1024", one(|spec| spec.description = description));
@@ -187,6 +198,8 @@ pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
         session_id: "x".to_owned(),
         request_id: "\n".to_owned(),
         timeout: seconds(-1),
+        idle_timeout: seconds(-1),
+        yield_after: seconds(-1),
         description: "\0".to_owned(),
         on_ask: 99,
         mode: 99,
@@ -202,6 +215,8 @@ pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
         "spec.session_id",
         "spec.request_id",
         "spec.timeout",
+        "spec.idle_timeout",
+        "spec.yield_after",
         "spec.description",
         "spec.on_ask",
         "spec.mode",

@@ -1,0 +1,119 @@
+//! Four clocks: the queue's, the command's, its silence and the caller's. None runs for another.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::time::Duration;
+
+use airlock_cli::client::{Client, v1};
+use airlock_tests::{
+    reader::{cause, exit_code, read, run, spec_in},
+    site::{Extras, PATIENCE, Site},
+};
+use v1::{BackgroundedBy, CauseCode, ExecutionState, TimeoutKind};
+
+fn seconds(seconds: i64) -> Option<prost_types::Duration> {
+    Some(prost_types::Duration { seconds, nanos: 0 })
+}
+
+/// Asks about `make`, and lets whoever asked answer.
+const OWN: &str = "name = \"own\"\nextends = \"demo\"\n[approvals]\nself_approval = true\n";
+
+async fn session(client: &Client, profile: &str) -> String {
+    let wanted = v1::SessionServiceCreateRequest { profile: profile.to_owned(), ..Default::default() };
+    client.create_session(wanted).await.unwrap().session_id
+}
+
+async fn end(client: &Client, id: &str) -> v1::Execution {
+    let end = client.wait(id, PATIENCE).await.unwrap();
+    assert_eq!(end.state(), ExecutionState::Finished, "{end:?}");
+    end
+}
+
+fn kind(execution: &v1::Execution) -> Option<TimeoutKind> {
+    match execution.result.as_ref()?.cause.as_ref()?.detail.as_ref()? {
+        v1::cause::Detail::TimedOut(out) => Some(out.kind()),
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_its_turn_or_for_a_person_spends_no_time_of_its_own() {
+    // Less than anything here waits.
+    let site = Site::with(Extras {
+        server_tables: "[limits]\nqueue_wait = \"1s\"\n".to_owned(),
+        profiles: vec![("own".to_owned(), OWN.to_owned())],
+        ..Extras::default()
+    });
+    let (_server, _runner) = (site.server(&[]), site.runner(&[]));
+    let client = site.ready().await;
+    let session = session(&client, "own").await;
+    let front = client.start(spec_in(&session, "echo front; sleep 4")).await.unwrap().execution_id;
+    let clocks = v1::ExecutionSpec {
+        timeout: seconds(2),
+        idle_timeout: seconds(2),
+        yield_after: seconds(2),
+        ..spec_in(&session, "echo behind > file; cat file")
+    };
+    let behind = client.start(clocks.clone()).await.unwrap().execution_id;
+    let asks = v1::ExecutionSpec {
+        on_ask: v1::OnAsk::Wait.into(),
+        allow_concurrent: true,
+        command: "make --version > made; cat file made | head -n 1".into(),
+        ..clocks
+    };
+    let asks = client.start(asks).await.unwrap();
+    assert_eq!(asks.state(), ExecutionState::PendingApproval);
+    assert_eq!(exit_code(&end(&client, &front).await), Some(0));
+    let behind = end(&client, &behind).await;
+    assert_eq!((exit_code(&behind), behind.backgrounded_by()), (Some(0), BackgroundedBy::Unspecified));
+    let list = client.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
+    let answer = v1::ApprovalServiceDecideRequest {
+        approval_id: asks.approval_id.clone(),
+        binding: list
+            .approvals
+            .iter()
+            .find(|one| one.approval_id == asks.approval_id)
+            .unwrap()
+            .binding
+            .clone(),
+        answer: Some(v1::approval_service_decide_request::Answer::AllowOnce(
+            v1::approval_service_decide_request::AllowOnce {},
+        )),
+        ..Default::default()
+    };
+    client.decide(answer).await.unwrap();
+    let asked = end(&client, &asks.execution_id).await;
+    assert_eq!((exit_code(&asked), asked.backgrounded_by()), (Some(0), BackgroundedBy::Unspecified));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_clock_ends_what_it_is_for() {
+    let site = Site::with_tables("[limits]\nqueue_wait = \"2s\"\n", "");
+    let _server = site.server(&[]);
+    let runner = site.runner(&[]);
+    let client = site.ready().await;
+    let session = session(&client, "demo").await;
+    let quiet = || spec_in(&session, "echo begun; tail -f /dev/null");
+    let wall = run(&client, v1::ExecutionSpec { timeout: seconds(1), idle_timeout: seconds(30), ..quiet() });
+    assert_eq!(kind(&wall.await.unwrap().end.unwrap()), Some(TimeoutKind::Wall));
+    let silence =
+        run(&client, v1::ExecutionSpec { timeout: seconds(30), idle_timeout: seconds(1), ..quiet() });
+    assert_eq!(kind(&silence.await.unwrap().end.unwrap()), Some(TimeoutKind::Idle));
+
+    // The caller's deadline ends the caller's view, and nothing else.
+    let patient = "echo begun; until [ -e go ]; do sleep 0.1; done; echo end";
+    let started = client.start(spec_in(&session, patient)).await.unwrap().execution_id;
+    let view = read(client.attach(&started, airlock_cli::client::From::Beginning));
+    assert!(tokio::time::timeout(Duration::from_secs(1), view).await.is_err());
+    let waited = client.wait(&started, Duration::from_millis(100)).await.unwrap();
+    assert_eq!(waited.state(), ExecutionState::Running, "a wait that is over says how it is");
+    let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
+    run(&client, go).await.unwrap();
+    assert_eq!(exit_code(&end(&client, &started).await), Some(0));
+
+    // Without a runner nothing but the queue's clock runs.
+    runner.kill();
+    let clocks = v1::ExecutionSpec { timeout: seconds(1), idle_timeout: seconds(1), ..quiet() };
+    let stuck = client.start(clocks).await.unwrap().execution_id;
+    assert_eq!(cause(&end(&client, &stuck).await), CauseCode::QueueExpired);
+}

@@ -1,0 +1,238 @@
+//! A session that is closed, idle for too long, or on a runner that drains leaves nothing behind, whatever was
+//! going on in it; and what was going on gets a truthful end.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use airlock_cli::client::{Client, From, v1};
+use airlock_tests::{
+    footprint::Footprint,
+    process::{Process, until},
+    reader::{Story, exit_code, run, spec_in},
+    site::{PATIENCE, Site},
+};
+use nix::sys::signal::Signal;
+use v1::{CancelledBy, ExecutionState, SessionState, Started};
+
+/// Listens, has a child that leaves its group and a grandchild that nobody waits for, and goes on.
+const SERVER: &str = "setsid sleep 1000 & (sleep 1000 & sleep 1000) & \
+    python3 -u -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 & echo begun; tail -f /dev/null";
+
+struct World {
+    client: Client,
+    _server: Process,
+    runner: Process,
+    site: Site,
+}
+
+impl World {
+    async fn new(server_tables: &str, runner_tables: &str) -> Self {
+        let site = Site::with_tables(server_tables, runner_tables);
+        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        let client = site.ready().await;
+        // What is made once, for the first session, is no leftover.
+        let first = session(&client, None).await;
+        run(&client, spec_in(&first, "true")).await.unwrap();
+        client.close_session(&first).await.unwrap();
+        Self { client, _server: server, runner, site }
+    }
+
+    /// Waits until what is held is what was.
+    fn until_as(&self, before: &Footprint) {
+        let mut now = Footprint::of(&self.site, &self.runner);
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while now != *before && std::time::Instant::now() < deadline {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            now = Footprint::of(&self.site, &self.runner);
+        }
+        assert_eq!(now, *before, "something is left");
+    }
+
+    /// What is held, once it has been the same for a while.
+    fn settled(&self) -> Footprint {
+        let (mut last, mut same) = (Footprint::of(&self.site, &self.runner), 0);
+        while same < 5 {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            let now = Footprint::of(&self.site, &self.runner);
+            same = if now == last { same + 1 } else { 0 };
+            last = now;
+        }
+        last
+    }
+}
+
+async fn session(client: &Client, idle_seconds: Option<i64>) -> String {
+    let idle_timeout = idle_seconds.map(|seconds| prost_types::Duration { seconds, nanos: 0 });
+    let profile = "demo".to_owned();
+    let wanted = v1::SessionServiceCreateRequest { profile, idle_timeout, ..Default::default() };
+    client.create_session(wanted).await.unwrap().session_id
+}
+
+async fn until_written(client: &Client, id: &str, text: &str) {
+    let mut events = client.attach(id, From::Beginning);
+    let mut story = Story::default();
+    while !String::from_utf8_lossy(&story.stdout).contains(text) {
+        story.take(events.next().await.unwrap().unwrap());
+    }
+}
+
+/// In one session: one in the background, one that holds the order, one that waits behind it, and one that waits
+/// for a person.
+async fn busy(client: &Client, session: &str) -> [String; 4] {
+    let start = async |spec: v1::ExecutionSpec| client.start(spec).await.unwrap().execution_id;
+    let behind = start(v1::ExecutionSpec { background: true, ..spec_in(session, SERVER) }).await;
+    until_written(client, &behind, "begun").await;
+    let front = start(spec_in(session, "echo front; tail -f /dev/null")).await;
+    until_written(client, &front, "front").await;
+    let queued = start(spec_in(session, "touch never")).await;
+    let on_ask = v1::OnAsk::Wait.into();
+    let asks = start(v1::ExecutionSpec { on_ask, ..spec_in(session, "make something") }).await;
+    assert_eq!(client.execution(&asks).await.unwrap().state(), ExecutionState::PendingApproval);
+    [behind, front, queued, asks]
+}
+
+async fn end(client: &Client, id: &str) -> v1::Execution {
+    let end = client.wait(id, PATIENCE).await.unwrap();
+    assert_eq!(end.state(), ExecutionState::Finished, "{end:?}");
+    end
+}
+
+/// Who cancelled it, and whether it had begun.
+async fn cancelled(client: &Client, id: &str) -> (CancelledBy, Started) {
+    let end = end(client, id).await;
+    let result = end.result.unwrap();
+    let started = result.started();
+    match result.cause.unwrap().detail {
+        Some(v1::cause::Detail::Cancelled(by)) => (by.by(), started),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn state(client: &Client, session: &str) -> SessionState {
+    client.session(session).await.unwrap().state()
+}
+
+async fn until_closed(client: &Client, id: &str) -> v1::Session {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let session = client.session(id).await.unwrap();
+        if session.state() == SessionState::Closed {
+            return session;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{session:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_session_leaves_nothing_of_what_went_on_in_it() {
+    let world = World::new("", "").await;
+    let before = world.settled();
+    let session = session(&world.client, None).await;
+    let [behind, front, queued, asks] = busy(&world.client, &session).await;
+    let during = Footprint::of(&world.site, &world.runner);
+    assert!(during.processes.len() >= before.processes.len() + 6, "the control: {during:?}");
+    assert!(during.files.len() > before.files.len());
+    assert_eq!(world.client.close_session(&session).await.unwrap().state(), SessionState::Closed);
+    for (id, began) in
+        [(&behind, Started::Yes), (&front, Started::Yes), (&queued, Started::No), (&asks, Started::No)]
+    {
+        assert_eq!(cancelled(&world.client, id).await, (CancelledBy::Session, began), "{id}");
+    }
+    world.until_as(&before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_session_is_closed_a_busy_one_is_not_and_an_update_keeps_it() {
+    let world = World::new("", "").await;
+    let before = world.settled();
+    let client = &world.client;
+    let (idle, busy, kept) =
+        (session(client, Some(3)).await, session(client, Some(1)).await, session(client, Some(3)).await);
+    let an_hour = Some(prost_types::Duration { seconds: 3600, nanos: 0 });
+    let update = v1::SessionServiceUpdateRequest {
+        session_id: kept.clone(),
+        idle_timeout: an_hour,
+        ..Default::default()
+    };
+    client.update_session(update).await.unwrap();
+    // Much longer than its session may be idle: what runs in the background keeps it all the while.
+    let spec = spec_in(&busy, "until [ -e /workspace/go ]; do sleep 0.1; done");
+    let behind = client.start(v1::ExecutionSpec { background: true, ..spec }).await.unwrap().execution_id;
+    let closed = until_closed(client, &idle).await;
+    assert!(closed.state_message.contains("idle"), "{closed:?}");
+    assert_eq!(
+        (state(client, &busy).await, state(client, &kept).await),
+        (SessionState::Open, SessionState::Open)
+    );
+    assert_eq!(client.execution(&behind).await.unwrap().state(), ExecutionState::Running);
+    run(client, spec_in(&busy, "touch go")).await.unwrap();
+    assert_eq!(exit_code(&end(client, &behind).await), Some(0), "nothing has cut it");
+    assert!(until_closed(client, &busy).await.state_message.contains("idle"));
+    assert_eq!(state(client, &kept).await, SessionState::Open, "it has an hour");
+    assert_eq!(run(client, spec_in(&kept, "echo on")).await.unwrap().stdout, b"on\n");
+    client.close_session(&kept).await.unwrap();
+    world.until_as(&before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
+    let tables = "[drain]\ngrace = \"6s\"\nhandover = \"20s\"\n";
+    let mut world = World::new("[limits]\nqueue_wait = \"2s\"\n", tables).await;
+    let client = world.client.clone();
+    let session = session(&client, None).await;
+    run(&client, spec_in(&session, "echo kept > file")).await.unwrap();
+    let before = Footprint::of(&world.site, &world.runner).files;
+    let [behind, front, queued, asks] = busy(&client, &session).await;
+    let in_time = v1::ExecutionSpec {
+        background: true,
+        allow_concurrent: true,
+        ..spec_in(&session, "echo begun; sleep 1; echo whole")
+    };
+    let in_time = client.start(in_time).await.unwrap().execution_id;
+    until_written(&client, &in_time, "begun").await;
+    world.runner.signal(Signal::SIGTERM);
+    // One who does not try again for long.
+    let mut settings = world.site.settings();
+    settings.patience.call = std::time::Duration::from_millis(500);
+    let hasty = Client::connect(settings).await.unwrap();
+    let refused = loop {
+        let beside = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "true") };
+        match hasty.start(beside).await {
+            // It came before the server knew.
+            Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+            Err(error) => break error,
+        }
+    };
+    let reason = refused.rejection().map(|rejection| rejection.reason.clone());
+    assert_eq!(reason.as_deref(), Some("RUNNER_DRAINING"), "{refused}");
+    assert_eq!(exit_code(&end(&client, &in_time).await), Some(0), "what can end does");
+    for id in [&behind, &front] {
+        assert_eq!(cancelled(&client, id).await, (CancelledBy::Drain, Started::Yes), "{id}");
+    }
+    let status = world.runner.wait(PATIENCE).unwrap_or_else(|| panic!("it does not end"));
+    assert!(status.success());
+    let held = Footprint::without_runner(&world.site);
+    let nothing = Footprint { files: held.files.clone(), ..Footprint::default() };
+    assert_eq!(held, nothing, "no process, mount, loop device, socket or cgroup");
+    let waits = end(&client, &queued).await.result.unwrap();
+    assert_eq!(
+        (waits.cause.clone().unwrap().code(), waits.started()),
+        (v1::CauseCode::QueueExpired, Started::No)
+    );
+    assert_eq!(
+        client.execution(&asks).await.unwrap().state(),
+        ExecutionState::PendingApproval,
+        "it can wait"
+    );
+    client.cancel(&asks).await.unwrap();
+    assert_eq!(cancelled(&client, &asks).await, (CancelledBy::Client, Started::No));
+
+    // The session is as it was, when its runner is back.
+    world.runner = world.site.runner(&[]);
+    world.site.ready().await;
+    assert_eq!(run(&client, spec_in(&session, "cat file; pwd")).await.unwrap().stdout, b"kept\n/workspace\n");
+    assert!(before.iter().all(|path| !path.to_string_lossy().contains("sessions") || path.exists()));
+    client.close_session(&session).await.unwrap();
+    let sessions = world.site.path().join("runner-1/sessions");
+    until("its folder is gone", PATIENCE, || std::fs::read_dir(&sessions).unwrap().next().is_none());
+}

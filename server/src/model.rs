@@ -2,6 +2,9 @@
 //!
 //! Plain data. Nothing here reads or writes a store, and no generated protobuf type is used.
 
+mod order;
+mod time;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_proto::domain::{
@@ -9,23 +12,7 @@ use airlock_proto::domain::{
     OutputState, RunnerId, SessionId, Shell,
 };
 
-/// Microseconds since 1970 by the store's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Micros(pub i64);
-
-impl Micros {
-    /// So long after it; what is too far away is the last moment there is.
-    #[must_use]
-    pub fn after(self, time: Duration) -> Self {
-        Self(self.0.saturating_add(i64::try_from(time.as_micros()).unwrap_or(i64::MAX)))
-    }
-
-    /// How long it comes after that; zero if it comes before.
-    #[must_use]
-    pub fn since(self, then: Self) -> Duration {
-        Duration::from_micros(u64::try_from(self.0.saturating_sub(then.0)).unwrap_or(0))
-    }
-}
+pub use time::Micros;
 
 /// What a principal may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -242,33 +229,6 @@ pub struct ExecutionRecord {
     pub started: Option<Micros>,
     /// When it became `FINISHED`.
     pub ended: Option<Micros>,
-}
-
-impl ExecutionRecord {
-    /// Whether it takes its turn in the order of its session, and holds up who comes after it.
-    #[must_use]
-    pub fn is_serial(&self) -> bool {
-        !self.spec.allow_concurrent && !self.decision.concurrency_safe && !self.has_left_order()
-    }
-
-    /// Whether it is in the background. What was to be there from its beginning keeps its place until it runs.
-    fn has_left_order(&self) -> bool {
-        match self.backgrounded {
-            None => false,
-            Some(BackgroundedBy::Request) => {
-                matches!(self.state, ExecutionState::Running | ExecutionState::Finished)
-            }
-            Some(BackgroundedBy::Client | BackgroundedBy::Budget) => true,
-        }
-    }
-
-    /// When its time in the foreground is over; none unless it runs there, and has a budget.
-    #[must_use]
-    pub fn yields_at(&self) -> Option<Micros> {
-        let in_foreground = self.state == ExecutionState::Running && self.backgrounded.is_none();
-        let (started, budget) = self.started.zip(self.spec.yield_after).filter(|_| in_foreground)?;
-        Some(started.after(budget))
-    }
 }
 
 /// What must be known of an execution that has not ended to see what is next for it. Small, however

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use airlock_cli::client::{Client, v1};
 use airlock_tests::{
+    airlock::Airlock,
     reader::{cause, exit_code, read, run, spec_in},
     site::{Extras, PATIENCE, Site},
 };
@@ -66,22 +67,7 @@ async fn who_waits_for_its_turn_or_for_a_person_spends_no_time_of_its_own() {
     assert_eq!(exit_code(&end(&client, &front).await), Some(0));
     let behind = end(&client, &behind).await;
     assert_eq!((exit_code(&behind), behind.backgrounded_by()), (Some(0), BackgroundedBy::Unspecified));
-    let list = client.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
-    let answer = v1::ApprovalServiceDecideRequest {
-        approval_id: asks.approval_id.clone(),
-        binding: list
-            .approvals
-            .iter()
-            .find(|one| one.approval_id == asks.approval_id)
-            .unwrap()
-            .binding
-            .clone(),
-        answer: Some(v1::approval_service_decide_request::Answer::AllowOnce(
-            v1::approval_service_decide_request::AllowOnce {},
-        )),
-        ..Default::default()
-    };
-    client.decide(answer).await.unwrap();
+    drop(Airlock::at(&site).bytes(&["approve", &asks.approval_id]));
     let asked = end(&client, &asks.execution_id).await;
     assert_eq!((exit_code(&asked), asked.backgrounded_by()), (Some(0), BackgroundedBy::Unspecified));
 }

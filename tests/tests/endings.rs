@@ -1,5 +1,5 @@
 //! A session that is closed, idle for too long, or on a runner that drains leaves nothing behind, whatever was
-//! going on in it; and what was going on gets a truthful end.
+//! going on in it; and what was going on gets a truthful end. A server that stops ends nothing.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -7,7 +7,7 @@ use airlock_cli::client::{Client, From, v1};
 use airlock_tests::{
     footprint::Footprint,
     process::{Process, until},
-    reader::{Story, exit_code, run, spec_in},
+    reader::{Story, exit_code, replay, run, spec_in},
     site::{PATIENCE, Site},
 };
 use nix::sys::signal::Signal;
@@ -19,7 +19,7 @@ const SERVER: &str = "setsid sleep 1000 & (sleep 1000 & sleep 1000) & \
 
 struct World {
     client: Client,
-    _server: Process,
+    server: Option<Process>,
     runner: Process,
     site: Site,
 }
@@ -33,7 +33,7 @@ impl World {
         let first = session(&client, None).await;
         run(&client, spec_in(&first, "true")).await.unwrap();
         client.close_session(&first).await.unwrap();
-        Self { client, _server: server, runner, site }
+        Self { client, server: Some(server), runner, site }
     }
 
     /// Waits until what is held is what was.
@@ -235,4 +235,40 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     client.close_session(&session).await.unwrap();
     let sessions = world.site.path().join("runner-1/sessions");
     until("its folder is gone", PATIENCE, || std::fs::read_dir(&sessions).unwrap().next().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_hands_over_all_of_it_to_its_next_life() {
+    let mut world = World::new("", "").await;
+    let client = world.client.clone();
+    let session = session(&client, None).await;
+    let [behind, front, queued, asks] = busy(&client, &session).await;
+    let view = {
+        let client = client.clone();
+        let behind = behind.clone();
+        // Through the stop and the start again: no byte twice, none missing.
+        tokio::spawn(async move { replay(&client, &behind).await })
+    };
+    let stopped = world.server.take().unwrap().terminate(PATIENCE);
+    assert!(stopped.success());
+    world.server = Some(world.site.server(&[]));
+    let client = world.site.ready().await;
+    let state = async |id: &str| client.execution(id).await.unwrap().state();
+    for (id, wanted) in [
+        (&behind, ExecutionState::Running),
+        (&front, ExecutionState::Running),
+        (&queued, ExecutionState::Queued),
+        (&asks, ExecutionState::PendingApproval),
+    ] {
+        assert_eq!(state(id).await, wanted, "{id}");
+    }
+    client.cancel(&front).await.unwrap();
+    assert_eq!(cancelled(&client, &front).await, (CancelledBy::Client, Started::Yes));
+    assert_eq!(exit_code(&end(&client, &queued).await), Some(0), "its turn has come");
+    client.cancel(&behind).await.unwrap();
+    let story = view.await.unwrap().unwrap();
+    assert_eq!((story.stdout.as_slice(), story.missing), (&b"begun\n"[..], 0));
+    assert!(story.end.is_some());
+    client.close_session(&session).await.unwrap();
+    assert_eq!(cancelled(&client, &asks).await, (CancelledBy::Session, Started::No));
 }

@@ -1,7 +1,7 @@
 //! A dev server, a watcher and a long build at once in one session: reached, followed, detached, waited for and
 //! ended; and what bounds them while they run.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::{
     net::TcpStream,

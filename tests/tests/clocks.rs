@@ -67,7 +67,7 @@ async fn who_waits_for_its_turn_or_for_a_person_spends_no_time_of_its_own() {
     assert_eq!(exit_code(&end(&client, &front).await), Some(0));
     let behind = end(&client, &behind).await;
     assert_eq!((exit_code(&behind), behind.backgrounded_by()), (Some(0), BackgroundedBy::Unspecified));
-    drop(Airlock::at(&site).bytes(&["approve", &asks.approval_id]));
+    drop(Airlock::at(&site).bytes(&["approve", "--yes", &asks.approval_id]));
     let asked = end(&client, &asks.execution_id).await;
     assert_eq!((exit_code(&asked), asked.backgrounded_by()), (Some(0), BackgroundedBy::Unspecified));
 }

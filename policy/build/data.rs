@@ -25,9 +25,27 @@ pub(crate) struct Tables {
     pub(crate) version: BTreeMap<String, Vec<String>>,
     pub(crate) names: BTreeMap<String, Names>,
     pub(crate) category: BTreeMap<String, Category>,
+    pub(crate) exit: BTreeMap<String, Exit>,
     pub(crate) warning: BTreeMap<String, Warning>,
     pub(crate) warning_text: BTreeMap<String, WarningText>,
     pub(crate) warning_pair: BTreeMap<String, WarningPair>,
+}
+
+/// What exit codes mean to a program, by the code.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Exit {
+    /// Where that is written.
+    pub(crate) does: String,
+    #[serde(default)]
+    pub(crate) also: Vec<String>,
+    #[serde(default)]
+    pub(crate) passes: bool,
+    /// Codes that answer a question.
+    #[serde(default)]
+    pub(crate) answer: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) failure: BTreeMap<String, String>,
 }
 
 /// Programs that a user interface folds alike.
@@ -240,10 +258,12 @@ impl Tables {
         other.version.keys().try_for_each(|name| claim("version", name))?;
         other.names.keys().try_for_each(|name| claim("names", name))?;
         other.category.keys().try_for_each(|name| claim("category", name))?;
+        other.exit.keys().try_for_each(|name| claim("exit", name))?;
         other.warning.keys().try_for_each(|name| claim("warning", name))?;
         other.warning_text.keys().try_for_each(|name| claim("warning_text", name))?;
         other.warning_pair.keys().try_for_each(|name| claim("warning_pair", name))?;
         self.category.extend(other.category);
+        self.exit.extend(other.exit);
         self.warning.extend(other.warning);
         self.warning_text.extend(other.warning_text);
         self.warning_pair.extend(other.warning_pair);

@@ -2,6 +2,7 @@
 //! This module finds; it judges nothing.
 
 mod directory;
+mod ending;
 mod process;
 mod spans;
 mod walk;
@@ -72,13 +73,20 @@ pub(crate) struct Analysis {
     pub(crate) defined: HashSet<Vec<u8>>,
     /// Variables that the text only ever sets to numbers.
     pub(crate) numeric: HashSet<Vec<u8>>,
+    /// The commands whose exit code may be the text's own when that is not 0, the last one first.
+    /// Empty where that is not known.
+    pub(crate) endings: Vec<usize>,
 }
 
 impl Analysis {
     /// Finds the commands of a bash text.
     pub(crate) fn of(text: &[u8], start: &Directory, surroundings: Surroundings<'_>) -> Self {
         let script = crate::parse::parse(text, SpanMap::Whole, surroundings);
-        walk::walk(text, script, start.clone(), surroundings)
+        let ending = ending::of(&script);
+        let mut analysis = walk::walk(text, script, start.clone(), surroundings);
+        analysis.endings =
+            ending.and_then(|spans| ending::indices(&spans, &analysis.commands)).unwrap_or_default();
+        analysis
     }
 
     /// Where `cat` may be something else, a heredoc given to it is no text.
@@ -89,6 +97,15 @@ impl Analysis {
         self.notes.retain(|note| note.code != "safe_heredoc_substitution");
         let words = self.commands.iter_mut().flat_map(|found| &mut found.words);
         words.filter(|word| word.heredoc_text).for_each(|word| word.text = None);
+    }
+
+    /// The commands that this one launches itself.
+    pub(crate) fn launched_by(&self, launcher: Option<usize>) -> Vec<usize> {
+        let commands = self.commands.iter().enumerate();
+        commands
+            .filter(|(_, found)| launcher.is_some() && found.launcher == launcher)
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// Whether the command is itself, or is launched by, one that `test` accepts.

@@ -251,6 +251,9 @@ pub struct Decision {
     pub category: Category,
     /// Whether success prints nothing.
     pub no_output_expected: bool,
+    /// The commands whose exit code may be that of the whole when it is not 0, as indices into
+    /// `commands`, the last one first. Empty where that is not known.
+    pub endings: Vec<usize>,
     /// The paths named.
     pub paths: Vec<PathUse>,
     /// What was read as something else.

@@ -20,6 +20,7 @@ mod getopt;
 pub mod import;
 mod launch;
 pub mod limits;
+mod meaning;
 mod parse;
 mod paths;
 mod permit;
@@ -39,6 +40,7 @@ pub use decision::{
     Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, PathUse, PolicyVersion, Reason,
     Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
 };
+pub use meaning::{ExitMeaning, exit_meaning};
 pub use permit::{Answer, Binding, Permit, PermitError};
 pub use profile::{Case, Profile, ProfileError, ProfileProblem, ProfileText};
 pub use request::{Mode, Request, Shell, Unsandboxed};

@@ -3,6 +3,7 @@
 //! `readonly`, `launch` and `paths`.
 
 pub(crate) mod advice;
+pub(crate) mod exits;
 mod kinds;
 pub(crate) mod names;
 pub(crate) mod options;
@@ -166,6 +167,7 @@ mod data {
     //! The data itself, written by `build/`.
 
     use super::advice::{Warning, WarningPair, WarningText};
+    use super::exits::Exit;
     use super::{
         Check, Flag, Global, Joined, Launcher, Operands, Options, Program, Runs, Shape, Takes, Writer,
     };

@@ -101,6 +101,7 @@ impl Walker<'_> {
             Statement::Simple(simple) => self.simple(simple),
             Statement::Pipeline(parts) => self.pipeline(parts),
             Statement::List(items) => self.list(items),
+            Statement::Negated(inner) => self.statement(inner),
             Statement::Nested(nested) => self.nested(nested),
             Statement::Function { name, body, span } => {
                 self.out.defined.insert(name.clone());
@@ -422,6 +423,7 @@ fn changes_directory(statement: &Statement) -> bool {
         }
         Statement::Pipeline(parts) => parts.iter().any(changes_directory),
         Statement::List(items) => items.iter().any(|(_, item)| changes_directory(item)),
+        Statement::Negated(inner) => changes_directory(inner),
         Statement::Nested(nested) => {
             nested.kind != Nesting::Subshell && nested.body.iter().any(changes_directory)
         }

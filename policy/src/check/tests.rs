@@ -104,6 +104,7 @@ fn every_field_of_a_decision_is_in_the_answer_of_a_line() {
         "requires",
         "category",
         "no_output_expected",
+        "endings",
         "paths",
         "rewrites",
         "warnings",

@@ -11,6 +11,7 @@ use crate::decision::{
     Verdict, Word,
 };
 use crate::limits;
+use crate::meaning;
 use crate::parse::{Problem, Surroundings};
 use crate::paths::{self, Located, Places, WriterPaths};
 use crate::profile::Profile;
@@ -195,6 +196,7 @@ impl<'a> Facts<'a> {
             requires: outcome.requires,
             category: Category::Other,
             no_output_expected: false,
+            endings: self.endings(),
             paths: self.reported_paths(),
             rewrites: self.rewrites(),
             warnings: Vec::new(),
@@ -204,6 +206,21 @@ impl<'a> Facts<'a> {
             parse_complete: self.analysis.complete,
             policy_version: profile.policy_version(),
         }
+    }
+
+    /// The commands that may end the text, with what these run in turn and whose exit code they pass on.
+    fn endings(&self) -> Vec<usize> {
+        let mut endings = self.analysis.endings.clone();
+        let mut next = 0;
+        while let Some(found) = endings.get(next).and_then(|index| self.analysis.commands.get(*index)) {
+            let argv: Vec<Option<&[u8]>> = found.words.iter().map(|word| word.text.as_deref()).collect();
+            let launched = self.analysis.launched_by(endings.get(next).copied());
+            if let ([only], true) = (launched.as_slice(), meaning::passes_on(&argv)) {
+                endings.push(*only);
+            }
+            next += 1;
+        }
+        endings
     }
 
     /// What is read as something else; of a text that is not understood, nothing.

@@ -315,6 +315,7 @@ impl<'a> Builder<'a> {
         self.check_gaps(node.start_byte(), node.end_byte(), &children);
         let inner: Vec<_> = children.into_iter().filter(|c| kind_of(*c) != "!").collect();
         let statements = self.statements(&inner);
-        Statement::List(statements.into_iter().map(|s| (Join::Any, s)).collect())
+        let list = statements.into_iter().map(|s| (Join::Any, s)).collect();
+        Statement::Negated(Box::new(Statement::List(list)))
     }
 }

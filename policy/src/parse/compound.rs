@@ -228,6 +228,7 @@ fn attach(statement: &mut Statement, mut redirects: Vec<Redir>, mut words: Vec<W
             Some((_, last)) => attach(last, redirects, words),
             None => false,
         },
+        Statement::Negated(inner) => attach(inner, redirects, words),
         Statement::Pipeline(parts) => match parts.last_mut() {
             Some(last) => attach(last, redirects, words),
             None => false,

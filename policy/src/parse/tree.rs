@@ -57,8 +57,14 @@ pub(crate) enum Statement {
     Simple(Simple),
     Pipeline(Vec<Statement>),
     List(Vec<(Join, Statement)>),
+    /// Behind a `!`.
+    Negated(Box<Statement>),
     Nested(Nested),
-    Function { name: Vec<u8>, body: Vec<Statement>, span: Span },
+    Function {
+        name: Vec<u8>,
+        body: Vec<Statement>,
+        span: Span,
+    },
 }
 
 /// Statements inside brackets or keywords, with the words and redirects of the whole.

@@ -130,6 +130,7 @@ fn names_in(statement: &Statement, out: &mut Vec<Span>) {
         Statement::Simple(simple) => simple_names(simple, out),
         Statement::Pipeline(parts) => parts.iter().for_each(|part| names_in(part, out)),
         Statement::List(items) => items.iter().for_each(|(_, item)| names_in(item, out)),
+        Statement::Negated(inner) => names_in(inner, out),
         Statement::Nested(nested) => nested_names(nested, out),
         Statement::Function { body, .. } => body.iter().for_each(|inner| names_in(inner, out)),
     }

@@ -39,6 +39,7 @@ pub(super) fn reads_arguments(statement: &Statement) -> bool {
             .any(|word| matches!(word.text.as_deref(), Some(b"xargs" | b"parallel" | b"read"))),
         Statement::Pipeline(parts) => parts.iter().any(reads_arguments),
         Statement::List(items) => items.iter().any(|(_, item)| reads_arguments(item)),
+        Statement::Negated(inner) => reads_arguments(inner),
         Statement::Nested(nested) => nested.body.iter().any(reads_arguments),
         Statement::Function { .. } => false,
     }

@@ -130,6 +130,11 @@ main() {
         need_debian bash-static bash-static
         need_debian bc bc
         need_debian column bsdextrautils
+        # Programs whose exit codes are explained.
+        need_debian curl curl
+        need_debian patch patch
+        need_debian pgrep procps
+        need_debian unzip unzip
         need_debian fdfind fd-find
         need_debian file file
         need_debian gawk gawk

@@ -190,6 +190,7 @@ fn after_fault(profile: &ResolvedProfile) -> Decision {
         requires: Vec::new(),
         category: airlock_policy::Category::Other,
         no_output_expected: false,
+        endings: Vec::new(),
         paths: Vec::new(),
         rewrites: Vec::new(),
         warnings: Vec::new(),

@@ -12,6 +12,7 @@ mod execution;
 mod file;
 mod incoming;
 mod link;
+mod outcome;
 mod pages;
 mod policy;
 mod push;

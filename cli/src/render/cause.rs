@@ -1,5 +1,7 @@
 //! How an execution ended: as an exit code for scripts, and in a sentence for people.
 
+use std::fmt::Write as _;
+
 use super::{escape, names, time};
 use crate::client::v1::{
     CancelledBy, Cause, CauseCode, DeniedBy, Result as Outcome, Started, TimeoutKind, Violation,
@@ -73,6 +75,9 @@ pub fn sentence(outcome: Option<&Outcome>) -> String {
     let what = what_happened(cause);
     let said = escape::line(cause.message.as_bytes());
     let mut line = if said.is_empty() || what.contains(&said) { what } else { format!("{what}: {said}") };
+    if let Some(told) = &outcome.interpretation {
+        let _ = write!(line, " ({})", escape::line(told.text.as_bytes()));
+    }
     line.push_str(match (cause.code(), outcome.started()) {
         (_, Started::No) => "; it did not run",
         (_, Started::Unknown | Started::Unspecified) => "; it is not known whether it ran",

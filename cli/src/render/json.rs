@@ -131,6 +131,12 @@ fn outcome(one: &Outcome) -> Value {
         "limits_not_enforced": one.limits_not_enforced,
         "unsandboxed": one.unsandboxed,
         "landlock_abi": one.landlock_abi,
+        "interpretation": one.interpretation.as_ref().map(|told| json!({
+            "text": told.text,
+            "failure": told.failure,
+        })),
+        "no_output_expected": one.no_output_expected,
+        "interrupted": one.interrupted,
     })
 }
 
@@ -220,6 +226,7 @@ fn decision(one: &Decision) -> Value {
         "policy_version": hex::encode(&one.policy_version),
         "profile": one.profile,
         "shadow": shadow.collect::<Vec<_>>(),
+        "endings": one.endings,
     })
 }
 

@@ -151,6 +151,10 @@ impl From<ExecutionResult> for v1::Result {
             limits_not_enforced: result.limits_not_enforced,
             unsandboxed: result.unsandboxed,
             landlock_abi: result.landlock_abi,
+            // The server adds what follows from the decision.
+            interpretation: None,
+            no_output_expected: false,
+            interrupted: false,
         }
     }
 }

@@ -31,6 +31,7 @@ pub(super) fn to_wire(decision: &Decision, profile: &str) -> v1::Decision {
         policy_version: decision.policy_version.0.to_vec().into(),
         profile: profile.to_owned(),
         shadow: decision.shadow.iter().map(shadow).collect(),
+        endings: decision.endings.iter().copied().map(number).collect(),
     }
 }
 

@@ -7,6 +7,7 @@ use airlock_proto::{
 use prost::Message as _;
 use prost_types::{Duration as WireDuration, Timestamp};
 
+use super::outcome;
 use crate::{
     engine::{RunnerState, RunnerView},
     model::{
@@ -45,6 +46,12 @@ pub(super) fn session(record: SessionRecord) -> v1::Session {
 
 /// An execution, without command, description and decision.
 pub(super) fn execution(record: ExecutionRecord) -> v1::Execution {
+    // Only an end is explained by the decision.
+    let decided = record.result.as_ref().and_then(|_| decision(&record.decision));
+    basic(record, decided.as_ref())
+}
+
+fn basic(record: ExecutionRecord, decided: Option<&v1::Decision>) -> v1::Execution {
     let waits = record.state == ExecutionState::PendingApproval;
     let partial_from = if let OutputState::Partial { from } = record.output { from } else { 0 };
     v1::Execution {
@@ -68,7 +75,11 @@ pub(super) fn execution(record: ExecutionRecord) -> v1::Execution {
         verdict: verdict(record.decision.verdict).into(),
         output_state: v1::OutputState::from(record.output).into(),
         partial_from,
-        result: record.result.map(Into::into),
+        result: record.result.map(|result| {
+            let mut result = v1::Result::from(result);
+            outcome::explain(&mut result, decided);
+            result
+        }),
         approval_id: record.approval_id.filter(|_| waits).map(|id| id.to_string()).unwrap_or_default(),
         labels: record.spec.labels,
         backgrounded_by: backgrounded_by(record.backgrounded),
@@ -82,7 +93,8 @@ pub(super) fn full_execution(mut record: ExecutionRecord) -> v1::Execution {
     let command = std::mem::take(&mut record.spec.command);
     let description = std::mem::take(&mut record.spec.description);
     let decision = decision(&record.decision);
-    v1::Execution { command: command.into(), description, decision, ..execution(record) }
+    let basic = basic(record, decision.as_ref());
+    v1::Execution { command: command.into(), description, decision, ..basic }
 }
 
 /// One step in an execution's life.

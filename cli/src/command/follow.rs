@@ -3,6 +3,7 @@
 
 mod denied;
 mod input;
+mod screen;
 
 use std::{pin::Pin, time::Duration};
 
@@ -21,6 +22,8 @@ use crate::{
     render::{cause, escape, json, names},
     state::{StateError, StateFolder},
 };
+
+use screen::Screen;
 
 /// Of a view that was left by Ctrl-C.
 const LEFT: u8 = 130;
@@ -53,11 +56,14 @@ pub(super) struct How {
 pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<u8, Failure> {
     let known = watch::Sender::new(events.execution_id().map(str::to_owned));
     let id = known.subscribe();
-    let mut trouble = Trouble { text: events.trouble(), dev: how.dev.clone(), address: client.address() };
+    let screen = Screen::new(!how.json && !how.log);
+    let address = client.address();
+    let mut trouble = Trouble { text: events.trouble(), dev: how.dev.clone(), address, screen: &screen };
     let runs = watch::Sender::new(false);
     let mut input = std::pin::pin!(input::forward(client, id.clone(), runs.subscribe()));
     let mut view = std::pin::pin!(
-        View { how: &how, known, runs, stdout: io::stdout(), stderr: io::stderr() }.show(events)
+        View { how: &how, known, runs, stdout: io::stdout(), stderr: io::stderr(), screen: &screen }
+            .show(events)
     );
     let mut interrupts = Interrupts::new()?;
     let mut asked = Asked::Not;
@@ -71,7 +77,7 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
             () = interrupts.next() => {
                 if how.owns && matches!(asked, Asked::Not) {
                     let again = if how.local { "ends it at once" } else { "leaves without waiting for it" };
-                    output::note(&format!("asked for its end; Ctrl-C again {again}"));
+                    screen.note(&format!("asked for its end; Ctrl-C again {again}"));
                     asked = Asked::Asking(Box::pin(cancel(client.clone(), id.clone())));
                     continue;
                 }
@@ -132,6 +138,7 @@ struct Trouble<'a> {
     text: watch::Receiver<Option<String>>,
     dev: Option<StateFolder>,
     address: &'a str,
+    screen: &'a Screen,
 }
 
 impl Trouble<'_> {
@@ -148,7 +155,7 @@ impl Trouble<'_> {
             if self.dev_is_gone() {
                 return dev_has_ended(id.borrow().as_deref());
             }
-            output::note(&format!("{}; trying again", escape::line(text.as_bytes())));
+            self.screen.note(&format!("{}; trying again", escape::line(text.as_bytes())));
             if self.text.wait_for(Option::is_none).await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -203,12 +210,13 @@ struct View<'a> {
     runs: watch::Sender<bool>,
     stdout: io::Stdout,
     stderr: io::Stderr,
+    screen: &'a Screen,
 }
 
 impl View<'_> {
     async fn show(mut self, mut events: Events) -> Result<End, Failure> {
         loop {
-            let event = match events.next().await {
+            let event = match self.next(&mut events).await {
                 Ok(Some(event)) => event,
                 Ok(None) => return Ok(End::Finished(cause::FAILED)),
                 Err(error) => return Ok(End::Failed(error)),
@@ -227,7 +235,7 @@ impl View<'_> {
                 if self.how.log {
                     return Ok(End::Finished(0));
                 }
-                say_end(&execution);
+                self.screen.end(&execution);
                 return Ok(End::Finished(cause::exit_code(execution.result.as_ref())));
             }
             if let Some(Kind::Backgrounded(_)) = &event.event {
@@ -235,8 +243,19 @@ impl View<'_> {
                     say_backgrounded(id);
                     return Ok(End::Finished(cause::BACKGROUNDED));
                 }
-                output::note("it was sent to the background, and goes on there");
+                self.screen.note("it was sent to the background, and goes on there");
                 events.go_on();
+            }
+        }
+    }
+
+    /// The next event; until it comes, the screen says what is waited for.
+    async fn next(&self, events: &mut Events) -> Result<Option<Event>, ClientError> {
+        let mut next = std::pin::pin!(events.next());
+        loop {
+            tokio::select! {
+                event = &mut next => return event,
+                () = self.screen.tick() => {}
             }
         }
     }
@@ -247,11 +266,16 @@ impl View<'_> {
             output::write(&mut self.stdout, line.as_bytes()).await?;
         }
         match &event.event {
-            Some(Kind::Output(out)) if !self.how.json => match out.stream() {
-                OutputStream::Stderr => output::write(&mut self.stderr, &out.data).await?,
-                _ => output::write(&mut self.stdout, &out.data).await?,
-            },
-            Some(Kind::Gap(gap)) => output::note(&format!(
+            Some(Kind::Output(out)) if !self.how.json => {
+                let is_stdout = out.stream() != OutputStream::Stderr;
+                self.screen.output(&out.data, is_stdout);
+                if is_stdout {
+                    output::write(&mut self.stdout, &out.data).await?;
+                } else {
+                    output::write(&mut self.stderr, &out.data).await?;
+                }
+            }
+            Some(Kind::Gap(gap)) => self.screen.note(&format!(
                 "{} bytes of {} are no longer held (from offset {} to {})",
                 gap.to.saturating_sub(gap.from),
                 names::lower::<OutputStream>(gap.stream),
@@ -259,10 +283,12 @@ impl View<'_> {
                 gap.to
             )),
             Some(Kind::StateChanged(change)) => {
-                say_state(change);
+                self.screen.state(change.state(), change.link());
+                say_state(change, self.screen);
                 self.runs.send_if_modified(|runs| start(runs, change.state()));
             }
             Some(Kind::Opened(Opened { execution: Some(execution) })) => {
+                self.screen.state(execution.state(), execution.link());
                 self.runs.send_if_modified(|runs| start(runs, execution.state()));
             }
             _ => {}
@@ -276,13 +302,13 @@ fn start(runs: &mut bool, state: ExecutionState) -> bool {
 }
 
 /// Tells what a person must know while the command is on its way.
-fn say_state(change: &StateChanged) {
+fn say_state(change: &StateChanged, screen: &Screen) {
     if change.state() == ExecutionState::PendingApproval {
         let id = &change.approval_id;
-        output::note(&format!("policy asks for a person; answer with: airlock approve {id}"));
+        screen.note(&format!("policy asks for a person; answer with: airlock approve {id}"));
     }
     if change.link() == LinkState::Unreachable {
-        output::note("its runner cannot be reached just now; the command goes on there");
+        screen.note("its runner cannot be reached just now; the command goes on there");
     }
 }
 

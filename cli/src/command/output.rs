@@ -28,6 +28,11 @@ pub(super) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "airlock: {text}");
 }
 
+/// The same below a line that has no end yet.
+pub(super) fn note_below(text: &str) {
+    let _ = writeln!(io::stderr(), "\nairlock: {text}");
+}
+
 /// Writes bytes and sees them off.
 pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), data: &[u8]) -> Result<(), Failure> {
     let written = async {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use indicatif::HumanBytes;
+
 use super::{escape, names, time};
 use crate::client::v1::{
     CancelledBy, Cause, CauseCode, DeniedBy, Result as Outcome, Started, TimeoutKind, Violation,
@@ -144,6 +146,40 @@ fn by_whom(by: CancelledBy) -> &'static str {
         CancelledBy::Drain => "cancelled because its runner was drained",
         CancelledBy::Unspecified => "cancelled, it is not known by whom",
     }
+}
+
+/// How it ended and what it took, in one line for a person who watched.
+#[must_use]
+pub fn summary(id: &str, outcome: Option<&Outcome>) -> String {
+    let ended = sentence(outcome);
+    let Some(outcome) = outcome else { return ended };
+    let mut parts = vec![if exit_code(Some(outcome)) == 0 { "done".to_owned() } else { ended }];
+    if outcome.started() == Started::No {
+        return parts.concat();
+    }
+    if let Some(span) = time::duration(outcome.run_time.as_ref()) {
+        parts.push(format!("{:.1} s", span.as_secs_f64()));
+    }
+    if outcome.peak_memory > 0 {
+        parts.push(format!("{} of memory", HumanBytes(outcome.peak_memory)));
+    }
+    parts.push(match outcome.stdout_bytes.saturating_add(outcome.stderr_bytes) {
+        0 => "no output".to_owned(),
+        written => format!("{} of output", HumanBytes(written)),
+    });
+    let cut = outcome.stdout_cut_bytes.saturating_add(outcome.stderr_cut_bytes);
+    if cut > 0 {
+        parts.push(format!("{} from its middle not kept", HumanBytes(cut)));
+    }
+    if outcome.leftovers_killed {
+        parts.push("what outlived the shell was ended".to_owned());
+    }
+    match outcome.violations.len() {
+        0 => {}
+        1 => parts.push(format!("one violation (airlock show {id})")),
+        many => parts.push(format!("{many} violations (airlock show {id})")),
+    }
+    parts.join(", ")
 }
 
 /// The run time and the rest of what a result counts, for `airlock show`.

@@ -36,6 +36,17 @@ pub fn seconds(span: Duration) -> String {
     format!("{:.3} s", span.as_secs_f64())
 }
 
+/// A span as somebody who waits reads it: `42s`, `3m 07s`, `2h 05m`.
+#[must_use]
+pub fn short(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
 fn system_time(at: Option<&prost_types::Timestamp>) -> Option<SystemTime> {
     SystemTime::try_from(*at?).ok().filter(|time| {
         // Later ones have no four-digit year, which the format needs.
@@ -49,6 +60,14 @@ mod tests {
 
     fn at(seconds: i64) -> prost_types::Timestamp {
         prost_types::Timestamp { seconds, nanos: 0 }
+    }
+
+    #[test]
+    fn who_waits_reads_two_units_at_most() {
+        for (seconds, shown) in [(0, "0s"), (59, "59s"), (60, "1m 00s"), (3599, "59m 59s"), (7500, "2h 05m")]
+        {
+            assert_eq!(short(Duration::from_secs(seconds)), shown);
+        }
     }
 
     #[test]

@@ -14,5 +14,6 @@ mod output;
 mod policy;
 mod run;
 mod support;
+mod terminal;
 mod view;
 mod wrong_use;

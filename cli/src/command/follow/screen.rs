@@ -1,0 +1,152 @@
+//! What a person sees of a command beside its output: while nothing comes, what is waited for and for how long, and
+//! at the end one line that sums it up. Where standard error is no terminal it shows nothing of that. Must not
+//! change a byte of the output, nor draw on a line that the output has begun.
+
+use std::{
+    io::IsTerminal as _,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::super::output;
+use crate::{
+    client::v1::{Execution, ExecutionState, LinkState},
+    render::{cause, time},
+};
+
+/// After so long without output it is shown what is waited for.
+const QUIET: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(100);
+
+/// The terminal of a person, if there is one.
+#[derive(Debug)]
+pub(super) struct Screen(Option<Mutex<Line>>);
+
+/// The line below the output.
+#[derive(Debug)]
+struct Line {
+    /// While it is drawn.
+    bar: Option<ProgressBar>,
+    waits_for: &'static str,
+    since: Instant,
+    last_output: Instant,
+    /// Whether the output has ended its last line.
+    is_free: bool,
+    stdout_is_seen: bool,
+}
+
+impl Screen {
+    /// Draws if `wanted`, and standard error is a terminal that can be drawn on.
+    pub(super) fn new(wanted: bool) -> Self {
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        if !wanted || is_dumb || !std::io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let now = Instant::now();
+        Self(Some(Mutex::new(Line {
+            bar: None,
+            waits_for: "asking the server",
+            since: now,
+            last_output: now,
+            is_free: true,
+            stdout_is_seen: std::io::stdout().is_terminal(),
+        })))
+    }
+
+    /// Draws again when it is time to. Cancel-safe; never returns where there is nothing to draw on.
+    pub(super) async fn tick(&self) {
+        if self.0.is_none() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(TICK).await;
+        if let Some(mut line) = self.line() {
+            line.draw();
+        }
+    }
+
+    /// From now on this is waited for.
+    pub(super) fn state(&self, state: ExecutionState, link: LinkState) {
+        let Some(mut line) = self.line() else { return };
+        let waits_for = match (state, link) {
+            (_, LinkState::Unreachable) => "its runner cannot be reached",
+            (ExecutionState::PendingApproval, _) => "waiting for an approval",
+            (ExecutionState::Queued, _) => "waiting for its turn",
+            (ExecutionState::Starting, _) => "starting",
+            (ExecutionState::Running, _) => "running",
+            (ExecutionState::Finished | ExecutionState::Unspecified, _) => return,
+        };
+        if line.waits_for != waits_for {
+            line.waits_for = waits_for;
+            line.since = Instant::now();
+        }
+    }
+
+    /// Makes room for what the command wrote. `to_stdout` says where it goes.
+    pub(super) fn output(&self, data: &[u8], to_stdout: bool) {
+        let Some(mut line) = self.line() else { return };
+        line.clear();
+        line.last_output = Instant::now();
+        if let (Some(last), true) = (data.last(), line.stdout_is_seen || !to_stdout) {
+            line.is_free = *last == b'\n';
+        }
+    }
+
+    /// A remark of Airlock's own, on a line of its own.
+    pub(super) fn note(&self, text: &str) {
+        if let Some(mut line) = self.line() {
+            line.clear();
+            if !std::mem::replace(&mut line.is_free, true) {
+                output::note_below(text);
+                return;
+            }
+        }
+        output::note(text);
+    }
+
+    /// How it ended: on a terminal in one line with what it took, elsewhere only where the exit code does not say it.
+    pub(super) fn end(&self, execution: &Execution) {
+        if self.0.is_some() {
+            self.note(&cause::summary(&execution.execution_id, execution.result.as_ref()));
+        } else {
+            super::say_end(execution);
+        }
+    }
+
+    fn line(&self) -> Option<MutexGuard<'_, Line>> {
+        self.0.as_ref().map(|line| line.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Line {
+    fn draw(&mut self) {
+        if !self.is_free || self.last_output.elapsed() < QUIET {
+            return;
+        }
+        let text = format!("{}, {}", self.waits_for, time::short(self.since.elapsed()));
+        let bar = self.bar.get_or_insert_with(spinner);
+        bar.set_message(text);
+        bar.tick();
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}

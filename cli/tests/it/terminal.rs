@@ -1,0 +1,140 @@
+//! What a person sees in a terminal, as a terminal shows it; and that a pipe gets none of it.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    os::fd::OwnedFd,
+    process::Child,
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+};
+
+use nix::pty::{Winsize, openpty};
+
+use crate::support::{Site, end, eventually};
+
+const ROWS: u16 = 12;
+const COLUMNS: u16 = 100;
+
+/// A terminal with a program in it, as an emulator understands what it is told.
+struct Terminal {
+    child: Child,
+    screen: Arc<Mutex<vt100::Parser>>,
+    reader: JoinHandle<Vec<u8>>,
+}
+
+impl Terminal {
+    fn run(site: &Site, arguments: &[&str]) -> Self {
+        let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+        let pty = openpty(Some(&size), None).unwrap();
+        let end = |fd: &OwnedFd| fd.try_clone().unwrap();
+        let mut command = site.airlock(arguments);
+        command.env("TERM", "xterm-256color");
+        let slave = pty.slave;
+        let child = command.stdin(end(&slave)).stdout(end(&slave)).stderr(slave).spawn().unwrap();
+        // The command holds the other descriptors of the slave.
+        drop(command);
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(ROWS, COLUMNS, 0)));
+        let reader = {
+            let screen = Arc::clone(&screen);
+            let mut master = File::from(pty.master);
+            std::thread::spawn(move || {
+                let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
+                // The end of a terminal is an error.
+                while let Ok(got @ 1..) = master.read(&mut buffer) {
+                    all.extend_from_slice(&buffer[..got]);
+                    screen.lock().unwrap().process(&buffer[..got]);
+                }
+                all
+            })
+        };
+        Self { child, screen, reader }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let screen = self.screen.lock().unwrap();
+        let lines: Vec<String> =
+            screen.screen().rows(0, COLUMNS).map(|line| line.trim_end().to_owned()).collect();
+        let used = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+        lines[..used].to_vec()
+    }
+
+    fn shows(&self, text: &str) {
+        eventually(text, || self.lines().iter().any(|line| line.contains(text)));
+    }
+
+    /// The exit code, the lines at the end, and every byte that was written.
+    fn end(mut self) -> (Option<i32>, Vec<String>, String) {
+        let code = end(&mut self.child);
+        let lines = Arc::clone(&self.screen);
+        let all = self.reader.join().unwrap();
+        let screen = lines.lock().unwrap();
+        let lines = screen.screen().rows(0, COLUMNS).map(|line| line.trim_end().to_owned());
+        (code, lines.filter(|line| !line.is_empty()).collect(), String::from_utf8_lossy(&all).into_owned())
+    }
+}
+
+#[test]
+fn a_quiet_command_is_seen_to_run_and_summed_up() {
+    let site = Site::with_dev(&[]);
+    let terminal =
+        Terminal::run(&site, &["run", "--", "echo begun; read -t 3 <> <(:); echo ended; grep x /dev/null"]);
+    terminal.shows("begun");
+    terminal.shows(" running, 1s");
+    terminal.shows(" running, 2s");
+    let (code, lines, _) = terminal.end();
+    assert_eq!(code, Some(1));
+    let [begun, ended, summary] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!((&begun[..], &ended[..]), ("begun", "ended"), "the spinner is gone");
+    let says = "airlock: exited with code 1 (grep: no line matched), ";
+    assert!(summary.starts_with(says), "{summary}");
+    assert!(summary.contains(" s, ") && summary.ends_with(" 12 B of output"), "{summary}");
+}
+
+#[test]
+fn a_line_that_the_output_has_begun_is_left_alone() {
+    let site = Site::with_dev(&[]);
+    let terminal = Terminal::run(&site, &["run", "--", "printf begun; sleep 2.5; printf ' and ended'"]);
+    let (code, lines, all) = terminal.end();
+    assert_eq!(code, Some(0));
+    assert!(!all.contains("running,"), "{all:?}");
+    assert_eq!(lines[0], "begun and ended");
+    assert!(lines[1].starts_with("airlock: done, ") && lines.len() == 2, "{lines:?}");
+}
+
+#[test]
+fn who_waits_for_a_person_sees_that() {
+    let site = Site::with_dev(&[]);
+    let arguments = ["run", "--profile", "strict", "--on-ask", "wait", "--", "touch x"];
+    let terminal = Terminal::run(&site, &arguments);
+    terminal.shows("answer with: airlock approve ");
+    terminal.shows(" waiting for an approval, 1s");
+    let line = terminal.lines().into_iter().find(|line| line.contains("airlock approve")).unwrap();
+    let id = line.split_whitespace().last().unwrap().to_owned();
+    site.text(&["approve", &id, "--yes"]);
+    let (code, lines, _) = terminal.end();
+    assert_eq!(code, Some(0), "{lines:?}");
+    let last = lines.last().unwrap();
+    assert!(last.starts_with("airlock: done, ") && last.ends_with("no output"), "{last}");
+}
+
+#[test]
+fn a_pipe_gets_the_output_and_nothing_else() {
+    let site = Site::with_dev(&[]);
+    let output =
+        site.airlock(&["run", "--", "sleep 1.5; echo out; exit 3"]).env("TERM", "xterm").output().unwrap();
+    assert_eq!(
+        (output.status.code(), &output.stdout[..], &output.stderr[..]),
+        (Some(3), &b"out\n"[..], &b""[..])
+    );
+    // Nor does a terminal that cannot be drawn on get more than lines.
+    let mut plain = site.airlock(&["run", "--", "sleep 1.5; echo out"]);
+    let pty = openpty(None, None).unwrap();
+    let child = plain.env("TERM", "dumb").stdout(pty.slave.try_clone().unwrap()).stderr(pty.slave);
+    let mut child = child.spawn().unwrap();
+    drop(plain);
+    assert_eq!(end(&mut child), Some(0));
+    let mut all = Vec::new();
+    drop(File::from(pty.master).read_to_end(&mut all));
+    assert_eq!(String::from_utf8_lossy(&all), "out\r\n");
+}

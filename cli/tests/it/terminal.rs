@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::Read as _,
+    num::NonZeroU16,
     os::fd::OwnedFd,
     process::Child,
     sync::{Arc, Mutex},
@@ -16,6 +17,10 @@ use crate::support::{Site, end, eventually};
 const ROWS: u16 = 12;
 const COLUMNS: u16 = 100;
 
+fn size(cells: u16) -> NonZeroU16 {
+    NonZeroU16::new(cells).unwrap()
+}
+
 /// A terminal with a program in it, as an emulator understands what it is told.
 struct Terminal {
     child: Child,
@@ -25,8 +30,8 @@ struct Terminal {
 
 impl Terminal {
     fn run(site: &Site, arguments: &[&str]) -> Self {
-        let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
-        let pty = openpty(Some(&size), None).unwrap();
+        let window = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+        let pty = openpty(Some(&window), None).unwrap();
         let end = |fd: &OwnedFd| fd.try_clone().unwrap();
         let mut command = site.airlock(arguments);
         command.env("TERM", "xterm-256color");
@@ -34,7 +39,7 @@ impl Terminal {
         let child = command.stdin(end(&slave)).stdout(end(&slave)).stderr(slave).spawn().unwrap();
         // The command holds the other descriptors of the slave.
         drop(command);
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(ROWS, COLUMNS, 0)));
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(size(ROWS), size(COLUMNS), 0)));
         let reader = {
             let screen = Arc::clone(&screen);
             let mut master = File::from(pty.master);
@@ -77,8 +82,7 @@ impl Terminal {
 #[test]
 fn a_quiet_command_is_seen_to_run_and_summed_up() {
     let site = Site::with_dev(&[]);
-    let terminal =
-        Terminal::run(&site, &["run", "--", "echo begun; read -t 3 <> <(:); echo ended; grep x /dev/null"]);
+    let terminal = Terminal::run(&site, &["run", "--", "echo begun; sleep 3; echo ended; grep x /dev/null"]);
     terminal.shows("begun");
     terminal.shows(" running, 1s");
     terminal.shows(" running, 2s");

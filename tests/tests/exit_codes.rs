@@ -1,8 +1,6 @@
 //! What exit codes mean, with the real codes of real programs: each command runs through server, runner and
 //! sandbox, ends as its program ends it, and is explained by its program.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::collections::BTreeSet;
 
 use airlock_cli::client::v1;

@@ -47,8 +47,9 @@ impl Terminal {
                 let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
                 // The end of a terminal is an error.
                 while let Ok(got @ 1..) = master.read(&mut buffer) {
-                    all.extend_from_slice(&buffer[..got]);
-                    screen.lock().unwrap().process(&buffer[..got]);
+                    let new = buffer.get(..got).unwrap();
+                    all.extend_from_slice(new);
+                    screen.lock().unwrap().process(new);
                 }
                 all
             })
@@ -61,7 +62,8 @@ impl Terminal {
         let lines: Vec<String> =
             screen.screen().rows(0, COLUMNS).map(|line| line.trim_end().to_owned()).collect();
         let used = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
-        lines[..used].to_vec()
+        lines.truncate(used);
+        lines
     }
 
     fn shows(&self, text: &str) {

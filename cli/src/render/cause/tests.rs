@@ -106,7 +106,7 @@ fn a_summary_says_what_a_person_wants_to_know() {
         violations: vec![Violation::default(), Violation::default()],
         cause: outcome(CauseCode::Exited, Started::Yes, exited(1)).cause,
         peak_memory: 0,
-        ..done.clone()
+        ..done
     };
     let told = summary("ID", Some(&failed));
     assert!(!told.contains('\x1b'), "{told:?}");

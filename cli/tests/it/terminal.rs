@@ -59,7 +59,7 @@ impl Terminal {
 
     fn lines(&self) -> Vec<String> {
         let screen = self.screen.lock().unwrap();
-        let lines: Vec<String> =
+        let mut lines: Vec<String> =
             screen.screen().rows(0, COLUMNS).map(|line| line.trim_end().to_owned()).collect();
         let used = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
         lines.truncate(used);

@@ -81,7 +81,7 @@ async fn busy(client: &Client, session: &str) -> [String; 4] {
     let start = async |spec: v1::ExecutionSpec| client.start(spec).await.unwrap().execution_id;
     let behind = start(v1::ExecutionSpec { background: true, ..spec_in(session, SERVER) }).await;
     until_written(client, &behind, "begun").await;
-    let front = start(spec_in(session, "echo front; tail -f /dev/null")).await;
+    let front = start(spec_in(session, "touch front; echo front; tail -f /dev/null")).await;
     until_written(client, &front, "front").await;
     let queued = start(spec_in(session, "touch never")).await;
     let on_ask = v1::OnAsk::Wait.into();

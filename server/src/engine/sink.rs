@@ -110,12 +110,7 @@ impl Core {
     async fn reconcile_sessions(&self, link: &Link) -> Result<(), StoreError> {
         let reported = link.sessions();
         let query = SessionQuery {
-            states: vec![
-                SessionState::Opening,
-                SessionState::Open,
-                SessionState::Closing,
-                SessionState::Lost,
-            ],
+            states: vec![SessionState::Opening, SessionState::Open, SessionState::Closing],
             runner_id: Some(link.hello.runner_id.clone()),
             ..SessionQuery::default()
         };

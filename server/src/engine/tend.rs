@@ -87,10 +87,6 @@ impl Core {
     pub(super) async fn tend_session(&self, session: &SessionRecord) -> Result<(), StoreError> {
         match session.state {
             SessionState::Closing => self.close_on_runner(session).await,
-            SessionState::Lost => {
-                self.ask_close(session).await;
-                Ok(())
-            }
             SessionState::Opening if session.throwaway => self.tend_throwaway(session).await,
             SessionState::Opening => {
                 if self.since(session.created) > 2 * self.parts.limits.open_wait {
@@ -103,7 +99,7 @@ impl Core {
                 }
                 Ok(())
             }
-            SessionState::Open | SessionState::Closed => Ok(()),
+            SessionState::Open | SessionState::Closed | SessionState::Lost => Ok(()),
         }
     }
 

@@ -115,7 +115,14 @@ impl Core {
             let gone = self.change_session(session.id, |session| {
                 (session.state == SessionState::Open).then(|| to_state(SessionState::Lost, &why))
             });
-            return gone.await.map(drop);
+            gone.await?;
+            self.ask_close(session).await;
+            return Ok(());
+        }
+        if session.state == SessionState::Lost {
+            // Its runner speaks of it until it is asked to remove what is left.
+            self.ask_close(session).await;
+            return Ok(());
         }
         if session.state != SessionState::Opening {
             return Ok(());
@@ -135,13 +142,12 @@ impl Core {
 
     async fn session_closed(&self, session: &SessionRecord) -> Result<(), StoreError> {
         self.change_session(session.id, |session| match session.state {
-            SessionState::Closing | SessionState::Lost => {
-                Some(to_state(SessionState::Closed, &session.state_message))
-            }
+            SessionState::Closing => Some(to_state(SessionState::Closed, &session.state_message)),
             SessionState::Open | SessionState::Opening => {
                 Some(to_state(SessionState::Lost, "its runner has removed it"))
             }
-            SessionState::Closed => None,
+            // What was lost stays so, also when what is left of it was removed.
+            SessionState::Closed | SessionState::Lost => None,
         })
         .await
         .map(drop)

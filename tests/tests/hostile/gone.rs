@@ -17,9 +17,9 @@ use crate::{
     world::{World, call, tables},
 };
 
-/// A runner is lost after ten seconds.
-const LINK: &str = "[link]\nheartbeat_interval = \"500ms\"\nheartbeat_timeout = \"2s\"\nlink_grace = \"1s\"\n\
-    ending_grace = \"6s\"\nlost_after = \"10s\"\n";
+/// A runner is lost after eleven seconds.
+const LINK: &str = "[link]\nheartbeat_interval = \"500ms\"\nheartbeat_timeout = \"2s\"\nlink_grace = \"2s\"\n\
+    ending_grace = \"6s\"\nlost_after = \"11s\"\n";
 
 /// What a method answers about what is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

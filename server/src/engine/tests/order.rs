@@ -122,7 +122,7 @@ async fn who_comes_to_the_head_is_decided_again_in_the_directory_of_then() {
     assert!(matches!(cause, Cause::Denied { by: DeniedBy::Policy, .. }), "{cause:?}");
     assert_eq!(world.get(denied.id).await.directory, b"/workspace/secrets", "it says where");
     // Or asked about: by whoever waits for a person that is a question, by whoever does not an end.
-    world.start(&session, "cd ..").await;
+    world.start(&session, "cd /workspace").await;
     let back = runner.take().await;
     ends_in(&mut runner, &back, "/workspace").await;
     world.until_session(session.id, |session| session.directory == b"/workspace").await;
@@ -130,7 +130,7 @@ async fn who_comes_to_the_head_is_decided_again_in_the_directory_of_then() {
     let moves = runner.take().await;
     let asks = world.engine.start(who("ann"), patient(session.id, "touch c")).await.unwrap();
     let ends = world.start(&session, "touch d").await;
-    let passes = world.start(&session, "cd ..").await;
+    let passes = world.start(&session, "cd /workspace").await;
     assert_eq!((asks.state, ends.state), (ExecutionState::Queued, ExecutionState::Queued));
     ends_in(&mut runner, &moves, "/workspace/lab").await;
     let cause = world.cause(ends.id).await;

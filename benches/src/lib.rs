@@ -35,9 +35,16 @@ impl Way {
     /// The median; nothing before the first measurement.
     #[must_use]
     pub fn median(&self) -> Duration {
+        self.quantile(50)
+    }
+
+    /// So many of a hundred are no longer than this; nothing before the first measurement.
+    #[must_use]
+    pub fn quantile(&self, of_hundred: usize) -> Duration {
         let mut times = self.times.clone();
         times.sort();
-        times.get(times.len() / 2).copied().unwrap_or_default()
+        let last = times.len().saturating_sub(1);
+        times.get((times.len() * of_hundred / 100).min(last)).copied().unwrap_or_default()
     }
 }
 
@@ -49,5 +56,16 @@ pub fn print(title: &str, ways: &[Way]) {
         let median = way.median();
         let ratio = median.as_secs_f64() / base.max(f64::MIN_POSITIVE);
         println!("  {:<44} {:>12} {ratio:>8.2} x", way.name, format!("{median:.1?}"));
+    }
+}
+
+/// Prints each way's median, 90th and 99th of a hundred, and the ratio of its median to the first way's.
+pub fn print_quantiles(title: &str, ways: &[Way]) {
+    println!("{title}");
+    let base = ways.first().map(Way::median).unwrap_or_default().as_secs_f64();
+    for way in ways {
+        let ratio = way.median().as_secs_f64() / base.max(f64::MIN_POSITIVE);
+        let [median, p90, p99] = [50, 90, 99].map(|of_hundred| format!("{:.1?}", way.quantile(of_hundred)));
+        println!("  {:<44} {median:>12} {p90:>12} {p99:>12} {ratio:>8.2} x", way.name);
     }
 }

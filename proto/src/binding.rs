@@ -92,6 +92,7 @@ impl SandboxProfile {
         hash.flag(self.sockets.netlink_route);
         hash.list(self.sockets.allowed_unix.iter());
         hash.list(self.pass_env.iter());
+        hash.list(self.secrets.iter());
     }
 }
 

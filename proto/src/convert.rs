@@ -10,6 +10,7 @@ mod exchange;
 mod file;
 mod grant;
 mod link;
+mod output;
 mod push;
 mod stored;
 

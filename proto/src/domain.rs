@@ -9,6 +9,7 @@ mod file;
 mod grant;
 mod ids;
 mod link;
+mod output;
 
 pub use cause::{
     CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, Started, TimeoutKind, Violation,
@@ -31,3 +32,4 @@ pub use link::{
     Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport, StartJob,
     ToRunner,
 };
+pub use output::{ImageKind, InlineOutput, InlineText, OutputImage};

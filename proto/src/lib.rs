@@ -12,6 +12,7 @@ pub mod convert;
 pub mod cursor;
 pub mod domain;
 pub mod limits;
+pub mod text;
 
 pub use generated::{runner::v1 as runner_v1, v1};
 

@@ -68,6 +68,28 @@ pub const MATCHES_DEFAULT: u32 = 1000;
 pub const MATCHES_MAX: u32 = 100_000;
 /// Ranges shown of the matches in one line.
 pub const SPANS_PER_LINE: usize = 64;
+/// Bytes of each stream that a result holds whole, as text, unless the profile or the request says otherwise.
+pub const INLINE_DEFAULT: u32 = 30_000;
+/// The same, at most.
+pub const INLINE_MAX: usize = 150_000;
+/// What a result holds of each end of a longer stream.
+pub const PREVIEW_END_BYTES: usize = 2_500;
+/// Images that a result names.
+pub const IMAGES: usize = 16;
+/// Hints that a result holds.
+pub const HINTS: usize = 32;
+/// Of one hint.
+pub const HINT_BYTES: usize = 4 * 1024;
+/// Names of secrets in a profile.
+pub const SECRETS: usize = 64;
+/// Of a secret's value, at least: what is shorter would be found in what is none.
+pub const SECRET_BYTES_MIN: usize = 8;
+/// Of a secret's value, at most.
+pub const SECRET_BYTES_MAX: usize = 8 * 1024;
+/// Lines that a progress event shows.
+pub const PROGRESS_LINES: usize = 5;
+/// Of one such line.
+pub const PROGRESS_LINE_BYTES: usize = 1024;
 /// Of one gRPC message, both ways.
 pub const MESSAGE_BYTES: usize = 1024 * 1024;
 /// Of all `google.rpc` details of one error.

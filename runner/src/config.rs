@@ -58,6 +58,9 @@ pub struct RunnerConfig {
     /// What no server can widen.
     #[serde(default)]
     pub floor: FloorConfig,
+    /// Values that are replaced in the output of commands whose profile names them.
+    #[serde(default)]
+    pub secrets: SecretsConfig,
     /// What profiles pass through of the runner's own environment.
     #[serde(default)]
     pub env: EnvConfig,
@@ -250,6 +253,17 @@ pub struct EnvConfig {
     pub pass_exceptions: Vec<String>,
 }
 
+/// Where the runner finds the values of secrets when it starts, by their names: letters, digits and `_`. Each value
+/// has 8 bytes to 8 KiB.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecretsConfig {
+    /// Files, each with a value; a newline at its end is not of it.
+    pub files: BTreeMap<String, PathBuf>,
+    /// Variables of the runner's own environment.
+    pub env: BTreeMap<String, String>,
+}
+
 /// A kind of network, by its name in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -409,6 +423,7 @@ impl RunnerConfig {
             cgroup: CgroupConfig::default(),
             workspace: WorkspaceConfig::default(),
             floor,
+            secrets: SecretsConfig::default(),
             env: EnvConfig::default(),
             limits: LimitsConfig::default(),
             transfers: TransfersConfig::default(),

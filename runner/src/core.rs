@@ -36,6 +36,7 @@ use crate::{
     job::{Handle, Tools},
     journal::{JobRecord, Journal, JournalError, Phase},
     reports::Reports,
+    secrets::Secrets,
     session::Sessions,
     spool::JobSpool,
     telemetry::Metrics,
@@ -54,6 +55,7 @@ const DISK_WORK_AT_ONCE: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) config: RunnerConfig,
+    pub(crate) secrets: Secrets,
     pub(crate) environ: Environ,
     pub(crate) id: RunnerId,
     pub(crate) journal: Journal,
@@ -82,6 +84,7 @@ pub(crate) struct Core {
     pub(crate) clock: LinkClock,
     pub(crate) reports: Reports,
     bases: HashMap<String, PathBuf>,
+    secrets: Secrets,
     environ: Environ,
     journal: Mutex<Journal>,
     sessions: Arc<Sessions>,
@@ -120,6 +123,7 @@ impl Core {
             bases: parts.config.bases.clone().into_iter().collect(),
             clock: LinkClock::new(epoch),
             config: parts.config,
+            secrets: parts.secrets,
             environ: parts.environ,
             id: parts.id,
             reports: Reports::default(),
@@ -240,6 +244,19 @@ impl Core {
     /// The output of a job, where it is kept.
     pub(crate) fn output(&self, id: &ExecutionId) -> Option<Arc<JobSpool>> {
         self.tools.spools.find(id)
+    }
+
+    /// The message, with what is told of a job's output where it is of its end. That is read just before it is
+    /// sent: no queue holds it.
+    pub(crate) async fn with_inline(&self, mut message: FromRunner) -> FromRunner {
+        if let FromRunner::Job(JobReport { execution_id, phase, result: Some(result), .. }) = &mut message
+            && matches!(phase, JobPhase::Ended | JobPhase::Lost)
+            && let Some(spool) = self.output(execution_id)
+        {
+            let inline = tokio::task::spawn_blocking(move || spool.inline()).await;
+            result.inline = inline.ok().flatten().map(Arc::new);
+        }
+        message
     }
 
     /// A job that has no end yet.

@@ -34,6 +34,7 @@ use tracing::Instrument;
 use crate::{
     config::WorkspaceConfig,
     guard::Watch,
+    secrets::Replacer,
     session::OpenSession,
     spool::{Drain, JobSpool, Spools, Stop, StreamWriter, Writers},
     telemetry,
@@ -73,6 +74,8 @@ pub(crate) struct Job {
     pub(crate) profile: Profile,
     /// What it gets of the runner's own environment, and what it does not.
     pub(crate) scrubbed: Scrubbed,
+    /// Replaces the secrets that the profile names in what it writes.
+    pub(crate) replacer: Option<Replacer>,
     pub(crate) session: Arc<OpenSession>,
     pub(crate) traceparent: String,
     pub(crate) handle: Arc<Handle>,
@@ -160,7 +163,7 @@ struct Started {
 fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Failure> {
     let Job { grant, profile, scrubbed, session, .. } = job;
     let cap = grant.profile.limits.output_bytes;
-    let (spool, writers) = tools.spools.create(job.id, cap, grant.separate_stderr)?;
+    let (spool, writers) = tools.spools.create(job.id, cap, grant.separate_stderr, grant.inline_limit)?;
     let network = if grant.read_only { Network::Empty } else { Network::SessionLoopback };
     let mut watch = Watch::begin(session, job.id, grant)?;
     let open = session;
@@ -271,7 +274,8 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
 }
 
 fn spawn_drain(pipe: OwnedFd, writer: StreamWriter, stop: &Stop, job: &Job) -> JoinHandle<()> {
-    let drain = Drain { pipe, writer, stop: stop.clone() };
+    let redactor = job.replacer.as_ref().map(Replacer::redactor);
+    let drain = Drain { pipe, writer, stop: stop.clone(), redactor };
     let (switch, id) = (job.handle.switch.clone(), job.id);
     let span = telemetry::spool_span(&job.traceparent);
     spawn_blocking(move || {

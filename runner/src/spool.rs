@@ -20,7 +20,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use airlock_proto::domain::{ExecutionId, OutputStream};
+use airlock_proto::domain::{ExecutionId, InlineOutput, OutputStream};
 
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,9 @@ use meta::Meta;
 
 pub(crate) use drain::{Drain, Stop};
 pub(crate) use stream::{Piece, StreamSpool, StreamState, StreamWriter};
+
+/// What is told of an output with its job's result, beside it.
+const INLINE: &str = "inline";
 
 /// A step of keeping or reading output that failed.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +76,9 @@ pub(crate) struct Spools {
 /// The spool of one job.
 #[derive(Debug)]
 pub(crate) struct JobSpool {
+    folder: PathBuf,
+    /// Bytes of each stream that its result holds whole.
+    pub(crate) inline_limit: u32,
     pub(crate) stdout: Arc<StreamSpool>,
     pub(crate) stderr: Option<Arc<StreamSpool>>,
     /// Cancelled when it is deleted.
@@ -80,9 +86,23 @@ pub(crate) struct JobSpool {
 }
 
 impl JobSpool {
-    fn new(stdout: Arc<StreamSpool>, stderr: Option<Arc<StreamSpool>>) -> Self {
+    fn new(folder: PathBuf, meta: &Meta, stdout: Arc<StreamSpool>, stderr: Option<Arc<StreamSpool>>) -> Self {
         let removed = CancellationToken::new();
-        Self { stdout, stderr, removed }
+        Self { folder, inline_limit: meta.inline_limit, stdout, stderr, removed }
+    }
+
+    /// Keeps what is told of it with its result. Blocks.
+    pub(crate) fn keep_inline(&self, inline: &InlineOutput) -> Result<(), SpoolError> {
+        let new = self.folder.join("inline.new");
+        let written = fs::write(&new, inline.encode());
+        written
+            .and_then(|()| fs::rename(&new, self.folder.join(INLINE)))
+            .map_err(SpoolError::io("write what is told of an output"))
+    }
+
+    /// What was kept so. Blocks.
+    pub(crate) fn inline(&self) -> Option<InlineOutput> {
+        InlineOutput::decode(&fs::read(self.folder.join(INLINE)).ok()?).ok()
     }
 
     /// The stream, if it is kept apart.
@@ -135,6 +155,7 @@ impl Spools {
         id: ExecutionId,
         cap: u64,
         separate_stderr: bool,
+        inline_limit: u32,
     ) -> Result<(Arc<JobSpool>, Writers), SpoolError> {
         let folder = self.folder.join(id.to_string());
         fs::DirBuilder::new()
@@ -142,14 +163,13 @@ impl Spools {
             .create(&folder)
             .map_err(SpoolError::io("make a folder for output"))?;
         let layout = Layout::for_cap(cap);
-        Meta::new(layout, separate_stderr)
-            .write(&folder)
-            .map_err(SpoolError::io("write the description of a spool"))?;
+        let meta = Meta::new(layout, separate_stderr, inline_limit);
+        meta.write(&folder).map_err(SpoolError::io("write the description of a spool"))?;
         let make = |name| StreamSpool::create(&folder, name, layout, Arc::clone(&self.budget));
         let (out_spool, out_writer) = make("stdout");
         let err = separate_stderr.then(|| make("stderr"));
         let (err_spool, err_writer) = err.unzip();
-        let spool = Arc::new(JobSpool::new(out_spool, err_spool));
+        let spool = Arc::new(JobSpool::new(folder, &meta, out_spool, err_spool));
         self.lock().insert(id, Arc::clone(&spool));
         Ok((spool, Writers { stdout: out_writer, stderr: err_writer }))
     }
@@ -166,7 +186,7 @@ impl Spools {
         let load = |name| StreamSpool::load(&folder, name, layout, Arc::clone(&self.budget));
         let stdout = load("stdout")?;
         let stderr = if meta.separate_stderr { Some(load("stderr")?) } else { None };
-        let spool = Arc::new(JobSpool::new(stdout, stderr));
+        let spool = Arc::new(JobSpool::new(folder, &meta, stdout, stderr));
         open.insert(*id, Arc::clone(&spool));
         Some(spool)
     }

@@ -27,6 +27,7 @@ use crate::{
     journal::{Journal, JournalError},
     link,
     ready::ReadySocket,
+    secrets::{SecretError, Secrets},
     session::{CopyLimits, SessionError, Sessions},
     spool::{SpoolError, Spools},
 };
@@ -73,6 +74,9 @@ pub enum StartError {
         /// What is missing.
         cause: LaunchError,
     },
+    /// A value that is to be replaced in output.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// A thread of the start ended early.
     #[error("the start was cut short: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
@@ -210,8 +214,10 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
         max_memory_bytes: config.floor.max_memory_bytes,
         max_cpu_millis: config.floor.max_cpu_millis,
     };
+    let secrets = Secrets::load(&config.secrets)?;
     let environ = Environ::capture(config.env.pass_exceptions.clone());
-    let parts = Parts { config, environ, id, journal, sessions, files, tools, root, capabilities, below };
+    let parts =
+        Parts { config, secrets, environ, id, journal, sessions, files, tools, root, capabilities, below };
     let core = Core::new(parts)?;
     Ok((core, lock))
 }

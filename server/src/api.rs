@@ -77,6 +77,8 @@ pub struct StartExecution {
     pub stdin: bool,
     /// Outside the sandbox.
     pub dangerously_disable_sandbox: bool,
+    /// Bytes of each stream that the result holds whole; none: the profile's.
+    pub inline_limit: Option<u32>,
     /// The client's.
     pub labels: BTreeMap<String, String>,
     /// W3C trace context to hand on; may be empty.
@@ -175,10 +177,28 @@ pub enum EventKind {
         /// The first byte after them.
         to: u64,
     },
+    /// How far the running command is: a remark of the view, not a part of the history.
+    Progress(Progress),
     /// The end of the execution and of the view.
     Finished(Box<ExecutionRecord>),
     /// The end of a view that was opened in the foreground: the command runs on in the background.
     Backgrounded(Box<ExecutionRecord>),
+}
+
+/// How far a running command is, as a view sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Since it began to run.
+    pub elapsed: Duration,
+    /// Of both streams, as far as the server knows.
+    pub total_bytes: u64,
+    /// In what the view gave out.
+    pub total_lines: u64,
+    /// The last of those; at most [`airlock_proto::limits::PROGRESS_LINES`] of
+    /// [`airlock_proto::limits::PROGRESS_LINE_BYTES`].
+    pub last_lines: Vec<String>,
+    /// The view gave out all that the server knows of, from the first byte on.
+    pub complete: bool,
 }
 
 /// One bad field of a request.

@@ -109,6 +109,7 @@ pub(crate) fn decide(
         snapshot_digest: Vec::new(),
         stdin: spec.stdin,
         decided: told.decided,
+        inline_limit: spec.inline_limit,
     };
     let binding = Binding::new(grant.binding());
     let record = record(&decision, profile.name(), encode);

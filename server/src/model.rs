@@ -137,6 +137,8 @@ pub struct ExecutionSpec {
     pub stdin: bool,
     /// It asks to run outside the sandbox.
     pub dangerously_disable_sandbox: bool,
+    /// Bytes of each stream that the result holds whole, as text.
+    pub inline_limit: u32,
     /// The client's.
     pub labels: BTreeMap<String, String>,
 }

@@ -33,6 +33,7 @@ mod hub;
 mod keep;
 mod limits;
 mod observe;
+mod progress;
 mod push;
 mod read_output;
 mod reads;

@@ -58,6 +58,7 @@ fn spec() -> ExecutionSpec {
         separate_stderr: false,
         allow_concurrent: false,
         dangerously_disable_sandbox: false,
+        inline_limit: 30_000,
         stdin: false,
         labels: BTreeMap::from([("job".to_owned(), "7".to_owned())]),
     }

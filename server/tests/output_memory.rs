@@ -68,6 +68,7 @@ fn stored() -> ExecutionRecord {
             separate_stderr: false,
             allow_concurrent: false,
             dangerously_disable_sandbox: false,
+            inline_limit: 30_000,
             stdin: false,
             labels: BTreeMap::new(),
         },

@@ -16,6 +16,8 @@ pub struct Story {
     pub versions: Vec<u64>,
     /// Bytes that were said to be missing.
     pub missing: u64,
+    /// What was said of its progress.
+    pub progress: Vec<v1::Progress>,
     /// The execution at its end.
     pub end: Option<Execution>,
 }
@@ -38,6 +40,7 @@ impl Story {
                 bytes.extend_from_slice(&output.data);
             }
             Kind::Gap(gap) => self.missing += gap.to - gap.from,
+            Kind::Progress(progress) => self.progress.push(progress),
             Kind::Finished(finished) => self.end = finished.execution,
             Kind::Backgrounded(backgrounded) => self.end = backgrounded.execution,
         }

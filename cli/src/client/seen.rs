@@ -71,7 +71,7 @@ impl Seen {
                 *at = Some(gap.to.max(start));
                 gap.to > start
             }
-            Some(Kind::Finished(_) | Kind::Backgrounded(_)) => true,
+            Some(Kind::Finished(_) | Kind::Backgrounded(_) | Kind::Progress(_)) => true,
         };
         if new { Admission::New } else { Admission::Old }
     }

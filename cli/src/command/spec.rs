@@ -68,6 +68,9 @@ pub(super) struct Spec {
     /// Run outside the sandbox, if profile and runner permit it. It is asked about as a rule.
     #[arg(long)]
     dangerously_disable_sandbox: bool,
+    /// Bytes of each stream that the result holds whole, as text [default: the profile's; at most 150000].
+    #[arg(long, value_name = "BYTES", value_parser = args::count::<u32>)]
+    inline_limit: Option<u32>,
     /// The command.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -110,6 +113,7 @@ impl Spec {
             labels: self.label.into_iter().collect(),
             base: base.unwrap_or_default(),
             stdin: false,
+            inline_limit: self.inline_limit.unwrap_or(0),
         })
     }
 }

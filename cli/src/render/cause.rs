@@ -6,8 +6,8 @@ use indicatif::HumanBytes;
 
 use super::{escape, names, time};
 use crate::client::v1::{
-    CancelledBy, Cause, CauseCode, DeniedBy, Result as Outcome, Started, TimeoutKind, Violation,
-    ViolationAction, cause::Detail,
+    CancelledBy, Cause, CauseCode, DeniedBy, InlineOutput, OutputImage, Result as Outcome, Started,
+    TimeoutKind, Violation, ViolationAction, cause::Detail,
 };
 
 /// The command was sent to the background, and runs on.
@@ -198,6 +198,7 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
         let cut = if cut > 0 { format!(", {cut} cut from the middle") } else { String::new() };
         rows.push((name, format!("{bytes} bytes{cut}")));
     }
+    rows.extend(outcome.inline.iter().flat_map(found));
     rows.push(("peak memory", format!("{} bytes", outcome.peak_memory)));
     if outcome.leftovers_killed {
         rows.push(("leftovers", "processes that outlived the shell were ended".to_owned()));
@@ -216,6 +217,18 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
         }
     }
     rows
+}
+
+/// The images and hints in its output.
+fn found(inline: &InlineOutput) -> Vec<(&'static str, String)> {
+    let image = |one: &OutputImage| {
+        let pixels =
+            if one.width > 0 { format!(", {}x{} pixels", one.width, one.height) } else { String::new() };
+        let place = format!("{}{pixels}, {} bytes, at offset {}", one.media_type, one.bytes, one.offset);
+        ("image", escape::line(place.as_bytes()))
+    };
+    let hints = inline.hints.iter().map(|hint| ("hint", escape::line(hint.as_bytes())));
+    inline.images.iter().map(image).chain(hints).collect()
 }
 
 /// One line about something that the sandbox saw.

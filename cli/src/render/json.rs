@@ -2,6 +2,7 @@
 //! `base64`; times are RFC 3339; spans of time are seconds.
 
 mod files;
+mod output;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -48,6 +49,7 @@ pub fn event(execution_id: &str, event: &Event) -> Value {
         ),
         Some(Kind::Finished(finished)) => ("finished", json!(finished.execution.as_ref().map(execution))),
         Some(Kind::Backgrounded(gone)) => ("backgrounded", json!(gone.execution.as_ref().map(execution))),
+        Some(Kind::Progress(how)) => ("progress", output::progress(how)),
         None => ("unknown", Value::Null),
     };
     let cursor = STANDARD.encode(&event.cursor);
@@ -137,6 +139,7 @@ fn outcome(one: &Outcome) -> Value {
         })),
         "no_output_expected": one.no_output_expected,
         "interrupted": one.interrupted,
+        "inline": one.inline.as_ref().map(output::inline),
     })
 }
 

@@ -20,6 +20,8 @@ struct File {
     description: Option<String>,
     policy: Option<Section>,
     // The rest of a profile is read by others.
+    #[serde(rename = "secrets")]
+    _secrets: Option<IgnoredAny>,
     #[serde(rename = "sandbox")]
     _sandbox: Option<IgnoredAny>,
     #[serde(rename = "env")]

@@ -2,6 +2,8 @@
 //!
 //! A cause that this version does not know becomes [`Cause::Internal`]: unknown means failure.
 
+use std::sync::Arc;
+
 use super::{ConvertError, required, wire_duration};
 use crate::{
     domain::{Cause, ExecutionResult, Started, Violation},
@@ -155,6 +157,7 @@ impl From<ExecutionResult> for v1::Result {
             interpretation: None,
             no_output_expected: false,
             interrupted: false,
+            inline: result.inline.map(|inline| Arc::unwrap_or_clone(inline).into()),
         }
     }
 }
@@ -183,6 +186,7 @@ impl TryFrom<v1::Result> for ExecutionResult {
             limits_not_enforced: wire.limits_not_enforced,
             unsandboxed: wire.unsandboxed,
             landlock_abi: wire.landlock_abi,
+            inline: wire.inline.map(|inline| inline.try_into().map(Arc::new)).transpose()?,
         })
     }
 }

@@ -65,6 +65,7 @@ impl Grant {
             snapshot_digest: self.snapshot_digest.into(),
             stdin: self.stdin,
             decided: Some(self.decided.into()),
+            inline_limit: self.inline_limit,
         }
     }
 
@@ -96,6 +97,7 @@ impl Grant {
             snapshot_digest: grant.snapshot_digest.into(),
             stdin: grant.stdin,
             decided: grant.decided.unwrap_or_default().try_into()?,
+            inline_limit: grant.inline_limit,
         };
         Ok((grant, binding))
     }
@@ -120,6 +122,7 @@ impl From<SandboxProfile> for wire::SandboxProfile {
             protect: Some(profile.protect.into()),
             sockets: Some(profile.sockets.into()),
             pass_env: profile.pass_env,
+            secrets: profile.secrets,
         }
     }
 }
@@ -146,6 +149,7 @@ impl TryFrom<wire::SandboxProfile> for SandboxProfile {
             protect: required("grant.profile.protect", profile.protect)?.try_into()?,
             sockets: required("grant.profile.sockets", profile.sockets)?.into(),
             pass_env: profile.pass_env,
+            secrets: profile.secrets,
         })
     }
 }

@@ -1,12 +1,13 @@
 //! What goes out comes back the same, and what is malformed is named.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
 use crate::{
     cursor::Cursor,
     domain::*,
+    limits::{HINT_BYTES, HINTS, IMAGES, INLINE_MAX},
     runner_v1::{ConnectRequest, ConnectResponse, PushOutputRequest, PushOutputResponse},
     v1,
 };
@@ -59,9 +60,48 @@ fn result(cause: Cause) -> ExecutionResult {
         scrubbed_env: vec!["NPM_TOKEN".to_owned()],
         unsandboxed: true,
         landlock_abi: 7,
+        inline: Some(Arc::new(inline())),
         limits_not_enforced: vec!["memory".to_owned()],
         ..ExecutionResult::not_started(cause)
     }
+}
+
+fn inline() -> InlineOutput {
+    let stdout = InlineText {
+        text: "caf\u{e9}\n".to_owned(),
+        whole: true,
+        total_bytes: 6,
+        total_lines: Some(1),
+        truncated_bytes: 0,
+        invalid_utf8: false,
+    };
+    let image = OutputImage {
+        stream: OutputStream::Stderr,
+        offset: 7,
+        kind: ImageKind::Webp,
+        bytes: 99,
+        pixels: Some((3, 4)),
+        data_uri: true,
+    };
+    let stderr = InlineText { total_lines: None, invalid_utf8: true, truncated_bytes: 5, ..stdout.clone() };
+    let hints = vec!["<airlock-hint a=\"1\"/>".to_owned()];
+    InlineOutput { stdout, stderr: Some(stderr), images: vec![image], hints }
+}
+
+#[test]
+fn of_a_hostile_runners_inline_output_no_more_is_taken_than_the_contract_allows() {
+    let mut wire = v1::InlineOutput::from(inline());
+    wire.stdout.as_mut().unwrap().text = "\u{e9}".repeat(INLINE_MAX);
+    wire.images = vec![wire.images[0].clone(); 2 * IMAGES];
+    wire.images.insert(0, v1::OutputImage { media_type: "image/later".to_owned(), ..wire.images[0].clone() });
+    wire.hints = vec!["h".repeat(HINT_BYTES); 2 * HINTS];
+    wire.hints.insert(0, "h".repeat(HINT_BYTES + 1));
+    let taken = InlineOutput::try_from(wire).unwrap();
+    assert_eq!((taken.stdout.text.len(), taken.stdout.whole), (INLINE_MAX, false));
+    assert_eq!((taken.images.len(), taken.hints.len()), (IMAGES, HINTS));
+    assert!(taken.text_bytes() <= 2 * INLINE_MAX + HINTS * HINT_BYTES);
+    assert_eq!(InlineOutput::decode(&inline().encode()), Ok(inline()));
+    assert!(InlineOutput::decode(b"\xff").is_err());
 }
 
 fn grant() -> Grant {
@@ -94,6 +134,7 @@ fn grant() -> Grant {
             },
             sockets: Sockets { unix: false, netlink_route: true, allowed_unix: vec!["/run/x".to_owned()] },
             pass_env: vec!["PROXY".to_owned()],
+            secrets: vec!["DEPLOY_TOKEN".to_owned()],
         },
         read_only: true,
         requires: vec![Requirement::ReadOnlyMount, Requirement::TrustedPath],
@@ -109,6 +150,7 @@ fn grant() -> Grant {
             git: vec!["init".to_owned()],
             paths: vec![DecidedPath { path: b"/workspace/\xff".to_vec(), access: PathAccess::Write }],
         },
+        inline_limit: 1234,
     }
 }
 
@@ -316,6 +358,7 @@ fn every_bound_field_changes_the_binding() {
         |g| g.profile.sockets.netlink_route = false,
         |g| g.profile.sockets.allowed_unix.clear(),
         |g| g.profile.pass_env.clear(),
+        |g| g.profile.secrets.clear(),
     ];
     for (index, change) in changes.iter().enumerate() {
         let mut other = base.clone();

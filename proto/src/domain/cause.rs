@@ -1,6 +1,8 @@
 //! How executions end.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+use super::InlineOutput;
 
 /// Why an execution ended. Only [`Cause::Exited`] with code 0 means success.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,6 +167,9 @@ pub struct ExecutionResult {
     pub unsandboxed: bool,
     /// The version of Landlock's interface that was in force around it; 0 where none was.
     pub landlock_abi: u32,
+    /// What it wrote, in short; none where nothing ran, and where it is kept apart. Shared, because it may be
+    /// large.
+    pub inline: Option<Arc<InlineOutput>>,
 }
 
 /// Something that a layer of the sandbox saw.
@@ -217,6 +222,7 @@ impl ExecutionResult {
             limits_not_enforced: Vec::new(),
             unsandboxed: false,
             landlock_abi: 0,
+            inline: None,
         }
     }
 }

@@ -98,6 +98,8 @@ pub struct Grant {
     pub stdin: bool,
     /// What the decision found in the command.
     pub decided: Decided,
+    /// Bytes of each stream that the result holds whole, as text.
+    pub inline_limit: u32,
 }
 
 /// What a decision was made about, for the runner to hold against the files it sees.
@@ -160,6 +162,8 @@ pub struct SandboxProfile {
     pub sockets: Sockets,
     /// Variables of the runner's own environment that are passed through, secrets never.
     pub pass_env: Vec<String>,
+    /// Names of the runner's own secrets, whose values are replaced in the output.
+    pub secrets: Vec<String>,
 }
 
 /// Globs as in a `.gitignore`, relative to the workspace, or absolute as seen inside.

@@ -32,6 +32,7 @@ pub(super) fn problems(config: &RunnerConfig) -> Vec<Problem> {
     transfers(&mut found, config);
     workspace(&mut found, config);
     floor(&mut found, config);
+    secrets(&mut found, config);
     found.0
 }
 
@@ -213,6 +214,29 @@ fn floor(found: &mut Problems, config: &RunnerConfig) {
         let cure = "use an absolute path without `..`, outside of /workspace, /home/agent, /tmp, /var/tmp, \
                     /run/airlock, /proc, /dev and /sys";
         found.unless(fits, &field, "is no path at which a sandbox can show a socket", cure);
+    }
+}
+
+fn secrets(found: &mut Problems, config: &RunnerConfig) {
+    let secrets = &config.secrets;
+    let names = secrets.files.keys().map(|name| ("files", name));
+    for (list, name) in names.chain(secrets.env.keys().map(|name| ("env", name))) {
+        let mut bytes = name.bytes();
+        let fits = name.len() <= contract::NAME_BYTES
+            && bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let cure = "use 1 to 128 letters, digits and `_`, a digit not first";
+        found.unless(fits, &format!("secrets.{list}.{name}"), "is not the name of a secret", cure);
+    }
+    for name in secrets.env.keys() {
+        let once = !secrets.files.contains_key(name);
+        let field = format!("secrets.env.{name}");
+        found.unless(once, &field, "is one of `secrets.files`, too", "remove one of them");
+    }
+    for (name, path) in &secrets.files {
+        let field = format!("secrets.files.{name}");
+        let cure = "use an absolute path without `..`";
+        found.unless(plain_absolute(path), &field, "is not an absolute path", cure);
     }
 }
 

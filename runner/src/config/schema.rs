@@ -40,6 +40,7 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::new("cgroup", Kind::Table(CGROUP)),
     Field::new("workspace", Kind::Table(WORKSPACE)),
     Field::new("floor", Kind::Table(FLOOR)),
+    Field::new("secrets", Kind::Table(SECRETS)),
     Field::new("env", Kind::Table(&[Field::new("pass_exceptions", Kind::List(&Kind::Text))])),
     Field::new("limits", Kind::Table(LIMITS)),
     Field::new("transfers", Kind::Table(TRANSFERS)),
@@ -48,6 +49,9 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::new("drain", Kind::Table(DRAIN)),
     Field::new("telemetry", Kind::Table(TELEMETRY)),
 ];
+
+const SECRETS: &[Field] =
+    &[Field::new("files", Kind::Map(&Kind::Text)), Field::new("env", Kind::Map(&Kind::Text))];
 
 const SERVER: &[Field] = &[
     Field::required("endpoint", Kind::Text),

@@ -133,6 +133,8 @@ impl Core {
             let said = errors.first().map(ToString::to_string).unwrap_or_default();
             Refusal::new("environment", said)
         })?;
+        let replacer = self.secrets.replacer(&grant.profile.secrets);
+        let replacer = replacer.map_err(|what| Refusal::new("secrets", what))?;
         let Some(session) = self.sessions.get(&grant.session_id) else {
             return refuse("no_such_session", "the session is not open on this runner");
         };
@@ -148,6 +150,7 @@ impl Core {
             grant: grant.clone(),
             profile,
             scrubbed,
+            replacer,
             session,
             traceparent: offer.traceparent.clone(),
             handle: Arc::new(Handle::new(grant.stdin)),

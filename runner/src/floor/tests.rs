@@ -19,6 +19,7 @@ pub(crate) fn grant() -> Grant {
             protect: Protect::default(),
             sockets: Sockets::default(),
             pass_env: Vec::new(),
+            secrets: Vec::new(),
             name: "strict".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,
@@ -37,6 +38,7 @@ pub(crate) fn grant() -> Grant {
         snapshot_digest: Vec::new(),
         stdin: false,
         decided: Decided::default(),
+        inline_limit: 30_000,
     }
 }
 

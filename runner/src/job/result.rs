@@ -11,6 +11,7 @@ use airlock_sandbox::{self as sandbox, Ended, LaunchError, PathRuleError, env::E
 use super::{Job, disk::DiskWatch};
 use crate::{
     guard::{GuardError, Watch, failed},
+    inline,
     session::OpenSession,
     spool::{JobSpool, SpoolError},
 };
@@ -153,7 +154,11 @@ fn directory(job: &Job, ended: &Ended) -> (Vec<u8>, DirectoryReport) {
     (job.session.directory(), report)
 }
 
+/// With what it wrote; what is told of that besides numbers is kept beside the spool, so that it takes no memory.
 fn with_output(result: ExecutionResult, spool: &JobSpool) -> ExecutionResult {
+    if let Err(error) = inline::of(spool).and_then(|inline| spool.keep_inline(&inline)) {
+        tracing::error!(%error, "a result is told without its output");
+    }
     let stderr = spool.stderr.as_ref();
     ExecutionResult {
         stdout_bytes: spool.stdout.state().total,

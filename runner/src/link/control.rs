@@ -145,10 +145,13 @@ async fn speak(
     heartbeat: Duration,
 ) -> LinkEnd {
     let patience = heartbeat * SILENT_INTERVALS;
-    let send = async |message: FromRunner| match timeout(patience, to_server.send(message.into())).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err(lost("the server closed the stream")),
-        Err(_) => Err(lost("the server takes nothing")),
+    let send = async |message: FromRunner| {
+        let message = core.with_inline(message).await;
+        match timeout(patience, to_server.send(message.into())).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(lost("the server closed the stream")),
+            Err(_) => Err(lost("the server takes nothing")),
+        }
     };
     for message in first {
         if let Err(end) = send(message).await {

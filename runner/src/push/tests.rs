@@ -23,7 +23,7 @@ impl Fixture {
         let dir = tempfile::tempdir().unwrap();
         let spools = Spools::open(dir.path(), 1 << 30).unwrap();
         let id = ExecutionId::new();
-        let (spool, writers) = spools.create(id, 256 << 10, separate_stderr).unwrap();
+        let (spool, writers) = spools.create(id, 256 << 10, separate_stderr, 30_000).unwrap();
         let (to_runner, incoming) = mpsc::channel(64);
         let (outgoing, from_runner) = mpsc::channel(4);
         let task = tokio::spawn(serve(spool, ReceiverStream::new(incoming), outgoing));

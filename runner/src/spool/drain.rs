@@ -16,6 +16,7 @@ use rustix::{
 };
 
 use super::{SpoolError, StreamWriter};
+use crate::secrets::Redactor;
 
 /// Taken from the pipe at once, in bytes.
 const BUFFER: usize = 128 << 10;
@@ -45,35 +46,84 @@ pub(crate) struct Drain {
     pub(crate) pipe: OwnedFd,
     pub(crate) writer: StreamWriter,
     pub(crate) stop: Stop,
+    /// Replaces secrets, where the profile names some.
+    pub(crate) redactor: Option<Redactor>,
 }
 
 impl Drain {
     /// Runs to the end. `failed` is called once, at the first byte that cannot be kept; what comes after
     /// it is taken and dropped, so that the command does not hang while it is ended.
     pub(crate) fn run(mut self, failed: impl FnOnce(SpoolError)) {
+        let keep = Keep { writer: &mut self.writer, redactor: self.redactor.as_mut(), clean: Vec::new() };
+        Source { pipe: &self.pipe, stop: &self.stop }.run(keep, failed);
+    }
+}
+
+/// Where bytes come from.
+struct Source<'a> {
+    pipe: &'a OwnedFd,
+    stop: &'a Stop,
+}
+
+/// Where they go.
+struct Keep<'a> {
+    writer: &'a mut StreamWriter,
+    redactor: Option<&'a mut Redactor>,
+    clean: Vec<u8>,
+}
+
+impl Keep<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
+        let Some(redactor) = &mut self.redactor else { return self.writer.write(bytes) };
+        self.clean.clear();
+        redactor.push(bytes, &mut self.clean);
+        self.writer.write(&self.clean)
+    }
+
+    fn finish(&mut self) -> Result<(), SpoolError> {
+        let Some(redactor) = &mut self.redactor else { return Ok(()) };
+        self.clean.clear();
+        redactor.finish(&mut self.clean);
+        self.writer.write(&self.clean)
+    }
+}
+
+impl Source<'_> {
+    fn run(&self, mut keep: Keep<'_>, failed: impl FnOnce(SpoolError)) {
         let mut failed = Some(failed);
+        self.take(|bytes| {
+            if let Some(tell) = failed.take() {
+                match keep.write(bytes) {
+                    Ok(()) => failed = Some(tell),
+                    Err(error) => tell(error),
+                }
+            }
+        });
+        if let Some(tell) = failed
+            && let Err(error) = keep.finish()
+        {
+            tell(error);
+        }
+    }
+
+    /// Gives all that comes, to the end.
+    fn take(&self, mut give: impl FnMut(&[u8])) {
         let mut buffer = vec![0; BUFFER];
         let mut rest = None;
         loop {
             if rest.is_none() && self.wait() {
                 rest = Some(REST);
-                if set_nonblocking(&self.pipe).is_err() {
+                if set_nonblocking(self.pipe).is_err() {
                     return;
                 }
             }
-            let got = match rustix::io::read(&self.pipe, &mut buffer) {
+            let got = match rustix::io::read(self.pipe, &mut buffer) {
                 Ok(0) => return,
                 Ok(got) => got,
                 Err(Errno::INTR) => continue,
                 Err(_) => return,
             };
-            let bytes = buffer.get(..got).unwrap_or_default();
-            if let Some(tell) = failed.take() {
-                match self.writer.write(bytes) {
-                    Ok(()) => failed = Some(tell),
-                    Err(error) => tell(error),
-                }
-            }
+            give(buffer.get(..got).unwrap_or_default());
             if let Some(left) = &mut rest {
                 *left = left.saturating_sub(got);
                 if *left == 0 {

@@ -7,6 +7,7 @@ use std::{
     path::Path,
 };
 
+use airlock_proto::limits::INLINE_DEFAULT;
 use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
@@ -19,12 +20,18 @@ pub(super) struct Meta {
     tail: u64,
     segment: u64,
     pub(super) separate_stderr: bool,
+    #[serde(default = "inline_limit")]
+    pub(super) inline_limit: u32,
+}
+
+fn inline_limit() -> u32 {
+    INLINE_DEFAULT
 }
 
 impl Meta {
-    pub(super) fn new(layout: Layout, separate_stderr: bool) -> Self {
+    pub(super) fn new(layout: Layout, separate_stderr: bool, inline_limit: u32) -> Self {
         let Layout { head, tail, segment } = layout;
-        Self { head, tail, segment, separate_stderr }
+        Self { head, tail, segment, separate_stderr, inline_limit }
     }
 
     pub(super) fn layout(&self) -> Layout {

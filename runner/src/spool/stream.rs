@@ -49,6 +49,8 @@ pub(crate) struct StreamSpool {
     /// Segments that count in the budget.
     segments: AtomicU64,
     removed: AtomicBool,
+    /// Ends of lines that were written; none of one that an earlier process wrote.
+    line_ends: Option<AtomicU64>,
 }
 
 impl StreamSpool {
@@ -58,7 +60,8 @@ impl StreamSpool {
         layout: Layout,
         budget: Arc<Budget>,
     ) -> (Arc<Self>, StreamWriter) {
-        let spool = Arc::new(Self::new(folder, name, layout, budget, StreamState::default()));
+        let spool = Self::new(folder, name, layout, budget, StreamState::default());
+        let spool = Arc::new(Self { line_ends: Some(AtomicU64::new(0)), ..spool });
         let writer = StreamWriter { spool: Arc::clone(&spool), total: 0, current: None, deleted_to: 0 };
         (spool, writer)
     }
@@ -93,6 +96,7 @@ impl StreamSpool {
             budget,
             segments: AtomicU64::new(0),
             removed: AtomicBool::new(false),
+            line_ends: None,
         }
     }
 
@@ -108,6 +112,11 @@ impl StreamSpool {
     /// Bytes that are not kept of a stream as it is now.
     pub(crate) fn cut_bytes(&self) -> u64 {
         self.layout.cut(self.state().total).map_or(0, |cut| cut.end - cut.start)
+    }
+
+    /// How many ends of lines there are in all that was written, where that was counted.
+    pub(crate) fn line_ends(&self) -> Option<u64> {
+        self.line_ends.as_ref().map(|ends| ends.load(Ordering::Acquire))
     }
 
     /// What is at `offset`, at most `max` bytes of it. Blocks for a read of the disk.
@@ -213,6 +222,10 @@ impl StreamWriter {
             let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
             let written = self.segment(index)?.write(now).map_err(SpoolError::io("write output"))?;
             self.total += written as u64;
+            if let Some(ends) = &self.spool.line_ends {
+                let new = memchr::memchr_iter(b'\n', now.get(..written).unwrap_or_default()).count();
+                ends.fetch_add(new as u64, Ordering::AcqRel);
+            }
             let total = self.total;
             self.spool.state.send_modify(|state| state.total = total);
             self.cut();

@@ -61,7 +61,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let spools = Spools::open(dir.path(), BIG).unwrap();
         let id = ExecutionId::new();
-        let (spool, mut writers) = spools.create(id, cap, false).unwrap();
+        let (spool, mut writers) = spools.create(id, cap, false, 30_000).unwrap();
         let mut total = 0;
         for len in writes {
             writers.stdout.write(&bytes(total, len)).unwrap();
@@ -95,7 +95,7 @@ proptest! {
 fn two_streams_have_offsets_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let spools = Spools::open(dir.path(), BIG).unwrap();
-    let (spool, mut writers) = spools.create(ExecutionId::new(), 1 << 20, true).unwrap();
+    let (spool, mut writers) = spools.create(ExecutionId::new(), 1 << 20, true, 30_000).unwrap();
     writers.stdout.write(b"out").unwrap();
     writers.stderr.as_mut().unwrap().write(b"error").unwrap();
     let read = |stream| spool.stream(stream).unwrap().read(0, 100).unwrap();
@@ -107,8 +107,8 @@ fn two_streams_have_offsets_of_their_own() {
 fn the_limit_of_all_spools_stops_one_and_spares_the_others() {
     let dir = tempfile::tempdir().unwrap();
     let spools = Spools::open(dir.path(), 64 << 10).unwrap();
-    let (first, mut one) = spools.create(ExecutionId::new(), 64 << 10, false).unwrap();
-    let (second, mut two) = spools.create(ExecutionId::new(), 64 << 10, false).unwrap();
+    let (first, mut one) = spools.create(ExecutionId::new(), 64 << 10, false, 30_000).unwrap();
+    let (second, mut two) = spools.create(ExecutionId::new(), 64 << 10, false, 30_000).unwrap();
     two.stdout.write(b"safe").unwrap();
     let error = one.stdout.write(&bytes(0, 64 << 10)).unwrap_err();
     assert!(matches!(error, SpoolError::Full { limit: 65_536 }));
@@ -123,7 +123,7 @@ fn bytes_lost_with_the_host_are_a_gap() {
     let id = ExecutionId::new();
     {
         let spools = Spools::open(dir.path(), BIG).unwrap();
-        let (_, mut writers) = spools.create(id, 1 << 20, false).unwrap();
+        let (_, mut writers) = spools.create(id, 1 << 20, false, 30_000).unwrap();
         writers.stdout.write(&bytes(0, 100_000)).unwrap();
     }
     let folder = dir.path().join("spool").join(id.to_string());
@@ -142,7 +142,7 @@ fn bytes_lost_with_the_host_are_a_gap() {
 fn a_reader_beside_a_fast_writer_sees_only_true_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let spools = Spools::open(dir.path(), BIG).unwrap();
-    let (spool, writers) = spools.create(ExecutionId::new(), 256 << 10, false).unwrap();
+    let (spool, writers) = spools.create(ExecutionId::new(), 256 << 10, false, 30_000).unwrap();
     let writer = std::thread::spawn(move || {
         let mut writers = writers;
         for step in 0..400_u64 {
@@ -172,10 +172,10 @@ fn a_reader_beside_a_fast_writer_sees_only_true_bytes() {
 fn a_drain_takes_all_and_ends_with_its_writers_or_its_sandbox() {
     let dir = tempfile::tempdir().unwrap();
     let spools = Spools::open(dir.path(), BIG).unwrap();
-    let (closed, writers) = spools.create(ExecutionId::new(), 1 << 20, false).unwrap();
+    let (closed, writers) = spools.create(ExecutionId::new(), 1 << 20, false, 30_000).unwrap();
     let (reader, mut writer) = io::pipe().unwrap();
     let stop = Stop::new().unwrap();
-    let drain = Drain { pipe: reader.into(), writer: writers.stdout, stop: stop.clone() };
+    let drain = Drain { pipe: reader.into(), writer: writers.stdout, stop: stop.clone(), redactor: None };
     let thread = std::thread::spawn(move || drain.run(|error| panic!("{error}")));
     writer.write_all(&bytes(0, 300_000)).unwrap();
     drop(writer);
@@ -183,10 +183,11 @@ fn a_drain_takes_all_and_ends_with_its_writers_or_its_sandbox() {
     assert_eq!(closed.stdout.state(), StreamState { total: 300_000, complete: true });
 
     // Somebody else still holds the pipe; the sandbox is gone.
-    let (held, writers) = spools.create(ExecutionId::new(), 1 << 20, false).unwrap();
+    let (held, writers) = spools.create(ExecutionId::new(), 1 << 20, false, 30_000).unwrap();
     let (reader, mut writer) = io::pipe().unwrap();
     writer.write_all(b"last words").unwrap();
     stop.signal();
-    Drain { pipe: reader.into(), writer: writers.stdout, stop }.run(|error| panic!("{error}"));
+    Drain { pipe: reader.into(), writer: writers.stdout, stop, redactor: None }
+        .run(|error| panic!("{error}"));
     assert_eq!(held.stdout.state(), StreamState { total: 10, complete: true });
 }

@@ -28,6 +28,7 @@ mod output;
 #[path = "../../../sandbox/tests/escape/promises.rs"]
 mod promises;
 mod protected;
+mod replaced;
 mod repositories;
 mod secrets;
 mod site;

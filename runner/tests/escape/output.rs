@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{CancelledBy, Cause, ExecutionId, JobPhase, OutputStream, ToRunner};
+use airlock_proto::domain::{
+    CancelledBy, Cause, ExecutionId, JobPhase, OutputStream, PushFromRunner, PushToRunner, ToRunner,
+};
 
 use crate::{
     fixture::grant,
@@ -145,6 +147,56 @@ impl Attempt for Flood {
     }
 }
 
+const TEN_GIB: u64 = 10 << 30;
+const KEPT: u64 = 64 << 20;
+/// What the runner may ever have of memory.
+const MEMORY: u64 = 64 << 20;
+
+/// Writes ten gibibytes.
+struct TenGibibytes;
+
+/// The most memory that the process ever had, in bytes.
+fn most_memory(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+impl Attempt for TenGibibytes {
+    async fn make(self, site: &mut Site) {
+        let session = site.session().await;
+        let mut writes = grant(session, &format!("head -c {TEN_GIB} /dev/zero; echo the end"));
+        writes.profile.limits.output_bytes = KEPT;
+        let (id, result) = site.run(writes).await;
+        let total = TEN_GIB + 8;
+        assert_eq!((result.stdout_bytes, result.stdout_cut_bytes), (total, total - KEPT));
+        let told = result.inline.unwrap();
+        assert_eq!((told.stdout.total_bytes, told.stdout.total_lines), (total, Some(1)));
+        assert!(told.stdout.text.ends_with("the end\n"), "{:?}", told.stdout.text);
+        let gap = (KEPT / 2, total - KEPT / 2);
+        let mut output = site.it.output(id).await;
+        let (stream, max_bytes) = (OutputStream::Stdout, 20);
+        let offset = gap.0 - 10;
+        output.read(PushToRunner::Read { read_id: 1, stream, offset, max_bytes, follow: false }).await;
+        let chunk =
+            |at, data: &'static [u8]| PushFromRunner::Chunk { read_id: 1, offset: at, data: data.into() };
+        assert_eq!(output.next().await, chunk(offset, &[0; 10]));
+        assert_eq!(output.next().await, PushFromRunner::Gap { read_id: 1, from: gap.0, to: gap.1 });
+        assert_eq!(output.next().await, chunk(gap.1, &[0; 10]), "offsets are those of the whole");
+        let memory = most_memory(site.pid());
+        assert!(memory < MEMORY, "{memory} bytes of memory");
+        println!("stopped by the cap of kept output: {memory} bytes of memory at most");
+
+        let (id, _) = site.run(grant(session, &format!("head -c {} /dev/zero", KEPT / 2))).await;
+        let kept: u64 = files(&site.it.state("spool").join(id.to_string()))
+            .iter()
+            .map(|path| fs::metadata(path).unwrap().len())
+            .sum();
+        assert!(kept >= KEPT / 2, "the control: what is under the cap is kept whole");
+        site.controlled();
+    }
+}
+
 attempts! {
     a_record_by_its_path: Forge("printf forged 1<>{file}");
     a_record_through_proc_self_root: Forge("printf forged 1<>/proc/self/root{file}");
@@ -162,5 +214,6 @@ attempts! {
     gigabytes_of_errors: flood("head -c {n} /dev/zero >&2", 1);
     gigabytes_of_both_at_once: flood("head -c {n} /dev/zero >&2 & head -c {n} /dev/zero; wait", 2);
     gigabytes_of_lines: flood("yes | head -c {n}", 1);
+    ten_gibibytes_in_little_memory: TenGibibytes;
     output_without_an_end: Flood { words: "yes", streams: 1, ends: false };
 }

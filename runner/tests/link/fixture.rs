@@ -255,6 +255,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
             protect: Protect::default(),
             sockets: Sockets::default(),
             pass_env: Vec::new(),
+            secrets: Vec::new(),
             name: "test".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,
@@ -273,6 +274,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         snapshot_digest: Vec::new(),
         stdin: false,
         decided: Decided::default(),
+        inline_limit: 30_000,
     }
 }
 

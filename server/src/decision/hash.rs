@@ -28,6 +28,7 @@ pub(crate) fn execution_hash(request: &StartExecution) -> [u8; 32] {
     hash.optional(request.idle_timeout.map(|timeout| timeout.as_nanos().to_be_bytes()).as_ref());
     hash.flag(request.background);
     hash.optional(request.yield_after.map(|time| time.as_nanos().to_be_bytes()).as_ref());
+    hash.optional(request.inline_limit.map(u32::to_be_bytes).as_ref());
     hash.finish()
 }
 
@@ -54,7 +55,7 @@ mod tests {
     #[test]
     fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
         let base = StartExecution { command: b"ls".to_vec(), ..StartExecution::default() };
-        let changed: [fn(&mut StartExecution); 16] = [
+        let changed: [fn(&mut StartExecution); 17] = [
             |r| r.command = b"ls ".to_vec(),
             |r| r.shell = Some(Shell::Bash),
             |r| r.session_id = Some(SessionId::new()),
@@ -71,6 +72,7 @@ mod tests {
             |r| r.idle_timeout = Some(Duration::from_nanos(1)),
             |r| r.background = true,
             |r| r.yield_after = Some(Duration::from_nanos(1)),
+            |r| r.inline_limit = Some(1),
         ];
         let mut seen = vec![execution_hash(&base)];
         for change in changed {

@@ -34,6 +34,7 @@ pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
             separate_stderr: false,
             allow_concurrent: false,
             dangerously_disable_sandbox: false,
+            inline_limit: 30_000,
             stdin: false,
             labels: BTreeMap::new(),
         },

@@ -48,6 +48,7 @@ pub(super) fn of(
         allow_concurrent: request.allow_concurrent,
         stdin: request.stdin,
         dangerously_disable_sandbox: request.dangerously_disable_sandbox,
+        inline_limit: request.inline_limit.unwrap_or(profile.inline_bytes),
         labels: request.labels.clone(),
     })
 }

@@ -2,6 +2,7 @@
 
 use airlock_proto::{
     domain::{BackgroundedBy, ExecutionState, OutputState},
+    limits::MESSAGE_BYTES,
     v1,
 };
 use prost::Message as _;
@@ -9,12 +10,16 @@ use prost_types::{Duration as WireDuration, Timestamp};
 
 use super::outcome;
 use crate::{
+    api::Progress,
     engine::{RunnerState, RunnerView},
     model::{
         ApprovalRecord, ApprovalState, CapabilityRecord, DecisionRecord, ExecutionRecord, Micros,
         SessionRecord, SessionState, StateChange, Verdict,
     },
 };
+
+/// What a message holds besides its one execution, at most.
+const MESSAGE_HEAD: usize = 4 * 1024;
 
 /// A session.
 pub(super) fn session(record: SessionRecord) -> v1::Session {
@@ -44,8 +49,17 @@ pub(super) fn session(record: SessionRecord) -> v1::Session {
     }
 }
 
-/// An execution, without command, description and decision.
+/// An execution, without command, description, decision and what it wrote.
 pub(super) fn execution(record: ExecutionRecord) -> v1::Execution {
+    let mut execution = finished_execution(record);
+    if let Some(result) = &mut execution.result {
+        result.inline = None;
+    }
+    execution
+}
+
+/// An execution, without command, description and decision.
+pub(super) fn finished_execution(record: ExecutionRecord) -> v1::Execution {
     // Only an end is explained by the decision.
     let decided = record.result.as_ref().and_then(|_| decision(&record.decision));
     basic(record, decided.as_ref())
@@ -94,7 +108,29 @@ pub(super) fn full_execution(mut record: ExecutionRecord) -> v1::Execution {
     let description = std::mem::take(&mut record.spec.description);
     let decision = decision(&record.decision);
     let basic = basic(record, decision.as_ref());
-    v1::Execution { command: command.into(), description, decision, ..basic }
+    fitting(v1::Execution { command: command.into(), description, decision, ..basic })
+}
+
+/// Without the texts of its output, where they would make it too large for a message.
+fn fitting(mut execution: v1::Execution) -> v1::Execution {
+    if execution.encoded_len() <= MESSAGE_BYTES - MESSAGE_HEAD {
+        return execution;
+    }
+    if let Some(inline) = execution.result.as_mut().and_then(|result| result.inline.as_mut()) {
+        for text in inline.stdout.iter_mut().chain(&mut inline.stderr) {
+            let (total_bytes, total_lines, invalid_utf8) =
+                (text.total_bytes, text.total_lines, text.invalid_utf8);
+            let truncated_bytes = total_bytes;
+            *text = v1::InlineText {
+                total_bytes,
+                total_lines,
+                truncated_bytes,
+                invalid_utf8,
+                ..Default::default()
+            };
+        }
+    }
+    execution
 }
 
 /// One step in an execution's life.
@@ -107,6 +143,12 @@ pub(super) fn state_changed(change: &StateChange) -> v1::StateChanged {
         approval_id: change.approval_id.map(|id| id.to_string()).unwrap_or_default(),
         backgrounded_by: backgrounded_by(change.backgrounded_by),
     }
+}
+
+/// How far a command is.
+pub(super) fn progress(progress: Progress) -> v1::Progress {
+    let Progress { elapsed, total_bytes, total_lines, last_lines, complete } = progress;
+    v1::Progress { elapsed: Some(duration(elapsed)), total_bytes, total_lines, last_lines, complete }
 }
 
 fn backgrounded_by(by: Option<BackgroundedBy>) -> i32 {
@@ -199,6 +241,13 @@ pub(super) fn duration(duration: std::time::Duration) -> WireDuration {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use airlock_proto::{
+        domain::{Cause, ExecutionResult, InlineOutput, InlineText},
+        limits::{COMMAND_BYTES, INLINE_MAX},
+    };
+
     use super::*;
     use crate::testing;
 
@@ -233,5 +282,46 @@ mod tests {
     #[test]
     fn times_before_1970_keep_their_order() {
         assert_eq!(timestamp(Micros(-1)), Timestamp { seconds: -1, nanos: 999_999_000 });
+    }
+
+    fn record(decision: usize) -> ExecutionRecord {
+        let text = |length| InlineText {
+            text: "x".repeat(length),
+            whole: true,
+            total_bytes: 7,
+            ..InlineText::default()
+        };
+        let inline = InlineOutput {
+            stdout: text(INLINE_MAX),
+            stderr: Some(text(INLINE_MAX)),
+            hints: vec!["<airlock-hint/>".to_owned()],
+            ..InlineOutput::default()
+        };
+        let cause = Cause::Exited { code: 0 };
+        let result =
+            ExecutionResult { inline: Some(Arc::new(inline)), ..ExecutionResult::not_started(cause) };
+        let mut record = crate::engine::testing::record(ExecutionState::Finished);
+        record.result = Some(result);
+        record.spec.command = vec![b'x'; COMMAND_BYTES];
+        record.decision.encoded =
+            v1::Decision { policy_version: vec![0; decision].into(), ..Default::default() }.encode_to_vec();
+        record
+    }
+
+    #[test]
+    fn what_was_written_is_in_the_full_view_and_gives_way_where_it_does_not_fit() {
+        let inline = |execution: v1::Execution| execution.result.unwrap().inline;
+        assert_eq!(inline(execution(record(0))), None);
+        let full = inline(full_execution(record(0))).unwrap();
+        assert_eq!(full.stdout.unwrap().text.len(), INLINE_MAX);
+        let large = full_execution(record(MESSAGE_BYTES / 2 + 150_000));
+        assert!(large.encoded_len() <= MESSAGE_BYTES - MESSAGE_HEAD);
+        let large = inline(large).unwrap();
+        let stdout = large.stdout.unwrap();
+        assert_eq!(
+            (stdout.text.as_str(), stdout.whole, stdout.total_bytes, stdout.truncated_bytes),
+            ("", false, 7, 7)
+        );
+        assert_eq!(large.hints.len(), 1);
     }
 }

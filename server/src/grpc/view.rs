@@ -88,8 +88,9 @@ fn to_wire(event: Event) -> v1::Event {
         EventKind::Gap { stream, from, to } => {
             Wire::Gap(v1::Gap { stream: v1::OutputStream::from(stream).into(), from, to })
         }
+        EventKind::Progress(progress) => Wire::Progress(records::progress(progress)),
         EventKind::Finished(record) => {
-            Wire::Finished(v1::Finished { execution: Some(records::execution(*record)) })
+            Wire::Finished(v1::Finished { execution: Some(records::finished_execution(*record)) })
         }
         EventKind::Backgrounded(record) => {
             Wire::Backgrounded(v1::Backgrounded { execution: Some(records::execution(*record)) })

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_config::{ConfigError, Place, Problem};
 use airlock_policy::{Profile, ProfileError};
+use airlock_proto::limits::{NAME_BYTES, SECRETS};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny},
@@ -22,6 +23,8 @@ pub(super) struct File {
     pub(super) extends: Option<String>,
     #[serde(rename = "description")]
     _description: Option<String>,
+    #[serde(default)]
+    secrets: Vec<String>,
     #[serde(rename = "policy")]
     _policy: Option<IgnoredAny>,
     #[serde(default)]
@@ -108,6 +111,7 @@ struct Limits {
     processes: Option<u32>,
     file_size: Option<u64>,
     output_bytes: Option<u64>,
+    inline_bytes: Option<u32>,
     private_tmp_bytes: Option<u64>,
     memory_bytes: Option<u64>,
     cpu_millis: Option<u64>,
@@ -186,6 +190,16 @@ pub(super) fn environment(env: &Env, problems: &mut Vec<Problem>) {
     }
 }
 
+fn secrets(names: &[String], problems: &mut Vec<Problem>) {
+    for (index, name) in names.iter().enumerate() {
+        if name.len() > NAME_BYTES || !is_variable(name) {
+            let what = format!("`{}` is not the name of a secret", name.escape_debug());
+            let cure = "use 1 to 128 letters, digits and `_`, a digit not first";
+            problems.push(problem(&format!("secrets[{index}]"), what, cure));
+        }
+    }
+}
+
 fn is_variable(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
@@ -204,6 +218,7 @@ pub(super) fn resolve(
     mut found: Vec<Problem>,
 ) -> Result<ResolvedProfile, ConfigError> {
     environment(&file.env, &mut found);
+    secrets(&file.secrets, &mut found);
     let lookup = |_: &str| parent.map(|parent| parent.policy.clone());
     let policy = match Profile::from_toml(text, path, &lookup) {
         Ok(policy) => Some(policy),
@@ -235,6 +250,11 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
     }
     confine::extend(&mut profile.sandbox.allowed_env, &env.allowed);
     confine::extend(&mut profile.sandbox.pass_env, &env.pass);
+    confine::extend(&mut profile.sandbox.secrets, &file.secrets);
+    if profile.sandbox.secrets.len() > SECRETS {
+        let what = format!("with those of its parent there are {}", profile.sandbox.secrets.len());
+        problems.push(problem("secrets", what, "name at most 64"));
+    }
     apply_limits(limits, &mut profile);
     if profile.timeout_default > profile.timeout_max {
         let field = if limits.timeout_default.is_some() { "timeout_default" } else { "timeout_max" };
@@ -262,6 +282,7 @@ fn apply_limits(given: &Limits, profile: &mut ResolvedProfile) {
     for (value, target) in sizes {
         *target = value.unwrap_or(*target);
     }
+    profile.inline_bytes = given.inline_bytes.unwrap_or(profile.inline_bytes);
     own.memory_bytes = given.memory_bytes.or(own.memory_bytes);
     own.cpu_millis = given.cpu_millis.or(own.cpu_millis);
     let times = [

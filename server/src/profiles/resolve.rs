@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use airlock_policy::Profile;
 use airlock_proto::{
     domain::{Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Sockets},
-    limits::{TIMEOUT_DEFAULT, TIMEOUT_MAX},
+    limits::{INLINE_DEFAULT, TIMEOUT_DEFAULT, TIMEOUT_MAX},
 };
 
 use super::policy_mode;
@@ -24,6 +24,8 @@ pub struct ResolvedProfile {
     pub timeout_default: Duration,
     /// Wall time at most.
     pub timeout_max: Duration,
+    /// Bytes of each stream that a result holds whole when a request says nothing.
+    pub inline_bytes: u32,
     /// Whether people may approve what they asked for themselves.
     pub self_approval: bool,
     /// How long an approval stays open; none: the server's limit.
@@ -50,12 +52,14 @@ impl ResolvedProfile {
             protect: Protect::default(),
             sockets: Sockets::default(),
             pass_env: Vec::new(),
+            secrets: Vec::new(),
         };
         Self {
             policy,
             sandbox,
             timeout_default: TIMEOUT_DEFAULT,
             timeout_max: TIMEOUT_MAX,
+            inline_bytes: INLINE_DEFAULT,
             self_approval: false,
             approval_valid: None,
             background: true,
@@ -66,11 +70,12 @@ impl ResolvedProfile {
     /// Whether the other one decides, confines and limits in the same way.
     #[must_use]
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        let times = |one: &Self| (one.timeout_default, one.timeout_max, one.approval_valid);
+        let limits =
+            |one: &Self| (one.timeout_default, one.timeout_max, one.approval_valid, one.inline_bytes);
         let switches = |one: &Self| (one.self_approval, one.background, one.foreground_sleep);
         self.policy.policy_version() == other.policy.policy_version()
             && self.sandbox == other.sandbox
-            && times(self) == times(other)
+            && limits(self) == limits(other)
             && switches(self) == switches(other)
     }
 

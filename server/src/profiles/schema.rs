@@ -4,12 +4,14 @@
 use std::time::Duration;
 
 use airlock_config::{Field, Form, Kind};
+use airlock_proto::limits::INLINE_MAX;
 
 const MODE: Kind = Kind::OneOf(&["bypass", "accept_edits", "default", "plan"]);
 const TEXTS: Kind = Kind::List(&Kind::Text);
 const TIME: Kind = Kind::time_from(Duration::from_millis(1));
 const COUNT_32: Kind = Kind::at_least_u32(1);
 const COUNT: Kind = Kind::at_least(1);
+const INLINE: Kind = Kind::Number { least: 1, most: INLINE_MAX as u64 };
 const FOLDER: Kind = Kind::Form(Form {
     holds: |path| path.starts_with('/') && path.split('/').all(|part| part != ".."),
     what: "an absolute path without `..`, such as \"/usr/share/doc\"",
@@ -32,6 +34,7 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::required("name", Kind::Text),
     Field::new("extends", Kind::Text),
     Field::new("description", Kind::Text),
+    Field::new("secrets", TEXTS),
     Field::new("policy", Kind::Table(POLICY)),
     Field::new("sandbox", Kind::Table(SANDBOX)),
     Field::new("protect", Kind::Table(PROTECT)),
@@ -96,6 +99,7 @@ const LIMITS: &[Field] = &[
     Field::new("processes", COUNT_32),
     Field::new("file_size", COUNT),
     Field::new("output_bytes", COUNT),
+    Field::new("inline_bytes", INLINE),
     Field::new("private_tmp_bytes", COUNT),
     Field::new("memory_bytes", COUNT),
     Field::new("cpu_millis", COUNT),

@@ -70,6 +70,7 @@ fn a_profile_inherits_policy_and_sandbox_along_the_whole_chain() {
 const FULL: &str = r#"name = "mine"
 extends = "strict"
 description = "all of it"
+secrets = ["DEPLOY_TOKEN"]
 
 [policy]
 modes = ["default", "plan"]
@@ -127,6 +128,7 @@ open_files = 100
 processes = 100
 file_size = 1000000
 output_bytes = 1000000
+inline_bytes = 1000
 private_tmp_bytes = 1000000
 memory_bytes = 1000000
 cpu_millis = 1000

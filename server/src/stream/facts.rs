@@ -3,7 +3,10 @@
 
 use airlock_proto::domain::{Cause, ExecutionState, OutputState, OutputStream};
 
-use crate::{api::ApiError, model::ExecutionRecord};
+use crate::{
+    api::ApiError,
+    model::{ExecutionRecord, Micros},
+};
 
 /// Where a stream of output is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +32,7 @@ pub(super) struct Facts {
     /// A cursor may be past the end without being made up: the latest bytes were lost with a host.
     pub(super) may_be_past_end: bool,
     running: bool,
+    started: Option<Micros>,
     output: OutputState,
     separate_stderr: bool,
     stdout_bytes: u64,
@@ -43,11 +47,17 @@ impl Facts {
             finished: record.state == ExecutionState::Finished,
             may_be_past_end: result.is_some_and(|result| result.cause == Cause::RunnerLost),
             running: record.state == ExecutionState::Running,
+            started: record.started,
             output: record.output,
             separate_stderr: record.spec.separate_stderr,
             stdout_bytes: result.map_or(0, |result| result.stdout_bytes),
             stderr_bytes: result.map_or(0, |result| result.stderr_bytes),
         }
+    }
+
+    /// When it began to run, by the store's clock; none while it does not run.
+    pub(super) fn running_since(&self) -> Option<Micros> {
+        self.started.filter(|_| self.running)
     }
 
     /// What the result says was written to `stream`.

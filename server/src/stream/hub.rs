@@ -140,6 +140,11 @@ impl Hub {
         (!ring.is_empty() && ring.tail() >= place.offset).then(|| ring.tail())
     }
 
+    /// How much of the stream is known to be written.
+    pub(super) fn known_end(&self, stream: OutputStream) -> u64 {
+        self.lock().track(stream).known_end
+    }
+
     /// Gives up what the reader at `place` had asked for itself.
     pub(super) fn release(&self, place: &mut Place) {
         if let Some(claim) = place.claim.take() {

@@ -4,7 +4,7 @@
 //! (the runner, the storage, or nowhere any more) is decided anew for each piece by the latest record,
 //! so that a view goes on over the move from one to the other.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use airlock_proto::{
     cursor::Cursor,
@@ -20,6 +20,7 @@ use super::{
     EventStream, Inner,
     facts::{Facts, Source},
     hub::Step,
+    progress::Pace,
     ring::Piece,
     seat::Seat,
     shelf::{Shelf, Shelved},
@@ -66,6 +67,7 @@ struct View {
     in_foreground: bool,
     /// The version with which it did.
     left_foreground: Option<u64>,
+    pace: Pace,
     /// When the store was last looked at.
     looked: Option<Instant>,
     /// The store is to be looked at again at once.
@@ -133,6 +135,7 @@ impl View {
             in_foreground: record.backgrounded.is_none(),
             left_foreground: None,
             header: Some(Box::new(record)),
+            pace: Pace::new((cursor.stdout, cursor.stderr) == (0, 0)),
             facts,
             pending: VecDeque::new(),
             history: cursor.version,
@@ -168,6 +171,9 @@ impl View {
             {
                 return Ok(Some(event));
             }
+            if let Some(event) = self.progress().await {
+                return Ok(Some(event));
+            }
             self.bell.mark_unchanged();
             if let Some(event) = self.read_output().await? {
                 return Ok(Some(event));
@@ -197,6 +203,25 @@ impl View {
         self.cursor.version = version;
         let kind = EventKind::Backgrounded(Box::new(ExecutionRecord::clone(&record)));
         Ok(Some(Event { cursor: self.cursor, kind }))
+    }
+
+    /// How far the command is, if it is time to say so.
+    async fn progress(&mut self) -> Option<Event> {
+        let now = Instant::now();
+        self.pace.learn(&self.facts, now);
+        self.pace.next().filter(|next| now >= *next)?;
+        let (inner, hub) = (&self.seat.inner, &self.seat.hub);
+        // While the store is away, nothing is told.
+        if let Some(started) = self.pace.asks_for_clock()
+            && let Ok(clock) = inner.store.now().await
+        {
+            let elapsed = clock.0.saturating_sub(started.0).try_into().unwrap_or(0);
+            self.pace.runs_for(Duration::from_micros(elapsed), now);
+        }
+        let known = self.lanes.iter().map(|lane| hub.known_end(lane.place.stream)).sum();
+        let given = self.lanes.iter().map(|lane| lane.place.offset).sum();
+        let kind = EventKind::Progress(self.pace.tell(known, given, now)?);
+        Some(Event { cursor: self.cursor, kind })
     }
 
     /// Everything was given out, but for the end.
@@ -235,12 +260,13 @@ impl View {
             });
         }
         let poll_at = self.looked.unwrap_or(now) + limits.poll;
+        let wake_at = self.pace.next().map_or(poll_at, |next| next.min(poll_at));
         tokio::select! {
             () = self.seat.inner.cancel.cancelled() => {}
             () = self.watch.changed() => self.hinted = true,
             // The hub lives as long as the seat, so that this cannot fail.
             _ = self.bell.changed() => {}
-            () = sleep_until(poll_at) => {}
+            () = sleep_until(wake_at) => {}
         }
         Ok(())
     }
@@ -380,10 +406,12 @@ impl View {
         let kind = match piece {
             Piece::Data { offset, data } => {
                 observer.bytes_out(data.len() as u64);
+                self.pace.gave(index, &data);
                 EventKind::Output { stream, offset, data }
             }
             Piece::Gap { from, to } => {
                 observer.bytes_missing(to - from);
+                self.pace.passed_over();
                 EventKind::Gap { stream, from, to }
             }
         };

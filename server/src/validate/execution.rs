@@ -66,6 +66,8 @@ impl Checker {
         }
         self.at_most("spec.description", spec.description.len(), limits::DESCRIPTION_BYTES);
         self.no_nul("spec.description", spec.description.as_bytes());
+        let inline_limit = usize::try_from(spec.inline_limit).unwrap_or(usize::MAX);
+        self.at_most("spec.inline_limit", inline_limit, limits::INLINE_MAX);
         let request = StartExecution {
             command: self.command("spec.command", &spec.command),
             shell: self.shell("spec.shell", spec.shell),
@@ -85,6 +87,7 @@ impl Checker {
             allow_concurrent: spec.allow_concurrent,
             stdin: spec.stdin,
             dangerously_disable_sandbox: spec.dangerously_disable_sandbox,
+            inline_limit: Some(spec.inline_limit).filter(|limit| *limit > 0),
             labels: self.labels("spec.labels", spec.labels),
             traceparent: String::new(),
         };

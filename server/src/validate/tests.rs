@@ -81,6 +81,8 @@ fn every_field_of_a_specification() {
             (|s| s.timeout = seconds(i64::MAX, 0), &["spec.timeout"]),
             (|s| s.description = "d".repeat(limits::DESCRIPTION_BYTES + 1), &["spec.description"]),
             (|s| s.description = "\0".into(), &["spec.description"]),
+            (|s| s.inline_limit = limits::INLINE_MAX as u32, &[]),
+            (|s| s.inline_limit = limits::INLINE_MAX as u32 + 1, &["spec.inline_limit"]),
             (|s| s.on_ask = 2, &[]),
             (|s| s.on_ask = 3, &["spec.on_ask"]),
             (|s| s.mode = 5, &["spec.mode"]),
@@ -123,6 +125,7 @@ fn all_violations_come_at_once() {
         profile: "/".into(),
         base: "/".into(),
         labels: label("", "\n"),
+        inline_limit: u32::MAX,
         ..Default::default()
     };
     let mut found = fields(start(Some(spec)));
@@ -133,6 +136,7 @@ fn all_violations_come_at_once() {
         "spec.command",
         "spec.description",
         "spec.env[\"=\"]",
+        "spec.inline_limit",
         "spec.labels[\"\"]",
         "spec.mode",
         "spec.on_ask",

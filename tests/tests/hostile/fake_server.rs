@@ -290,6 +290,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
             protect: Protect::default(),
             sockets: Sockets::default(),
             pass_env: Vec::new(),
+            secrets: Vec::new(),
             name: "sandboxed".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,
@@ -308,6 +309,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         snapshot_digest: Vec::new(),
         stdin: false,
         decided: Decided::default(),
+        inline_limit: 30_000,
     }
 }
 

@@ -65,7 +65,7 @@ fn digest(events: &[Event]) -> (Vec<u8>, Vec<u8>, Vec<u64>) {
             Kind::Output(output) => put(output.stream, output.offset, &output.data),
             Kind::Gap(gap) => put(gap.stream, gap.from, &vec![0; (gap.to - gap.from) as usize]),
             Kind::StateChanged(change) => versions.push(change.version),
-            Kind::Opened(_) | Kind::Finished(_) | Kind::Backgrounded(_) => {}
+            Kind::Opened(_) | Kind::Finished(_) | Kind::Backgrounded(_) | Kind::Progress(_) => {}
         }
     }
     (stdout, stderr, versions)

@@ -1,10 +1,11 @@
 //! Records to test with, and the steps of an ordinary life.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_proto::domain::{
-    ApprovalId, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
-    OutputState, RunnerId, SessionId, Shell, Started, Violation, ViolationAction,
+    ApprovalId, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState, InlineOutput,
+    InlineText, LinkState, Mode, OutputState, RunnerId, SessionId, Shell, Started, Violation,
+    ViolationAction,
 };
 
 use crate::{
@@ -83,6 +84,7 @@ pub(in crate::store) fn execution(session: &SessionRecord) -> ExecutionRecord {
             separate_stderr: true,
             allow_concurrent: false,
             dangerously_disable_sandbox: false,
+            inline_limit: 1234,
             stdin: true,
             labels: labels(&[("job", "7"), ("team", "blue")]),
         },
@@ -187,6 +189,11 @@ pub(super) fn result(cause: Cause) -> ExecutionResult {
         limits_not_enforced: vec!["memory".to_owned()],
         unsandboxed: true,
         landlock_abi: 7,
+        inline: Some(Arc::new(InlineOutput {
+            stdout: InlineText { text: "caf\u{e9}".to_owned(), ..InlineText::default() },
+            hints: vec!["<airlock-hint/>".to_owned()],
+            ..InlineOutput::default()
+        })),
         cause,
         started: Started::Yes,
         directory: b"/workspace/src".to_vec(),

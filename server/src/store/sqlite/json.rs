@@ -5,7 +5,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_proto::domain::{Mode, Shell};
+use airlock_proto::{
+    domain::{Mode, Shell},
+    limits::INLINE_DEFAULT,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::errors::unreadable;
@@ -54,6 +57,8 @@ pub(super) struct SpecJson {
     stdin: bool,
     #[serde(default)]
     dangerously_disable_sandbox: bool,
+    #[serde(default = "inline_default")]
+    inline_limit: u32,
 }
 
 impl SpecJson {
@@ -73,6 +78,7 @@ impl SpecJson {
             allow_concurrent: spec.allow_concurrent,
             stdin: spec.stdin,
             dangerously_disable_sandbox: spec.dangerously_disable_sandbox,
+            inline_limit: spec.inline_limit,
         }
     }
 
@@ -99,9 +105,14 @@ impl SpecJson {
             allow_concurrent: self.allow_concurrent,
             stdin: self.stdin,
             dangerously_disable_sandbox: self.dangerously_disable_sandbox,
+            inline_limit: self.inline_limit,
             labels,
         }
     }
+}
+
+fn inline_default() -> u32 {
+    INLINE_DEFAULT
 }
 
 #[derive(Serialize, Deserialize)]

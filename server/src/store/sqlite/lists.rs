@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use airlock_proto::domain::InlineOutput;
 use futures::{TryStreamExt as _, stream::BoxStream};
 use sqlx::{FromRow, QueryBuilder, Sqlite, SqlitePool, sqlite::SqliteRow};
 
@@ -35,7 +36,9 @@ impl Listed for ExecutionRecord {
 
     fn bytes(&self) -> usize {
         let env: usize = self.spec.env.values().map(Vec::len).sum();
-        env + self.spec.command.len() + self.decision.encoded.len()
+        let inline = self.result.as_ref().and_then(|result| result.inline.as_deref());
+        let inline = inline.map_or(0, InlineOutput::text_bytes);
+        env + self.spec.command.len() + self.decision.encoded.len() + inline
     }
 }
 

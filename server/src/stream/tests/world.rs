@@ -193,6 +193,7 @@ impl Heard {
                 bytes.resize(to as usize, 0);
                 self.gaps.push((stream, from, to));
             }
+            EventKind::Progress(_) => assert_eq!(event.cursor, self.cursor, "it moves no cursor"),
             EventKind::Finished(record) => {
                 assert!(record.result.is_some());
                 assert_eq!(self.versions.len() as u64 + 1, record.version, "every change was told");

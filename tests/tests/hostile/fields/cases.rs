@@ -147,6 +147,9 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
             spec.profile = "strict".to_owned();
         }),
     );
+    for limit in [limits::INLINE_MAX as u32 + 1, u32::MAX] {
+        add("spec.inline_limit", "at most 150000", one(|spec| spec.inline_limit = limit));
+    }
     for (said, id) in bad_ids() {
         add("spec.session_id", said, one(|spec| spec.session_id = id));
     }

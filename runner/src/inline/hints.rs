@@ -1,0 +1,101 @@
+//! Lines that are hints: `<airlock-hint .../>` and `<claude-code-hint .../>`, whole lines but for blanks around
+//! them.
+
+use airlock_proto::limits::{HINT_BYTES, HINTS};
+use memchr::{memchr, memmem, memrchr};
+
+/// In every hint.
+const MARK: &[u8] = b"-hint";
+const NAMES: [&[u8]; 2] = [b"<airlock-hint", b"<claude-code-hint"];
+/// Blanks around a hint that is as long as may be.
+const BLANKS: usize = 64;
+
+/// The hint that a line is.
+pub(super) fn hint(line: &[u8]) -> Option<String> {
+    let line = line.trim_ascii();
+    let rest = NAMES.iter().find_map(|name| line.strip_prefix(*name))?;
+    let is_hint = line.len() <= HINT_BYTES
+        && rest.ends_with(b"/>")
+        && rest.first().is_some_and(|next| next.is_ascii_whitespace() || *next == b'/');
+    is_hint.then(|| String::from_utf8_lossy(line).into_owned()).filter(|hint| hint.len() <= HINT_BYTES)
+}
+
+/// Collects them from a stream that comes in pieces.
+pub(super) struct Hints<'a> {
+    found: &'a mut Vec<String>,
+    /// The beginning of the line that is not complete.
+    open: Vec<u8>,
+    /// The line that is not complete is none.
+    skip: bool,
+}
+
+impl<'a> Hints<'a> {
+    pub(super) fn new(found: &'a mut Vec<String>) -> Self {
+        Self { found, open: Vec::new(), skip: false }
+    }
+
+    pub(super) fn take(&mut self, mut data: &[u8]) {
+        if self.found.len() >= HINTS {
+            return;
+        }
+        // The line that was not complete goes on to its end.
+        if self.skip || !self.open.is_empty() {
+            let end = memchr(b'\n', data);
+            let (line, rest) = match end {
+                Some(end) => (data.get(..end), data.get(end + 1..).unwrap_or_default()),
+                None => (Some(data), &[][..]),
+            };
+            self.add(line.unwrap_or_default());
+            if end.is_none() {
+                return;
+            }
+            self.end();
+            data = rest;
+        }
+        let lines = memrchr(b'\n', data).map_or(0, |end| end + 1);
+        let (lines, open) = data.split_at_checked(lines).unwrap_or((data, &[]));
+        self.look(lines);
+        self.add(open);
+    }
+
+    fn add(&mut self, part: &[u8]) {
+        if self.skip || self.open.len() + part.len() > HINT_BYTES + BLANKS {
+            self.open.clear();
+            self.skip = true;
+        } else {
+            self.open.extend_from_slice(part);
+        }
+    }
+
+    /// Looks through whole lines.
+    fn look(&mut self, lines: &[u8]) {
+        let mut rest = lines;
+        while let Some(mark) = memmem::find(rest, MARK) {
+            let start = memrchr(b'\n', rest.get(..mark).unwrap_or_default()).map_or(0, |end| end + 1);
+            let end =
+                memchr(b'\n', rest.get(mark..).unwrap_or_default()).map_or(rest.len(), |end| mark + end);
+            self.note(rest.get(start..end).unwrap_or_default());
+            rest = rest.get(end..).unwrap_or_default();
+        }
+    }
+
+    fn note(&mut self, line: &[u8]) {
+        if self.found.len() < HINTS {
+            self.found.extend(hint(line));
+        }
+    }
+
+    /// What comes next does not follow what came.
+    pub(super) fn gap(&mut self) {
+        self.open.clear();
+        self.skip = true;
+    }
+
+    /// The line that was not complete goes on no more.
+    pub(super) fn end(&mut self) {
+        let line = std::mem::take(&mut self.open);
+        if !std::mem::take(&mut self.skip) {
+            self.note(&line);
+        }
+    }
+}

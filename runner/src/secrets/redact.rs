@@ -1,0 +1,148 @@
+//! Replaces secrets in a stream, however it is cut into pieces: leftmost first, of several that begin at one
+//! place the longest, each by `[secret NAME]`.
+//!
+//! The end of what has come is held back while at least [`HELD_FROM`] bytes of it begin a secret; everything
+//! else passes at once. So up to three bytes that begin one may be out already when its fourth comes: they are
+//! remembered, and the secret is cut from there on.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use aho_corasick::{
+    AhoCorasick, Anchored, BuildError, MatchKind,
+    automaton::{Automaton, StateID},
+    nfa::contiguous::NFA,
+};
+
+/// Fewer bytes than these are never held back.
+const HELD_FROM: usize = 4;
+
+/// Secrets, ready to be looked for.
+pub(super) struct Patterns {
+    finder: AhoCorasick,
+    tags: Vec<Vec<u8>>,
+    tails: Tails,
+}
+
+impl Patterns {
+    pub(super) fn new(secrets: &[(&str, &[u8])]) -> Result<Self, BuildError> {
+        let values: Vec<&[u8]> = secrets.iter().map(|(_, value)| *value).collect();
+        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values)?;
+        let tags = secrets.iter().map(|(name, _)| format!("[secret {name}]").into_bytes()).collect();
+        Ok(Self { finder, tags, tails: Tails::new(values)? })
+    }
+}
+
+/// Finds how many bytes at the end of a text begin a secret and are not all of it.
+struct Tails {
+    walker: NFA,
+    start: StateID,
+    /// For each state of the walker, the longest such end that leads to it; none is 0.
+    begun: HashMap<StateID, usize>,
+    longest: usize,
+}
+
+impl Tails {
+    fn new(mut values: Vec<&[u8]>) -> Result<Self, BuildError> {
+        let walker = NFA::builder().match_kind(MatchKind::Standard).prefilter(false).build(&values)?;
+        // The only error is of a walker that is anchored.
+        let start = walker.start_state(Anchored::No).unwrap_or_default();
+        let longest = values.iter().map(|value| value.len()).max().unwrap_or(0);
+        let mut tails = Self { walker, start, begun: HashMap::new(), longest };
+        for value in &values {
+            let mut state = start;
+            for (index, byte) in value.iter().enumerate().take(value.len().saturating_sub(1)) {
+                state = tails.walker.next_state(Anchored::No, state, *byte);
+                tails.begun.insert(state, index + 1);
+            }
+        }
+        // After the whole of one that none goes on from, it is what its own end begins. That may be the whole of a
+        // shorter one, so that those come first.
+        values.sort_by_key(|value| value.len());
+        for value in values {
+            let state = tails.after(value);
+            if !tails.begun.contains_key(&state) {
+                let begun = tails.of(value.get(1..).unwrap_or_default());
+                tails.begun.insert(state, begun);
+            }
+        }
+        Ok(tails)
+    }
+
+    fn after(&self, text: &[u8]) -> StateID {
+        text.iter().fold(self.start, |state, byte| self.walker.next_state(Anchored::No, state, *byte))
+    }
+
+    fn of(&self, text: &[u8]) -> usize {
+        let from = text.len().saturating_sub(self.longest.saturating_sub(1));
+        let state = self.after(text.get(from..).unwrap_or_default());
+        self.begun.get(&state).copied().unwrap_or(0)
+    }
+}
+
+/// One stream on its way.
+pub(crate) struct Redactor {
+    patterns: Arc<Patterns>,
+    /// The end of what came, as long as it may begin a secret.
+    open: Vec<u8>,
+    /// So many bytes of it have passed.
+    passed: usize,
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Redactor")
+    }
+}
+
+impl Redactor {
+    pub(super) fn new(patterns: Arc<Patterns>) -> Self {
+        Self { patterns, open: Vec::new(), passed: 0 }
+    }
+
+    /// Takes the next bytes of the stream, and adds to `out` what can pass now.
+    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.open.extend_from_slice(bytes);
+        self.replace(out, false);
+    }
+
+    /// The stream has ended: what was held back is no secret.
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+        self.replace(out, true);
+    }
+
+    /// Bytes that are held back.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.open.len() - self.passed
+    }
+
+    fn replace(&mut self, out: &mut Vec<u8>, ended: bool) {
+        let text = std::mem::take(&mut self.open);
+        let mut passed = self.passed;
+        let mut at = 0;
+        let give = |out: &mut Vec<u8>, from: usize, to: usize| {
+            out.extend_from_slice(text.get(from..to).unwrap_or_default());
+        };
+        loop {
+            let rest = text.get(at..).unwrap_or_default();
+            let found = self.patterns.finder.find(rest);
+            // Nothing of the end reaches as far back as most that is found.
+            let surely = found.filter(|found| found.end() + self.patterns.tails.longest <= rest.len());
+            let begun = if ended || surely.is_some() { 0 } else { self.patterns.tails.of(rest) };
+            let open = text.len() - begun;
+            let Some(found) = found.filter(|found| at + found.start() < open) else {
+                let until = if begun >= HELD_FROM { open } else { text.len() };
+                give(out, passed, until);
+                passed = passed.max(until);
+                self.open = text.get(open..).unwrap_or_default().to_vec();
+                self.passed = passed - open;
+                return;
+            };
+            give(out, passed, at + found.start());
+            let tag = self.patterns.tags.get(found.pattern().as_usize());
+            out.extend_from_slice(tag.map_or(&[], Vec::as_slice));
+            at += found.end();
+            passed = at;
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What a view tells of a running command besides its output: how long it runs, how much it has written, its last
+//! lines.
+//!
+//! Made when the reader asks for its next event and a second has passed since the last one, from what this very
+//! view gave out: there is never more than one, nothing of it is queued, and output waits for none.
+
+use std::time::Duration;
+
+use airlock_proto::{
+    limits::{PROGRESS_LINE_BYTES, PROGRESS_LINES},
+    text::clean,
+};
+use tokio::time::Instant;
+
+use super::facts::Facts;
+use crate::{api::Progress, model::Micros};
+
+/// How long a command runs before anything is told of it so.
+const FIRST: Duration = Duration::from_secs(2);
+/// From one to the next.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Of the last lines, in bytes.
+const TAIL: usize = PROGRESS_LINES * PROGRESS_LINE_BYTES;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// By the store's clock; none while it does not run.
+    started: Option<Micros>,
+    /// By this process's clock, once that was found out.
+    began: Option<Instant>,
+    next: Option<Instant>,
+    line_ends: u64,
+    /// Whether the last byte of each lane ends no line.
+    open_lines: [bool; 2],
+    tail: Vec<u8>,
+    /// Bytes that are no longer held were passed over, or it began after the first.
+    missed: bool,
+}
+
+impl Pace {
+    /// Of a view that begins at the first byte, or does not.
+    pub(super) fn new(from_start: bool) -> Self {
+        Self { missed: !from_start, ..Self::default() }
+    }
+
+    pub(super) fn learn(&mut self, facts: &Facts, now: Instant) {
+        self.started = facts.running_since();
+        match self.started {
+            None => self.next = None,
+            Some(_) => self.next = self.next.or(now.checked_add(PERIOD)),
+        }
+    }
+
+    /// When there is something to tell.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// When the command began by the store's clock, if it is to be compared with that.
+    pub(super) fn asks_for_clock(&self) -> Option<Micros> {
+        self.started.filter(|_| self.began.is_none())
+    }
+
+    /// It has run for so long now.
+    pub(super) fn runs_for(&mut self, elapsed: Duration, now: Instant) {
+        self.began = now.checked_sub(elapsed).or(Some(now));
+    }
+
+    /// Notes what was given out on a lane.
+    pub(super) fn gave(&mut self, lane: usize, data: &[u8]) {
+        if self.started.is_none() {
+            return;
+        }
+        self.line_ends += memchr::memchr_iter(b'\n', data).count() as u64;
+        if let Some(open) = self.open_lines.get_mut(lane) {
+            *open = data.last() != Some(&b'\n');
+        }
+        let new = data.get(data.len().saturating_sub(TAIL)..).unwrap_or_default();
+        let over = (self.tail.len() + new.len()).saturating_sub(TAIL);
+        self.tail.drain(..over.min(self.tail.len()));
+        self.tail.extend_from_slice(new);
+    }
+
+    /// Notes that bytes were passed over.
+    pub(super) fn passed_over(&mut self) {
+        self.missed = true;
+    }
+
+    /// What is to be told now. `known` is how much is known to be written, `given` how much of that was given out.
+    pub(super) fn tell(&mut self, known: u64, given: u64, now: Instant) -> Option<Progress> {
+        self.next = now.checked_add(PERIOD);
+        let elapsed = now.saturating_duration_since(self.began?);
+        if elapsed < FIRST {
+            self.next = now.checked_add(FIRST - elapsed);
+            return None;
+        }
+        let open = self.open_lines.iter().filter(|open| **open).count() as u64;
+        Some(Progress {
+            elapsed,
+            total_bytes: known.max(given),
+            total_lines: self.line_ends + open,
+            last_lines: last_lines(&self.tail),
+            complete: !self.missed && given >= known,
+        })
+    }
+}
+
+fn last_lines(tail: &[u8]) -> Vec<String> {
+    let text = clean(tail, usize::MAX).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = lines.get(lines.len().saturating_sub(PROGRESS_LINES)..).unwrap_or_default();
+    let cut = |line: &&str| {
+        line.get(..line.floor_char_boundary(PROGRESS_LINE_BYTES)).unwrap_or_default().to_owned()
+    };
+    shown.iter().map(cut).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_five_lines_are_clean_and_bounded() {
+        assert_eq!(last_lines(b""), [""; 0]);
+        assert_eq!(last_lines(b"1\n2\n3\n4\n5\n6\n"), ["2", "3", "4", "5", "6"]);
+        assert_eq!(last_lines(b"one\n 10%\r\x1b[32m 20%"), ["one", " 20%"]);
+        let long = last_lines("\u{e9}".repeat(PROGRESS_LINE_BYTES).as_bytes());
+        assert_eq!(long, ["\u{e9}".repeat(PROGRESS_LINE_BYTES / 2)]);
+    }
+
+    #[tokio::test]
+    async fn it_begins_after_two_seconds_and_keeps_no_more_than_it_shows() {
+        let now = Instant::now();
+        let mut pace = Pace::new(true);
+        pace.gave(0, b"before it runs\n");
+        pace.started = Some(Micros(1));
+        assert_eq!(pace.tell(0, 0, now), None, "nobody knows since when");
+        pace.runs_for(Duration::from_millis(1500), now);
+        assert_eq!(pace.tell(0, 0, now), None);
+        assert_eq!(pace.next(), Some(now + Duration::from_millis(500)));
+        let later = now + Duration::from_millis(500);
+        for _ in 0..100 {
+            pace.gave(0, &[b'x'; 8000]);
+            pace.gave(1, b"y\n");
+        }
+        assert!(pace.tail.len() <= TAIL);
+        let told = pace.tell(900_000, 800_200, later).unwrap();
+        assert_eq!((told.total_bytes, told.total_lines, told.complete), (900_000, 101, false));
+        assert_eq!(told.elapsed, Duration::from_secs(2));
+        assert!(pace.tell(800_200, 800_200, later).unwrap().complete);
+        pace.passed_over();
+        assert!(!pace.tell(800_200, 800_200, later).unwrap().complete);
+        assert_eq!(pace.next(), Some(later + PERIOD));
+    }
+}

@@ -3,7 +3,7 @@
 SEED ?=
 COUNT ?= 300000
 
-.PHONY: run test test-vm lint fmt build bench fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
+.PHONY: run test test-vm chaos lint fmt build bench fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -23,6 +23,10 @@ test: setup-test ## run every test; the last line counts them
 test-vm: setup-test ## only the checks in a virtual machine: systemd, cgroups, AppArmor; some minutes
 	@cargo build --quiet --locked --workspace --bins
 	@scripts/vm.sh
+
+chaos: setup-test ## kill, cut, stop and fill at random for SECONDS=3600; SEED= ROW= INDEX= makes one injection again
+	@cargo build --quiet --locked --workspace --bins
+	@cargo run --quiet --locked --package airlock-tests --bin chaos -- --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED)) $(if $(ROW),--row $(ROW)) $(if $(INDEX),--index $(INDEX))
 
 lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
 	@scripts/lint.sh

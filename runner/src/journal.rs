@@ -13,6 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airlock_faults::{Point, hit};
 use airlock_proto::domain::{Epoch, ExecutionId, ExecutionResult, SessionId};
 
 use file::JournalFile;
@@ -159,17 +160,24 @@ impl Journal {
     }
 
     fn write(&mut self, record: Record) -> Result<(), JournalError> {
-        self.file.append(&record.encode()).map_err(JournalError::Write)?;
+        self.append(&record)?;
         self.state.apply(record);
         self.compact_if_large();
         Ok(())
     }
 
     fn write_or_keep(&mut self, record: Record) -> Result<(), JournalError> {
-        let written = self.file.append(&record.encode()).map_err(JournalError::Write);
+        let written = self.append(&record);
         self.state.apply(record);
         self.compact_if_large();
         written
+    }
+
+    fn append(&mut self, record: &Record) -> Result<(), JournalError> {
+        hit(Point::BeforeJournalWrite, record);
+        self.file.append(&record.encode()).map_err(JournalError::Write)?;
+        hit(Point::AfterJournalWrite, record);
+        Ok(())
     }
 
     /// What cannot be rewritten now goes on as it is, until it has grown by as much again.

@@ -16,7 +16,6 @@ pub mod engine;
 pub mod exchange;
 pub mod exchange_door;
 pub mod execution;
-pub mod faults;
 pub mod files;
 pub mod grpc;
 pub mod limits;

@@ -1,17 +1,22 @@
-//! A relay in front of a server that cuts every connection again and again, as a bad network does.
+//! A relay in front of a server, as a bad network is: it cuts connections, is away, stands still, or cuts after so
+//! many bytes.
 
 use std::{
-    io,
+    io::{self, Read as _, Write as _},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 const POLL: Duration = Duration::from_millis(5);
+/// Carried at once, in bytes.
+const PIECE: usize = 16 << 10;
+/// No cut after so many bytes is asked for.
+const NEVER: i64 = i64::MAX;
 
 /// A relay. Dropped, it ends all that goes through it.
 #[derive(Debug)]
@@ -22,9 +27,13 @@ pub struct Cutter {
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
+    down: AtomicBool,
+    stalled: AtomicBool,
+    /// Bytes, both ways together, until everything is cut.
+    left: AtomicI64,
     cut: AtomicUsize,
     pairs: Mutex<Vec<(TcpStream, TcpStream)>>,
 }
@@ -39,6 +48,16 @@ impl Shared {
             self.cut.fetch_add(usize::from(open), Ordering::Relaxed);
         }
     }
+
+    /// How many of `bytes` may pass before the cut, if it is among them.
+    fn cut_within(&self, bytes: usize) -> Option<usize> {
+        if self.left.load(Ordering::Relaxed) == NEVER {
+            return None;
+        }
+        let bytes = i64::try_from(bytes).unwrap_or(NEVER);
+        let before = self.left.fetch_sub(bytes, Ordering::Relaxed);
+        (before <= bytes).then(|| usize::try_from(before).unwrap_or_default())
+    }
 }
 
 impl Cutter {
@@ -51,7 +70,14 @@ impl Cutter {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::new(Shared {
+            stop: AtomicBool::default(),
+            down: AtomicBool::default(),
+            stalled: AtomicBool::default(),
+            left: AtomicI64::new(NEVER),
+            cut: AtomicUsize::default(),
+            pairs: Mutex::default(),
+        });
         let thread = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || relay(&listener, to, every, &shared))
@@ -59,9 +85,33 @@ impl Cutter {
         Self { address, shared, thread: Some(thread) }
     }
 
+    /// Relays to `to`, and cuts only what it is told to.
+    #[must_use]
+    pub fn still(to: SocketAddr) -> Self {
+        Self::new(to, Duration::MAX)
+    }
+
     /// Cuts all connections now.
     pub fn cut(&self) {
         self.shared.cut_all();
+    }
+
+    /// Cuts all connections, and takes none until told otherwise.
+    pub fn set_down(&self, down: bool) {
+        self.shared.down.store(down, Ordering::Relaxed);
+        if down {
+            self.shared.cut_all();
+        }
+    }
+
+    /// Carries nothing and cuts nothing, until told otherwise.
+    pub fn set_stalled(&self, stalled: bool) {
+        self.shared.stalled.store(stalled, Ordering::Relaxed);
+    }
+
+    /// Cuts all connections, once, after so many bytes more, both ways together.
+    pub fn cut_after(&self, bytes: u32) {
+        self.shared.left.store(i64::from(bytes), Ordering::Relaxed);
     }
 
     /// How many connections were cut while they were in use or could be.
@@ -81,14 +131,15 @@ impl Drop for Cutter {
     }
 }
 
-fn relay(listener: &TcpListener, to: SocketAddr, every: Duration, shared: &Shared) {
-    let mut next = Instant::now() + every;
+fn relay(listener: &TcpListener, to: SocketAddr, every: Duration, shared: &Arc<Shared>) {
+    let mut last = Instant::now();
     while !shared.stop.load(Ordering::Relaxed) {
-        if Instant::now() >= next {
+        if last.elapsed() >= every {
             shared.cut_all();
-            next = Instant::now() + every;
+            last = Instant::now();
         }
         match listener.accept() {
+            Ok((client, _)) if shared.down.load(Ordering::Relaxed) => drop(client),
             // A server that is away is as good as a cut.
             Ok((client, _)) => drop(carry(client, to, shared)),
             Err(_) => thread::sleep(POLL),
@@ -96,23 +147,38 @@ fn relay(listener: &TcpListener, to: SocketAddr, every: Duration, shared: &Share
     }
 }
 
-fn carry(client: TcpStream, to: SocketAddr, shared: &Shared) -> io::Result<()> {
+fn carry(client: TcpStream, to: SocketAddr, shared: &Arc<Shared>) -> io::Result<()> {
     let server = TcpStream::connect(to)?;
     client.set_nonblocking(false)?;
     for stream in [&client, &server] {
         stream.set_nodelay(true)?;
     }
     let pair = (client.try_clone()?, server.try_clone()?);
-    copy(client.try_clone()?, server.try_clone()?);
-    copy(server, client);
+    copy(client.try_clone()?, server.try_clone()?, shared);
+    copy(server, client, shared);
     shared.pairs.lock().unwrap_or_else(PoisonError::into_inner).push(pair);
     Ok(())
 }
 
 /// Its thread ends with the connection, which the relay ends at the latest.
-fn copy(mut from: TcpStream, mut to: TcpStream) {
+fn copy(mut from: TcpStream, mut to: TcpStream, shared: &Arc<Shared>) {
+    let shared = Arc::clone(shared);
     thread::spawn(move || {
-        drop(io::copy(&mut from, &mut to));
+        let mut piece = vec![0; PIECE];
+        while let Ok(got @ 1..) = from.read(&mut piece) {
+            while shared.stalled.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
+                thread::sleep(POLL);
+            }
+            let cut = shared.cut_within(got);
+            let passes = piece.get(..cut.unwrap_or(got)).unwrap_or_default();
+            if to.write_all(passes).is_err() {
+                break;
+            }
+            if cut.is_some() {
+                shared.left.store(NEVER, Ordering::Relaxed);
+                shared.cut_all();
+            }
+        }
         drop(to.shutdown(Shutdown::Write));
     });
 }

@@ -11,6 +11,7 @@
 )]
 
 pub mod airlock;
+pub mod chaos;
 pub mod cutter;
 pub mod desk;
 pub mod footprint;

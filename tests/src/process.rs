@@ -45,6 +45,12 @@ impl Process {
         self.child.id()
     }
 
+    /// Where it writes to.
+    #[must_use]
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
     /// What it has written so far.
     #[must_use]
     pub fn output(&self) -> String {

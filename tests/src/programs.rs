@@ -1,4 +1,4 @@
-//! Where the built programs are: beside the test that runs.
+//! Where the built programs are: beside the test, or the program of the tests, that runs.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,8 @@ use std::path::PathBuf;
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test knows where it is");
-    let folder = test.ancestors().nth(2).expect("tests are two folders below the target folder");
+    let beside = test.parent().expect("a program is in a folder");
+    let folder = if beside.ends_with("deps") { beside.parent().unwrap_or(beside) } else { beside };
     let path = folder.join(name);
     assert!(path.is_file(), "{} is not built; run `cargo build --workspace --bins`", path.display());
     path

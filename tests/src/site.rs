@@ -158,6 +158,14 @@ match = {{ common_name = "runner-1" }}
     /// # Panics
     /// If the file cannot be written.
     pub fn write_runner(&self, name: &str, pair: &Pair) {
+        self.write_runner_through(name, pair, self.address);
+    }
+
+    /// As [`Site::write_runner`], for a runner that reaches the server through this address of the loopback.
+    ///
+    /// # Panics
+    /// If the file cannot be written.
+    pub fn write_runner_through(&self, name: &str, pair: &Pair, through: SocketAddr) {
         let path = self.path().display();
         fs::write(
             self.path().join(format!("{name}.toml")),
@@ -183,7 +191,7 @@ base = "{path}/base"
                 binds = self.extras.bind_sources,
                 unsandboxed = self.extras.unsandboxed,
                 tables = self.extras.runner_tables,
-                port = self.address.port(),
+                port = through.port(),
                 first_uid = self.uids().start,
                 ca = self.pki.ca().display(),
                 cert = pair.certificate.display(),
@@ -220,10 +228,23 @@ base = "{path}/base"
     }
 
     fn start(&self, name: &str, config: &str, env: &[(&str, &str)]) -> Process {
+        let mut command = self.command(name, config);
+        command.envs(env.iter().copied());
+        Process::start(&mut command, &self.log(config))
+    }
+
+    /// The program with the configuration of this name, not started yet.
+    #[must_use]
+    pub fn command(&self, name: &str, config: &str) -> Command {
         let mut command = Command::new(program(name));
         command.arg("--config").arg(self.path().join(format!("{config}.toml")));
-        command.envs(env.iter().copied());
-        Process::start(&mut command, &self.path().join(format!("{config}.log")))
+        command
+    }
+
+    /// Where the program with the configuration of this name writes its log.
+    #[must_use]
+    pub fn log(&self, config: &str) -> PathBuf {
+        self.path().join(format!("{config}.log"))
     }
 
     /// How to reach the server as the agent.

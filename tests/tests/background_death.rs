@@ -26,7 +26,7 @@ async fn killed_before_the_runner_was_told() {
     let site =
         Site::with(Extras { profiles: vec![("short".to_owned(), PROFILE.to_owned())], ..Extras::default() });
     let _runner = site.runner(&[]);
-    let server = site.server(&[("AIRLOCK_FAULT", "after_detach")]);
+    let server = site.server(&[]);
     let client = site.ready().await;
     let wanted = v1::SessionServiceCreateRequest { profile: "short".to_owned(), ..Default::default() };
     let session = client.create_session(wanted).await.unwrap().session_id;
@@ -35,6 +35,10 @@ async fn killed_before_the_runner_was_told() {
     let story = run(&client, spec_in(&session, "sleep 8")).await.unwrap();
     assert_eq!(cause(&story.end.unwrap()), v1::CauseCode::TimedOut);
 
+    // Its steps in this life of the server: starting, running, in the background.
+    server.kill();
+    let server = site.server(&[("AIRLOCK_FAULT", "after_store_write/transition:3")]);
+    let client = site.ready().await;
     let execution = client.start(spec_in(&session, COMMAND)).await.unwrap().execution_id;
     let killed = {
         let (client, execution) = (client.clone(), execution.clone());

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airlock_faults::{Point, hit};
 use airlock_proto::domain::{CancelledBy, Cause, ExecutionId, SessionId, Started};
 use tokio_util::sync::CancellationToken;
 
@@ -56,9 +57,14 @@ impl Core {
         let all: Vec<_> = journal.jobs().map(|(id, job)| (*id, job.clone())).collect();
         for (id, job) in all {
             if job.is_live() {
-                let started = if job.phase == Phase::Running { Started::Yes } else { Started::Unknown };
                 let session = job.session.and_then(|session| self.sessions.get(&session));
                 let spool = self.tools.spools.find(&id);
+                let started = match job.phase {
+                    Phase::Running => Started::Yes,
+                    // The spool is made before anything is started, and only the host's death takes it away.
+                    _ if spool.is_none() && journal.intact() => Started::No,
+                    _ => Started::Unknown,
+                };
                 let result = job::lost(started, session.as_deref(), spool.as_deref());
                 if let Err(error) = journal.end(id, true, &result) {
                     tracing::error!(execution = %id, %error, "a loss stands in memory only");
@@ -94,9 +100,11 @@ impl Core {
     }
 
     fn remove_spool(&self, id: ExecutionId) {
+        hit(Point::BeforeSpoolRemove, &"job");
         if let Err(error) = self.tools.spools.remove(&id) {
             tracing::warn!(execution = %id, %error, "kept output stays until the next start");
         }
+        hit(Point::AfterSpoolRemove, &"job");
     }
 
     /// Forgets, from time to time, ended jobs that no server has asked for in `spool.keep`.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use airlock_faults::{Point, hit};
 use airlock_proto::domain::{FromRunner, SessionId, SessionPhase, SessionReport};
 use tokio::task::spawn_blocking;
 
@@ -43,8 +44,12 @@ impl Core {
         let (id, sessions) = (reserved.id, Arc::clone(&self.sessions));
         // The semaphore is never closed; without a place the work would be done all the same.
         let _place = self.disk_work.acquire().await;
+        hit(Point::BeforeSession, &"session");
         match spawn_blocking(move || sessions.make(&reserved, base.as_ref())).await {
-            Ok(Ok(session)) => self.tell_open(&session),
+            Ok(Ok(session)) => {
+                hit(Point::AfterSession, &"session");
+                self.tell_open(&session);
+            }
             Ok(Err(SessionError::Cancelled)) => self.tell(id, SessionPhase::Closed),
             Ok(Err(error)) => {
                 tracing::warn!(session = %id, %error, "a session was not made");
@@ -73,8 +78,9 @@ impl Core {
         self.files.end_session(&session).await;
         let _place = self.disk_work.acquire().await;
         let sessions = Arc::clone(&self.sessions);
+        hit(Point::BeforeSessionRemove, &"session");
         match spawn_blocking(move || sessions.remove(&session)).await {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => hit(Point::AfterSessionRemove, &"session"),
             // Out of use all the same, and deleted at the next start.
             Ok(Err(error)) => tracing::error!(session = %id, %error, "a closed session was not deleted"),
             Err(panicked) => tracing::error!(session = %id, %panicked, "a closed session was not deleted"),

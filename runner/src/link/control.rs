@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airlock_faults::{Point, hit, is_next, name_of};
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
     domain::{Epoch, ExecutionId, FromRunner, ToRunner},
@@ -26,6 +27,9 @@ const WIRE_QUEUE: usize = 16;
 const SILENT_INTERVALS: u32 = 3;
 /// How long a stopping runner waits for the server to take its last messages.
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Time for a message to be written out, where a test wants to die just after.
+const LEAVING: Duration = Duration::from_millis(5);
 
 /// What the server said in its Welcome, within the runner's limits.
 struct Welcome {
@@ -147,11 +151,22 @@ async fn speak(
     let patience = heartbeat * SILENT_INTERVALS;
     let send = async |message: FromRunner| {
         let message = core.with_inline(message).await;
-        match timeout(patience, to_server.send(message.into())).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(lost("the server closed the stream")),
-            Err(_) => Err(lost("the server takes nothing")),
+        let said = (!matches!(message, FromRunner::Heartbeat { .. })).then(|| name_of(&message));
+        if said.is_some() {
+            hit(Point::BeforeLinkSend, &message);
         }
+        match timeout(patience, to_server.send(message.into())).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return Err(lost("the server closed the stream")),
+            Err(_) => return Err(lost("the server takes nothing")),
+        }
+        if let Some(said) = said {
+            if is_next(Point::AfterLinkSend, &said) {
+                tokio::time::sleep(LEAVING).await;
+            }
+            hit(Point::AfterLinkSend, &said);
+        }
+        Ok(())
     };
     for message in first {
         if let Err(end) = send(message).await {
@@ -198,7 +213,7 @@ async fn listen(
             core.server_told(index);
         }
         let offered = offered(&message);
-        match ToRunner::try_from(message) {
+        match ToRunner::try_from(message).inspect(received) {
             Ok(ToRunner::OpenOutput { execution_id, ticket }) => outputs.open(execution_id, ticket),
             Ok(ToRunner::OpenExchange { ticket }) => exchanges.open(ticket),
             Ok(message) => core.handle(message),
@@ -210,6 +225,12 @@ async fn listen(
                 }
             }
         }
+    }
+}
+
+fn received(message: &ToRunner) {
+    if *message != ToRunner::Heartbeat {
+        hit(Point::AfterLinkReceive, message);
     }
 }
 

@@ -12,6 +12,7 @@ use std::{
     },
 };
 
+use airlock_faults::{Point, hit};
 use tokio::sync::watch;
 
 use super::{SpoolError, budget::Budget, layout::Layout};
@@ -220,7 +221,9 @@ impl StreamWriter {
             let room = self.spool.layout.segment_end(index) - self.total;
             let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
             let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+            hit(Point::BeforeSpoolWrite, &"segment");
             let written = self.segment(index)?.write(now).map_err(SpoolError::io("write output"))?;
+            hit(Point::AfterSpoolWrite, &"segment");
             self.total += written as u64;
             if let Some(ends) = &self.spool.line_ends {
                 let new = memchr::memchr_iter(b'\n', now.get(..written).unwrap_or_default()).count();

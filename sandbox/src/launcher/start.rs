@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use airlock_faults::{Point, hit};
 use airlock_init::frame::{FrameError, recv_frame, send_frame};
 use airlock_init::wire::{
     HostIds, INSIDE_BASH_ENV, Landlock, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit,
@@ -68,9 +69,11 @@ impl Launcher {
     ) -> Result<Running, LaunchError> {
         spec.check()?;
         self.check_ids(session.ids)?;
+        hit(Point::SandboxStep, &"begin");
         let mut waiter = prepare()?;
         let (streams, ends) = pipes(spec, session.ids)?;
         let landlock = order(&waiter, start_spec(spec, limits, bash_env), &ends)?;
+        hit(Point::SandboxStep, &"started");
         waiter.started_at = Instant::now();
         let control = Control(Arc::clone(&waiter.handles));
         Ok(Running { streams, control, started_at: waiter.started_at, landlock, waiter })
@@ -105,6 +108,7 @@ impl Launcher {
             }
         };
         let cgroup = self.cgroups.enter(limits)?;
+        hit(Point::SandboxStep, &"cgroup");
         let plan = LaunchPlan {
             parent: std::process::id(),
             ids: session.ids,
@@ -121,8 +125,10 @@ impl Launcher {
         fds.extend(cgroup.as_ref().map(Cgroup::handle));
 
         let child = self.forker.fork(MODE_LAUNCH)?;
+        hit(Point::SandboxStep, &"forked");
         set_timeouts(&child.socket, limits.start_timeout)?;
         send_frame(child.socket.as_fd(), &plan, &fds).map_err(before_start)?;
+        hit(Point::SandboxStep, &"planned");
         drop(status_write);
         ready(child, Some(status), cgroup, self.forker.tie())
     }
@@ -137,10 +143,12 @@ pub(super) fn ready(
 ) -> Result<Waiter, LaunchError> {
     let (pid, pidfd) = wait_until_cloned(&child)?;
     let child = child.gone_on_in(pid, pidfd);
+    hit(Point::SandboxStep, &"cloned");
     let init = match wait_until_ready(&child) {
         Err(LaunchError::Conversation { source: FrameError::Closed }) => return Err(said(child)),
         other => other?,
     };
+    hit(Point::SandboxStep, &"ready");
     let (socket, diagnostics, pid, child) = child.into_parts()?;
     let killed = AtomicBool::new(false);
     let handles = Handles { socket: Mutex::new(socket), init, child, killed, cgroup };
@@ -195,6 +203,7 @@ fn order(waiter: &Waiter, start: StartSpec, ends: &[OwnedFd; 3]) -> Result<Landl
     let fds = ends.each_ref().map(AsFd::as_fd);
     // A message that did not arrive whole starts nothing.
     send_frame(socket.as_fd(), &start, &fds).map_err(before_start)?;
+    hit(Point::SandboxStep, &"ordered");
     match recv_frame(socket.as_fd()) {
         Ok((Report::Started(landlock), _)) => Ok(landlock),
         Ok((Report::Failed { step, cause }, _)) => Err(LaunchError::Step { step, cause }),

@@ -8,7 +8,6 @@ use super::{Advanced, no_such_execution, not_running};
 use crate::{
     api::ApiError,
     engine::{Core, runner_unreachable},
-    faults::{self, Fault},
     links::Link,
     model::{ExecutionRecord, Principal},
     profiles::ResolvedProfile,
@@ -76,7 +75,6 @@ impl Core {
             })
             .await?;
         if let Advanced::Taken(record) = &advanced {
-            faults::hit(Fault::AfterDetach);
             let link = record.runner_id.as_ref().and_then(|runner| self.parts.links.get(runner));
             if let Some(link) = link
                 && let Err(error) = self.tell_backgrounded(&link, record).await

@@ -11,7 +11,6 @@ use airlock_proto::domain::{
 use super::{Advanced, PLACED, finish_with, lost_result};
 use crate::{
     engine::Core,
-    faults::{self, Fault},
     links::Link,
     model::ExecutionRecord,
     store::{StoreError, Transition},
@@ -56,10 +55,7 @@ impl Core {
             link.forget(record.id);
         }
         match report.phase {
-            JobPhase::Accepted => {
-                faults::hit(Fault::AfterAccepted);
-                self.still_there(link, record, &report).await
-            }
+            JobPhase::Accepted => self.still_there(link, record, &report).await,
             JobPhase::Running => self.job_runs(link, record, &report).await,
             JobPhase::Refused => self.job_refused(link, &record, report).await,
             JobPhase::Ended => {
@@ -114,7 +110,6 @@ impl Core {
             .await?;
         match advanced {
             Advanced::Taken(after) => {
-                faults::hit(Fault::WhileRunning);
                 self.parts.observer.started(link.starting_for(after.id));
                 self.tell_backgrounded(link, &after).await?;
                 if after.yields_at().is_some() {
@@ -199,10 +194,7 @@ impl Core {
             })
             .await?;
         match advanced {
-            Advanced::Taken(record) => {
-                faults::hit(Fault::AfterEnd);
-                self.keep_output(link, &record).await;
-            }
+            Advanced::Taken(record) => self.keep_output(link, &record).await,
             Advanced::Left(record) => {
                 self.note_late_end(&record, &result);
                 self.keep_output(link, &record).await;

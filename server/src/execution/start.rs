@@ -13,7 +13,6 @@ use crate::{
     api::{ApiError, StartExecution},
     decision::{self, Decided, execution_hash},
     engine::{Core, micros},
-    faults::{self, Fault},
     model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState, Verdict},
     profiles::ResolvedProfile,
     session::check_open,
@@ -59,12 +58,10 @@ impl Core {
         }
         let setting = self.settle_session(setting, &request, &decided, &fate)?;
         let new = self.new_execution(who, &request, hash, spec, &decided, &fate, setting);
-        faults::hit(Fault::BeforeAudit);
         let key = request.request_id.unwrap_or_default();
         let span = tracing::info_span!("audit");
         match self.store().create_execution(new).instrument(span).await? {
             Created::New(record) => {
-                faults::hit(Fault::AfterAudit);
                 self.entered(record)
             }
             Created::Existing(existing) => repeated(existing, hash, &key),

@@ -1,7 +1,8 @@
 //! RunnerLink: the control stream of a runner, between the wire and the links.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use airlock_faults::{Point, hit, is_next, name_of};
 use airlock_proto::{
     domain::{FromRunner, RunnerHello, ToRunner},
     runner_v1::{
@@ -21,6 +22,9 @@ use crate::{
     links::{LinkError, LinkHandle, LinkRefusal, Links},
     status, validate,
 };
+
+/// Time for a message to be written out, where a test wants to die just after.
+const LEAVING: Duration = Duration::from_millis(5);
 
 pub(super) struct RunnerLinks(pub(super) Arc<Edge>);
 
@@ -112,6 +116,9 @@ async fn listen(handle: &LinkHandle, mut incoming: Streaming<ConnectRequest>) ->
             Ok(message) => message,
             Err(bad) => return status::link_message(&bad.field, &bad.description),
         };
+        if !matches!(message, FromRunner::Heartbeat { .. }) {
+            hit(Point::AfterLinkReceive, &message);
+        }
         if let Err(error) = handle.received(message).await {
             return status::link_ended(&error);
         }
@@ -120,12 +127,29 @@ async fn listen(handle: &LinkHandle, mut incoming: Streaming<ConnectRequest>) ->
 
 /// What is said to the runner: all that waits, then why the link has ended.
 fn speak(outgoing: mpsc::Receiver<ToRunner>, ended: oneshot::Receiver<Status>) -> Responses<ConnectResponse> {
-    Box::pin(stream::unfold(Some((outgoing, ended)), |state| async {
-        let (mut outgoing, mut ended) = state?;
+    Box::pin(stream::unfold(Some((outgoing, ended, None)), |state| async {
+        let (mut outgoing, mut ended, said) = state?;
+        if let Some(said) = said {
+            has_left(&said).await;
+        }
         tokio::select! {
             biased;
-            Some(message) = outgoing.recv() => Some((Ok(message.into()), Some((outgoing, ended)))),
+            Some(message) = outgoing.recv() => {
+                let said = (message != ToRunner::Heartbeat).then(|| name_of(&message));
+                if said.is_some() {
+                    hit(Point::BeforeLinkSend, &message);
+                }
+                Some((Ok(message.into()), Some((outgoing, ended, said))))
+            }
             status = &mut ended => Some((Err(status.ok()?), None)),
         }
     }))
+}
+
+/// The transport has taken a message of this name, and asks for the next.
+async fn has_left(said: &String) {
+    if is_next(Point::AfterLinkSend, said) {
+        tokio::time::sleep(LEAVING).await;
+    }
+    hit(Point::AfterLinkSend, said);
 }

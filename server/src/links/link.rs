@@ -144,13 +144,6 @@ impl Link {
         }
     }
 
-    /// Returns when everything sent so far was taken by the edge, or the link has ended.
-    pub(crate) async fn flushed(&self) {
-        while self.outgoing.capacity() < self.outgoing.max_capacity() && !self.ended.is_cancelled() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    }
-
     /// Ends the link. The first reason counts.
     pub(crate) fn end(&self, why: &'static str) {
         let _ = self.why.set(why);

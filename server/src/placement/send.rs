@@ -1,6 +1,6 @@
 //! Sending an offer, and finding out what became of one that was not answered.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use airlock_proto::domain::{
     CancelledBy, Cause, ExecutionId, ExecutionResult, ExecutionState, OutputState, StartJob, Started,
@@ -12,14 +12,10 @@ use crate::{
     decision::Offer,
     engine::Core,
     execution::{Advanced, PLACED, finish_with, lost_result},
-    faults::{self, Fault},
     links::{JobOnLink, Link},
     model::{ExecutionRecord, LiveExecution},
     store::{StoreError, Transition},
 };
-
-/// Time for the edge to write a message out, where a test wants to die just after.
-const LEAVING: Duration = Duration::from_millis(5);
 
 impl Core {
     /// The span of placing an execution, in the trace of the request that started it.
@@ -47,11 +43,6 @@ impl Core {
         link.set_sent(record.id);
         // Not sent means that the link has ended; then the next one tells what the runner has.
         let _ = link.send(ToRunner::StartJob(Box::new(job)), limits.send_wait).await;
-        if faults::is_armed(Fault::AfterStartJobSent) {
-            link.flushed().await;
-            tokio::time::sleep(LEAVING).await;
-            faults::hit(Fault::AfterStartJobSent);
-        }
         self.end_if_asked_meanwhile(record).await;
     }
 

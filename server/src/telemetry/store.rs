@@ -2,6 +2,7 @@
 
 use std::{future::Future, sync::Arc, time::Instant};
 
+use airlock_faults::{Point, hit};
 use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RunnerId, SessionId};
 use tracing::{Instrument as _, Span};
 
@@ -20,6 +21,9 @@ use crate::{
 /// The steps that traces show: those that change what a client asked for.
 const TRACED: [&str; 6] =
     ["create_session", "change_session", "create_execution", "transition", "set_output", "answer_approval"];
+
+/// Besides those, the steps that write for what a runner did. Not those that the clock alone brings about.
+const OF_RUNNERS: [&str; 2] = ["put_runner", "unlink_runner"];
 
 /// A store whose steps are measured.
 pub struct MeasuredStore {
@@ -44,7 +48,14 @@ impl MeasuredStore {
         // a long view's.
         let traced = TRACED.contains(&operation) && !Span::current().is_none();
         let span = if traced { tracing::info_span!("store", operation) } else { Span::none() };
+        let writes = TRACED.contains(&operation) || OF_RUNNERS.contains(&operation);
+        if writes {
+            hit(Point::BeforeStoreWrite, &operation);
+        }
         let result = step.instrument(span).await;
+        if writes {
+            hit(Point::AfterStoreWrite, &operation);
+        }
         let outcome = match &result {
             Ok(_) => "ok",
             Err(StoreError::Unavailable(_)) => "unavailable",

@@ -1,0 +1,118 @@
+//! Points that a test can arm by the environment.
+
+use std::{
+    fmt::Debug,
+    fs::{File, OpenOptions},
+    io::Write as _,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use super::Point;
+
+const ARMED: &str = "AIRLOCK_FAULT";
+const TRACE: &str = "AIRLOCK_FAULT_TRACE";
+
+/// What the environment asks for.
+struct Asked {
+    armed: Option<Armed>,
+    trace: Option<File>,
+}
+
+/// The arrival that is deadly.
+struct Armed {
+    point: String,
+    /// Empty: whatever it is called.
+    name: String,
+    left: AtomicU32,
+}
+
+impl Armed {
+    /// From `POINT`, `POINT:N`, `POINT/NAME` or `POINT/NAME:N`.
+    fn parse(text: &str) -> Self {
+        let (place, count) = text.split_once(':').unwrap_or((text, "1"));
+        let (point, name) = place.split_once('/').unwrap_or((place, ""));
+        let left = AtomicU32::new(count.parse().unwrap_or(1));
+        Self { point: point.to_owned(), name: name.to_owned(), left }
+    }
+
+    fn is_meant(&self, point: Point, what: &dyn Debug) -> bool {
+        self.point == point.as_str() && (self.name.is_empty() || self.name == name_of(what))
+    }
+}
+
+fn asked() -> &'static Asked {
+    static ASKED: OnceLock<Asked> = OnceLock::new();
+    ASKED.get_or_init(|| Asked {
+        armed: std::env::var(ARMED).ok().map(|text| Armed::parse(&text)),
+        trace: std::env::var_os(TRACE)
+            .and_then(|file| OpenOptions::new().create(true).append(true).open(file).ok()),
+    })
+}
+
+/// Dies here if a test asked for it. The arrival is named by the first word of `what`: an enum's variant.
+pub fn hit(point: Point, what: &dyn Debug) {
+    let asked = asked();
+    if let Some(mut trace) = asked.trace.as_ref() {
+        // Without the line the test misses a point, and says so.
+        let _ = trace.write_all(format!("{}/{}\n", point.as_str(), name_of(what)).as_bytes());
+    }
+    if let Some(armed) = &asked.armed
+        && armed.is_meant(point, what)
+        && armed.left.fetch_sub(1, Ordering::SeqCst) == 1
+    {
+        // Without the signal there would be no fault; the test then fails by itself.
+        let _ = kill(Pid::this(), Signal::SIGKILL);
+    }
+}
+
+/// Whether the next [`hit`] here is deadly, so that what was given away can leave before.
+#[must_use]
+pub fn is_next(point: Point, what: &dyn Debug) -> bool {
+    let armed = asked().armed.as_ref();
+    armed.is_some_and(|armed| armed.is_meant(point, what) && armed.left.load(Ordering::SeqCst) == 1)
+}
+
+/// The name of an arrival, where it is needed after what it names was given away.
+#[must_use]
+pub fn name_of(what: &dyn Debug) -> String {
+    let text = format!("{what:?}");
+    let word = |c: char| !(c.is_alphanumeric() || c == '_');
+    text.trim_start_matches('"').split(word).next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrival_is_meant_by_its_point_and_where_given_by_its_name() {
+        let armed = Armed::parse("before_store_write/transition:3");
+        assert!(armed.is_meant(Point::BeforeStoreWrite, &"transition"));
+        assert!(!armed.is_meant(Point::BeforeStoreWrite, &"set_output"));
+        assert!(!armed.is_meant(Point::AfterStoreWrite, &"transition"));
+        assert_eq!(armed.left.load(Ordering::SeqCst), 3);
+        let any = Armed::parse("before_link_send");
+        assert!(any.is_meant(Point::BeforeLinkSend, &Some(1)) && any.left.load(Ordering::SeqCst) == 1);
+    }
+
+    #[test]
+    fn arrivals_are_named_by_the_first_word() {
+        assert_eq!(name_of(&Some(3)), "Some");
+        assert_eq!(name_of(&"set_output"), "set_output");
+        assert_eq!(name_of(&Point::AfterSession), "AfterSession");
+    }
+
+    #[test]
+    fn every_point_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<_> = Point::ALL.iter().map(|point| point.as_str()).collect();
+        assert_eq!(names.len(), Point::ALL.len());
+    }
+}

@@ -1,0 +1,93 @@
+//! `make chaos`: rows of the fault table in random order, with random plans, until the time is over; or one
+//! injection again. The last line sums up.
+
+use std::{
+    collections::BTreeMap,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use airlock_tests::chaos::{
+    plan::{Extent, Plan},
+    rows::Row,
+};
+use clap::Parser;
+use tokio::{runtime::Handle, task::spawn_blocking};
+
+/// Injections of one row before another has its turn, at most.
+const AT_ONCE: usize = 8;
+
+/// Injects faults and looks what survives.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// For how long, in seconds.
+    #[arg(long, default_value_t = 3600)]
+    seconds: u64,
+    /// All that is random follows from it; without it, from the clock.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only this row.
+    #[arg(long)]
+    row: Option<String>,
+    /// Only this injection of the row, once.
+    #[arg(long, requires = "row")]
+    index: Option<usize>,
+}
+
+/// What came of all.
+#[derive(Debug, Default)]
+struct Sum {
+    by_row: BTreeMap<String, usize>,
+    failed: Vec<String>,
+}
+
+impl Sum {
+    /// Makes a plan; a broken promise is noted, and does not keep others from being made.
+    async fn make(&mut self, row: Row, plan: Plan) {
+        let (made, here) = (plan.clone(), Handle::current());
+        let broken = spawn_blocking(move || here.block_on(row.run(&made))).await.is_err();
+        let tally = plan.tally();
+        *self.by_row.entry(format!("{row:?}")).or_default() += tally.injections;
+        if broken {
+            self.failed.push(format!("make chaos {}", tally.last));
+        }
+    }
+
+    fn tell(&self, seed: u64) -> ExitCode {
+        for failed in &self.failed {
+            println!("FAILED: {failed}");
+        }
+        let rows: Vec<String> = self.by_row.iter().map(|(row, count)| format!("{row} {count}")).collect();
+        let all: usize = self.by_row.values().sum();
+        println!("chaos: seed {seed}: {all} injections ({}), {} failed", rows.join(", "), self.failed.len());
+        if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let row = match arguments.row.as_deref().map(|name| (name, Row::named(name))) {
+        None => None,
+        Some((_, Some(row))) => Some(row),
+        Some((name, None)) => {
+            let names: Vec<String> = Row::ALL.iter().map(|(row, _)| format!("{row:?}")).collect();
+            eprintln!("chaos: there is no row `{name}`; there are {}", names.join(", "));
+            return ExitCode::from(2);
+        }
+    };
+    let seed = arguments.seed.unwrap_or_else(|| fastrand::u64(..));
+    let mut sum = Sum::default();
+    if let (Some(row), Some(index)) = (row, arguments.index) {
+        sum.make(row, Plan::new(seed, Extent::One(index))).await;
+        return sum.tell(seed);
+    }
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let over = Instant::now() + Duration::from_secs(arguments.seconds);
+    while Instant::now() < over {
+        let any = rng.choice(Row::ALL).map_or(Row::ServerPoint, |(row, _)| row);
+        sum.make(row.unwrap_or(any), Plan::new(rng.u64(..), Extent::Some(AT_ONCE))).await;
+    }
+    sum.tell(seed)
+}

@@ -1,0 +1,172 @@
+//! One execution in each state, all at once, so that a fault meets every one of them.
+
+use std::fmt::Write as _;
+
+use airlock_cli::client::v1::{self, ExecutionState};
+
+use super::{
+
+    actor::{Actor, Ending, GATE, Part, Permits, WAIT, eventually, lines, persist},
+    play::open_session,
+    reckoning,
+    scene::Scene,
+};
+use crate::reader::cause;
+
+/// Everybody on the stage.
+#[derive(Debug)]
+pub struct Cast {
+    /// Their session.
+    pub session: String,
+    /// The actors, in the order of [`parts`].
+    pub actors: Vec<Actor>,
+}
+
+/// Where the actors of [`parts`] with a business of their own are.
+const QUIET: usize = 0;
+const QUEUED: usize = 1;
+const PENDING: usize = 2;
+const BACKGROUND: usize = 3;
+const GRACE: usize = 4;
+const STDIN: usize = 5;
+const DONE: usize = 6;
+
+fn parts() -> Vec<Part> {
+    let two = |name, body: String| Part::new(name, body, lines(1, 200));
+    let halves = format!("seq 1 100; {WAIT}; seq 101 200; exit 7");
+    let serial = |part: Part| Part { serial: true, ..part };
+    let ignores = "trap '' TERM; seq 1 100; while :; do sleep 0.1; done".to_owned();
+    let both = format!("seq 1 1000; seq 1 500 >&2; {WAIT}; seq 1001 2000; seq 501 1000 >&2; exit 7");
+    let mut hard = String::from("for i in ");
+    for round in 0..30 {
+        let _ = write!(hard, "{} ", round * 3000);
+    }
+    hard.push_str("; do seq $((i + 1)) $((i + 3000)); sleep 0.05; done; exit 7");
+    vec![
+        serial(two("quiet", format!("seq 1 100; {WAIT}; echo on > /workspace/on.txt; seq 101 200; exit 7"))),
+        serial(two("queued", halves.clone())),
+        Part { asks: true, ..two("pending", halves.clone()) },
+        two("background", halves),
+        Part { ending: Ending::Cancelled, ..Part::new("grace", ignores, lines(1, 100)) },
+        Part { stdin: Some(lines(1, 3000)), ..Part::new("stdin", "cat; exit 7", lines(1, 3000)) },
+        Part::new("done", "seq 1 50; exit 7", lines(1, 50)),
+        Part { stderr: lines(1, 1000), ..Part::new("stderr", both, lines(1, 2000)) },
+        Part::new("hard", hard, lines(1, 90_000)),
+        Part::new("slow", "for i in {1..30}; do echo $i; sleep 0.1; done; exit 7", lines(1, 30)),
+    ]
+}
+
+impl Cast {
+    /// How many they are.
+    pub const SIZE: usize = 10;
+
+    /// Opens a session and brings everybody into place.
+    ///
+    /// # Panics
+    /// If somebody does not come there.
+    pub async fn enter(scene: &Scene, key: &str) -> Self {
+        let client = &scene.client;
+        let session = open_session(client, key).await;
+        let mut actors = Vec::new();
+        for part in parts() {
+            actors.push(Actor::start(client, &session, key, part).await);
+        }
+        assert_eq!(actors.len(), Self::SIZE);
+        let cast = Self { session, actors };
+        for index in [QUIET, BACKGROUND, GRACE, STDIN] {
+            cast.actor(index).reaches(client, ExecutionState::Running).await;
+        }
+        cast.actor(DONE).reaches(client, ExecutionState::Finished).await;
+        cast.actor(BACKGROUND).detach(client).await;
+        cast.actor(GRACE).cancel(client).await;
+        assert_eq!(cast.state(scene, QUEUED).await, ExecutionState::Queued);
+        assert_eq!(cast.state(scene, PENDING).await, ExecutionState::PendingApproval);
+        cast
+    }
+
+    fn actor(&self, index: usize) -> &Actor {
+        self.actors.get(index).expect("it is one of the parts")
+    }
+
+    async fn state(&self, scene: &Scene, index: usize) -> ExecutionState {
+        persist(|| scene.client.execution(&self.actor(index).id)).await.state()
+    }
+
+    /// The approval that is open.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn open_approval(&self, scene: &Scene) -> v1::Approval {
+        let id = &self.actor(PENDING).id;
+        eventually("the approval is open", async || {
+            let page = scene.client.approvals(v1::ApprovalServiceListRequest::default()).await.ok()?;
+            page.approvals.into_iter().find(|open| open.execution_id == *id)
+        })
+        .await
+    }
+
+    /// Waits until the server says that nobody can be reached who is on the runner.
+    ///
+    /// # Panics
+    /// If it never says so.
+    pub async fn is_unreachable(&self, scene: &Scene) {
+        let id = &self.actor(QUIET).id;
+        eventually("it is said to be out of reach", async || {
+            let now = scene.client.execution(id).await.ok()?;
+            (now.link() == v1::LinkState::Unreachable).then_some(())
+        })
+        .await;
+    }
+
+    /// The ends of everybody who was on the runner, which nobody hears of any more.
+    ///
+    /// # Panics
+    /// If one of them does not end.
+    pub async fn lost(&self, scene: &Scene) -> Vec<v1::Execution> {
+        let mut ends = Vec::new();
+        for (index, actor) in self.actors.iter().enumerate() {
+            if index != PENDING {
+                ends.push(actor.reaches(&scene.client, ExecutionState::Finished).await);
+            }
+        }
+        assert!(ends.iter().any(|end| cause(end) == v1::CauseCode::RunnerLost), "somebody was lost");
+        ends
+    }
+
+    /// How many were cut by the end of a drain. The output of everybody who has ended is stored.
+    ///
+    /// # Panics
+    /// If some output is not.
+    pub async fn ended_by_drain(&self, scene: &Scene) -> usize {
+        let mut cut = 0;
+        for actor in &self.actors {
+            let now = persist(|| scene.client.execution(&actor.id)).await;
+            if now.state() != ExecutionState::Finished {
+                continue;
+            }
+            let stored = matches!(now.output_state(), v1::OutputState::Stored | v1::OutputState::None);
+            assert!(stored, "{}: {:?}", actor.part.name, now.output_state());
+            cut += usize::from(actor.part.ending != Ending::Cancelled && cause(&now) == v1::CauseCode::Cancelled);
+        }
+        cut
+    }
+
+    /// Lets everybody come to the end: opens the gate, allows, feeds.
+    pub async fn dismiss(&self, scene: &Scene) {
+        scene.open_gate(GATE);
+        self.actor(PENDING).allow(&scene.client).await;
+        self.actor(STDIN).feed(&scene.client).await;
+    }
+
+    /// As [`Cast::dismiss`], and the reckoning.
+    pub async fn bow(&mut self, scene: &Scene, permits: Permits) {
+        self.dismiss(scene).await;
+        self.reckon(scene, permits).await;
+    }
+
+    /// The reckoning.
+    pub async fn reckon(&mut self, scene: &Scene, permits: Permits) {
+        let session = self.session.clone();
+        reckoning::reckon(scene, &session, &mut self.actors, permits).await;
+    }
+}

@@ -1,0 +1,106 @@
+//! What one reader was told, held against the contract with each event: nothing missing, nothing twice.
+
+use airlock_cli::client::v1::{self, Execution, event::Event as Kind};
+
+/// One stream of an output, as it was told.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// What came, in order.
+    pub bytes: Vec<u8>,
+    /// What was said to be no longer held: from, to.
+    pub gaps: Vec<(u64, u64)>,
+    /// Where the next byte is.
+    next: u64,
+}
+
+impl Told {
+    fn piece(&mut self, offset: u64, data: &[u8]) {
+        assert_eq!(offset, self.next, "a byte was lost or doubled");
+        self.bytes.extend_from_slice(data);
+        self.next += data.len() as u64;
+    }
+
+    /// Where one gap is told in two, they are one.
+    fn gap(&mut self, from: u64, to: u64) {
+        assert_eq!(from, self.next, "a gap does not begin where the bytes end");
+        assert!(to > from, "a gap is of something");
+        match self.gaps.last_mut() {
+            Some(last) if last.1 == from => last.1 = to,
+            _ => self.gaps.push((from, to)),
+        }
+        self.next = to;
+    }
+}
+
+/// Everything that one reader was told of one execution, over as many views as it took.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Ledger {
+    /// The changes of state: version, state, link.
+    pub steps: Vec<(u64, i32, i32)>,
+    /// What came of stdout.
+    pub stdout: Told,
+    /// What came of stderr.
+    pub stderr: Told,
+    /// The times that it was told to be in the background.
+    pub backgrounded: u32,
+    /// The execution at its end.
+    pub end: Option<Execution>,
+}
+
+impl Ledger {
+    /// Takes in one event.
+    ///
+    /// # Panics
+    /// If it does not follow on what was told before.
+    pub fn take(&mut self, event: v1::Event) {
+        assert!(self.end.is_none(), "something came after the end");
+        assert!(event.cursor.len() <= 64, "a cursor has at most 64 bytes");
+        match event.event.expect("an event is never empty") {
+            Kind::Opened(_) => {}
+            Kind::StateChanged(change) => {
+                assert_eq!(change.version, self.version() + 1, "a change was lost or doubled: {change:?}");
+                self.steps.push((change.version, change.state, change.link));
+            }
+            Kind::Output(output) => self.stream(output.stream()).piece(output.offset, &output.data),
+            Kind::Gap(gap) => self.stream(gap.stream()).gap(gap.from, gap.to),
+            Kind::Finished(finished) => {
+                let end = finished.execution.expect("an end has its execution");
+                assert_eq!(end.version, self.version() + 1, "a change before the end was lost: {:?}", self.steps);
+                self.end = Some(end);
+            }
+            // It stands for the step that it tells of.
+            Kind::Backgrounded(_) => {
+                let (version, state, link) = *self.steps.last().expect("it was running before");
+                self.steps.push((version + 1, state, link));
+                self.backgrounded += 1;
+            }
+        }
+    }
+
+    /// Whether two readers were told the same, whatever the pieces were.
+    ///
+    /// # Panics
+    /// If they were not.
+    pub fn assert_same(&self, other: &Self, what: &str) {
+        assert_eq!(self.steps, other.steps, "{what}: the same changes of state");
+        for (mine, others, name) in
+            [(&self.stdout, &other.stdout, "stdout"), (&self.stderr, &other.stderr, "stderr")]
+        {
+            assert_eq!(mine.gaps, others.gaps, "{what}: the same gaps in {name}");
+            assert!(mine.bytes == others.bytes, "{what}: the same bytes in {name}");
+        }
+        let result = |ledger: &Self| ledger.end.as_ref().map(|end| (end.version, end.result.clone()));
+        assert_eq!(result(self), result(other), "{what}: the same end");
+    }
+
+    fn version(&self) -> u64 {
+        self.steps.last().map_or(0, |step| step.0)
+    }
+
+    fn stream(&mut self, stream: v1::OutputStream) -> &mut Told {
+        match stream {
+            v1::OutputStream::Stderr => &mut self.stderr,
+            _ => &mut self.stdout,
+        }
+    }
+}

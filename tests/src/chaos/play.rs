@@ -1,0 +1,78 @@
+//! The short play that is given once for every point where a process can die: every step of a start, with an
+//! approval, a queue, a background and an end that is asked for. Whoever plays makes each call until it is answered.
+
+use std::time::Duration;
+
+use airlock_cli::client::{Client, v1::{self, ExecutionState}};
+
+use super::{
+    actor::{Actor, Ending, Part, Permits, eventually, lines},
+    reckoning,
+    scene::{Scene, Side},
+};
+
+/// How often the one that is to die is looked at.
+const WATCH: Duration = Duration::from_millis(10);
+
+fn asked() -> Part {
+    let body = "seq 1 300; seq 1 100 >&2; sleep 0.2; seq 301 600; seq 101 200 >&2; exit 7";
+    let part = Part::new("asked", body, lines(1, 600));
+    Part { asks: true, serial: true, stderr: lines(1, 200), ..part }
+}
+
+fn queued() -> Part {
+    Part { serial: true, ..Part::new("queued", "seq 1 400; exit 7", lines(1, 400)) }
+}
+
+fn ended() -> Part {
+    Part { ending: Ending::Cancelled, ..Part::new("ended", "seq 1 200; sleep 600", lines(1, 200)) }
+}
+
+/// Plays all of it and reckons, while the side that was told to dies and is started again. Gives whether it died.
+///
+/// # Panics
+/// At the first promise that was broken.
+pub async fn play(scene: &Scene, key: &str, dying: Option<Side>) -> bool {
+    let permits = Permits { lost: dying == Some(Side::Runner), ..Permits::default() };
+    let mut all = Box::pin(async {
+        let (session, mut actors) = acts(&scene.client, key).await;
+        reckoning::reckon(scene, &session, &mut actors, permits).await;
+    });
+    let mut died = false;
+    loop {
+        tokio::select! {
+            () = &mut all => break,
+            () = tokio::time::sleep(WATCH) => died |= dying.is_some_and(|side| scene.mend(side)),
+        }
+    }
+    died | dying.is_some_and(|side| scene.mend(side))
+}
+
+async fn acts(client: &Client, key: &str) -> (String, Vec<Actor>) {
+    let session = open_session(client, key).await;
+    let first = Actor::start(client, &session, key, asked()).await;
+    first.allow(client).await;
+    let second = Actor::start(client, &session, key, queued()).await;
+    let third = Actor::start(client, &session, key, ended()).await;
+    third.reaches(client, ExecutionState::Running).await;
+    third.detach(client).await;
+    third.cancel(client).await;
+    (session, vec![first, second, third])
+}
+
+/// Opens a session of the profile that everything is played in.
+///
+/// # Panics
+/// If it cannot be opened.
+pub async fn open_session(client: &Client, key: &str) -> String {
+    let request = v1::SessionServiceCreateRequest {
+        profile: "chaos".to_owned(),
+        request_id: format!("{key}-session"),
+        ..Default::default()
+    };
+    eventually("a session is open", async || {
+        let made = client.create_session(request.clone()).await.ok()?;
+        (made.state() == v1::SessionState::Open).then_some(made.session_id)
+    })
+    .await
+}

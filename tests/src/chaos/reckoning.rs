@@ -1,0 +1,80 @@
+//! The reckoning after a fault: every accepted execution has an end that is true, was told to its readers in full
+//! and once, and left nothing behind.
+
+use std::collections::BTreeMap;
+
+use airlock_cli::client::v1;
+
+use super::{
+    actor::{Actor, Permits, eventually, follow},
+    ledger::Ledger,
+    scene::Scene,
+};
+
+/// Holds all actors of a session against their scripts, then closes it and looks for what is left.
+///
+/// # Panics
+/// At the first promise that was broken.
+pub async fn reckon(scene: &Scene, session: &str, actors: &mut [Actor], permits: Permits) {
+    let mut ends = Vec::new();
+    for actor in actors.iter_mut() {
+        ends.push(actor.ended(&scene.client).await);
+    }
+    let ran = scene.ran();
+    for (actor, (end, live)) in actors.iter().zip(&ends) {
+        reckon_one(scene, actor, end, live, &ran, permits).await;
+    }
+    close(scene, session).await;
+    scene.nothing_is_left().await;
+}
+
+async fn reckon_one(
+    scene: &Scene,
+    actor: &Actor,
+    end: &v1::Execution,
+    live: &Ledger,
+    ran: &BTreeMap<String, u32>,
+    permits: Permits,
+) {
+    let name = actor.part.name;
+    let ran = ran.get(name).copied().unwrap_or_default();
+    actor.agrees(end, live, ran, permits);
+    let stored = stored(scene, actor).await;
+    assert_eq!(stored.result, end.result, "{name}: a result does not change");
+    let told_again = follow(scene.client.clone(), actor.id.clone()).await.unwrap();
+    live.assert_same(&told_again, name);
+    let again = actor.again(&scene.client).await.unwrap();
+    assert_eq!((&again.execution_id, again.version), (&actor.id, stored.version), "{name}: one key, one execution");
+    let (opened, closed) = scene.audit(&actor.id).await;
+    let result = end.result.clone().unwrap_or_default();
+    let cause = result.cause.as_ref().map(|cause| cause.code().as_str_name()).unwrap_or_default();
+    let said = cause.trim_start_matches("CAUSE_CODE_").to_owned();
+    let started = result.started().as_str_name().trim_start_matches("STARTED_").to_owned();
+    assert_eq!((opened, closed), (1, vec![(said, started)]), "{name}: one entry in the audit, closed as it ended");
+}
+
+/// Waits until the output of an execution is stored, where it has any.
+///
+/// # Panics
+/// If it never is.
+pub async fn stored(scene: &Scene, actor: &Actor) -> v1::Execution {
+    eventually(&format!("the output of {} is stored", actor.part.name), async || {
+        let now = scene.client.execution(&actor.id).await.ok()?;
+        matches!(now.output_state(), v1::OutputState::Stored | v1::OutputState::None).then_some(now)
+    })
+    .await
+}
+
+/// Closes a session, for good.
+///
+/// # Panics
+/// If it does not come to be closed, nor is lost.
+pub async fn close(scene: &Scene, session: &str) {
+    eventually("the session is closed", async || {
+        let asked = scene.client.close_session(session).await;
+        let now = scene.client.session(session).await.ok()?;
+        let over = matches!(now.state(), v1::SessionState::Closed | v1::SessionState::Lost);
+        (asked.is_ok() || over).then_some(over).filter(|over| *over)
+    })
+    .await;
+}

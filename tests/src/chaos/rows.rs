@@ -1,0 +1,102 @@
+//! The rows of the fault table: what is injected in each, and what is looked at besides the reckoning.
+
+mod away;
+mod client;
+mod disk;
+mod points;
+mod readers;
+mod stops;
+mod store;
+
+use std::fmt::Debug;
+
+use super::plan::Plan;
+
+/// A row of the table of what survives what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    /// A client's stream is cut at any event of a story that is over, by the client or by the network.
+    StreamCut,
+    /// The same while the story goes on.
+    LiveStreamCut,
+    /// A reader is slow or does not read at all.
+    SlowReader,
+    /// The server dies at any step: before and after each write to the store and each message of the link.
+    ServerPoint,
+    /// The server dies at any moment, with executions in every state.
+    ServerMoment,
+    /// The link is cut, is away or stands still, or the server is away, for less than `link_grace`.
+    Away,
+    /// The same for longer.
+    AwayForGood,
+    /// The runner dies at any step: of its journal, the link, the spool, a sandbox's start, a session.
+    RunnerPoint,
+    /// The runner dies at any moment, with executions in every state.
+    RunnerMoment,
+    /// The store is gone for a while.
+    StoreGone,
+    /// The runner's disk is full.
+    DiskFull,
+    /// The runner drains because its process is to end.
+    RunnerStops,
+    /// The server stops.
+    ServerStops,
+}
+
+impl Row {
+    /// Every row there is, and how many injections its test makes at least.
+    pub const ALL: [(Self, usize); 13] = [
+        (Self::StreamCut, 40),
+        (Self::LiveStreamCut, 16),
+        (Self::SlowReader, 12),
+        (Self::ServerPoint, 90),
+        (Self::ServerMoment, 8),
+        (Self::Away, 12),
+        (Self::AwayForGood, 3),
+        (Self::RunnerPoint, 100),
+        (Self::RunnerMoment, 6),
+        (Self::StoreGone, 3),
+        (Self::DiskFull, 4),
+        (Self::RunnerStops, 4),
+        (Self::ServerStops, 4),
+    ];
+
+    /// The row of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().map(|(row, _)| *row).find(|row| format!("{row:?}").eq_ignore_ascii_case(name))
+    }
+
+    /// The least that the row's test makes, all its shares together.
+    #[must_use]
+    pub fn least(self) -> usize {
+        Self::ALL.iter().find(|(row, _)| *row == self).map_or(0, |(_, least)| *least)
+    }
+
+    /// Makes the plan's injections, one after the other.
+    ///
+    /// # Panics
+    /// At the first promise that was broken.
+    pub async fn run(self, plan: &Plan) {
+        match self {
+            Self::StreamCut => client::over(plan).await,
+            Self::LiveStreamCut => client::live(plan).await,
+            Self::SlowReader => readers::slow(plan).await,
+            Self::ServerPoint => points::server(plan).await,
+            Self::RunnerPoint => points::runner(plan).await,
+            Self::ServerMoment => away::server_moment(plan).await,
+            Self::RunnerMoment => away::runner_moment(plan).await,
+            Self::Away => away::short(plan).await,
+            Self::AwayForGood => away::long(plan).await,
+            Self::StoreGone => store::gone(plan).await,
+            Self::DiskFull => disk::full(plan).await,
+            Self::RunnerStops => stops::runner(plan).await,
+            Self::ServerStops => stops::server(plan).await,
+        }
+    }
+
+    fn note(self, plan: &Plan, index: usize, what: &dyn Debug) -> String {
+        plan.note(&format!("{self:?}"), index, &format!("{what:?}"));
+        format!("{self:?}-{}-{index}-{}", plan.seed, plan.tally().injections)
+    }
+}

@@ -1,0 +1,184 @@
+//! Somebody is away: the link, the server, the runner; for a moment, for a while, or for good.
+
+use std::time::Duration;
+
+use airlock_cli::client::v1;
+use fastrand::Rng;
+
+use super::Row;
+use crate::chaos::{
+    actor::{GATE, Permits},
+    cast::Cast,
+    plan::Plan,
+    reckoning,
+    scene::{Scene, Setting, Side},
+};
+
+const LOST: Permits = Permits { lost: true, drained: false };
+
+/// Less than the time that commands go on for, and long enough to be noticed.
+const WHILE: Duration = Duration::from_millis(1200);
+
+/// What is away for a while.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    /// Every connection of the link is cut, once.
+    Cut,
+    /// They are cut again and again.
+    CutOften,
+    /// They are cut after so many bytes more, at most.
+    CutAfter(u32),
+    /// Nothing goes through, and nothing is cut.
+    Stalled,
+    /// Nobody takes a connection.
+    Down,
+    /// The server is killed, and is not there for a while.
+    ServerAway,
+}
+
+const SHORT: [Fault; 12] = [
+    Fault::Cut,
+    Fault::CutOften,
+    Fault::CutAfter(20),
+    Fault::CutAfter(300),
+    Fault::CutAfter(5_000),
+    Fault::CutAfter(100_000),
+    Fault::CutAfter(400_000),
+    Fault::Stalled,
+    Fault::Down,
+    Fault::Down,
+    Fault::ServerAway,
+    Fault::ServerAway,
+];
+
+pub(super) async fn short(plan: &Plan) {
+    let scene = Scene::new(Setting::default()).await;
+    for (index, fault) in plan.choose(&SHORT) {
+        let key = Row::Away.note(plan, index, &fault);
+        let mut rng = plan.rng(index);
+        let mut cast = Cast::enter(&scene, &key).await;
+        pause(&mut rng, 600).await;
+        let approval = cast.open_approval(&scene).await;
+        inject(&scene, &cast, fault, &mut rng).await;
+        scene.ready().await;
+        assert_eq!(cast.open_approval(&scene).await.approval_id, approval.approval_id, "it stands as it was");
+        cast.bow(&scene, Permits::default()).await;
+    }
+    scene.end().await;
+}
+
+async fn inject(scene: &Scene, cast: &Cast, fault: Fault, rng: &mut Rng) {
+    match fault {
+        Fault::Cut => scene.relay.cut(),
+        Fault::CutOften => {
+            for _ in 0..5 {
+                scene.relay.cut();
+                pause(rng, 400).await;
+            }
+        }
+        Fault::CutAfter(most) => {
+            let before = scene.relay.cuts();
+            scene.relay.cut_after(rng.u32(1..=most));
+            // What waits at the gate says nothing of itself; everything else is on its way.
+            scene.open_gate(GATE);
+            let cut = async || (scene.relay.cuts() > before).then_some(());
+            crate::chaos::actor::eventually("the bytes came, and the cut", cut).await;
+        }
+        Fault::Stalled => {
+            scene.relay.set_stalled(true);
+            tokio::time::sleep(WHILE).await;
+            scene.relay.set_stalled(false);
+        }
+        Fault::Down => {
+            scene.relay.set_down(true);
+            cast.is_unreachable(scene).await;
+            pause(rng, 600).await;
+            scene.relay.set_down(false);
+        }
+        Fault::ServerAway => {
+            scene.kill(Side::Server);
+            tokio::time::sleep(WHILE).await;
+            scene.start(Side::Server, &[]);
+        }
+    }
+}
+
+pub(super) async fn server_moment(plan: &Plan) {
+    moment(Row::ServerMoment, Side::Server, plan).await;
+}
+
+pub(super) async fn runner_moment(plan: &Plan) {
+    moment(Row::RunnerMoment, Side::Runner, plan).await;
+}
+
+/// One side is killed at any moment of the cast's entry, stay or leave.
+async fn moment(row: Row, side: Side, plan: &Plan) {
+    let scene = Scene::new(Setting::default()).await;
+    let list: Vec<usize> = (0..row.least()).collect();
+    for (index, _) in plan.choose(&list) {
+        let key = row.note(plan, index, &side);
+        let mut rng = plan.rng(index);
+        let mut cast = Cast::enter(&scene, &key).await;
+        let leaving = rng.bool();
+        if leaving {
+            scene.open_gate(GATE);
+        }
+        pause(&mut rng, 1500).await;
+        scene.kill(side);
+        pause(&mut rng, 300).await;
+        scene.start(side, &[]);
+        scene.ready().await;
+        let permits = Permits { lost: side == Side::Runner, ..Permits::default() };
+        cast.bow(&scene, permits).await;
+    }
+    scene.end().await;
+}
+
+/// How everything comes to be away for longer than commands go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Long {
+    /// Nobody takes a connection of the link.
+    Down,
+    /// Nothing goes through, and nothing is cut.
+    Stalled,
+    /// The server is killed, and comes back when the runner has given up.
+    ServerAway,
+}
+
+pub(super) async fn long(plan: &Plan) {
+    // The profile's time between SIGTERM and SIGKILL is one second, those that are built in have five.
+    let server = "link_grace = \"3s\"\nending_grace = \"5s\"\nlost_after = \"11s\"\n".to_owned();
+    for (index, fault) in plan.choose(&[Long::Down, Long::Stalled, Long::ServerAway]) {
+        let key = Row::AwayForGood.note(plan, index, &fault);
+        let scene = Scene::new(Setting { server: server.clone(), ..Setting::default() }).await;
+        let mut cast = Cast::enter(&scene, &key).await;
+        scene.remember_who_ran();
+        match fault {
+            Long::Down => scene.relay.set_down(true),
+            Long::Stalled => scene.relay.set_stalled(true),
+            Long::ServerAway => scene.kill(Side::Server),
+        }
+        if fault == Long::ServerAway {
+            tokio::time::sleep(Duration::from_secs(6)).await;
+            scene.start(Side::Server, &[]);
+        } else {
+            // Said while nobody can know better; what is told later does not change it.
+            let ends = cast.lost(&scene).await;
+            scene.relay.set_down(false);
+            scene.relay.set_stalled(false);
+            scene.ready().await;
+            let after = cast.lost(&scene).await;
+            let results = |ends: &[v1::Execution]| ends.iter().map(|end| end.result.clone()).collect::<Vec<_>>();
+            assert_eq!(results(&ends), results(&after), "a late report replaces nothing");
+        }
+        scene.ready().await;
+        cast.dismiss(&scene).await;
+        cast.reckon(&scene, LOST).await;
+        reckoning::close(&scene, &cast.session).await;
+        scene.end().await;
+    }
+}
+
+async fn pause(rng: &mut Rng, at_most_ms: u64) {
+    tokio::time::sleep(Duration::from_millis(rng.u64(0..at_most_ms))).await;
+}

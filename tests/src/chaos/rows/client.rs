@@ -1,0 +1,133 @@
+//! A client's stream is cut after each of its events, by the client itself or by the network, and is gone on with
+//! from its cursor.
+
+use std::time::Duration;
+
+use airlock_cli::client::{Client, Events, From, Settings, v1::ExecutionState};
+
+use super::Row;
+use crate::{
+    chaos::{
+        actor::{Actor, GATE, Part, Permits, WAIT, follow, lines},
+        ledger::Ledger,
+        plan::Plan,
+        play::open_session,
+        reckoning,
+        scene::{Scene, Setting},
+    },
+    cutter::Cutter,
+};
+
+/// How a stream is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The client gives it up.
+    Client,
+    /// The connection is cut.
+    Network,
+}
+
+/// The cuts of a live story are after at most so many events: there are about so many.
+const LIVE: usize = 10;
+
+/// A client whose connections can be cut.
+pub(super) fn through(scene: &Scene) -> (Client, Cutter) {
+    let relay = Cutter::still(scene.site.address);
+    let settings = Settings {
+        address: format!("https://localhost:{}", relay.address.port()),
+        ..scene.site.settings()
+    };
+    (Client::connect_lazy(settings).unwrap(), relay)
+}
+
+/// Reads `count` events, fewer where there are no more, and gives whether there were so many.
+async fn read(events: &mut Events, ledger: &mut Ledger, count: usize) -> bool {
+    for _ in 0..count {
+        match events.next().await.unwrap() {
+            Some(event) => ledger.take(event),
+            None if ledger.end.is_some() => return false,
+            None => events.go_on(),
+        }
+    }
+    true
+}
+
+/// Reads all, with one cut after `count` events.
+async fn cut_once(scene: &Scene, id: String, count: usize, by: By) -> Ledger {
+    let (client, relay) = through(scene);
+    let mut ledger = Ledger::default();
+    let mut events = client.attach(id.clone(), From::Beginning);
+    read(&mut events, &mut ledger, count).await;
+    match by {
+        By::Client => events = client.attach(id, events.position()),
+        By::Network => {
+            relay.cut();
+            assert!(count == 0 || relay.cuts() > 0, "there was a connection to cut");
+        }
+    }
+    while ledger.end.is_none() {
+        read(&mut events, &mut ledger, 1).await;
+    }
+    ledger
+}
+
+/// A story with everything in it: states, both streams, a gap, the background.
+async fn story(scene: &Scene, key: &str) -> (String, Actor) {
+    let session = open_session(&scene.client, key).await;
+    let body = format!("seq 1 100; seq 1 50 >&2; {WAIT}; seq 101 300000; seq 51 100 >&2; exit 7");
+    let part = Part { stderr: lines(1, 100), ..Part::new("story", body, lines(1, 300_000)) };
+    let actor = Actor::start(&scene.client, &session, key, part).await;
+    actor.reaches(&scene.client, ExecutionState::Running).await;
+    actor.detach(&scene.client).await;
+    scene.open_gate(GATE);
+    (session, actor)
+}
+
+pub(super) async fn over(plan: &Plan) {
+    let scene = Scene::new(Setting::default()).await;
+    let (session, mut actor) = story(&scene, &format!("story-{}", plan.seed)).await;
+    let (_, live) = actor.ended(&scene.client).await;
+    reckoning::stored(&scene, &actor).await;
+    let full = follow(scene.client.clone(), actor.id.clone()).await.unwrap();
+    assert_eq!(full.stdout.gaps.len(), 1, "there is a gap in what is kept");
+    assert_eq!(live.steps, full.steps);
+    let mut events = scene.client.attach(actor.id.clone(), From::Beginning);
+    let (mut told, mut count) = (Ledger::default(), 0);
+    while read(&mut events, &mut told, 1).await {
+        count += 1;
+    }
+    let list: Vec<(usize, By)> =
+        (0..count).flat_map(|after| [(after, By::Client), (after, By::Network)]).collect();
+    for (index, (after, by)) in plan.choose(&list) {
+        Row::StreamCut.note(plan, index, &(after, by));
+        let cut = cut_once(&scene, actor.id.clone(), after, by).await;
+        full.assert_same(&cut, "the rest after the cut");
+    }
+    reckoning::close(&scene, &session).await;
+    scene.nothing_is_left().await;
+    scene.end().await;
+}
+
+pub(super) async fn live(plan: &Plan) {
+    let scene = Scene::new(Setting::default()).await;
+    let list: Vec<(usize, By)> =
+        (0..LIVE).flat_map(|after| [(after, By::Client), (after, By::Network)]).collect();
+    for (index, (after, by)) in plan.choose(&list) {
+        let key = Row::LiveStreamCut.note(plan, index, &(after, by));
+        let session = open_session(&scene.client, &key).await;
+        let body = format!("seq 1 100; seq 1 50 >&2; {WAIT}; seq 101 200; seq 51 100 >&2; exit 7");
+        let part = Part { stderr: lines(1, 100), ..Part::new("live", body, lines(1, 200)) };
+        let actor = Actor::start(&scene.client, &session, &key, part).await;
+        let goes_on = async {
+            actor.reaches(&scene.client, ExecutionState::Running).await;
+            tokio::time::sleep(Duration::from_millis(plan.rng(index).u64(0..200))).await;
+            actor.detach(&scene.client).await;
+            scene.open_gate(GATE);
+        };
+        let (cut, ()) = tokio::join!(cut_once(&scene, actor.id.clone(), after, by), goes_on);
+        let told = follow(scene.client.clone(), actor.id.clone()).await.unwrap();
+        cut.assert_same(&told, "what was read over the cut, and what was read at once");
+        reckoning::reckon(&scene, &session, &mut [actor], Permits::default()).await;
+    }
+    scene.end().await;
+}

@@ -1,0 +1,107 @@
+//! The runner's disk is full: by a command, or by somebody else on its host.
+
+use std::{fs, io::Write as _, path::PathBuf};
+
+use airlock_cli::client::v1::{self, ExecutionState};
+
+use super::{Row, store::impatient};
+use crate::{
+    chaos::{
+        actor::{Actor, GATE, Part, Permits, WAIT, eventually, follow, lines},
+        plan::Plan,
+        play::open_session,
+        reckoning,
+        scene::{Scene, Setting},
+    },
+    reader::cause,
+};
+
+/// The disk of the runner, in MiB.
+const DISK: u32 = 96;
+/// Kept free by the runner itself.
+const LIMITS: &str = "[limits]\ndisk_reserve_bytes = 16777216\n[workspace]\nbackend = \"watch\"\nwatch_every = \"50ms\"\n";
+
+/// Who fills it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// A command, in its workspace.
+    Workspace,
+    /// A command, in its HOME.
+    Home,
+    /// Somebody else, up to the runner's reserve.
+    Reserve,
+    /// Somebody else, to the last byte.
+    LastByte,
+}
+
+pub(super) async fn full(plan: &Plan) {
+    let setting = Setting { runner: LIMITS.to_owned(), small_disk: Some(DISK), ..Setting::default() };
+    let scene = Scene::new(setting).await;
+    for (index, by) in plan.choose(&[By::Workspace, By::Home, By::Reserve, By::LastByte]) {
+        let key = Row::DiskFull.note(plan, index, &by);
+        let session = open_session(&scene.client, &key).await;
+        let halves = format!("seq 1 5000; {WAIT}; seq 5001 9000; exit 7");
+        let bystander = Part::new("bystander", halves, lines(1, 9000));
+        let bystander = Actor::start(&scene.client, &session, &key, bystander).await;
+        let before = Part::new("before", "seq 1 5000; exit 7", lines(1, 5000));
+        let before = Actor::start(&scene.client, &session, &key, before).await;
+        before.reaches(&scene.client, ExecutionState::Finished).await;
+        bystander.reaches(&scene.client, ExecutionState::Running).await;
+        match by {
+            By::Workspace => fill_by_command(&scene, &key, "/workspace/fill").await,
+            By::Home => fill_by_command(&scene, &key, "/home/agent/fill").await,
+            By::Reserve | By::LastByte => fill_by_somebody(&scene, &session, &key, by).await,
+        }
+        scene.open_gate(GATE);
+        reckoning::reckon(&scene, &session, &mut [before, bystander], Permits::default()).await;
+    }
+    scene.end().await;
+}
+
+/// It is ended, with a clear cause, before others feel it.
+async fn fill_by_command(scene: &Scene, key: &str, file: &str) {
+    let session = open_session(&scene.client, &format!("{key}-filler")).await;
+    let body = format!("seq 1 10; for i in $(seq 1 400); do head -c 1000000 /dev/zero >> {file}; sleep 0.02; done");
+    // Outside the workspace it is asked about.
+    let filler = Part { asks: true, ..Part::new("filler", body, lines(1, 10)) };
+    let mut filler = Actor::start(&scene.client, &session, key, filler).await;
+    filler.allow(&scene.client).await;
+    let (end, told) = filler.ended(&scene.client).await;
+    assert_eq!(cause(&end), v1::CauseCode::DiskLimit, "{:?}", end.result);
+    assert_eq!(told.stdout.bytes, lines(1, 10), "what it wrote is there");
+    reckoning::close(scene, &session).await;
+}
+
+/// What is new is refused, what was written can be read, and once there is room all is as it was.
+async fn fill_by_somebody(scene: &Scene, session: &str, key: &str, by: By) {
+    let ballast = scene.seen_state().join("ballast");
+    fill(&ballast, by);
+    let part = Part::new("refused", "exit 7", Vec::new());
+    let refused = scene.client.start(part.spec(session, key)).await.unwrap();
+    let end = eventually("it is refused", async || {
+        let now = scene.client.wait(&refused.execution_id, std::time::Duration::from_secs(5)).await.ok()?;
+        (now.state() == ExecutionState::Finished).then_some(now)
+    })
+    .await;
+    let result = end.result.unwrap_or_default();
+    let said = result.cause.clone().unwrap_or_default();
+    assert_eq!((said.code(), result.started()), (v1::CauseCode::Refused, v1::Started::No), "{said:?}");
+    assert!(said.message.contains("disk_reserve_bytes"), "{said:?}");
+    let request = v1::SessionServiceCreateRequest { profile: "chaos".to_owned(), ..Default::default() };
+    let error = impatient(scene).create_session(request).await.unwrap_err();
+    assert!(error.rejection().is_some_and(|no| no.message.contains("disk_reserve_bytes")), "{error:?}");
+    let none = follow(scene.client.clone(), refused.execution_id).await.unwrap();
+    assert!(none.stdout.bytes.is_empty());
+    fs::remove_file(&ballast).unwrap();
+}
+
+fn fill(ballast: &PathBuf, by: By) {
+    let mut file = fs::File::create(ballast).unwrap();
+    let piece = vec![1; 1 << 20];
+    let most = if by == By::Reserve { DISK - 12 } else { DISK * 2 };
+    for _ in 0..most {
+        if file.write_all(&piece).is_err() {
+            break;
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Readers that do not read, at each state of an execution: they hold up nobody, and have everything in the end.
+
+use std::time::Duration;
+
+use airlock_cli::client::{Events, From, v1::ExecutionState};
+
+use super::{Row, client::through};
+use crate::{
+    chaos::{
+        actor::{Actor, Ending, Part, Permits, follow, lines},
+        cast::Cast,
+        ledger::Ledger,
+        plan::{Extent, Plan},
+        scene::{Scene, Setting},
+    },
+    cutter::Cutter,
+};
+
+/// How somebody does not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// The program does not ask for events.
+    Stopped,
+    /// The network carries nothing, and the connection stands.
+    Stalled,
+    /// An event from time to time.
+    Slow,
+}
+
+const MANNERS: [Manner; 3] = [Manner::Stopped, Manner::Stalled, Manner::Slow];
+
+/// A reader that lags behind.
+struct Laggard {
+    id: String,
+    events: Events,
+    ledger: Ledger,
+    relay: Cutter,
+}
+
+pub(super) async fn slow(plan: &Plan) {
+    let scene = Scene::new(Setting::default()).await;
+    let of_whom: Vec<(Manner, usize)> =
+        MANNERS.iter().flat_map(|manner| (0..Cast::SIZE).map(|actor| (*manner, actor))).collect();
+    let chosen = plan.choose(&of_whom);
+    for manner in MANNERS {
+        let mine: Vec<_> = chosen.iter().filter(|(_, (chosen, _))| *chosen == manner).collect();
+        if mine.is_empty() {
+            continue;
+        }
+        let key = format!("slow-{manner:?}-{}", plan.seed);
+        let mut cast = Cast::enter(&scene, &key).await;
+        let mut laggards = Vec::new();
+        for (index, (_, actor)) in mine {
+            let id = cast.actors.get(*actor).expect("it is in the cast").id.clone();
+            Row::SlowReader.note(plan, *index, &(manner, *actor));
+            laggards.push(lag(&scene, id, manner).await);
+        }
+        let cancelled = cancel_another(&scene, &cast.session, &key).await;
+        cast.actors.push(cancelled);
+        cast.bow(&scene, Permits::default()).await;
+        for laggard in laggards {
+            catch_up(&scene, laggard, manner).await;
+        }
+    }
+    assert!(matches!(plan.extent, Extent::One(_)) || plan.tally().injections >= MANNERS.len());
+    scene.end().await;
+}
+
+async fn lag(scene: &Scene, id: String, manner: Manner) -> Laggard {
+    let (client, relay) = through(scene);
+    let mut events = client.attach(id.clone(), From::Beginning);
+    let mut ledger = Ledger::default();
+    ledger.take(events.next().await.unwrap().expect("a header"));
+    relay.set_stalled(manner == Manner::Stalled);
+    Laggard { id, events, ledger, relay }
+}
+
+/// An end that is asked for while they do not read.
+async fn cancel_another(scene: &Scene, session: &str, key: &str) -> Actor {
+    let part = Part { ending: Ending::Cancelled, ..Part::new("another", "seq 1 20; sleep 600", lines(1, 20)) };
+    let actor = Actor::start(&scene.client, session, key, part).await;
+    actor.reaches(&scene.client, ExecutionState::Running).await;
+    actor.cancel(&scene.client).await;
+    actor.reaches(&scene.client, ExecutionState::Finished).await;
+    actor
+}
+
+async fn catch_up(scene: &Scene, mut laggard: Laggard, manner: Manner) {
+    laggard.relay.set_stalled(false);
+    let mut count = 0;
+    while laggard.ledger.end.is_none() {
+        match laggard.events.next().await.unwrap() {
+            Some(event) => laggard.ledger.take(event),
+            None => laggard.events.go_on(),
+        }
+        count += 1;
+        if manner == Manner::Slow && count < 20 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    let told = follow(scene.client.clone(), laggard.id).await.unwrap();
+    laggard.ledger.assert_same(&told, "who lagged behind, and who came later");
+}

@@ -1,0 +1,144 @@
+//! One of the two is told to end (SIGTERM), with executions in every state.
+
+use std::time::Duration;
+
+use airlock_cli::client::{
+    Credentials, From,
+    v1::{self, execution_service_client::ExecutionServiceClient},
+};
+use bytes::Bytes;
+use sqlx::Connection as _;
+use tonic::{
+    Code, Request, Streaming,
+    transport::{Certificate, ClientTlsConfig, Endpoint},
+};
+use tonic_types::StatusExt as _;
+
+use super::{Row, store::impatient};
+use crate::chaos::{
+    actor::{GATE, Part, Permits, eventually, lines},
+    cast::Cast,
+    ledger::Ledger,
+    plan::Plan,
+    scene::{Scene, Setting, Side},
+};
+
+/// What its executions do when it is told.
+const WHEN: [&str; 4] = ["at once", "a moment later", "as they end", "as they ended"];
+
+async fn pass(scene: &Scene, when: &str) {
+    match when {
+        "at once" => {}
+        "as they end" => scene.open_gate(GATE),
+        "as they ended" => {
+            scene.open_gate(GATE);
+            tokio::time::sleep(Duration::from_millis(700)).await;
+        }
+        _ => tokio::time::sleep(Duration::from_millis(400)).await,
+    }
+}
+
+pub(super) async fn runner(plan: &Plan) {
+    let drain = "[drain]\ngrace = \"2s\"\nhandover = \"10s\"\n".to_owned();
+    let scene = Scene::new(Setting { runner: drain, ..Setting::default() }).await;
+    for (index, when) in plan.choose(&WHEN) {
+        let key = Row::RunnerStops.note(plan, index, &when);
+        let mut cast = Cast::enter(&scene, &key).await;
+        let approval = cast.open_approval(&scene).await;
+        pass(&scene, when).await;
+        let (said, ()) = tokio::join!(scene.stop(Side::Runner), refuses(&scene, &cast, &key));
+        let cut = cast.ended_by_drain(&scene).await;
+        let told = said.lines().rev().find_map(|line| line.split_once(" commands were cut")).map(|found| found.0);
+        let told: usize = told.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or_default();
+        assert_eq!(told, cut, "it says how many were cut:\n{said}");
+        scene.start(Side::Runner, &[]);
+        scene.ready().await;
+        assert_eq!(cast.open_approval(&scene).await.approval_id, approval.approval_id, "it stands as it was");
+        cast.bow(&scene, Permits { drained: true, ..Permits::default() }).await;
+    }
+    scene.end().await;
+}
+
+/// Nothing new is taken while it drains.
+async fn refuses(scene: &Scene, cast: &Cast, key: &str) {
+    let draining = v1::RunnerState::Draining;
+    eventually("it is said to drain", async || {
+        let page = scene.client.runners(v1::AdminServiceListRunnersRequest::default()).await.ok()?;
+        page.runners.iter().any(|runner| runner.state() == draining).then_some(())
+    })
+    .await;
+    let part = Part::new("refused", "exit 7", lines(1, 0));
+    let error = impatient(scene).start(part.spec(&cast.session, key)).await.unwrap_err();
+    assert_eq!(error.rejection().map(|no| no.reason.as_str()), Some("RUNNER_DRAINING"), "{error:?}");
+}
+
+pub(super) async fn server(plan: &Plan) {
+    let scene = Scene::new(Setting::default()).await;
+    for (index, when) in plan.choose(&WHEN) {
+        let key = Row::ServerStops.note(plan, index, &when);
+        let mut cast = Cast::enter(&scene, &key).await;
+        let approval = cast.open_approval(&scene).await;
+        let id = approval.execution_id.clone();
+        let mut view = view(&scene, &id).await;
+        let (mut ledger, mut cursor) = (Ledger::default(), Bytes::new());
+        pass(&scene, when).await;
+
+        let stopped = scene.stop(Side::Server);
+        let end = async {
+            loop {
+                match view.message().await {
+                    Ok(Some(answer)) => {
+                        let event = answer.event.expect("an answer has an event");
+                        cursor = event.cursor.clone();
+                        ledger.take(event);
+                    }
+                    Ok(None) => panic!("a view ended without a status"),
+                    Err(status) => break status,
+                }
+            }
+        };
+        let (status, _) = tokio::join!(end, stopped);
+        assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+        let details = status.get_error_details();
+        let reason = details.error_info().map(|info| info.reason.as_str());
+        assert_eq!((reason, details.retry_info().is_some()), (Some("SHUTTING_DOWN"), true), "{status:?}");
+        leases_are_handed_over(&scene).await;
+
+        scene.start(Side::Server, &[]);
+        scene.ready().await;
+        assert_eq!(cast.open_approval(&scene).await.approval_id, approval.approval_id, "it stands as it was");
+        let follow_on = async {
+            let mut view = scene.client.attach(id, From::Cursor(cursor));
+            while let Some(event) = view.next().await.unwrap() {
+                ledger.take(event);
+            }
+        };
+        tokio::join!(follow_on, cast.dismiss(&scene));
+        assert!(ledger.end.is_some(), "the view went on to the end");
+        cast.reckon(&scene, Permits::default()).await;
+    }
+    scene.end().await;
+}
+
+/// A view that nothing takes up again.
+async fn view(scene: &Scene, id: &str) -> Streaming<v1::ExecutionServiceAttachResponse> {
+    let settings = scene.site.settings();
+    let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(settings.ca.unwrap_or_default()));
+    let endpoint = Endpoint::from_shared(settings.address).unwrap().tls_config(tls).unwrap();
+    let Credentials::Token(token) = settings.credentials else { panic!("the agent has a token") };
+    let request = v1::ExecutionServiceAttachRequest { execution_id: id.to_owned(), from: None };
+    let mut request = Request::new(request);
+    request.metadata_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+    let mut client = ExecutionServiceClient::new(endpoint.connect().await.unwrap());
+    client.attach(request).await.unwrap().into_inner()
+}
+
+/// Nobody has to wait for the server that ended.
+async fn leases_are_handed_over(scene: &Scene) {
+    let mut store = scene.store().await;
+    let query = "SELECT count(*) FROM executions WHERE state <> 'FINISHED' \
+        AND owner_server IS NOT NULL AND lease_until > CAST(unixepoch('subsec') * 1000000 AS INTEGER)";
+    let held: i64 = sqlx::query_scalar(query).fetch_one(&mut store).await.unwrap();
+    drop(store.close().await);
+    assert_eq!(held, 0, "leases are handed over");
+}

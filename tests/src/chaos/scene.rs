@@ -1,0 +1,310 @@
+//! A server and a runner that can be killed, stopped and started again, and a relay between them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use airlock_cli::client::Client;
+use sqlx::{Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions};
+
+use super::actor::eventually;
+use crate::{
+    cutter::Cutter,
+    leftovers::Leftovers,
+    process::Process,
+    site::{Extras, PATIENCE, Site},
+};
+
+/// What the profile of all that is played asks, and how long what ignores SIGTERM may take to end.
+const PROFILE: &str = "name = \"chaos\"\nextends = \"sandboxed\"\n[policy]\nask = [\"Bash(printf approval:*)\"]\n\
+    [limits]\ngrace = \"1s\"\noutput_bytes = 1048576\n[approvals]\nself_approval = true\n";
+const SERVER: &str = "[link]\nheartbeat_interval = \"500ms\"\nheartbeat_timeout = \"2s\"\n";
+const RUNNER: &str = "[reconnect]\nfirst = \"50ms\"\nmax = \"200ms\"\nrefused = \"200ms\"\n";
+
+/// The entry of the runner's journal by which it is known to be whole.
+const TOLD: &[u8] = b"\"told\"";
+
+/// Which of the two programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The server.
+    Server,
+    /// The runner.
+    Runner,
+}
+
+/// What a scene has besides what every scene has.
+#[derive(Debug, Clone, Default)]
+pub struct Setting {
+    /// Lines for the table `link` of the server's configuration, and tables after it.
+    pub server: String,
+    /// Tables for the runner's configuration.
+    pub runner: String,
+    /// The runner lives in a mount namespace of its own, with so many MiB of disk.
+    pub small_disk: Option<u32>,
+}
+
+/// The stage of one row.
+#[derive(Debug)]
+pub struct Scene {
+    /// Where both live.
+    pub site: Site,
+    /// Between runner and server.
+    pub relay: Cutter,
+    /// The client, straight to the server.
+    pub client: Client,
+    setting: Setting,
+    /// What workspaces that may go said of who began.
+    remembered: Mutex<BTreeMap<String, u32>>,
+    server: Mutex<Option<Process>>,
+    runner: Mutex<Option<Process>>,
+}
+
+impl Scene {
+    /// Starts both, and waits until they are ready.
+    ///
+    /// # Panics
+    /// If they do not become ready.
+    pub async fn new(setting: Setting) -> Self {
+        let site = Site::with(Extras {
+            server_tables: format!("{SERVER}{}", setting.server),
+            runner_tables: format!("{RUNNER}{}", setting.runner),
+            profiles: vec![("chaos".to_owned(), PROFILE.to_owned())],
+            ..Extras::default()
+        });
+        let relay = Cutter::still(site.address);
+        site.write_runner_through("runner-1", &site.pki.issue("runner-1", &[]), relay.address);
+        let client = Client::connect_lazy(site.settings()).unwrap();
+        let scene = Self { site, relay, client, setting, remembered: Mutex::default(), server: Mutex::default(), runner: Mutex::default() };
+        scene.start(Side::Server, &[]);
+        scene.start(Side::Runner, &[]);
+        scene.ready().await;
+        scene.vouched_for().await;
+        scene
+    }
+
+    /// Waits until the runner's journal is known to be whole: of a new one nobody can say so before every server
+    /// was told.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    pub async fn vouched_for(&self) {
+        eventually("the journal is vouched for", async || {
+            let journal = fs::read(self.seen_state().join("journal")).ok()?;
+            journal.windows(TOLD.len()).any(|found| found == TOLD).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until the server answers and the runner is linked to it.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    pub async fn ready(&self) {
+        drop(self.site.ready().await);
+    }
+
+    /// Starts one of the two, with these variables.
+    pub fn start(&self, side: Side, env: &[(&str, &str)]) {
+        let process = match (side, self.setting.small_disk) {
+            (Side::Server, _) => self.site.server(env),
+            (Side::Runner, None) => self.site.runner(env),
+            (Side::Runner, Some(mib)) => self.runner_on_a_small_disk(mib),
+        };
+        *self.slot(side) = Some(process);
+    }
+
+    /// The disk is a fresh file system in memory, which only this runner sees and which ends with it.
+    fn runner_on_a_small_disk(&self, mib: u32) -> Process {
+        let state = self.state();
+        fs::create_dir_all(&state).unwrap();
+        let runner = self.site.command("airlock-runner", "runner-1");
+        let script = "mount -t tmpfs -o size=\"$1\"m,mode=0700 tmpfs \"$2\" && shift 2 && exec \"$@\"";
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "--", "sh", "-ec", script, "sh"]);
+        command.arg(mib.to_string()).arg(&state).arg(runner.get_program()).args(runner.get_args());
+        Process::start(&mut command, &self.site.log("runner-1"))
+    }
+
+    fn slot(&self, side: Side) -> MutexGuard<'_, Option<Process>> {
+        let slot = match side {
+            Side::Server => &self.server,
+            Side::Runner => &self.runner,
+        };
+        slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Kills one of the two (-9).
+    pub fn kill(&self, side: Side) {
+        let process = self.slot(side).take();
+        if let Some(process) = process {
+            process.kill();
+        }
+    }
+
+    /// Kills one of the two and starts it again with these variables.
+    pub fn restart(&self, side: Side, env: &[(&str, &str)]) {
+        self.kill(side);
+        self.start(side, env);
+    }
+
+    /// Ends one of the two in order, and gives what it has written.
+    ///
+    /// # Panics
+    /// If it does not end, or not in order.
+    pub async fn stop(&self, side: Side) -> String {
+        let process = self.slot(side).take().expect("it was started");
+        tokio::task::spawn_blocking(move || {
+            let log = process.log().to_owned();
+            let status = process.terminate(PATIENCE);
+            let said = fs::read_to_string(log).unwrap_or_default();
+            assert!(status.success(), "{side:?} ends in order: {status}\n{said}");
+            said
+        })
+        .await
+        .unwrap()
+    }
+
+    /// Whether one of the two was killed by its fault. It is started again then, without one.
+    ///
+    /// # Panics
+    /// If it ended otherwise.
+    pub fn mend(&self, side: Side) -> bool {
+        let (status, said) = {
+            let mut slot = self.slot(side);
+            let Some(process) = slot.as_mut() else { return false };
+            let Some(status) = process.wait(Duration::ZERO) else { return false };
+            (status, process.output())
+        };
+        assert_eq!(status.signal(), Some(9), "{side:?} died of its fault: {status}\n{said}");
+        self.restart(side, &[]);
+        true
+    }
+
+    /// The runner's folder.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.site.path().join("runner-1")
+    }
+
+    /// The runner's folder, as the runner sees it.
+    #[must_use]
+    pub fn seen_state(&self) -> PathBuf {
+        let root = match (&*self.slot(Side::Runner), self.setting.small_disk) {
+            (Some(runner), Some(_)) => PathBuf::from(format!("/proc/{}/root", runner.pid())),
+            _ => PathBuf::from("/"),
+        };
+        root.join(self.state().strip_prefix("/").unwrap_or(&self.state()))
+    }
+
+    /// The workspaces that there are.
+    #[must_use]
+    pub fn workspaces(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.seen_state().join("sessions")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path().join("disk/workspace")).filter(|path| path.is_dir()).collect()
+    }
+
+    /// Opens a gate that commands wait at, in every workspace.
+    ///
+    /// # Panics
+    /// If a file cannot be made.
+    pub fn open_gate(&self, name: &str) {
+        for workspace in self.workspaces() {
+            fs::write(workspace.join(name), "").unwrap();
+        }
+    }
+
+    /// How often each command began, by its own account in `ran.txt`.
+    #[must_use]
+    pub fn ran(&self) -> BTreeMap<String, u32> {
+        let mut ran = self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for workspace in self.workspaces() {
+            let text = fs::read_to_string(workspace.join("ran.txt")).unwrap_or_default();
+            for line in text.lines() {
+                *ran.entry(line.to_owned()).or_default() += 1;
+            }
+        }
+        ran
+    }
+
+    /// As [`Scene::ran`] now, for when the workspaces are gone.
+    pub fn remember_who_ran(&self) {
+        let ran = self.ran();
+        *self.remembered.lock().unwrap_or_else(PoisonError::into_inner) = ran;
+    }
+
+    /// A connection to the store's file, beside the server's.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn store(&self) -> SqliteConnection {
+        let options = SqliteConnectOptions::new().filename(self.site.path().join("airlock.db"));
+        SqliteConnection::connect_with(&options.busy_timeout(PATIENCE)).await.unwrap()
+    }
+
+    /// The audit's closing entries of an execution: cause and whether it started. And how often it was opened.
+    ///
+    /// # Panics
+    /// If the store cannot be read.
+    pub async fn audit(&self, id: &str) -> (i64, Vec<(String, String)>) {
+        let mut store = self.store().await;
+        let opened = sqlx::query_scalar("SELECT count(*) FROM audit_opened WHERE execution_id = ?")
+            .bind(id)
+            .fetch_one(&mut store)
+            .await
+            .unwrap();
+        let closed = sqlx::query("SELECT cause, started FROM audit_closed WHERE execution_id = ?")
+            .bind(id)
+            .fetch_all(&mut store)
+            .await
+            .unwrap();
+        drop(store.close().await);
+        (opened, closed.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
+    /// Nothing is left on the runner's side of what was played: no session, no spool, no process but the two,
+    /// no mount.
+    ///
+    /// # Panics
+    /// If something stays.
+    pub async fn nothing_is_left(&self) {
+        let state = self.seen_state();
+        for folder in ["sessions", "trash", "spool"] {
+            let is_empty = async || names(&state.join(folder)).is_empty().then_some(());
+            eventually(&format!("{folder} is empty"), is_empty).await;
+        }
+        let mark = self.site.mark();
+        eventually("no process is left", async || {
+            let found = Leftovers::look(&mark).processes;
+            found.iter().all(|line| is_one_of_the_two(line)).then_some(())
+        })
+        .await;
+    }
+
+    /// Ends both, and looks for what they left.
+    ///
+    /// # Panics
+    /// If something stays.
+    pub async fn end(self) {
+        self.stop(Side::Runner).await;
+        self.stop(Side::Server).await;
+        let left = Leftovers::look(&self.site.mark());
+        assert_eq!((left.processes, left.mounts, left.sockets), Default::default(), "nothing is left");
+        let noted = fs::read_to_string(self.state().join("launcher/cgroup")).unwrap_or_default();
+        assert!(noted.is_empty() || !Path::new(&noted).exists(), "a cgroup is left: {noted}");
+    }
+}
+
+/// Server, runner, and what belongs to the runner itself.
+fn is_one_of_the_two(line: &str) -> bool {
+    line.contains("airlock-server") || line.contains("airlock-runner")
+}
+
+fn names(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+}

@@ -1,0 +1,122 @@
+//! What survives what: every row of the fault table, by injecting its fault at each state of an execution, at each
+//! step of its start, at each event of its stream. `make chaos` goes on where this ends.
+
+use airlock_tests::chaos::{
+    plan::{Extent, Plan},
+    rows::Row,
+};
+
+/// All that is random follows from it. A seed that found something is a row here.
+const SEED: u64 = 6;
+/// What CI makes at least, all rows together.
+const AT_LEAST: usize = 300;
+
+/// One of several shares of a row's injections.
+async fn share(row: Row, which: usize, of: usize) {
+    let plan = Plan::new(SEED, Extent::Share(which, of));
+    row.run(&plan).await;
+    let made = plan.tally().injections;
+    println!("{row:?}: {made} injections in share {which} of {of}");
+    assert!(made >= row.least() / of, "{row:?}: {made} injections, of at least {}", row.least());
+}
+
+#[test]
+fn the_rows_make_enough_injections() {
+    let least: usize = Row::ALL.iter().map(|(row, _)| row.least()).sum();
+    assert!(least >= AT_LEAST, "{least} injections");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_is_cut_at_any_event_goes_on_there() {
+    share(Row::StreamCut, 0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_stream_that_is_cut_at_any_event_goes_on_there() {
+    share(Row::LiveStreamCut, 0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_read_holds_up_nobody() {
+    share(Row::SlowReader, 0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_is_killed_at_every_fourth_step() {
+    share(Row::ServerPoint, 0, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_is_killed_at_every_fourth_step_from_the_second() {
+    share(Row::ServerPoint, 1, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_is_killed_at_every_fourth_step_from_the_third() {
+    share(Row::ServerPoint, 2, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_is_killed_at_every_fourth_step_from_the_fourth() {
+    share(Row::ServerPoint, 3, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_is_killed_at_any_moment() {
+    share(Row::ServerMoment, 0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_link_is_away_for_less_than_its_grace() {
+    share(Row::Away, 0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_link_is_away_for_longer() {
+    share(Row::AwayForGood, 0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runner_is_killed_at_every_fourth_step() {
+    share(Row::RunnerPoint, 0, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runner_is_killed_at_every_fourth_step_from_the_second() {
+    share(Row::RunnerPoint, 1, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runner_is_killed_at_every_fourth_step_from_the_third() {
+    share(Row::RunnerPoint, 2, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runner_is_killed_at_every_fourth_step_from_the_fourth() {
+    share(Row::RunnerPoint, 3, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runner_is_killed_at_any_moment() {
+    share(Row::RunnerMoment, 0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_is_gone_for_a_while() {
+    share(Row::StoreGone, 0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_disk_of_the_runner_is_full() {
+    share(Row::DiskFull, 0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runner_drains_and_ends() {
+    share(Row::RunnerStops, 0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_stops() {
+    share(Row::ServerStops, 0, 1).await;
+}

@@ -1,7 +1,5 @@
 //! Where the runner is gone and nobody says that it is lost yet, what waits for it says so in time.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::time::Duration;
 
 use airlock_cli::client::v1;

@@ -61,9 +61,7 @@ impl Core {
         let key = request.request_id.unwrap_or_default();
         let span = tracing::info_span!("audit");
         match self.store().create_execution(new).instrument(span).await? {
-            Created::New(record) => {
-                self.entered(record)
-            }
+            Created::New(record) => self.entered(record),
             Created::Existing(existing) => repeated(existing, hash, &key),
             Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
             Created::Full { limit, value } => Err(exhausted(limit, value)),

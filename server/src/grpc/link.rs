@@ -127,7 +127,7 @@ async fn listen(handle: &LinkHandle, mut incoming: Streaming<ConnectRequest>) ->
 
 /// What is said to the runner: all that waits, then why the link has ended.
 fn speak(outgoing: mpsc::Receiver<ToRunner>, ended: oneshot::Receiver<Status>) -> Responses<ConnectResponse> {
-    Box::pin(stream::unfold(Some((outgoing, ended, None)), |state| async {
+    Box::pin(stream::unfold(Some((outgoing, ended, None::<String>)), |state| async {
         let (mut outgoing, mut ended, said) = state?;
         if let Some(said) = said {
             has_left(&said).await;
@@ -147,9 +147,9 @@ fn speak(outgoing: mpsc::Receiver<ToRunner>, ended: oneshot::Receiver<Status>) -
 }
 
 /// The transport has taken a message of this name, and asks for the next.
-async fn has_left(said: &String) {
-    if is_next(Point::AfterLinkSend, said) {
+async fn has_left(said: &str) {
+    if is_next(Point::AfterLinkSend, &said) {
         tokio::time::sleep(LEAVING).await;
     }
-    hit(Point::AfterLinkSend, said);
+    hit(Point::AfterLinkSend, &said);
 }

@@ -136,14 +136,7 @@ impl Actor {
                 let now = client.execution(&self.id).await.ok()?;
                 return (now.state() != v1::ExecutionState::PendingApproval).then_some(());
             };
-            let answer = v1::approval_service_decide_request::AllowOnce::default();
-            let request = v1::ApprovalServiceDecideRequest {
-                approval_id: open.approval_id,
-                binding: open.binding,
-                answer: Some(v1::approval_service_decide_request::Answer::AllowOnce(answer)),
-                ..Default::default()
-            };
-            client.decide(request).await.ok().map(drop)
+            client.decide(allow_once(&open)).await.ok().map(drop)
         })
         .await;
     }
@@ -225,7 +218,8 @@ impl Actor {
         for (told, script) in [(&told.stdout, &self.part.stdout), (&told.stderr, &self.part.stderr)] {
             assert!(told.gaps.is_empty(), "{name}: nothing is missing, but {:?}", told.gaps);
             let complete = told.bytes == *script;
-            let prefix = (by_fault || self.part.ending == Ending::Cancelled) && script.starts_with(&told.bytes);
+            let prefix =
+                (by_fault || self.part.ending == Ending::Cancelled) && script.starts_with(&told.bytes);
             assert!(complete || prefix, "{name}: {} bytes came, of {}", told.bytes.len(), script.len());
         }
         let lengths = (told.stdout.bytes.len() as u64, told.stderr.bytes.len() as u64);
@@ -240,6 +234,17 @@ impl Actor {
             }
             _ => assert!(ran <= 1, "{name}: it ran {ran} times"),
         }
+    }
+}
+
+/// The answer that allows it once.
+#[must_use]
+pub fn allow_once(open: &v1::Approval) -> v1::ApprovalServiceDecideRequest {
+    let answer = v1::approval_service_decide_request::AllowOnce::default();
+    v1::ApprovalServiceDecideRequest {
+        approval_id: open.approval_id.clone(),
+        binding: open.binding.clone(),
+        answer: Some(v1::approval_service_decide_request::Answer::AllowOnce(answer)),
     }
 }
 

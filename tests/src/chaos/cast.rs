@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use airlock_cli::client::v1::{self, ExecutionState};
 
 use super::{
-
     actor::{Actor, Ending, GATE, Part, Permits, WAIT, eventually, lines, persist},
     play::open_session,
     reckoning,
@@ -146,7 +145,9 @@ impl Cast {
             }
             let stored = matches!(now.output_state(), v1::OutputState::Stored | v1::OutputState::None);
             assert!(stored, "{}: {:?}", actor.part.name, now.output_state());
-            cut += usize::from(actor.part.ending != Ending::Cancelled && cause(&now) == v1::CauseCode::Cancelled);
+            cut += usize::from(
+                actor.part.ending != Ending::Cancelled && cause(&now) == v1::CauseCode::Cancelled,
+            );
         }
         cut
     }

@@ -65,7 +65,12 @@ impl Ledger {
             Kind::Gap(gap) => self.stream(gap.stream()).gap(gap.from, gap.to),
             Kind::Finished(finished) => {
                 let end = finished.execution.expect("an end has its execution");
-                assert_eq!(end.version, self.version() + 1, "a change before the end was lost: {:?}", self.steps);
+                assert_eq!(
+                    end.version,
+                    self.version() + 1,
+                    "a change before the end was lost: {:?}",
+                    self.steps
+                );
                 self.end = Some(end);
             }
             // It stands for the step that it tells of.

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{Client, v1::{self, ExecutionState}};
+use airlock_cli::client::{
+    Client,
+    v1::{self, ExecutionState},
+};
 
 use super::{
     actor::{Actor, Ending, Part, Permits, eventually, lines},

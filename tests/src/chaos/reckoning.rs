@@ -44,13 +44,21 @@ async fn reckon_one(
     let told_again = follow(scene.client.clone(), actor.id.clone()).await.unwrap();
     live.assert_same(&told_again, name);
     let again = actor.again(&scene.client).await.unwrap();
-    assert_eq!((&again.execution_id, again.version), (&actor.id, stored.version), "{name}: one key, one execution");
+    assert_eq!(
+        (&again.execution_id, again.version),
+        (&actor.id, stored.version),
+        "{name}: one key, one execution"
+    );
     let (opened, closed) = scene.audit(&actor.id).await;
     let result = end.result.clone().unwrap_or_default();
     let cause = result.cause.as_ref().map(|cause| cause.code().as_str_name()).unwrap_or_default();
     let said = cause.trim_start_matches("CAUSE_CODE_").to_owned();
     let started = result.started().as_str_name().trim_start_matches("STARTED_").to_owned();
-    assert_eq!((opened, closed), (1, vec![(said, started)]), "{name}: one entry in the audit, closed as it ended");
+    assert_eq!(
+        (opened, closed),
+        (1, vec![(said, started)]),
+        "{name}: one entry in the audit, closed as it ended"
+    );
 }
 
 /// Waits until the output of an execution is stored, where it has any.

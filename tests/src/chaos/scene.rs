@@ -80,7 +80,15 @@ impl Scene {
         let relay = Cutter::still(site.address);
         site.write_runner_through("runner-1", &site.pki.issue("runner-1", &[]), relay.address);
         let client = Client::connect_lazy(site.settings()).unwrap();
-        let scene = Self { site, relay, client, setting, remembered: Mutex::default(), server: Mutex::default(), runner: Mutex::default() };
+        let scene = Self {
+            site,
+            relay,
+            client,
+            setting,
+            remembered: Mutex::default(),
+            server: Mutex::default(),
+            runner: Mutex::default(),
+        };
         scene.start(Side::Server, &[]);
         scene.start(Side::Runner, &[]);
         scene.ready().await;

@@ -168,7 +168,8 @@ pub(super) async fn long(plan: &Plan) {
             scene.relay.set_stalled(false);
             scene.ready().await;
             let after = cast.lost(&scene).await;
-            let results = |ends: &[v1::Execution]| ends.iter().map(|end| end.result.clone()).collect::<Vec<_>>();
+            let results =
+                |ends: &[v1::Execution]| ends.iter().map(|end| end.result.clone()).collect::<Vec<_>>();
             assert_eq!(results(&ends), results(&after), "a late report replaces nothing");
         }
         scene.ready().await;

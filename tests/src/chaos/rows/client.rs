@@ -33,10 +33,8 @@ const LIVE: usize = 10;
 /// A client whose connections can be cut.
 pub(super) fn through(scene: &Scene) -> (Client, Cutter) {
     let relay = Cutter::still(scene.site.address);
-    let settings = Settings {
-        address: format!("https://localhost:{}", relay.address.port()),
-        ..scene.site.settings()
-    };
+    let settings =
+        Settings { address: format!("https://localhost:{}", relay.address.port()), ..scene.site.settings() };
     (Client::connect_lazy(settings).unwrap(), relay)
 }
 

@@ -19,7 +19,8 @@ use crate::{
 /// The disk of the runner, in MiB.
 const DISK: u32 = 96;
 /// Kept free by the runner itself.
-const LIMITS: &str = "[limits]\ndisk_reserve_bytes = 16777216\n[workspace]\nbackend = \"watch\"\nwatch_every = \"50ms\"\n";
+const LIMITS: &str =
+    "[limits]\ndisk_reserve_bytes = 16777216\n[workspace]\nbackend = \"watch\"\nwatch_every = \"50ms\"\n";
 
 /// Who fills it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +62,8 @@ pub(super) async fn full(plan: &Plan) {
 /// It is ended, with a clear cause, before others feel it.
 async fn fill_by_command(scene: &Scene, key: &str, file: &str) {
     let session = open_session(&scene.client, &format!("{key}-filler")).await;
-    let body = format!("seq 1 10; for i in $(seq 1 400); do head -c 1000000 /dev/zero >> {file}; sleep 0.02; done");
+    let body =
+        format!("seq 1 10; for i in $(seq 1 400); do head -c 1000000 /dev/zero >> {file}; sleep 0.02; done");
     // Outside the workspace it is asked about.
     let filler = Part { asks: true, ..Part::new("filler", body, lines(1, 10)) };
     let mut filler = Actor::start(&scene.client, &session, key, filler).await;

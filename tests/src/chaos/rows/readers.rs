@@ -77,7 +77,8 @@ async fn lag(scene: &Scene, id: String, manner: Manner) -> Laggard {
 
 /// An end that is asked for while they do not read.
 async fn cancel_another(scene: &Scene, session: &str, key: &str) -> Actor {
-    let part = Part { ending: Ending::Cancelled, ..Part::new("another", "seq 1 20; sleep 600", lines(1, 20)) };
+    let part =
+        Part { ending: Ending::Cancelled, ..Part::new("another", "seq 1 20; sleep 600", lines(1, 20)) };
     let actor = Actor::start(&scene.client, session, key, part).await;
     actor.reaches(&scene.client, ExecutionState::Running).await;
     actor.cancel(&scene.client).await;

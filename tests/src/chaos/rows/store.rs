@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{Client, ClientError, Patience, Settings, v1};
+use airlock_cli::client::{Client, ClientError, Patience, Settings};
 use sqlx::Connection as _;
 use tonic::Code;
 
 use super::Row;
 use crate::chaos::{
-    actor::{Actor, GATE, Part, Permits, eventually, lines, persist},
+    actor::{Actor, GATE, Part, Permits, allow_once, eventually, lines, persist},
     cast::Cast,
     plan::Plan,
     scene::{Scene, Setting},
@@ -51,14 +51,7 @@ pub(super) async fn gone(plan: &Plan) {
         let refused = impatient(&scene).start(part.spec(&cast.session, &key)).await.unwrap_err();
         is_unavailable(&refused);
         if matches!(meanwhile, Meanwhile::Answer) {
-            let answer = v1::approval_service_decide_request::AllowOnce::default();
-            let request = v1::ApprovalServiceDecideRequest {
-                approval_id: approval.approval_id.clone(),
-                binding: approval.binding.clone(),
-                answer: Some(v1::approval_service_decide_request::Answer::AllowOnce(answer)),
-                ..Default::default()
-            };
-            is_unavailable(&impatient(&scene).decide(request).await.unwrap_err());
+            is_unavailable(&impatient(&scene).decide(allow_once(&approval)).await.unwrap_err());
         }
         sqlx::query("ROLLBACK").execute(&mut store).await.unwrap();
         drop(store.close().await);

@@ -56,7 +56,8 @@ impl Ledger {
         assert!(self.end.is_none(), "something came after the end");
         assert!(event.cursor.len() <= 64, "a cursor has at most 64 bytes");
         match event.event.expect("an event is never empty") {
-            Kind::Opened(_) => {}
+            // The header of a view, and a remark beside the history.
+            Kind::Opened(_) | Kind::Progress(_) => {}
             Kind::StateChanged(change) => {
                 assert_eq!(change.version, self.version() + 1, "a change was lost or doubled: {change:?}");
                 self.steps.push((change.version, change.state, change.link));

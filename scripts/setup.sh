@@ -122,6 +122,8 @@ main() {
     test)
         need_debian bwrap bubblewrap
         need_debian openssl openssl
+        # A shell that commands may ask for.
+        need_debian zsh zsh
         need_debian python3 python3
         python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
         # Programs that the policy calls read-only, which its tests run on files that could change.

@@ -73,6 +73,9 @@ impl Host {
         let spec = LaunchSpec {
             command: b"true".to_vec(),
             shell: Shell::Bash,
+            snapshot: None,
+            shell_init: None,
+            prefix: Vec::new(),
             cwd: WORKSPACE.into(),
             env,
             shape: Shape { read_only: false, network },

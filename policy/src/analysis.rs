@@ -71,6 +71,8 @@ pub(crate) struct Analysis {
     pub(crate) complete: bool,
     /// Names that the text makes functions or aliases.
     pub(crate) defined: HashSet<Vec<u8>>,
+    /// Names that the text makes aliases, of which no more is followed.
+    pub(crate) aliases: HashSet<Vec<u8>>,
     /// Variables that the text only ever sets to numbers.
     pub(crate) numeric: HashSet<Vec<u8>>,
     /// The commands whose exit code may be the text's own when that is not 0, the last one first.
@@ -106,6 +108,19 @@ impl Analysis {
             .filter(|(_, found)| launcher.is_some() && found.launcher == launcher)
             .map(|(index, _)| index)
             .collect()
+    }
+
+    /// A text that makes aliases and has their names where the shell expands them, or
+    /// makes one of a word of the grammar, is not what it seems.
+    pub(crate) fn distrust_aliases(&mut self, text: &[u8]) {
+        const TABLE: &[u8] = b"BASH_ALIASES";
+        let reserved = self.aliases.iter().any(|name| crate::parse::RESERVED.contains(&name.as_slice()));
+        let mut programs = self.commands.iter().filter_map(Found::program);
+        let by_table = text.windows(TABLE.len()).any(|part| part == TABLE);
+        if reserved || by_table || programs.any(|name| self.aliases.contains(name)) {
+            self.problems.push(Problem { code: "aliases_not_expanded", span: Span::new(0, text.len()) });
+            self.complete = false;
+        }
     }
 
     /// Whether the command is itself, or is launched by, one that `test` accepts.

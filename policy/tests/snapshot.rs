@@ -198,7 +198,7 @@ fn rules_see_what_an_alias_expands_to() {
             "{command} and {rule}"
         );
         // Whether the shell expands aliases is the snapshot's word, which is not believed here.
-        let off = aliases.replace(ON, "");
+        let off = aliases.replace(ON, "shopt -u expand_aliases\n");
         assert_eq!(asked(command, &off, &[], &[rule], None).verdict, Verdict::Deny, "{command} and {rule}");
     }
     assert_eq!(asked("echo r x", &aliases, &[], &["Bash(rm:*)"], None).verdict, Verdict::Allow);
@@ -236,7 +236,7 @@ fn an_allow_rule_is_about_what_the_alias_expands_to() {
     assert_eq!(run("t", &aliases, "Bash(make test)").verdict, Verdict::Ask);
     assert_eq!(run("make x", &aliases, "Bash(make:*)").verdict, Verdict::Ask);
     assert_eq!(code(&run("ll", &aliases, "Bash(make:*)")), "read_only_by_alias");
-    let off = aliases.replace(ON, "");
+    let off = aliases.replace(ON, "shopt -u expand_aliases\n");
     assert_eq!(run("make x", &off, "Bash(make:*)").verdict, Verdict::Allow);
 }
 
@@ -267,6 +267,10 @@ fn what_is_not_understood_makes_every_name_unknown() {
         "HOME=/x\n",
         "shopt -s extglob\n",
         "set -o posix\n",
+        "set -o histexpand\n",
+        "set -o allexport\n",
+        "PATH=/workspace/bin\n",
+        "builtin () \n{ \n    :\n}\n",
         "alias x='y\n",
         "\u{0}\n",
         "trap 'rm x' DEBUG\n",
@@ -285,4 +289,26 @@ fn expansion_is_bounded() {
     let decision = asked("a0", &format!("{ON}{many}"), &["Bash"], &[], None);
     assert!(codes(&decision).contains(&"aliases_not_expanded"), "{:?}", codes(&decision));
     assert_eq!(decision.verdict, Verdict::Ask);
+}
+
+#[test]
+fn aliases_that_a_text_makes_itself_are_not_followed_where_they_are_used() {
+    for text in [
+        "alias ls='touch'\nls x",
+        "alias s='command '\ns rm -rf x",
+        "alias q='echo \"a'\nq; rm -rf x; echo \"",
+        "builtin alias s='sudo '\ns rm x",
+        "alias then='rm x; then'\nif true; then ls; fi",
+        "BASH_ALIASES[ls]='rm -rf'\nls x",
+        "eval \"alias s='command '\"\ns rm x",
+    ] {
+        let decision = asked(text, ON, &[], &[], None);
+        assert_eq!(decision.verdict, Verdict::Ask, "{text}");
+        let denied = asked(text, ON, &[], &["Bash(rm:*)", "Bash(touch:*)"], None);
+        assert_eq!(denied.verdict, Verdict::Deny, "{text}");
+        assert!(!decision.read_only, "{text}");
+    }
+    for text in ["alias ll='ls -l'", "alias ll='ls -l'\nls", "echo alias s='x '; ls"] {
+        assert_eq!(asked(text, ON, &[], &[], None).verdict, Verdict::Allow, "{text}");
+    }
 }

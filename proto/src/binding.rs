@@ -93,6 +93,8 @@ impl SandboxProfile {
         hash.list(self.sockets.allowed_unix.iter());
         hash.list(self.pass_env.iter());
         hash.list(self.secrets.iter());
+        hash.bytes(self.shell_init.as_bytes());
+        hash.list(self.shell_prefix.iter());
     }
 }
 

@@ -29,7 +29,7 @@ pub use grant::{
 };
 pub use ids::{ApprovalId, Epoch, ExecutionId, IdError, RunnerId, SessionId};
 pub use link::{
-    Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport, StartJob,
-    ToRunner,
+    Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
+    SessionSnapshot, StartJob, ToRunner,
 };
 pub use output::{ImageKind, InlineOutput, InlineText, OutputImage};

@@ -108,3 +108,13 @@ pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(3600);
 pub const IDLE_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Reads at once on one output stream.
 pub const READS_AT_ONCE: usize = 16;
+/// Of a profile's `shell.init`.
+pub const SHELL_INIT_BYTES: usize = 64 * 1024;
+/// Words of a profile's `shell.prefix`.
+pub const SHELL_PREFIX_WORDS: usize = 16;
+/// Of a session's shell snapshot.
+pub const SNAPSHOT_BYTES: usize = 256 * 1024;
+/// Of a session's search path.
+pub const SEARCH_PATH_BYTES: usize = 4096;
+/// Why a session has no shell snapshot, in bytes.
+pub const SNAPSHOT_PROBLEM_BYTES: usize = 1024;

@@ -150,7 +150,9 @@ impl Core {
     /// business.
     pub(crate) fn handle(self: &Arc<Self>, message: ToRunner) {
         match message {
-            ToRunner::OpenSession { session_id, base } => self.open_session(session_id, &base),
+            ToRunner::OpenSession { session_id, base, profile } => {
+                self.open_session(session_id, &base, profile);
+            }
             ToRunner::CloseSession { session_id } => self.close_session(session_id),
             ToRunner::StartJob(offer) => self.start_job(&offer),
             ToRunner::EndJob { execution_id, cause } => self.end_job(&execution_id, cause),
@@ -225,7 +227,7 @@ impl Core {
             .all()
             .into_iter()
             .map(|session| {
-                let phase = SessionPhase::Open { directory: session.directory() };
+                let phase = sessions::open_phase(&session);
                 FromRunner::Session(SessionReport { session_id: session.id, phase })
             })
             .collect();

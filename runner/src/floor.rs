@@ -9,7 +9,7 @@ mod outside;
 use std::path::{Component, Path};
 
 use airlock_proto::{
-    domain::{Bind, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Sockets},
+    domain::{Bind, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Shell, Sockets},
     limits as contract,
 };
 use airlock_sandbox as sandbox;
@@ -101,8 +101,17 @@ fn form(grant: &Grant) -> Result<(), Refusal> {
             "the command, its directory or its environment is too large or holds a NUL",
         ));
     }
-    if !grant.snapshot_digest.is_empty() {
-        return Err(Refusal::new("no_snapshot", "the session has no shell snapshot"));
+    let sources = !grant.read_only && !grant.unsandboxed && grant.shell == Shell::Bash;
+    if !grant.snapshot_digest.is_empty() && !sources {
+        let message = "only what can write, in the sandbox and by bash, has a shell snapshot";
+        return Err(Refusal::new("no_snapshot", message));
+    }
+    let prefix = &grant.profile.shell_prefix;
+    let plain_words = prefix.iter().all(|word| !word.contains('\0'));
+    let by_path = prefix.first().is_none_or(|program| program.starts_with('/'));
+    if prefix.len() > contract::SHELL_PREFIX_WORDS || !plain_words || !by_path {
+        let message = "what stands in front of the shell is not a program's path and words";
+        return Err(Refusal::new("malformed_grant", message));
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod life;
 mod result;
 mod room;
 mod rules;
+mod snapshot;
 mod switch;
 
 use std::{
@@ -20,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, Grant, Shell, Signal, Started as Began};
+use airlock_proto::domain::{ExecutionId, ExecutionResult, Grant, Shell, Signal, Started as Began};
 use airlock_sandbox::{
     LaunchSpec, Launcher, Limits, Network, Profile, Running, Shape, Stdin,
     env::{EnvError, EnvRequest, Scrubbed, Variable, build_env, outside},
@@ -48,6 +49,7 @@ pub(crate) use handle::Handle;
 pub(crate) use result::lost;
 pub(crate) use room::Room;
 pub(crate) use rules::KeptRules;
+pub(crate) use snapshot::{Surroundings, make_snapshot, search_path};
 
 /// Memory for `/dev/shm`, in bytes.
 const DEV_SHM_BYTES: u64 = 64 << 20;
@@ -76,9 +78,27 @@ pub(crate) struct Job {
     pub(crate) scrubbed: Scrubbed,
     /// Replaces the secrets that the profile names in what it writes.
     pub(crate) replacer: Option<Replacer>,
+    /// The session's, where the command sources it.
+    pub(crate) snapshot: Option<Vec<u8>>,
     pub(crate) session: Arc<OpenSession>,
     pub(crate) traceparent: String,
     pub(crate) handle: Arc<Handle>,
+}
+
+impl Job {
+    /// Why it runs without the shell snapshot that its session was to have; empty if it has it or is to have none.
+    fn missed_snapshot(&self) -> String {
+        let sources = !self.grant.read_only && !self.grant.unsandboxed && self.grant.shell == Shell::Bash;
+        if sources && self.snapshot.is_none() { self.session.snapshot().problem } else { String::new() }
+    }
+}
+
+fn shell(asked: Shell) -> airlock_sandbox::Shell {
+    match asked {
+        Shell::Bash => airlock_sandbox::Shell::Bash,
+        Shell::Zsh => airlock_sandbox::Shell::Zsh,
+        Shell::Pwsh => airlock_sandbox::Shell::Pwsh,
+    }
 }
 
 /// The environment of a grant's command.
@@ -108,10 +128,6 @@ pub(crate) fn environment(
 pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()) -> ExecutionResult {
     if let Some(cause) = job.handle.switch.cause() {
         return ExecutionResult::not_started(cause);
-    }
-    if job.grant.shell != Shell::Bash {
-        let message = "this runner has bash".to_owned();
-        return ExecutionResult::not_started(job.handle.switch.settle(Cause::ShellUnavailable { message }));
     }
     let span = telemetry::run_span(&job.traceparent);
     let place = telemetry::traceparent(&span).unwrap_or_else(|| job.traceparent.clone());
@@ -143,6 +159,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
         limits_not_enforced,
         unsandboxed: job.grant.unsandboxed && result.started != Began::No,
         landlock_abi,
+        snapshot_problem: job.missed_snapshot(),
         ..result
     };
     telemetry::ended(&span, &result);
@@ -174,7 +191,10 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let place = Some(place).filter(|place| !place.is_empty());
     let spec = LaunchSpec {
         command: grant.command.clone(),
-        shell: airlock_sandbox::Shell::Bash,
+        shell: shell(grant.shell),
+        snapshot: job.snapshot.clone(),
+        shell_init: None,
+        prefix: grant.profile.shell_prefix.iter().map(|word| word.clone().into_bytes()).collect(),
         cwd: PathBuf::from(OsString::from_vec(grant.directory.clone())),
         env: environment(grant, &profile, &scrubbed.passed, place)?,
         shape: Shape { read_only: grant.read_only, network },

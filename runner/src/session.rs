@@ -8,6 +8,7 @@ mod directory;
 mod make;
 mod remove;
 mod saved;
+mod snapshot;
 mod strays;
 mod table;
 
@@ -16,7 +17,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use airlock_proto::domain::{DirectoryReport, SessionId};
+use airlock_proto::domain::{DirectoryReport, SessionId, SessionSnapshot};
 use airlock_sandbox::{Folders, HostIds, LaunchError, Launcher, Session, SessionDisk, SessionNet, WORKSPACE};
 
 use tokio::sync::Semaphore;
@@ -27,6 +28,7 @@ use tokio_util::{
 
 use crate::{files::Baseline, guard::SessionGuard, job::KeptRules};
 use saved::Saved;
+use snapshot::KeptSnapshot;
 
 pub(crate) use copy::CopyLimits;
 pub use make::SessionError;
@@ -55,6 +57,7 @@ pub(crate) struct OpenSession {
     baseline: Baseline,
     guard: SessionGuard,
     kept_rules: KeptRules,
+    snapshot: KeptSnapshot,
 }
 
 impl OpenSession {
@@ -71,6 +74,7 @@ impl OpenSession {
             file_work: TaskTracker::new(),
             file_turns: Semaphore::new(FILE_TURNS),
             kept_rules: KeptRules::default(),
+            snapshot: KeptSnapshot::default(),
             baseline: Baseline::new(place),
             place: place.to_owned(),
             disk,
@@ -110,6 +114,31 @@ impl OpenSession {
     /// What path rules came to.
     pub(crate) fn kept_rules(&self) -> &KeptRules {
         &self.kept_rules
+    }
+
+    /// Its shell snapshot.
+    pub(crate) fn snapshot(&self) -> SessionSnapshot {
+        self.snapshot.now()
+    }
+
+    /// Makes this its shell snapshot, for the runner's next process too. One that cannot be written is not kept.
+    /// Blocks for a moment.
+    pub(crate) fn keep_snapshot(&self, snapshot: SessionSnapshot) {
+        self.snapshot.keep(&self.place, snapshot);
+        if let Err(error) = self.saved(&self.directory()).write(&self.place) {
+            tracing::warn!(session = %self.id, %error, "what became of a session's snapshot was not saved");
+        }
+    }
+
+    /// The text of its shell snapshot, if that is still the one with this digest. If not, the session has none
+    /// from now on. Blocks for a moment.
+    pub(crate) fn verified_snapshot(&self, digest: &[u8]) -> Option<Vec<u8>> {
+        let text = snapshot::read(&self.place).ok().flatten();
+        let found = text.filter(|text| snapshot::digest_of(text) == digest);
+        if found.is_none() && !self.snapshot().text.is_empty() {
+            self.keep_snapshot(SessionSnapshot::missing(snapshot::CHANGED));
+        }
+        found
     }
 
     /// Registers file work, unless the session is closed. The work ends soon after [`Self::closing`] is
@@ -185,6 +214,8 @@ impl OpenSession {
             uid: self.ids.map(|ids| ids.uid),
             disk: self.disk.backend().as_str().to_owned(),
             directory: hex::encode(directory),
+            snapshot_digest: hex::encode(self.snapshot().digest()),
+            snapshot_problem: self.snapshot().problem,
         }
     }
 }

@@ -123,6 +123,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let spec = LaunchSpec {
         command,
         shell: Shell::Bash,
+        snapshot: None,
+        shell_init: None,
+        prefix: Vec::new(),
         cwd: WORKSPACE.into(),
         env,
         shape: Shape { read_only, network },

@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use airlock_init::wire::{INSIDE, INSIDE_ID, REPORT_FOLDER, STAGE, STAGED_ROOT};
+use airlock_init::wire::{COMMAND_FOLDER, INSIDE, INSIDE_ID, STAGE, STAGED_ROOT};
 
 use crate::paths::RootCover;
 use crate::profile::{Profile, Root};
@@ -16,8 +16,9 @@ use crate::session::Session;
 use crate::spec::{Limits, Network, Shape};
 use crate::{HOME, USER, WORKSPACE};
 
-/// Size of the tmpfs that holds the pipe of the directory report, in bytes.
-const REPORT_SIZE: u64 = 64 << 10;
+/// Size of the tmpfs that holds what the shell reads, in bytes: the longest command, the
+/// longest snapshot, and their folder.
+const COMMAND_FOLDER_SIZE: u64 = 1 << 20;
 
 /// An empty file without permissions, of the launcher's.
 pub(crate) const HIDDEN_FILE: &str = "hidden";
@@ -28,7 +29,7 @@ pub(crate) const OWN_FOLDERS: [&str; 9] = [
     "/dev",
     "/etc",
     "/run/airlock",
-    "/run/airlock/report",
+    "/run/airlock/run",
     "/var",
     "/workspace",
     "/home/agent",
@@ -144,8 +145,8 @@ fn own_files(args: &mut Args, runtime: &Path, read_only: bool) {
     for name in ["init", "bash_env"] {
         args.bind("--ro-bind", &runtime.join(name), &Path::new(INSIDE).join(name));
     }
-    let size = REPORT_SIZE.to_string();
-    args.add(&["--size", &size, "--perms", "0700", "--tmpfs", REPORT_FOLDER]);
+    let size = COMMAND_FOLDER_SIZE.to_string();
+    args.add(&["--size", &size, "--perms", "0700", "--tmpfs", COMMAND_FOLDER]);
 }
 
 /// Each by itself: bubblewrap makes empty folders above it.

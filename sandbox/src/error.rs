@@ -203,6 +203,7 @@ fn step_name(step: Step) -> &'static str {
         Step::Landlock => "landlock",
         Step::Directory => "directory",
         Step::Shell => "shell",
+        Step::Prefix => "prefix",
         Step::Fork => "fork",
         Step::Wait => "wait",
     }

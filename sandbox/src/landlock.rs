@@ -8,7 +8,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use airlock_init::wire::{Access, REPORT_PIPE};
+use airlock_init::wire::Access;
 
 use crate::mask::{Mask, MaskKind, SessionFolder};
 use crate::spec::{Network, Shape};
@@ -36,7 +36,7 @@ pub(crate) fn access(shape: Shape, masks: &[Mask]) -> Access {
     }
     Access {
         folders: folders.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect(),
-        files: DEVICES.into_iter().chain([REPORT_PIPE]).map(|path| path.as_bytes().to_vec()).collect(),
+        files: DEVICES.into_iter().map(|path| path.as_bytes().to_vec()).collect(),
         tcp: match shape.network {
             Network::SessionLoopback => true,
             Network::Empty => false,

@@ -5,6 +5,7 @@
 //! runs. Nothing of the command leaves this process before pid 1 is ready, so a
 //! failure until then is certainly no start.
 
+mod building;
 mod forker;
 mod outside;
 mod start;

@@ -123,7 +123,7 @@ impl Launcher {
             facts,
             owner: look.owner,
         });
-        checks.push(landlock::check(landlock, as_reader.sight.report_folder_writable));
+        checks.push(landlock::check(landlock, as_reader.sight.command_folder_writable));
         checks.extend(in_session.of_session());
         checks.extend(as_reader.of_reader());
         checks.extend(in_session.uid_isolation(ids));

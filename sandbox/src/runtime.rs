@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use airlock_init::wire::REPORT_PIPE;
+use airlock_init::wire::{COMMAND_FOLDER, SNAPSHOT_FILE};
 
 use crate::args::{HIDDEN_FILE, account_files};
 use crate::error::LaunchError;
@@ -75,16 +75,16 @@ impl Drop for Runtime {
     }
 }
 
-/// What bash reads before the command: it hides that it was read, switches
-/// extended globs off, and has the last directory written when the shell ends.
-/// The command itself is an argument word, so nothing here is joined with it. A
-/// command that sets an EXIT trap of its own replaces the report.
+/// What bash reads before the command where its session has a snapshot. Functions of
+/// the snapshot may be written with extended globs; the command is read without. Of the
+/// names here, a snapshot that makes `builtin` a function is not understood by those who
+/// decide.
 fn bash_env() -> String {
     format!(
         "unset BASH_ENV\n\
-         shopt -u extglob\n\
-         trap '{{ builtin cd -P . && [[ . -ef $PWD ]] && builtin printf \"%s\\0\" \"$PWD\"; }} \
-         2>/dev/null >|{REPORT_PIPE}' EXIT\n"
+         shopt -s extglob\n\
+         . {COMMAND_FOLDER}/{SNAPSHOT_FILE}\n\
+         \\builtin shopt -u extglob\n"
     )
 }
 

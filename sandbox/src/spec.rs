@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use airlock_init::wire::Rlimits;
+pub use airlock_init::wire::Shell;
 
 use crate::error::LaunchError;
 use crate::mask::{self, Mask};
@@ -37,14 +38,6 @@ pub enum Network {
     Empty,
 }
 
-/// The shell that reads the command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Shell {
-    /// GNU bash, `/bin/bash` inside.
-    #[default]
-    Bash,
-}
-
 /// What a command has as its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Stdin {
@@ -62,6 +55,13 @@ pub struct LaunchSpec {
     pub command: Vec<u8>,
     /// The shell that reads it.
     pub shell: Shell,
+    /// The session's shell snapshot, which bash sources before the command; never where
+    /// the shape is read-only.
+    pub snapshot: Option<Vec<u8>>,
+    /// What a shell snapshot is made of, where the command is the one that makes it.
+    pub shell_init: Option<Vec<u8>>,
+    /// A program, as a path inside, and its words, in front of the shell; empty for none.
+    pub prefix: Vec<Vec<u8>>,
     /// The directory it starts in, an absolute path inside.
     pub cwd: PathBuf,
     /// Its whole environment, as [`crate::env::build_env`] makes it.
@@ -85,6 +85,12 @@ impl LaunchSpec {
         }
         if self.command.contains(&0) {
             return refuse("the command contains a NUL byte");
+        }
+        if self.prefix.iter().any(|word| word.contains(&0)) {
+            return refuse("the prefix contains a NUL byte");
+        }
+        if self.snapshot.is_some() && (self.shape.read_only || self.shell != Shell::Bash) {
+            return refuse("only a writable command of bash gets a shell snapshot");
         }
         if !self.cwd.is_absolute() || self.cwd.as_os_str().as_bytes().contains(&0) {
             return refuse("the directory is not an absolute path");

@@ -11,8 +11,8 @@ mod sleep;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use airlock_policy::{Answer, Binding, Decision, Permit, Unsandboxed, Verdict as Says};
-use airlock_proto::domain::{Grant, Mode, Requirement, SessionId, Shell};
+use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict as Says};
+use airlock_proto::domain::{Grant, Mode, Requirement, SandboxProfile, SessionId, SessionSnapshot, Shell};
 
 pub(crate) use hash::{execution_hash, session_hash};
 pub(crate) use lift::UNTRUSTED_PATH;
@@ -77,20 +77,28 @@ impl Offer {
 
 /// Decides a command of a session in a directory, in a mode that may be tighter than its own; `floor_permits`
 /// says whether the session's runner lets commands run outside the sandbox.
+///
+/// A command that is read-only gets no snapshot, and neither does one outside the sandbox or of another shell than
+/// bash; what the policy said of it holds without.
 pub(crate) fn decide(
     profile: &ResolvedProfile,
     session_id: SessionId,
     spec: &ExecutionSpec,
     (mode, floor_permits): (Mode, bool),
-    directory: &[u8],
+    (directory, snapshot): (&[u8], &SessionSnapshot),
     encode: DecisionEncoder,
 ) -> Decided {
-    let ask = |wish| ask_policy(profile, &spec.command, spec.shell, (mode, wish), directory);
+    let parsed = parsed(snapshot);
+    let ask = |wish: Option<Unsandboxed>| {
+        let sourced = parsed.as_ref().filter(|_| wish.is_none());
+        ask_policy(profile, &spec.command, spec.shell, (mode, wish), (directory, sourced))
+    };
     let (mut decision, unsandboxed) = outside::decide(&profile.policy, spec, (mode, floor_permits), ask);
     let told = decided::of(&decision, directory);
     if !told.whole {
         lift::ask_of_untold(&mut decision);
     }
+    let sources = spec.shell == Shell::Bash && !unsandboxed && !decision.read_only;
     let grant = Grant {
         session_id,
         // What the decision read as something else is changed before it runs.
@@ -98,7 +106,8 @@ pub(crate) fn decide(
         shell: spec.shell,
         directory: directory.to_vec(),
         env: spec.env.clone(),
-        profile: profile.sandbox.clone(),
+        // What sessions' snapshots are made of is bound by the digest of what it made.
+        profile: SandboxProfile { shell_init: String::new(), ..profile.sandbox.clone() },
         read_only: decision.read_only,
         requires: requirements(&decision.requires),
         separate_stderr: spec.separate_stderr,
@@ -106,7 +115,7 @@ pub(crate) fn decide(
         idle_timeout: spec.idle_timeout,
         keep_directory: !spec.background && !spec.allow_concurrent && !decision.concurrency_safe,
         unsandboxed,
-        snapshot_digest: Vec::new(),
+        snapshot_digest: if sources { snapshot.digest() } else { Vec::new() },
         stdin: spec.stdin,
         decided: told.decided,
         inline_limit: spec.inline_limit,
@@ -145,13 +154,18 @@ impl Decided {
     }
 }
 
+/// A session's snapshot as the policy reads it; nothing where there is none.
+pub(crate) fn parsed(snapshot: &SessionSnapshot) -> Option<Snapshot> {
+    (!snapshot.text.is_empty()).then(|| Snapshot::parse(&snapshot.text))
+}
+
 /// Asks the policy. A fault inside it is an ASK of its own kind, never an ALLOW.
 pub(crate) fn ask_policy(
     profile: &ResolvedProfile,
     command: &[u8],
     shell: Shell,
     (mode, wish): (Mode, Option<Unsandboxed>),
-    directory: &[u8],
+    (directory, snapshot): (&[u8], Option<&Snapshot>),
 ) -> Decision {
     let cwd = String::from_utf8_lossy(directory);
     let request = airlock_policy::Request {
@@ -163,7 +177,7 @@ pub(crate) fn ask_policy(
         mode: Some(policy_mode(mode)),
         unsandboxed: wish,
         extra_rules: None,
-        snapshot: None,
+        snapshot,
     };
     let decision = catch_unwind(AssertUnwindSafe(|| airlock_policy::decide(&request, &profile.policy)))
         .unwrap_or_else(|_| after_fault(profile));

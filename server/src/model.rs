@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_proto::domain::{
     ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
-    OutputState, RunnerId, SessionId, Shell,
+    OutputState, RunnerId, SessionId, SessionSnapshot, Shell,
 };
 
 pub use time::Micros;
@@ -98,6 +98,8 @@ pub struct SessionRecord {
     pub idle_timeout: Duration,
     /// Made for one execution.
     pub throwaway: bool,
+    /// Its shell snapshot, as its runner reported it when it opened.
+    pub snapshot: SessionSnapshot,
     /// When it was made.
     pub created: Micros,
     /// When its last execution was created or ended.

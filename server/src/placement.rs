@@ -204,7 +204,8 @@ impl Core {
         let mode = record.spec.mode.max(session.mode);
         let decided = tracing::info_span!("decide").in_scope(|| {
             let mode = (mode, self.floor_permits(session));
-            decision::decide(&profile, session.id, &record.spec, mode, &session.directory, encode)
+            let place = (session.directory.as_slice(), &session.snapshot);
+            decision::decide(&profile, session.id, &record.spec, mode, place, encode)
         });
         let (mut says, binding) = (decided.record.clone(), decided.binding);
         let ruling = decided.rule(approval.as_ref());
@@ -266,7 +267,8 @@ impl Core {
         let encode = self.parts.encode_decision;
         let mode = record.spec.mode.max(session.mode);
         let mode = (mode, self.floor_permits(&session));
-        let decided = decision::decide(&profile, session.id, &record.spec, mode, &record.directory, encode);
+        let place = (record.directory.as_slice(), &session.snapshot);
+        let decided = decision::decide(&profile, session.id, &record.spec, mode, place, encode);
         let Some(question) = decided.question(message, profile.name(), encode) else { return Ok(None) };
         let mut asked = record.clone();
         asked.decision = question.record;

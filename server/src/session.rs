@@ -11,7 +11,7 @@ mod update;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_proto::{
-    domain::{Mode, RunnerId, SessionId, Shell},
+    domain::{Mode, RunnerId, SessionId, SessionSnapshot},
     limits::IDLE_TIMEOUT_DEFAULT,
 };
 
@@ -119,7 +119,7 @@ fn blank(who: &Principal, profile: &ResolvedProfile) -> Result<SessionRecord, Ap
         state_message: String::new(),
         profile: profile.name().to_owned(),
         mode: profile.default_mode(),
-        shell: Shell::Bash,
+        shell: profile.shell,
         directory: WORKSPACE.as_bytes().to_vec(),
         env: BTreeMap::new(),
         runner_id,
@@ -127,6 +127,7 @@ fn blank(who: &Principal, profile: &ResolvedProfile) -> Result<SessionRecord, Ap
         labels: BTreeMap::new(),
         idle_timeout: IDLE_TIMEOUT_DEFAULT,
         throwaway: false,
+        snapshot: SessionSnapshot::default(),
         created: Micros(0),
         last_used: Micros(0),
     })

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use airlock_proto::domain::{
     ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
-    OutputState, RunnerId, SessionId,
+    OutputState, RunnerId, SessionId, SessionSnapshot,
 };
 
 use crate::model::{
@@ -240,6 +240,8 @@ pub struct SessionChange {
     pub directory: Option<Vec<u8>>,
     /// Another runner, before it was opened.
     pub runner_id: Option<RunnerId>,
+    /// Its shell snapshot, or why it has none any more.
+    pub snapshot: Option<SessionSnapshot>,
     /// The new loosest mode of its commands.
     pub mode: Option<Mode>,
     /// Closed after so long without a live execution.

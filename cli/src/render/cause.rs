@@ -209,6 +209,9 @@ pub fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     if outcome.landlock_abi > 0 {
         rows.push(("landlock", format!("ABI {}", outcome.landlock_abi)));
     }
+    if !outcome.snapshot_problem.is_empty() {
+        rows.push(("no snapshot", escape::line(outcome.snapshot_problem.as_bytes())));
+    }
     rows.extend(outcome.violations.iter().map(|one| ("violation", violation(one))));
     for (name, list) in [("held back", &outcome.scrubbed_env), ("not enforced", &outcome.limits_not_enforced)]
     {

@@ -140,6 +140,7 @@ fn outcome(one: &Outcome) -> Value {
         "no_output_expected": one.no_output_expected,
         "interrupted": one.interrupted,
         "inline": one.inline.as_ref().map(output::inline),
+        "snapshot_problem": known(!one.snapshot_problem.is_empty(), || one.snapshot_problem.clone()),
     })
 }
 
@@ -252,6 +253,7 @@ pub fn session(one: &Session) -> Value {
         "created": time::rfc3339(one.created.as_ref()),
         "idle_timeout": time::duration(one.idle_timeout.as_ref()).map(|span| span.as_secs_f64()),
         "throwaway": one.throwaway,
+        "snapshot_problem": known(!one.snapshot_problem.is_empty(), || one.snapshot_problem.clone()),
     })
 }
 

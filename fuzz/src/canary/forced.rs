@@ -145,6 +145,9 @@ impl Forced {
         let spec = LaunchSpec {
             command: command.as_bytes().to_vec(),
             shell: Shell::Bash,
+            snapshot: None,
+            shell_init: None,
+            prefix: Vec::new(),
             cwd: WORKSPACE.into(),
             // Nothing is asked for beyond Airlock's own variables, so nothing can be refused.
             env: env.unwrap_or_default(),

@@ -203,6 +203,7 @@ impl Walker<'_> {
     ) {
         assignments.iter().for_each(|assign| self.values.assigned(assign));
         self.values.set_by(words);
+        self.out.aliases.extend(made_aliases(words));
         let mut launched = launch::launches(words, assignments);
         launch::begin_with(&mut launched.launches, &std::mem::take(&mut self.found));
         let index = self.push(Found {
@@ -429,4 +430,15 @@ fn changes_directory(statement: &Statement) -> bool {
         }
         Statement::Function { .. } => false,
     }
+}
+
+/// The names that this command makes aliases.
+fn made_aliases(words: &[Word]) -> impl Iterator<Item = Vec<u8>> {
+    let makes = words.first().is_some_and(|word| word.text.as_deref() == Some(b"alias"));
+    let made = words.iter().skip(1).filter(move |_| makes);
+    made.filter_map(|word| {
+        let text = word.text.as_deref()?;
+        let at = text.iter().position(|byte| *byte == b'=')?;
+        text.get(..at).map(<[u8]>::to_vec)
+    })
 }

@@ -78,7 +78,7 @@ const BOUNDS: &[(&str, &str)] = &[
     ("delimiter_too_long", "the delimiter of a heredoc is too long to be parsed"),
     ("too_costly_to_parse", "the command has too many signs that take long to parse"),
     ("too_many_commands", "the command starts too many commands"),
-    ("aliases_not_expanded", "the aliases of the session make too much of this text"),
+    ("aliases_not_expanded", "aliases make more of this text than was followed"),
     ("parser_failed", "the grammar gave no tree for this text"),
     ("launched_text_unknown", "the text given to a shell is not known"),
     ("launcher_not_understood", "what this program launches could not be made out"),

@@ -76,6 +76,7 @@ impl<'a> Facts<'a> {
                 analysis.complete = false;
             }
         }
+        analysis.distrust_aliases(request.command);
         let functions = request.snapshot.into_iter().flat_map(Snapshot::functions).cloned();
         analysis.defined.extend(functions);
         let line = request.command.iter().position(|byte| *byte == b'\n');

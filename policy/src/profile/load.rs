@@ -34,6 +34,8 @@ struct File {
     _commands: Option<IgnoredAny>,
     #[serde(rename = "approvals")]
     _approvals: Option<IgnoredAny>,
+    #[serde(rename = "shell")]
+    _shell: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize, Default)]

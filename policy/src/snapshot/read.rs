@@ -5,11 +5,21 @@ use crate::limits;
 use crate::tables::names;
 
 /// Options under which bash reads commands, or finds directories, in another way.
-const UNSAFE_OPTIONS: &[&[u8]] =
-    &[b"keyword", b"posix", b"cdable_vars", b"extglob", b"lastpipe", b"localvar_inherit"];
+const UNSAFE_OPTIONS: &[&[u8]] = &[
+    b"keyword",
+    b"posix",
+    b"cdable_vars",
+    b"extglob",
+    b"lastpipe",
+    b"localvar_inherit",
+    b"histexpand",
+    b"history",
+    b"allexport",
+];
 
 pub(super) fn snapshot(text: &[u8]) -> Snapshot {
-    let mut reader = Reader { rest: text, out: Snapshot::default() };
+    // Aliases are on in the shell that sources it, until it turns them off.
+    let mut reader = Reader { rest: text, out: Snapshot { expands: true, ..Snapshot::default() } };
     let understood = text.len() <= limits::MAX_SNAPSHOT_BYTES && reader.entries().is_some();
     Snapshot { opaque: !understood, ..reader.out }
 }
@@ -47,13 +57,19 @@ impl<'a> Reader<'a> {
                 self.skip_line();
             }
             [b"declare", flags, name] if flags.starts_with(b"-f") => {
-                self.out.functions.insert((*name).to_vec());
+                self.defines(name)?;
                 self.skip_line();
             }
             [name, b"()"] | [b"function", name, b"()"] => self.function(name)?,
             _ => self.variable()?,
         }
         Some(())
+    }
+
+    /// The shell switches extended globs off by `builtin` behind the snapshot.
+    fn defines(&mut self, name: &[u8]) -> Option<()> {
+        self.out.functions.insert(name.to_vec());
+        (name != b"builtin").then_some(())
     }
 
     fn skip_line(&mut self) {
@@ -94,7 +110,7 @@ impl<'a> Reader<'a> {
     /// A function as bash prints it ends with the first line that is `}`. Where a line
     /// of a heredoc in it is one, what is left over is not understood.
     fn function(&mut self, name: &[u8]) -> Option<()> {
-        self.out.functions.insert(name.to_vec());
+        self.defines(name)?;
         loop {
             let line = self.rest.split(|byte| *byte == b'\n').next()?;
             let ends = line == b"}";
@@ -108,8 +124,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `NAME=text`, `export NAME=text`, `declare -x NAME="text"`: harmless variables,
-    /// and PATH, which is the runner's to check.
+    /// `NAME=text`, `export NAME=text`, `declare -x NAME="text"`: harmless variables. PATH
+    /// is none; a snapshot has it in its first line, which is a comment.
     fn variable(&mut self) -> Option<()> {
         let mut rest = self.rest;
         for lead in [&b"export "[..], b"declare -x ", b"declare -- "] {
@@ -118,7 +134,7 @@ impl<'a> Reader<'a> {
         let at = rest.iter().position(|byte| matches!(byte, b'=' | b'\n'))?;
         let (name, rest) = rest.split_at_checked(at)?;
         let plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-        let harmless = name == b"PATH" || !(names::is_dangerous_variable(name) || names::is_evaluated(name));
+        let harmless = !(names::is_dangerous_variable(name) || names::is_evaluated(name));
         if name.is_empty() || !plain || !harmless || names::is_set_by_bash(name) {
             return None;
         }

@@ -158,6 +158,7 @@ impl From<ExecutionResult> for v1::Result {
             no_output_expected: false,
             interrupted: false,
             inline: result.inline.map(|inline| Arc::unwrap_or_clone(inline).into()),
+            snapshot_problem: result.snapshot_problem,
         }
     }
 }
@@ -187,6 +188,7 @@ impl TryFrom<v1::Result> for ExecutionResult {
             unsandboxed: wire.unsandboxed,
             landlock_abi: wire.landlock_abi,
             inline: wire.inline.map(|inline| inline.try_into().map(Arc::new)).transpose()?,
+            snapshot_problem: wire.snapshot_problem,
         })
     }
 }

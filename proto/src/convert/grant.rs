@@ -123,6 +123,8 @@ impl From<SandboxProfile> for wire::SandboxProfile {
             sockets: Some(profile.sockets.into()),
             pass_env: profile.pass_env,
             secrets: profile.secrets,
+            shell_init: profile.shell_init,
+            shell_prefix: profile.shell_prefix,
         }
     }
 }
@@ -150,6 +152,8 @@ impl TryFrom<wire::SandboxProfile> for SandboxProfile {
             sockets: required("grant.profile.sockets", profile.sockets)?.into(),
             pass_env: profile.pass_env,
             secrets: profile.secrets,
+            shell_init: profile.shell_init,
+            shell_prefix: profile.shell_prefix,
         })
     }
 }

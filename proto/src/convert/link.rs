@@ -3,8 +3,8 @@
 use super::{ConvertError, duration, parsed, required, wire_duration};
 use crate::{
     domain::{
-        Capability, FromRunner, Grant, JobReport, RunnerHello, SessionPhase, SessionReport, StartJob,
-        ToRunner,
+        Capability, FromRunner, Grant, JobReport, RunnerHello, SessionPhase, SessionReport, SessionSnapshot,
+        StartJob, ToRunner,
     },
     runner_v1 as wire,
     runner_v1::{connect_request::Message as Up, connect_response::Message as Down},
@@ -124,9 +124,11 @@ impl From<SessionReport> for wire::SessionReport {
     fn from(report: SessionReport) -> Self {
         let mut out = Self { session_id: report.session_id.to_string(), ..Self::default() };
         match report.phase {
-            SessionPhase::Open { directory } => {
+            SessionPhase::Open { directory, snapshot } => {
                 out.set_phase(wire::SessionPhase::Open);
                 out.directory = directory.into();
+                out.snapshot = snapshot.text.into();
+                out.snapshot_problem = snapshot.problem;
             }
             SessionPhase::Failed { reason, message } => {
                 out.set_phase(wire::SessionPhase::Failed);
@@ -145,7 +147,10 @@ impl TryFrom<wire::SessionReport> for SessionReport {
     fn try_from(report: wire::SessionReport) -> Result<Self, ConvertError> {
         let session_id = parsed("session.session_id", &report.session_id)?;
         let phase = match report.phase() {
-            wire::SessionPhase::Open => SessionPhase::Open { directory: report.directory.into() },
+            wire::SessionPhase::Open => SessionPhase::Open {
+                directory: report.directory.into(),
+                snapshot: SessionSnapshot { text: report.snapshot.into(), problem: report.snapshot_problem },
+            },
             wire::SessionPhase::Failed => {
                 SessionPhase::Failed { reason: report.reason, message: report.message }
             }
@@ -169,9 +174,11 @@ impl From<ToRunner> for wire::ConnectResponse {
                     link_grace: Some(wire_duration(link_grace)),
                 })
             }
-            ToRunner::OpenSession { session_id, base } => {
-                Down::OpenSession(wire::OpenSession { session_id: session_id.to_string(), base })
-            }
+            ToRunner::OpenSession { session_id, base, profile } => Down::OpenSession(wire::OpenSession {
+                session_id: session_id.to_string(),
+                base,
+                profile: profile.map(|profile| (*profile).into()),
+            }),
             ToRunner::CloseSession { session_id } => {
                 Down::CloseSession(wire::CloseSession { session_id: session_id.to_string() })
             }
@@ -216,6 +223,7 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
             Down::OpenSession(open) => Self::OpenSession {
                 session_id: parsed("open_session.session_id", &open.session_id)?,
                 base: open.base,
+                profile: open.profile.map(TryInto::try_into).transpose()?.map(Box::new),
             },
             Down::CloseSession(close) => {
                 Self::CloseSession { session_id: parsed("close_session.session_id", &close.session_id)? }

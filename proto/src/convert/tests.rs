@@ -61,6 +61,7 @@ fn result(cause: Cause) -> ExecutionResult {
         unsandboxed: true,
         landlock_abi: 7,
         inline: Some(Arc::new(inline())),
+        snapshot_problem: "it is larger than 1 byte".to_owned(),
         limits_not_enforced: vec!["memory".to_owned()],
         ..ExecutionResult::not_started(cause)
     }
@@ -135,6 +136,8 @@ fn grant() -> Grant {
             sockets: Sockets { unix: false, netlink_route: true, allowed_unix: vec!["/run/x".to_owned()] },
             pass_env: vec!["PROXY".to_owned()],
             secrets: vec!["DEPLOY_TOKEN".to_owned()],
+            shell_init: "alias ll='ls -l'\n".to_owned(),
+            shell_prefix: vec!["/usr/bin/nice".to_owned(), "-n5".to_owned()],
         },
         read_only: true,
         requires: vec![Requirement::ReadOnlyMount, Requirement::TrustedPath],
@@ -194,7 +197,10 @@ fn messages_from_runners_survive_the_wire() {
         FromRunner::Session(SessionReport { session_id, phase: SessionPhase::Closed }),
         FromRunner::Session(SessionReport {
             session_id,
-            phase: SessionPhase::Open { directory: b"/workspace".to_vec() },
+            phase: SessionPhase::Open {
+                directory: b"/workspace".to_vec(),
+                snapshot: SessionSnapshot { text: b"alias a=b\n".to_vec(), problem: "none".to_owned() },
+            },
         }),
         FromRunner::Session(SessionReport {
             session_id,
@@ -226,7 +232,12 @@ fn messages_to_runners_survive_the_wire() {
             heartbeat_interval: Duration::from_secs(2),
             link_grace: Duration::from_secs(240),
         },
-        ToRunner::OpenSession { session_id, base: "b".to_owned() },
+        ToRunner::OpenSession { session_id, base: "b".to_owned(), profile: None },
+        ToRunner::OpenSession {
+            session_id,
+            base: String::new(),
+            profile: Some(Box::new(self::grant().profile)),
+        },
         ToRunner::CloseSession { session_id },
         ToRunner::StartJob(Box::new(StartJob {
             execution_id,
@@ -359,6 +370,8 @@ fn every_bound_field_changes_the_binding() {
         |g| g.profile.sockets.allowed_unix.clear(),
         |g| g.profile.pass_env.clear(),
         |g| g.profile.secrets.clear(),
+        |g| g.profile.shell_init.clear(),
+        |g| g.profile.shell_prefix.clear(),
     ];
     for (index, change) in changes.iter().enumerate() {
         let mut other = base.clone();

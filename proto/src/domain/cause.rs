@@ -170,6 +170,8 @@ pub struct ExecutionResult {
     /// What it wrote, in short; none where nothing ran, and where it is kept apart. Shared, because it may be
     /// large.
     pub inline: Option<Arc<InlineOutput>>,
+    /// Why it ran without the shell snapshot that its profile asks for; empty otherwise.
+    pub snapshot_problem: String,
 }
 
 /// Something that a layer of the sandbox saw.
@@ -223,6 +225,7 @@ impl ExecutionResult {
             unsandboxed: false,
             landlock_abi: 0,
             inline: None,
+            snapshot_problem: String::new(),
         }
     }
 }

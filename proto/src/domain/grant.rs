@@ -164,6 +164,11 @@ pub struct SandboxProfile {
     pub pass_env: Vec<String>,
     /// Names of the runner's own secrets, whose values are replaced in the output.
     pub secrets: Vec<String>,
+    /// What a session's shell snapshot is made of, at most [`crate::limits::SHELL_INIT_BYTES`]; empty: none is
+    /// made. Not in grants: the snapshot is bound by its digest.
+    pub shell_init: String,
+    /// A program and its words in front of the shell; empty for none.
+    pub shell_prefix: Vec<String>,
 }
 
 /// Globs as in a `.gitignore`, relative to the workspace, or absolute as seen inside.

@@ -3,8 +3,11 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
 
-use super::{Cause, Epoch, ExecutionId, Grant, JobReport, OutputStream, RunnerId, SessionId, Signal};
+use super::{
+    Cause, Epoch, ExecutionId, Grant, JobReport, OutputStream, RunnerId, SandboxProfile, SessionId, Signal,
+};
 
 /// Runner to server, on the control stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +84,8 @@ pub enum SessionPhase {
     Open {
         /// Inside the sandbox.
         directory: Vec<u8>,
+        /// Its shell snapshot.
+        snapshot: SessionSnapshot,
     },
     /// It could not be made.
     Failed {
@@ -91,6 +96,29 @@ pub enum SessionPhase {
     },
     /// Its folders are gone.
     Closed,
+}
+
+/// A session's shell snapshot: what the profile's `shell.init` made of aliases, functions, options and PATH.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionSnapshot {
+    /// As commands source it, at most [`crate::limits::SNAPSHOT_BYTES`]; empty: there is none.
+    pub text: Vec<u8>,
+    /// Why there is none, though one was to be made.
+    pub problem: String,
+}
+
+impl SessionSnapshot {
+    /// One that could not be made, or is lost.
+    #[must_use]
+    pub fn missing(problem: impl Into<String>) -> Self {
+        Self { text: Vec::new(), problem: problem.into() }
+    }
+
+    /// SHA-256 of its text; empty where there is none.
+    #[must_use]
+    pub fn digest(&self) -> Vec<u8> {
+        if self.text.is_empty() { Vec::new() } else { Sha256::digest(&self.text).to_vec() }
+    }
 }
 
 /// Server to runner, on the control stream.
@@ -113,6 +141,8 @@ pub enum ToRunner {
         session_id: SessionId,
         /// The base folder to copy; empty for none.
         base: String,
+        /// What a shell snapshot is to be made by, where one is.
+        profile: Option<Box<SandboxProfile>>,
     },
     /// Idempotent.
     CloseSession {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport, StartJob};
+use airlock_proto::domain::{
+    Cause, ExecutionId, ExecutionResult, FromRunner, Grant, JobPhase, JobReport, StartJob,
+};
 
 use super::{Core, Live};
 use crate::{
@@ -28,8 +30,8 @@ enum Known {
     Conflict(Refusal),
 }
 
-/// A refusal, and the session whose directory was found to be gone: servers are told of it first, so
-/// that the next decision is about a directory that is there.
+/// A refusal, and the session whose directory or snapshot was found to be gone: servers are told of it first, so
+/// that the next decision is about what is there.
 struct No {
     refusal: Refusal,
     moved: Option<Arc<OpenSession>>,
@@ -127,7 +129,14 @@ impl Core {
         self.below.check()?;
         self.outside.check(grant)?;
         floor::check(grant, &self.config.floor)?;
-        let profile = floor::profile(&self.root, &grant.profile, &self.config)?;
+        let mut profile = floor::profile(&self.root, &grant.profile, &self.config)?;
+        let Some(session) = self.sessions.get(&grant.session_id) else {
+            return refuse("no_such_session", "the session is not open on this runner");
+        };
+        let snapshot = snapshot(grant, &session)?;
+        if let Some(path) = snapshot.as_deref().and_then(job::search_path) {
+            path.clone_into(&mut profile.path);
+        }
         let scrubbed = self.environ.scrubbed(&grant.profile.pass_env);
         let env = job::environment(grant, &profile, &scrubbed.passed, None).map_err(|errors| {
             let said = errors.first().map(ToString::to_string).unwrap_or_default();
@@ -135,9 +144,6 @@ impl Core {
         })?;
         let replacer = self.secrets.replacer(&grant.profile.secrets);
         let replacer = replacer.map_err(|what| Refusal::new("secrets", what))?;
-        let Some(session) = self.sessions.get(&grant.session_id) else {
-            return refuse("no_such_session", "the session is not open on this runner");
-        };
         if !session.has_directory(&grant.directory) {
             session.keep_directory(&grant.directory);
             let refusal = Refusal::new("no_such_directory", "the directory is gone from the workspace");
@@ -151,6 +157,7 @@ impl Core {
             profile,
             scrubbed,
             replacer,
+            snapshot,
             session,
             traceparent: offer.traceparent.clone(),
             handle: Arc::new(Handle::new(grant.stdin)),
@@ -172,6 +179,19 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// The snapshot that a grant was decided with. Without it the command could mean something else.
+fn snapshot(grant: &Grant, session: &Arc<OpenSession>) -> Result<Option<Vec<u8>>, No> {
+    if grant.snapshot_digest.is_empty() {
+        return Ok(None);
+    }
+    let found = session.verified_snapshot(&grant.snapshot_digest);
+    found.map(Some).ok_or_else(|| {
+        let refusal =
+            Refusal::new("no_snapshot", "the session does not have the shell snapshot of the decision");
+        No { refusal, moved: Some(Arc::clone(session)) }
+    })
 }
 
 fn known(journal: &Journal, id: ExecutionId, attempt: u32) -> Known {

@@ -1,16 +1,28 @@
 //! Opening and closing sessions, each answered by a report.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use airlock_faults::{Point, hit};
-use airlock_proto::domain::{FromRunner, SessionId, SessionPhase, SessionReport};
+use airlock_proto::domain::{
+    FromRunner, SandboxProfile, SessionId, SessionPhase, SessionReport, SessionSnapshot,
+};
 use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
 
 use super::{Core, answer::NO_ROOM};
-use crate::session::{Closing, OpenSession, Opening, Reserved, SessionError};
+use crate::{
+    job::{Surroundings, make_snapshot},
+    session::{Closing, OpenSession, Opening, Reserved, SessionError},
+};
 
 impl Core {
-    pub(super) fn open_session(self: &Arc<Self>, id: SessionId, base: &str) {
+    /// `profile` is what a shell snapshot is to be made by, where one is.
+    pub(super) fn open_session(
+        self: &Arc<Self>,
+        id: SessionId,
+        base: &str,
+        profile: Option<Box<SandboxProfile>>,
+    ) {
         let base = match base {
             "" => None,
             name => match self.bases.get(name) {
@@ -35,17 +47,33 @@ impl Core {
             Opening::Underway => {}
             Opening::Refused(reason, message) => self.tell_failed(id, reason, message),
             Opening::Reserved(reserved) => {
-                self.tasks.spawn(Arc::clone(self).make_session(reserved, base));
+                self.tasks.spawn(Arc::clone(self).make_session(reserved, base, profile));
             }
         }
     }
 
-    async fn make_session(self: Arc<Self>, reserved: Reserved, base: Option<std::path::PathBuf>) {
-        let (id, sessions) = (reserved.id, Arc::clone(&self.sessions));
+    async fn make_session(
+        self: Arc<Self>,
+        reserved: Reserved,
+        base: Option<PathBuf>,
+        profile: Option<Box<SandboxProfile>>,
+    ) {
+        let (id, core) = (reserved.id, Arc::clone(&self));
+        let prepare = move |session: &OpenSession, cancel: &CancellationToken| {
+            let Some(profile) = profile else { return };
+            session.keep_snapshot(SessionSnapshot::missing("the runner ended while it was made"));
+            let runner = Surroundings { tools: &core.tools, root: &core.root, config: &core.config };
+            let made = make_snapshot(runner, session, &profile, cancel);
+            if !made.problem.is_empty() {
+                tracing::warn!(session = %session.id, problem = made.problem, "a session has no shell snapshot");
+            }
+            session.keep_snapshot(made);
+        };
+        let sessions = Arc::clone(&self.sessions);
         // The semaphore is never closed; without a place the work would be done all the same.
         let _place = self.disk_work.acquire().await;
         hit(Point::BeforeSession, &"session");
-        match spawn_blocking(move || sessions.make(&reserved, base.as_ref())).await {
+        match spawn_blocking(move || sessions.make(&reserved, base.as_ref(), prepare)).await {
             Ok(Ok(session)) => {
                 hit(Point::AfterSession, &"session");
                 self.tell_open(&session);
@@ -94,7 +122,7 @@ impl Core {
     }
 
     pub(super) fn tell_open(&self, session: &OpenSession) {
-        self.tell(session.id, SessionPhase::Open { directory: session.directory() });
+        self.tell(session.id, open_phase(session));
     }
 
     fn tell_failed(&self, id: SessionId, reason: &str, message: String) {
@@ -104,4 +132,9 @@ impl Core {
     fn tell(&self, session_id: SessionId, phase: SessionPhase) {
         self.reports.send(&FromRunner::Session(SessionReport { session_id, phase }));
     }
+}
+
+/// What servers are told of an open session.
+pub(super) fn open_phase(session: &OpenSession) -> SessionPhase {
+    SessionPhase::Open { directory: session.directory(), snapshot: session.snapshot() }
 }

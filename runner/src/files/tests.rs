@@ -47,7 +47,7 @@ fn restore(dir: &tempfile::TempDir, baseline: BaselineLimits, disk: DiskConfig) 
 
 fn open_session(sessions: &Sessions, base: Option<&Path>) -> Arc<OpenSession> {
     let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else { panic!("it is new") };
-    sessions.make(&reserved, base.map(Path::to_owned).as_ref()).unwrap()
+    sessions.make(&reserved, base.map(Path::to_owned).as_ref(), |_, _| {}).unwrap()
 }
 
 impl Fixture {

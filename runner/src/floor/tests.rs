@@ -20,6 +20,8 @@ pub(crate) fn grant() -> Grant {
             sockets: Sockets::default(),
             pass_env: Vec::new(),
             secrets: Vec::new(),
+            shell_init: String::new(),
+            shell_prefix: Vec::new(),
             name: "strict".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,
@@ -204,7 +206,21 @@ fn malformed_grants_are_refused() {
         grant.env = (0..300).map(|index| (format!("V{index}"), Vec::new())).collect();
     };
     assert_eq!(refused(&floor, many), "malformed_grant");
-    assert_eq!(refused(&floor, |grant| grant.snapshot_digest = vec![1; 32]), "no_snapshot");
+    let snapshot_where_it_is_not_sourced: [fn(&mut Grant); 3] =
+        [|grant| grant.read_only = true, |grant| grant.unsandboxed = true, |grant| grant.shell = Shell::Zsh];
+    for change in snapshot_where_it_is_not_sourced {
+        let both = |grant: &mut Grant| {
+            grant.snapshot_digest = vec![1; 32];
+            change(grant);
+        };
+        assert_eq!(refused(&floor, both), "no_snapshot");
+    }
+    for prefix in [vec!["nice".to_owned()], vec!["/bin/a\0b".to_owned()], vec!["/bin/x".to_owned(); 17]] {
+        assert_eq!(
+            refused(&floor, |grant| grant.profile.shell_prefix.clone_from(&prefix)),
+            "malformed_grant"
+        );
+    }
     let mut bad = grant().profile;
     bad.env.insert("X".to_owned(), vec![0xff]);
     let refused = profile(&sandbox::Profile::minimal(), &bad, &config()).unwrap_err();

@@ -22,6 +22,12 @@ pub(super) struct Saved {
     pub(super) disk: String,
     /// In hex: it need not be text.
     pub(super) directory: String,
+    /// In hex: SHA-256 of its shell snapshot; empty: it has none.
+    #[serde(default)]
+    pub(super) snapshot_digest: String,
+    /// Why it has none, though one was to be made.
+    #[serde(default)]
+    pub(super) snapshot_problem: String,
 }
 
 impl Saved {

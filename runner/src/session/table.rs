@@ -175,7 +175,8 @@ impl Sessions {
         Opening::Reserved(Reserved { id, ids, cancel })
     }
 
-    /// Makes a session that has its place. Blocks for as long as the copy of its base takes.
+    /// Makes a session that has its place, and has `prepare` do what is to be done before anybody can use it.
+    /// Blocks for as long as that and the copy of its base take.
     ///
     /// # Errors
     /// [`SessionError::Cancelled`] if it was closed meanwhile; the place is free after any error.
@@ -183,9 +184,13 @@ impl Sessions {
         &self,
         reserved: &Reserved,
         base: Option<&PathBuf>,
+        prepare: impl FnOnce(&OpenSession, &CancellationToken),
     ) -> Result<Arc<OpenSession>, SessionError> {
         let Reserved { id, ids, cancel } = reserved;
         let made = self.places.create(*id, *ids, base.map(PathBuf::as_path), self.copy, cancel);
+        if let Ok(session) = &made {
+            prepare(session, cancel);
+        }
         let unwanted = {
             let mut slots = self.lock();
             match made {
@@ -314,6 +319,7 @@ fn restored(root: &Path, uids: Option<UidRange>, disks: &Disks) -> Result<Found,
         Err(error) => return Err(damaged(format!("has a disk that cannot be used again: {error}"))),
     };
     let session = OpenSession::new(id, root, disk, ids, directory);
+    session.snapshot.restore(root, &saved.snapshot_digest, &saved.snapshot_problem);
     session.baseline().remove_unfinished().map_err(|error| damaged(format!("has a baseline: {error}")))?;
     Ok(Found::Session(Arc::new(session)))
 }

@@ -36,7 +36,7 @@ fn sessions(state: &Path) -> Sessions {
 
 fn open(sessions: &Sessions, base: Option<&Path>) -> Result<Arc<OpenSession>, SessionError> {
     match sessions.reserve(SessionId::new()) {
-        Opening::Reserved(reserved) => sessions.make(&reserved, base.map(Path::to_owned).as_ref()),
+        Opening::Reserved(reserved) => sessions.make(&reserved, base.map(Path::to_owned).as_ref(), |_, _| {}),
         other => panic!("{other:?}"),
     }
 }
@@ -107,7 +107,7 @@ fn closing_while_it_is_made_cancels_it() {
     let Opening::Reserved(reserved) = sessions.reserve(id) else { panic!("it is new") };
     assert!(matches!(sessions.reserve(id), Opening::Underway));
     assert!(matches!(sessions.begin_close(&id), Closing::Underway));
-    assert!(matches!(sessions.make(&reserved, None), Err(SessionError::Cancelled)));
+    assert!(matches!(sessions.make(&reserved, None, |_, _| {}), Err(SessionError::Cancelled)));
     assert!(matches!(sessions.begin_close(&id), Closing::Gone));
     assert_eq!(entries(&dir.path().join("sessions")), 0);
 }
@@ -120,7 +120,7 @@ fn a_close_at_any_moment_of_the_making_is_not_lost() {
         let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else { panic!("it is new") };
         let id = reserved.id;
         std::thread::scope(|scope| {
-            let made = scope.spawn(|| sessions.make(&reserved, None));
+            let made = scope.spawn(|| sessions.make(&reserved, None, |_, _| {}));
             std::thread::sleep(std::time::Duration::from_micros(round));
             let closed = sessions.begin_close(&id);
             match (closed, made.join().unwrap()) {

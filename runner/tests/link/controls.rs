@@ -221,10 +221,10 @@ async fn a_draining_runner_takes_no_new_work_until_it_is_told_to() {
     }
     assert_eq!(it.refusal(grant(session, "true")).await, "draining");
     let new = SessionId::new();
-    it.link.send(ToRunner::OpenSession { session_id: new, base: String::new() }).await;
+    it.link.send(ToRunner::OpenSession { session_id: new, base: String::new(), profile: None }).await;
     assert!(matches!(it.session(new).await, SessionPhase::Failed { reason, .. } if reason == "draining"));
     // What is open is answered as it was.
-    it.link.send(ToRunner::OpenSession { session_id: session, base: String::new() }).await;
+    it.link.send(ToRunner::OpenSession { session_id: session, base: String::new(), profile: None }).await;
     assert!(matches!(it.session(session).await, SessionPhase::Open { .. }));
     // A new link is told again.
     let lost = std::mem::replace(&mut it.link.to, tokio::sync::mpsc::channel(1).0);

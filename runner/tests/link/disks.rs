@@ -164,7 +164,7 @@ fn without_room_nothing_begins_and_who_takes_the_most_of_it_is_ended() {
         // Whoever is ended, the room is not there before its files are gone.
         assert_eq!(it.refusal(grant(own, "true")).await, "disk");
         let session_id = SessionId::new();
-        it.link.send(ToRunner::OpenSession { session_id, base: String::new() }).await;
+        it.link.send(ToRunner::OpenSession { session_id, base: String::new(), profile: None }).await;
         let SessionPhase::Failed { reason, message } = it.session(session_id).await else {
             panic!("it is open")
         };

@@ -11,7 +11,8 @@ use std::{
 use airlock_proto::domain::{
     Cause, Decided, Epoch, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId, ExecutionResult,
     FromRunner, Grant, JobPhase, JobReport, NetworkMode, OutputStream, PathRules, Protect, PushFromRunner,
-    PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase, Shell, Sockets, StartJob, ToRunner,
+    PushToRunner, SandboxLimits, SandboxProfile, SessionId, SessionPhase, SessionSnapshot, Shell, Sockets,
+    StartJob, ToRunner,
 };
 use airlock_runner::{
     Runner, RunnerConfig, RunningRunner,
@@ -135,9 +136,22 @@ impl Fixture {
 
     pub(crate) async fn open(&mut self, base: &str) -> SessionId {
         let session_id = SessionId::new();
-        self.link.send(ToRunner::OpenSession { session_id, base: base.to_owned() }).await;
+        self.link.send(ToRunner::OpenSession { session_id, base: base.to_owned(), profile: None }).await;
         match self.session(session_id).await {
             SessionPhase::Open { .. } => session_id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A session whose snapshot is made of this.
+    pub(crate) async fn open_with_init(&mut self, shell_init: &str) -> (SessionId, SessionSnapshot) {
+        let session_id = SessionId::new();
+        let shell_init = shell_init.to_owned();
+        let profile = SandboxProfile { shell_init, ..grant(session_id, "").profile };
+        let profile = Some(Box::new(profile));
+        self.link.send(ToRunner::OpenSession { session_id, base: String::new(), profile }).await;
+        match self.session(session_id).await {
+            SessionPhase::Open { snapshot, .. } => (session_id, snapshot),
             other => panic!("{other:?}"),
         }
     }
@@ -256,6 +270,8 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
             sockets: Sockets::default(),
             pass_env: Vec::new(),
             secrets: Vec::new(),
+            shell_init: String::new(),
+            shell_prefix: Vec::new(),
             name: "test".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,

@@ -34,7 +34,7 @@ async fn takes_nothing(change: impl FnOnce(&mut RunnerConfig), layer: &str) {
     assert!(said.contains("below the floor") && said.contains(layer), "{said}");
 
     let session_id = SessionId::new();
-    it.link.send(ToRunner::OpenSession { session_id, base: String::new() }).await;
+    it.link.send(ToRunner::OpenSession { session_id, base: String::new(), profile: None }).await;
     let SessionPhase::Failed { reason, message } = it.session(session_id).await else {
         panic!("it was opened")
     };

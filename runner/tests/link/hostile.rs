@@ -162,10 +162,16 @@ async fn slots_are_kept_to() {
 async fn a_shell_that_is_not_there_is_said_to_be_missing() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    let mut zsh = grant(session, "true");
+    let mut pwsh = grant(session, "true");
+    pwsh.shell = Shell::Pwsh;
+    let (_, result) = it.run(pwsh).await;
+    let message = "pwsh is not installed where the command runs; there is bash, zsh".to_owned();
+    assert_eq!(result.cause, Cause::ShellUnavailable { message });
+    let mut zsh = grant(session, "print -r -- ${(U):-zsh}");
     zsh.shell = Shell::Zsh;
     let (_, result) = it.run(zsh).await;
-    assert!(matches!(result.cause, Cause::ShellUnavailable { .. }));
+    assert_eq!(result.cause, Cause::Exited { code: 0 });
+    assert_eq!(result.stdout_bytes, 4);
     it.shut_down().await;
 }
 

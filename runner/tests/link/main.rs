@@ -20,3 +20,4 @@ mod protected;
 mod sessions;
 mod shown;
 mod silence;
+mod snapshots;

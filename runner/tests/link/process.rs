@@ -164,7 +164,7 @@ async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
     for delay in [0, 30, 1500].map(Duration::from_millis) {
         for close in [false, true] {
             let session_id = SessionId::new();
-            let open = ToRunner::OpenSession { session_id, base: "many".to_owned() };
+            let open = ToRunner::OpenSession { session_id, base: "many".to_owned(), profile: None };
             it.link.send(open.clone()).await;
             if close {
                 assert!(matches!(it.session(session_id).await, SessionPhase::Open { .. }));

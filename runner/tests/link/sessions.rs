@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use airlock_proto::domain::{CancelledBy, Cause, JobPhase, SessionId, SessionPhase, ToRunner};
+use airlock_proto::domain::{
+    CancelledBy, Cause, JobPhase, SessionId, SessionPhase, SessionSnapshot, ToRunner,
+};
 
 use crate::fixture::{Fixture, grant};
 
@@ -21,9 +23,14 @@ async fn a_session_begins_with_its_base_and_ends_with_nothing() {
     );
     assert!(base.path().join("hello").exists());
     // Opening it again changes nothing.
-    it.link.send(ToRunner::OpenSession { session_id: session, base: "project".to_owned() }).await;
+    it.link
+        .send(ToRunner::OpenSession { session_id: session, base: "project".to_owned(), profile: None })
+        .await;
     let phase = it.session(session).await;
-    assert_eq!(phase, SessionPhase::Open { directory: b"/workspace".to_vec() });
+    assert_eq!(
+        phase,
+        SessionPhase::Open { directory: b"/workspace".to_vec(), snapshot: SessionSnapshot::default() }
+    );
     assert_eq!(it.said(grant(session, "ls")).await, "");
     it.close(session).await;
     it.close(session).await;
@@ -36,7 +43,7 @@ async fn a_session_begins_with_its_base_and_ends_with_nothing() {
 async fn a_base_that_is_not_offered_is_said_to_be_missing() {
     let mut it = Fixture::new().await;
     let session_id = SessionId::new();
-    it.link.send(ToRunner::OpenSession { session_id, base: "../../etc".to_owned() }).await;
+    it.link.send(ToRunner::OpenSession { session_id, base: "../../etc".to_owned(), profile: None }).await;
     match it.session(session_id).await {
         SessionPhase::Failed { reason, .. } => assert_eq!(reason, "no_such_base"),
         other => panic!("{other:?}"),

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use airlock_init::sight::{LookFor, SESSION_PLACES, SYSTEM_PLACES, Sight, namespaces};
-use airlock_init::wire::{REPORT_FOLDER, Step};
+use airlock_init::wire::{COMMAND_FOLDER, Step};
 use rustix::fs::{Mode, OFlags, open, unlink};
 
 use crate::{AtStep, Failure};
@@ -47,7 +47,7 @@ pub(crate) fn run(wanted: Option<String>) -> Result<ExitCode, Failure> {
             .filter(|place| writable(place))
             .map(ToString::to_string)
             .collect(),
-        report_folder_writable: writable(REPORT_FOLDER),
+        command_folder_writable: writable(COMMAND_FOLDER),
         attempts: attempts::all(&wanted),
     };
     let mut text = serde_json::to_vec(&sight).at(Step::Message)?;

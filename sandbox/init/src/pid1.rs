@@ -1,13 +1,14 @@
 //! Pid 1 of a sandbox: starts one shell, reaps, passes signals on, reports.
 //!
 //! Shares the sandbox with a hostile command, so whatever it needs is opened
-//! before the fork, nothing of it is inherited, and what it reads back from the
-//! command is bounded. Must not interpret output, and must not outlive the
+//! before the fork, and nothing of it is inherited but its directory, which it shares
+//! with the shell and never uses. Must not interpret output, and must not outlive the
 //! shell by more than [`LEFTOVER_GRACE`].
 
 mod landlock;
 mod setup;
 
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlock_init::frame::{recv_frame, send_frame};
+use airlock_init::sys;
 use airlock_init::wire::{self, End, Landlock, MAX_CWD, Report, Status, Step, ToInit};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
@@ -31,8 +33,8 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(100);
 const LEFTOVER_POLL: Duration = Duration::from_millis(2);
 const EVERYTHING: Pid = Pid::from_raw(-1);
 
-/// `sandboxed`: there is a filter of system calls and a place for the report of the
-/// directory, and Landlock is to be around the command.
+/// `sandboxed`: there is a filter of system calls, the shell's directory is to be
+/// reported, and Landlock is to be around the command.
 pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     setup::prepare(sandboxed)?;
     let control = io::stdin();
@@ -45,7 +47,7 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     let ToInit::Start(spec) = message else {
         return Err(Failure::new(Step::Message, "the first message is not a start"));
     };
-    let report_pipe = sandboxed.then(setup::open_report_pipe).transpose()?;
+    setup::make_files(&spec.files)?;
     setup::apply_limits(&spec.limits)?;
     // Before the listener, so that every thread of this process is within.
     let landlock = match sandboxed {
@@ -57,9 +59,9 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     let shell = setup::start(&spec, fds)?;
     send_frame(control.as_fd(), &Report::Started(landlock), &[]).at(Step::Message)?;
 
-    let status = wait_for_shell(shell).at(Step::Wait)?;
+    let (status, name) = wait_for_shell(shell).at(Step::Wait)?;
+    let cwd = last_directory(status, name == spec.shell.name().as_bytes()).filter(|_| sandboxed);
     let leftovers = !everything_ended();
-    let cwd = report_pipe.and_then(|pipe| last_directory(pipe.as_fd()));
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).at(Step::Wait)?;
     let micros = |value: i64| u64::try_from(value).unwrap_or(0);
     let end = End {
@@ -108,15 +110,25 @@ fn number(signal: wire::Signal) -> Signal {
     }
 }
 
-/// Reaps whatever ends until the shell does.
-fn wait_for_shell(shell: rustix::process::Pid) -> io::Result<Status> {
+/// Reaps whatever ends until the shell does. How that ended, and the name of the
+/// program that its process had then.
+fn wait_for_shell(shell: rustix::process::Pid) -> io::Result<(Status, Vec<u8>)> {
     loop {
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == shell => return Ok(translate(status)),
+        let ended = sys::wait_for_any_end()?;
+        // Gone once it is reaped.
+        let name = if ended == shell { process_name(shell) } else { Vec::new() };
+        match rustix::process::waitpid(Some(ended), WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == shell => return Ok((translate(status), name)),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+fn process_name(pid: rustix::process::Pid) -> Vec<u8> {
+    let mut name = fs::read(format!("/proc/{}/comm", pid.as_raw_nonzero())).unwrap_or_default();
+    name.pop_if(|last| *last == b'\n');
+    name
 }
 
 fn translate(status: WaitStatus) -> Status {
@@ -147,13 +159,16 @@ fn everything_ended() -> bool {
     }
 }
 
-/// What the shell wrote as its directory: the bytes before the first NUL of
-/// what the pipe holds now. Processes of the command can write there too, which
-/// is why the answer is a claim and not a fact.
-fn last_directory(pipe: BorrowedFd<'_>) -> Option<Vec<u8>> {
-    let mut buffer = [0; MAX_CWD + 1];
-    let got = rustix::io::read(pipe, &mut buffer).ok()?;
-    let written = buffer.get(..got)?;
-    let end = written.iter().position(|&byte| byte == 0)?;
-    written.get(..end).filter(|path| path.first() == Some(&b'/')).map(<[u8]>::to_vec)
+/// The directory in which the shell ended, which is this process's own: they share
+/// it. None where the shell was killed or had become another program, and where the
+/// directory has no path any more. A command can have become another program that
+/// calls itself a shell, which is why the answer is a claim and not a fact.
+fn last_directory(status: Status, was_shell: bool) -> Option<Vec<u8>> {
+    const SIGKILL: u8 = 9;
+    let killed = matches!(status, Status::Signaled { signal: SIGKILL, .. });
+    if killed || !was_shell {
+        return None;
+    }
+    let path = rustix::process::getcwd(Vec::new()).ok()?.into_bytes();
+    (path.first() == Some(&b'/') && path.len() <= MAX_CWD).then_some(path)
 }

@@ -62,9 +62,9 @@ pub struct Sight {
     pub interfaces: Vec<String>,
     /// Places of [`SYSTEM_PLACES`] and [`SESSION_PLACES`] that could be written.
     pub writable: Vec<String>,
-    /// Whether a file could be made beside the pipe of the directory report,
-    /// which Landlock alone forbids.
-    pub report_folder_writable: bool,
+    /// Whether a file could be made beside the command's own, which Landlock alone
+    /// forbids.
+    pub command_folder_writable: bool,
     /// What was tried, in order.
     pub attempts: Vec<Attempt>,
 }

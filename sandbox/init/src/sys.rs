@@ -4,12 +4,14 @@
 //! Must not grow: a call that `nix` or `rustix` offers belongs there.
 #![expect(unsafe_code, reason = "no safe wrapper covers these calls as they are needed here")]
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 /// Marks every descriptor from `first` on close-on-exec.
 ///
@@ -252,6 +254,92 @@ pub fn clone_beside(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
             Ok(Cloned::Caller(pid, unsafe { OwnedFd::from_raw_fd(pidfd) }))
         }
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A program to execute.
+#[derive(Debug)]
+pub struct Program {
+    /// Its path.
+    pub path: CString,
+    /// Its words, itself first.
+    pub words: Vec<CString>,
+    /// Its whole environment.
+    pub env: Vec<CString>,
+}
+
+/// Starts a program in a process group of its own, with these three descriptors as its
+/// first. It has no other that is not inherited on purpose, and its directory is the
+/// caller's: each goes where the other goes, until it has forked.
+///
+/// # Errors
+///
+/// The system call's error, that of the program's execution too: then nothing runs.
+pub fn spawn_sharing_directory(program: &Program, fds: [BorrowedFd<'_>; 3]) -> io::Result<Pid> {
+    let pointers = |texts: &[CString]| {
+        let ends = std::iter::once(std::ptr::null());
+        texts.iter().map(|text| text.as_ptr()).chain(ends).collect::<Vec<*const libc::c_char>>()
+    };
+    let (words, env) = (pointers(&program.words), pointers(&program.env));
+    let [stdin, stdout, stderr] = fds.map(|fd| fd.as_raw_fd());
+    if stdin.min(stdout).min(stderr) <= 2 {
+        return Err(io::Error::other("a descriptor stands where the program's are to be"));
+    }
+    let (said, say) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let say_number = say.as_raw_fd();
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: without CLONE_VM and a stack this is fork, but for the directory. The new
+    // process has a copy of all memory; other threads are not in it and may have held
+    // locks, so it does nothing but system calls on what was made before: every pointer
+    // is to an array of C strings that ends with a null, and lives in its copy.
+    let pid = unsafe {
+        let pid = libc::syscall(libc::SYS_clone, libc::CLONE_FS | libc::SIGCHLD, none, none, none, none);
+        if pid == 0 {
+            let prepared = libc::setpgid(0, 0) == 0
+                && libc::dup2(stdin, 0) >= 0
+                && libc::dup2(stdout, 1) >= 0
+                && libc::dup2(stderr, 2) >= 0;
+            if prepared {
+                libc::execve(program.path.as_ptr(), words.as_ptr(), env.as_ptr());
+            }
+            let errno = *libc::__errno_location();
+            libc::write(say_number, (&raw const errno).cast(), size_of_val(&errno));
+            libc::_exit(127);
+        }
+        pid
+    };
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| pid > 0);
+    let Some(pid) = pid else { return Err(io::Error::last_os_error()) };
+    drop(say);
+    let mut errno = [0; size_of::<libc::c_int>()];
+    match rustix::io::retry_on_intr(|| rustix::io::read(&said, &mut errno))? {
+        0 => Ok(pid),
+        _ => Err(io::Error::from_raw_os_error(libc::c_int::from_ne_bytes(errno))),
+    }
+}
+
+/// Waits until any child has ended, and says which. It is not reaped.
+///
+/// # Errors
+///
+/// The system call's error: there is no child.
+pub fn wait_for_any_end() -> io::Result<Pid> {
+    loop {
+        // SAFETY: siginfo_t is plain integers and pointers, for which zeroed memory is
+        // a value; the call writes it and nothing else, and si_pid is set by it.
+        let (result, pid) = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let result = libc::waitid(libc::P_ALL, 0, &raw mut info, libc::WEXITED | libc::WNOWAIT);
+            (result, info.si_pid())
+        };
+        match Pid::from_raw(pid) {
+            Some(pid) if result == 0 => return Ok(pid),
+            _ => {}
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
     }
 }
 

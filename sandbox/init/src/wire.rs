@@ -22,13 +22,17 @@ pub const MODE_OUTSIDE_PID1: &str = "outside-pid1";
 pub const INSIDE: &str = "/run/airlock";
 /// Where pid 1 finds its own program.
 pub const INSIDE_INIT: &str = "/run/airlock/init";
-/// The file that bash reads before the command.
+/// The file that bash reads before the command, where the session has a snapshot.
 pub const INSIDE_BASH_ENV: &str = "/run/airlock/bash_env";
-/// The folder in which the pipe of the directory report is made; a small
-/// tmpfs of the one command.
-pub const REPORT_FOLDER: &str = "/run/airlock/report";
-/// The named pipe to which the shell writes its last directory.
-pub const REPORT_PIPE: &str = "/run/airlock/report/cwd";
+/// The folder in which pid 1 puts what the shell reads; a small tmpfs of the one
+/// command.
+pub const COMMAND_FOLDER: &str = "/run/airlock/run";
+/// The name in [`COMMAND_FOLDER`] of the command.
+pub const COMMAND_FILE: &str = "command";
+/// The name in [`COMMAND_FOLDER`] of the session's shell snapshot.
+pub const SNAPSHOT_FILE: &str = "snapshot";
+/// The name in [`COMMAND_FOLDER`] of what a shell snapshot is made of.
+pub const SHELL_INIT_FILE: &str = "shell_init";
 /// The host folder over which the launch step mounts the session's folders, in
 /// a mount namespace of its own. It exists on every Linux and is never bound.
 pub const STAGE: &str = "/sys";
@@ -38,7 +42,7 @@ pub const STAGED_ROOT: &str = "root";
 
 /// The uid and gid a command has inside.
 pub const INSIDE_ID: u32 = 1000;
-/// The longest path the directory report may hold, in bytes.
+/// The longest path that is reported as a directory, in bytes.
 pub const MAX_CWD: usize = 4096;
 
 /// The host uid and gid under which a sandbox runs.
@@ -253,15 +257,55 @@ impl Landlock {
     }
 }
 
+/// The shells that read commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum Shell {
+    /// GNU bash.
+    #[default]
+    Bash,
+    /// zsh.
+    Zsh,
+    /// PowerShell 6 or later.
+    Pwsh,
+}
+
+impl Shell {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Bash, Self::Zsh, Self::Pwsh];
+
+    /// Its name, which is also that of its process.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Pwsh => "pwsh",
+        }
+    }
+
+    /// Where it may be, inside; the first that can be executed is it.
+    #[must_use]
+    pub fn places(self) -> &'static [&'static str] {
+        match self {
+            Self::Bash => &["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"],
+            Self::Zsh => &["/bin/zsh", "/usr/bin/zsh", "/usr/local/bin/zsh"],
+            Self::Pwsh => &["/usr/bin/pwsh", "/usr/local/bin/pwsh", "/opt/microsoft/powershell/7/pwsh"],
+        }
+    }
+}
+
 /// What pid 1 starts. With it travel stdin, stdout and stderr.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartSpec {
-    /// Program, as a path inside.
-    pub program: Vec<u8>,
-    /// The first word the program sees.
-    pub arg0: Vec<u8>,
-    /// The words after it.
+    /// Which shell.
+    pub shell: Shell,
+    /// A program, as a path inside, and its words, that get the shell and its words
+    /// behind them; empty: the shell itself is started.
+    pub prefix: Vec<Vec<u8>>,
+    /// The words of the shell.
     pub args: Vec<Vec<u8>>,
+    /// Names and contents of files that are made in [`COMMAND_FOLDER`].
+    pub files: Vec<(String, Vec<u8>)>,
     /// The whole environment.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
     /// Directory to start in, as a path inside.
@@ -338,7 +382,7 @@ pub struct End {
     pub status: Status,
     /// Whether another process of the sandbox outlived the shell.
     pub leftovers: bool,
-    /// What the shell wrote as its last directory.
+    /// The directory in which the shell ended.
     pub cwd: Option<Vec<u8>>,
     /// User CPU time of everything that was waited for, in microseconds.
     pub user_micros: u64,
@@ -406,7 +450,7 @@ pub enum Step {
     Seccomp,
     /// Executing bubblewrap.
     Bubblewrap,
-    /// Making itself unreadable, signals, the report pipe.
+    /// Making itself unreadable, signals, the files that the shell reads.
     Prepare,
     /// Setting limits.
     Limits,
@@ -416,6 +460,8 @@ pub enum Step {
     Directory,
     /// Executing the shell: it is not there, or not executable.
     Shell,
+    /// Executing what stands in front of the shell.
+    Prefix,
     /// Forking the shell, for any other reason.
     Fork,
     /// Waiting for the shell.

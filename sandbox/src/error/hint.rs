@@ -115,6 +115,7 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
         Step::Bubblewrap => Some("apt-get install bubblewrap"),
         Step::Directory => Some("start in a directory that exists inside"),
         Step::Shell => Some("add the shell to the profile's root"),
+        Step::Prefix => Some("name a program in the profile's `shell.prefix` that is in its root"),
         Step::Fork => Some(PROCESSES),
         _ => None,
     }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use airlock_init::frame::send_frame;
 use airlock_init::wire::{HostIds, MODE_OUTSIDE, OutsidePlan, Shown};
 
-use super::Launcher;
 use super::start::{before_start, ready, set_timeouts};
+use super::{Launcher, building};
 use crate::WORKSPACE;
 use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
@@ -49,7 +49,9 @@ impl Launcher {
             return refuse("the directory is not in the workspace");
         };
         let spec = LaunchSpec { cwd, ..spec.clone() };
-        self.run(session, limits, &spec, None, || self.prepare_outside(&session.folders, ids, limits))
+        self.run(session, limits, &spec, building::outside, || {
+            self.prepare_outside(&session.folders, ids, limits)
+        })
     }
 
     fn prepare_outside(

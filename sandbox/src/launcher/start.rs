@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,25 +12,23 @@ use std::time::{Duration, Instant};
 
 use airlock_faults::{Point, hit};
 use airlock_init::frame::{FrameError, recv_frame, send_frame};
-use airlock_init::wire::{
-    HostIds, INSIDE_BASH_ENV, Landlock, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit,
-};
+use airlock_init::wire::{HostIds, Landlock, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit};
 use rustix::fs::{Gid, MemfdFlags, Uid, fchown, memfd_create};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::Launcher;
+use super::building;
 use super::forker::{Child, Tie};
 use crate::args::{Sources, bwrap_args};
 use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
-use crate::landlock;
 use crate::mask::{self, SessionFolder};
 use crate::profile::Profile;
 use crate::running::{Control, Handles, Running, Streams, Waiter, read_rest};
 use crate::seccomp;
 use crate::session::Session;
 use crate::shared::Reach;
-use crate::spec::{LaunchSpec, Limits, Network, Shell, Stdin};
+use crate::spec::{LaunchSpec, Limits, Network, Stdin};
 use crate::uid::UidIsolation;
 
 /// The size asked for a command's output pipes, in bytes: room for a burst while
@@ -53,18 +51,16 @@ impl Launcher {
         limits: &Limits,
         spec: &LaunchSpec,
     ) -> Result<Running, LaunchError> {
-        self.run(session, limits, spec, Some(INSIDE_BASH_ENV), || {
-            self.prepare(profile, session, limits, spec)
-        })
+        self.run(session, limits, spec, building::inside, || self.prepare(profile, session, limits, spec))
     }
 
-    /// Gives what `prepare` brought up its command. `bash_env` is the file that bash reads before it.
+    /// Gives what `prepare` brought up its command, as `building` makes it of the spec.
     pub(super) fn run(
         &self,
         session: &Session,
         limits: &Limits,
         spec: &LaunchSpec,
-        bash_env: Option<&str>,
+        building: fn(&LaunchSpec, &Limits) -> StartSpec,
         prepare: impl FnOnce() -> Result<Waiter, LaunchError>,
     ) -> Result<Running, LaunchError> {
         spec.check()?;
@@ -72,7 +68,7 @@ impl Launcher {
         hit(Point::SandboxStep, &"begin");
         let mut waiter = prepare()?;
         let (streams, ends) = pipes(spec, session.ids)?;
-        let landlock = order(&waiter, start_spec(spec, limits, bash_env), &ends)?;
+        let landlock = order(&waiter, building(spec, limits), &ends)?;
         hit(Point::SandboxStep, &"started");
         waiter.started_at = Instant::now();
         let control = Control(Arc::clone(&waiter.handles));
@@ -209,24 +205,6 @@ fn order(waiter: &Waiter, start: StartSpec, ends: &[OwnedFd; 3]) -> Result<Landl
         Ok((Report::Failed { step, cause }, _)) => Err(LaunchError::Step { step, cause }),
         Ok(_) => Err(LaunchError::Lost { source: FrameError::Unexpected }),
         Err(source) => Err(LaunchError::Lost { source }),
-    }
-}
-
-fn start_spec(spec: &LaunchSpec, limits: &Limits, bash_env: Option<&str>) -> StartSpec {
-    let Shell::Bash = spec.shell;
-    let bytes = |text: &OsString| text.clone().into_vec();
-    let mut env: Vec<_> = spec.env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect();
-    env.extend(bash_env.map(|file| (b"BASH_ENV".to_vec(), file.as_bytes().to_vec())));
-    let mut args: Vec<Vec<u8>> = ["--noprofile", "--norc", "-c"].map(|word| word.as_bytes().to_vec()).into();
-    args.push(spec.command.clone());
-    StartSpec {
-        program: b"/bin/bash".to_vec(),
-        arg0: b"bash".to_vec(),
-        args,
-        env,
-        cwd: spec.cwd.as_os_str().as_bytes().to_vec(),
-        limits: limits.rlimits(),
-        access: landlock::access(spec.shape, &spec.masks),
     }
 }
 

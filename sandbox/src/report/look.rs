@@ -149,6 +149,9 @@ impl Launcher {
         let spec = LaunchSpec {
             command: command.into_bytes(),
             shell: Shell::Bash,
+            snapshot: None,
+            shell_init: None,
+            prefix: Vec::new(),
             cwd: WORKSPACE.into(),
             env,
             shape,

@@ -98,21 +98,21 @@ fn the_files_of_processes_cannot_be_written() {
 }
 
 #[test]
-fn the_pipe_of_the_report_can_be_written_and_not_replaced() {
+fn what_the_shell_reads_can_be_neither_changed_nor_replaced() {
     let ways = [
-        ("file", "echo x > /run/airlock/report/file"),
-        ("folder", "mkdir /run/airlock/report/folder"),
-        ("remove", "rm -f /run/airlock/report/cwd"),
-        ("move", "mv /run/airlock/report/cwd /run/airlock/report/other"),
+        ("mode", "chmod 600 /run/airlock/run/command; echo x >> /run/airlock/run/command"),
+        ("file", "echo x > /run/airlock/run/file"),
+        ("folder", "mkdir /run/airlock/run/folder"),
+        ("move", "mv /run/airlock/run/command /run/airlock/run/other"),
+        ("remove", "rm -f /run/airlock/run/command"),
     ];
     let script = tried(&ways);
     assert_eq!(Host::new().sh(&script).stdout, every(&ways, &format!(" {DENIED}")));
-    let options = ["--tmpfs", "/mnt", "--perms", "0700", "--tmpfs", "/mnt/report"];
+    let options = ["--tmpfs", "/mnt", "--perms", "0700", "--tmpfs", "/mnt/run"];
     let control = script.replace("/run/airlock/", "/mnt/");
-    let control = format!("mkfifo /mnt/report/cwd\n{control}");
-    let answers = "file:\nfolder:\nremove:\nmove:\n";
-    // What was removed cannot be moved, for which no permission is missing.
-    assert_eq!(plain(&options, &control), answers, "the control");
+    let control = format!("echo x > /mnt/run/command; chmod 400 /mnt/run/command\n{control}");
+    // What was moved cannot be removed, and was not there: that is no error.
+    assert_eq!(plain(&options, &control), every(&ways, ""), "the control");
 }
 
 #[test]

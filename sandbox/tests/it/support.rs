@@ -79,6 +79,9 @@ impl Host {
         LaunchSpec {
             command: command.as_ref().to_vec(),
             shell: Shell::Bash,
+            snapshot: None,
+            shell_init: None,
+            prefix: Vec::new(),
             cwd: WORKSPACE.into(),
             env: self.env(false),
             shape,

@@ -6,13 +6,24 @@ use super::*;
 use crate::{engine::testing::record, model::Micros, profiles::Profiles};
 
 fn decided(command: &str, directory: &str) -> Decided {
+    decided_with(command, directory, &SessionSnapshot::default())
+}
+
+fn decided_with(command: &str, directory: &str, snapshot: &SessionSnapshot) -> Decided {
     let profiles = Profiles::builtin();
     let mut spec = record(ExecutionState::Queued).spec;
     spec.command = command.as_bytes().to_vec();
     // One session for all, so that bindings can be compared.
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     let encode: DecisionEncoder = |_, profile| profile.as_bytes().to_vec();
-    decide(profiles.get("demo").unwrap(), session, &spec, (spec.mode, false), directory.as_bytes(), encode)
+    decide(
+        profiles.get("demo").unwrap(),
+        session,
+        &spec,
+        (spec.mode, false),
+        (directory.as_bytes(), snapshot),
+        encode,
+    )
 }
 
 fn approval(state: ApprovalState, binding: Binding) -> ApprovalRecord {
@@ -106,7 +117,14 @@ fn edits(command: &str) -> Decided {
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     let encode: DecisionEncoder = |decision, _| decision.reasons[0].code.as_bytes().to_vec();
     let profiles = Profiles::builtin();
-    decide(profiles.get("demo").unwrap(), session, &spec, (Mode::AcceptEdits, false), b"/workspace", encode)
+    decide(
+        profiles.get("demo").unwrap(),
+        session,
+        &spec,
+        (Mode::AcceptEdits, false),
+        (b"/workspace", &SessionSnapshot::default()),
+        encode,
+    )
 }
 
 #[test]
@@ -157,4 +175,25 @@ fn more_than_a_runner_can_be_told_is_asked_about() {
     assert!(matches!(decided.rule(None), Ruling::Ask));
     let reads = edits(&format!("cat{many}"));
     assert_eq!(reads.record.verdict, Verdict::Allow, "what is read-only can change nothing");
+}
+
+#[test]
+fn a_snapshot_is_bound_where_it_is_sourced_and_what_it_says_of_names_counts() {
+    let of = |text: &str| SessionSnapshot { text: text.as_bytes().to_vec(), problem: String::new() };
+    let harmless = of("# PATH=/usr/bin\nalias ll='ls -l'\n");
+    let with = |command: &str| decided_with(command, "/workspace", &harmless);
+    let without = |command: &str| decided(command, "/workspace");
+    assert_eq!(with("touch a").grant.snapshot_digest, harmless.digest());
+    assert_ne!(with("touch a").binding, without("touch a").binding, "it is in the hash");
+    // What only reads runs without it.
+    assert!(with("ls").decision.read_only && with("ls").grant.snapshot_digest.is_empty());
+    let yes = approval(ApprovalState::Allowed, with("make all").binding);
+    assert!(matches!(with("make all").rule(Some(&yes)), Ruling::Place(_)));
+    assert!(matches!(without("make all").rule(Some(&yes)), Ruling::Ask), "a yes is for what is sourced, too");
+    // A function may do anything under a name that is known to only read; an alias is what it says.
+    let deletes = of("ls () \n{ \n    rm -rf x\n}\n");
+    assert!(matches!(decided_with("ls", "/workspace", &deletes).rule(None), Ruling::Ask));
+    let pushes = of("alias ll='git push'\n");
+    assert!(matches!(decided_with("ll", "/workspace", &pushes).rule(None), Ruling::Deny));
+    assert!(matches!(without("ll").rule(None), Ruling::Place(_)), "the control");
 }

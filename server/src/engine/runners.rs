@@ -7,7 +7,7 @@ use airlock_proto::domain::{RunnerId, ToRunner};
 use super::{Core, RunnerState, RunnerView};
 use crate::{
     api::{ApiError, CheckCommand},
-    decision::{WORKSPACE, ask_policy},
+    decision::{WORKSPACE, ask_policy, parsed},
     execution::violation,
     model::{Principal, RunnerRecord},
     session::check_not_over,
@@ -104,10 +104,12 @@ impl Core {
             return Err(ApiError::Invalid(vec![violation("mode", description)]));
         }
         let shell = request.shell.or_else(|| session.as_ref().map(|session| session.shell));
+        let snapshot = session.as_ref().and_then(|session| parsed(&session.snapshot));
         let directory = request.directory.or_else(|| session.map(|session| session.directory));
         let directory = directory.unwrap_or_else(|| WORKSPACE.as_bytes().to_vec());
-        let shell = shell.unwrap_or(airlock_proto::domain::Shell::Bash);
-        let decision = ask_policy(&profile, &request.command, shell, (mode, None), &directory);
+        let shell = shell.unwrap_or(profile.shell);
+        let place = (directory.as_slice(), snapshot.as_ref());
+        let decision = ask_policy(&profile, &request.command, shell, (mode, None), place);
         Ok((decision, profile.name().to_owned()))
     }
 }

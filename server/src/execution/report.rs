@@ -16,9 +16,9 @@ use crate::{
     store::{StoreError, Transition},
 };
 
-/// Refusals that say nothing of the command: another offer of it is made at once, with the directory
-/// and the epoch of then.
-const PASSING: [&str; 3] = ["past_not_after", "stale_epoch", "no_such_directory"];
+/// Refusals that say nothing of the command: another offer of it is made at once, with the directory,
+/// the epoch and the snapshot of then.
+const PASSING: [&str; 4] = ["past_not_after", "stale_epoch", "no_such_directory", "no_snapshot"];
 /// Likewise, but not before the runner had time to make room: the poll makes the next offer.
 const FULL: [&str; 2] = ["no_slots", "jobs_kept"];
 /// The runner does not have the session any more.

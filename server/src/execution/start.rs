@@ -102,7 +102,7 @@ impl Core {
             session.id,
             spec,
             (spec.mode, permits),
-            &session.directory,
+            (&session.directory, &session.snapshot),
             encode,
         );
         self.parts.observer.decided(verdict_name(decided.record.verdict), &decided.record.reason_code);

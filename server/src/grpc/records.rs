@@ -46,6 +46,7 @@ pub(super) fn session(record: SessionRecord) -> v1::Session {
         base: record.base,
         state_message: record.state_message,
         throwaway: record.throwaway,
+        snapshot_problem: record.snapshot.problem,
     }
 }
 

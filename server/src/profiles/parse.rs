@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_config::{ConfigError, Place, Problem};
 use airlock_policy::{Profile, ProfileError};
-use airlock_proto::limits::{NAME_BYTES, SECRETS};
+use airlock_proto::{
+    domain,
+    limits::{NAME_BYTES, SECRETS, SHELL_INIT_BYTES, SHELL_PREFIX_WORDS},
+};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny},
@@ -39,6 +42,24 @@ pub(super) struct File {
     commands: Commands,
     #[serde(default)]
     approvals: Approvals,
+    #[serde(default)]
+    shell: ShellKeys,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct ShellKeys {
+    name: Option<Shell>,
+    init: Option<String>,
+    prefix: Option<Vec<String>>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Shell {
+    Bash,
+    Zsh,
+    Pwsh,
 }
 
 #[derive(Deserialize, Default)]
@@ -240,7 +261,7 @@ pub(super) fn resolve(
 }
 
 fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>) -> ResolvedProfile {
-    let File { name, sandbox, protect, env, limits, commands, approvals, .. } = file;
+    let File { name, sandbox, protect, env, limits, commands, approvals, shell, .. } = file;
     profile.sandbox.name.clone_from(name);
     confine::apply_sandbox(sandbox, &mut profile.sandbox);
     confine::apply_protect(protect, &mut profile.sandbox.protect);
@@ -256,6 +277,7 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
         problems.push(problem("secrets", what, "name at most 64"));
     }
     apply_limits(limits, &mut profile);
+    apply_shell(shell, &mut profile, problems);
     if profile.timeout_default > profile.timeout_max {
         let field = if limits.timeout_default.is_some() { "timeout_default" } else { "timeout_max" };
         let what = "`timeout_default` is more than `timeout_max`".to_owned();
@@ -267,6 +289,41 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
     profile.self_approval = approvals.self_approval.unwrap_or(profile.self_approval);
     profile.approval_valid = approvals.valid_for.map(|time| time.0).or(profile.approval_valid);
     profile
+}
+
+fn apply_shell(given: &ShellKeys, profile: &mut ResolvedProfile, problems: &mut Vec<Problem>) {
+    if let Some(shell) = given.name {
+        profile.shell = match shell {
+            Shell::Bash => domain::Shell::Bash,
+            Shell::Zsh => domain::Shell::Zsh,
+            Shell::Pwsh => domain::Shell::Pwsh,
+        };
+    }
+    if let Some(init) = &given.init {
+        if init.len() > SHELL_INIT_BYTES || init.contains('\0') {
+            let what = format!("it is longer than {SHELL_INIT_BYTES} bytes, or has a NUL");
+            problems.push(problem(
+                "shell.init",
+                what,
+                "put what is long into a file below `sandbox.root_binds`",
+            ));
+        }
+        profile.sandbox.shell_init.clone_from(init);
+    }
+    let Some(prefix) = &given.prefix else { return };
+    if prefix.first().is_some_and(|program| !program.starts_with('/')) {
+        let what = "its first word is not the path of a program".to_owned();
+        problems.push(problem(
+            "shell.prefix[0]",
+            what,
+            "write an absolute path inside, such as \"/usr/bin/nice\"",
+        ));
+    }
+    if prefix.len() > SHELL_PREFIX_WORDS {
+        let what = format!("it has more than {SHELL_PREFIX_WORDS} words");
+        problems.push(problem("shell.prefix", what, "write a script and name that"));
+    }
+    profile.sandbox.shell_prefix.clone_from(prefix);
 }
 
 fn apply_limits(given: &Limits, profile: &mut ResolvedProfile) {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_policy::Profile;
 use airlock_proto::{
-    domain::{Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Sockets},
+    domain::{Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Shell, Sockets},
     limits::{INLINE_DEFAULT, TIMEOUT_DEFAULT, TIMEOUT_MAX},
 };
 
@@ -20,6 +20,8 @@ pub struct ResolvedProfile {
     pub policy: Profile,
     /// What the sandbox is built from.
     pub sandbox: SandboxProfile,
+    /// What reads the commands of sessions that name no shell.
+    pub shell: Shell,
     /// Wall time when a request says nothing.
     pub timeout_default: Duration,
     /// Wall time at most.
@@ -53,10 +55,13 @@ impl ResolvedProfile {
             sockets: Sockets::default(),
             pass_env: Vec::new(),
             secrets: Vec::new(),
+            shell_init: String::new(),
+            shell_prefix: Vec::new(),
         };
         Self {
             policy,
             sandbox,
+            shell: Shell::Bash,
             timeout_default: TIMEOUT_DEFAULT,
             timeout_max: TIMEOUT_MAX,
             inline_bytes: INLINE_DEFAULT,
@@ -72,7 +77,7 @@ impl ResolvedProfile {
     pub(super) fn is_as(&self, other: &Self) -> bool {
         let limits =
             |one: &Self| (one.timeout_default, one.timeout_max, one.approval_valid, one.inline_bytes);
-        let switches = |one: &Self| (one.self_approval, one.background, one.foreground_sleep);
+        let switches = |one: &Self| (one.shell, one.self_approval, one.background, one.foreground_sleep);
         self.policy.policy_version() == other.policy.policy_version()
             && self.sandbox == other.sandbox
             && limits(self) == limits(other)

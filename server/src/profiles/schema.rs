@@ -42,6 +42,7 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::new("limits", Kind::Table(LIMITS)),
     Field::new("commands", Kind::Table(COMMANDS)),
     Field::new("approvals", Kind::Table(APPROVALS)),
+    Field::new("shell", Kind::Table(SHELL)),
 ];
 
 const POLICY: &[Field] = &[
@@ -114,3 +115,12 @@ const COMMANDS: &[Field] = &[
 ];
 
 const APPROVALS: &[Field] = &[Field::new("self_approval", Kind::Bool), Field::new("valid_for", TIME)];
+
+const SHELL: &[Field] = &[
+    Field::new("name", Kind::OneOf(&["bash", "zsh", "pwsh"])),
+    Field::new("init", Kind::Text),
+    Field::new("prefix", Kind::List(&Kind::Form(WORD))),
+];
+
+const WORD: Form =
+    Form { holds: |word| !word.is_empty() && !word.contains('\0'), what: "a word, not empty, without NUL" };

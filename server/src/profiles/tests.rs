@@ -139,6 +139,11 @@ timeout_max = "2m"
 [approvals]
 self_approval = true
 valid_for = "1h"
+
+[shell]
+name = "bash"
+init = "alias ll='ls -l'"
+prefix = ["/usr/bin/nice", "-n5"]
 "#;
 
 #[test]
@@ -173,7 +178,15 @@ fn every_mistake_names_file_place_key_and_cure() {
             "name = \"mine\"\n[sandbox]\nrot_binds = []\n",
             "3:1: `sandbox.rot_binds`: there is no such key; did you mean `root_binds`?",
         ),
-        ("name = \"mine\"\nshell = \"zsh\"\n", "2:1: `shell`: there is no such key; write one of `name`"),
+        (
+            "name = \"mine\"\n[shell]\ninit = \"a\\u0000\"\n",
+            "3:1: `shell.init`: it is longer than 65536 bytes, or has a NUL; put",
+        ),
+        ("name = \"mine\"\nzsh = \"zsh\"\n", "2:1: `zsh`: there is no such key; write one of `name`"),
+        (
+            "name = \"mine\"\n[shell]\nprefix = [\"nice\"]\n",
+            "3:11: `shell.prefix[0]`: its first word is not the path of a program; write an absolute path",
+        ),
         ("name = \"other\"\n", "1:1: `name`: the profile `other` is in `mine.toml`; give"),
         ("name = \"mine\"\nextends = \"nowhere\"\n", "2:1: `extends`: `nowhere` is not loaded; name"),
         (

@@ -2,10 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::{
-    domain::{SessionId, Shell},
-    limits::IDLE_TIMEOUT_DEFAULT,
-};
+use airlock_proto::{domain::SessionId, limits::IDLE_TIMEOUT_DEFAULT};
 
 use super::{THROWAWAY_IDLE, blank, no_such_session, not_permitted};
 use crate::{
@@ -48,7 +45,7 @@ impl Core {
             }
         };
         session.request_id = request.request_id;
-        session.shell = request.shell.unwrap_or(Shell::Bash);
+        session.shell = request.shell.unwrap_or(session.shell);
         session.base = request.base.unwrap_or_default();
         session.env = request.env;
         session.labels = request.labels;

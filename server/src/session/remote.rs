@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use airlock_proto::domain::{Cause, ExecutionResult, SessionId, SessionPhase, SessionReport, ToRunner};
+use airlock_proto::domain::{
+    Cause, ExecutionResult, SessionId, SessionPhase, SessionReport, SessionSnapshot, ToRunner,
+};
 
 use super::close::to_state;
 use crate::{
@@ -21,7 +23,13 @@ impl Core {
         if let Some(session) = session
             && link.set_opening(id)
         {
-            let message = ToRunner::OpenSession { session_id: session.id, base: session.base.clone() };
+            let profile = self.parts.profiles.get(&session.profile);
+            let profile = profile.filter(|profile| !profile.sandbox.shell_init.is_empty());
+            let message = ToRunner::OpenSession {
+                session_id: session.id,
+                base: session.base.clone(),
+                profile: profile.map(|profile| Box::new(profile.sandbox.clone())),
+            };
             // If it does not arrive the link has ended, and the runner is asked on its next one.
             let _ = link.send(message, self.parts.limits.send_wait).await;
         }
@@ -52,9 +60,9 @@ impl Core {
             return Ok(());
         };
         match report.phase {
-            SessionPhase::Open { directory } => {
+            SessionPhase::Open { directory, snapshot } => {
                 link.set_has_session(id);
-                self.session_opened(link, &session, directory).await
+                self.session_opened(link, &session, directory, snapshot).await
             }
             SessionPhase::Failed { reason, message } => {
                 self.session_failed(&session, reason, message).await?;
@@ -70,12 +78,14 @@ impl Core {
 
     /// It is there, in this directory: also said when a session's directory has vanished and it was set
     /// back, and on every new link. Then nothing has moved it: what results said is known here already, and
-    /// the runner may have followed a command that was sent to the background just before it ended.
+    /// the runner may have followed a command that was sent to the background just before it ended. What its
+    /// snapshot is, is said once: later it can only be lost.
     async fn session_opened(
         &self,
         link: &Link,
         session: &SessionRecord,
         directory: Vec<u8>,
+        snapshot: SessionSnapshot,
     ) -> Result<(), StoreError> {
         let set_back = link.is_reconciled();
         let now = self
@@ -83,14 +93,19 @@ impl Core {
                 SessionState::Opening => Some(SessionChange {
                     state: Some((SessionState::Open, String::new())),
                     directory: Some(directory.clone()),
+                    snapshot: Some(snapshot.clone()),
                     ..SessionChange::default()
                 }),
-                SessionState::Open if set_back && session.directory != directory => {
-                    Some(SessionChange { directory: Some(directory.clone()), ..SessionChange::default() })
+                SessionState::Open => {
+                    let moved = set_back && session.directory != directory;
+                    let lost = !session.snapshot.text.is_empty() && snapshot.text.is_empty();
+                    (moved || lost).then(|| SessionChange {
+                        directory: moved.then(|| directory.clone()),
+                        snapshot: lost.then(|| snapshot.clone()),
+                        ..SessionChange::default()
+                    })
                 }
-                SessionState::Open | SessionState::Closing | SessionState::Closed | SessionState::Lost => {
-                    None
-                }
+                SessionState::Closing | SessionState::Closed | SessionState::Lost => None,
             })
             .await?;
         match now {

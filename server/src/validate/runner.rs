@@ -3,7 +3,7 @@
 
 use airlock_proto::{
     domain::{Cause, DirectoryReport, FromRunner, RunnerHello, SessionPhase},
-    limits::{DIRECTORY_BYTES, NAME_BYTES},
+    limits::{DIRECTORY_BYTES, NAME_BYTES, SNAPSHOT_BYTES},
 };
 
 use super::Checker;
@@ -57,11 +57,14 @@ pub fn from_runner(mut message: FromRunner) -> Result<FromRunner, FieldViolation
                     result.directory_report = DirectoryReport::Unchanged;
                 }
                 cut_cause(&mut result.cause);
+                cut(&mut result.snapshot_problem);
             }
         }
         FromRunner::Session(report) => match &mut report.phase {
-            SessionPhase::Open { directory } => {
+            SessionPhase::Open { directory, snapshot } => {
                 checker.at_most("session.directory", directory.len(), DIRECTORY_BYTES);
+                checker.at_most("session.snapshot", snapshot.text.len(), SNAPSHOT_BYTES);
+                cut(&mut snapshot.problem);
             }
             SessionPhase::Failed { reason, message } => {
                 cut(reason);
@@ -111,6 +114,7 @@ fn cut(text: &mut String) {
 mod tests {
     use airlock_proto::domain::{
         Capability, Epoch, ExecutionId, ExecutionResult, JobPhase, JobReport, SessionId, SessionReport,
+        SessionSnapshot,
     };
 
     use super::*;
@@ -188,8 +192,13 @@ mod tests {
         };
         let taken = report.result.unwrap();
         assert_eq!((taken.directory.len(), taken.directory_report), (0, DirectoryReport::Unchanged));
-        let phase = SessionPhase::Open { directory };
-        let report = SessionReport { session_id: SessionId::new(), phase };
-        assert_eq!(from_runner(FromRunner::Session(report)).unwrap_err().field, "session.directory");
+        let opened = |directory: &[u8], text: &[u8]| {
+            let snapshot = SessionSnapshot { text: text.to_vec(), problem: String::new() };
+            let phase = SessionPhase::Open { directory: directory.to_vec(), snapshot };
+            from_runner(FromRunner::Session(SessionReport { session_id: SessionId::new(), phase }))
+        };
+        assert_eq!(opened(&directory, b"").unwrap_err().field, "session.directory");
+        assert_eq!(opened(b"/", &vec![b'#'; SNAPSHOT_BYTES + 1]).unwrap_err().field, "session.snapshot");
+        opened(b"/", &vec![b'#'; SNAPSHOT_BYTES]).unwrap();
     }
 }

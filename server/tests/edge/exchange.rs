@@ -5,7 +5,7 @@ use std::{pin::pin, time::Duration};
 use airlock_proto::{
     domain::{
         ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileInfo, FileType, FromRunner, SessionPhase,
-        SessionReport, ToRunner,
+        SessionReport, SessionSnapshot, ToRunner,
     },
     runner_v1::{ExchangeRequest, ExchangeResponse, runner_link_client::RunnerLinkClient},
     v1::{
@@ -109,7 +109,10 @@ impl Stage {
 async fn open_session(link: &mut Link) {
     match link.order().await {
         ToRunner::OpenSession { session_id, .. } => {
-            let phase = SessionPhase::Open { directory: b"/workspace".to_vec() };
+            let phase = SessionPhase::Open {
+                directory: b"/workspace".to_vec(),
+                snapshot: SessionSnapshot::default(),
+            };
             link.tell(FromRunner::Session(SessionReport { session_id, phase })).await;
         }
         other => panic!("{other:?}"),

@@ -6,7 +6,8 @@ use airlock_proto::{
     LINK_PROTOCOL_VERSION,
     domain::{
         Capability, Cause, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport,
-        PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport, StartJob, Started, ToRunner,
+        PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport, SessionSnapshot, StartJob,
+        Started, ToRunner,
     },
     runner_v1::{
         ConnectRequest, ConnectResponse, connect_request::Message, runner_link_client::RunnerLinkClient,
@@ -133,7 +134,10 @@ impl Link {
         loop {
             match self.order().await {
                 ToRunner::OpenSession { session_id, .. } => {
-                    let phase = SessionPhase::Open { directory: b"/workspace".to_vec() };
+                    let phase = SessionPhase::Open {
+                        directory: b"/workspace".to_vec(),
+                        snapshot: SessionSnapshot::default(),
+                    };
                     self.tell(FromRunner::Session(SessionReport { session_id, phase })).await;
                 }
                 ToRunner::StartJob(job) => {

@@ -216,7 +216,8 @@ impl Link {
     }
 
     pub(crate) async fn open(&mut self, session_id: &str, base: &str) -> wire::SessionReport {
-        let open = wire::OpenSession { session_id: session_id.to_owned(), base: base.to_owned() };
+        let open =
+            wire::OpenSession { session_id: session_id.to_owned(), base: base.to_owned(), profile: None };
         self.say(Down::OpenSession(open)).await;
         self.until(|message| match message {
             Up::Session(report) if report.session_id == session_id => Some(report.clone()),
@@ -291,6 +292,8 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
             sockets: Sockets::default(),
             pass_env: Vec::new(),
             secrets: Vec::new(),
+            shell_init: String::new(),
+            shell_prefix: Vec::new(),
             name: "sandboxed".to_owned(),
             root_binds: Vec::new(),
             network: NetworkMode::Loopback,

@@ -182,6 +182,7 @@ async fn reports_of_what_was_given_to_another_change_nothing() {
             reason: "disk".to_owned(),
             message: "gone".to_owned(),
             directory: "/workspace/elsewhere".into(),
+            ..Default::default()
         };
         thief.say(Up::Session(report)).await;
     }

@@ -36,6 +36,7 @@ async fn what_comes_before_welcome_or_instead_of_it_is_not_obeyed() {
     let open = wire::OpenSession {
         session_id: "01900000-0000-7000-8000-000000000001".to_owned(),
         base: String::new(),
+        profile: None,
     };
     let other_version = |protocol_version| wire::Welcome { protocol_version, ..welcome() };
     let firsts: Vec<(&str, Option<Down>)> = vec![
@@ -121,8 +122,12 @@ async fn orders_about_what_is_not_there_are_answered_or_ignored() {
         link.say(Down::EndJob(wire::EndJob { execution_id: id.to_owned(), cause: None })).await;
         link.say(Down::ForgetJob(wire::ForgetJob { execution_id: id.to_owned() })).await;
         link.say(Down::CloseSession(wire::CloseSession { session_id: id.to_owned() })).await;
-        link.say(Down::OpenSession(wire::OpenSession { session_id: id.to_owned(), base: "..".to_owned() }))
-            .await;
+        link.say(Down::OpenSession(wire::OpenSession {
+            session_id: id.to_owned(),
+            base: "..".to_owned(),
+            profile: None,
+        }))
+        .await;
     }
     link.send(wire::ConnectResponse { message: None }).await;
     let ticket = "t".repeat(10_000);

@@ -68,7 +68,7 @@ fn lives(backend: DiskBackend) {
         // One that is given up while it is made, one whose base fails, and one that a killed runner left half.
         let Opening::Reserved(reserved) = third.reserve(SessionId::new()) else { panic!("it is new") };
         third.begin_close(&reserved.id);
-        assert!(matches!(third.make(&reserved, None), Err(SessionError::Cancelled)));
+        assert!(matches!(third.make(&reserved, None, |_, _| {}), Err(SessionError::Cancelled)));
         fs::write(base.join("more"), vec![1; 2 << 20]).unwrap();
         assert_eq!(open(&third, Some(&base)).unwrap_err().reason(), "base");
         let half = open(&third, None).unwrap();

@@ -2,24 +2,23 @@
 //!
 //! Order matters: unreadable first, limits last before the fork.
 
-use std::ffi::OsStr;
-use std::fs;
-use std::io::ErrorKind;
+use std::ffi::{CString, OsStr};
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
-use airlock_init::sys::reset_signals;
-use airlock_init::wire::{REPORT_PIPE, Rlimits, StartSpec, Step};
+use airlock_init::sys::{Program, reset_signals, spawn_sharing_directory};
+use airlock_init::wire::{COMMAND_FOLDER, Rlimits, Shell, StartSpec, Step};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::SigSet;
 use nix::sys::stat::{Mode, umask};
-use nix::unistd::mkfifo;
-use rustix::fs::OFlags;
+use rustix::fs::{Access, access};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::Pid;
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
@@ -69,12 +68,15 @@ fn filter_is_in_force() -> Result<(), Failure> {
     }
 }
 
-/// Makes the pipe to which the shell writes its last directory, and opens both
-/// ends of it, so that neither side ever waits for the other.
-pub(super) fn open_report_pipe() -> Result<OwnedFd, Failure> {
-    mkfifo(REPORT_PIPE, Mode::S_IRUSR | Mode::S_IWUSR).at(Step::Prepare)?;
-    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    rustix::fs::open(REPORT_PIPE, flags, rustix::fs::Mode::empty()).at(Step::Prepare)
+/// Makes what the shell reads, before anything is inside that could change it. Where
+/// Landlock is in force later, nothing can.
+pub(super) fn make_files(files: &[(String, Vec<u8>)]) -> Result<(), Failure> {
+    for (name, content) in files {
+        let path = Path::new(COMMAND_FOLDER).join(name);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(path);
+        file.and_then(|mut file| file.write_all(content)).at(Step::Prepare)?;
+    }
+    Ok(())
 }
 
 pub(super) fn apply_limits(limits: &Rlimits) -> Result<(), Failure> {
@@ -94,25 +96,55 @@ pub(super) fn apply_limits(limits: &Rlimits) -> Result<(), Failure> {
     set(Resource::RLIMIT_NPROC, limits.nproc)
 }
 
-/// Starts the shell with exactly the three given descriptors.
+/// Starts the shell with exactly the three given descriptors, in this process's own
+/// directory: where the one goes, the other is.
 pub(super) fn start(spec: &StartSpec, fds: Vec<OwnedFd>) -> Result<Pid, Failure> {
-    let [stdin, stdout, stderr] = <[OwnedFd; 3]>::try_from(fds)
+    let fds = <[OwnedFd; 3]>::try_from(fds)
         .map_err(|_| Failure::new(Step::Message, "a start needs three descriptors"))?;
     std::env::set_current_dir(OsStr::from_bytes(&spec.cwd)).at(Step::Directory)?;
-    let child = Command::new(OsStr::from_bytes(&spec.program))
-        .arg0(OsStr::from_bytes(&spec.arg0))
-        .args(spec.args.iter().map(|word| OsStr::from_bytes(word)))
-        .env_clear()
-        .envs(spec.env.iter().map(|(name, value)| (OsStr::from_bytes(name), OsStr::from_bytes(value))))
-        .process_group(0)
-        .stdin(Stdio::from(stdin))
-        .stdout(Stdio::from(stdout))
-        .stderr(Stdio::from(stderr))
-        .spawn()
-        .map_err(|error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::PermissionDenied => Failure::new(Step::Shell, error),
-            _ => Failure::new(Step::Fork, error),
-        })?;
-    let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    id.ok_or_else(|| Failure::new(Step::Fork, "no process id"))
+    let shell = find(spec.shell)?;
+    let (program, words) = match spec.prefix.split_first() {
+        None => (shell.as_bytes(), vec![spec.shell.name().as_bytes()]),
+        Some((program, rest)) => {
+            let before = std::iter::once(program).chain(rest).map(Vec::as_slice);
+            (program.as_slice(), before.chain([shell.as_bytes()]).collect())
+        }
+    };
+    let words = words.into_iter().chain(spec.args.iter().map(Vec::as_slice));
+    let env = spec.env.iter().map(|(name, value)| [name, b"=".as_slice(), value].concat());
+    let program = Program {
+        path: CString::new(program).at(Step::Message)?,
+        words: words.map(CString::new).collect::<Result<_, _>>().at(Step::Message)?,
+        env: env.map(CString::new).collect::<Result<_, _>>().at(Step::Message)?,
+    };
+    let started = spawn_sharing_directory(&program, fds.each_ref().map(AsFd::as_fd));
+    started.map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::PermissionDenied if spec.prefix.is_empty() => {
+            Failure::new(Step::Shell, error)
+        }
+        ErrorKind::NotFound | ErrorKind::PermissionDenied => {
+            let prefix = String::from_utf8_lossy(program.path.to_bytes());
+            Failure::new(Step::Prefix, format!("`{prefix}`: {error}"))
+        }
+        _ => Failure::new(Step::Fork, error),
+    })
+}
+
+/// Where a shell is.
+fn find(shell: Shell) -> Result<&'static str, Failure> {
+    place(shell).ok_or_else(|| {
+        let there = Shell::ALL.into_iter().filter(|shell| place(*shell).is_some());
+        let names: Vec<_> = there.map(Shell::name).collect();
+        let there = if names.is_empty() { "no shell".to_owned() } else { names.join(", ") };
+        Failure::new(
+            Step::Shell,
+            format!("{} is not installed where the command runs; there is {there}", shell.name()),
+        )
+    })
+}
+
+fn place(shell: Shell) -> Option<&'static str> {
+    shell.places().iter().copied().find(|path| {
+        fs::metadata(path).is_ok_and(|found| found.is_file()) && access(*path, Access::EXEC_OK).is_ok()
+    })
 }

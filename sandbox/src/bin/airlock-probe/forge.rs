@@ -3,12 +3,12 @@
 //! of every process it would destroy other programs' files.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 
 use airlock_init::frame::send_frame;
-use airlock_init::wire::{End, INSIDE_INIT, REPORT_PIPE, Report, Status};
+use airlock_init::wire::{End, INSIDE_INIT, Report, Status};
 use rustix::fs::{Mode, OFlags, open};
 
 /// The report, to its input alone: the control.
@@ -29,7 +29,7 @@ fn report() -> Report {
 }
 
 /// The report, to each descriptor that this process has, to each that it can
-/// open of others, and to the pipe of the directory. Says nothing of its own.
+/// open of others. Says nothing of its own.
 pub(crate) fn everywhere() -> ExitCode {
     if !fs::exists(INSIDE_INIT).unwrap_or(false) {
         eprintln!("airlock-probe: `forge` is for the inside of a sandbox; the control is `forge-to-input`");
@@ -54,7 +54,7 @@ pub(crate) fn everywhere() -> ExitCode {
     send(io::stdin().as_fd());
     send(io::stdout().as_fd());
     send(io::stderr().as_fd());
-    let pipe = fs::OpenOptions::new().write(true).open(REPORT_PIPE);
-    let _ = pipe.and_then(|mut pipe| pipe.write_all(&frame));
+    // The directory of the report is that of the shell, which no child of it moves.
+    let _ = std::env::set_current_dir("/");
     ExitCode::SUCCESS
 }

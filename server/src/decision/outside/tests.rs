@@ -1,7 +1,7 @@
 //! Every combination of the three keys, and what stands for the first.
 
 use airlock_policy::Verdict;
-use airlock_proto::domain::{ExecutionState, Mode};
+use airlock_proto::domain::{ExecutionState, Mode, SessionSnapshot};
 
 use crate::{
     decision::{Decided, decide},
@@ -28,7 +28,14 @@ fn by_profile(command: &str, text: &str, (request, floor): (bool, bool), mode: M
     spec.command = command.as_bytes().to_vec();
     spec.dangerously_disable_sandbox = request;
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
-    decide(profiles.get("p").unwrap(), session, &spec, (mode, floor), b"/workspace", |_, _| Vec::new())
+    decide(
+        profiles.get("p").unwrap(),
+        session,
+        &spec,
+        (mode, floor),
+        (b"/workspace", &SessionSnapshot::default()),
+        |_, _| Vec::new(),
+    )
 }
 
 /// Verdict, deciding reason, and whether the grant is for outside.

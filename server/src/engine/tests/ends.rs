@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use airlock_proto::domain::{
     CancelledBy, Cause, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, LinkState, OutputState,
-    Started, ToRunner,
+    SessionSnapshot, Started, ToRunner,
 };
 
 use super::support::{Runner, World, alone, exited, who};
@@ -249,6 +249,30 @@ async fn a_directory_that_is_gone_is_set_back_and_the_command_decided_again() {
     assert_eq!((again.execution_id, again.attempt), (record.id, 2));
     assert_eq!(again.grant.directory, b"/workspace");
     assert_eq!(world.get(record.id).await.directory, b"/workspace");
+}
+
+#[tokio::test]
+async fn a_snapshot_that_is_lost_is_never_missed_in_silence_but_decided_without() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let record = world.engine.start(who("ann"), alone("touch a")).await.unwrap();
+    let ToRunner::OpenSession { session_id, .. } = runner.next().await else {
+        panic!("no session asked for")
+    };
+    let made = SessionSnapshot { text: b"# PATH=/usr/bin\nalias a=b\n".to_vec(), problem: String::new() };
+    runner.opened_with(session_id, made.clone()).await;
+    let job = runner.next_job().await;
+    assert_eq!(job.grant.snapshot_digest, made.digest());
+    // Another one is never taken over from a runner.
+    let other = SessionSnapshot { text: b"alias a=c\n".to_vec(), problem: String::new() };
+    runner.opened_with(session_id, other).await;
+    runner.opened_with(session_id, SessionSnapshot::missing("it was changed on the disk")).await;
+    runner.refuses(&job, "no_snapshot").await;
+    let again = runner.take().await;
+    assert_eq!((again.execution_id, again.attempt), (record.id, 2));
+    assert!(again.grant.snapshot_digest.is_empty());
+    let session = world.engine.session(who("ann"), session_id).await.unwrap();
+    assert_eq!(session.snapshot, SessionSnapshot::missing("it was changed on the disk"));
 }
 
 #[tokio::test]

@@ -136,7 +136,7 @@ async fn a_session_is_made_once_for_its_key_and_closed_with_what_runs_in_it() {
         asked
     });
     let first = first.unwrap();
-    assert_eq!(asked, ToRunner::OpenSession { session_id: first.id, base: "repo".to_owned() });
+    assert_eq!(asked, ToRunner::OpenSession { session_id: first.id, base: "repo".to_owned(), profile: None });
     let again = world.engine.create_session(who("ann"), request.clone()).await.unwrap();
     assert_eq!(again.id, first.id);
     let other = CreateSession { base: None, ..request };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_proto::domain::{
     ApprovalId, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState, InlineOutput,
-    InlineText, LinkState, Mode, OutputState, RunnerId, SessionId, Shell, Started, Violation,
+    InlineText, LinkState, Mode, OutputState, RunnerId, SessionId, SessionSnapshot, Shell, Started, Violation,
     ViolationAction,
 };
 
@@ -48,6 +48,7 @@ pub(in crate::store) fn session(tenant: &str) -> SessionRecord {
         labels: labels(&[("team", "blue")]),
         idle_timeout: Duration::from_secs(3600),
         throwaway: false,
+        snapshot: SessionSnapshot { text: b"# PATH=/bin\nalias a=b\n".to_vec(), problem: String::new() },
         created: Micros(0),
         last_used: Micros(0),
     }
@@ -194,6 +195,7 @@ pub(super) fn result(cause: Cause) -> ExecutionResult {
             hints: vec!["<airlock-hint/>".to_owned()],
             ..InlineOutput::default()
         })),
+        snapshot_problem: "it is gone".to_owned(),
         cause,
         started: Started::Yes,
         directory: b"/workspace/src".to_vec(),

@@ -9,7 +9,7 @@ use crate::{
     model::{Micros, SessionRecord, SessionState},
     store::{Cas, Created, SessionChange, Store},
 };
-use airlock_proto::domain::{Cause, Mode, SessionId};
+use airlock_proto::domain::{Cause, Mode, SessionId, SessionSnapshot};
 
 pub(in crate::store) async fn a_session_reads_back_as_it_was_written(store: &dyn Store) {
     let before = store.now().await.unwrap();
@@ -46,6 +46,7 @@ pub(in crate::store) async fn a_session_changes_only_from_its_current_version(st
         state: Some((SessionState::Closing, "asked".to_owned())),
         directory: Some(b"/workspace/\xff".to_vec()),
         runner_id: Some(runner("runner-2")),
+        snapshot: Some(SessionSnapshot::missing("it is gone")),
         ..SessionChange::default()
     };
     let Cas::Done(changed) = store.change_session(made.id, 1, &close).await.unwrap() else {
@@ -57,6 +58,7 @@ pub(in crate::store) async fn a_session_changes_only_from_its_current_version(st
         state_message: "asked".to_owned(),
         directory: b"/workspace/\xff".to_vec(),
         runner_id: runner("runner-2"),
+        snapshot: SessionSnapshot::missing("it is gone"),
         ..made.clone()
     };
     assert_eq!(changed, wanted);

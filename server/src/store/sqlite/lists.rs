@@ -25,7 +25,7 @@ impl Listed for SessionRecord {
     }
 
     fn bytes(&self) -> usize {
-        self.env.values().map(Vec::len).sum::<usize>() + self.directory.len()
+        self.env.values().map(Vec::len).sum::<usize>() + self.directory.len() + self.snapshot.text.len()
     }
 }
 

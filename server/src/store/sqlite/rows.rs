@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
-use airlock_proto::domain::{ExecutionResult, ExecutionState, OutputState};
+use airlock_proto::domain::{ExecutionResult, ExecutionState, OutputState, SessionSnapshot};
 use sqlx::FromRow;
 
 use super::{
@@ -40,6 +40,8 @@ pub(super) struct SessionRow {
     labels: String,
     idle_timeout: i64,
     throwaway: bool,
+    snapshot: Vec<u8>,
+    snapshot_problem: String,
     created: i64,
     last_used: i64,
 }
@@ -67,6 +69,7 @@ impl TryFrom<SessionRow> for SessionRecord {
             labels: json::read("labels", &row.labels)?,
             idle_timeout: Duration::from_micros(count("idle_timeout", row.idle_timeout)?),
             throwaway: row.throwaway,
+            snapshot: SessionSnapshot { text: row.snapshot, problem: row.snapshot_problem },
             created: Micros(row.created),
             last_used: Micros(row.last_used),
         })

@@ -17,8 +17,8 @@ use crate::{
 
 const INSERT: &str = "INSERT INTO sessions (id, version, tenant, principal, request_id, request_hash, state, \
      state_message, profile, mode, shell, directory, env, runner_id, base, labels, idle_timeout, throwaway, \
-     created, last_used) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+     snapshot, snapshot_problem, created, last_used) \
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 pub(super) async fn create(
     mut tx: Tx,
@@ -90,6 +90,8 @@ pub(super) async fn insert(
         .bind(json::write(&session.labels)?)
         .bind(idle_micros(&session))
         .bind(session.throwaway)
+        .bind(&session.snapshot.text)
+        .bind(&session.snapshot.problem)
         .bind(session.created.0)
         .bind(session.last_used.0)
         .execute(connection)
@@ -182,6 +184,9 @@ pub(super) async fn change(
     if let Some(runner) = &change.runner_id {
         session.runner_id = runner.clone();
     }
+    if let Some(snapshot) = &change.snapshot {
+        session.snapshot.clone_from(snapshot);
+    }
     session.mode = change.mode.unwrap_or(session.mode);
     session.idle_timeout = change.idle_timeout.unwrap_or(session.idle_timeout);
     if change.used {
@@ -189,7 +194,7 @@ pub(super) async fn change(
     }
     sqlx::query(
         "UPDATE sessions SET version = ?, state = ?, state_message = ?, directory = ?, runner_id = ?, mode = ?, \
-         idle_timeout = ?, last_used = ? WHERE id = ?",
+         idle_timeout = ?, last_used = ?, snapshot = ?, snapshot_problem = ? WHERE id = ?",
     )
     .bind(integer(session.version))
     .bind(session.state.name())
@@ -199,6 +204,8 @@ pub(super) async fn change(
     .bind(session.mode.name())
     .bind(idle_micros(&session))
     .bind(session.last_used.0)
+    .bind(&session.snapshot.text)
+    .bind(&session.snapshot.problem)
     .bind(id.to_string())
     .execute(&mut *tx)
     .await?;

@@ -128,10 +128,10 @@ async fn a_later_schema_is_refused() {
     let Fresh { store, folder } = fresh;
     drop(store);
     let error = open(&folder.path().join("airlock.db")).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 9999, known: 2 }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 9999, known: 3 }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "the store has schema 9999, and this version of airlock knows none later than 2"
+        "the store has schema 9999, and this version of airlock knows none later than 3"
     );
 }
 

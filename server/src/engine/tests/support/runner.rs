@@ -8,7 +8,7 @@ use std::{
 
 use airlock_proto::domain::{
     Capability, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, FromRunner, JobPhase, JobReport,
-    RunnerHello, SessionId, SessionPhase, SessionReport, StartJob, Started, ToRunner,
+    RunnerHello, SessionId, SessionPhase, SessionReport, SessionSnapshot, StartJob, Started, ToRunner,
 };
 use tokio::{sync::mpsc, task::JoinHandle};
 
@@ -59,7 +59,10 @@ impl Runner {
     pub(crate) async fn reconciled(&mut self) {
         let held = self.held.lock().unwrap().clone();
         for session_id in held {
-            let phase = SessionPhase::Open { directory: b"/workspace".to_vec() };
+            let phase = SessionPhase::Open {
+                directory: b"/workspace".to_vec(),
+                snapshot: SessionSnapshot::default(),
+            };
             self.say(FromRunner::Session(SessionReport { session_id, phase })).await;
         }
         self.say(FromRunner::Reconciled).await;
@@ -111,14 +114,20 @@ impl Runner {
     }
 
     pub(crate) async fn opened(&mut self, session_id: SessionId) {
+        self.opened_with(session_id, SessionSnapshot::default()).await;
+    }
+
+    /// Says that a session is open, with this snapshot.
+    pub(crate) async fn opened_with(&mut self, session_id: SessionId, snapshot: SessionSnapshot) {
         self.held.lock().unwrap().push(session_id);
-        let phase = SessionPhase::Open { directory: b"/workspace".to_vec() };
+        let phase = SessionPhase::Open { directory: b"/workspace".to_vec(), snapshot };
         self.say(FromRunner::Session(SessionReport { session_id, phase })).await;
     }
 
     /// Reports a session in this directory.
     pub(crate) async fn has_session_in(&mut self, session_id: SessionId, directory: &[u8]) {
-        let phase = SessionPhase::Open { directory: directory.to_vec() };
+        let phase =
+            SessionPhase::Open { directory: directory.to_vec(), snapshot: SessionSnapshot::default() };
         self.say(FromRunner::Session(SessionReport { session_id, phase })).await;
     }
 

@@ -1,0 +1,189 @@
+//! A session's shell snapshot: what is taken over, what a hostile `shell.init` cannot do, and that no command ever
+//! runs with another snapshot than the one it was decided with.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{fs, os::unix::fs::MetadataExt, path::PathBuf};
+
+use airlock_proto::{
+    domain::{Cause, Grant, SessionId, SessionPhase, SessionSnapshot},
+    limits::SNAPSHOT_BYTES,
+};
+use airlock_runner::Runner;
+
+use crate::fixture::{Fixture, grant};
+
+const INIT: &str = "alias greet='echo hello'\n\
+     greeting() { echo \"greeting $1\"; }\n\
+     _complete_me() { :; }; _kept() { echo kept; }; complete -F _complete_me me\n\
+     shopt -s nullglob extglob; set -o pipefail\n\
+     export PATH=/opt/tools:$PATH\n\
+     echo this is nobodys; echo neither is this >&2; IFS=:\n";
+
+/// A command that sources this snapshot.
+fn with(session: SessionId, snapshot: &SessionSnapshot, command: &str) -> Grant {
+    Grant { snapshot_digest: snapshot.digest(), ..grant(session, command) }
+}
+
+fn text(snapshot: &SessionSnapshot) -> String {
+    assert_eq!(snapshot.problem, "");
+    String::from_utf8(snapshot.text.clone()).unwrap()
+}
+
+impl Fixture {
+    /// The folder of the one session that there is.
+    fn place(&self) -> PathBuf {
+        let sessions = fs::read_dir(self.state("sessions")).unwrap().map(|entry| entry.unwrap().path());
+        let mut places = sessions.filter(|path| path.join("session.json").exists());
+        let place = places.next().unwrap();
+        assert!(places.next().is_none());
+        place
+    }
+
+    async fn restart(&mut self) {
+        self.shut_down().await;
+        self.runner = Some(Runner::start(self.config.clone()).await.unwrap());
+        self.next_link().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn aliases_functions_options_and_path_are_taken_over_and_sourced() {
+    let mut it = Fixture::new().await;
+    let (session, snapshot) = it.open_with_init(INIT).await;
+    let said = text(&snapshot);
+    let path = said.lines().next().unwrap();
+    assert!(path.starts_with("# PATH=/opt/tools:/usr/local/bin:"), "{said}");
+    for line in
+        ["alias greet='echo hello'", "shopt -s nullglob", "set -o pipefail", "greeting () ", "_kept () "]
+    {
+        assert!(said.lines().any(|found| found == line), "no `{line}` in {said}");
+    }
+    for part in ["_complete_me", "extglob", "nobody", "__airlock", "IFS"] {
+        assert!(!said.contains(part), "`{part}` in {said}");
+    }
+    let mut run = async |command: &str| it.said(with(session, &snapshot, command)).await;
+    assert_eq!(run("greet you; greeting me; _kept").await, "hello you\ngreeting me\nkept\n");
+    assert_eq!(run("echo none*; false | true; echo $?; echo ${PATH%%:*}").await, "\n1\n/opt/tools\n");
+    assert_eq!(run("shopt -q extglob || echo off; echo ${BASH_ENV-unset}").await, "off\nunset\n");
+    // What is decided without it runs without it, and what only reads does so always.
+    let without = it.said(grant(session, "alias; type -t greeting || echo none; echo ${PATH%%:*}")).await;
+    assert_eq!(without, "none\n/usr/local/bin\n");
+    let mut reads = with(session, &snapshot, "ls");
+    reads.read_only = true;
+    assert_eq!(it.refusal(reads).await, "no_snapshot");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_without_an_init_has_none_and_says_nothing_of_it() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let (_, result) = it.run(grant(session, "true")).await;
+    assert_eq!(result.snapshot_problem, "");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_command_can_change_what_the_next_one_sources() {
+    let mut it = Fixture::new().await;
+    let (session, snapshot) = it.open_with_init(INIT).await;
+    let attack = "cd /run/airlock/run; chmod 700 . snapshot; echo \"alias greet='echo pwned'\" >> snapshot; \
+                  rm -f snapshot; echo \"alias greet='echo pwned'\" > snapshot; mv snapshot /tmp/; \
+                  ln -sf /tmp/snapshot snapshot; mkdir -p /workspace/snapshot; \
+                  echo \"alias greet='echo pwned'\" | tee ~/.bashrc ~/.bash_profile /tmp/snapshot >/dev/null; true";
+    it.run(with(session, &snapshot, attack)).await;
+    assert_eq!(it.said(with(session, &snapshot, "greet you")).await, "hello you\n");
+    assert_eq!(fs::read(it.place().join("snapshot")).unwrap(), snapshot.text);
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hostile_init_has_no_snapshot_or_a_useless_one_and_leaves_nothing() {
+    const ENDED: &str = "`shell.init` ended its shell before anything could be taken over";
+    let large = format!("it is larger than {SNAPSHOT_BYTES} bytes");
+    let mut it = Fixture::new().await;
+    let cases = [
+        ("while :; do :; done", "`shell.init` takes longer than 10 s"),
+        ("f() { f | f & }; f; wait", ""),
+        ("exec >&10; yes", large.as_str()),
+        ("a=$(head -c 300000 /dev/zero | tr '\\0' x); alias big=\"$a\"", large.as_str()),
+        ("head -c 1000000000 /dev/zero", ""),
+        ("touch /workspace/x ~/x /tmp/x; echo x > /workspace/y", ""),
+        ("(setsid sleep 1000 &) ; sleep 1000 & disown", ""),
+        ("kill -9 $PPID; kill -9 1; kill -9 -1", ""),
+        ("kill -9 $$", ENDED),
+        ("exit 0", ENDED),
+        ("exec sleep 0", ENDED),
+        ("set -n", ENDED),
+        ("builtin() { :; }", ENDED),
+        ("exec 10>&- 11>&-", ENDED),
+        ("echo 'unbalanced", ""),
+        ("PATH=bin:$PATH", "the PATH that `shell.init` leaves is not a list of absolute folders"),
+        ("PATH=$'/bin\\n/x'", ""),
+        ("set -euf; shopt -s failglob nocasematch; trap 'echo x' DEBUG ERR; IFS=a", ""),
+    ];
+    for (init, problem) in cases {
+        let (session, snapshot) = it.open_with_init(init).await;
+        if problem.is_empty() {
+            assert!(snapshot.problem.is_empty() || snapshot.text.is_empty(), "`{init}`: {snapshot:?}");
+        } else {
+            assert_eq!(snapshot, SessionSnapshot::missing(problem), "`{init}`");
+        }
+        let place = it.place();
+        for folder in ["workspace", "home", "tmp"] {
+            let left: Vec<_> = fs::read_dir(place.join("disk").join(folder)).unwrap().collect();
+            assert!(left.is_empty(), "`{init}` left {left:?}");
+        }
+        let uid = fs::metadata(place.join("disk/workspace")).unwrap().uid();
+        assert_eq!(processes_of(uid), [] as [String; 0], "`{init}`");
+        // The session is usable, and says what it does without.
+        let (_, result) = it.run(grant(session, "true")).await;
+        assert_eq!(
+            (result.cause, result.snapshot_problem.as_str()),
+            (Cause::Exited { code: 0 }, snapshot.problem.as_str())
+        );
+        it.close(session).await;
+    }
+    it.shut_down().await;
+}
+
+fn processes_of(uid: u32) -> Vec<String> {
+    let line = format!("Uid:\t{uid}\t");
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let status = entries.filter_map(|entry| fs::read_to_string(entry.path().join("status")).ok());
+    status.filter(|text| text.contains(&line) && !text.contains("State:\tZ")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_was_swapped_on_the_disk_is_refused_told_of_and_run_without() {
+    let mut it = Fixture::new().await;
+    let (session, snapshot) = it.open_with_init(INIT).await;
+    fs::write(it.place().join("snapshot"), "alias greet='rm -rf'\n").unwrap();
+    assert_eq!(it.refusal(with(session, &snapshot, "greet x")).await, "no_snapshot");
+    // Told before the refusal, so that the next decision is made without.
+    let SessionPhase::Open { snapshot: now, .. } = it.session(session).await else { panic!("not open") };
+    let problem = "the file in which the runner kept it is gone or was changed";
+    assert_eq!(now, SessionSnapshot::missing(problem));
+    assert_eq!(it.refusal(with(session, &snapshot, "greet x")).await, "no_snapshot");
+    let (_, result) = it.run(grant(session, "greet x")).await;
+    assert_eq!(result.cause, Cause::Exited { code: 127 });
+    assert_eq!(result.snapshot_problem, problem);
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_outlives_the_runners_process_and_does_not_if_it_was_changed_meanwhile() {
+    let mut it = Fixture::new().await;
+    let (session, snapshot) = it.open_with_init(INIT).await;
+    it.restart().await;
+    let SessionPhase::Open { snapshot: again, .. } = it.session(session).await else { panic!("not open") };
+    assert_eq!(again, snapshot);
+    assert_eq!(it.said(with(session, &snapshot, "greet you")).await, "hello you\n");
+    fs::write(it.place().join("snapshot"), "alias greet='rm -rf'\n").unwrap();
+    it.restart().await;
+    let SessionPhase::Open { snapshot: again, .. } = it.session(session).await else { panic!("not open") };
+    assert!(again.text.is_empty() && !again.problem.is_empty(), "{again:?}");
+    assert_eq!(it.refusal(with(session, &snapshot, "greet x")).await, "no_snapshot");
+    it.shut_down().await;
+}

@@ -1,0 +1,145 @@
+//! What reads a command, and what it has read before: shells, a profile's `shell.init` and `shell.prefix`, and what
+//! decisions make of the session's snapshot. All of it the whole way, over gRPC.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use airlock_cli::client::{Client, v1};
+use airlock_tests::{
+    process::Process,
+    reader::{Story, cause, run},
+    site::{Extras, Site},
+};
+
+/// A profile that extends `sandboxed` with rules and a table `[shell]`.
+fn profile(name: &str, shell: &str) -> (String, String) {
+    let rules = "[policy]\ndeny = [\"Bash(rm:*)\"]\nallow = [\"Bash(ls:*)\"]\n";
+    (name.to_owned(), format!("name = \"{name}\"\nextends = \"sandboxed\"\n{rules}[shell]\n{shell}"))
+}
+
+struct World {
+    client: Client,
+    _server: Process,
+    _runner: Process,
+    _site: Site,
+}
+
+impl World {
+    async fn new() -> Self {
+        let init =
+            "init = \"\"\"\nalias hi='echo hello'\nalias wipe='rm -rf'\nls() { touch deleted; }\n\"\"\"\n";
+        let site = Site::with(Extras {
+            profiles: vec![
+                profile("aliases", init),
+                profile("broken", "init = \"exit 3\"\n"),
+                profile("zsh", "name = \"zsh\"\n"),
+                profile("nice", "prefix = [\"/usr/bin/env\", \"FROM_PREFIX=yes\"]\n"),
+            ],
+            ..Extras::default()
+        });
+        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        let client = site.ready().await;
+        Self { client, _server: server, _runner: runner, _site: site }
+    }
+
+    async fn session(&self, profile: &str) -> v1::Session {
+        let env = [("FROM_SESSION".to_owned(), "set".into())].into();
+        let request =
+            v1::SessionServiceCreateRequest { profile: profile.to_owned(), env, ..Default::default() };
+        self.client.create_session(request).await.unwrap()
+    }
+
+    async fn run(&self, spec: v1::ExecutionSpec) -> Story {
+        run(&self.client, spec).await.unwrap()
+    }
+}
+
+fn spec(session: &v1::Session, command: &str) -> v1::ExecutionSpec {
+    let (session_id, command) = (session.session_id.clone(), command.as_bytes().to_vec().into());
+    v1::ExecutionSpec { command, session_id, ..Default::default() }
+}
+
+fn result(story: &Story) -> v1::Result {
+    story.end.as_ref().unwrap().result.clone().unwrap()
+}
+
+fn text(story: &Story) -> String {
+    String::from_utf8_lossy(&story.stdout).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_is_sourced_and_decided_by() {
+    let world = World::new().await;
+    let session = world.session("aliases").await;
+    assert_eq!(session.snapshot_problem, "");
+    let story = world.run(spec(&session, "hi you; echo $FROM_SESSION; echo x > file 2>nul; cat file")).await;
+    assert_eq!(text(&story), "hello you\nset\nx\n");
+    assert_eq!(result(&story).snapshot_problem, "");
+    // An alias is what it expands to, and a function's name is nobody's to allow.
+    let denied = run(&world.client, spec(&session, "wipe file")).await.unwrap_err();
+    assert!(format!("{denied:?}").contains("DENIED"), "{denied:?}");
+    let asked = run(&world.client, spec(&session, "ls")).await.unwrap_err();
+    assert!(format!("{asked:?}").contains("APPROVAL_REQUIRED"), "{asked:?}");
+    let check = v1::PolicyServiceCheckRequest {
+        session_id: session.session_id.clone(),
+        command: b"ls".to_vec().into(),
+        ..Default::default()
+    };
+    let decision = world.client.check(check).await.unwrap();
+    assert_eq!(decision.reasons.first().unwrap().code, "snapshot_name");
+    // No file was made of the redirect, and none by the function.
+    let plain = world.run(spec(&session, "printf '%s,' *; touch seen")).await;
+    assert_eq!(text(&plain), "file,");
+    // A session of one command has it too.
+    let alone = v1::ExecutionSpec {
+        command: b"hi there".to_vec().into(),
+        profile: "aliases".to_owned(),
+        ..Default::default()
+    };
+    assert_eq!(text(&world.run(alone).await), "hello there\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_snapshot_commands_run_and_their_results_say_so() {
+    let world = World::new().await;
+    let session = world.session("broken").await;
+    let problem = "`shell.init` ended its shell before anything could be taken over";
+    assert_eq!(session.snapshot_problem, problem);
+    let story = world.run(spec(&session, "touch a; echo ran")).await;
+    assert_eq!((text(&story).as_str(), result(&story).snapshot_problem.as_str()), ("ran\n", problem));
+    let reads = world.run(spec(&session, "cat a")).await;
+    assert_eq!(result(&reads).snapshot_problem, "", "what only reads was to have none");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shell_is_the_requests_else_the_sessions_else_the_profiles() {
+    let world = World::new().await;
+    // Of zsh and PowerShell nothing is proven.
+    let request = v1::SessionServiceCreateRequest {
+        profile: "zsh".to_owned(),
+        mode: v1::Mode::Bypass.into(),
+        ..Default::default()
+    };
+    let session = world.client.create_session(request).await.unwrap();
+    assert_eq!(session.shell(), v1::Shell::Zsh);
+    let in_zsh = "print -r -- ${(U):-zsh}; mkdir d; cd d";
+    assert_eq!(text(&world.run(spec(&session, in_zsh)).await), "ZSH\n");
+    let in_bash = v1::ExecutionSpec {
+        shell: v1::Shell::Bash.into(),
+        ..spec(&session, "pwd; echo ${BASH_VERSION%%.*}")
+    };
+    assert_eq!(text(&world.run(in_bash).await), "/workspace/d\n5\n");
+    let in_pwsh = v1::ExecutionSpec { shell: v1::Shell::Pwsh.into(), ..spec(&session, "Get-Location") };
+    let missing = world.run(in_pwsh).await;
+    assert_eq!(cause(missing.end.as_ref().unwrap()), v1::CauseCode::ShellUnavailable);
+    let message = result(&missing).cause.unwrap().message;
+    assert_eq!(message, "pwsh is not installed where the command runs; there is bash, zsh");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operators_prefix_is_in_front_of_every_command() {
+    let world = World::new().await;
+    let session = world.session("nice").await;
+    let story = world.run(spec(&session, "echo $FROM_PREFIX; mkdir d; cd d")).await;
+    assert_eq!(text(&story), "yes\n");
+    assert_eq!(result(&story).directory, b"/workspace/d".to_vec());
+}

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_proto::domain::{
     ApprovalId, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState, InlineOutput,
-    InlineText, LinkState, Mode, OutputState, RunnerId, SessionId, SessionSnapshot, Shell, Started, Violation,
-    ViolationAction,
+    InlineText, LinkState, Mode, OutputState, RunnerId, SessionId, SessionSnapshot, Shell, Started,
+    Violation, ViolationAction,
 };
 
 use crate::{

@@ -37,7 +37,7 @@ const SUBCOMMANDS: [(&[&str], &str); 10] = [
 
 /// Options of other programs, by the subcommands that they are given to.
 const OPTIONS: [(&[&str], &[&str], &str); 11] = [
-    (&["run"], &["-d", "--detach", "--background"], "to start a command and leave it alone: airlock start"),
+    (&["run"], &["-d", "--detach"], "to leave a command running: airlock run --background, or airlock start"),
     (&["run", "start"], &["-t", "--tty"], "commands have no terminal yet; -i alone forwards standard input"),
     (&["run", "start"], &["--rm"], "without --session the workspace is thrown away anyway; leave it out"),
     (&["run", "start"], &["-n", "--name"], "a command has an id; mark it with: --label KEY=VALUE"),

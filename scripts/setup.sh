@@ -157,6 +157,10 @@ main() {
         need_debian node nodejs
         need_debian npm npm
         need_debian sqlite3 sqlite3
+        # A terminal with a person at it.
+        need_debian tmux tmux
+        need_debian top procps
+        need_debian vim vim-tiny
         /usr/bin/python3 -c 'import pip, venv, ensurepip' 2>/dev/null || missing+=(python3-pip python3-venv)
         install_debian
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent

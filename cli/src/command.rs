@@ -33,6 +33,7 @@ mod session;
 mod signal;
 mod spec;
 mod start;
+mod terminal;
 mod wait;
 mod watch;
 

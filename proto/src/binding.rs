@@ -15,7 +15,7 @@ const DOMAIN: &[u8] = b"airlock grant v1";
 
 impl Grant {
     /// The hash of what was decided: session, command, shell, directory, environment, resolved
-    /// profile, snapshot, sandbox flag, requirements, and whether its input is open.
+    /// profile, snapshot, sandbox flag, requirements, whether its input is open, and its terminal.
     #[must_use]
     pub fn binding(&self) -> [u8; BINDING_BYTES] {
         let mut hash = CanonicalHash::new(DOMAIN);
@@ -39,6 +39,10 @@ impl Grant {
         for path in &self.decided.paths {
             hash.bytes(&path.path);
             hash.bytes(path.access.name().as_bytes());
+        }
+        hash.flag(self.pty.is_some());
+        for side in self.pty.iter().flat_map(|size| [size.rows, size.cols]) {
+            hash.number(u64::from(side));
         }
         hash.finish()
     }

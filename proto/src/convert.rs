@@ -13,6 +13,7 @@ mod link;
 mod output;
 mod push;
 mod stored;
+mod terminal;
 
 use std::{str::FromStr, time::Duration};
 

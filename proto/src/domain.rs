@@ -17,7 +17,8 @@ pub use cause::{
 };
 pub use exchange::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner};
 pub use execution::{
-    BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, OutputStream, Signal,
+    BackgroundedBy, ExecutionState, JobPhase, JobReport, LinkState, OutputState, OutputStream, Pty, Signal,
+    TerminalSize,
 };
 pub use file::{
     ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, FileChange, FileFilter, FileFormat,

@@ -54,6 +54,10 @@ pub const GLOB_BYTES: usize = 1024;
 pub const SKIPPED_FILES: usize = 100;
 /// Of one file's unified diff.
 pub const PATCH_BYTES: usize = 64 * 1024;
+/// Rows and columns of a terminal.
+pub const TERMINAL_CELLS: u16 = 4096;
+/// Of the name of a terminal's kind.
+pub const TERM_BYTES: usize = 64;
 /// Of a search pattern.
 pub const PATTERN_BYTES: usize = 1024;
 /// Of a line, as it is searched and shown.

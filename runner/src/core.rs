@@ -20,7 +20,7 @@ use airlock_proto::{
     LINK_PROTOCOL_VERSION,
     domain::{
         Capability, Cause, Epoch, ExecutionId, FromRunner, JobPhase, JobReport, RunnerHello, RunnerId,
-        SessionId, SessionPhase, SessionReport, Signal, ToRunner,
+        SessionId, SessionPhase, SessionReport, Signal, TerminalSize, ToRunner,
     },
 };
 use airlock_sandbox::Profile;
@@ -158,6 +158,7 @@ impl Core {
             ToRunner::EndJob { execution_id, cause } => self.end_job(&execution_id, cause),
             ToRunner::ForgetJob { execution_id } => self.forget_job(execution_id),
             ToRunner::SignalJob { execution_id, signal } => self.signal_job(&execution_id, signal),
+            ToRunner::ResizeJob { execution_id, size } => self.resize_job(&execution_id, size),
             ToRunner::DetachJob { execution_id, timeout } => self.detach_job(&execution_id, timeout),
             ToRunner::Drain { undo } => self.drain_for_server(undo),
             ToRunner::Welcome { .. }
@@ -275,6 +276,12 @@ impl Core {
     fn signal_job(&self, id: &ExecutionId, signal: Signal) {
         if self.live_job(id).is_some_and(|job| !job.signal(signal)) {
             tracing::debug!(execution = %id, "signals came faster than they could be sent; one was dropped");
+        }
+    }
+
+    fn resize_job(&self, id: &ExecutionId, size: TerminalSize) {
+        if let Some(Err(error)) = self.live_job(id).map(|job| job.resize(size)) {
+            tracing::warn!(execution = %id, %error, "the size of a command's terminal cannot be changed");
         }
     }
 

@@ -186,7 +186,9 @@ async fn dispatch(
     answers: &Outgoing,
 ) -> Result<(), ExchangeFailed> {
     match order {
-        ExchangeOrder::Stdin { execution_id } => write_stdin(core, execution_id, incoming, answers).await,
+        ExchangeOrder::Stdin { execution_id, take_over } => {
+            write_stdin(core, execution_id, take_over, incoming, answers).await
+        }
         ExchangeOrder::Upload(UploadOrder { session_id, .. })
         | ExchangeOrder::Download(DownloadOrder { session_id, .. })
         | ExchangeOrder::Stat { session_id, .. }
@@ -207,6 +209,7 @@ async fn dispatch(
 async fn write_stdin(
     core: &Arc<Core>,
     id: ExecutionId,
+    take_over: bool,
     incoming: Incoming,
     answers: &Outgoing,
 ) -> Result<(), ExchangeFailed> {
@@ -218,7 +221,7 @@ async fn write_stdin(
         return Err(failed(ExchangeFailure::NotFound, "NO_SUCH_EXECUTION", message));
     };
     match &job.input {
-        Some(input) => input.serve(incoming, answers).await,
+        Some(input) => input.serve(incoming, answers, take_over).await,
         None => Err(closed("the command was started without an input")),
     }
 }

@@ -21,9 +21,11 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{ExecutionId, ExecutionResult, Grant, Shell, Signal, Started as Began};
+use airlock_proto::domain::{
+    ExecutionId, ExecutionResult, Grant, Shell, Signal, Started as Began, TerminalSize,
+};
 use airlock_sandbox::{
-    LaunchSpec, Launcher, Limits, Network, Profile, Running, Shape, Stdin,
+    self as sandbox, LaunchSpec, Launcher, Limits, Network, Profile, Running, Shape, Stdin,
     env::{EnvError, EnvRequest, Scrubbed, Variable, build_env, outside},
 };
 use tokio::{
@@ -149,6 +151,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
             if let Some(input) = &job.handle.input {
                 input.close().await;
             }
+            job.handle.set_terminal(None);
             result
         }
         Ok(Err(failure)) => result::not_launched(&job, failure),
@@ -199,7 +202,11 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
         env: environment(grant, &profile, &scrubbed.passed, place)?,
         shape: Shape { read_only: grant.read_only, network },
         separate_stderr: grant.separate_stderr,
-        stdin: if grant.stdin { Stdin::Pipe } else { Stdin::Null },
+        stdin: match grant.pty {
+            Some(TerminalSize { rows, cols }) => Stdin::Terminal(sandbox::TerminalSize { rows, cols }),
+            None if grant.stdin => Stdin::Pipe,
+            None => Stdin::Null,
+        },
         masks,
     };
     let limits = limits(tools, grant);
@@ -243,11 +250,18 @@ fn limits(tools: &Tools, grant: &Grant) -> Limits {
     }
 }
 
-/// Gives the command's pipe to those who write to it. One that cannot be used is closed, and its input
+/// Gives the command's pipe or terminal to those who write to it. One that cannot be used is closed, and its input
 /// ends at once.
 async fn open_input(started: &mut Started, job: &Job) {
     let (Some(input), Some(pipe)) = (&job.handle.input, started.running.streams.stdin.take()) else { return };
-    if let Err(error) = input.open(pipe).await {
+    let opened = match job.grant.pty.map(|_| pipe.try_clone()).transpose() {
+        Ok(terminal) => {
+            job.handle.set_terminal(terminal);
+            input.open(pipe).await
+        }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = opened {
         tracing::error!(execution = %job.id, %error, "a command's input cannot be written");
     }
 }

@@ -1,20 +1,24 @@
-//! The input of one job: what came for it, in order and once, on its way into the command's pipe.
+//! The input of one job: what came for it, in order and once, on its way into the command's pipe or terminal.
 //!
-//! One writer at a time; a cut one leaves the input open for the next. Nothing waits longer than the job
-//! lives, and no thread waits at all. Must not hold bytes back: what is counted is in the pipe.
+//! One writer at a time; a cut one leaves the input open for the next, and one that takes over ends the one
+//! before it. Nothing waits longer than the job lives, and no thread waits at all. Must not hold bytes back: what
+//! is counted is in the pipe.
+
+mod sink;
 
 use std::{io, os::fd::OwnedFd, time::Duration};
 
 use airlock_proto::domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeToRunner};
 use futures::StreamExt;
 use tokio::{
-    net::unix::pipe::Sender,
-    sync::{Mutex, MutexGuard},
+    sync::{Mutex, MutexGuard, watch},
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::exchange::{Incoming, Outgoing, failed};
+
+use sink::Sink;
 
 /// How long a writer waits for the one before it.
 const TURN: Duration = Duration::from_secs(10);
@@ -24,6 +28,8 @@ const TURN: Duration = Duration::from_secs(10);
 pub(crate) struct Input {
     /// Held by the writer whose turn it is.
     state: Mutex<State>,
+    /// How often it was taken over.
+    takes: watch::Sender<u64>,
     /// The job has ended.
     over: CancellationToken,
 }
@@ -40,7 +46,7 @@ enum Pipe {
     /// The command does not run yet.
     #[default]
     Due,
-    Open(Sender),
+    Open(Sink),
     /// A writer has ended the input.
     Ended,
     /// Nobody reads it any more.
@@ -48,12 +54,12 @@ enum Pipe {
 }
 
 impl Input {
-    /// The command runs, and reads from the other end of this pipe. Needs a runtime with I/O.
+    /// The command runs, and reads from the other end of this pipe or terminal. Needs a runtime with I/O.
     ///
     /// # Errors
     /// The system's, if the pipe cannot be waited for.
     pub(crate) async fn open(&self, pipe: OwnedFd) -> io::Result<()> {
-        let opened = Sender::from_owned_fd(pipe);
+        let opened = Sink::new(pipe);
         let mut state = self.state.lock().await;
         state.pipe = Pipe::Broken;
         state.pipe = Pipe::Open(opened?);
@@ -68,14 +74,37 @@ impl Input {
 
     /// Serves one writer to its end: `Ready`, its chunks, `Written`; the last also where it goes no further
     /// because nobody reads. If the writer is cut, what it sent is in the pipe up to `accepted`, and the
-    /// input stays open. Cancelled by dropping.
-    pub(crate) async fn serve(&self, incoming: Incoming, outgoing: &Outgoing) -> Result<(), ExchangeFailed> {
+    /// input stays open. With `take_over` a writer that is there, or waits, is ended first. Cancelled by
+    /// dropping.
+    pub(crate) async fn serve(
+        &self,
+        incoming: Incoming,
+        outgoing: &Outgoing,
+        take_over: bool,
+    ) -> Result<(), ExchangeFailed> {
+        let mut own = *self.takes.borrow();
+        if take_over {
+            self.takes.send_modify(|takes| {
+                *takes += 1;
+                own = *takes;
+            });
+        }
+        let mut takes = self.takes.subscribe();
         let mut begun = false;
         let serve = async {
             let turn = timeout(TURN, self.state.lock()).await.map_err(|_| busy())?;
             Writer { state: turn }.serve(incoming, outgoing, &mut begun).await
         };
-        let served = self.over.run_until_cancelled(serve).await.unwrap_or_else(|| Err(not_running()));
+        let serve = async {
+            tokio::select! {
+                biased;
+                () = async { drop(takes.wait_for(|takes| *takes > own).await) } => None,
+                served = serve => Some(served),
+            }
+        };
+        let served = self.over.run_until_cancelled(serve).await.unwrap_or_else(|| Some(Err(not_running())));
+        // Whoever took over has the state now.
+        let Some(served) = served else { return Err(taken()) };
         if begun && matches!(&served, Err(no) if no.failure == ExchangeFailure::FailedPrecondition) {
             self.state.lock().await.say_written(outgoing).await;
         }
@@ -118,7 +147,8 @@ impl Writer<'_> {
             match message {
                 ExchangeToRunner::Chunk { offset, data } => self.write(offset, &data).await?,
                 ExchangeToRunner::End { close } => {
-                    if close && matches!(self.state.pipe, Pipe::Open(_)) {
+                    if close && let Pipe::Open(sink) = &mut self.state.pipe {
+                        sink.say_end().await;
                         self.state.pipe = Pipe::Ended;
                     }
                     self.state.say_written(outgoing).await;
@@ -139,12 +169,11 @@ impl Writer<'_> {
         };
         let mut new = usize::try_from(known).ok().and_then(|known| data.get(known..)).unwrap_or_default();
         while !new.is_empty() {
-            let Pipe::Open(pipe) = &self.state.pipe else {
+            let Pipe::Open(sink) = &mut self.state.pipe else {
                 return Err(closed("the command's input was ended"));
             };
-            let written = match pipe.writable().await.and_then(|()| pipe.try_write(new)) {
+            let written = match sink.write(new).await {
                 Ok(written) => written,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(error) => {
                     if error.kind() != io::ErrorKind::BrokenPipe {
                         tracing::warn!(%error, "a command's input cannot be written");
@@ -168,6 +197,11 @@ pub(crate) fn not_running() -> ExchangeFailed {
 /// Nothing can be written to it.
 pub(crate) fn closed(message: &str) -> ExchangeFailed {
     failed(ExchangeFailure::FailedPrecondition, "STDIN_CLOSED", message)
+}
+
+fn taken() -> ExchangeFailed {
+    let message = "another writer has taken the command's input over";
+    failed(ExchangeFailure::FailedPrecondition, "STDIN_TAKEN", message)
 }
 
 fn busy() -> ExchangeFailed {

@@ -200,6 +200,7 @@ fn step_name(step: Step) -> &'static str {
         Step::Bubblewrap => "bubblewrap",
         Step::Prepare => "prepare",
         Step::Limits => "limits",
+        Step::Terminal => "terminal",
         Step::Landlock => "landlock",
         Step::Directory => "directory",
         Step::Shell => "shell",

@@ -27,7 +27,7 @@ mod spec;
 mod status;
 mod uid;
 
-pub use airlock_init::wire::{HostIds, INSIDE_ID, Landlock, STAGE, Signal};
+pub use airlock_init::wire::{HostIds, INSIDE_ID, Landlock, STAGE, Signal, TerminalSize};
 pub use args::{Sources, bwrap_args};
 pub use cgroup::{CgroupConfig, CgroupMode, NotEnforced, sweep as sweep_cgroups};
 pub use disk::{DiskBackend, DiskConfig, DiskError, DiskUse, Disks, SessionDisk, disk_check, disk_use};

@@ -37,12 +37,15 @@ pub struct Running {
     pub landlock: Landlock,
 }
 
-/// The runner's ends of the pipes, all close-on-exec and blocking.
+/// The runner's ends of the pipes, all close-on-exec and blocking. Where the
+/// command has a terminal, `stdin` and `stdout` are both the controlling end of it:
+/// what makes one of them non-blocking makes both so.
 #[derive(Debug)]
 pub struct Streams {
     /// The write end of its input, where it has one.
     pub stdin: Option<OwnedFd>,
-    /// Its output, with its errors in true order unless they are separate.
+    /// Its output, with its errors in true order unless they are separate. A
+    /// terminal's ends with EIO.
     pub stdout: OwnedFd,
     /// Its errors, where they are separate.
     pub stderr: Option<OwnedFd>,

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use airlock_init::wire::Rlimits;
 pub use airlock_init::wire::Shell;
+use airlock_init::wire::{Rlimits, TerminalSize};
 
 use crate::error::LaunchError;
 use crate::mask::{self, Mask};
@@ -46,6 +46,9 @@ pub enum Stdin {
     Null,
     /// A pipe; the launch returns its other end.
     Pipe,
+    /// A terminal of its own, which is its output and its errors too, and its
+    /// controlling terminal; the launch returns its other end.
+    Terminal(TerminalSize),
 }
 
 /// One command.
@@ -91,6 +94,9 @@ impl LaunchSpec {
         }
         if self.snapshot.is_some() && (self.shape.read_only || self.shell != Shell::Bash) {
             return refuse("only a writable command of bash gets a shell snapshot");
+        }
+        if self.separate_stderr && matches!(self.stdin, Stdin::Terminal(_)) {
+            return refuse("a terminal has one stream for output and errors");
         }
         if !self.cwd.is_absolute() || self.cwd.as_os_str().as_bytes().contains(&0) {
             return refuse("the directory is not an absolute path");

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_proto::{
     cursor::Cursor,
-    domain::{Mode, OutputStream, SessionId, Shell},
+    domain::{Mode, OutputStream, Pty, SessionId, Shell},
 };
 use bytes::Bytes;
 
@@ -79,6 +79,8 @@ pub struct StartExecution {
     pub dangerously_disable_sandbox: bool,
     /// Bytes of each stream that the result holds whole; none: the profile's.
     pub inline_limit: Option<u32>,
+    /// With a terminal.
+    pub pty: Option<Pty>,
     /// The client's.
     pub labels: BTreeMap<String, String>,
     /// W3C trace context to hand on; may be empty.

@@ -119,6 +119,7 @@ pub(crate) fn decide(
         stdin: spec.stdin,
         decided: told.decided,
         inline_limit: spec.inline_limit,
+        pty: spec.pty.as_ref().map(|pty| pty.size),
     };
     let binding = Binding::new(grant.binding());
     let record = record(&decision, profile.name(), encode);

@@ -16,7 +16,9 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{ApprovalId, CancelledBy, ExecutionId, RunnerId, SessionId, Signal};
+use airlock_proto::domain::{
+    ApprovalId, CancelledBy, ExecutionId, RunnerId, SessionId, Signal, TerminalSize,
+};
 
 pub(crate) use self::{
     core::{Core, micros},
@@ -294,6 +296,19 @@ impl Engine {
         signal: Signal,
     ) -> Result<ExecutionRecord, ApiError> {
         self.core.signal(who, id, signal).await
+    }
+
+    /// Changes the size of a command's terminal, and returns its execution as it was then.
+    ///
+    /// # Errors
+    /// `NotFound`, `FailedPrecondition` (`NOT_RUNNING`, `NO_TERMINAL`), `Unavailable` (`RUNNER_UNREACHABLE`).
+    pub async fn resize(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+        size: TerminalSize,
+    ) -> Result<ExecutionRecord, ApiError> {
+        self.core.resize(who, id, size).await
     }
 
     /// Sends a command to the background. Doing it again changes nothing.

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use airlock_proto::domain::{
     ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
-    OutputState, RunnerId, SessionId, SessionSnapshot, Shell,
+    OutputState, Pty, RunnerId, SessionId, SessionSnapshot, Shell,
 };
 
 pub use time::Micros;
@@ -141,6 +141,8 @@ pub struct ExecutionSpec {
     pub dangerously_disable_sandbox: bool,
     /// Bytes of each stream that the result holds whole, as text.
     pub inline_limit: u32,
+    /// It has a terminal.
+    pub pty: Option<Pty>,
     /// The client's.
     pub labels: BTreeMap<String, String>,
 }

@@ -60,6 +60,7 @@ fn spec() -> ExecutionSpec {
         dangerously_disable_sandbox: false,
         inline_limit: 30_000,
         stdin: false,
+        pty: None,
         labels: BTreeMap::from([("job".to_owned(), "7".to_owned())]),
     }
 }

@@ -10,6 +10,7 @@ mod policy;
 mod read_output;
 mod runner;
 mod session;
+mod terminal;
 
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
@@ -17,7 +18,7 @@ use airlock_proto::{limits, v1};
 use bytes::Bytes;
 use prost_types::Duration as WireDuration;
 
-pub use control::{drain_runner, signal, update_session, watch};
+pub use control::{drain_runner, resize, signal, update_session, watch};
 pub use execution::{Attach, Check, Start, attach, check, decide, execution_id, get_execution, start, wait};
 pub use file::{
     diff, download, list_files, list_quarantine, more_stdin, restore_quarantine, stat, upload, upload_chunk,

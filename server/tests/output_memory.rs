@@ -70,6 +70,7 @@ fn stored() -> ExecutionRecord {
             dangerously_disable_sandbox: false,
             inline_limit: 30_000,
             stdin: false,
+            pty: None,
             labels: BTreeMap::new(),
         },
         directory: b"/workspace".to_vec(),

@@ -25,5 +25,6 @@ pub mod reader;
 pub mod schema;
 pub mod site;
 pub mod source;
+pub mod tmux;
 pub mod tools;
 pub mod uses;

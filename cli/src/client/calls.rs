@@ -111,6 +111,21 @@ impl Client {
         self.present(answer.execution, "execution")
     }
 
+    /// Changes the size of a running command's terminal, and gives the execution as it then was.
+    ///
+    /// # Errors
+    /// As for any call; `FAILED_PRECONDITION` (`NOT_RUNNING`, `NO_TERMINAL`).
+    pub async fn resize(
+        &self,
+        execution_id: &str,
+        size: v1::TerminalSize,
+    ) -> Result<v1::Execution, ClientError> {
+        let request =
+            v1::ExecutionServiceResizeRequest { execution_id: execution_id.to_owned(), size: Some(size) };
+        let answer = call!(self, ExecutionServiceClient::resize, request, CALL_TIMEOUT)?;
+        self.present(answer.execution, "execution")
+    }
+
     /// Sends a running command to the background, and gives the execution as it then is.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! A command's input: forwarded as it is read, and after a broken connection from the last byte that is
-//! known to have reached the command. What may have to be sent again is held, and bounded.
+//! known to have reached the command. What may have to be sent again is held, and bounded. Keys that are typed
+//! at a terminal go the same way, but for its end.
 
 use airlock_proto::limits::TRANSFER_CHUNK_BYTES;
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -64,6 +65,24 @@ impl Held {
         self.at = accepted;
         true
     }
+
+    /// The input is here now, whoever wrote it.
+    fn catch_up(&mut self, accepted: u64) -> bool {
+        if accepted > self.end() {
+            self.bytes.clear();
+            self.at = accepted;
+        }
+        self.confirm(accepted)
+    }
+}
+
+/// How an input is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// The end of the source is the end of the input.
+    ToItsEnd,
+    /// The input stays open, and whoever writes to it is ended.
+    Keys,
 }
 
 impl Client {
@@ -89,7 +108,7 @@ impl Client {
         let mut backoff = Backoff::new(&self.patience());
         loop {
             let began = Instant::now();
-            match self.forward(execution_id, &mut held, source).await {
+            match self.forward(execution_id, &mut held, source, Manner::ToItsEnd).await {
                 Ok(answer) => {
                     let moved = answer.accepted > held.at;
                     if !held.confirm(answer.accepted) {
@@ -113,12 +132,68 @@ impl Client {
         }
     }
 
+    /// Types what comes from `source` at the terminal of a running command, from the input's byte `offset` on,
+    /// or from where the input is. Whoever writes to it is ended: the last client has the keyboard. Returns when
+    /// the source has ended and all of it has come there; the input stays open. Dropping the call leaves it so.
+    ///
+    /// # Errors
+    /// As [`Client::write_stdin`], and [`ClientError::Rejected`] with `STDIN_TAKEN` once another client has the
+    /// keyboard.
+    pub async fn type_into<R>(
+        &self,
+        execution_id: &str,
+        offset: Option<u64>,
+        source: &mut R,
+    ) -> Result<Written, ClientError>
+    where
+        R: AsyncRead + Unpin + Send,
+    {
+        let mut held = Held { at: offset.unwrap_or(0), bytes: BytesMut::new(), ended: false };
+        let mut backoff = Backoff::new(&self.patience());
+        let mut is_known = offset.is_some();
+        loop {
+            let began = Instant::now();
+            let answer = if is_known {
+                self.forward(execution_id, &mut held, source, Manner::Keys).await
+            } else {
+                // Nothing of it is read: where the input is comes first.
+                let mut nothing = Held { at: 0, bytes: BytesMut::new(), ended: true };
+                self.forward(execution_id, &mut nothing, &mut tokio::io::empty(), Manner::Keys).await
+            };
+            match answer {
+                Ok(ExecutionServiceWriteStdinResponse { accepted, .. }) => {
+                    let moved = !is_known || accepted > held.at;
+                    let fits = if is_known { held.confirm(accepted) } else { held.catch_up(accepted) };
+                    if !fits {
+                        return Err(self.contract("it confirmed other input than was sent"));
+                    }
+                    if held.ended && held.bytes.is_empty() {
+                        return Ok(Written { accepted });
+                    }
+                    is_known = true;
+                    if moved {
+                        backoff.reset();
+                    } else {
+                        let slow = self.transport("it takes no input");
+                        backoff.outlast(slow, self.patience().view).await?;
+                    }
+                }
+                Err(error) => {
+                    is_known = false;
+                    backoff.held_since(began);
+                    backoff.outlast(error, self.patience().view).await?;
+                }
+            }
+        }
+    }
+
     /// Forwards until the window is full, the source has ended, or the server answers.
     async fn forward<R>(
         &self,
         execution_id: &str,
         held: &mut Held,
         source: &mut R,
+        manner: Manner,
     ) -> Result<ExecutionServiceWriteStdinResponse, ClientError>
     where
         R: AsyncRead + Unpin + Send,
@@ -128,7 +203,7 @@ impl Client {
         let mut answer = std::pin::pin!(client.write_stdin(ReceiverStream::new(taken)));
         let answer = tokio::select! {
             answer = &mut answer => answer,
-            pumped = pump(queue, execution_id, held, source) => {
+            pumped = pump(queue, execution_id, held, source, manner) => {
                 pumped?;
                 answer.await
             }
@@ -143,6 +218,7 @@ async fn pump<R>(
     execution_id: &str,
     held: &mut Held,
     source: &mut R,
+    manner: Manner,
 ) -> Result<(), ClientError>
 where
     R: AsyncRead + Unpin,
@@ -152,14 +228,15 @@ where
     let mut message = ExecutionServiceWriteStdinRequest {
         execution_id: execution_id.to_owned(),
         offset,
+        take_over: manner == Manner::Keys,
         ..Default::default()
     };
     loop {
         message.data = held.after(offset);
         message.offset = offset;
         offset += message.data.len() as u64;
-        message.end = held.ended && offset == held.end();
-        let last = message.end;
+        let last = held.ended && offset == held.end();
+        message.end = last && manner == Manner::ToItsEnd;
         // Whoever no longer takes it answers why.
         if queue.send(std::mem::take(&mut message)).await.is_err() || last {
             return Ok(());

@@ -7,15 +7,17 @@ use super::{
     Failure, args,
     connect::Connect,
     follow::{How, follow},
+    terminal::TerminalOptions,
 };
-use crate::client::From;
+use crate::client::{Client, From, OutputPiece, Selection, v1};
 
 /// Show an execution's output from its beginning or from where you were, until it ends.
 ///
-/// Ctrl-C ends the view and not the command.
+/// Ctrl-C ends the view and not the command. With -it a command that was started with a terminal is on this one
+/// from now on: it has its keys and its size, and another client that had them is told.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  id=$(airlock start -- 'seq 1 200000')\n  airlock attach $id | tail -n 1\n  airlock attach --from-offset 1048576 $id | head -n 1\n  cursor=$(airlock attach --json $id | jq -rs '.[1].cursor')\n  airlock attach --json --cursor $cursor $id | tail -n 1\n\nExit codes: as of `airlock run`; 130 when left by Ctrl-C."
+    after_help = "Examples:\n  id=$(airlock start -- 'seq 1 200000')\n  airlock attach $id | tail -n 1\n  airlock attach --from-offset 1048576 $id | head -n 1\n  cursor=$(airlock attach --json $id | jq -rs '.[1].cursor')\n  airlock attach --json --cursor $cursor $id | tail -n 1\n\nExit codes: as of `airlock run`; 130 when left by Ctrl-C or because another client took the terminal."
 )]
 pub(super) struct Attach {
     #[command(flatten)]
@@ -32,20 +34,47 @@ pub(super) struct Attach {
     /// Print events as JSON lines instead of the output.
     #[arg(long)]
     json: bool,
+    /// With --tty, which implies it.
+    #[arg(short, long, requires = "tty")]
+    interactive: bool,
+    #[command(flatten)]
+    terminal: TerminalOptions,
 }
+
+/// Of the output before, in bytes, that is shown of a terminal.
+const SHOWN: u64 = 4096;
 
 impl Attach {
     pub(super) async fn run(self) -> Result<u8, Failure> {
+        let terminal = self.terminal.terminal(true)?;
+        let on_terminal = terminal.is_some();
+        let client = self.connect.client().await?;
         let from = match (self.cursor, self.from_offset) {
             (Some(cursor), _) => From::Cursor(cursor),
             // Of standard error, where that is apart, everything is shown.
             (None, Some(stdout)) => From::Offsets { stdout, stderr: 0 },
+            (None, None) if on_terminal => last_lines(&client, &self.id).await?,
             (None, None) => From::Beginning,
         };
-        let how = How { json: self.json, dev: self.connect.dev_folder(), ..How::default() };
-        let client = self.connect.client().await?;
+        let how = How { json: self.json, dev: self.connect.dev_folder(), terminal, ..How::default() };
         follow(&client, client.attach(self.id, from), how).await
     }
+}
+
+/// The last of what was shown on a command's terminal.
+async fn last_lines(client: &Client, id: &str) -> Result<From, Failure> {
+    if client.execution(id).await?.pty.is_none() {
+        return Err(Failure::new(format!("execution {id} has no terminal; attach to it without --tty")));
+    }
+    let any = Selection::Range { offset: 0, length: 1 };
+    let mut reader = client.read_output(id, v1::OutputStream::Stdout, any);
+    let mut stdout = 0;
+    while let Some(piece) = reader.next().await? {
+        if let OutputPiece::Done(done) = piece {
+            stdout = done.total.saturating_sub(SHOWN);
+        }
+    }
+    Ok(From::Offsets { stdout, stderr: 0 })
 }
 
 pub(super) fn cursor(text: &str) -> Result<bytes::Bytes, String> {

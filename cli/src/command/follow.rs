@@ -9,7 +9,13 @@ use std::{pin::Pin, time::Duration};
 
 use tokio::{io, sync::watch, time::timeout};
 
-use super::{Failure, failure::describe, interrupt::Interrupts, output};
+use super::{
+    Failure,
+    failure::describe,
+    interrupt::Interrupts,
+    output,
+    terminal::{Left, Terminal, is_raw},
+};
 
 use crate::{
     client::{
@@ -44,6 +50,8 @@ pub(super) struct How {
     pub(super) owns: bool,
     /// Standard input is the command's.
     pub(super) input: bool,
+    /// This terminal is the command's.
+    pub(super) terminal: Option<Terminal>,
     /// Only its output is of interest: its end is 0, whatever it was.
     pub(super) log: bool,
     /// The server ends with the view, so that nothing can be left running.
@@ -56,15 +64,12 @@ pub(super) struct How {
 pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<u8, Failure> {
     let known = watch::Sender::new(events.execution_id().map(str::to_owned));
     let id = known.subscribe();
-    let screen = Screen::new(!how.json && !how.log);
+    let screen = Screen::new(!how.json && !how.log && how.terminal.is_none());
     let address = client.address();
     let mut trouble = Trouble { text: events.trouble(), dev: how.dev.clone(), address, screen: &screen };
     let runs = watch::Sender::new(false);
-    let mut input = std::pin::pin!(input::forward(client, id.clone(), runs.subscribe()));
-    let mut view = std::pin::pin!(
-        View { how: &how, known, runs, stdout: io::stdout(), stderr: io::stderr(), screen: &screen }
-            .show(events)
-    );
+    let mut input = Box::pin(give_input(client, &how, id.clone(), runs.subscribe()));
+    let mut view = std::pin::pin!(View::new(&how, known, runs, &screen).show(events));
     let mut interrupts = Interrupts::new()?;
     let mut asked = Asked::Not;
     let mut forwarded = false;
@@ -72,10 +77,14 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
         tokio::select! {
             end = &mut view => break end,
             failure = trouble.hopeless(&id) => return Err(failure),
-            () = &mut input, if how.input && !forwarded => forwarded = true,
+            left = &mut input, if !forwarded => match left? {
+                Some(left) => return Ok(say_terminal_left(left, id.borrow().as_deref(), &how)),
+                None => forwarded = true,
+            },
             () = asked.done(), if matches!(asked, Asked::Asking(_)) => {}
             () = interrupts.next() => {
-                if how.owns && matches!(asked, Asked::Not) {
+                // At a raw terminal no key means that: somebody else wants this program to end.
+                if how.owns && matches!(asked, Asked::Not) && !is_raw() {
                     let again = if how.local { "ends it at once" } else { "leaves without waiting for it" };
                     screen.note(&format!("asked for its end; Ctrl-C again {again}"));
                     asked = Asked::Asking(Box::pin(cancel(client.clone(), id.clone())));
@@ -113,6 +122,23 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
             }
             Err(failure)
         }
+    }
+}
+
+/// Gives the command what it is to have of this side. Says why, where it was left for good.
+async fn give_input(
+    client: &Client,
+    how: &How,
+    id: watch::Receiver<Option<String>>,
+    runs: watch::Receiver<bool>,
+) -> Result<Option<Left>, Failure> {
+    match &how.terminal {
+        Some(terminal) => terminal.attend(client, id, runs).await.map(Some),
+        None if how.input => {
+            input::forward(client, id, runs).await;
+            Ok(None)
+        }
+        None => Ok(None),
     }
 }
 
@@ -211,9 +237,21 @@ struct View<'a> {
     stdout: io::Stdout,
     stderr: io::Stderr,
     screen: &'a Screen,
+    /// What comes first may begin in the middle of a line, or of what a terminal is told.
+    in_line: bool,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    fn new(
+        how: &'a How,
+        known: watch::Sender<Option<String>>,
+        runs: watch::Sender<bool>,
+        screen: &'a Screen,
+    ) -> Self {
+        let in_line = how.terminal.as_ref().is_some_and(Terminal::is_joined);
+        Self { how, known, runs, stdout: io::stdout(), stderr: io::stderr(), screen, in_line }
+    }
+
     async fn show(mut self, mut events: Events) -> Result<End, Failure> {
         loop {
             let event = match self.next(&mut events).await {
@@ -239,7 +277,7 @@ impl View<'_> {
                 return Ok(End::Finished(cause::exit_code(execution.result.as_ref())));
             }
             if let Some(Kind::Backgrounded(_)) = &event.event {
-                if self.how.owns {
+                if self.how.owns && self.how.terminal.is_none() {
                     say_backgrounded(id);
                     return Ok(End::Finished(cause::BACKGROUNDED));
                 }
@@ -268,11 +306,13 @@ impl View<'_> {
         match &event.event {
             Some(Kind::Output(out)) if !self.how.json => {
                 let is_stdout = out.stream() != OutputStream::Stderr;
-                self.screen.output(&out.data, is_stdout);
+                let cut = std::mem::take(&mut self.in_line) && out.offset > 0;
+                let shown = if cut { from_next_line(&out.data) } else { &out.data };
+                self.screen.output(shown, is_stdout);
                 if is_stdout {
-                    output::write(&mut self.stdout, &out.data).await?;
+                    output::write(&mut self.stdout, shown).await?;
                 } else {
-                    output::write(&mut self.stderr, &out.data).await?;
+                    output::write(&mut self.stderr, shown).await?;
                 }
             }
             Some(Kind::Gap(gap)) => self.screen.note(&format!(
@@ -295,6 +335,12 @@ impl View<'_> {
         }
         Ok(())
     }
+}
+
+/// All of it, if it has no next line.
+fn from_next_line(data: &[u8]) -> &[u8] {
+    let at = data.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    data.get(at..).unwrap_or_default()
 }
 
 fn start(runs: &mut bool, state: ExecutionState) -> bool {
@@ -341,6 +387,24 @@ fn say_left(id: Option<&str>) {
             "execution {id} is left alone\n  see it with: airlock attach {id}\n  end it with: airlock kill {id}"
         )),
         None => output::note("left before the server answered; see `airlock ps` for what runs"),
+    }
+}
+
+/// Says how to come back to a terminal, and gives the exit code.
+fn say_terminal_left(left: Left, id: Option<&str>, how: &How) -> u8 {
+    let why = match left {
+        Left::Detached => "left",
+        Left::Taken => "taken by another client",
+    };
+    match id {
+        Some(id) if !how.local => output::note(&format!(
+            "the terminal of execution {id} was {why}; the command runs on\n  come back with: airlock attach -it {id}\n  end it with: airlock kill {id}"
+        )),
+        _ => output::note("the terminal was left, and the command ends with its server"),
+    }
+    match left {
+        Left::Detached => cause::BACKGROUNDED,
+        Left::Taken => LEFT,
     }
 }
 

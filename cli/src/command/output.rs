@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write as _};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
-use super::Failure;
+use super::{Failure, terminal::is_raw};
 
 /// Writes text to standard output.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
@@ -25,7 +25,12 @@ pub(super) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
 /// Writes a remark of Airlock's own to standard error. Where that cannot be written there is nobody to
 /// tell.
 pub(super) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "airlock: {text}");
+    let _ = if is_raw() {
+        // Else each line would begin where the one before it ended.
+        write!(io::stderr(), "\r\nairlock: {}\r\n", text.replace('\n', "\r\n"))
+    } else {
+        writeln!(io::stderr(), "airlock: {text}")
+    };
 }
 
 /// The same below a line that has no end yet.

@@ -11,6 +11,7 @@ use super::{
     follow::{How, follow},
     spec::Spec,
     start::start,
+    terminal::{Terminal, TerminalOptions},
 };
 use crate::{
     client::{Client, v1},
@@ -23,9 +24,13 @@ use crate::{
 /// as ssh does, so quotes that the shell inside is to see need quotes of their own. Standard input is not
 /// read unless -i is given. Ctrl-C ends the command; a second Ctrl-C leaves without waiting for its end, and
 /// says how to come back.
+///
+/// `airlock run -it bash` is a shell in the sandbox, as by ssh: the command has a terminal, and every key is its
+/// own, Ctrl-C among them. Policy asks a person about it (--wait-approval), since nobody knows what will be typed.
+/// Ctrl-P Ctrl-Q leaves it running; `airlock attach -it ID` comes back.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  echo hello | airlock run -i -- 'tr a-z A-Z'\n  id=$(airlock session create)\n  airlock run --session $id --timeout 10m -- 'mkdir -p src && cd src && pwd'\n  airlock run --local -- 'seq 1 3'          # no server needed: one of its own for this command\n  server=$(airlock run --background --session $id -- 'exec python3 -m http.server 8000')\n  airlock run --session $id --yield-after 15s -- 'seq 1 3'\n\nExit codes: the command's own; 0 with --background, when it was taken; 128 and the signal's number when a signal ended it; 123 when it was\nsent to the background, and runs on; 124 when its time was up; 125 when it did not run, with the\nreason on standard error; 130 when it was cancelled; 141 when nobody reads the output; 1 when it is\nnot known how it ended; 2 for wrong usage."
+    after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  echo hello | airlock run -i -- 'tr a-z A-Z'\n  id=$(airlock session create)\n  airlock run --session $id --timeout 10m -- 'mkdir -p src && cd src && pwd'\n  airlock run --local -- 'seq 1 3'          # no server needed: one of its own for this command\n  script -qec \"airlock run -t -- 'tty; stty size'\" /dev/null     # on a terminal, here one that script makes\n  server=$(airlock run --background --session $id -- 'exec python3 -m http.server 8000')\n  airlock run --session $id --yield-after 15s -- 'seq 1 3'\n\nExit codes: the command's own; 0 with --background, when it was taken; 128 and the signal's number when a signal ended it; 123 when it was\nsent to the background or its terminal was left, and runs on; 124 when its time was up; 125 when it did not run, with the\nreason on standard error; 130 when it was cancelled; 141 when nobody reads the output; 1 when it is\nnot known how it ended; 2 for wrong usage."
 )]
 pub(super) struct Run {
     #[command(flatten)]
@@ -43,33 +48,43 @@ pub(super) struct Run {
     #[arg(long, conflicts_with_all = ["session", "background", "yield_after"])]
     local: bool,
     #[command(flatten)]
+    terminal: TerminalOptions,
+    #[command(flatten)]
     spec: Spec,
 }
 
 impl Run {
     pub(super) async fn run(self) -> Result<u8, Failure> {
-        let how = How { json: self.json, owns: true, input: self.interactive, ..How::default() };
+        let terminal = self.terminal.terminal(false)?;
+        if terminal.is_some() && self.spec.separate_stderr {
+            return Err(Failure::usage(
+                "--tty and --separate-stderr exclude each other: a terminal has one stream",
+            ));
+        }
+        let input = self.interactive && terminal.is_none();
+        let how = How { json: self.json, owns: true, input, terminal, ..How::default() };
         if self.local {
             let base = self.spec.base.as_deref().map(dev::local_base).transpose()?;
-            let spec = self.wire(base.as_ref().map(|(name, _)| name.clone()))?;
+            let spec = self.wire(base.as_ref().map(|(name, _)| name.clone()), &how)?;
             return run_local(spec, base.into_iter().collect(), How { local: true, ..how }).await;
         }
         let connect = self.connect.clone();
         let base = self.spec.base_name()?;
         if self.spec.background {
             let json = self.json;
-            return start(&connect, self.wire(base)?, json).await;
+            return start(&connect, self.wire(base, &how)?, json).await;
         }
-        let spec = self.wire(base)?;
+        let spec = self.wire(base, &how)?;
         let how = How { dev: connect.dev_folder(), ..how };
         let client = connect.client().await.map_err(|failure| failure.with_code(cause::NOT_RUN))?;
         follow(&client, client.run(spec), how).await
     }
 
-    fn wire(self, base: Option<String>) -> Result<v1::ExecutionSpec, Failure> {
+    fn wire(self, base: Option<String>, how: &How) -> Result<v1::ExecutionSpec, Failure> {
         Ok(v1::ExecutionSpec {
             kill_on_disconnect: self.kill_on_disconnect,
             stdin: self.interactive,
+            pty: how.terminal.as_ref().map(|_| Terminal::wire()),
             ..self.spec.wire(base)?
         })
     }

@@ -46,7 +46,7 @@ pub(super) struct Spec {
     env: Vec<OsString>,
     /// Keep standard error apart, instead of one stream in true order.
     #[arg(long)]
-    separate_stderr: bool,
+    pub(super) separate_stderr: bool,
     /// What to do where policy asks for a person.
     #[arg(long, value_enum, default_value = "fail", conflicts_with = "wait_approval")]
     on_ask: OnAsk,
@@ -114,6 +114,7 @@ impl Spec {
             base: base.unwrap_or_default(),
             stdin: false,
             inline_limit: self.inline_limit.unwrap_or(0),
+            pty: None,
         })
     }
 }

@@ -98,6 +98,7 @@ pub fn execution(one: &Execution) -> Value {
         "verdict": names::lower::<Verdict>(one.verdict),
         "output_state": names::upper::<OutputState>(one.output_state),
         "partial_from": one.partial_from,
+        "pty": one.pty.as_ref().map(|pty| json!({"rows": pty.rows, "cols": pty.cols, "term": pty.term})),
         "result": one.result.as_ref().map(outcome),
         "approval_id": known(!one.approval_id.is_empty(), || one.approval_id.clone()),
         "labels": one.labels,

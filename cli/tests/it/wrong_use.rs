@@ -15,6 +15,7 @@ const BAD: &[(&str, &str, &str)] = &[
     ("count", "many", "whole number"),
     ("cursor", "?", "base64"),
     ("cwd", "src", "such as /workspace/src"),
+    ("detach-keys", "ctrl-1", "such as ctrl-p,ctrl-q"),
     ("from-offset", "x", "whole number"),
     ("head", "x", "whole number"),
     ("idle-timeout", "soon", "such as 30s"),

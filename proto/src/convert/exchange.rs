@@ -100,8 +100,8 @@ impl From<ExchangeToRunner> for wire::ExchangeResponse {
             ExchangeToRunner::Order(Restore { session_id, quarantine_id }) => {
                 Down::Restore(wire::RestoreOrder { session_id: session_id.to_string(), quarantine_id })
             }
-            ExchangeToRunner::Order(Stdin { execution_id }) => {
-                Down::Stdin(wire::StdinOrder { execution_id: execution_id.to_string() })
+            ExchangeToRunner::Order(Stdin { execution_id, take_over }) => {
+                Down::Stdin(wire::StdinOrder { execution_id: execution_id.to_string(), take_over })
             }
             ExchangeToRunner::Chunk { offset, data } => Down::Chunk(v1::FileChunk { offset, data }),
             ExchangeToRunner::End { close } => Down::End(wire::ExchangeEnd { close }),
@@ -128,9 +128,10 @@ impl TryFrom<wire::ExchangeResponse> for ExchangeToRunner {
                 session_id: parsed("restore.session_id", &order.session_id)?,
                 quarantine_id: order.quarantine_id,
             },
-            Down::Stdin(order) => {
-                ExchangeOrder::Stdin { execution_id: parsed("stdin.execution_id", &order.execution_id)? }
-            }
+            Down::Stdin(order) => ExchangeOrder::Stdin {
+                execution_id: parsed("stdin.execution_id", &order.execution_id)?,
+                take_over: order.take_over,
+            },
             Down::Chunk(chunk) => {
                 let (offset, data) = checked(chunk)?;
                 return Ok(Self::Chunk { offset, data });

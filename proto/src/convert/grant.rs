@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::{ConvertError, duration, parsed, required, wire_duration};
+use super::{ConvertError, duration, parsed, required, terminal::terminal_size, wire_duration};
 use crate::{
     domain::{Bind, Grant, Requirement, SandboxLimits, SandboxProfile},
     runner_v1 as wire, v1,
@@ -66,6 +66,7 @@ impl Grant {
             stdin: self.stdin,
             decided: Some(self.decided.into()),
             inline_limit: self.inline_limit,
+            pty: self.pty.map(Into::into),
         }
     }
 
@@ -98,6 +99,7 @@ impl Grant {
             stdin: grant.stdin,
             decided: grant.decided.unwrap_or_default().try_into()?,
             inline_limit: grant.inline_limit,
+            pty: grant.pty.map(|size| terminal_size("grant.pty", &size)).transpose()?,
         };
         Ok((grant, binding))
     }

@@ -1,6 +1,6 @@
 //! The control stream's messages.
 
-use super::{ConvertError, duration, parsed, required, wire_duration};
+use super::{ConvertError, duration, parsed, required, terminal::terminal_size, wire_duration};
 use crate::{
     domain::{
         Capability, FromRunner, Grant, JobReport, RunnerHello, SessionPhase, SessionReport, SessionSnapshot,
@@ -197,6 +197,10 @@ impl From<ToRunner> for wire::ConnectResponse {
                 execution_id: execution_id.to_string(),
                 signal: v1::Signal::from(signal).into(),
             }),
+            ToRunner::ResizeJob { execution_id, size } => Down::ResizeJob(wire::ResizeJob {
+                execution_id: execution_id.to_string(),
+                size: Some(size.into()),
+            }),
             ToRunner::DetachJob { execution_id, timeout } => Down::DetachJob(wire::DetachJob {
                 execution_id: execution_id.to_string(),
                 timeout: Some(wire_duration(timeout)),
@@ -243,6 +247,10 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
             Down::SignalJob(signal) => Self::SignalJob {
                 execution_id: parsed("signal_job.execution_id", &signal.execution_id)?,
                 signal: signal.signal().try_into()?,
+            },
+            Down::ResizeJob(resize) => Self::ResizeJob {
+                execution_id: parsed("resize_job.execution_id", &resize.execution_id)?,
+                size: terminal_size("resize_job.size", &required("resize_job.size", resize.size)?)?,
             },
             Down::DetachJob(detach) => Self::DetachJob {
                 execution_id: parsed("detach_job.execution_id", &detach.execution_id)?,

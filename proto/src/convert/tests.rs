@@ -154,6 +154,7 @@ fn grant() -> Grant {
             paths: vec![DecidedPath { path: b"/workspace/\xff".to_vec(), access: PathAccess::Write }],
         },
         inline_limit: 1234,
+        pty: Some(TerminalSize { rows: 50, cols: 132 }),
     }
 }
 
@@ -252,6 +253,7 @@ fn messages_to_runners_survive_the_wire() {
         ToRunner::OpenOutput { execution_id, ticket: "t".to_owned() },
         ToRunner::ForgetJob { execution_id },
         ToRunner::SignalJob { execution_id, signal: Signal::Usr1 },
+        ToRunner::ResizeJob { execution_id, size: TerminalSize { rows: 1, cols: 4096 } },
         ToRunner::DetachJob { execution_id, timeout: Duration::from_secs(1800) },
         ToRunner::Drain { undo: true },
         ToRunner::OpenExchange { ticket: "t".to_owned() },
@@ -326,6 +328,11 @@ fn malformed_messages_name_their_field() {
     let mut wire = grant().into_wire([0; 32]);
     wire.requires.push("A_LATER_ONE".to_owned());
     assert_eq!(Grant::from_wire(wire).unwrap_err().field, "grant.requires");
+    for (rows, cols) in [(0, 80), (24, 0), (4097, 80), (24, 65_536 + 80)] {
+        let mut wire = grant().into_wire([0; 32]);
+        wire.pty = Some(v1::TerminalSize { rows, cols });
+        assert_eq!(Grant::from_wire(wire).unwrap_err().field, "grant.pty", "{rows} by {cols}");
+    }
 }
 
 #[test]
@@ -349,6 +356,8 @@ fn every_bound_field_changes_the_binding() {
         |g| g.unsandboxed = true,
         |g| g.snapshot_digest.clear(),
         |g| g.stdin = false,
+        |g| g.pty = None,
+        |g| g.pty = Some(TerminalSize { rows: 132, cols: 50 }),
         |g| g.decided.programs.clear(),
         |g| g.decided.git.clear(),
         |g| g.decided.paths.clear(),

@@ -38,6 +38,8 @@ pub enum ExchangeOrder {
     Stdin {
         /// Whose input.
         execution_id: ExecutionId,
+        /// A writer that is there is ended, and not waited for.
+        take_over: bool,
     },
 }
 

@@ -37,6 +37,29 @@ impl ExecutionState {
     }
 }
 
+/// The size of a terminal in characters; neither is 0, nor over [`TERMINAL_CELLS`](crate::limits::TERMINAL_CELLS).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters of a line.
+    pub cols: u16,
+}
+
+impl TerminalSize {
+    /// That of a terminal of which nothing is known.
+    pub const DEFAULT: Self = Self { rows: 24, cols: 80 };
+}
+
+/// A terminal of a command's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pty {
+    /// At first.
+    pub size: TerminalSize,
+    /// The command's TERM.
+    pub term: String,
+}
+
 /// Whether the runner that holds an execution can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkState {

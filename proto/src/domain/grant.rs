@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::SessionId;
+use super::{SessionId, TerminalSize};
 
 /// Which shell reads a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,6 +100,8 @@ pub struct Grant {
     pub decided: Decided,
     /// Bytes of each stream that the result holds whole, as text.
     pub inline_limit: u32,
+    /// It has a terminal of this size, which is its input and its output.
+    pub pty: Option<TerminalSize>,
 }
 
 /// What a decision was made about, for the runner to hold against the files it sees.

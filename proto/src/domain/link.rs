@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     Cause, Epoch, ExecutionId, Grant, JobReport, OutputStream, RunnerId, SandboxProfile, SessionId, Signal,
+    TerminalSize,
 };
 
 /// Runner to server, on the control stream.
@@ -176,6 +177,13 @@ pub enum ToRunner {
         execution_id: ExecutionId,
         /// What.
         signal: Signal,
+    },
+    /// Changes the size of a job's terminal; does nothing unless it runs and has one. Idempotent.
+    ResizeJob {
+        /// Which.
+        execution_id: ExecutionId,
+        /// From now on.
+        size: TerminalSize,
     },
     /// Sends a job to the background. Idempotent.
     DetachJob {

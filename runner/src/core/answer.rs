@@ -160,7 +160,7 @@ impl Core {
             snapshot,
             session,
             traceparent: offer.traceparent.clone(),
-            handle: Arc::new(Handle::new(grant.stdin)),
+            handle: Arc::new(Handle::new(grant.stdin || grant.pty.is_some())),
         })
     }
 

@@ -49,7 +49,7 @@ mod tests {
     }
 
     fn stdin() -> ExchangeOrder {
-        ExchangeOrder::Stdin { execution_id: ExecutionId::new() }
+        ExchangeOrder::Stdin { execution_id: ExecutionId::new(), take_over: false }
     }
 
     #[test]

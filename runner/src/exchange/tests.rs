@@ -22,7 +22,7 @@ fn upload() -> ExchangeOrder {
 }
 
 fn stdin() -> ExchangeOrder {
-    ExchangeOrder::Stdin { execution_id: ExecutionId::new() }
+    ExchangeOrder::Stdin { execution_id: ExecutionId::new(), take_over: false }
 }
 
 fn chunk(offset: u64) -> FromServer {

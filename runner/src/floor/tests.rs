@@ -39,6 +39,7 @@ pub(crate) fn grant() -> Grant {
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         stdin: false,
+        pty: None,
         decided: Decided::default(),
         inline_limit: 30_000,
     }

@@ -1,14 +1,17 @@
 //! What others can do to a job from its acceptance to its end: end it, signal it, send it to the
-//! background, write to its input.
+//! background, write to its input, change the size of its terminal.
 //!
 //! Must not wait: whoever asks goes on at once, and the job's own task does it.
 
 use std::{
+    io,
+    os::fd::OwnedFd,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-use airlock_proto::domain::Signal;
+use airlock_proto::domain::{Signal, TerminalSize};
+use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::sync::{mpsc, watch};
 
 use super::EndSwitch;
@@ -26,6 +29,8 @@ pub(crate) struct Handle {
     /// There is somebody to take them while the job runs.
     signals: Mutex<Option<mpsc::Sender<Signal>>>,
     background: watch::Sender<Option<Duration>>,
+    /// While it runs, the controlling end of its terminal, where it has one.
+    terminal: Mutex<Option<OwnedFd>>,
 }
 
 impl Handle {
@@ -36,6 +41,7 @@ impl Handle {
             input: with_input.then(Input::default),
             signals: Mutex::default(),
             background: watch::Sender::new(None),
+            terminal: Mutex::default(),
         }
     }
 
@@ -53,6 +59,23 @@ impl Handle {
         let (queue, signals) = mpsc::channel(SIGNALS);
         *self.signals.lock().unwrap_or_else(PoisonError::into_inner) = Some(queue);
         signals
+    }
+
+    /// It runs on this terminal; none: it has ended.
+    pub(super) fn set_terminal(&self, terminal: Option<OwnedFd>) {
+        *self.terminal.lock().unwrap_or_else(PoisonError::into_inner) = terminal;
+    }
+
+    /// Changes the size of its terminal, and has the kernel tell its programs. Does nothing unless it runs on
+    /// one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn resize(&self, size: TerminalSize) -> io::Result<()> {
+        let terminal = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(terminal) = &*terminal else { return Ok(()) };
+        let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
+        Ok(tcsetwinsize(terminal, size)?)
     }
 
     /// Sends it to the background, where it has so much wall time from its start. The first time counts.

@@ -1,6 +1,6 @@
 //! From a command's pipe to its spool, at full speed, on a thread of its own.
 //!
-//! No reader, link or server can hold it up. It ends when every writer has closed the pipe, or when the
+//! No reader, link or server can hold it up. It ends when every writer has closed the pipe (or terminal), or when the
 //! sandbox is gone and what was in the pipe has been taken: a descriptor that the command passed on to
 //! another one must not keep its job alive.
 
@@ -121,6 +121,8 @@ impl Source<'_> {
                 Ok(0) => return,
                 Ok(got) => got,
                 Err(Errno::INTR) => continue,
+                // A terminal does not block: its input must not.
+                Err(Errno::AGAIN) if rest.is_none() => continue,
                 Err(_) => return,
             };
             give(buffer.get(..got).unwrap_or_default());

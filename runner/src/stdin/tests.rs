@@ -26,7 +26,7 @@ async fn sent(
     messages: Vec<ExchangeToRunner>,
 ) -> (Vec<ExchangeFromRunner>, Result<(), ExchangeFailed>) {
     let (outgoing, mut answers) = mpsc::channel(16);
-    let done = input.serve(stream::iter(messages).boxed(), &outgoing).await;
+    let done = input.serve(stream::iter(messages).boxed(), &outgoing, false).await;
     drop(outgoing);
     let mut said = Vec::new();
     while let Some(answer) = answers.recv().await {
@@ -87,12 +87,38 @@ async fn a_writer_does_not_wait_for_its_turn_for_ever() {
     let (input, _pipe) = open().await;
     let (outgoing, _answers) = mpsc::channel(16);
     let first = Arc::clone(&input);
-    let first = tokio::spawn(async move { first.serve(stream::pending().boxed(), &outgoing).await });
+    let first = tokio::spawn(async move { first.serve(stream::pending().boxed(), &outgoing, false).await });
     tokio::task::yield_now().await;
     assert_eq!(reason(sent(&input, Vec::new()).await.1), "STDIN_BUSY");
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     assert_eq!(sent(&input, Vec::new()).await.1, Ok(()), "a cut one has given its turn up");
+}
+
+#[tokio::test]
+async fn who_takes_over_ends_who_writes_and_who_waits_and_goes_on_there() {
+    let (input, mut pipe) = open().await;
+    let mut others = Vec::new();
+    for first in [vec![chunk(0, b"ab")], Vec::new()] {
+        let input = Arc::clone(&input);
+        others.push(tokio::spawn(async move {
+            let (outgoing, _answers) = mpsc::channel(16);
+            let endless = stream::iter(first).chain(stream::pending()).boxed();
+            reason(input.serve(endless, &outgoing, false).await)
+        }));
+        tokio::task::yield_now().await;
+    }
+    pipe.read_exact(&mut [0; 2]).unwrap();
+    let (outgoing, mut answers) = mpsc::channel(16);
+    let taker = stream::iter([chunk(2, b"c"), ExchangeToRunner::End { close: true }]).boxed();
+    assert_eq!(input.serve(taker, &outgoing, true).await, Ok(()));
+    assert_eq!(answers.recv().await, Some(ExchangeFromRunner::Ready { offset: 2 }));
+    for other in others {
+        assert_eq!(other.await.unwrap(), "STDIN_TAKEN");
+    }
+    let mut rest = String::new();
+    pipe.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "c");
 }
 
 #[tokio::test]
@@ -104,7 +130,7 @@ async fn the_end_of_the_job_ends_who_writes_who_waits_and_the_pipe() {
         let input = Arc::clone(&input);
         writers.push(tokio::spawn(async move {
             let (outgoing, mut answers) = mpsc::channel(16);
-            let done = input.serve(endless().boxed(), &outgoing).await;
+            let done = input.serve(endless().boxed(), &outgoing, false).await;
             (reason(done), std::iter::from_fn(|| answers.try_recv().ok()).collect::<Vec<_>>())
         }));
     }
@@ -142,7 +168,7 @@ async fn a_cut_in_the_middle_of_a_chunk_counts_what_is_in_the_pipe() {
         }
     };
     tokio::select! {
-        done = input.serve(stream::iter([chunk(0, &LARGE)]).boxed(), &outgoing) => unreachable!("{done:?}"),
+        done = input.serve(stream::iter([chunk(0, &LARGE)]).boxed(), &outgoing, false) => unreachable!("{done:?}"),
         () = cut => {}
     }
     pipe.read_exact(&mut [0; 65_536]).unwrap();

@@ -33,7 +33,7 @@ async fn exchanges_beyond_the_limit_are_told_so_and_room_is_made_by_those_that_e
     assert_eq!(failure(&mut beyond).await, (exhausted, "TOO_MANY_EXCHANGES".to_owned()));
     drop(held);
     loop {
-        let mut next = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+        let mut next = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
         match next.next().await {
             Some(ExchangeFromRunner::Ready { .. }) => break,
             Some(ExchangeFromRunner::Failed(failed)) => assert_eq!(failed.reason, "TOO_MANY_EXCHANGES"),
@@ -93,7 +93,7 @@ async fn what_is_out_of_order_ends_the_exchange() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let id = it.start(with_input(session, "cat")).await;
-    let stdin = || ExchangeToRunner::Order(ExchangeOrder::Stdin { execution_id: id });
+    let stdin = || ExchangeToRunner::Order(ExchangeOrder::Stdin { execution_id: id, take_over: false });
     let stat = || ExchangeToRunner::Order(ExchangeOrder::Stat { session_id: session, path: Vec::new() });
     let chunk = |offset, data: &'static str| ExchangeToRunner::Chunk { offset, data: data.as_bytes().into() };
     let end = || ExchangeToRunner::End { close: false };
@@ -125,7 +125,7 @@ async fn what_is_out_of_order_ends_the_exchange() {
         assert_eq!(failure(&mut exchange).await, invalid());
     }
     // The input that they were after can be gone on with.
-    let mut exchange = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+    let mut exchange = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
     assert!(matches!(exchange.next().await, Some(ExchangeFromRunner::Ready { offset: 0 | 3 })));
     exchange.write(0, "one").await;
     exchange.send(ExchangeToRunner::End { close: true }).await;
@@ -145,7 +145,8 @@ async fn orders_for_what_is_not_there_are_answered() {
     let mut stat = it.order(ExchangeOrder::Stat { session_id, path: b"x".to_vec() }).await;
     let not_open = (ExchangeFailure::FailedPrecondition, "SESSION_NOT_OPEN".to_owned());
     assert_eq!(failure(&mut stat).await, not_open);
-    let mut stdin = it.order(ExchangeOrder::Stdin { execution_id: ExecutionId::new() }).await;
+    let mut stdin =
+        it.order(ExchangeOrder::Stdin { execution_id: ExecutionId::new(), take_over: false }).await;
     assert_eq!(failure(&mut stdin).await, (ExchangeFailure::NotFound, "NO_SUCH_EXECUTION".to_owned()));
     it.shut_down().await;
 }
@@ -155,7 +156,7 @@ async fn exchanges_end_with_their_link_and_inputs_stay_open() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let id = it.start(with_input(session, "cat")).await;
-    let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+    let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
     assert_eq!(writer.next().await, Some(ExchangeFromRunner::Ready { offset: 0 }));
     writer.write(0, "before").await;
     // The server loses the control stream alone.
@@ -163,7 +164,7 @@ async fn exchanges_end_with_their_link_and_inputs_stay_open() {
     it.next_link().await;
     let gone = async { while writer.from.recv().await.is_some() {} };
     tokio::time::timeout(PATIENCE, gone).await.unwrap();
-    let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+    let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
     let Some(ExchangeFromRunner::Ready { offset }) = writer.next().await else { unreachable!() };
     assert!(offset == 0 || offset == 6, "{offset}");
     writer.write(0, "before and after").await;

@@ -289,6 +289,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         stdin: false,
+        pty: None,
         decided: Decided::default(),
         inline_limit: 30_000,
     }

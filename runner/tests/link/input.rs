@@ -34,7 +34,7 @@ impl Fixture {
 
     /// A writer whose turn it is, and the offset to go on from.
     async fn writer(&mut self, execution_id: ExecutionId) -> (Exchange, u64) {
-        let mut writer = self.order(ExchangeOrder::Stdin { execution_id }).await;
+        let mut writer = self.order(ExchangeOrder::Stdin { execution_id, take_over: false }).await;
         match writer.next().await {
             Some(ExchangeFromRunner::Ready { offset }) => (writer, offset),
             other => panic!("{other:?}"),
@@ -43,7 +43,7 @@ impl Fixture {
 
     /// The failure of a writer that is not let in.
     async fn refused(&mut self, execution_id: ExecutionId) -> (ExchangeFailure, String) {
-        let mut writer = self.order(ExchangeOrder::Stdin { execution_id }).await;
+        let mut writer = self.order(ExchangeOrder::Stdin { execution_id, take_over: false }).await;
         failure(&mut writer).await
     }
 
@@ -216,7 +216,7 @@ async fn writers_take_turns_and_a_cut_one_gives_its_turn_up() {
     let id = it.start(with_input(session, "cat")).await;
     let (first, _) = it.writer(id).await;
     first.write(0, "first").await;
-    let mut second = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+    let mut second = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
     let early = tokio::time::timeout(Duration::from_millis(300), second.from.recv()).await;
     assert!(early.is_err(), "the first has not ended: {early:?}");
     drop(first);

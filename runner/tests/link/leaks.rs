@@ -82,15 +82,15 @@ async fn inputs_that_nobody_reads_leak_nothing() {
     let mut before = None;
     for round in 0..4 {
         let id = it.start(with_input(session, "sleep 600")).await;
-        let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
+        let mut writer = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
         assert_eq!(writer.next().await, Some(ExchangeFromRunner::Ready { offset: 0 }));
         // More than the pipe holds, so that the runner's side waits for a reader that never comes.
         for index in 0..32 {
             writer.write(index * TRANSFER_CHUNK_BYTES as u64, vec![7; TRANSFER_CHUNK_BYTES]).await;
         }
         // Another writer waits for its turn, and one has gone in the middle of it.
-        let waiting = it.order(ExchangeOrder::Stdin { execution_id: id }).await;
-        drop(it.order(ExchangeOrder::Stdin { execution_id: id }).await);
+        let waiting = it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await;
+        drop(it.order(ExchangeOrder::Stdin { execution_id: id, take_over: false }).await);
         if round % 2 == 0 {
             // The one that is at it has gone too, before the end.
             drop(writer);

@@ -21,3 +21,4 @@ mod sessions;
 mod shown;
 mod silence;
 mod snapshots;
+mod terminal;

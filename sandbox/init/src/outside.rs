@@ -19,6 +19,7 @@ use airlock_init::wire::{MODE_OUTSIDE_PID1, OutsidePlan, Shown, Step};
 use rustix::fs::{CWD, Mode, mkdir};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree};
+use rustix::process::setsid;
 
 use crate::identity::{become_session, die_with_parent, die_with_runner};
 use crate::launch::{Side, go_on_beside, rather_end_than_the_runner, wait_for_word};
@@ -46,6 +47,8 @@ fn go_on(plan: &OutsidePlan, told: &OwnedFd) -> Result<Infallible, Failure> {
 
 fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
     die_with_runner()?;
+    // Else the terminal from which the runner was started would be the command's.
+    setsid().at(Step::Processes)?;
     unshare_mounts().at(Step::Processes)?;
     if let Some(shown) = &plan.shown {
         show(shown, plan.leave.as_deref()).at(Step::Stage)?;

@@ -7,6 +7,7 @@
 
 mod landlock;
 mod setup;
+mod terminal;
 
 use std::fs;
 use std::io;
@@ -26,6 +27,7 @@ use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus, pidfd_open};
 
 use crate::{AtStep, Failure};
+use terminal::Terminal;
 
 /// How long processes that outlive the shell have before the end: enough for
 /// the last process of `cmd > >(filter)` to write what it has read.
@@ -48,6 +50,7 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
         return Err(Failure::new(Step::Message, "the first message is not a start"));
     };
     setup::make_files(&spec.files)?;
+    let terminal = spec.terminal.map(Terminal::make).transpose()?;
     setup::apply_limits(&spec.limits)?;
     // Before the listener, so that every thread of this process is within.
     let landlock = match sandboxed {
@@ -56,8 +59,10 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     };
     let listener = control.as_fd().try_clone_to_owned().at(Step::Prepare)?;
     thread::Builder::new().stack_size(64 << 10).spawn(move || listen(listener.as_fd())).at(Step::Prepare)?;
-    let shell = setup::start(&spec, fds)?;
-    send_frame(control.as_fd(), &Report::Started(landlock), &[]).at(Step::Message)?;
+    let shell = setup::start(&spec, fds, terminal.as_ref())?;
+    let controlling: Vec<_> = terminal.iter().map(Terminal::controlling).collect();
+    send_frame(control.as_fd(), &Report::Started(landlock), &controlling).at(Step::Message)?;
+    let _open_until_the_end = terminal.map(Terminal::into_command_end);
 
     let (status, name) = wait_for_shell(shell).at(Step::Wait)?;
     let cwd = last_directory(status, name == spec.shell.name().as_bytes()).filter(|_| sandboxed);

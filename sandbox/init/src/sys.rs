@@ -268,14 +268,18 @@ pub struct Program {
     pub env: Vec<CString>,
 }
 
-/// Starts a program in a process group of its own, with these three descriptors as its
-/// first. It has no other that is not inherited on purpose, and its directory is the
+/// Starts a program in a process group of its own, or in a session of its own whose
+/// terminal is its input, with these three descriptors as its first. It has no other that is not inherited on purpose, and its directory is the
 /// caller's: each goes where the other goes, until it has forked.
 ///
 /// # Errors
 ///
 /// The system call's error, that of the program's execution too: then nothing runs.
-pub fn spawn_sharing_directory(program: &Program, fds: [BorrowedFd<'_>; 3]) -> io::Result<Pid> {
+pub fn spawn_sharing_directory(
+    program: &Program,
+    fds: [BorrowedFd<'_>; 3],
+    on_terminal: bool,
+) -> io::Result<Pid> {
     let pointers = |texts: &[CString]| {
         let ends = std::iter::once(std::ptr::null());
         texts.iter().map(|text| text.as_ptr()).chain(ends).collect::<Vec<*const libc::c_char>>()
@@ -295,10 +299,12 @@ pub fn spawn_sharing_directory(program: &Program, fds: [BorrowedFd<'_>; 3]) -> i
     let pid = unsafe {
         let pid = libc::syscall(libc::SYS_clone, libc::CLONE_FS | libc::SIGCHLD, none, none, none, none);
         if pid == 0 {
-            let prepared = libc::setpgid(0, 0) == 0
+            let apart = if on_terminal { libc::setsid() > 0 } else { libc::setpgid(0, 0) == 0 };
+            let prepared = apart
                 && libc::dup2(stdin, 0) >= 0
                 && libc::dup2(stdout, 1) >= 0
-                && libc::dup2(stderr, 2) >= 0;
+                && libc::dup2(stderr, 2) >= 0
+                && (!on_terminal || libc::ioctl(0, libc::TIOCSCTTY, 0) == 0);
             if prepared {
                 libc::execve(program.path.as_ptr(), words.as_ptr(), env.as_ptr());
             }

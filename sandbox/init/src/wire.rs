@@ -294,7 +294,17 @@ impl Shell {
     }
 }
 
-/// What pid 1 starts. With it travel stdin, stdout and stderr.
+/// The size of a terminal in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters of a line.
+    pub cols: u16,
+}
+
+/// What pid 1 starts. With it travel stdin, stdout and stderr, unless it gets a
+/// terminal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartSpec {
     /// Which shell.
@@ -314,6 +324,8 @@ pub struct StartSpec {
     pub limits: Rlimits,
     /// What Landlock leaves to it.
     pub access: Access,
+    /// A terminal is made for it, and is its input and its output.
+    pub terminal: Option<TerminalSize>,
 }
 
 /// From the runner's side to pid 1.
@@ -369,7 +381,8 @@ pub enum Report {
     /// The mode's preparation is done. From pid 1 a descriptor of its own
     /// process travels with it.
     Ready,
-    /// The shell was started, with this of Landlock around it.
+    /// The shell was started, with this of Landlock around it. The controlling end
+    /// of its terminal travels with this, where it has one.
     Started(Landlock),
     /// The shell ended; pid 1 ends next.
     Ended(End),
@@ -454,6 +467,8 @@ pub enum Step {
     Prepare,
     /// Setting limits.
     Limits,
+    /// Making a terminal.
+    Terminal,
     /// Applying Landlock.
     Landlock,
     /// The directory to start in.

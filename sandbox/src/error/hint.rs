@@ -117,6 +117,7 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
         Step::Shell => Some("add the shell to the profile's root"),
         Step::Prefix => Some("name a program in the profile's `shell.prefix` that is in its root"),
         Step::Fork => Some(PROCESSES),
+        Step::Terminal => Some("allow more terminals on the host: sysctl -w kernel.pty.max=16384"),
         _ => None,
     }
 }

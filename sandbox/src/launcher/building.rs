@@ -11,7 +11,7 @@ use airlock_init::wire::{
 };
 
 use crate::landlock;
-use crate::spec::{LaunchSpec, Limits, Shell};
+use crate::spec::{LaunchSpec, Limits, Shell, Stdin};
 
 /// For a sandbox.
 pub(super) fn inside(spec: &LaunchSpec, limits: &Limits) -> StartSpec {
@@ -67,5 +67,9 @@ fn start(spec: &LaunchSpec, limits: &Limits, args: Vec<Vec<u8>>) -> StartSpec {
         cwd: spec.cwd.as_os_str().as_bytes().to_vec(),
         limits: limits.rlimits(),
         access: landlock::access(spec.shape, &spec.masks),
+        terminal: match spec.stdin {
+            Stdin::Terminal(size) => Some(size),
+            Stdin::Null | Stdin::Pipe => None,
+        },
     }
 }

@@ -15,6 +15,7 @@ use airlock_init::frame::{FrameError, recv_frame, send_frame};
 use airlock_init::wire::{HostIds, Landlock, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit};
 use rustix::fs::{Gid, MemfdFlags, Uid, fchown, memfd_create};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+use rustix::termios::isatty;
 
 use super::Launcher;
 use super::building;
@@ -67,8 +68,14 @@ impl Launcher {
         self.check_ids(session.ids)?;
         hit(Point::SandboxStep, &"begin");
         let mut waiter = prepare()?;
-        let (streams, ends) = pipes(spec, session.ids)?;
-        let landlock = order(&waiter, building(spec, limits), &ends)?;
+        let start = building(spec, limits);
+        let (streams, landlock) = match spec.stdin {
+            Stdin::Terminal(_) => on_terminal(&waiter, start)?,
+            Stdin::Null | Stdin::Pipe => {
+                let (streams, ends) = pipes(spec, session.ids)?;
+                (streams, order(&waiter, start, &ends)?.0)
+            }
+        };
         hit(Point::SandboxStep, &"started");
         waiter.started_at = Instant::now();
         let control = Control(Arc::clone(&waiter.handles));
@@ -191,17 +198,30 @@ fn wait_until_ready(child: &Child) -> Result<OwnedFd, LaunchError> {
     }
 }
 
+/// Hands pid 1 the command, which gets a terminal, and waits until it runs.
+fn on_terminal(waiter: &Waiter, start: StartSpec) -> Result<(Streams, Landlock), LaunchError> {
+    let (landlock, fds) = order(waiter, start, &[])?;
+    let lost = || LaunchError::Lost { source: FrameError::Unexpected };
+    let stdout = fds.into_iter().next().filter(|end| isatty(end)).ok_or_else(lost)?;
+    let stdin = stdout.try_clone().map_err(|_| lost())?;
+    Ok((Streams { stdin: Some(stdin), stdout, stderr: None }, landlock))
+}
+
 /// Hands pid 1 the command and its descriptors, and waits until it runs. Says what
-/// of Landlock is around it.
-fn order(waiter: &Waiter, start: StartSpec, ends: &[OwnedFd; 3]) -> Result<Landlock, LaunchError> {
+/// of Landlock is around it, and gives what came with that.
+fn order(
+    waiter: &Waiter,
+    start: StartSpec,
+    ends: &[OwnedFd],
+) -> Result<(Landlock, Vec<OwnedFd>), LaunchError> {
     let socket = waiter.handles.socket.lock().unwrap_or_else(PoisonError::into_inner);
     let start = ToInit::Start(Box::new(start));
-    let fds = ends.each_ref().map(AsFd::as_fd);
+    let fds: Vec<_> = ends.iter().map(AsFd::as_fd).collect();
     // A message that did not arrive whole starts nothing.
     send_frame(socket.as_fd(), &start, &fds).map_err(before_start)?;
     hit(Point::SandboxStep, &"ordered");
     match recv_frame(socket.as_fd()) {
-        Ok((Report::Started(landlock), _)) => Ok(landlock),
+        Ok((Report::Started(landlock), fds)) => Ok((landlock, fds)),
         Ok((Report::Failed { step, cause }, _)) => Err(LaunchError::Step { step, cause }),
         Ok(_) => Err(LaunchError::Lost { source: FrameError::Unexpected }),
         Err(source) => Err(LaunchError::Lost { source }),
@@ -217,7 +237,7 @@ fn pipes(spec: &LaunchSpec, ids: Option<HostIds>) -> Result<(Streams, [OwnedFd; 
             let null = null.map_err(|source| failed("/dev/null", source))?;
             (None, OwnedFd::from(null))
         }
-        Stdin::Pipe => {
+        Stdin::Pipe | Stdin::Terminal(_) => {
             let (read, write) = command_pipe(ids)?;
             (Some(write), read)
         }

@@ -30,4 +30,5 @@ mod signals;
 mod small_root;
 mod sockets;
 mod support;
+mod terminal;
 mod writes;

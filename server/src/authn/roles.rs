@@ -35,6 +35,7 @@ pub const TABLE: &[(&str, Access)] = &[
     ("/airlock.v1.ExecutionService/List", READERS),
     ("/airlock.v1.ExecutionService/Cancel", AnyOf(&[Executor, Admin])),
     ("/airlock.v1.ExecutionService/Signal", AnyOf(&[Executor, Admin])),
+    ("/airlock.v1.ExecutionService/Resize", EXECUTORS),
     ("/airlock.v1.ExecutionService/Detach", EXECUTORS),
     ("/airlock.v1.ExecutionService/WriteStdin", EXECUTORS),
     ("/airlock.v1.ExecutionService/ReadOutput", AnyOf(&[Executor, Auditor, Admin])),

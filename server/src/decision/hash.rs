@@ -4,7 +4,7 @@
 
 use airlock_proto::{
     canonical::CanonicalHash,
-    domain::{Mode, Shell},
+    domain::{Mode, Pty, Shell},
 };
 
 use crate::api::{CreateSession, StartExecution};
@@ -29,6 +29,12 @@ pub(crate) fn execution_hash(request: &StartExecution) -> [u8; 32] {
     hash.flag(request.background);
     hash.optional(request.yield_after.map(|time| time.as_nanos().to_be_bytes()).as_ref());
     hash.optional(request.inline_limit.map(u32::to_be_bytes).as_ref());
+    hash.flag(request.pty.is_some());
+    if let Some(Pty { size, term }) = &request.pty {
+        hash.number(u64::from(size.rows));
+        hash.number(u64::from(size.cols));
+        hash.bytes(term.as_bytes());
+    }
     hash.finish()
 }
 
@@ -48,14 +54,18 @@ pub(crate) fn session_hash(request: &CreateSession) -> [u8; 32] {
 mod tests {
     use std::time::Duration;
 
-    use airlock_proto::domain::SessionId;
+    use airlock_proto::domain::{SessionId, TerminalSize};
 
     use super::*;
+
+    fn pty(rows: u16, cols: u16, term: &str) -> Pty {
+        Pty { size: TerminalSize { rows, cols }, term: term.to_owned() }
+    }
 
     #[test]
     fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
         let base = StartExecution { command: b"ls".to_vec(), ..StartExecution::default() };
-        let changed: [fn(&mut StartExecution); 17] = [
+        let changed: [fn(&mut StartExecution); 21] = [
             |r| r.command = b"ls ".to_vec(),
             |r| r.shell = Some(Shell::Bash),
             |r| r.session_id = Some(SessionId::new()),
@@ -73,6 +83,10 @@ mod tests {
             |r| r.background = true,
             |r| r.yield_after = Some(Duration::from_nanos(1)),
             |r| r.inline_limit = Some(1),
+            |r| r.pty = Some(pty(24, 80, "xterm")),
+            |r| r.pty = Some(pty(80, 24, "xterm")),
+            |r| r.pty = Some(pty(24, 81, "xterm")),
+            |r| r.pty = Some(pty(24, 80, "vt100")),
         ];
         let mut seen = vec![execution_hash(&base)];
         for change in changed {

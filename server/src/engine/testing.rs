@@ -36,6 +36,7 @@ pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
             dangerously_disable_sandbox: false,
             inline_limit: 30_000,
             stdin: false,
+            pty: None,
             labels: BTreeMap::new(),
         },
         directory: b"/workspace".to_vec(),

@@ -3,7 +3,7 @@
 
 use std::{future::Future, pin::pin};
 
-use airlock_proto::domain::{ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExecutionId, RunnerId};
+use airlock_proto::domain::{ExchangeFailure, ExchangeFromRunner, ExchangeOrder, RunnerId};
 use tokio::time::sleep;
 
 use super::{Exchange, ExchangeRefusal, Exchanges, Pieces, Start, Violation, What};
@@ -18,22 +18,21 @@ pub struct Written {
     pub ended: bool,
 }
 
-/// Passes on what a client writes, until all of it is in the command's pipe. `over` is when the command
+/// Passes on what a client writes to the input that `order` names, until all of it is in the command's pipe. `over` is when the command
 /// has ended; a runner that does not say so by itself is not waited for longer than for an answer.
 /// Dropping the future ends the writing, and leaves the input open.
 ///
 /// # Errors
-/// `OutOfRange` from further on than what is there; `FailedPrecondition` if the command has ended or its
-/// input is closed; `Invalid` for pieces that are not in order; `Exhausted`; `Unavailable`.
+/// `OutOfRange` from further on than what is there; `FailedPrecondition` if the command has ended, its
+/// input is closed, or another writer took over; `Invalid` for pieces that are not in order; `Exhausted`; `Unavailable`.
 pub async fn write(
     exchanges: &Exchanges,
     who: &Principal,
     runner: &RunnerId,
-    execution_id: ExecutionId,
+    order: ExchangeOrder,
     mut pieces: Pieces,
     over: impl Future<Output = ()> + Send,
 ) -> Result<Written, ApiError> {
-    let order = ExchangeOrder::Stdin { execution_id };
     let mut exchange = exchanges.open(who, runner, order).await?;
     let wait = exchange.limits().exchange_answer_wait;
     let given_up = pin!(async {

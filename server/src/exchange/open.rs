@@ -161,7 +161,7 @@ impl Subject {
             ExchangeOrder::Quarantine(order) => Self::Session(order.session_id),
             ExchangeOrder::List(order) => Self::Session(order.session_id),
             ExchangeOrder::Diff(order) => Self::Session(order.session_id),
-            ExchangeOrder::Stdin { execution_id } => Self::Execution(*execution_id),
+            ExchangeOrder::Stdin { execution_id, .. } => Self::Execution(*execution_id),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What is done to a command while it runs: signals, and sending it to the background.
+//! What is done to a command while it runs: signals, the size of its terminal, and sending it to the background.
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{BackgroundedBy, ExecutionId, ExecutionState, Signal, ToRunner};
+use airlock_proto::domain::{BackgroundedBy, ExecutionId, ExecutionState, Signal, TerminalSize, ToRunner};
 
 use super::{Advanced, no_such_execution, not_running};
 use crate::{
@@ -24,16 +24,37 @@ impl Core {
         signal: Signal,
     ) -> Result<ExecutionRecord, ApiError> {
         let record = self.running_execution(who, id).await?;
+        self.tell_runner(&record, ToRunner::SignalJob { execution_id: id, signal }).await?;
+        Ok(record)
+    }
+
+    /// Has the size of a command's terminal changed. Nothing is kept of it.
+    pub(crate) async fn resize(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+        size: TerminalSize,
+    ) -> Result<ExecutionRecord, ApiError> {
+        let record = self.running_execution(who, id).await?;
+        if record.spec.pty.is_none() {
+            let message = format!("execution `{id}` has no terminal: its request asked for none");
+            return Err(ApiError::FailedPrecondition { reason: "NO_TERMINAL", message });
+        }
+        self.tell_runner(&record, ToRunner::ResizeJob { execution_id: id, size }).await?;
+        Ok(record)
+    }
+
+    /// Tells its runner something about a command that runs, now or not at all.
+    async fn tell_runner(&self, record: &ExecutionRecord, message: ToRunner) -> Result<(), ApiError> {
         let Some(runner) = &record.runner_id else {
-            return Err(ApiError::Internal(format!("`{id}` runs on no runner")));
+            return Err(ApiError::Internal(format!("`{}` runs on no runner", record.id)));
         };
         // Another life of the runner does not have the job any more; that it is lost is said in a moment.
         let link = self.parts.links.get(runner);
         let link = link.filter(|link| Some(link.hello.epoch) == record.runner_epoch);
         let link = link.ok_or_else(|| runner_unreachable(runner))?;
-        let message = ToRunner::SignalJob { execution_id: id, signal };
         let sent = link.send(message, self.parts.limits.send_wait).await;
-        sent.map(|()| record).map_err(|_| runner_unreachable(&link.hello.runner_id))
+        sent.map_err(|_| runner_unreachable(&link.hello.runner_id))
     }
 
     /// Sends a command that runs to the background. The first writer wins against its end.

@@ -29,8 +29,12 @@ pub(super) fn of(
     if !violations.is_empty() {
         return Err(ApiError::Invalid(violations));
     }
-    let by_default = if request.background { profile.timeout_max } else { profile.timeout_default };
+    // Whoever sits at a terminal takes their time.
+    let is_long = request.background || request.pty.is_some();
+    let by_default = if is_long { profile.timeout_max } else { profile.timeout_default };
     let mut env: BTreeMap<_, _> = session.env.clone();
+    let term = request.pty.as_ref().map(|pty| pty.term.clone().into_bytes());
+    env.extend(term.map(|term| ("TERM".to_owned(), term)));
     env.extend(request.env.iter().map(|(name, value)| (name.clone(), value.clone())));
     Ok(ExecutionSpec {
         command: request.command.clone(),
@@ -49,6 +53,7 @@ pub(super) fn of(
         stdin: request.stdin,
         dangerously_disable_sandbox: request.dangerously_disable_sandbox,
         inline_limit: request.inline_limit.unwrap_or(profile.inline_bytes),
+        pty: request.pty.clone(),
         labels: request.labels.clone(),
     })
 }

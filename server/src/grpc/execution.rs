@@ -9,10 +9,11 @@ use airlock_proto::{
         ExecutionServiceCancelResponse, ExecutionServiceDetachRequest, ExecutionServiceDetachResponse,
         ExecutionServiceGetRequest, ExecutionServiceGetResponse, ExecutionServiceListRequest,
         ExecutionServiceListResponse, ExecutionServiceReadOutputRequest, ExecutionServiceReadOutputResponse,
-        ExecutionServiceRunRequest, ExecutionServiceRunResponse, ExecutionServiceSignalRequest,
-        ExecutionServiceSignalResponse, ExecutionServiceStartRequest, ExecutionServiceStartResponse,
-        ExecutionServiceWaitRequest, ExecutionServiceWaitResponse, ExecutionServiceWatchRequest,
-        ExecutionServiceWatchResponse, ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
+        ExecutionServiceResizeRequest, ExecutionServiceResizeResponse, ExecutionServiceRunRequest,
+        ExecutionServiceRunResponse, ExecutionServiceSignalRequest, ExecutionServiceSignalResponse,
+        ExecutionServiceStartRequest, ExecutionServiceStartResponse, ExecutionServiceWaitRequest,
+        ExecutionServiceWaitResponse, ExecutionServiceWatchRequest, ExecutionServiceWatchResponse,
+        ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse,
         execution_service_server::ExecutionService,
     },
 };
@@ -176,6 +177,16 @@ impl ExecutionService for Executions {
         let (id, signal) = validate::signal(request.get_ref()).map_err(refused)?;
         let record = self.0.engine.signal(&who, id, signal).await.map_err(refused)?;
         Ok(Response::new(ExecutionServiceSignalResponse { execution: Some(records::full_execution(record)) }))
+    }
+
+    async fn resize(
+        &self,
+        request: Request<ExecutionServiceResizeRequest>,
+    ) -> Result<Response<ExecutionServiceResizeResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let (id, size) = validate::resize(request.get_ref()).map_err(refused)?;
+        let record = self.0.engine.resize(&who, id, size).await.map_err(refused)?;
+        Ok(Response::new(ExecutionServiceResizeResponse { execution: Some(records::full_execution(record)) }))
     }
 
     async fn detach(

@@ -99,6 +99,7 @@ fn basic(record: ExecutionRecord, decided: Option<&v1::Decision>) -> v1::Executi
         labels: record.spec.labels,
         backgrounded_by: backgrounded_by(record.backgrounded),
         separate_stderr: record.spec.separate_stderr,
+        pty: record.spec.pty.map(Into::into),
         ..Default::default()
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airlock_proto::{
-    domain::{ExecutionId, ExecutionState},
+    domain::{ExchangeOrder, ExecutionId, ExecutionState},
     limits::WAIT_MAX,
     v1::{ExecutionServiceWriteStdinRequest, ExecutionServiceWriteStdinResponse},
 };
@@ -38,7 +38,7 @@ async fn pass_on(
 ) -> Result<Written, ApiError> {
     let mut incoming = Incoming::new(request);
     let first = incoming.first("execution_id", edge.exchanges.limits().transfer_idle).await?;
-    let (id, first) = validate::write_stdin(first)?;
+    let (id, take_over, first) = validate::write_stdin(first)?;
     let execution = edge.engine.running_execution(who, id).await?;
     if !execution.spec.stdin {
         return Err(closed());
@@ -46,7 +46,8 @@ async fn pass_on(
     let runner =
         execution.runner_id.ok_or_else(|| ApiError::Internal(format!("`{id}` runs on no runner")))?;
     let pieces = incoming.pieces(Some(first), validate::more_stdin);
-    input::write(&edge.exchanges, who, &runner, id, pieces, over(edge, who, id)).await
+    let order = ExchangeOrder::Stdin { execution_id: id, take_over };
+    input::write(&edge.exchanges, who, &runner, order, pieces, over(edge, who, id)).await
 }
 
 /// Returns when the execution has ended.

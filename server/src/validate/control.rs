@@ -1,7 +1,7 @@
-//! Requests that lead what is there already: signals, watches, changes of a session, draining.
+//! Requests that lead what is there already: signals, sizes, watches, changes of a session, draining.
 
 use airlock_proto::{
-    domain::{ExecutionId, RunnerId, SessionId, Signal},
+    domain::{ExecutionId, RunnerId, SessionId, Signal, TerminalSize},
     limits, v1,
 };
 
@@ -20,6 +20,21 @@ pub fn signal(request: &v1::ExecutionServiceSignalRequest) -> Result<(ExecutionI
     }
     let signal = checker.choice::<v1::Signal, Signal>("signal", request.signal);
     checker.finish(id.zip(signal))
+}
+
+/// Resize: which execution's terminal, and to what size.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn resize(request: &v1::ExecutionServiceResizeRequest) -> Result<(ExecutionId, TerminalSize), ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("execution_id", &request.execution_id);
+    let size = checker.required("size", request.size);
+    let size = size.map(|size| TerminalSize {
+        rows: checker.side("size.rows", size.rows, None),
+        cols: checker.side("size.cols", size.cols, None),
+    });
+    checker.finish(id.zip(size))
 }
 
 /// Watch.
@@ -92,6 +107,22 @@ mod tests {
         assert_eq!(signal(&request(&id.to_string(), int)).unwrap(), (id, Signal::Int));
         assert_eq!(fields(signal(&request(&id.to_string(), 0))), ["signal"]);
         assert_eq!(fields(signal(&request("x", 99))), ["execution_id", "signal"]);
+    }
+
+    #[test]
+    fn a_size_has_two_sides_within_bounds() {
+        let id = ExecutionId::new();
+        let request = |execution_id: &str, size: Option<(u32, u32)>| v1::ExecutionServiceResizeRequest {
+            execution_id: execution_id.to_owned(),
+            size: size.map(|(rows, cols)| v1::TerminalSize { rows, cols }),
+        };
+        let largest = (id, TerminalSize { rows: 1, cols: 4096 });
+        assert_eq!(resize(&request(&id.to_string(), Some((1, 4096)))).unwrap(), largest);
+        assert_eq!(fields(resize(&request(&id.to_string(), None))), ["size"]);
+        for sides in [(0, 0), (4097, 65_537), (u32::MAX, 0)] {
+            let found = fields(resize(&request("x", Some(sides))));
+            assert_eq!(found, ["execution_id", "size.rows", "size.cols"], "{sides:?}");
+        }
     }
 
     #[test]

@@ -64,6 +64,10 @@ impl Checker {
         if spec.background && spec.yield_after.is_some_and(|time| time.seconds != 0 || time.nanos != 0) {
             self.bad("spec.yield_after", "only without `background`: what begins there leaves no foreground");
         }
+        let pty = spec.pty.map(|pty| self.pty("spec.pty", pty));
+        if pty.is_some() && spec.separate_stderr {
+            self.bad("spec.separate_stderr", "not with a terminal, which has one stream for both");
+        }
         self.at_most("spec.description", spec.description.len(), limits::DESCRIPTION_BYTES);
         self.no_nul("spec.description", spec.description.as_bytes());
         let inline_limit = usize::try_from(spec.inline_limit).unwrap_or(usize::MAX);
@@ -85,9 +89,10 @@ impl Checker {
             profile: self.name("spec.profile", spec.profile),
             base: self.name("spec.base", spec.base),
             allow_concurrent: spec.allow_concurrent,
-            stdin: spec.stdin,
+            stdin: spec.stdin || pty.is_some(),
             dangerously_disable_sandbox: spec.dangerously_disable_sandbox,
             inline_limit: Some(spec.inline_limit).filter(|limit| *limit > 0),
+            pty,
             labels: self.labels("spec.labels", spec.labels),
             traceparent: String::new(),
         };

@@ -196,14 +196,16 @@ pub fn diff(request: v1::FileServiceDiffRequest) -> Result<(DiffOrder, Option<St
     checker.finish(order.map(|order| (order, page.token)))
 }
 
-/// The first message of an input: whose, and what it brings.
+/// The first message of an input: whose, whether another writer is ended, and what it brings.
 ///
 /// # Errors
 /// [`ApiError::Invalid`].
-pub fn write_stdin(first: v1::ExecutionServiceWriteStdinRequest) -> Result<(ExecutionId, Piece), ApiError> {
+pub fn write_stdin(
+    first: v1::ExecutionServiceWriteStdinRequest,
+) -> Result<(ExecutionId, bool, Piece), ApiError> {
     let mut checker = Checker::default();
     let id = checker.id("execution_id", &first.execution_id);
-    checker.finish(id.map(|id| (id, piece(first.offset, first.data, first.end))))
+    checker.finish(id.map(|id| (id, first.take_over, piece(first.offset, first.data, first.end))))
 }
 
 /// A message of an input after the first.
@@ -214,6 +216,9 @@ pub fn more_stdin(message: v1::ExecutionServiceWriteStdinRequest) -> Result<Piec
     let mut checker = Checker::default();
     if !message.execution_id.is_empty() {
         checker.bad("execution_id", "may be in the first message only");
+    }
+    if message.take_over {
+        checker.bad("take_over", "may be in the first message only");
     }
     checker.finish(Some(piece(message.offset, message.data, message.end)))
 }

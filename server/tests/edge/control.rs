@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airlock_proto::{
-    domain::{FromRunner, Signal, ToRunner},
+    domain::{FromRunner, Signal, TerminalSize, ToRunner},
     v1::{
         self, admin_service_client::AdminServiceClient, event::Event as Kind,
         execution_service_client::ExecutionServiceClient, session_service_client::SessionServiceClient,
@@ -88,6 +88,51 @@ async fn a_signal_reaches_the_runner_and_bad_ones_reach_nobody() {
     };
     assert_eq!(reason(&status), (Code::Unavailable, "RUNNER_UNREACHABLE".to_owned()));
     assert!(status.get_details_retry_info().is_some());
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_is_in_the_grant_and_its_size_reaches_the_runner() {
+    let world = World::new().await;
+    let resize = async |token, id: &str, rows| {
+        let size = Some(v1::TerminalSize { rows, cols: 132 });
+        let resize = v1::ExecutionServiceResizeRequest { execution_id: id.to_owned(), size };
+        client(&world)
+            .resize(request(token, resize))
+            .await
+            .map(|answer| answer.into_inner().execution.unwrap())
+    };
+    let mut link = link_up(&world).await;
+    let plain = crate::runs::spec("pwd", |_| {});
+    let (_stream, job) = link.run(&world, plain, None).await;
+    assert_eq!(job.grant.pty, None);
+    let status = resize("executor", &job.execution_id.to_string(), 50).await.unwrap_err();
+    assert_eq!(reason(&status), (Code::FailedPrecondition, "NO_TERMINAL".to_owned()));
+    let spec = crate::runs::spec("pwd", |spec| {
+        spec.pty = Some(v1::Pty { rows: 31, cols: 0, term: "vt100".to_owned() });
+        spec.allow_concurrent = true;
+    });
+    let (_stream, job) = link.run(&world, spec, None).await;
+    assert_eq!(job.grant.pty, Some(TerminalSize { rows: 31, cols: 80 }));
+    assert_eq!(job.grant.env["TERM"], b"vt100");
+    assert!(job.grant.stdin && job.grant.timeout == Duration::from_secs(30 * 60), "{:?}", job.grant.timeout);
+    let id = job.execution_id.to_string();
+    assert_eq!(resize("stranger", &id, 50).await.unwrap_err().code(), Code::NotFound);
+    assert_eq!(resize("auditor", &id, 50).await.unwrap_err().code(), Code::PermissionDenied);
+    assert_eq!(resize("executor", &id, 0).await.unwrap_err().code(), Code::InvalidArgument);
+    let execution = resize("executor", &id, 50).await.unwrap();
+    assert_eq!(execution.pty, Some(v1::Pty { rows: 31, cols: 80, term: "vt100".to_owned() }));
+    let sent = timeout(PATIENCE, order(&mut link)).await.unwrap();
+    let size = TerminalSize { rows: 50, cols: 132 };
+    assert_eq!(sent, ToRunner::ResizeJob { execution_id: job.execution_id, size });
+    link.ended(&job, 0).await;
+    let status = loop {
+        match resize("executor", &id, 50).await {
+            Err(status) => break status,
+            Ok(_) => drop(timeout(PATIENCE, order(&mut link)).await.unwrap()),
+        }
+    };
+    assert_eq!(reason(&status), (Code::FailedPrecondition, "NOT_RUNNING".to_owned()));
     world.server.shut_down().await;
 }
 

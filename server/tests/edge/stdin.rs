@@ -30,7 +30,7 @@ const CLOSE: ExchangeToRunner = ExchangeToRunner::End { close: true };
 type Write = v1::ExecutionServiceWriteStdinRequest;
 
 fn write(execution_id: &str, offset: u64, data: &'static str, end: bool) -> Write {
-    Write { execution_id: execution_id.to_owned(), offset, data: data.into(), end }
+    Write { execution_id: execution_id.to_owned(), offset, data: data.into(), end, take_over: false }
 }
 
 /// A command with or without an open input.
@@ -58,7 +58,7 @@ async fn what_is_written_reaches_the_runner_in_order_and_its_end_too() {
     let request = by("executor", ReceiverStream::new(messages));
     let call = tokio::spawn(async move { executions.write_stdin(request).await });
     let (mut line, order) = stage.line().await;
-    assert_eq!(order, ExchangeOrder::Stdin { execution_id: job.execution_id });
+    assert_eq!(order, ExchangeOrder::Stdin { execution_id: job.execution_id, take_over: false });
     line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
     let chunk = |offset, data: &'static str| ExchangeToRunner::Chunk { offset, data: data.into() };
     assert_eq!(line.hear().await.unwrap(), Some(chunk(0, "one\n")));
@@ -158,7 +158,7 @@ async fn inputs_that_nobody_reads_stop_nothing_else_of_their_client() {
         let endless = futures::StreamExt::map(stream::iter(0u64..), move |index| {
             count.fetch_add(1, Ordering::Relaxed);
             let execution_id = if index == 0 { id.clone() } else { String::new() };
-            Write { execution_id, offset: index * 65_536, data: vec![0; 65_536].into(), end: false }
+            Write { execution_id, offset: index * 65_536, data: vec![0; 65_536].into(), ..Write::default() }
         });
         let mut executions = ExecutionServiceClient::new(channel.clone());
         let call = tokio::spawn(async move { executions.write_stdin(by("executor", endless)).await });

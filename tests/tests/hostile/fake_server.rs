@@ -305,6 +305,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         read_only: false,
         requires: Vec::new(),
         separate_stderr: false,
+        pty: None,
         timeout: Duration::from_secs(60),
         idle_timeout: None,
         keep_directory: false,

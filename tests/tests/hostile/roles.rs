@@ -12,7 +12,7 @@ use tonic::Code;
 use crate::world::{ROLES, World, call, token};
 
 /// Method, and which of executor, approver, auditor, admin and runner may call it.
-const MAY: [(&str, [bool; 5]); 35] = [
+const MAY: [(&str, [bool; 5]); 36] = [
     ("/airlock.v1.SessionService/Create", [true, false, false, false, false]),
     ("/airlock.v1.SessionService/Get", [true, true, true, true, false]),
     ("/airlock.v1.SessionService/List", [true, true, true, true, false]),
@@ -30,6 +30,7 @@ const MAY: [(&str, [bool; 5]); 35] = [
     ("/airlock.v1.AdminService/ListRunners", [false, false, false, true, false]),
     ("/airlock.v1.SessionService/Update", [true, false, false, false, false]),
     ("/airlock.v1.ExecutionService/Signal", [true, false, false, true, false]),
+    ("/airlock.v1.ExecutionService/Resize", [true, false, false, false, false]),
     ("/airlock.v1.ExecutionService/Detach", [true, false, false, false, false]),
     ("/airlock.v1.ExecutionService/WriteStdin", [true, false, false, false, false]),
     ("/airlock.v1.ExecutionService/ReadOutput", [true, false, true, true, false]),

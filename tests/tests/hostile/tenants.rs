@@ -54,6 +54,10 @@ pub(crate) fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
             let signal = v1::Signal::Int.into();
             v1::ExecutionServiceSignalRequest { execution_id: ids.execution.clone(), signal }.encode_to_vec()
         }
+        ("ExecutionService/Resize", "execution_id") => {
+            let size = Some(v1::TerminalSize { rows: 24, cols: 80 });
+            v1::ExecutionServiceResizeRequest { execution_id: ids.execution.clone(), size }.encode_to_vec()
+        }
         ("ExecutionService/Wait", "execution_id") => {
             let timeout = Some(prost_types::Duration { seconds: 0, nanos: 1_000_000 });
             v1::ExecutionServiceWaitRequest { execution_id: ids.execution.clone(), timeout }.encode_to_vec()

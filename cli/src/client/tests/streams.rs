@@ -132,6 +132,23 @@ async fn input_arrives_once_and_in_order_through_every_cut() {
 }
 
 #[tokio::test]
+async fn keys_arrive_once_and_in_order_through_every_cut_and_end_nothing() {
+    for seed in 0..5 {
+        let mut tasks = JoinSet::new();
+        let fake = Fake::new(seed);
+        let server = serve(fake.clone(), &mut tasks).await;
+        let address = relay(server, Way::Up, 10, Dice::new(seed), &mut tasks).await;
+        // Of a client that was here before.
+        fake.input.lock().unwrap().bytes = b"before".to_vec();
+        let sent: Vec<u8> = (0..2_500_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let typed = client(address, quick()).type_into("e", None, &mut sent.as_slice()).await.unwrap();
+        assert_eq!(typed.accepted, 6 + sent.len() as u64);
+        let input = fake.input.lock().unwrap();
+        assert!(input.bytes[6..] == sent && !input.ended, "seed {seed}");
+    }
+}
+
+#[tokio::test]
 async fn input_is_forwarded_as_it_comes_and_its_end_too() {
     let mut tasks = JoinSet::new();
     let fake = Fake::new(1);

@@ -135,7 +135,8 @@ fn orders_survive_the_wire() {
         ExchangeOrder::Diff(diff),
         ExchangeOrder::Quarantine(QuarantineOrder { session_id, after: "a".to_owned(), page_size: 5 }),
         ExchangeOrder::Restore { session_id, quarantine_id: "a".to_owned() },
-        ExchangeOrder::Stdin { execution_id: ExecutionId::new() },
+        ExchangeOrder::Stdin { execution_id: ExecutionId::new(), take_over: false },
+        ExchangeOrder::Stdin { execution_id: ExecutionId::new(), take_over: true },
     ];
     let mut messages: Vec<_> = orders.map(ExchangeToRunner::Order).into();
     messages.push(ExchangeToRunner::Chunk { offset: 1, data: Bytes::from_static(b"x") });

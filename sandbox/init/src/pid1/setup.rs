@@ -23,6 +23,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::Pid;
 use rustix::thread::{SecureComputingMode, secure_computing_mode};
 
+use super::terminal::Terminal;
 use crate::{AtStep, Failure};
 
 /// Makes this process unreadable to the command, signals and file modes plain,
@@ -96,11 +97,18 @@ pub(super) fn apply_limits(limits: &Rlimits) -> Result<(), Failure> {
     set(Resource::RLIMIT_NPROC, limits.nproc)
 }
 
-/// Starts the shell with exactly the three given descriptors, in this process's own
-/// directory: where the one goes, the other is.
-pub(super) fn start(spec: &StartSpec, fds: Vec<OwnedFd>) -> Result<Pid, Failure> {
-    let fds = <[OwnedFd; 3]>::try_from(fds)
-        .map_err(|_| Failure::new(Step::Message, "a start needs three descriptors"))?;
+/// Starts the shell with exactly the three given descriptors, or with its terminal, in this
+/// process's own directory: where the one goes, the other is.
+pub(super) fn start(
+    spec: &StartSpec,
+    fds: Vec<OwnedFd>,
+    terminal: Option<&Terminal>,
+) -> Result<Pid, Failure> {
+    let fds = match terminal {
+        Some(terminal) => terminal.ends()?,
+        None => <[OwnedFd; 3]>::try_from(fds)
+            .map_err(|_| Failure::new(Step::Message, "a start needs three descriptors"))?,
+    };
     std::env::set_current_dir(OsStr::from_bytes(&spec.cwd)).at(Step::Directory)?;
     let shell = find(spec.shell)?;
     let (program, words) = match spec.prefix.split_first() {
@@ -117,7 +125,8 @@ pub(super) fn start(spec: &StartSpec, fds: Vec<OwnedFd>) -> Result<Pid, Failure>
         words: words.map(CString::new).collect::<Result<_, _>>().at(Step::Message)?,
         env: env.map(CString::new).collect::<Result<_, _>>().at(Step::Message)?,
     };
-    let started = spawn_sharing_directory(&program, fds.each_ref().map(AsFd::as_fd));
+    let fds = fds.each_ref().map(AsFd::as_fd);
+    let started = spawn_sharing_directory(&program, fds, terminal.is_some());
     started.map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::PermissionDenied if spec.prefix.is_empty() => {
             Failure::new(Step::Shell, error)

@@ -2,7 +2,9 @@
 
 use std::{future::pending, time::Duration};
 
-use airlock_proto::domain::{ExchangeFailure, ExchangeFromRunner, ExchangeToRunner, ExecutionId};
+use airlock_proto::domain::{
+    ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, ExecutionId,
+};
 use tokio::{sync::oneshot, task::JoinHandle, time::sleep};
 
 use super::world::{World, chunk_to, client, failed, outcome, piece, runner_id, sent, who};
@@ -36,9 +38,10 @@ impl World {
         over: impl Future<Output = ()> + Send + 'static,
     ) -> JoinHandle<Result<Written, ApiError>> {
         let exchanges = self.exchanges.clone();
-        tokio::spawn(async move {
-            input::write(&exchanges, &who("one"), &runner_id(), ExecutionId::new(), pieces, over).await
-        })
+        let order = ExchangeOrder::Stdin { execution_id: ExecutionId::new(), take_over: false };
+        tokio::spawn(
+            async move { input::write(&exchanges, &who("one"), &runner_id(), order, pieces, over).await },
+        )
     }
 }
 

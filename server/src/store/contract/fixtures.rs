@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_proto::domain::{
     ApprovalId, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState, InlineOutput,
-    InlineText, LinkState, Mode, OutputState, RunnerId, SessionId, SessionSnapshot, Shell, Started,
-    Violation, ViolationAction,
+    InlineText, LinkState, Mode, OutputState, Pty, RunnerId, SessionId, SessionSnapshot, Shell, Started,
+    TerminalSize, Violation, ViolationAction,
 };
 
 use crate::{
@@ -87,6 +87,7 @@ pub(in crate::store) fn execution(session: &SessionRecord) -> ExecutionRecord {
             dangerously_disable_sandbox: false,
             inline_limit: 1234,
             stdin: true,
+            pty: Some(Pty { size: TerminalSize { rows: 50, cols: 132 }, term: "xterm".to_owned() }),
             labels: labels(&[("job", "7"), ("team", "blue")]),
         },
         directory: b"/workspace/\xfe".to_vec(),

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_proto::{
-    domain::{Mode, Shell},
+    domain::{Mode, Pty, Shell, TerminalSize},
     limits::INLINE_DEFAULT,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -59,6 +59,27 @@ pub(super) struct SpecJson {
     dangerously_disable_sandbox: bool,
     #[serde(default = "inline_default")]
     inline_limit: u32,
+    #[serde(default)]
+    pty: Option<PtyJson>,
+}
+
+/// A terminal.
+#[derive(Serialize, Deserialize)]
+struct PtyJson {
+    rows: u16,
+    cols: u16,
+    term: String,
+}
+
+impl PtyJson {
+    fn new(Pty { size: TerminalSize { rows, cols }, term }: &Pty) -> Self {
+        Self { rows: *rows, cols: *cols, term: term.clone() }
+    }
+
+    fn whole(self) -> Pty {
+        let Self { rows, cols, term } = self;
+        Pty { size: TerminalSize { rows, cols }, term }
+    }
 }
 
 impl SpecJson {
@@ -79,6 +100,7 @@ impl SpecJson {
             stdin: spec.stdin,
             dangerously_disable_sandbox: spec.dangerously_disable_sandbox,
             inline_limit: spec.inline_limit,
+            pty: spec.pty.as_ref().map(PtyJson::new),
         }
     }
 
@@ -106,6 +128,7 @@ impl SpecJson {
             stdin: self.stdin,
             dangerously_disable_sandbox: self.dangerously_disable_sandbox,
             inline_limit: self.inline_limit,
+            pty: self.pty.map(PtyJson::whole),
             labels,
         }
     }

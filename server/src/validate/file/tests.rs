@@ -178,13 +178,15 @@ fn an_input_names_its_execution_once() {
         offset: 3,
         data: "abc".into(),
         end: true,
+        take_over: true,
     };
     assert_eq!(fields(write_stdin(message(""))), ["execution_id"]);
     assert_eq!(fields(write_stdin(message("no"))), ["execution_id"]);
     let id = ExecutionId::new();
-    let (found, piece) = write_stdin(message(&id.to_string())).unwrap();
-    assert_eq!(found, id);
+    let (found, take_over, piece) = write_stdin(message(&id.to_string())).unwrap();
+    assert_eq!((found, take_over), (id, true));
     assert_eq!(piece, Piece { offset: 3, data: "abc".into(), closes: true });
-    assert_eq!(fields(more_stdin(message(&id.to_string()))), ["execution_id"]);
-    assert!(more_stdin(message("")).is_ok());
+    assert_eq!(fields(more_stdin(message(&id.to_string()))), ["execution_id", "take_over"]);
+    let more = v1::ExecutionServiceWriteStdinRequest { take_over: false, ..message("") };
+    assert!(more_stdin(more).is_ok());
 }

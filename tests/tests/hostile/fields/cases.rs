@@ -184,11 +184,31 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
         add("spec.profile", said, one(|spec| spec.profile = name.clone()));
         add("spec.base", said, one(|spec| spec.base = name));
     }
+    bad.extend(terminals());
+    let mut add = |field, said, spec| bad.push((field, said, spec));
     for (field, set) in [
         ("spec.profile", (|spec| spec.profile = "strict".to_owned()) as fn(&mut v1::ExecutionSpec)),
         ("spec.base", |spec| spec.base = "base".to_owned()),
     ] {
         add(field, "only without a session", one(|spec| (spec.session_id = ID.to_owned(), set(spec)).1));
+    }
+    bad
+}
+
+fn terminals() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
+    let with = |pty| one(|spec| spec.pty = Some(pty));
+    let pty = v1::Pty::default;
+    let mut bad = vec![(
+        "spec.separate_stderr",
+        "not with a terminal",
+        one(|spec| (spec.pty, spec.separate_stderr) = (Some(pty()), true)),
+    )];
+    for side in [4097, 65_536, u32::MAX] {
+        bad.push(("spec.pty.rows", "must be 0 to 4096", with(v1::Pty { rows: side, ..pty() })));
+        bad.push(("spec.pty.cols", "must be 0 to 4096", with(v1::Pty { cols: side, ..pty() })));
+    }
+    for term in ["../../etc/passwd", "-x", "a b", "x\u{1b}[2J", "\0", &long(65)] {
+        bad.push(("spec.pty.term", "at most 64 bytes", with(v1::Pty { term: term.to_owned(), ..pty() })));
     }
     bad
 }
@@ -210,6 +230,8 @@ pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
         profile: "/".to_owned(),
         labels: labels([(String::new(), String::new())]),
         base: "/".to_owned(),
+        separate_stderr: true,
+        pty: Some(v1::Pty { rows: 4097, cols: 4097, term: "/".to_owned() }),
         ..Default::default()
     };
     let fields = vec![
@@ -227,6 +249,10 @@ pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
         "spec.profile",
         "spec.labels",
         "spec.base",
+        "spec.separate_stderr",
+        "spec.pty.rows",
+        "spec.pty.cols",
+        "spec.pty.term",
     ];
     (spec, fields)
 }

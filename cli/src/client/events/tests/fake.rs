@@ -169,6 +169,13 @@ impl ExecutionService for Fake {
         Err(Status::unimplemented("not here"))
     }
 
+    async fn resize(
+        &self,
+        _: Request<v1::ExecutionServiceResizeRequest>,
+    ) -> Result<Response<v1::ExecutionServiceResizeResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
     async fn detach(
         &self,
         _: Request<v1::ExecutionServiceDetachRequest>,

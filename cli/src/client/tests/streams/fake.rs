@@ -275,6 +275,13 @@ impl ExecutionService for Fake {
         unimplemented()
     }
 
+    async fn resize(
+        &self,
+        _: Request<v1::ExecutionServiceResizeRequest>,
+    ) -> Result<Response<v1::ExecutionServiceResizeResponse>, Status> {
+        unimplemented()
+    }
+
     async fn detach(
         &self,
         _: Request<v1::ExecutionServiceDetachRequest>,

@@ -4,6 +4,7 @@ use super::*;
 use v1::{execution_service_read_output_request::Selection, output_edge::Amount::Lines};
 
 const READ: &str = "/airlock.v1.ExecutionService/ReadOutput";
+const RESIZE: &str = "/airlock.v1.ExecutionService/Resize";
 const WATCH: &str = "/airlock.v1.ExecutionService/Watch";
 const UPDATE: &str = "/airlock.v1.SessionService/Update";
 const GET_PROFILE: &str = "/airlock.v1.PolicyService/GetProfile";
@@ -54,6 +55,10 @@ fn reads() -> Vec<Case> {
     cases
 }
 
+fn size(rows: u32, cols: u32) -> Option<v1::TerminalSize> {
+    Some(v1::TerminalSize { rows, cols })
+}
+
 fn controls() -> Vec<Case> {
     let mut cases = Vec::new();
     for (said, id) in bad_ids().into_iter().chain([("is missing", String::new())]) {
@@ -69,6 +74,8 @@ fn controls() -> Vec<Case> {
         let signal =
             v1::ExecutionServiceSignalRequest { execution_id: id.clone(), signal: v1::Signal::Int.into() };
         cases.push(case("/airlock.v1.ExecutionService/Signal", "execution_id", said, &signal));
+        let resize = v1::ExecutionServiceResizeRequest { execution_id: id.clone(), size: size(24, 80) };
+        cases.push(case(RESIZE, "execution_id", said, &resize));
         let session = v1::SessionServiceUpdateRequest { session_id: id, ..Default::default() };
         cases.push(case(UPDATE, "session_id", said, &session));
     }
@@ -84,6 +91,12 @@ fn controls() -> Vec<Case> {
     for signal in [0, 10, 99, -1] {
         let request = v1::ExecutionServiceSignalRequest { execution_id: ID.to_owned(), signal };
         cases.push(case("/airlock.v1.ExecutionService/Signal", "signal", "", &request));
+    }
+    for side in [0, 4097, u32::MAX] {
+        for (field, size) in [("size.rows", size(side, 80)), ("size.cols", size(24, side))] {
+            let request = v1::ExecutionServiceResizeRequest { execution_id: ID.to_owned(), size };
+            cases.push(case(RESIZE, field, "must be 1 to 4096", &request));
+        }
     }
     for mode in [99, -1] {
         let request =

@@ -1,0 +1,55 @@
+//! A command's terminal: a pair of the devices that are shown where pid 1 is, so
+//! that the command's end has a name there.
+//!
+//! Must not become the terminal of pid 1: that would get its signals.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use airlock_init::wire::TerminalSize;
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::{AtStep, Failure, Step};
+
+/// Both ends of a terminal.
+pub(super) struct Terminal {
+    /// For the runner.
+    controlling: OwnedFd,
+    /// The command's. Kept for as long as pid 1 lives: a command that closes all of
+    /// its own may open its terminal again by name.
+    command: OwnedFd,
+}
+
+impl Terminal {
+    pub(super) fn make(size: TerminalSize) -> Result<Self, Failure> {
+        let controlling = openpt(flags()).map_err(no_devices).at(Step::Terminal)?;
+        unlockpt(&controlling).at(Step::Terminal)?;
+        let command = ioctl_tiocgptpeer(&controlling, flags()).at(Step::Terminal)?;
+        let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&controlling, size).at(Step::Terminal)?;
+        Ok(Self { controlling, command })
+    }
+
+    /// What the command gets as its input, its output and its errors.
+    pub(super) fn ends(&self) -> Result<[OwnedFd; 3], Failure> {
+        let end = || self.command.try_clone().at(Step::Terminal);
+        Ok([end()?, end()?, end()?])
+    }
+
+    pub(super) fn controlling(&self) -> BorrowedFd<'_> {
+        self.controlling.as_fd()
+    }
+
+    /// Gives the runner's end away: what is left keeps the command's.
+    pub(super) fn into_command_end(self) -> OwnedFd {
+        self.command
+    }
+}
+
+fn flags() -> OpenptFlags {
+    OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC
+}
+
+fn no_devices(error: rustix::io::Errno) -> String {
+    format!("no terminal can be opened at `/dev/ptmx`: {error}")
+}

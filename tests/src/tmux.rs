@@ -1,0 +1,128 @@
+//! A terminal with a person at it, as tmux plays both: a shell on a screen of a known size, keys, and what is shown.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{airlock::Airlock, process::until, site::PATIENCE};
+
+/// What the shell on the screen asks with.
+pub const PROMPT: &str = "here> ";
+
+/// One screen. Dropped, it ends with all that runs on it.
+#[derive(Debug)]
+pub struct Screen {
+    socket: PathBuf,
+}
+
+impl Screen {
+    /// A shell on a screen of so many columns and rows, for which `airlock` is the command at a site.
+    ///
+    /// # Panics
+    /// If tmux does not start it.
+    #[must_use]
+    pub fn new(airlock: &Airlock<'_>, folder: &Path, (cols, rows): (u16, u16)) -> Self {
+        let number = fs::read_dir(folder).map_or(0, Iterator::count);
+        let screen = Self { socket: folder.join(format!("tmux-{number}")) };
+        let program = airlock.command(&[]);
+        let path = Path::new(program.get_program()).parent().unwrap();
+        let mut tmux = screen.tmux(&["new-session", "-d"]);
+        tmux.args(["-x", &cols.to_string(), "-y", &rows.to_string()]);
+        // A shell that is not interactive, as tmux starts, would take a prompt out of its environment.
+        let shell = format!("PS1='{PROMPT}' exec bash --noprofile --norc");
+        tmux.args([shell.as_str(), ";", "set-option", "-g", "status", "off"]);
+        for (name, value) in program.get_envs() {
+            tmux.env(name, value.unwrap());
+        }
+        tmux.env("PATH", format!("{}:{}", path.display(), std::env::var("PATH").unwrap()));
+        tmux.env("LC_ALL", "C.UTF-8").env_remove("TMUX").current_dir(folder);
+        done(&mut tmux);
+        screen.resize(cols, rows);
+        screen.wait("the shell asks", |shown| shown.trim_end() == PROMPT.trim_end());
+        screen
+    }
+
+    fn tmux(&self, words: &[&str]) -> Command {
+        let mut tmux = Command::new("tmux");
+        tmux.arg("-S").arg(&self.socket).args(["-f", "/dev/null"]).args(words);
+        tmux
+    }
+
+    /// What is shown, a line for each row.
+    ///
+    /// # Panics
+    /// If the screen is gone.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        done(&mut self.tmux(&["capture-pane", "-p"]))
+    }
+
+    /// Types text as it is.
+    pub fn text(&self, text: &str) {
+        done(&mut self.tmux(&["send-keys", "-l", text]));
+    }
+
+    /// Types keys by tmux's names, such as `C-c` or `Enter`.
+    pub fn keys(&self, keys: &[&str]) {
+        done(self.tmux(&["send-keys"]).args(keys));
+    }
+
+    /// Types a line and Enter.
+    pub fn line(&self, text: &str) {
+        self.text(text);
+        self.keys(&["Enter"]);
+    }
+
+    /// Makes the screen another size.
+    pub fn resize(&self, cols: u16, rows: u16) {
+        let (cols, rows) = (cols.to_string(), rows.to_string());
+        done(&mut self.tmux(&["resize-window", "-x", &cols, "-y", &rows]));
+    }
+
+    /// Waits until what is shown fits.
+    ///
+    /// # Panics
+    /// If it does not in time; shows what is.
+    pub fn wait(&self, what: &str, fits: impl Fn(&str) -> bool) {
+        let mut last = String::new();
+        let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            until(what, PATIENCE, || {
+                last = self.shown();
+                fits(&last)
+            });
+        }));
+        assert!(waited.is_ok(), "{what}; this is shown:\n{last}\n---");
+    }
+
+    /// Waits until a line with this is shown.
+    pub fn see(&self, text: &str) {
+        self.wait(&format!("`{text}` is shown"), |shown| shown.contains(text));
+    }
+
+    /// Waits until a line is exactly this.
+    pub fn see_line(&self, line: &str) {
+        self.wait(&format!("the line `{line}`"), |shown| shown.lines().any(|one| one.trim_end() == line));
+    }
+
+    /// Wipes what is shown, from within a shell.
+    pub fn clear(&self) {
+        self.keys(&["C-l"]);
+        self.wait("the screen is wiped", |shown| shown.trim_end().lines().count() <= 1);
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // One that has ended by itself has nothing left.
+        let _ = self.tmux(&["kill-server"]).output();
+    }
+}
+
+fn done(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

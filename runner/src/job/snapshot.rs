@@ -111,6 +111,7 @@ fn grant(session: &OpenSession, asked: &SandboxProfile) -> Grant {
         unsandboxed: false,
         snapshot_digest: Vec::new(),
         stdin: false,
+        pty: None,
         decided: Decided::default(),
     }
 }

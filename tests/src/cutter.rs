@@ -43,8 +43,9 @@ impl Shared {
     fn cut_all(&self) {
         let pairs = std::mem::take(&mut *self.pairs.lock().unwrap_or_else(PoisonError::into_inner));
         for (client, server) in pairs {
-            // One that is closed already is not counted.
-            let open = client.shutdown(Shutdown::Both).is_ok() & server.shutdown(Shutdown::Both).is_ok();
+            // One that is closed already is not counted. The other side may be closed by this very cut.
+            let open = client.shutdown(Shutdown::Both).is_ok();
+            drop(server.shutdown(Shutdown::Both));
             self.cut.fetch_add(usize::from(open), Ordering::Relaxed);
         }
     }
@@ -153,10 +154,11 @@ fn carry(client: TcpStream, to: SocketAddr, shared: &Arc<Shared>) -> io::Result<
     for stream in [&client, &server] {
         stream.set_nodelay(true)?;
     }
+    // Before the first byte, so that whoever has seen one can cut it.
     let pair = (client.try_clone()?, server.try_clone()?);
+    shared.pairs.lock().unwrap_or_else(PoisonError::into_inner).push(pair);
     copy(client.try_clone()?, server.try_clone()?, shared);
     copy(server, client, shared);
-    shared.pairs.lock().unwrap_or_else(PoisonError::into_inner).push(pair);
     Ok(())
 }
 

@@ -230,12 +230,16 @@ impl Scene {
     /// How often each command began, by its own account in `ran.txt`.
     #[must_use]
     pub fn ran(&self) -> BTreeMap<String, u32> {
-        let mut ran = self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut ran = BTreeMap::new();
         for workspace in self.workspaces() {
             let text = fs::read_to_string(workspace.join("ran.txt")).unwrap_or_default();
             for line in text.lines() {
                 *ran.entry(line.to_owned()).or_default() += 1;
             }
+        }
+        for (name, before) in &*self.remembered.lock().unwrap_or_else(PoisonError::into_inner) {
+            let now = ran.entry(name.clone()).or_default();
+            *now = (*now).max(*before);
         }
         ran
     }

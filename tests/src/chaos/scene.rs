@@ -230,7 +230,7 @@ impl Scene {
     /// How often each command began, by its own account in `ran.txt`.
     #[must_use]
     pub fn ran(&self) -> BTreeMap<String, u32> {
-        let mut ran = BTreeMap::new();
+        let mut ran: BTreeMap<String, u32> = BTreeMap::new();
         for workspace in self.workspaces() {
             let text = fs::read_to_string(workspace.join("ran.txt")).unwrap_or_default();
             for line in text.lines() {

@@ -27,6 +27,7 @@ mod place;
 mod policy;
 mod profile;
 mod quarantine;
+mod rules;
 mod run;
 mod runners;
 mod session;
@@ -85,6 +86,8 @@ enum Command {
     #[command(subcommand)]
     Policy(policy::Policy),
     Approve(approve::Approve),
+    #[command(subcommand)]
+    Rules(rules::Rules),
     #[command(subcommand)]
     Profile(profile::Profile),
     Doctor(doctor::Doctor),
@@ -163,6 +166,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Check(check) => check.run(),
         Command::Policy(policy) => policy.run(),
         Command::Approve(approve) => approve.run().await,
+        Command::Rules(rules) => rules.run().await,
         Command::Profile(profile) => profile.run().await,
         Command::Doctor(doctor) => doctor.run().await,
         Command::Completions(completions) => completions.run(),

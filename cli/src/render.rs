@@ -1,6 +1,7 @@
 //! What the command line shows: text for people and JSON for programs. Pure: nothing here prints or
 //! asks a server.
 
+pub mod approval;
 pub mod cause;
 pub mod changes;
 pub mod decision;

@@ -1,6 +1,8 @@
 //! What a decision says beside its verdict: categories, warnings, suggestions. None
 //! of it ever changes the verdict.
 
+mod remember;
+mod runs;
 mod suggest;
 mod warn;
 
@@ -8,6 +10,8 @@ use crate::analysis::Found;
 use crate::decide::Facts;
 use crate::decision::{Category, Decision, Edit, FoundCommand, Verdict};
 use crate::tables;
+
+pub use remember::{NotRemembered, memorable};
 
 /// Fills the parts of the decision that inform.
 pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>) {
@@ -20,6 +24,7 @@ pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>) {
     if decision.verdict == Verdict::Ask {
         decision.suggested_rules = suggest::rules(facts, &decision.reasons);
     }
+    decision.runs = runs::of(facts);
 }
 
 /// How one command may be folded.

@@ -256,6 +256,10 @@ pub struct Decision {
     pub endings: Vec<usize>,
     /// The paths named.
     pub paths: Vec<PathUse>,
+    /// The files among what commands can write that it would run, absolute: programs by path, and scripts that known
+    /// interpreters are given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<String>,
     /// What was read as something else.
     pub rewrites: Vec<Rewrite>,
     /// Remarks for the approver.

@@ -31,6 +31,7 @@ mod rules;
 mod snapshot;
 mod tables;
 
+pub use advice::{NotRemembered, memorable};
 pub use decide::{
     Part,
     codes::{Effect, VALIDATORS, Validator},

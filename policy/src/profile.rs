@@ -90,6 +90,15 @@ impl Profile {
         chain::resolve(own, lookup)
     }
 
+    /// This profile with more rules that allow, behind its own. What its rules deny or ask about stays so, and it is
+    /// another version.
+    #[must_use]
+    pub fn with_allowed(&self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        let mut profile = self.clone();
+        profile.rules.allow.extend(rules);
+        profile.seal()
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -5,7 +5,7 @@
 
 use crate::{
     canonical::{CanonicalHash, HASH_BYTES},
-    domain::{Grant, NetworkMode, PathAccess, PathRules, SandboxProfile},
+    domain::{FileState, Grant, NetworkMode, PathAccess, PathRules, SandboxProfile},
 };
 
 /// SHA-256 in bytes.
@@ -43,6 +43,12 @@ impl Grant {
         hash.flag(self.pty.is_some());
         for side in self.pty.iter().flat_map(|size| [size.rows, size.cols]) {
             hash.number(u64::from(side));
+        }
+        hash.number(self.decided.files.len() as u64);
+        for file in &self.decided.files {
+            hash.bytes(&file.path);
+            hash.bytes(file.state.name().as_bytes());
+            hash.optional(file.state.digest());
         }
         hash.finish()
     }
@@ -109,6 +115,28 @@ impl PathAccess {
             Self::Write => "write",
             Self::Create => "create",
             Self::Delete => "delete",
+        }
+    }
+}
+
+impl FileState {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Digest(_) => "digest",
+            Self::Absent => "absent",
+            Self::Other => "other",
+            Self::TooLarge => "too_large",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The SHA-256 of the contents, where it is known.
+    #[must_use]
+    pub fn digest(&self) -> Option<&[u8; 32]> {
+        match self {
+            Self::Digest(digest) => Some(digest),
+            Self::Any | Self::Absent | Self::Other | Self::TooLarge | Self::Unknown => None,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Into the domain everything is checked: an unknown enum value, a missing message or a malformed id
 //! is a [`ConvertError`] that names the field. Out of it nothing can fail.
 
+mod bound;
 mod cause;
 mod confinement;
 mod enums;

@@ -25,10 +25,10 @@ pub use file::{
     FileInfo, FileType, ListOrder, QuarantineOrder, QuarantinedFile, SkippedFile, UploadOrder, Uploaded,
 };
 pub use grant::{
-    Bind, Decided, DecidedPath, Grant, Mode, NetworkMode, PathAccess, PathRules, Protect, ProtectAction,
-    Requirement, SandboxLimits, SandboxProfile, Shell, Sockets,
+    Bind, BoundFile, Decided, DecidedPath, FileState, Grant, Mode, NetworkMode, PathAccess, PathRules,
+    Protect, ProtectAction, Requirement, SandboxLimits, SandboxProfile, Shell, Sockets,
 };
-pub use ids::{ApprovalId, Epoch, ExecutionId, IdError, RunnerId, SessionId};
+pub use ids::{ApprovalId, Epoch, ExecutionId, IdError, RuleId, RunnerId, SessionId};
 pub use link::{
     Capability, FromRunner, PushFromRunner, PushToRunner, RunnerHello, SessionPhase, SessionReport,
     SessionSnapshot, StartJob, ToRunner,

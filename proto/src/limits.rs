@@ -50,6 +50,16 @@ pub const PATH_BYTES: usize = 4096;
 pub const GLOBS: usize = 64;
 /// Of one glob.
 pub const GLOB_BYTES: usize = 1024;
+/// Rules that are remembered with one answer.
+pub const RULES: usize = 16;
+/// Of one such rule.
+pub const RULE_BYTES: usize = 1024;
+/// Files whose contents an approval is bound to.
+pub const BOUND_FILES: usize = 64;
+/// Of one such file; a larger one is not compared.
+pub const BOUND_FILE_BYTES: u64 = 16 << 20;
+/// Of all of one command's together; those after it are not compared.
+pub const BOUND_FILES_BYTES: u64 = 32 << 20;
 /// Files that a download names as left out.
 pub const SKIPPED_FILES: usize = 100;
 /// Of one file's unified diff.

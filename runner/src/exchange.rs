@@ -194,6 +194,7 @@ async fn dispatch(
         | ExchangeOrder::Stat { session_id, .. }
         | ExchangeOrder::Quarantine(QuarantineOrder { session_id, .. })
         | ExchangeOrder::Restore { session_id, .. }
+        | ExchangeOrder::Digests { session_id, .. }
         | ExchangeOrder::List(ListOrder { session_id, .. })
         | ExchangeOrder::Diff(DiffOrder { session_id, .. }) => match core.session(&session_id) {
             Some(session) => core.files.carry_out(session, order, incoming, answers).await,

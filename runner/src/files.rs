@@ -38,6 +38,7 @@ use crate::{
     config::{LimitsConfig, TransfersConfig},
     exchange::{Incoming, Outgoing},
     session::OpenSession,
+    trust::bound,
 };
 use failure::{internal, invalid, session_closed, shutting_down};
 use transfers::Transfers;
@@ -162,6 +163,12 @@ impl Files {
                 });
                 let (path, replaced_id) = restored.await?;
                 ExchangeFromRunner::Restored { path, replaced_id }
+            }
+            ExchangeOrder::Digests { paths, .. } => {
+                let found = work.in_turn(Turn::Diff, session, move |session, _| {
+                    Ok(bound::look(paths, session.folders(), session.owner()))
+                });
+                ExchangeFromRunner::Digests(found.await?)
             }
             ExchangeOrder::Stdin { .. } => {
                 return Err(invalid("NOT_A_FILE_ORDER", "the order is not about files"));

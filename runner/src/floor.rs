@@ -9,7 +9,7 @@ mod outside;
 use std::path::{Component, Path};
 
 use airlock_proto::{
-    domain::{Bind, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Shell, Sockets},
+    domain::{Bind, BoundFile, Grant, NetworkMode, PathRules, Requirement, SandboxProfile, Shell, Sockets},
     limits as contract,
 };
 use airlock_sandbox as sandbox;
@@ -24,11 +24,13 @@ pub(crate) use outside::{NO_USER, NO_USER_CURE, Outside};
 pub(crate) struct Refusal {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
+    /// What was found of the files that it would run, where a person may be asked about it.
+    pub(crate) files: Vec<BoundFile>,
 }
 
 impl Refusal {
     pub(crate) fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self { reason, message: message.into(), files: Vec::new() }
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! It makes the decision better. It is not the boundary, and must not be taken for it: the mounts are.
 
+pub(crate) mod bound;
 mod view;
 
 use std::{

@@ -327,6 +327,9 @@ impl From<StoreError> for ApiError {
                 description: "not a token of this list; use the one of the page before, with the same filter"
                     .to_owned(),
             }]),
+            StoreError::Full { limit, value } => {
+                Self::Exhausted { limit, value, retry_after: Duration::from_secs(60) }
+            }
             error @ (StoreError::Corrupt(_) | StoreError::Newer { .. } | StoreError::Refused(_)) => {
                 Self::Internal(error.to_string())
             }

@@ -3,13 +3,20 @@
 //! The answer is kept by itself, and is bound to the hash of what was asked; the execution then moves
 //! on. If the process dies between the two, the poll moves it on.
 
+mod files;
+mod remember;
+
 use std::time::Duration;
 
-use airlock_policy::Binding;
 use airlock_proto::domain::{ApprovalId, Cause, DeniedBy, ExecutionResult, ExecutionState};
+
+pub use files::FileLook;
+
+pub(crate) use files::as_found;
 
 use crate::{
     api::ApiError,
+    decision::Asked,
     engine::{ApproverAnswer, Core},
     execution::finish_with,
     model::{
@@ -53,16 +60,15 @@ impl Core {
             });
         }
         self.check_may_answer(who, &approval).await?;
-        let answer = match answer {
-            ApproverAnswer::AllowOnce => ApprovalAnswer {
-                state: ApprovalState::Allowed,
-                decided_by: who.name.clone(),
-                reason: String::new(),
-            },
-            ApproverAnswer::Deny { reason } => {
-                ApprovalAnswer { state: ApprovalState::Denied, decided_by: who.name.clone(), reason }
+        let (state, reason, remember) = match answer {
+            ApproverAnswer::AllowOnce => (ApprovalState::Allowed, String::new(), None),
+            ApproverAnswer::AllowAndRemember { scope, rules } => {
+                let remember = self.to_remember(who, &approval, (scope, &rules)).await?;
+                (ApprovalState::Allowed, String::new(), Some(remember))
             }
+            ApproverAnswer::Deny { reason } => (ApprovalState::Denied, reason, None),
         };
+        let answer = ApprovalAnswer { state, decided_by: who.name.clone(), reason, remember };
         match self.store().answer_approval(id, &answer).await? {
             Cas::Done(approval) => {
                 self.answered(&approval).await?;
@@ -136,6 +142,7 @@ impl Core {
                 state: ApprovalState::Expired,
                 decided_by: String::new(),
                 reason: String::new(),
+                remember: None,
             };
             if let Cas::Done(approval) = self.store().answer_approval(approval.id, &answer).await? {
                 self.answered(&approval).await?;
@@ -145,7 +152,7 @@ impl Core {
     }
 
     /// The question to a person about an execution as it stands in `record`.
-    pub(crate) fn new_approval(&self, record: &ExecutionRecord, binding: Binding) -> ApprovalRecord {
+    pub(crate) fn new_approval(&self, record: &ExecutionRecord, asked: Asked) -> ApprovalRecord {
         ApprovalRecord {
             id: ApprovalId::new(),
             execution_id: record.id,
@@ -153,7 +160,7 @@ impl Core {
             tenant: record.tenant.clone(),
             principal: record.principal.clone(),
             state: ApprovalState::Open,
-            binding: *binding.as_bytes(),
+            binding: *asked.binding.as_bytes(),
             command: record.spec.command.clone(),
             shell: record.spec.shell,
             directory: record.directory.clone(),
@@ -163,6 +170,7 @@ impl Core {
             expires: Micros(0),
             decided_by: String::new(),
             reason: String::new(),
+            files: asked.files,
         }
     }
 

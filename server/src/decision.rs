@@ -3,6 +3,7 @@
 //! A decision is never kept as a right: whoever places an execution decides it again here, and gets a
 //! [`Permit`] from the policy or none.
 
+mod bound;
 mod decided;
 mod hash;
 mod lift;
@@ -12,10 +13,12 @@ mod sleep;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict as Says};
-use airlock_proto::domain::{Grant, Mode, Requirement, SandboxProfile, SessionId, SessionSnapshot, Shell};
+use airlock_proto::domain::{
+    BoundFile, Grant, Mode, Requirement, SandboxProfile, SessionId, SessionSnapshot, Shell,
+};
 
 pub(crate) use hash::{execution_hash, session_hash};
-pub(crate) use lift::UNTRUSTED_PATH;
+pub(crate) use lift::{FILES_CHANGED, UNTRUSTED_PATH};
 pub(crate) use sleep::leading_sleep;
 
 use crate::{
@@ -36,6 +39,13 @@ pub(crate) struct Decided {
     /// The hash of the grant, which permits and approvals are bound to.
     pub(crate) binding: Binding,
     pub(crate) record: DecisionRecord,
+}
+
+/// What an answer is bound to.
+pub(crate) struct Asked {
+    pub(crate) binding: Binding,
+    /// What the command would run, as it was looked at.
+    pub(crate) files: Vec<BoundFile>,
 }
 
 /// What follows from a decision and, where there is one, the answer of a person.
@@ -98,6 +108,7 @@ pub(crate) fn decide(
     if !told.whole {
         lift::ask_of_untold(&mut decision);
     }
+    bound::deny_unbound(&mut decision);
     let sources = spec.shell == Shell::Bash && !unsandboxed && !decision.read_only;
     let grant = Grant {
         session_id,
@@ -126,6 +137,12 @@ pub(crate) fn decide(
     Decided { decision, grant, binding, record }
 }
 
+/// What a person is asked about a grant, with the files as they were looked at.
+pub(crate) fn asked(grant: &Grant, files: Vec<BoundFile>) -> Asked {
+    let grant = bound::to_files(grant, &files);
+    Asked { binding: Binding::new(grant.binding()), files }
+}
+
 impl Decided {
     /// What follows, given the approval that the execution has, if any.
     pub(crate) fn rule(self, approval: Option<&ApprovalRecord>) -> Ruling {
@@ -138,17 +155,26 @@ impl Decided {
             }
             ApprovalState::Open | ApprovalState::Expired | ApprovalState::Withdrawn => None,
         });
+        let files = approval.map_or(&[][..], |approval| &approval.files);
         let permit = match self.decision.verdict {
             Says::Deny => return Ruling::Deny,
-            Says::Allow => match answer.and_then(|answer| self.lifted_by(&answer)) {
+            Says::Allow => match answer.and_then(|answer| self.lifted_by(&answer, files)) {
                 Some(offer) => return Ruling::Place(Box::new(offer)),
                 None => self.decision.permit(self.binding),
             },
             Says::Ask => {
-                answer.and_then(|answer| self.decision.permit_with_answer(self.binding, &answer).ok())
+                let grant = bound::to_files(&self.grant, files);
+                let binding = Binding::new(grant.binding());
+                let permit =
+                    answer.and_then(|answer| self.decision.permit_with_answer(binding, &answer).ok());
+                return Self::placed(grant, permit);
             }
         };
-        match permit.and_then(|permit| Offer::new(self.grant, permit)) {
+        Self::placed(self.grant, permit)
+    }
+
+    fn placed(grant: Grant, permit: Option<Permit>) -> Ruling {
+        match permit.and_then(|permit| Offer::new(grant, permit)) {
             Some(offer) => Ruling::Place(Box::new(offer)),
             None => Ruling::Ask,
         }
@@ -160,6 +186,19 @@ pub(crate) fn parsed(snapshot: &SessionSnapshot) -> Option<Snapshot> {
     (!snapshot.text.is_empty()).then(|| Snapshot::parse(&snapshot.text))
 }
 
+/// The first command of a text that would not be allowed by itself: where it stands, and why not.
+pub(crate) fn not_allowed(
+    profile: &ResolvedProfile,
+    (command, shell): (&[u8], Shell),
+    mode: Mode,
+    directory: &[u8],
+) -> Option<airlock_policy::Reason> {
+    let cwd = String::from_utf8_lossy(directory);
+    let request = request((command, shell), mode, &cwd);
+    let parts = airlock_policy::parts(&request, &profile.policy);
+    parts.into_iter().find(|part| part.verdict != Says::Allow).map(|part| part.why)
+}
+
 /// Asks the policy. A fault inside it is an ASK of its own kind, never an ALLOW.
 pub(crate) fn ask_policy(
     profile: &ResolvedProfile,
@@ -169,17 +208,8 @@ pub(crate) fn ask_policy(
     (directory, snapshot): (&[u8], Option<&Snapshot>),
 ) -> Decision {
     let cwd = String::from_utf8_lossy(directory);
-    let request = airlock_policy::Request {
-        command,
-        shell: policy_shell(shell),
-        cwd: Some(&cwd),
-        workspace: WORKSPACE,
-        home: HOME,
-        mode: Some(policy_mode(mode)),
-        unsandboxed: wish,
-        extra_rules: None,
-        snapshot,
-    };
+    let request =
+        airlock_policy::Request { unsandboxed: wish, snapshot, ..request((command, shell), mode, &cwd) };
     let decision = catch_unwind(AssertUnwindSafe(|| airlock_policy::decide(&request, &profile.policy)))
         .unwrap_or_else(|_| after_fault(profile));
     for hit in &decision.shadow {
@@ -187,6 +217,20 @@ pub(crate) fn ask_policy(
         tracing::info!(profile, rule, would = ?hit.verdict, decided = ?decision.verdict, "a shadow rule matched");
     }
     decision
+}
+
+fn request<'a>((command, shell): (&'a [u8], Shell), mode: Mode, cwd: &'a str) -> airlock_policy::Request<'a> {
+    airlock_policy::Request {
+        command,
+        shell: policy_shell(shell),
+        cwd: Some(cwd),
+        workspace: WORKSPACE,
+        home: HOME,
+        mode: Some(policy_mode(mode)),
+        unsandboxed: None,
+        extra_rules: None,
+        snapshot: None,
+    }
 }
 
 fn after_fault(profile: &ResolvedProfile) -> Decision {
@@ -208,6 +252,7 @@ fn after_fault(profile: &ResolvedProfile) -> Decision {
         no_output_expected: false,
         endings: Vec::new(),
         paths: Vec::new(),
+        runs: Vec::new(),
         rewrites: Vec::new(),
         warnings: Vec::new(),
         suggested_rules: Vec::new(),

@@ -17,7 +17,7 @@ mod watch;
 use std::{sync::Arc, time::Duration};
 
 use airlock_proto::domain::{
-    ApprovalId, CancelledBy, ExecutionId, RunnerId, SessionId, Signal, TerminalSize,
+    ApprovalId, CancelledBy, ExecutionId, RuleId, RunnerId, SessionId, Signal, TerminalSize,
 };
 
 pub(crate) use self::{
@@ -31,10 +31,13 @@ pub use self::{
 };
 use crate::{
     api::{ApiError, CheckCommand, CreateSession, StartExecution, UpdateSession, WatchExecutions},
+    approval::FileLook,
     changes::Changes,
     limits::EngineLimits,
     links::{LinkSink, Links},
-    model::{ApprovalRecord, ExecutionRecord, Principal, RunnerRecord, SessionRecord},
+    model::{
+        ApprovalRecord, ExecutionRecord, Principal, RememberedRule, RuleScope, RunnerRecord, SessionRecord,
+    },
     placement,
     profiles::{LiveProfiles, Profiles},
     store::{ApprovalQuery, ExecutionQuery, Page, PageQuery, SessionQuery, Store},
@@ -69,6 +72,8 @@ pub struct EngineParts {
     pub links: Links,
     /// Takes the output of what has ended.
     pub output: Arc<dyn OutputKeeper>,
+    /// Looks at files of sessions.
+    pub files: Arc<dyn FileLook>,
     /// Wakes those who wait for an execution.
     pub changes: Changes,
     /// Names this server in leases.
@@ -99,6 +104,13 @@ pub enum StartUpError {
 pub enum ApproverAnswer {
     /// This command, this once.
     AllowOnce,
+    /// This command, and what the rules cover from then on.
+    AllowAndRemember {
+        /// For what they count.
+        scope: RuleScope,
+        /// Empty: those that the decision suggests.
+        rules: Vec<String>,
+    },
     /// No.
     Deny {
         /// Shown to the agent.
@@ -370,7 +382,8 @@ impl Engine {
     ///
     /// # Errors
     /// `NotFound`, `Forbidden` for one's own request, `FailedPrecondition` if it is no longer open or
-    /// bound to something else.
+    /// bound to something else, or the profile does not let it be remembered; `Invalid` for rules that do not cover
+    /// it or cover much more; `Exhausted` with too many of them.
     pub async fn decide_approval(
         &self,
         who: &Principal,
@@ -379,6 +392,27 @@ impl Engine {
         answer: ApproverAnswer,
     ) -> Result<ApprovalRecord, ApiError> {
         self.core.decide_approval(who, id, binding, answer).await
+    }
+
+    /// Rules that were remembered in the caller's tenant, or in a session of it, oldest first.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn list_rules(
+        &self,
+        who: &Principal,
+        session_id: Option<SessionId>,
+        page: &PageQuery,
+    ) -> Result<Page<RememberedRule>, ApiError> {
+        self.core.list_rules(who, session_id, page).await
+    }
+
+    /// Removes a remembered rule of the caller's tenant.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn remove_rule(&self, who: &Principal, id: RuleId) -> Result<RememberedRule, ApiError> {
+        self.core.remove_rule(who, id).await
     }
 
     /// Runners by id, in these states; empty: all but `Lost`. A page may hold fewer than asked for.

@@ -1,6 +1,7 @@
 //! The files of sessions: what a client asks of them, done by exchanges with the session's runner, and
 //! what the runner answers, held against what was asked. Who may ask is the engine's to say.
 
+mod digests;
 mod download;
 mod lists;
 mod page;

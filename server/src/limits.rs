@@ -23,6 +23,10 @@ pub struct EngineLimits {
     pub watches: u32,
     /// Of those, of one tenant.
     pub watches_per_tenant: u32,
+    /// Rules that are remembered for one session.
+    pub rules_per_session: u64,
+    /// Rules that are remembered for one tenant.
+    pub rules_per_tenant: u64,
     /// Messages that wait to be sent to one runner.
     pub link_queue: usize,
     /// Sessions whose queues are worked on at once.
@@ -68,6 +72,8 @@ impl Default for EngineLimits {
             runners: 1000,
             watches: 1024,
             watches_per_tenant: 128,
+            rules_per_session: 256,
+            rules_per_tenant: 1024,
             link_queue: 1024,
             drives_at_once: 64,
             attempts: 8,
@@ -113,6 +119,8 @@ impl EngineLimits {
             ("runners", u64::from(self.runners)),
             ("watches", u64::from(self.watches)),
             ("watches_per_tenant", u64::from(self.watches_per_tenant)),
+            ("rules_per_session", self.rules_per_session),
+            ("rules_per_tenant", self.rules_per_tenant),
             ("link_queue", self.link_queue as u64),
             ("drives_at_once", self.drives_at_once as u64),
             ("attempts", u64::from(self.attempts)),

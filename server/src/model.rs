@@ -2,6 +2,7 @@
 //!
 //! Plain data. Nothing here reads or writes a store, and no generated protobuf type is used.
 
+mod approval;
 mod order;
 mod time;
 
@@ -12,6 +13,7 @@ use airlock_proto::domain::{
     OutputState, Pty, RunnerId, SessionId, SessionSnapshot, Shell,
 };
 
+pub use approval::{ApprovalRecord, ApprovalState, RememberedRule, RuleScope};
 pub use time::Micros;
 
 /// What a principal may do.
@@ -336,58 +338,6 @@ pub struct MilestoneRecord {
     pub execution_id: ExecutionId,
     /// Which.
     pub milestone: Milestone,
-}
-
-/// The state of an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ApprovalState {
-    /// Nobody has answered yet.
-    Open,
-    /// Allowed, once.
-    Allowed,
-    /// Denied.
-    Denied,
-    /// Nobody answered in time.
-    Expired,
-    /// Its execution ended first.
-    Withdrawn,
-}
-
-/// A command that waits, or waited, for a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApprovalRecord {
-    /// Made by the server.
-    pub id: ApprovalId,
-    /// What waits for it.
-    pub execution_id: ExecutionId,
-    /// Where that would run.
-    pub session_id: SessionId,
-    /// Whose it is.
-    pub tenant: String,
-    /// Who asked.
-    pub principal: String,
-    /// Where it is in its life.
-    pub state: ApprovalState,
-    /// What the answer is bound to.
-    pub binding: [u8; 32],
-    /// Exactly what was asked.
-    pub command: Vec<u8>,
-    /// What would read it.
-    pub shell: Shell,
-    /// Where.
-    pub directory: Vec<u8>,
-    /// The agent's words.
-    pub description: String,
-    /// What policy said.
-    pub decision: DecisionRecord,
-    /// When it was asked.
-    pub created: Micros,
-    /// When it expires.
-    pub expires: Micros,
-    /// Who answered; empty while open.
-    pub decided_by: String,
-    /// What they wrote.
-    pub reason: String,
 }
 
 /// A runner as the store knows it.

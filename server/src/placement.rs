@@ -12,7 +12,8 @@ mod send;
 use std::sync::Arc;
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, LinkState, SessionId, Started,
+    CancelledBy, Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, Grant, LinkState, SessionId,
+    Started,
 };
 
 pub(crate) use drive::drive_sessions;
@@ -20,6 +21,7 @@ pub(crate) use drive::drive_sessions;
 use tracing::Instrument as _;
 
 use crate::{
+    approval::as_found,
     decision::{self, Offer, Ruling},
     engine::{Core, micros},
     execution::{finish_with, lost_result},
@@ -33,7 +35,8 @@ use crate::{
 struct Again {
     ruling: Ruling,
     record: DecisionRecord,
-    binding: airlock_policy::Binding,
+    /// What would be asked, but for the files, which are not looked at before.
+    grant: Grant,
 }
 
 impl Core {
@@ -196,6 +199,7 @@ impl Core {
         record: &ExecutionRecord,
     ) -> Result<Option<Again>, StoreError> {
         let Some(profile) = self.parts.profiles.get(&session.profile) else { return Ok(None) };
+        let profile = self.with_remembered(profile, &session.tenant, session.id).await?;
         let approval = match record.approval_id {
             Some(id) => self.store().approval(id).await?,
             None => None,
@@ -207,13 +211,13 @@ impl Core {
             let place = (session.directory.as_slice(), &session.snapshot);
             decision::decide(&profile, session.id, &record.spec, mode, place, encode)
         });
-        let (mut says, binding) = (decided.record.clone(), decided.binding);
+        let (mut says, grant) = (decided.record.clone(), decided.grant.clone());
         let ruling = decided.rule(approval.as_ref());
         if matches!(&ruling, Ruling::Place(offer) if offer.is_lifted()) {
             // What the person was asked stands.
             says = record.decision.clone();
         }
-        Ok(Some(Again { ruling, record: says, binding }))
+        Ok(Some(Again { ruling, record: says, grant }))
     }
 
     /// The offer of a stored execution that was placed before, if it would be placed now.
@@ -236,7 +240,8 @@ impl Core {
         let mut asked = record.clone();
         asked.decision = again.record.clone();
         asked.directory.clone_from(&session.directory);
-        let approval = self.new_approval(&asked, again.binding);
+        let files = self.look_at(session, &again.grant.decided.files).await;
+        let approval = self.new_approval(&asked, decision::asked(&again.grant, files));
         let valid = micros(self.approval_valid(session));
         self.advance(record.id, |now| {
             (now.state == ExecutionState::Queued).then(|| Transition {
@@ -257,22 +262,26 @@ impl Core {
         record: &ExecutionRecord,
         refusal: &Cause,
     ) -> Result<Option<Transition>, StoreError> {
-        let message = match refusal {
-            Cause::Refused { reason, message } if reason == decision::UNTRUSTED_PATH => message,
-            _ => return Ok(None),
-        };
+        let Cause::Refused { reason, message, files } = refusal else { return Ok(None) };
+        let known = [decision::UNTRUSTED_PATH, decision::FILES_CHANGED];
+        let Some(code) = known.into_iter().find(|code| code == reason) else { return Ok(None) };
         let session = self.store().session(record.session_id).await?;
         let Some(session) = session.filter(|_| record.spec.wait_for_approval) else { return Ok(None) };
         let Some(profile) = self.parts.profiles.get(&session.profile) else { return Ok(None) };
+        let profile = self.with_remembered(profile, &session.tenant, session.id).await?;
         let encode = self.parts.encode_decision;
         let mode = record.spec.mode.max(session.mode);
         let mode = (mode, self.floor_permits(&session));
         let place = (record.directory.as_slice(), &session.snapshot);
         let decided = decision::decide(&profile, session.id, &record.spec, mode, place, encode);
-        let Some(question) = decided.question(message, profile.name(), encode) else { return Ok(None) };
+        let Some(question) = decided.question(code, message, profile.name(), encode) else { return Ok(None) };
         let mut asked = record.clone();
+        let files = match session.throwaway {
+            true => question.grant.decided.files.clone(),
+            false => as_found(&question.grant.decided.files, files),
+        };
         asked.decision = question.record;
-        let approval = self.new_approval(&asked, question.binding);
+        let approval = self.new_approval(&asked, decision::asked(&question.grant, files));
         Ok(Some(Transition {
             state: Some(ExecutionState::PendingApproval),
             decision: Some((asked.decision, asked.directory)),

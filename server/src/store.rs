@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use airlock_proto::domain::{
     ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, LinkState, Mode,
-    OutputState, RunnerId, SessionId, SessionSnapshot,
+    OutputState, RuleId, RunnerId, SessionId, SessionSnapshot,
 };
 
 use crate::model::{
     ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, LiveExecution, Micros,
-    MilestoneRecord, RunnerRecord, SessionRecord, SessionState, StateChange,
+    MilestoneRecord, RememberedRule, RunnerRecord, SessionRecord, SessionState, StateChange,
 };
 
 #[cfg(test)]
@@ -46,6 +46,14 @@ pub enum StoreError {
     /// rules. The caller is at fault.
     #[error("the store refuses the step: {0}")]
     Refused(String),
+    /// There are as many as there may be.
+    #[error("limit `{limit}` of {value} is reached")]
+    Full {
+        /// Its name.
+        limit: &'static str,
+        /// Its value.
+        value: u64,
+    },
 }
 
 /// What a committed step survives.
@@ -229,6 +237,28 @@ pub struct ApprovalAnswer {
     pub decided_by: String,
     /// What they wrote.
     pub reason: String,
+    /// With `Allowed`: what is remembered in the same transaction.
+    pub remember: Option<Remember>,
+}
+
+/// Rules to remember. Those that are there already stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remember {
+    /// All of one scope; `created` is set by the store.
+    pub rules: Vec<RememberedRule>,
+    /// The name of the limit.
+    pub limit: &'static str,
+    /// How many there may be of that tenant or session.
+    pub at_most: u64,
+}
+
+/// Which remembered rules, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleQuery {
+    /// Only this tenant's.
+    pub tenant: String,
+    /// Only of this session.
+    pub session_id: Option<SessionId>,
 }
 
 /// A change to a session. `None` leaves a field as it is.
@@ -378,7 +408,7 @@ pub trait Store: Send + Sync {
     ) -> Result<Page<ApprovalRecord>, StoreError>;
     /// Answers an approval; the execution is not touched. [`Cas::Stale`] if it is no longer open, if it
     /// is allowed or denied after its time (it is `OPEN` then, until somebody answers `Expired`), or if
-    /// it is answered `Expired` before.
+    /// it is answered `Expired` before. [`StoreError::Full`] with more rules to remember than there may be.
     async fn answer_approval(
         &self,
         id: ApprovalId,
@@ -386,6 +416,23 @@ pub trait Store: Send + Sync {
     ) -> Result<Cas<ApprovalRecord>, StoreError>;
     /// Open approvals whose time is over.
     async fn expired_approvals(&self, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError>;
+    /// The rules that count for a command of this session and profile, oldest first. Those of a session go when it
+    /// becomes `CLOSED` or `LOST`.
+    async fn rules_in_force(
+        &self,
+        tenant: &str,
+        profile: &str,
+        session: SessionId,
+    ) -> Result<Vec<RememberedRule>, StoreError>;
+    /// Remembered rules, oldest first.
+    async fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Result<Page<RememberedRule>, StoreError>;
+    /// Removes a rule of this tenant, and notes by whom; none if there is no such rule.
+    async fn remove_rule(
+        &self,
+        tenant: &str,
+        id: RuleId,
+        by: &str,
+    ) -> Result<Option<RememberedRule>, StoreError>;
 
     /// Adds or replaces a runner (`last_seen` is set here).
     async fn put_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError>;

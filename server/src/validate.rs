@@ -24,7 +24,7 @@ pub use file::{
     diff, download, list_files, list_quarantine, more_stdin, restore_quarantine, stat, upload, upload_chunk,
     write_stdin,
 };
-pub use lists::{list_approvals, list_executions, list_runners, list_sessions};
+pub use lists::{list_approvals, list_executions, list_rules, list_runners, list_sessions, remove_rule};
 pub use policy::{ListProfiles, get_capabilities, get_profile, list_profiles};
 pub use read_output::read_output;
 pub use runner::{from_runner, hello};

@@ -142,13 +142,8 @@ impl Server {
         let store = open_store(&config, &metrics).await?;
         let outputs = Arc::new(Outputs::local(&config.outputs.directory).map_err(StartError::Outputs)?);
         let tokens = Tokens::default();
-        let (engine, streams) =
+        let (engine, streams, exchanges) =
             start_engine(&config, profiles.clone(), store.clone(), outputs, &metrics).await?;
-        let exchanges = Exchanges::new(ExchangeParts {
-            door: Arc::new(engine.links().clone()),
-            limits: exchange_limits(&config),
-            observer: Arc::new(metrics.clone()),
-        });
 
         let tasks = TaskTracker::new();
         if let Some(reload) = reload(&config, profiles, &metrics) {
@@ -263,14 +258,14 @@ fn make_folder_of(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The engine and the streams, each of which has the other's door.
+/// The engine, and the streams and exchanges, which have doors of each other.
 async fn start_engine(
     config: &Config,
     profiles: LiveProfiles,
     store: Arc<dyn Store>,
     outputs: Arc<Outputs>,
     metrics: &Metrics,
-) -> Result<(Engine, Streams), StartError> {
+) -> Result<(Engine, Streams, Exchanges), StartError> {
     let limits = engine_limits(config);
     limits.check(config.link.ending_grace)?;
     let stream_limits = stream_limits(config);
@@ -288,11 +283,17 @@ async fn start_engine(
         observer: observer.clone(),
         cancel: CancellationToken::new(),
     });
+    let exchanges = Exchanges::new(ExchangeParts {
+        door: Arc::new(links.clone()),
+        limits: exchange_limits(config),
+        observer: observer.clone(),
+    });
     let engine = Engine::start_up(EngineParts {
         store,
         profiles,
         links,
         output: Arc::new(streams.clone()),
+        files: Arc::new(exchanges.clone()),
         changes,
         server_id: config.server_id.clone(),
         limits,
@@ -306,7 +307,7 @@ async fn start_engine(
         engine.shut_down().await;
         return Err(StartError::Resume(error));
     }
-    Ok((engine, streams))
+    Ok((engine, streams, exchanges))
 }
 
 fn engine_limits(config: &Config) -> EngineLimits {
@@ -319,6 +320,8 @@ fn engine_limits(config: &Config) -> EngineLimits {
         runners: limits.runners,
         watches: limits.watches,
         watches_per_tenant: limits.watches_per_tenant,
+        rules_per_session: limits.rules_per_session,
+        rules_per_tenant: limits.rules_per_tenant,
         queue_wait: limits.queue_wait,
         approval_valid: limits.approval_valid,
         heartbeat_interval: link.heartbeat_interval,

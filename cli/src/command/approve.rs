@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{
     Failure,
@@ -15,7 +15,7 @@ use crate::{
         Client,
         v1::{self, approval_service_decide_request as decide},
     },
-    render::{execution as page, json},
+    render::{approval as page, json},
 };
 
 /// List the commands that wait for a person, and answer one.
@@ -44,6 +44,12 @@ pub(super) struct Approve {
     /// Why it is denied; the agent sees it.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, requires = "deny")]
     reason: String,
+    /// Allow it, and what the rules cover from then on: in its session, or in the tenant's sessions with its profile.
+    #[arg(long, value_name = "SCOPE", value_enum, requires = "id", conflicts_with = "deny")]
+    remember: Option<Scope>,
+    /// A rule to remember instead of those that are suggested; may be given more than once.
+    #[arg(long = "rule", value_name = "RULE", requires = "remember")]
+    rules: Vec<String>,
     /// Allow it without asking on the terminal.
     #[arg(short, long, requires = "id")]
     yes: bool,
@@ -53,6 +59,12 @@ pub(super) struct Approve {
     /// One JSON object a line.
     #[arg(long, conflicts_with = "id")]
     json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Scope {
+    Session,
+    Tenant,
 }
 
 impl Approve {
@@ -89,6 +101,7 @@ impl Approve {
 
     async fn answer(self, client: &Client, approval: v1::Approval) -> Result<u8, Failure> {
         let text = page::approval(&approval);
+        let remembers = self.remember.is_some();
         let Some(answer) = self.choose(text).await? else {
             output::note("left open; deny it with --deny");
             return Ok(1);
@@ -100,6 +113,7 @@ impl Approve {
         };
         let decided = client.decide(request).await?;
         let done = match decided.state() {
+            v1::ApprovalState::Allowed if remembers => "allowed, and remembered",
             v1::ApprovalState::Allowed => "allowed once",
             v1::ApprovalState::Denied => "denied",
             _ => {
@@ -113,23 +127,41 @@ impl Approve {
         Ok(0)
     }
 
+    /// What a yes means, and the question for it.
+    fn allow(&self) -> (decide::Answer, &'static str) {
+        let Some(scope) = self.remember else {
+            return (decide::Answer::AllowOnce(decide::AllowOnce {}), "allow it once? [y/N]");
+        };
+        let (scope, question) = match scope {
+            Scope::Session => {
+                (v1::RuleScope::Session, "allow it, and what the rules cover in its session? [y/N]")
+            }
+            Scope::Tenant => {
+                (v1::RuleScope::Tenant, "allow it, and what the rules cover in every session? [y/N]")
+            }
+        };
+        let rules = self.rules.clone();
+        let remember = decide::AllowAndRemember { scope: scope.into(), rules };
+        (decide::Answer::AllowAndRemember(remember), question)
+    }
+
     /// The answer, or none where the person gave none.
     async fn choose(self, text: String) -> Result<Option<decide::Answer>, Failure> {
-        let allow = Some(decide::Answer::AllowOnce(decide::AllowOnce {}));
+        let (allow, question) = self.allow();
         if self.deny {
             output::print(&text)?;
             return Ok(Some(decide::Answer::Deny(decide::Deny { reason: self.reason })));
         }
         if self.yes {
             output::print(&text)?;
-            return Ok(allow);
+            return Ok(Some(allow));
         }
         if !pager::somebody_is_there() {
             return Err(Failure::usage("there is no terminal to ask on; answer with --yes or --deny"));
         }
-        let asked = tokio::task::spawn_blocking(move || pager::ask(&text, "allow it once? [y/N]"));
+        let asked = tokio::task::spawn_blocking(move || pager::ask(&text, question));
         let yes = asked.await.map_err(|error| Failure::new(format!("the question failed: {error}")))??;
-        Ok(if yes { allow } else { None })
+        Ok(yes.then_some(allow))
     }
 }
 

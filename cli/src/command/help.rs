@@ -11,7 +11,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Run commands", &["run", "start", "attach", "wait", "detach", "signal", "kill"]),
     ("Look at them", &["ps", "show", "logs", "watch"]),
     ("Sessions and their files", &["session", "cp", "ls", "stat", "diff", "quarantine"]),
-    ("Policy", &["check", "policy", "approve", "profile"]),
+    ("Policy", &["check", "policy", "approve", "rules", "profile"]),
     ("Operate", &["runners", "keys"]),
 ];
 /// The heading of what is in no group.

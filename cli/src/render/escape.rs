@@ -5,6 +5,10 @@
 //! byte that is not UTF-8 as `\x{HEX}`; a backslash stays one, save where it would read as such an
 //! escape. A line feed is shown, and then breaks the line.
 
+use std::ops::Range;
+
+use unicode_security::{GeneralSecurityProfile as _, MixedScript as _};
+
 /// The bytes as lines. Line breaks come only after a visible `\u{a}`.
 #[must_use]
 pub fn lines(bytes: &[u8]) -> String {
@@ -37,20 +41,42 @@ pub fn shortened(bytes: &[u8], columns: usize) -> String {
     format!("{kept}...")
 }
 
-/// The bytes with letters of other scripts as themselves: easier to read, and no proof of anything.
-/// None where there are no such letters, or where it is not text.
+/// The bytes with words of another script as themselves: easier to read, and no proof of anything. A word of
+/// several scripts, or with letters that are not of ordinary writing, stays escaped. None where there is no such
+/// word, or where it is not text.
 #[must_use]
 pub fn readable(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
-    if !text.chars().any(is_foreign_letter) {
+    let words = foreign_words(text);
+    if words.is_empty() {
         return None;
     }
     let mut out = String::new();
     each(bytes, |at, shown| match text.get(at..).and_then(|rest| rest.chars().next()) {
-        Some(c) if c == '\n' || is_foreign_letter(c) => out.push(c),
+        Some(c) if c == '\n' || words.iter().any(|word| word.contains(&at)) => out.push(c),
         _ => out.push_str(shown),
     });
     Some(out)
+}
+
+/// Where words are of one script, which is not that of ASCII alone.
+fn foreign_words(text: &str) -> Vec<Range<usize>> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    let ends =
+        text.char_indices().filter(|(_, c)| !c.is_alphanumeric()).map(|(at, c)| (at, at + c.len_utf8()));
+    for (end, next) in ends.chain([(text.len(), text.len())]) {
+        let word = text.get(start..end).unwrap_or_default();
+        if !word.is_ascii() && word.chars().all(is_readable) && word.is_single_script() {
+            words.push(start..end);
+        }
+        start = next;
+    }
+    words
+}
+
+fn is_readable(c: char) -> bool {
+    c.is_ascii() || (is_foreign_letter(c) && c.identifier_allowed())
 }
 
 /// The bytes for a person who reads a file or a name: as they are, but for what would move the cursor, change

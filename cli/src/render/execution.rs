@@ -1,11 +1,11 @@
-//! Executions, sessions, runners and approvals for people: rows of tables and whole pages.
+//! Executions, sessions and runners for people: rows of tables and whole pages.
 
 use std::{fmt::Write as _, time::SystemTime};
 
 use super::{cause, decision, escape, names, table::table, time};
 use crate::client::v1::{
-    Approval, BackgroundedBy, Execution, ExecutionState, LinkState, Mode, OutputState, Runner, RunnerState,
-    Session, SessionState, Shell, Started,
+    BackgroundedBy, Execution, ExecutionState, LinkState, Mode, OutputState, Runner, RunnerState, Session,
+    SessionState, Shell, Started,
 };
 
 /// What a runner tells servers of its own records: no layer of a sandbox.
@@ -119,61 +119,11 @@ fn push_asked(out: &mut String, one: &Execution) {
 }
 
 /// The whole command, each of its lines with a number. Never cut.
-fn push_command(out: &mut String, command: &[u8]) {
+pub(super) fn push_command(out: &mut String, command: &[u8]) {
     let _ = writeln!(out, "\ncommand, {} bytes", command.len());
     for (number, line) in (1..).zip(escape::lines(command).split('\n')) {
         let _ = writeln!(out, "{number:>5} | {line}");
     }
-}
-
-/// Everything that a person needs to answer an approval.
-#[must_use]
-pub fn approval(one: &Approval) -> String {
-    let mut out = format!(
-        "approval    {}\nasked by    {}\nexecution   {}\nsession     {}\nshell       {}\ndirectory   {}\n",
-        one.approval_id,
-        shown(&one.principal),
-        one.execution_id,
-        one.session_id,
-        names::lower::<Shell>(one.shell),
-        escape::line(&one.directory),
-    );
-    for (name, at) in [("asked at", &one.created), ("expires", &one.expires)] {
-        let _ = writeln!(out, "{name:<12}{}", time::rfc3339(at.as_ref()).unwrap_or_default());
-    }
-    push_command(&mut out, &one.command);
-    if let Some(text) = escape::readable(&one.command) {
-        let _ = writeln!(out, "\nthe same with its letters, which may look like others");
-        for line in text.split('\n') {
-            let _ = writeln!(out, "      | {line}");
-        }
-    }
-    if let Some(decided) = &one.decision {
-        let _ = writeln!(out, "\ndecision: {}", decision::headline(decided));
-        out.push_str(&decision::reasons(&one.command, decided));
-    }
-    if !one.description.is_empty() {
-        let _ = writeln!(out, "\ndescription, written by the agent: {}", shown(&one.description));
-    }
-    out
-}
-
-/// A table of approvals.
-#[must_use]
-pub fn approvals(list: &[Approval], now: SystemTime) -> String {
-    let rows: Vec<_> = list
-        .iter()
-        .map(|one| {
-            [
-                one.approval_id.clone(),
-                escape::shortened(&one.command, COMMAND_COLUMNS),
-                time::ago(one.created.as_ref(), now),
-                shown(&one.principal),
-                one.execution_id.clone(),
-            ]
-        })
-        .collect();
-    table(["APPROVAL ID", "COMMAND", "ASKED", "BY", "EXECUTION ID"], &rows)
 }
 
 /// A table of sessions.
@@ -229,6 +179,7 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{client::v1::Approval, render::approval::approval};
 
     #[test]
     fn an_approval_shows_the_whole_command_and_nothing_that_hides() {

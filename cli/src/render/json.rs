@@ -13,10 +13,10 @@ use super::{names, time};
 use crate::client::{
     ClientError, Violation,
     v1::{
-        Approval, ApprovalState, BackgroundedBy, Cause, CauseCode, Decision, DirectoryReport, Event,
-        Execution, ExecutionState, LinkState, Mode, OutputState, OutputStream, Result as Outcome, Runner,
-        RunnerState, Session, SessionState, Shell, Started, Verdict, ViolationAction, cause::Detail,
-        event::Event as Kind,
+        Approval, ApprovalState, BackgroundedBy, BoundFile, BoundFileState, Cause, CauseCode, Decision,
+        DirectoryReport, Event, Execution, ExecutionState, LinkState, Mode, OutputState, OutputStream,
+        RememberedRule, Result as Outcome, RuleScope, Runner, RunnerState, Session, SessionState, Shell,
+        Started, Verdict, ViolationAction, cause::Detail, event::Event as Kind,
     },
 };
 
@@ -296,6 +296,30 @@ pub fn approval(one: &Approval) -> Value {
         "binding": hex::encode(&one.binding),
         "decided_by": one.decided_by,
         "reason": one.reason,
+        "files": one.files.iter().map(bound_file).collect::<Vec<_>>(),
+    })
+}
+
+fn bound_file(one: &BoundFile) -> Value {
+    json!({
+        "path": bytes(&one.path),
+        "state": names::upper::<BoundFileState>(one.state),
+        "sha256": hex::encode(&one.sha256),
+    })
+}
+
+/// A remembered rule.
+#[must_use]
+pub fn rule(one: &RememberedRule) -> Value {
+    json!({
+        "rule_id": one.rule_id,
+        "rule": one.rule,
+        "scope": names::upper::<RuleScope>(one.scope),
+        "session_id": one.session_id,
+        "profile": one.profile,
+        "approval_id": one.approval_id,
+        "decided_by": one.decided_by,
+        "created": time::rfc3339(one.created.as_ref()),
     })
 }
 

@@ -1,9 +1,9 @@
 //! The wire's enums by the names that people read and type.
 
 use crate::client::v1::{
-    ApprovalState, BackgroundedBy, CauseCode, ChangeKind, DirectoryReport, ExecutionState, FileType,
-    LinkState, Mode, OutputState, OutputStream, RunnerState, SessionState, Shell, Started, Verdict,
-    ViolationAction, WatchKind,
+    ApprovalState, BackgroundedBy, BoundFileState, CauseCode, ChangeKind, DirectoryReport, ExecutionState,
+    FileType, LinkState, Mode, OutputState, OutputStream, RuleScope, RunnerState, SessionState, Shell,
+    Started, Verdict, ViolationAction, WatchKind,
 };
 
 /// A wire enum with names.
@@ -30,6 +30,7 @@ macro_rules! named {
 named! {
     ApprovalState "APPROVAL_STATE_",
     BackgroundedBy "BACKGROUNDED_BY_",
+    BoundFileState "BOUND_FILE_STATE_",
     CauseCode "CAUSE_CODE_",
     ChangeKind "CHANGE_KIND_",
     DirectoryReport "DIRECTORY_REPORT_",
@@ -39,6 +40,7 @@ named! {
     Mode "MODE_",
     OutputState "OUTPUT_STATE_",
     OutputStream "OUTPUT_STREAM_",
+    RuleScope "RULE_SCOPE_",
     RunnerState "RUNNER_STATE_",
     SessionState "SESSION_STATE_",
     Shell "SHELL_",

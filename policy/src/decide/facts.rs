@@ -199,6 +199,7 @@ impl<'a> Facts<'a> {
             no_output_expected: false,
             endings: self.endings(),
             paths: self.reported_paths(),
+            runs: Vec::new(),
             rewrites: self.rewrites(),
             warnings: Vec::new(),
             suggested_rules: Vec::new(),

@@ -41,8 +41,9 @@ impl From<Cause> for v1::Cause {
                 String::new(),
                 Some(Detail::Denied(wire::Denied { by: v1::DeniedBy::from(by).into(), reason })),
             ),
-            Cause::Refused { reason, message } => {
-                (v1::CauseCode::Refused, message, Some(Detail::Refused(wire::Refused { reason })))
+            Cause::Refused { reason, message, files } => {
+                let files = files.into_iter().map(Into::into).collect();
+                (v1::CauseCode::Refused, message, Some(Detail::Refused(wire::Refused { reason, files })))
             }
             Cause::SandboxFailed { step, message, hint } => (
                 v1::CauseCode::SandboxFailed,
@@ -121,7 +122,8 @@ fn from_detail(code: v1::CauseCode, message: String, detail: Detail) -> Result<C
             Cause::Denied { by: detail.by().try_into()?, reason: detail.reason }
         }
         (v1::CauseCode::Refused, Detail::Refused(detail)) => {
-            Cause::Refused { reason: detail.reason, message }
+            let files = super::bound::files("cause.refused.files", detail.files)?;
+            Cause::Refused { reason: detail.reason, message, files }
         }
         (v1::CauseCode::SandboxFailed, Detail::SandboxFailed(detail)) => {
             Cause::SandboxFailed { step: detail.step, message, hint: detail.hint }

@@ -17,6 +17,7 @@ impl From<Decided> for wire::Decided {
             programs: decided.programs.into_iter().map(Into::into).collect(),
             git: decided.git,
             paths: decided.paths.into_iter().map(path).collect(),
+            files: decided.files.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -25,7 +26,7 @@ impl TryFrom<wire::Decided> for Decided {
     type Error = ConvertError;
 
     fn try_from(decided: wire::Decided) -> Result<Self, ConvertError> {
-        let wire::Decided { programs, git, paths } = decided;
+        let wire::Decided { programs, git, paths, files } = decided;
         if programs.len().max(git.len()).max(paths.len()) > DECIDED_PATHS {
             return Err(ConvertError::new(
                 "grant.decided",
@@ -40,6 +41,7 @@ impl TryFrom<wire::Decided> for Decided {
             programs: programs.into_iter().map(Into::into).collect(),
             git,
             paths: paths.into_iter().map(path).collect::<Result<_, _>>()?,
+            files: super::bound::files("grant.decided.files", files)?,
         })
     }
 }

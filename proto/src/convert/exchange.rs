@@ -8,7 +8,7 @@ use crate::{
         ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner, FileChange,
         FileInfo, QuarantinedFile,
     },
-    limits::TRANSFER_CHUNK_BYTES,
+    limits::{BOUND_FILES, TRANSFER_CHUNK_BYTES},
     runner_v1 as wire,
     runner_v1::{exchange_request::Message as Up, exchange_response::Message as Down},
     v1,
@@ -39,6 +39,9 @@ impl From<ExchangeFromRunner> for wire::ExchangeRequest {
             }),
             From::Restored { path, replaced_id } => {
                 Up::Restored(wire::QuarantineRestored { path: path.into(), replaced_id })
+            }
+            From::Digests(files) => {
+                Up::Digests(wire::DigestsTaken { files: files.into_iter().map(Into::into).collect() })
             }
             From::Written { accepted, ended } => Up::Written(wire::StdinWritten { accepted, ended }),
             From::Failed(failed) => Up::Failed(failed.into()),
@@ -79,6 +82,7 @@ impl TryFrom<wire::ExchangeRequest> for ExchangeFromRunner {
             Up::Restored(wire::QuarantineRestored { path, replaced_id }) => {
                 Self::Restored { path: path.into(), replaced_id }
             }
+            Up::Digests(taken) => Self::Digests(super::bound::files("digests.files", taken.files)?),
             Up::Written(wire::StdinWritten { accepted, ended }) => Self::Written { accepted, ended },
             Up::Failed(failed) => Self::Failed(failed.into()),
         })
@@ -87,7 +91,7 @@ impl TryFrom<wire::ExchangeRequest> for ExchangeFromRunner {
 
 impl From<ExchangeToRunner> for wire::ExchangeResponse {
     fn from(message: ExchangeToRunner) -> Self {
-        use ExchangeOrder::{Diff, Download, List, Quarantine, Restore, Stat, Stdin, Upload};
+        use ExchangeOrder::{Diff, Digests, Download, List, Quarantine, Restore, Stat, Stdin, Upload};
         let message = match message {
             ExchangeToRunner::Order(Upload(order)) => Down::Upload(order.into()),
             ExchangeToRunner::Order(Download(order)) => Down::Download(order.into()),
@@ -100,6 +104,10 @@ impl From<ExchangeToRunner> for wire::ExchangeResponse {
             ExchangeToRunner::Order(Restore { session_id, quarantine_id }) => {
                 Down::Restore(wire::RestoreOrder { session_id: session_id.to_string(), quarantine_id })
             }
+            ExchangeToRunner::Order(Digests { session_id, paths }) => Down::Digests(wire::DigestOrder {
+                session_id: session_id.to_string(),
+                paths: paths.into_iter().map(Into::into).collect(),
+            }),
             ExchangeToRunner::Order(Stdin { execution_id, take_over }) => {
                 Down::Stdin(wire::StdinOrder { execution_id: execution_id.to_string(), take_over })
             }
@@ -128,6 +136,16 @@ impl TryFrom<wire::ExchangeResponse> for ExchangeToRunner {
                 session_id: parsed("restore.session_id", &order.session_id)?,
                 quarantine_id: order.quarantine_id,
             },
+            Down::Digests(order) => {
+                if order.paths.len() > BOUND_FILES {
+                    let problem = format!("holds {} paths, at most {BOUND_FILES}", order.paths.len());
+                    return Err(ConvertError::new("digests.paths", problem));
+                }
+                ExchangeOrder::Digests {
+                    session_id: parsed("digests.session_id", &order.session_id)?,
+                    paths: order.paths.into_iter().map(Into::into).collect(),
+                }
+            }
             Down::Stdin(order) => ExchangeOrder::Stdin {
                 execution_id: parsed("stdin.execution_id", &order.execution_id)?,
                 take_over: order.take_over,

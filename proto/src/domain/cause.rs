@@ -4,6 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use super::InlineOutput;
 
+use super::BoundFile;
+
 /// Why an execution ended. Only [`Cause::Exited`] with code 0 means success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
@@ -46,6 +48,8 @@ pub enum Cause {
         reason: String,
         /// For people.
         message: String,
+        /// What the runner found of the files that it would run, where that is why, or matters for what follows.
+        files: Vec<BoundFile>,
     },
     /// Its sandbox could not be built, or what it reported was not to be believed.
     SandboxFailed {
@@ -231,6 +235,12 @@ impl ExecutionResult {
 }
 
 impl Cause {
+    /// A refusal that is not about files.
+    #[must_use]
+    pub fn refused(reason: &str, message: String) -> Self {
+        Self::Refused { reason: reason.to_owned(), message, files: Vec::new() }
+    }
+
     /// The stable name of the cause, as in metrics, the audit and the store.
     #[must_use]
     pub fn name(&self) -> &'static str {

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use super::{
-    DiffOrder, DownloadOrder, DownloadStarted, Downloaded, ExecutionId, FileChange, FileInfo, ListOrder,
-    QuarantineOrder, QuarantinedFile, RunnerId, SessionId, UploadOrder, Uploaded,
+    BoundFile, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, ExecutionId, FileChange, FileInfo,
+    ListOrder, QuarantineOrder, QuarantinedFile, RunnerId, SessionId, UploadOrder, Uploaded,
 };
 
 /// What a runner is asked to do.
@@ -33,6 +33,13 @@ pub enum ExchangeOrder {
         session_id: SessionId,
         /// Of the item.
         quarantine_id: String,
+    },
+    /// Answered `Digests`.
+    Digests {
+        /// Whose files.
+        session_id: SessionId,
+        /// Absolute, inside; at most [`BOUND_FILES`](crate::limits::BOUND_FILES).
+        paths: Vec<Vec<u8>>,
     },
     /// Answered `Ready`; then chunks and `End`; then `Written`.
     Stdin {
@@ -120,6 +127,8 @@ pub enum ExchangeFromRunner {
         /// Of what stood there before; empty if nothing did.
         replaced_id: String,
     },
+    /// What is at the paths, in their order.
+    Digests(Vec<BoundFile>),
     /// The input has come so far.
     Written {
         /// Bytes in the command's pipe, counted from its start.

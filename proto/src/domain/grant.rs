@@ -113,6 +113,35 @@ pub struct Decided {
     pub git: Vec<String>,
     /// The paths it names.
     pub paths: Vec<DecidedPath>,
+    /// What it would run of what commands of the session can write; at most
+    /// [`BOUND_FILES`](crate::limits::BOUND_FILES), by path.
+    pub files: Vec<BoundFile>,
+}
+
+/// A file that a command would run, and what was there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BoundFile {
+    /// Absolute, inside.
+    pub path: Vec<u8>,
+    /// What is, or must be, there.
+    pub state: FileState,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileState {
+    /// It does not matter.
+    Any,
+    /// Contents with this SHA-256.
+    Digest([u8; 32]),
+    /// Nothing.
+    Absent,
+    /// No file that can be read.
+    Other,
+    /// More bytes than are compared.
+    TooLarge,
+    /// Nobody could look. No file is ever found so.
+    Unknown,
 }
 
 /// A path that a decision knows of.

@@ -1,4 +1,4 @@
-//! Identifiers. Those of executions, sessions and approvals are made by the server (UUIDv7, so they
+//! Identifiers. Those of executions, sessions, approvals and rules are made by the server (UUIDv7, so they
 //! sort by time); those of runners come from their configuration.
 
 use std::{fmt, str::FromStr};
@@ -75,6 +75,11 @@ uuid_id!(
     /// Names an approval.
     ApprovalId,
     "an approval id (a hyphenated UUID)"
+);
+uuid_id!(
+    /// Names a remembered rule.
+    RuleId,
+    "a rule id (a hyphenated UUID)"
 );
 
 /// The configured name of a runner: 1 to 63 letters, digits, `.`, `_` and `-`.

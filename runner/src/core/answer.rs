@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use airlock_proto::domain::{
-    Cause, ExecutionId, ExecutionResult, FromRunner, Grant, JobPhase, JobReport, StartJob,
+    BoundFile, Cause, ExecutionId, ExecutionResult, FromRunner, Grant, JobPhase, JobReport, StartJob,
 };
 
 use super::{Core, Live};
@@ -46,7 +46,11 @@ impl From<Refusal> for No {
 impl Core {
     /// Answers an offer.
     pub(super) fn start_job(self: &Arc<Self>, offer: &StartJob) {
-        self.answer(offer.execution_id, offer.attempt, |journal| self.admit(offer, journal));
+        // Read before the journal is held, which others wait for.
+        let session = self.sessions.get(&offer.grant.session_id);
+        let found = session.map(|one| trust::bound::found(&offer.grant, one.folders(), one.owner()));
+        let found = found.unwrap_or_default();
+        self.answer(offer.execution_id, offer.attempt, |journal| self.admit(offer, &found, journal));
     }
 
     /// Answers an offer of which no more than its id and attempt can be understood.
@@ -111,7 +115,7 @@ impl Core {
     }
 
     /// Everything that stands between an offer and its acceptance.
-    fn admit(&self, offer: &StartJob, journal: &mut Journal) -> Result<Job, No> {
+    fn admit(&self, offer: &StartJob, found: &[BoundFile], journal: &mut Journal) -> Result<Job, No> {
         let refuse = |reason, message: &str| Err(Refusal::new(reason, message).into());
         let grant = &offer.grant;
         if offer.epoch != self.clock.epoch() {
@@ -149,7 +153,9 @@ impl Core {
             let refusal = Refusal::new("no_such_directory", "the directory is gone from the workspace");
             return Err(No { refusal, moved: Some(session) });
         }
-        trust::check(grant, &profile, &env, session.folders(), session.owner())?;
+        trust::check(grant, &profile, &env, session.folders(), session.owner())
+            .and_then(|()| trust::bound::check(grant, found))
+            .map_err(|refusal| Refusal { files: found.to_vec(), ..refusal })?;
         self.room(journal)?;
         Ok(Job {
             id: offer.execution_id,
@@ -219,5 +225,5 @@ fn forget_a_refusal(journal: &mut Journal) -> bool {
 
 fn refused(refusal: &Refusal) -> ExecutionResult {
     let (reason, message) = (refusal.reason.to_owned(), refusal.message.clone());
-    ExecutionResult::not_started(Cause::Refused { reason, message })
+    ExecutionResult::not_started(Cause::Refused { reason, message, files: refusal.files.clone() })
 }

@@ -13,7 +13,7 @@ fn open(dir: &Path) -> Journal {
 }
 
 fn refused(reason: &str) -> ExecutionResult {
-    ExecutionResult::not_started(Cause::Refused { reason: reason.to_owned(), message: String::new() })
+    ExecutionResult::not_started(Cause::refused(reason, String::new()))
 }
 
 fn ended() -> ExecutionResult {

@@ -7,20 +7,26 @@
 use std::{
     cell::Cell,
     collections::VecDeque,
+    fs::File,
+    io::{self, Read},
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::Path,
 };
 
+use airlock_proto::domain::FileState;
 use airlock_sandbox::{Folders, HOME, Profile, Root, WORKSPACE};
 use rustix::{
     fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat},
     io::Errno,
 };
+use sha2::{Digest as _, Sha256};
 
 /// Links on one way; the kernel's own limit.
 const LINKS: u32 = 40;
 /// Components of all ways together.
 const STEPS: u32 = 200_000;
+/// Bytes of a file that are read at once.
+const READ_BYTES: usize = 128 * 1024;
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Whose a place inside is.
@@ -97,6 +103,50 @@ impl View {
             view.links.push((components(b"/var/tmp").collect(), b"/tmp".to_vec()));
         }
         view
+    }
+
+    /// Opens the session's own folders alone.
+    pub(super) fn of_session(folders: &Folders) -> Self {
+        let bare =
+            Profile { binds: Vec::new(), symlinks: Vec::new(), root: Root::default(), ..Profile::default() };
+        Self::open(&bare, folders, false)
+    }
+
+    /// What the file at the end of a path holds, if it is a file of the session and has no more than `most` bytes;
+    /// and how many bytes were read.
+    pub(super) fn contents(&self, path: &[u8], most: u64) -> (FileState, u64) {
+        let Ok(led) = self.follow(path, true) else { return (FileState::Other, 0) };
+        if led.ground != Ground::Session {
+            return (FileState::Other, 0);
+        }
+        if !led.is_there {
+            let at: Components = components(&led.path).collect();
+            let is_open = self.mount_of(&at).is_some_and(|mount| mount.root.is_some());
+            return (if is_open { FileState::Absent } else { FileState::Unknown }, 0);
+        }
+        self.read(&led.path, most).unwrap_or((FileState::Other, 0))
+    }
+
+    /// Nothing, where it is no file that the session can read.
+    fn read(&self, path: &[u8], most: u64) -> Option<(FileState, u64)> {
+        let at: Components = components(path).collect();
+        let mount = self.mount_of(&at)?;
+        let below = at.get(mount.at.len()..)?.join(&b'/');
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        // Not waiting for who writes into a pipe.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = openat2(mount.root.as_ref()?, below.as_slice(), flags, Mode::empty(), resolve).ok()?;
+        let stat = fstat(&file).ok()?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return None;
+        }
+        if u64::try_from(stat.st_size).ok()? > most {
+            return Some((FileState::TooLarge, 0));
+        }
+        let (digest, read) = digest(File::from(file).take(most + 1)).ok()?;
+        // It may have grown meanwhile.
+        let state = if read > most { FileState::TooLarge } else { FileState::Digest(digest) };
+        Some((state, read))
     }
 
     fn mount(&mut self, target: &Path, source: &Path, flags: OFlags, ground: Ground) {
@@ -221,6 +271,19 @@ impl View {
             FileType::RegularFile => Ok(Seen::Other { is_program: stat.st_mode & 0o111 != 0 }),
             _ => Ok(Seen::Other { is_program: false }),
         }
+    }
+}
+
+/// The SHA-256 of what comes, and how many bytes that were.
+fn digest(mut file: impl Read) -> io::Result<([u8; 32], u64)> {
+    let (mut hash, mut total, mut buffer) = (Sha256::new(), 0, vec![0; READ_BYTES]);
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok((hash.finalize().into(), total));
+        }
+        hash.update(buffer.get(..read).unwrap_or_default());
+        total += read as u64;
     }
 }
 

@@ -76,7 +76,8 @@ async fn a_runner_of_an_ordinary_user_runs_nothing_outside_whatever_its_configur
     assert!(!turned && detail.contains("the runner's own user"), "{detail}");
     let session = it.open("").await;
     let id = it.offer(outside(session, "touch ran; id -u")).await;
-    let Cause::Refused { reason, message } = it.job(id, JobPhase::Refused).await.result.unwrap().cause else {
+    let Cause::Refused { reason, message, .. } = it.job(id, JobPhase::Refused).await.result.unwrap().cause
+    else {
         unreachable!()
     };
     assert_eq!(reason, "floor");

@@ -53,6 +53,8 @@ pub const TABLE: &[(&str, Access)] = &[
     ("/airlock.v1.PolicyService/ListProfiles", READERS),
     ("/airlock.v1.ApprovalService/List", READERS),
     ("/airlock.v1.ApprovalService/Decide", AnyOf(&[Approver])),
+    ("/airlock.v1.ApprovalService/ListRules", READERS),
+    ("/airlock.v1.ApprovalService/RemoveRule", AnyOf(&[Approver, Admin])),
     ("/airlock.v1.AdminService/ListRunners", AnyOf(&[Admin])),
     ("/airlock.v1.AdminService/DrainRunner", AnyOf(&[Admin])),
     ("/airlock.v1.AdminService/GetCapabilities", AnyOf(&[Admin])),

@@ -64,6 +64,8 @@ impl Config {
             readers,
             watches,
             watches_per_tenant,
+            rules_per_session,
+            rules_per_tenant,
             ring_bytes,
             exchanges_per_tenant,
             exchanges,

@@ -82,6 +82,9 @@ const MATCH: &[Field] = &[
     Field::new("token_sha256", Kind::Text),
 ];
 
+/// With a profile's own, every decision goes through them.
+const RULES: Kind = Kind::Number { least: 1, most: 10_000 };
+
 const LIMITS: &[Field] = &[
     Field::new(
         "message_bytes",
@@ -103,6 +106,8 @@ const LIMITS: &[Field] = &[
     Field::new("readers", COUNT),
     Field::new("watches", COUNT_32),
     Field::new("watches_per_tenant", COUNT_32),
+    Field::new("rules_per_session", RULES),
+    Field::new("rules_per_tenant", RULES),
     Field::new(
         "ring_bytes",
         Kind::Number { least: (RING_CHUNKS_MIN * limits::CHUNK_BYTES) as u64, most: RING_BYTES_MAX as u64 },

@@ -142,6 +142,10 @@ pub struct Limits {
     pub watches: u32,
     /// Of those, of one tenant.
     pub watches_per_tenant: u32,
+    /// Rules that are remembered for one session.
+    pub rules_per_session: u64,
+    /// Rules that are remembered for one tenant.
+    pub rules_per_tenant: u64,
     /// Bytes of each of the two rings that the live output of one execution passes through.
     pub ring_bytes: usize,
     /// Work on files and input of one tenant that is under way.
@@ -182,6 +186,8 @@ impl Default for Limits {
             readers: 4096,
             watches: 1024,
             watches_per_tenant: 128,
+            rules_per_session: 256,
+            rules_per_tenant: 1024,
             ring_bytes: 1024 * 1024,
             exchanges_per_tenant: 128,
             exchanges: 512,

@@ -3,6 +3,7 @@
 
 mod git;
 
+use super::bound;
 use airlock_policy::{Access, Decision, FoundCommand, Nesting, PathUse};
 use airlock_proto::{
     domain::{Decided, DecidedPath, PathAccess},
@@ -96,6 +97,7 @@ pub(super) fn of(decision: &Decision, directory: &[u8]) -> Told {
         programs: programs.unwrap_or_default(),
         git: git.unwrap_or_default(),
         paths: paths.unwrap_or_default(),
+        files: bound::named(decision),
     };
     Told { decided, whole }
 }

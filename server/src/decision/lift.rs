@@ -2,13 +2,15 @@
 //! or cannot be looked at: a person is asked, and a yes lifts the requirement.
 
 use airlock_policy::{Answer, Binding, Decision, Reason, Requirement as Requires, Verdict as Says};
-use airlock_proto::domain::{Grant, Requirement};
+use airlock_proto::domain::{BoundFile, Grant, Requirement};
 
-use super::{Decided, Offer, record};
+use super::{Decided, Offer, bound, record};
 use crate::engine::DecisionEncoder;
 
 /// The reason of a runner's refusal that a person can lift.
 pub(crate) const UNTRUSTED_PATH: &str = "untrusted_path";
+/// The reason of a runner's refusal after which a person is asked again.
+pub(crate) const FILES_CHANGED: &str = "files_changed";
 /// The decision names more than a runner can be told.
 const UNTOLD: &str = "too_much_to_check";
 
@@ -42,18 +44,27 @@ fn without_requirement(decision: &mut Decision) {
 
 impl Decided {
     /// The question that follows when the runner refused the grant for this reason: the same command without
-    /// the requirement, which nobody has allowed yet. None where a person cannot lift it.
-    pub(crate) fn question(mut self, why: &str, profile: &str, encode: DecisionEncoder) -> Option<Self> {
-        let grant = self.without_trusted_path()?;
-        ask(&mut self.decision, UNTRUSTED_PATH, why.to_owned());
+    /// the requirement, or with other files, which nobody has allowed yet. None where a person cannot allow it.
+    pub(crate) fn question(
+        mut self,
+        code: &'static str,
+        why: &str,
+        profile: &str,
+        encode: DecisionEncoder,
+    ) -> Option<Self> {
+        let grant = match self.decision.verdict {
+            Says::Ask if code == FILES_CHANGED => self.grant.clone(),
+            _ => self.without_trusted_path()?,
+        };
+        ask(&mut self.decision, code, why.to_owned());
         let binding = Binding::new(grant.binding());
         let record = record(&self.decision, profile, encode);
         Some(Self { decision: self.decision, grant, binding, record })
     }
 
     /// What an answer to that question places.
-    pub(super) fn lifted_by(&self, answer: &Answer) -> Option<Offer> {
-        let grant = self.without_trusted_path()?;
+    pub(super) fn lifted_by(&self, answer: &Answer, files: &[BoundFile]) -> Option<Offer> {
+        let grant = bound::to_files(&self.without_trusted_path()?, files);
         let mut decision = self.decision.clone();
         without_requirement(&mut decision);
         let permit = decision.permit_with_answer(Binding::new(grant.binding()), answer).ok()?;

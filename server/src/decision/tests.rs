@@ -1,6 +1,6 @@
 //! What follows from a decision and an answer, and what a grant says.
 
-use airlock_proto::domain::{ApprovalId, ExecutionState};
+use airlock_proto::domain::{ApprovalId, ExecutionState, FileState};
 
 use super::*;
 use crate::{engine::testing::record, model::Micros, profiles::Profiles};
@@ -44,6 +44,7 @@ fn approval(state: ApprovalState, binding: Binding) -> ApprovalRecord {
         created: Micros(0),
         expires: Micros(0),
         decided_by: String::new(),
+        files: Vec::new(),
         reason: String::new(),
     }
 }
@@ -132,7 +133,7 @@ fn a_person_lifts_the_requirement_of_a_trusted_path_for_exactly_that_command() {
     let first = edits("touch a");
     assert_eq!(first.grant.requires, [Requirement::TrustedPath]);
     let refused = *first.binding.as_bytes();
-    let question = first.question("`touch` is not what it was", "demo", |decision, _| {
+    let question = first.question(UNTRUSTED_PATH, "`touch` is not what it was", "demo", |decision, _| {
         decision.reasons[0].code.as_bytes().to_vec()
     });
     let question = question.unwrap();
@@ -161,8 +162,11 @@ fn a_person_lifts_the_requirement_of_a_trusted_path_for_exactly_that_command() {
 fn nobody_lifts_what_is_required_of_a_read_only_command() {
     let reads = edits("ls");
     assert_eq!(reads.grant.requires, [Requirement::ReadOnlyMount, Requirement::TrustedPath]);
-    assert!(reads.question("x", "demo", |_, _| Vec::new()).is_none());
-    assert!(edits("make").question("x", "demo", |_, _| Vec::new()).is_none(), "it requires nothing");
+    assert!(reads.question(UNTRUSTED_PATH, "x", "demo", |_, _| Vec::new()).is_none());
+    assert!(
+        edits("make").question(UNTRUSTED_PATH, "x", "demo", |_, _| Vec::new()).is_none(),
+        "it requires nothing"
+    );
 }
 
 #[test]
@@ -196,4 +200,59 @@ fn a_snapshot_is_bound_where_it_is_sourced_and_what_it_says_of_names_counts() {
     let pushes = of("alias ll='git push'\n");
     assert!(matches!(decided_with("ll", "/workspace", &pushes).rule(None), Ruling::Deny));
     assert!(matches!(without("ll").rule(None), Ruling::Place(_)), "the control");
+}
+
+/// In the profile `strict`, which asks about scripts.
+fn asks(command: &str) -> Decided {
+    let mut spec = record(ExecutionState::Queued).spec;
+    spec.command = command.as_bytes().to_vec();
+    let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
+    let profiles = Profiles::builtin();
+    let mode = (Mode::Default, false);
+    decide(
+        profiles.get("strict").unwrap(),
+        session,
+        &spec,
+        mode,
+        (b"/workspace", &SessionSnapshot::default()),
+        |_, _| Vec::new(),
+    )
+}
+
+fn bound(path: &str, state: FileState) -> BoundFile {
+    BoundFile { path: path.as_bytes().to_vec(), state }
+}
+
+#[test]
+fn an_answer_is_bound_to_the_files_as_they_were_looked_at() {
+    let question = asks("bash x.sh && ./y");
+    let files = |x| vec![bound("/workspace/x.sh", x), bound("/workspace/y", FileState::Absent)];
+    let any = [bound("/workspace/x.sh", FileState::Any), bound("/workspace/y", FileState::Any)];
+    assert_eq!(question.grant.decided.files, any);
+    let shown = files(FileState::Digest([1; 32]));
+    let about = asked(&question.grant, shown.clone());
+    assert_ne!(about.binding, question.binding);
+    let yes = ApprovalRecord { files: shown.clone(), ..approval(ApprovalState::Allowed, about.binding) };
+    let Ruling::Place(offer) = asks("bash x.sh && ./y").rule(Some(&yes)) else { panic!("not placed") };
+    let (grant, binding) = offer.into_parts();
+    assert_eq!((grant.decided.files, binding), (shown, yes.binding), "the runner is told what was approved");
+
+    for other in [files(FileState::Digest([2; 32])), files(FileState::Any), Vec::new()] {
+        let forged = ApprovalRecord { files: other, ..yes.clone() };
+        assert!(matches!(asks("bash x.sh && ./y").rule(Some(&forged)), Ruling::Ask));
+    }
+    assert!(matches!(asks("bash z.sh").rule(Some(&yes)), Ruling::Ask));
+}
+
+#[test]
+fn files_that_have_changed_are_a_question_and_more_than_can_be_bound_are_none() {
+    let again = asks("bash x.sh").question(FILES_CHANGED, "changed", "strict", |_, _| Vec::new()).unwrap();
+    assert_eq!(again.record.reason_code, FILES_CHANGED);
+    assert_eq!(again.grant.decided.files.len(), 1);
+    let many: String = (0..=airlock_proto::limits::BOUND_FILES).map(|index| format!(" ./s{index}")).collect();
+    let much = asks(&format!("for x in 1; do python3 -c 1 $x; done; find .{many}"));
+    assert_eq!(much.record.verdict, Verdict::Ask, "the control: these are only looked at");
+    let runs: String = (0..33).map(|index| format!("python3 -m m{index};")).collect();
+    let much = asks(&runs);
+    assert_eq!((much.record.verdict, much.record.reason_code.as_str()), (Verdict::Deny, "too_many_files"));
 }

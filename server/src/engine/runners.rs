@@ -97,6 +97,10 @@ impl Core {
             Some(session) => self.profile_of(session)?,
             None => self.profile_for(who, request.profile.as_deref())?,
         };
+        let profile = match &session {
+            Some(session) => self.with_remembered(profile, &session.tenant, session.id).await?,
+            None => profile,
+        };
         let loosest = session.as_ref().map_or(profile.default_mode(), |session| session.mode);
         let mode = request.mode.unwrap_or(loosest);
         if (session.is_some() && mode < loosest) || !profile.permits(mode) {

@@ -9,6 +9,7 @@ mod leading;
 mod limits;
 mod links;
 mod order;
+mod remember;
 mod requested;
 mod restart;
 mod support;

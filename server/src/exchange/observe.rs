@@ -19,6 +19,8 @@ pub enum ExchangeKind {
     Quarantine,
     /// Giving something back from it.
     Restore,
+    /// What files hold that a command would run.
+    Digests,
     /// Input of a command.
     Stdin,
 }
@@ -35,6 +37,7 @@ impl ExchangeKind {
             Self::Diff => "diff",
             Self::Quarantine => "quarantine",
             Self::Restore => "restore",
+            Self::Digests => "digests",
             Self::Stdin => "stdin",
         }
     }
@@ -56,6 +59,7 @@ impl From<&ExchangeOrder> for ExchangeKind {
             ExchangeOrder::Diff(_) => Self::Diff,
             ExchangeOrder::Quarantine(_) => Self::Quarantine,
             ExchangeOrder::Restore { .. } => Self::Restore,
+            ExchangeOrder::Digests { .. } => Self::Digests,
             ExchangeOrder::Stdin { .. } => Self::Stdin,
         }
     }

@@ -123,7 +123,8 @@ impl Account {
             | ExchangeKind::List
             | ExchangeKind::Diff
             | ExchangeKind::Quarantine
-            | ExchangeKind::Restore => "try again",
+            | ExchangeKind::Restore
+            | ExchangeKind::Digests => "try again",
         }
     }
 
@@ -155,9 +156,9 @@ impl Subject {
         match order {
             ExchangeOrder::Upload(order) => Self::Session(order.session_id),
             ExchangeOrder::Download(order) => Self::Session(order.session_id),
-            ExchangeOrder::Stat { session_id, .. } | ExchangeOrder::Restore { session_id, .. } => {
-                Self::Session(*session_id)
-            }
+            ExchangeOrder::Stat { session_id, .. }
+            | ExchangeOrder::Restore { session_id, .. }
+            | ExchangeOrder::Digests { session_id, .. } => Self::Session(*session_id),
             ExchangeOrder::Quarantine(order) => Self::Session(order.session_id),
             ExchangeOrder::List(order) => Self::Session(order.session_id),
             ExchangeOrder::Diff(order) => Self::Session(order.session_id),

@@ -134,7 +134,7 @@ impl Core {
     ) -> Result<(), StoreError> {
         let result = report.result.unwrap_or_else(|| {
             let message = "the runner gave no reason".to_owned();
-            ExecutionResult::not_started(Cause::Refused { reason: "unknown".to_owned(), message })
+            ExecutionResult::not_started(Cause::refused("unknown", message))
         });
         let reason = match &result.cause {
             Cause::Refused { reason, .. } => reason.clone(),

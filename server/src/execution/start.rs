@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 use super::{exhausted, spec, violation};
 use crate::{
     api::{ApiError, StartExecution},
-    decision::{self, Decided, execution_hash},
+    decision::{self, Asked, Decided, execution_hash},
     engine::{Core, micros},
     model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState, Verdict},
     profiles::ResolvedProfile,
@@ -57,7 +57,14 @@ impl Core {
             spec::consider_sleep(&mut spec, &decided.decision, &setting.profile)?;
         }
         let setting = self.settle_session(setting, &request, &decided, &fate)?;
-        let new = self.new_execution(who, &request, hash, spec, &decided, &fate, setting);
+        let asked = match fate {
+            Fate::AskPerson => {
+                let files = self.look_at(&setting.session, &decided.grant.decided.files).await;
+                Some(decision::asked(&decided.grant, files))
+            }
+            Fate::Queue | Fate::Denied(_) => None,
+        };
+        let new = self.new_execution(who, &request, hash, spec, (&decided, &fate, asked), setting);
         let key = request.request_id.unwrap_or_default();
         let span = tracing::info_span!("audit");
         match self.store().create_execution(new).instrument(span).await? {
@@ -73,6 +80,7 @@ impl Core {
         let Some(id) = request.session_id else {
             let profile = self.profile_for(who, request.profile.as_deref())?;
             let session = self.throwaway_session(who, request, &profile)?;
+            let profile = self.with_remembered(profile, &who.tenant, session.id).await?;
             return Ok(Setting { session, is_new: true, profile });
         };
         let given = [("spec.profile", request.profile.is_some()), ("spec.base", request.base.is_some())];
@@ -87,6 +95,7 @@ impl Core {
         let session = self.session(who, id).await?;
         check_open(&session)?;
         let profile = self.profile_of(&session)?;
+        let profile = self.with_remembered(profile, &session.tenant, session.id).await?;
         Ok(Setting { session, is_new: false, profile })
     }
 
@@ -136,15 +145,13 @@ impl Core {
         Ok(setting)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the record is made of all of them, in one place")]
     fn new_execution(
         &self,
         who: &Principal,
         request: &StartExecution,
         request_hash: [u8; 32],
         spec: ExecutionSpec,
-        decided: &Decided,
-        fate: &Fate,
+        (decided, fate, asked): (&Decided, &Fate, Option<Asked>),
         setting: Setting,
     ) -> NewExecution {
         let session = setting.session;
@@ -184,7 +191,7 @@ impl Core {
             started: None,
             ended: None,
         };
-        let approval = matches!(fate, Fate::AskPerson).then(|| self.new_approval(&record, decided.binding));
+        let approval = asked.map(|asked| self.new_approval(&record, asked));
         record.approval_id = approval.as_ref().map(|approval| approval.id);
         NewExecution {
             record,

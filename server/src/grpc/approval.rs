@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use airlock_proto::v1::{
     ApprovalServiceDecideRequest, ApprovalServiceDecideResponse, ApprovalServiceListRequest,
-    ApprovalServiceListResponse, approval_service_server::ApprovalService,
+    ApprovalServiceListResponse, ApprovalServiceListRulesRequest, ApprovalServiceListRulesResponse,
+    ApprovalServiceRemoveRuleRequest, ApprovalServiceRemoveRuleResponse,
+    approval_service_server::ApprovalService,
 };
 use tonic::{Request, Response, Status};
 
@@ -41,5 +43,33 @@ impl ApprovalService for Approvals {
         let (id, binding, answer) = validate::decide(request.into_inner()).map_err(refused)?;
         let approval = self.0.engine.decide_approval(&who, id, &binding, answer).await.map_err(refused)?;
         Ok(Response::new(ApprovalServiceDecideResponse { approval: Some(records::approval(approval)) }))
+    }
+
+    async fn list_rules(
+        &self,
+        request: Request<ApprovalServiceListRulesRequest>,
+    ) -> Result<Response<ApprovalServiceListRulesResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let (session, mut page) = validate::list_rules(request.into_inner()).map_err(refused)?;
+        loop {
+            let found = self.0.engine.list_rules(&who, session, &page).await.map_err(refused)?;
+            let answer = ApprovalServiceListRulesResponse {
+                rules: found.items.into_iter().map(records::rule).collect(),
+                next_page_token: found.next.unwrap_or_default(),
+            };
+            if pages::fits(&answer, &mut page) {
+                return Ok(Response::new(answer));
+            }
+        }
+    }
+
+    async fn remove_rule(
+        &self,
+        request: Request<ApprovalServiceRemoveRuleRequest>,
+    ) -> Result<Response<ApprovalServiceRemoveRuleResponse>, Status> {
+        let who = caller(&request)?.principal;
+        let id = validate::remove_rule(&request.into_inner()).map_err(refused)?;
+        let rule = self.0.engine.remove_rule(&who, id).await.map_err(refused)?;
+        Ok(Response::new(ApprovalServiceRemoveRuleResponse { rule: Some(records::rule(rule)) }))
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     engine::{RunnerState, RunnerView},
     model::{
         ApprovalRecord, ApprovalState, CapabilityRecord, DecisionRecord, ExecutionRecord, Micros,
-        SessionRecord, SessionState, StateChange, Verdict,
+        RememberedRule, RuleScope, SessionRecord, SessionState, StateChange, Verdict,
     },
 };
 
@@ -182,6 +182,25 @@ pub(super) fn approval(record: ApprovalRecord) -> v1::Approval {
         binding: record.binding.to_vec().into(),
         decided_by: record.decided_by,
         reason: record.reason,
+        files: record.files.into_iter().map(Into::into).collect(),
+    }
+}
+
+/// A remembered rule.
+pub(super) fn rule(record: RememberedRule) -> v1::RememberedRule {
+    let scope = match record.scope() {
+        RuleScope::Session => v1::RuleScope::Session,
+        RuleScope::Tenant => v1::RuleScope::Tenant,
+    };
+    v1::RememberedRule {
+        rule_id: record.id.to_string(),
+        rule: record.rule,
+        scope: scope.into(),
+        session_id: record.session_id.map(|id| id.to_string()).unwrap_or_default(),
+        profile: record.profile,
+        approval_id: record.approval_id.to_string(),
+        decided_by: record.decided_by,
+        created: Some(timestamp(record.created)),
     }
 }
 

@@ -15,6 +15,7 @@ use serde::{
 };
 
 use super::{ResolvedProfile, schema::SCHEMA};
+use crate::model::RuleScope;
 
 mod confine;
 
@@ -160,6 +161,25 @@ enum Sleep {
 struct Approvals {
     self_approval: Option<bool>,
     valid_for: Option<Time>,
+    remember: Option<Remember>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Remember {
+    None,
+    Session,
+    Tenant,
+}
+
+impl From<Remember> for Option<RuleScope> {
+    fn from(remember: Remember) -> Self {
+        match remember {
+            Remember::None => None,
+            Remember::Session => Some(RuleScope::Session),
+            Remember::Tenant => Some(RuleScope::Tenant),
+        }
+    }
 }
 
 /// A time with its unit, such as `5s` or `30m`.
@@ -287,6 +307,7 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
     profile.foreground_sleep =
         commands.foreground_sleep.map_or(profile.foreground_sleep, |sleep| sleep == Sleep::Allow);
     profile.self_approval = approvals.self_approval.unwrap_or(profile.self_approval);
+    profile.remember = approvals.remember.map_or(profile.remember, Into::into);
     profile.approval_valid = approvals.valid_for.map(|time| time.0).or(profile.approval_valid);
     profile
 }

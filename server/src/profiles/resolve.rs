@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use airlock_policy::Profile;
+use airlock_policy::{Profile, Rule};
 use airlock_proto::{
     domain::{Mode, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile, Shell, Sockets},
     limits::{INLINE_DEFAULT, TIMEOUT_DEFAULT, TIMEOUT_MAX},
 };
 
 use super::policy_mode;
+use crate::model::RuleScope;
 
 /// The PATH of commands where no profile says otherwise.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -36,6 +37,8 @@ pub struct ResolvedProfile {
     pub background: bool,
     /// Whether a command may begin with a long `sleep` in the foreground.
     pub foreground_sleep: bool,
+    /// How far answers may be remembered; none: not at all.
+    pub remember: Option<RuleScope>,
 }
 
 impl ResolvedProfile {
@@ -69,19 +72,27 @@ impl ResolvedProfile {
             approval_valid: None,
             background: true,
             foreground_sleep: true,
+            remember: Some(RuleScope::Session),
         }
     }
 
     /// Whether the other one decides, confines and limits in the same way.
     #[must_use]
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        let limits =
-            |one: &Self| (one.timeout_default, one.timeout_max, one.approval_valid, one.inline_bytes);
+        let limits = |one: &Self| {
+            (one.timeout_default, one.timeout_max, one.approval_valid, one.inline_bytes, one.remember)
+        };
         let switches = |one: &Self| (one.shell, one.self_approval, one.background, one.foreground_sleep);
         self.policy.policy_version() == other.policy.policy_version()
             && self.sandbox == other.sandbox
             && limits(self) == limits(other)
             && switches(self) == switches(other)
+    }
+
+    /// This profile with rules that allow more, behind its own.
+    #[must_use]
+    pub fn with_allowed(&self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        Self { policy: self.policy.with_allowed(rules), ..self.clone() }
     }
 
     /// Its name.

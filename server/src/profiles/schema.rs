@@ -114,7 +114,11 @@ const COMMANDS: &[Field] = &[
     Field::new("foreground_sleep", Kind::OneOf(&["allow", "refuse"])),
 ];
 
-const APPROVALS: &[Field] = &[Field::new("self_approval", Kind::Bool), Field::new("valid_for", TIME)];
+const APPROVALS: &[Field] = &[
+    Field::new("self_approval", Kind::Bool),
+    Field::new("valid_for", TIME),
+    Field::new("remember", Kind::OneOf(&["none", "session", "tenant"])),
+];
 
 const SHELL: &[Field] = &[
     Field::new("name", Kind::OneOf(&["bash", "zsh", "pwsh"])),

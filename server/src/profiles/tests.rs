@@ -139,6 +139,7 @@ timeout_max = "2m"
 [approvals]
 self_approval = true
 valid_for = "1h"
+remember = "tenant"
 
 [shell]
 name = "bash"

@@ -144,7 +144,7 @@ impl Core {
         }
         // First what waits for it, so that each says why; then the session.
         let why = format!("{reason}: {message}");
-        let result = ExecutionResult::not_started(Cause::Refused { reason, message });
+        let result = ExecutionResult::not_started(Cause::refused(&reason, message));
         for record in self.live_of_session(session.id).await? {
             self.finish(record.id, result.clone()).await?;
         }

@@ -10,6 +10,7 @@ pub(super) mod fixtures;
 pub(super) mod lists;
 pub(super) mod milestones;
 pub(super) mod races;
+pub(super) mod rules;
 pub(super) mod runners;
 pub(super) mod sessions;
 pub(super) mod steps;
@@ -76,6 +77,10 @@ macro_rules! contract_tests {
             approvals::asking_again_withdraws_the_first_question,
             approvals::open_approvals_are_listed_oldest_first,
             approvals::an_answer_is_one_of_three,
+            rules::rules_count_where_they_were_given,
+            rules::a_rule_is_remembered_once_and_no_more_than_there_may_be,
+            rules::rules_are_listed_and_removed_by_their_tenant,
+            rules::rules_of_a_session_go_with_it,
             audit::an_entry_is_opened_and_closed_with_the_execution,
             audit::a_denial_has_a_closed_entry,
             audit::the_entry_names_who_approved,

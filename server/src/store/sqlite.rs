@@ -14,22 +14,23 @@ mod milestones;
 mod names;
 mod open;
 mod rows;
+mod rules;
 mod runners;
 mod sessions;
 mod transition;
 
 use std::{fs::File, path::Path, sync::Arc, time::Duration};
 
-use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RunnerId, SessionId};
+use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use super::{
     ApprovalAnswer, ApprovalQuery, Cas, Created, Durability, ExecutionQuery, MilestoneQuery, Milestones,
-    NewExecution, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
+    NewExecution, Page, PageQuery, RuleQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
 };
 use crate::model::{
-    ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RunnerRecord, SessionRecord,
-    StateChange,
+    ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
+    SessionRecord, StateChange,
 };
 
 /// How a store file is opened.
@@ -229,6 +230,28 @@ impl Store for SqliteStore {
 
     async fn expired_approvals(&self, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
         approvals::expired(&self.read, at_most).await
+    }
+
+    async fn rules_in_force(
+        &self,
+        tenant: &str,
+        profile: &str,
+        session: SessionId,
+    ) -> Result<Vec<RememberedRule>, StoreError> {
+        rules::in_force(&self.read, tenant, profile, session).await
+    }
+
+    async fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Result<Page<RememberedRule>, StoreError> {
+        rules::list(&self.read, query, page).await
+    }
+
+    async fn remove_rule(
+        &self,
+        tenant: &str,
+        id: RuleId,
+        by: &str,
+    ) -> Result<Option<RememberedRule>, StoreError> {
+        rules::remove(self.begin().await?, tenant, id, by).await
     }
 
     async fn put_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError> {

@@ -3,18 +3,18 @@
 use std::{future::Future, sync::Arc, time::Instant};
 
 use airlock_faults::{Point, hit};
-use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RunnerId, SessionId};
+use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use tracing::{Instrument as _, Span};
 
 use super::Metrics;
 use crate::{
     model::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RunnerRecord, SessionRecord,
-        StateChange,
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
+        SessionRecord, StateChange,
     },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
-        NewExecution, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
+        NewExecution, Page, PageQuery, RuleQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
     },
 };
 
@@ -103,6 +103,9 @@ measured! {
     fn approvals(&self, query: &ApprovalQuery, page: &PageQuery) -> Page<ApprovalRecord>;
     fn answer_approval(&self, id: ApprovalId, answer: &ApprovalAnswer) -> Cas<ApprovalRecord>;
     fn expired_approvals(&self, at_most: u32) -> Vec<ApprovalRecord>;
+    fn rules_in_force(&self, tenant: &str, profile: &str, session: SessionId) -> Vec<RememberedRule>;
+    fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Page<RememberedRule>;
+    fn remove_rule(&self, tenant: &str, id: RuleId, by: &str) -> Option<RememberedRule>;
     fn put_runner(&self, runner: &RunnerRecord) -> ();
     fn runner(&self, id: &RunnerId) -> Option<RunnerRecord>;
     fn runners(&self, page: &PageQuery) -> Page<RunnerRecord>;

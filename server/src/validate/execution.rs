@@ -13,6 +13,7 @@ use super::{Checker, LONGEST};
 use crate::{
     api::{ApiError, AttachFrom, CheckCommand, StartExecution},
     engine::ApproverAnswer,
+    model::RuleScope,
 };
 
 /// A command to start.
@@ -192,6 +193,25 @@ pub fn decide(
         .ok();
     let answer = checker.required("answer", request.answer).map(|answer| match answer {
         Answer::AllowOnce(_) => ApproverAnswer::AllowOnce,
+        Answer::AllowAndRemember(remember) => {
+            let scope = match v1::RuleScope::try_from(remember.scope) {
+                Ok(v1::RuleScope::Session) => RuleScope::Session,
+                Ok(v1::RuleScope::Tenant) => RuleScope::Tenant,
+                Ok(v1::RuleScope::Unspecified) | Err(_) => {
+                    checker.bad("allow_and_remember.scope", "must be SESSION or TENANT");
+                    RuleScope::Session
+                }
+            };
+            checker.at_most("allow_and_remember.rules", remember.rules.len(), limits::RULES);
+            for (index, rule) in remember.rules.iter().take(limits::RULES).enumerate() {
+                let field = format!("allow_and_remember.rules[{index}]");
+                checker.at_most(&field, rule.len(), limits::RULE_BYTES);
+                if rule.chars().any(char::is_control) {
+                    checker.bad(&field, "has control characters");
+                }
+            }
+            ApproverAnswer::AllowAndRemember { scope, rules: remember.rules }
+        }
         Answer::Deny(deny) => {
             checker.at_most("deny.reason", deny.reason.len(), limits::REASON_BYTES);
             checker.no_nul("deny.reason", deny.reason.as_bytes());

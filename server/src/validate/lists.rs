@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use airlock_proto::{domain::ExecutionState, limits, v1};
+use airlock_proto::{
+    domain::{ExecutionState, RuleId, SessionId},
+    limits, v1,
+};
 
 use super::{Checker, WORD_BYTES};
 use crate::{
@@ -72,6 +75,29 @@ pub fn list_approvals(
         states: checker.states(&filter.states, approval_state),
     };
     checker.finish(Some((query, page)))
+}
+
+/// Remembered rules.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn list_rules(
+    request: v1::ApprovalServiceListRulesRequest,
+) -> Result<(Option<SessionId>, PageQuery), ApiError> {
+    let mut checker = Checker::default();
+    let page = checker.page(request.page);
+    let session = checker.optional_id("filter.session_id", &request.filter.unwrap_or_default().session_id);
+    checker.finish(Some((session, page)))
+}
+
+/// The removal of a remembered rule.
+///
+/// # Errors
+/// [`ApiError::Invalid`] with every bad field.
+pub fn remove_rule(request: &v1::ApprovalServiceRemoveRuleRequest) -> Result<RuleId, ApiError> {
+    let mut checker = Checker::default();
+    let id = checker.id("rule_id", &request.rule_id);
+    checker.finish(id)
 }
 
 /// Runners.

@@ -37,7 +37,10 @@ enum Expected {
 fn expected(path: &str, field: &str) -> Expected {
     match (path.rsplit('.').next().unwrap(), field) {
         ("SessionService/Get" | "SessionService/Close", "session_id")
-        | ("ExecutionService/List" | "ApprovalService/List", "filter.session_id")
+        | (
+            "ExecutionService/List" | "ApprovalService/List" | "ApprovalService/ListRules",
+            "filter.session_id",
+        )
         | ("ExecutionService/Get" | "ExecutionService/Wait" | "ExecutionService/Cancel", "execution_id")
         | ("ExecutionService/Attach" | "ExecutionService/ReadOutput", "execution_id") => Expected::Told,
         ("SessionService/Update" | "PolicyService/Check", "session_id")
@@ -72,7 +75,7 @@ async fn busy(world: &World) -> (Ids, [String; 3]) {
     let list = v1::ApprovalServiceListRequest { filter: Some(filter), page: None };
     let binding = world.client.approvals(list).await.unwrap().approvals[0].binding.to_vec();
     let approval = asks.approval_id.clone();
-    let ids = Ids { session, execution: runs.clone(), approval, binding };
+    let ids = Ids { session, execution: runs.clone(), approval, rule: String::new(), binding };
     (ids, [runs, queued, asks.execution_id])
 }
 
@@ -92,7 +95,8 @@ async fn assert_told(world: &World, connection: &Connection, ids: &Ids, reason: 
     for method in schema.public() {
         for field in schema.fields(&method.request) {
             let name = field.path.rsplit('.').next().unwrap();
-            if !name.ends_with("_id") || ["request_id", "transfer_id", "runner_id"].contains(&name) {
+            if !name.ends_with("_id") || ["request_id", "transfer_id", "runner_id", "rule_id"].contains(&name)
+            {
                 continue;
             }
             // A watch goes on for as long as its client wants it.

@@ -12,7 +12,7 @@ use tonic::Code;
 use crate::world::{ROLES, World, call, token};
 
 /// Method, and which of executor, approver, auditor, admin and runner may call it.
-const MAY: [(&str, [bool; 5]); 36] = [
+const MAY: [(&str, [bool; 5]); 38] = [
     ("/airlock.v1.SessionService/Create", [true, false, false, false, false]),
     ("/airlock.v1.SessionService/Get", [true, true, true, true, false]),
     ("/airlock.v1.SessionService/List", [true, true, true, true, false]),
@@ -27,6 +27,8 @@ const MAY: [(&str, [bool; 5]); 36] = [
     ("/airlock.v1.PolicyService/Check", [true, true, true, true, false]),
     ("/airlock.v1.ApprovalService/List", [true, true, true, true, false]),
     ("/airlock.v1.ApprovalService/Decide", [false, true, false, false, false]),
+    ("/airlock.v1.ApprovalService/ListRules", [true, true, true, true, false]),
+    ("/airlock.v1.ApprovalService/RemoveRule", [false, true, false, true, false]),
     ("/airlock.v1.AdminService/ListRunners", [false, false, false, true, false]),
     ("/airlock.v1.SessionService/Update", [true, false, false, false, false]),
     ("/airlock.v1.ExecutionService/Signal", [true, false, false, true, false]),

@@ -1,6 +1,7 @@
 //! Another tenant's ids, in every method that takes one: as if they did not exist. Methods and fields
 //! are taken from the contract, so that a new one without a case fails the test.
 
+use airlock_cli::client::Client;
 use airlock_proto::v1;
 use airlock_tests::{
     raw::{Answer, Connection},
@@ -19,6 +20,7 @@ pub(crate) struct Ids {
     pub(crate) session: String,
     pub(crate) execution: String,
     pub(crate) approval: String,
+    pub(crate) rule: String,
     pub(crate) binding: Vec<u8>,
 }
 
@@ -79,6 +81,13 @@ pub(crate) fn request(path: &str, field: &str, ids: &Ids) -> Vec<u8> {
             }
             .encode_to_vec()
         }
+        ("ApprovalService/ListRules", "filter.session_id") => {
+            let filter = v1::RuleFilter { session_id: ids.session.clone() };
+            v1::ApprovalServiceListRulesRequest { filter: Some(filter), page: None }.encode_to_vec()
+        }
+        ("ApprovalService/RemoveRule", "rule_id") => {
+            v1::ApprovalServiceRemoveRuleRequest { rule_id: ids.rule.clone() }.encode_to_vec()
+        }
         ("PolicyService/Check", "session_id") => {
             let session_id = ids.session.clone();
             v1::PolicyServiceCheckRequest { command: "true".into(), session_id, ..Default::default() }
@@ -98,7 +107,7 @@ fn told(answer: &Answer, ids: &Ids) -> String {
         answer.metadata(),
         answer.messages,
     );
-    for id in [&ids.session, &ids.execution, &ids.approval] {
+    for id in [&ids.session, &ids.execution, &ids.approval, &ids.rule] {
         told = told.replace(id.as_str(), "ID");
     }
     told
@@ -117,7 +126,26 @@ async fn made_by_acme(world: &World) -> Ids {
     assert_eq!(execution.state(), v1::ExecutionState::PendingApproval);
     let list = world.client.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
     let binding = list.approvals[0].binding.to_vec();
-    Ids { session, execution: execution.execution_id, approval: execution.approval_id, binding }
+    let rule = remembered_by_acme(world).await;
+    Ids { session, execution: execution.execution_id, approval: execution.approval_id, rule, binding }
+}
+
+/// A rule that somebody of `acme` had remembered.
+async fn remembered_by_acme(world: &World) -> String {
+    use v1::approval_service_decide_request::{AllowAndRemember, Answer};
+    let session = v1::SessionServiceCreateRequest { profile: "strict".to_owned(), ..Default::default() };
+    let session_id = world.client.create_session(session).await.unwrap().session_id;
+    let spec = v1::ExecutionSpec { session_id, on_ask: v1::OnAsk::Wait.into(), ..spec("touch x") };
+    let approval_id = world.client.start(spec).await.unwrap().approval_id;
+    let approver = Client::connect_lazy(world.site.settings_with(&token("approver"))).unwrap();
+    let open = approver.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap().approvals;
+    let approval = open.into_iter().find(|open| open.approval_id == approval_id).unwrap();
+    let remember = AllowAndRemember { scope: v1::RuleScope::Session.into(), rules: Vec::new() };
+    let answer = Some(Answer::AllowAndRemember(remember));
+    let request = v1::ApprovalServiceDecideRequest { approval_id, binding: approval.binding, answer };
+    approver.decide(request).await.unwrap();
+    let rules = approver.rules(v1::ApprovalServiceListRulesRequest::default()).await.unwrap().rules;
+    rules.first().unwrap().rule_id.clone()
 }
 
 async fn ask(connection: &Connection, authorization: &str, path: &str, field: &str, ids: &Ids) -> Answer {
@@ -133,6 +161,7 @@ async fn another_tenants_ids_are_as_if_they_did_not_exist() {
         session: UNKNOWN.to_owned(),
         execution: UNKNOWN.to_owned(),
         approval: UNKNOWN.to_owned(),
+        rule: UNKNOWN.to_owned(),
         binding: acme.binding.clone(),
     };
     let stranger = format!("Bearer {}", token(STRANGER));
@@ -149,7 +178,9 @@ async fn another_tenants_ids_are_as_if_they_did_not_exist() {
             let theirs = ask(&connection, &stranger, &method.path, &field.path, &acme).await;
             let unknown = ask(&connection, &stranger, &method.path, &field.path, &nothing).await;
             assert_eq!(told(&theirs, &acme), told(&unknown, &nothing), "{place}");
-            if method.path.ends_with("/List") && !method.path.contains("FileService") {
+            if (method.path.ends_with("/List") || method.path.ends_with("/ListRules"))
+                && !method.path.contains("FileService")
+            {
                 assert_eq!(theirs.status.code(), Code::Ok, "{place}: {:?}", theirs.status);
                 assert!(theirs.messages[0].is_empty(), "{place}: an empty page");
             } else {
@@ -159,7 +190,7 @@ async fn another_tenants_ids_are_as_if_they_did_not_exist() {
             count += 1;
         }
     }
-    assert!(count >= 22, "{count} cases");
+    assert!(count >= 24, "{count} cases");
     assert_lists_are_empty(&world, &connection, &stranger).await;
 
     // Nothing of that has changed anything; control: their owner is let in everywhere.
@@ -185,6 +216,7 @@ async fn assert_lists_are_empty(world: &World, connection: &Connection, stranger
         "/airlock.v1.SessionService/List",
         "/airlock.v1.ExecutionService/List",
         "/airlock.v1.ApprovalService/List",
+        "/airlock.v1.ApprovalService/ListRules",
     ] {
         let theirs = call(connection, path, stranger, &[]).await;
         assert!(theirs.messages[0].is_empty(), "{path}");

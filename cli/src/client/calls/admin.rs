@@ -42,6 +42,27 @@ impl Client {
         self.present(answer.approval, "approval")
     }
 
+    /// One page of remembered rules, oldest first.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub async fn rules(
+        &self,
+        request: v1::ApprovalServiceListRulesRequest,
+    ) -> Result<v1::ApprovalServiceListRulesResponse, ClientError> {
+        call!(self, ApprovalServiceClient::list_rules, request, CALL_TIMEOUT)
+    }
+
+    /// Removes a remembered rule.
+    ///
+    /// # Errors
+    /// As for any call; `NOT_FOUND` for an unknown rule.
+    pub async fn remove_rule(&self, rule_id: &str) -> Result<v1::RememberedRule, ClientError> {
+        let request = v1::ApprovalServiceRemoveRuleRequest { rule_id: rule_id.to_owned() };
+        let answer = call!(self, ApprovalServiceClient::remove_rule, request, CALL_TIMEOUT)?;
+        self.present(answer.rule, "rule")
+    }
+
     /// One page of runners, by id.
     ///
     /// # Errors

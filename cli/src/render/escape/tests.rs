@@ -58,6 +58,13 @@ fn letters_can_be_read_beside() {
     assert_eq!(readable(b"ls"), None);
     assert_eq!(readable("f\u{fc}r a\nb\u{202e}".as_bytes()).unwrap(), "f\u{fc}r a\nb\\u{202e}");
     assert_eq!(readable("\u{5d0}".as_bytes()), None);
+    let word = "\u{43f}\u{440}\u{438}\u{432}\u{435}\u{442}";
+    assert_eq!(readable(format!("echo {word}").as_bytes()).unwrap(), format!("echo {word}"));
+    for mixed in ["c\u{430}t x", "g\u{3bf}", "\u{3bf}\u{430}", "\u{ff52}m", "\u{1d42b}m", "\u{299}in"] {
+        assert_eq!(readable(mixed.as_bytes()), None, "{mixed}");
+    }
+    let both = format!("c\u{430}t {word}");
+    assert_eq!(readable(both.as_bytes()).unwrap(), format!("c\\u{{430}}t {word}"), "only whole words");
 }
 
 #[test]
@@ -87,6 +94,16 @@ proptest! {
     fn is_injective_where_escapes_are_imitated(text in "[\\\\ux{}a0 \n\u{202e}]{0,24}") {
         prop_assert_eq!(unescape(&line(text.as_bytes())), text.as_bytes());
         prop_assert_eq!(unescape(&lines(text.as_bytes())), text.as_bytes());
+    }
+
+    #[test]
+    fn what_can_be_read_beside_holds_nothing_that_hides(text in any::<String>()) {
+        if let Some(beside) = readable(text.as_bytes()) {
+            for word in beside.split(|c: char| !c.is_alphanumeric()) {
+                prop_assert!(word.is_single_script(), "{}", word);
+            }
+            prop_assert!(!beside.chars().any(|c| (c != '\n' && c.is_control()) || is_invisible(c)));
+        }
     }
 
     #[test]

@@ -167,6 +167,7 @@ async fn open_questions_and_given_answers_outlive_the_server() {
         state: ApprovalState::Allowed,
         decided_by: "bob".to_owned(),
         reason: String::new(),
+        remember: None,
     };
     world.store.answer_approval(approval.id, &allowed).await.unwrap();
     world.restart().await;

@@ -99,14 +99,14 @@ async fn a_refusal_that_passes_is_offered_again_and_any_other_is_the_end() {
         assert_eq!((job.execution_id, job.attempt), (record.id, attempt));
         runner.refuses(&job, "past_not_after").await;
     }
-    let refused = Cause::Refused { reason: "past_not_after".to_owned(), message: "no".to_owned() };
+    let refused = Cause::refused("past_not_after", "no".to_owned());
     assert_eq!(world.cause(record.id).await, refused);
     assert!(matches!(runner.next().await, ToRunner::ForgetJob { .. }));
 
     let record = world.start(&session, "touch b").await;
     let job = runner.next_job().await;
     runner.refuses(&job, "floor").await;
-    let refused = Cause::Refused { reason: "floor".to_owned(), message: "no".to_owned() };
+    let refused = Cause::refused("floor", "no".to_owned());
     let result = world.finished(record.id).await.result.unwrap();
     assert_eq!((result.cause, result.started), (refused, Started::No));
 }
@@ -122,7 +122,7 @@ async fn a_session_that_cannot_be_made_ends_what_waits_for_it() {
     };
     let phase = SessionPhase::Failed { reason: "disk".to_owned(), message: "the disk is full".to_owned() };
     runner.say(FromRunner::Session(SessionReport { session_id, phase: phase.clone() })).await;
-    let refused = Cause::Refused { reason: "disk".to_owned(), message: "the disk is full".to_owned() };
+    let refused = Cause::refused("disk", "the disk is full".to_owned());
     assert_eq!(world.cause(record.id).await, refused);
 
     let request = CreateSession::default();

@@ -7,12 +7,15 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::domain::{CancelledBy, Cause, ExecutionId, ExecutionState, OutputState, SessionId};
+use airlock_proto::domain::{
+    BoundFile, CancelledBy, Cause, ExecutionId, ExecutionState, FileState, OutputState, RunnerId, SessionId,
+};
 use tempfile::TempDir;
 
 pub(super) use self::runner::{Auto, Runner, exited, hello};
 use crate::{
     api::{ApiError, CreateSession, StartExecution},
+    approval::FileLook,
     changes::Changes,
     engine::{Engine, EngineParts, NoObserver, TraceHooks},
     limits::EngineLimits,
@@ -31,6 +34,12 @@ pub(super) const SOON: Duration = Duration::from_secs(10);
 
 /// Beside the built-in profiles.
 const OWN_PROFILE: &str = "name = \"own\"\nextends = \"demo\"\n[approvals]\nself_approval = true\n";
+/// Asks about most, and lets answers be remembered for the tenant.
+const CAREFUL_PROFILE: &str = "name = \"careful\"\nextends = \"strict\"\n[policy]\nask = [\"Bash(kubectl:*)\"]\n\
+     deny = [\"Bash(git push:*)\"]\n[approvals]\nremember = \"tenant\"\nself_approval = true\n";
+/// Lets nothing be remembered.
+const FORGETFUL_PROFILE: &str =
+    "name = \"forgetful\"\nextends = \"strict\"\n[approvals]\nremember = \"none\"\n";
 
 /// Lets nothing run in the background, and nobody sleep in front of others.
 const QUIET_PROFILE: &str =
@@ -52,10 +61,29 @@ impl OutputKeeper for Keeper {
     }
 }
 
+/// Says of every file what it is told to say.
+#[derive(Default)]
+pub(super) struct Looker(pub(super) Mutex<Option<FileState>>);
+
+#[async_trait::async_trait]
+impl FileLook for Looker {
+    async fn look(
+        &self,
+        _: &str,
+        runner: &RunnerId,
+        _: SessionId,
+        paths: Vec<Vec<u8>>,
+    ) -> Result<Vec<BoundFile>, ApiError> {
+        let state = self.0.lock().unwrap().ok_or_else(|| crate::engine::runner_unreachable(runner))?;
+        Ok(paths.into_iter().map(|path| BoundFile { path, state }).collect())
+    }
+}
+
 pub(super) struct World {
     pub(super) engine: Engine,
     pub(super) store: Arc<dyn Store>,
     pub(super) keeper: Arc<Keeper>,
+    pub(super) looker: Arc<Looker>,
     /// The sessions that the runner `r` has.
     pub(super) held: Arc<Mutex<Vec<SessionId>>>,
     limits: EngineLimits,
@@ -71,7 +99,13 @@ impl World {
     pub(super) async fn with(change: impl FnOnce(&mut EngineLimits)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("profiles")).unwrap();
-        for (name, text) in [("own", OWN_PROFILE), ("quiet", QUIET_PROFILE), ("rooms", ROOMS_PROFILE)] {
+        for (name, text) in [
+            ("own", OWN_PROFILE),
+            ("quiet", QUIET_PROFILE),
+            ("rooms", ROOMS_PROFILE),
+            ("careful", CAREFUL_PROFILE),
+            ("forgetful", FORGETFUL_PROFILE),
+        ] {
             std::fs::write(folder.path().join(format!("profiles/{name}.toml")), text).unwrap();
         }
         let store: Arc<dyn Store> =
@@ -79,8 +113,9 @@ impl World {
         let mut limits = EngineLimits::default();
         change(&mut limits);
         let keeper = Arc::new(Keeper::default());
-        let engine = start(&folder, &store, &keeper, &limits, "server-1").await;
-        Self { engine, store, keeper, held: Arc::default(), limits, folder }
+        let looker = Arc::new(Looker::default());
+        let engine = start(&folder, &store, (&keeper, &looker), &limits, "server-1").await;
+        Self { engine, store, keeper, looker, held: Arc::default(), limits, folder }
     }
 
     /// Puts another version of a profile into force.
@@ -94,12 +129,13 @@ impl World {
     pub(super) async fn restart(&mut self) {
         self.engine.core.stop.cancel();
         self.engine.links().close();
-        self.engine = start(&self.folder, &self.store, &self.keeper, &self.limits, "server-1").await;
+        self.engine =
+            start(&self.folder, &self.store, (&self.keeper, &self.looker), &self.limits, "server-1").await;
     }
 
     /// A second server on the same store.
     pub(super) async fn another(&self, name: &str) -> Engine {
-        start(&self.folder, &self.store, &self.keeper, &self.limits, name).await
+        start(&self.folder, &self.store, (&self.keeper, &self.looker), &self.limits, name).await
     }
 
     pub(super) async fn session(&self, runner: &mut Runner) -> SessionRecord {
@@ -168,7 +204,7 @@ impl World {
 async fn start(
     folder: &TempDir,
     store: &Arc<dyn Store>,
-    keeper: &Arc<Keeper>,
+    (keeper, looker): (&Arc<Keeper>, &Arc<Looker>),
     limits: &EngineLimits,
     name: &str,
 ) -> Engine {
@@ -177,6 +213,7 @@ async fn start(
         profiles: LiveProfiles::new(Profiles::load(Some(&folder.path().join("profiles"))).unwrap()),
         links: Links::new(name, limits.clone()),
         output: keeper.clone(),
+        files: looker.clone(),
         changes: Changes::default(),
         server_id: name.to_owned(),
         limits: limits.clone(),
@@ -204,7 +241,9 @@ fn principal(name: &str, tenant: &str) -> Principal {
         name: name.to_owned(),
         tenant: tenant.to_owned(),
         roles: vec![Role::Executor, Role::Approver],
-        profiles: ["demo", "own", "strict", "quiet", "rooms"].map(str::to_owned).to_vec(),
+        profiles: ["demo", "own", "strict", "quiet", "rooms", "careful", "forgetful"]
+            .map(str::to_owned)
+            .to_vec(),
         peer: "test".to_owned(),
     }
 }

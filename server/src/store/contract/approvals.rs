@@ -12,7 +12,12 @@ use crate::{
 };
 
 pub(super) fn answer(state: ApprovalState) -> ApprovalAnswer {
-    ApprovalAnswer { state, decided_by: "bob".to_owned(), reason: "because \u{feff}".to_owned() }
+    ApprovalAnswer {
+        state,
+        decided_by: "bob".to_owned(),
+        reason: "because \u{feff}".to_owned(),
+        remember: None,
+    }
 }
 
 pub(in crate::store) async fn an_approval_reads_back_as_it_was_written(store: &dyn Store) {
@@ -67,8 +72,12 @@ pub(in crate::store) async fn an_answer_after_its_time_does_not_count(store: &dy
     assert!(matches!(late, Cas::Stale(approval) if approval.state == ApprovalState::Open));
     let over = store.expired_approvals(10).await.unwrap();
     assert_eq!(over.iter().map(|approval| approval.id).collect::<Vec<_>>(), [short]);
-    let expire =
-        ApprovalAnswer { state: ApprovalState::Expired, decided_by: String::new(), reason: String::new() };
+    let expire = ApprovalAnswer {
+        state: ApprovalState::Expired,
+        decided_by: String::new(),
+        reason: String::new(),
+        remember: None,
+    };
     let expired = store.answer_approval(short, &expire).await.unwrap();
     assert!(matches!(expired, Cas::Done(approval) if approval.state == ApprovalState::Expired));
     assert_eq!(store.expired_approvals(10).await.unwrap(), vec![]);

@@ -1,8 +1,8 @@
 //! Executions as they are created and read.
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionId, ExecutionState, OutputState, SessionId,
-    Started, TimeoutKind,
+    BoundFile, CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionId, ExecutionState, FileState,
+    OutputState, SessionId, Started, TimeoutKind,
 };
 
 use super::{
@@ -54,7 +54,11 @@ pub(in crate::store) async fn every_cause_and_output_state_reads_back(store: &dy
         Cause::DiskLimit,
         Cause::ApprovalExpired,
         Cause::QueueExpired,
-        Cause::Refused { reason: text(), message: text() },
+        Cause::Refused {
+            reason: text(),
+            message: text(),
+            files: vec![BoundFile { path: b"/workspace/x".to_vec(), state: FileState::Digest([5; 32]) }],
+        },
         Cause::SandboxFailed { step: text(), message: text(), hint: text() },
         Cause::ShellUnavailable { message: text() },
         Cause::RunnerLost,
@@ -236,8 +240,12 @@ pub(in crate::store) async fn what_lives_is_found_oldest_first_with_what_is_next
     assert_eq!(store.live_executions(Some(session.id), None, 10).await.unwrap(), all[..3]);
     assert_eq!(store.live_executions(None, Some(placed.id), 2).await.unwrap(), all[1..3]);
 
-    let answer =
-        ApprovalAnswer { state: ApprovalState::Denied, decided_by: "bob".to_owned(), reason: String::new() };
+    let answer = ApprovalAnswer {
+        state: ApprovalState::Denied,
+        decided_by: "bob".to_owned(),
+        reason: String::new(),
+        remember: None,
+    };
     store.answer_approval(asked.approval_id.unwrap(), &answer).await.unwrap();
     let answered: Vec<_> =
         store.live_executions(None, None, 10).await.unwrap().iter().map(|live| live.is_answered).collect();

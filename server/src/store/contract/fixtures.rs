@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_proto::domain::{
-    ApprovalId, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState, InlineOutput,
-    InlineText, LinkState, Mode, OutputState, Pty, RunnerId, SessionId, SessionSnapshot, Shell, Started,
-    TerminalSize, Violation, ViolationAction,
+    ApprovalId, BoundFile, Cause, DirectoryReport, Epoch, ExecutionId, ExecutionResult, ExecutionState,
+    FileState, InlineOutput, InlineText, LinkState, Mode, OutputState, Pty, RunnerId, SessionId,
+    SessionSnapshot, Shell, Started, TerminalSize, Violation, ViolationAction,
 };
 
 use crate::{
@@ -158,6 +158,14 @@ pub(super) fn approval(record: &ExecutionRecord) -> ApprovalRecord {
         directory: record.directory.clone(),
         description: record.spec.description.clone(),
         decision: record.decision.clone(),
+        files: vec![
+            BoundFile { path: b"/workspace/\xfe".to_vec(), state: FileState::Digest([6; 32]) },
+            BoundFile { path: b"/a".to_vec(), state: FileState::Absent },
+            BoundFile { path: b"/b".to_vec(), state: FileState::Other },
+            BoundFile { path: b"/c".to_vec(), state: FileState::TooLarge },
+            BoundFile { path: b"/d".to_vec(), state: FileState::Unknown },
+            BoundFile { path: b"/e".to_vec(), state: FileState::Any },
+        ],
         created: Micros(0),
         expires: Micros(0),
         decided_by: String::new(),

@@ -9,6 +9,7 @@ use super::{
     lists,
     names::Named,
     rows::ApprovalRow,
+    rules,
 };
 use crate::{
     model::{ApprovalRecord, ApprovalState},
@@ -21,8 +22,8 @@ pub(super) async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO approvals (id, execution_id, session_id, tenant, principal, state, binding, shell, directory, \
-         description, decision, created, expires, decided_by, reason, command) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         description, decision, created, expires, decided_by, reason, command, files) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(approval.id.to_string())
     .bind(approval.execution_id.to_string())
@@ -40,6 +41,7 @@ pub(super) async fn insert(
     .bind(&approval.decided_by)
     .bind(&approval.reason)
     .bind(&approval.command)
+    .bind(json::write_files(&approval.files)?)
     .execute(connection)
     .await?;
     Ok(())
@@ -122,6 +124,9 @@ pub(super) async fn answer(
         .bind(id.to_string())
         .execute(&mut *tx)
         .await?;
+    if let Some(remember) = &answer.remember {
+        rules::remember(&mut tx, remember).await?;
+    }
     tx.commit().await?;
     Ok(Cas::Done(approval))
 }

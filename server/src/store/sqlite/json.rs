@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airlock_proto::{
-    domain::{Mode, Pty, Shell, TerminalSize},
+    domain::{BoundFile, FileState, Mode, Pty, Shell, TerminalSize},
     limits::INLINE_DEFAULT,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -25,6 +25,59 @@ pub(super) fn write(value: &impl Serialize) -> Result<String, StoreError> {
 /// Reads what [`write()`] wrote to `column`.
 pub(super) fn read<T: DeserializeOwned>(column: &str, json: &str) -> Result<T, StoreError> {
     serde_json::from_str(json).map_err(|_| unreadable(column))
+}
+
+/// The files that an approval is bound to.
+#[derive(Serialize, Deserialize)]
+struct FileJson {
+    #[serde(with = "base64")]
+    path: Vec<u8>,
+    state: String,
+    /// Hexadecimal; empty unless the state is `DIGEST`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    sha256: String,
+}
+
+/// The JSON of files.
+pub(super) fn write_files(files: &[BoundFile]) -> Result<String, StoreError> {
+    let form = |file: &BoundFile| FileJson {
+        path: file.path.clone(),
+        state: file_state(file.state).to_owned(),
+        sha256: file.state.digest().map(hex::encode).unwrap_or_default(),
+    };
+    write(&files.iter().map(form).collect::<Vec<_>>())
+}
+
+/// Reads what [`write_files`] wrote to `column`.
+pub(super) fn read_files(column: &str, json: &str) -> Result<Vec<BoundFile>, StoreError> {
+    let domain = |file: FileJson| {
+        let mut digest = [0; 32];
+        let state = match file.state.as_str() {
+            "DIGEST" => {
+                hex::decode_to_slice(&file.sha256, &mut digest).ok()?;
+                FileState::Digest(digest)
+            }
+            name => {
+                [FileState::Any, FileState::Absent, FileState::Other, FileState::TooLarge, FileState::Unknown]
+                    .into_iter()
+                    .find(|state| file_state(*state) == name)?
+            }
+        };
+        Some(BoundFile { path: file.path, state })
+    };
+    let files: Vec<FileJson> = read(column, json)?;
+    files.into_iter().map(|file| domain(file).ok_or_else(|| unreadable(column))).collect()
+}
+
+fn file_state(state: FileState) -> &'static str {
+    match state {
+        FileState::Any => "ANY",
+        FileState::Digest(_) => "DIGEST",
+        FileState::Absent => "ABSENT",
+        FileState::Other => "OTHER",
+        FileState::TooLarge => "TOO_LARGE",
+        FileState::Unknown => "UNKNOWN",
+    }
 }
 
 /// A decision.

@@ -266,6 +266,7 @@ pub(super) struct ApprovalRow {
     decided_by: String,
     reason: String,
     command: Vec<u8>,
+    files: String,
 }
 
 impl TryFrom<ApprovalRow> for ApprovalRecord {
@@ -289,6 +290,7 @@ impl TryFrom<ApprovalRow> for ApprovalRecord {
             expires: Micros(row.expires),
             decided_by: row.decided_by,
             reason: row.reason,
+            files: json::read_files("files", &row.files)?,
         })
     }
 }
@@ -411,7 +413,7 @@ pub(super) fn count<T: TryFrom<i64>>(column: &str, value: i64) -> Result<T, Stor
     T::try_from(value).map_err(|_| unreadable(column))
 }
 
-fn id<T: FromStr>(column: &str, text: &str) -> Result<T, StoreError> {
+pub(super) fn id<T: FromStr>(column: &str, text: &str) -> Result<T, StoreError> {
     text.parse().map_err(|_| unreadable(column))
 }
 

@@ -9,6 +9,7 @@ use super::{
     lists,
     names::Named,
     rows::{SessionRow, integer},
+    rules,
 };
 use crate::{
     model::{Micros, SessionRecord, SessionState},
@@ -209,6 +210,9 @@ pub(super) async fn change(
     .bind(id.to_string())
     .execute(&mut *tx)
     .await?;
+    if matches!(session.state, SessionState::Closed | SessionState::Lost) {
+        rules::forget_session(&mut tx, id).await?;
+    }
     tx.commit().await?;
     Ok(Cas::Done(session))
 }

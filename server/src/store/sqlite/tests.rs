@@ -128,10 +128,11 @@ async fn a_later_schema_is_refused() {
     let Fresh { store, folder } = fresh;
     drop(store);
     let error = open(&folder.path().join("airlock.db")).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 9999, known: 3 }), "{error:?}");
+    let StoreError::Newer { found: 9999, known } = error else { panic!("{error:?}") };
+    assert!((4..9999).contains(&known));
     assert_eq!(
         error.to_string(),
-        "the store has schema 9999, and this version of airlock knows none later than 3"
+        format!("the store has schema 9999, and this version of airlock knows none later than {known}")
     );
 }
 

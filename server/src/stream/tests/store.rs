@@ -9,18 +9,18 @@ use std::{
 };
 
 use airlock_proto::domain::{
-    ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, OutputState, RunnerId,
-    SessionId,
+    ApprovalId, BackgroundedBy, Epoch, ExecutionId, ExecutionResult, ExecutionState, OutputState, RuleId,
+    RunnerId, SessionId,
 };
 
 use crate::{
     model::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RunnerRecord, SessionRecord,
-        StateChange,
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
+        SessionRecord, StateChange,
     },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
-        NewExecution, Page, PageQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
+        NewExecution, Page, PageQuery, RuleQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
     },
 };
 
@@ -183,6 +183,20 @@ impl Store for MemoryStore {
         not_here()
     }
     async fn milestones(&self, _: &MilestoneQuery, _: u64, _: u32) -> Result<Milestones, StoreError> {
+        not_here()
+    }
+    async fn rules_in_force(
+        &self,
+        _: &str,
+        _: &str,
+        _: SessionId,
+    ) -> Result<Vec<RememberedRule>, StoreError> {
+        not_here()
+    }
+    async fn rules(&self, _: &RuleQuery, _: &PageQuery) -> Result<Page<RememberedRule>, StoreError> {
+        not_here()
+    }
+    async fn remove_rule(&self, _: &str, _: RuleId, _: &str) -> Result<Option<RememberedRule>, StoreError> {
         not_here()
     }
     async fn approval(&self, _: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError> {

@@ -377,7 +377,7 @@ fn checks() -> Vec<Case> {
 }
 
 fn approvals() -> Vec<Case> {
-    use v1::approval_service_decide_request::{AllowOnce, Answer, Deny};
+    use v1::approval_service_decide_request::{AllowAndRemember, AllowOnce, Answer, Deny};
     const PATH: &str = "/airlock.v1.ApprovalService/Decide";
     let good = v1::ApprovalServiceDecideRequest {
         approval_id: ID.to_owned(),
@@ -413,6 +413,25 @@ fn approvals() -> Vec<Case> {
             &v1::ApprovalServiceDecideRequest { answer, ..good.clone() },
         ));
     }
+    let remember = |scope, rules: Vec<String>| {
+        let answer = Some(Answer::AllowAndRemember(AllowAndRemember { scope, rules }));
+        v1::ApprovalServiceDecideRequest { answer, ..good.clone() }
+    };
+    for scope in [0, 3, -1] {
+        let request = remember(scope, Vec::new());
+        cases.push(case(PATH, "allow_and_remember.scope", "must be SESSION or TENANT", &request));
+    }
+    let many = remember(1, vec!["Bash(ls)".to_owned(); limits::RULES + 1]);
+    cases.push(case(PATH, "allow_and_remember.rules", "at most 16", &many));
+    for (said, rule) in
+        [("at most 1024", long(limits::RULE_BYTES + 1)), ("control characters", "Bash(a\x1b)".to_owned())]
+    {
+        cases.push(case(PATH, "allow_and_remember.rules", said, &remember(1, vec![rule])));
+    }
+    for (said, rule_id) in bad_ids().into_iter().chain([("is missing", String::new())]) {
+        let request = v1::ApprovalServiceRemoveRuleRequest { rule_id };
+        cases.push(case("/airlock.v1.ApprovalService/RemoveRule", "rule_id", said, &request));
+    }
     cases
 }
 
@@ -438,6 +457,7 @@ fn pages() -> Vec<Case> {
         "/airlock.v1.SessionService/List",
         "/airlock.v1.ExecutionService/List",
         "/airlock.v1.ApprovalService/List",
+        "/airlock.v1.ApprovalService/ListRules",
         "/airlock.v1.AdminService/ListRunners",
     ] {
         for (field, said, page) in bad_pages() {
@@ -465,6 +485,9 @@ fn pages() -> Vec<Case> {
         let filter = v1::ApprovalFilter { session_id: session_id.clone(), ..Default::default() };
         let approvals = v1::ApprovalServiceListRequest { filter: Some(filter), page: None };
         cases.push(case("/airlock.v1.ApprovalService/List", "filter.session_id", said, &approvals));
+        let filter = Some(v1::RuleFilter { session_id: session_id.clone() });
+        let rules = v1::ApprovalServiceListRulesRequest { filter, page: None };
+        cases.push(case("/airlock.v1.ApprovalService/ListRules", "filter.session_id", said, &rules));
         cases.push(executions_where("filter.session_id", said, |filter| filter.session_id = session_id));
     }
     for (said, principal) in [("at most 256", long(257)), ("has control characters", "a\nb".to_owned())] {

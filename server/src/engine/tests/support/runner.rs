@@ -156,7 +156,7 @@ impl Runner {
     }
 
     pub(crate) async fn refuses(&mut self, job: &StartJob, reason: &str) {
-        let cause = Cause::Refused { reason: reason.to_owned(), message: "no".to_owned() };
+        let cause = Cause::refused(reason, "no".to_owned());
         self.report(job, JobPhase::Refused, Some(ExecutionResult::not_started(cause))).await;
     }
 

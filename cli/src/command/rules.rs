@@ -1,0 +1,98 @@
+//! `airlock rules`.
+
+use std::time::SystemTime;
+
+use clap::{Args, Subcommand};
+
+use super::{
+    Failure, args,
+    connect::Connect,
+    list::{ids, lines, next_page},
+    output,
+};
+use crate::{
+    client::v1,
+    render::{approval as page, escape, json},
+};
+
+/// List the rules that approvers had remembered, and remove one.
+///
+/// They stand behind the rules of a profile: what that denies or asks about stays so.
+#[derive(Debug, Subcommand)]
+pub(super) enum Rules {
+    #[command(visible_alias = "ls")]
+    List(List),
+    #[command(visible_alias = "rm")]
+    Remove(Remove),
+}
+
+impl Rules {
+    pub(super) async fn run(self) -> Result<u8, Failure> {
+        match self {
+            Self::List(list) => list.run().await,
+            Self::Remove(remove) => remove.run().await,
+        }
+    }
+}
+
+/// List the rules of your tenant, the oldest first.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airlock rules list --json | jq -r .rule")]
+pub(super) struct List {
+    #[command(flatten)]
+    connect: Connect,
+    /// Only those of this session.
+    #[arg(short, long, value_name = "ID", value_parser = args::session)]
+    session: Option<String>,
+    /// Only the ids, one a line.
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let filter = self.session.map(|session_id| v1::RuleFilter { session_id });
+        let mut request = v1::ApprovalServiceListRulesRequest { page: None, filter };
+        let mut list = Vec::new();
+        loop {
+            let answer = client.rules(request.clone()).await?;
+            list.extend(answer.rules);
+            if answer.next_page_token.is_empty() {
+                break;
+            }
+            request.page = next_page(answer.next_page_token);
+        }
+        if self.quiet {
+            return ids(list.iter().map(|rule| &rule.rule_id));
+        }
+        if self.json {
+            return lines(list.iter().map(json::rule));
+        }
+        output::print(&page::rules(&list, SystemTime::now()))?;
+        Ok(0)
+    }
+}
+
+/// Remove a rule; commands that it covered are asked about again.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airlock rules list --quiet | xargs -r -n1 airlock rules remove")]
+pub(super) struct Remove {
+    #[command(flatten)]
+    connect: Connect,
+    /// The rule.
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+impl Remove {
+    async fn run(self) -> Result<u8, Failure> {
+        let client = self.connect.client().await?;
+        let rule = client.remove_rule(&self.id).await?;
+        output::print(&format!("removed: {}\n", escape::line(rule.rule.as_bytes())))?;
+        Ok(0)
+    }
+}

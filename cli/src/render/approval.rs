@@ -1,0 +1,114 @@
+//! Approvals and remembered rules for people. The command comes whole, and before anything that its author wrote
+//! about it.
+
+use std::{fmt::Write as _, time::SystemTime};
+
+use super::{decision, escape, execution::push_command, names, table::table, time};
+use crate::client::v1::{Approval, BoundFile, BoundFileState, RememberedRule, RuleScope, Shell};
+
+/// Columns of a command in a table.
+const COMMAND_COLUMNS: usize = 48;
+
+/// Everything that a person needs to answer an approval.
+#[must_use]
+pub fn approval(one: &Approval) -> String {
+    let mut out = format!(
+        "approval    {}\nasked by    {}\nexecution   {}\nsession     {}\nshell       {}\ndirectory   {}\n",
+        one.approval_id,
+        shown(&one.principal),
+        one.execution_id,
+        one.session_id,
+        names::lower::<Shell>(one.shell),
+        escape::line(&one.directory),
+    );
+    for (name, at) in [("asked at", &one.created), ("expires", &one.expires)] {
+        let _ = writeln!(out, "{name:<12}{}", time::rfc3339(at.as_ref()).unwrap_or_default());
+    }
+    push_command(&mut out, &one.command);
+    if let Some(text) = escape::readable(&one.command) {
+        let _ = writeln!(out, "\nthe same with its letters, which may look like others");
+        for line in text.split('\n') {
+            let _ = writeln!(out, "      | {line}");
+        }
+    }
+    push_files(&mut out, &one.files);
+    if let Some(decided) = &one.decision {
+        let _ = writeln!(out, "\ndecision: {}", decision::headline(decided));
+        out.push_str(&decision::reasons(&one.command, decided));
+        let rules = decision::suggestions(decided);
+        if !rules.is_empty() {
+            let _ = write!(out, "\nwhat --remember would allow from then on\n{rules}");
+        }
+    }
+    if !one.description.is_empty() {
+        let _ = writeln!(out, "\ndescription, written by the agent: {}", shown(&one.description));
+    }
+    out
+}
+
+/// A table of approvals.
+#[must_use]
+pub fn approvals(list: &[Approval], now: SystemTime) -> String {
+    let rows: Vec<_> = list
+        .iter()
+        .map(|one| {
+            [
+                one.approval_id.clone(),
+                escape::shortened(&one.command, COMMAND_COLUMNS),
+                time::ago(one.created.as_ref(), now),
+                shown(&one.principal),
+                one.execution_id.clone(),
+            ]
+        })
+        .collect();
+    table(["APPROVAL ID", "COMMAND", "ASKED", "BY", "EXECUTION ID"], &rows)
+}
+
+/// What the answer is bound to, besides the command.
+fn push_files(out: &mut String, files: &[BoundFile]) {
+    if files.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\nit runs, as it is now; a change is asked about again");
+    for file in files {
+        let _ = writeln!(out, "  {}  {}", escape::line(&file.path), state(file));
+    }
+}
+
+fn state(file: &BoundFile) -> String {
+    match file.state() {
+        BoundFileState::Digest => format!("sha256 {}", hex::encode(&file.sha256)),
+        BoundFileState::Absent => "is not there".to_owned(),
+        BoundFileState::Other => "is no file of the session".to_owned(),
+        BoundFileState::TooLarge => "is too large to be compared: what it holds may change".to_owned(),
+        BoundFileState::Unknown => "could not be looked at: it will be asked about again".to_owned(),
+        BoundFileState::Unspecified => "may change".to_owned(),
+    }
+}
+
+/// A table of remembered rules.
+#[must_use]
+pub fn rules(list: &[RememberedRule], now: SystemTime) -> String {
+    let rows: Vec<_> = list
+        .iter()
+        .map(|one| {
+            [
+                one.rule_id.clone(),
+                shown(&one.rule),
+                names::lower::<RuleScope>(one.scope),
+                shown(&one.profile),
+                shown(&one.decided_by),
+                time::ago(one.created.as_ref(), now),
+                one.session_id.clone(),
+            ]
+        })
+        .collect();
+    table(["RULE ID", "RULE", "SCOPE", "PROFILE", "BY", "REMEMBERED", "SESSION ID"], &rows)
+}
+
+fn shown(text: &str) -> String {
+    escape::line(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests;

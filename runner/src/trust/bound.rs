@@ -1,0 +1,209 @@
+//! What the files hold that an approval is bound to: programs and scripts that commands of the session can write.
+//! Looked at when a person is asked, and again before the start.
+//!
+//! Only the session's own folders count. What a way out of them leads to nobody can write.
+
+use airlock_proto::{
+    domain::{BoundFile, FileState, Grant},
+    limits::{BOUND_FILE_BYTES, BOUND_FILES_BYTES},
+};
+use airlock_sandbox::Folders;
+
+use super::view::View;
+use crate::{
+    files::{as_session, shown},
+    floor::Refusal,
+};
+
+/// The reason of a refusal after which a person may be asked again.
+const CHANGED: &str = "files_changed";
+
+/// What is at these paths. Blocks while it reads, [`BOUND_FILES_BYTES`] at most.
+pub(crate) fn look(paths: Vec<Vec<u8>>, folders: &Folders, owner: Option<(u32, u32)>) -> Vec<BoundFile> {
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    // Opened with the runner's rights, which alone lead to the folders.
+    let view = View::of_session(folders);
+    let states = as_session(owner, || {
+        let mut left = BOUND_FILES_BYTES;
+        let mut state = |path: &Vec<u8>| {
+            let (state, read) = view.contents(path, BOUND_FILE_BYTES.min(left));
+            left = left.saturating_sub(read);
+            state
+        };
+        paths.iter().map(&mut state).collect::<Vec<_>>()
+    });
+    let states = states.unwrap_or_else(|error| {
+        tracing::error!(%error, "the files of an approval cannot be looked at");
+        vec![FileState::Unknown; paths.len()]
+    });
+    paths.into_iter().zip(states).map(|(path, state)| BoundFile { path, state }).collect()
+}
+
+/// What is there now of all that the grant would run.
+pub(crate) fn found(grant: &Grant, folders: &Folders, owner: Option<(u32, u32)>) -> Vec<BoundFile> {
+    look(grant.decided.files.iter().map(|file| file.path.clone()).collect(), folders, owner)
+}
+
+/// Refuses a grant whose files are not as they were approved.
+pub(crate) fn check(grant: &Grant, found: &[BoundFile]) -> Result<(), Refusal> {
+    let is_same = |wanted: &BoundFile| match wanted.state {
+        FileState::Any => true,
+        FileState::Unknown => false,
+        state => found.iter().any(|file| file.path == wanted.path && file.state == state),
+    };
+    let Some(changed) = grant.decided.files.iter().find(|wanted| !is_same(wanted)) else {
+        return Ok(());
+    };
+    let path = shown(&changed.path);
+    let message = match changed.state {
+        FileState::Unknown => format!("nobody could look at the file `{path}` when this was approved"),
+        _ => format!("the file `{path}` is not what it was when this was approved"),
+    };
+    Err(Refusal::new(CHANGED, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use airlock_proto::domain::Decided;
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+    use crate::floor::tests::grant;
+
+    struct Session(tempfile::TempDir);
+
+    impl Session {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            for name in ["workspace/sub", "home", "tmp"] {
+                fs::create_dir_all(folder.path().join(name)).unwrap();
+            }
+            Self(folder)
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            fs::write(self.0.path().join(name), text).unwrap();
+        }
+
+        fn link(&self, target: &str, name: &str) {
+            symlink(target, self.0.path().join(name)).unwrap();
+        }
+
+        fn state(&self, path: &str) -> FileState {
+            look(vec![path.into()], &Folders::at(self.0.path()), None)[0].state
+        }
+
+        fn grant(&self, path: &str) -> Grant {
+            let files = look(vec![path.into()], &Folders::at(self.0.path()), None);
+            Grant { decided: Decided { files, ..Decided::default() }, ..grant() }
+        }
+
+        fn runs(&self, grant: &Grant) -> bool {
+            check(grant, &found(grant, &Folders::at(self.0.path()), None)).is_ok()
+        }
+    }
+
+    fn digest(text: &str) -> FileState {
+        FileState::Digest(Sha256::digest(text).into())
+    }
+
+    #[test]
+    fn a_file_is_what_it_holds_wherever_its_path_leads_in_the_session() {
+        let session = Session::new();
+        session.write("workspace/x.sh", "one");
+        session.link("../x.sh", "workspace/sub/relative");
+        session.link("/workspace/x.sh", "tmp/absolute");
+        for path in ["/workspace/x.sh", "/workspace/sub/relative", "/tmp/absolute", "/workspace/sub/../x.sh"]
+        {
+            assert_eq!(session.state(path), digest("one"), "{path}");
+        }
+        session.write("workspace/empty", "");
+        assert_eq!(session.state("/workspace/empty"), digest(""));
+    }
+
+    #[test]
+    fn what_holds_nothing_is_told_apart() {
+        let session = Session::new();
+        session.link("/etc/passwd", "workspace/out");
+        session.link("loop", "workspace/loop");
+        session.link("nothing", "workspace/dangling");
+        let pipe = session.0.path().join("workspace/pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let big = fs::File::create(session.0.path().join("workspace/big")).unwrap();
+        big.set_len(BOUND_FILE_BYTES + 1).unwrap();
+        for (path, expected) in [
+            ("/workspace/none", FileState::Absent),
+            ("/workspace/none/deep", FileState::Absent),
+            ("/workspace/dangling", FileState::Absent),
+            ("/workspace/sub", FileState::Other),
+            ("/workspace/pipe", FileState::Other),
+            ("/workspace/out", FileState::Other),
+            ("/workspace/loop", FileState::Other),
+            ("/usr/bin/env", FileState::Other),
+            ("/proc/self/exe", FileState::Other),
+            ("/workspace/big", FileState::TooLarge),
+        ] {
+            assert_eq!(session.state(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_opened_is_not_taken_for_an_empty_one() {
+        let session = Session::new();
+        session.write("workspace/x.sh", "one");
+        fs::rename(session.0.path().join("workspace"), session.0.path().join("elsewhere")).unwrap();
+        assert_eq!(session.state("/workspace/x.sh"), FileState::Unknown);
+    }
+
+    #[test]
+    fn what_was_approved_runs_while_it_stays_and_once_it_is_back() {
+        let session = Session::new();
+        session.write("workspace/x.sh", "one");
+        let approved = session.grant("/workspace/x.sh");
+        assert!(session.runs(&approved));
+        session.write("workspace/x.sh", "two");
+        assert!(!session.runs(&approved), "changed");
+        fs::remove_file(session.0.path().join("workspace/x.sh")).unwrap();
+        assert!(!session.runs(&approved), "removed");
+        session.write("workspace/other", "evil");
+        session.link("other", "workspace/x.sh");
+        assert!(!session.runs(&approved), "a link to something else");
+        session.write("workspace/other", "one");
+        assert!(session.runs(&approved), "the same contents");
+
+        let nothing = session.grant("/workspace/later");
+        assert!(session.runs(&nothing));
+        session.write("workspace/later", "evil");
+        assert!(!session.runs(&nothing), "made after it was asked");
+    }
+
+    #[test]
+    fn what_nobody_saw_does_not_run_and_what_does_not_matter_does() {
+        let session = Session::new();
+        session.write("workspace/x.sh", "one");
+        for (state, runs) in [(FileState::Unknown, false), (FileState::Any, true)] {
+            let files = vec![BoundFile { path: b"/workspace/x.sh".to_vec(), state }];
+            let grant = Grant { decided: Decided { files, ..Decided::default() }, ..grant() };
+            assert_eq!(session.runs(&grant), runs, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn all_files_of_a_command_together_are_bounded() {
+        let session = Session::new();
+        let each = BOUND_FILE_BYTES;
+        let count = BOUND_FILES_BYTES / each + 1;
+        let paths = (0..count).map(|index| format!("/workspace/{index}").into_bytes()).collect::<Vec<_>>();
+        for index in 0..count {
+            let file = fs::File::create(session.0.path().join(format!("workspace/{index}"))).unwrap();
+            file.set_len(each).unwrap();
+        }
+        let found = look(paths, &Folders::at(session.0.path()), None);
+        assert!(found[0].state.digest().is_some());
+        assert_eq!(found.last().unwrap().state, FileState::TooLarge);
+    }
+}

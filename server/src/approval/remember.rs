@@ -1,0 +1,219 @@
+//! Rules that are remembered with an answer: which may be, and what they then allow.
+//!
+//! They stand behind the profile's own, as its `allow` does: what it denies or asks about stays so. They count where
+//! they were given, in a session or in the tenant's sessions of that profile, and only as far as the profile still
+//! lets people remember.
+
+use std::sync::Arc;
+
+use airlock_policy::{Rule, Verdict};
+use airlock_proto::domain::{Mode, RuleId, SessionId};
+
+use crate::{
+    api::{ApiError, FieldViolation},
+    decision::{self, Decided},
+    engine::Core,
+    exchange::shown,
+    execution::violation,
+    model::{ApprovalRecord, ExecutionRecord, Micros, Principal, RememberedRule, RuleScope, SessionRecord},
+    profiles::ResolvedProfile,
+    store::{Page, PageQuery, Remember, RuleQuery, StoreError},
+};
+
+/// Bytes of a command that a message repeats.
+const REPEATED_BYTES: usize = 64;
+/// The code of a command that no rule covers.
+const NOT_COVERED: &str = "not_read_only";
+
+impl Core {
+    /// The profile with what was remembered for this session.
+    pub(crate) async fn with_remembered(
+        &self,
+        profile: Arc<ResolvedProfile>,
+        tenant: &str,
+        session: SessionId,
+    ) -> Result<Arc<ResolvedProfile>, StoreError> {
+        let Some(most) = profile.remember else { return Ok(profile) };
+        let rules = self.store().rules_in_force(tenant, profile.name(), session).await?;
+        let counts = |rule: &&RememberedRule| rule.scope() <= most;
+        // One that this version does not understand allows nothing.
+        let rules: Vec<Rule> =
+            rules.iter().filter(counts).filter_map(|rule| Rule::parse(&rule.rule).ok()).collect();
+        Ok(if rules.is_empty() { profile } else { Arc::new(profile.with_allowed(rules)) })
+    }
+
+    /// What is remembered with a yes to this approval.
+    pub(super) async fn to_remember(
+        &self,
+        who: &Principal,
+        approval: &ApprovalRecord,
+        (scope, texts): (RuleScope, &[String]),
+    ) -> Result<Remember, ApiError> {
+        let gone = |what, id: String| ApiError::NotFound { what, id };
+        let record = self.store().execution(approval.execution_id).await?;
+        let record = record.ok_or_else(|| gone("execution", approval.execution_id.to_string()))?;
+        let session = self.store().session(approval.session_id).await?;
+        let session = session.ok_or_else(|| gone("session", approval.session_id.to_string()))?;
+        let profile = self.profile_of(&session)?;
+        check_scope(who, approval, &profile, scope)?;
+        let profile = self.with_remembered(profile, &session.tenant, session.id).await?;
+        let rules = self.checked_rules(&profile, &session, &record, texts).map_err(ApiError::Invalid)?;
+        let limits = &self.parts.limits;
+        let (limit, at_most) = match scope {
+            RuleScope::Session => ("rules_per_session", limits.rules_per_session),
+            RuleScope::Tenant => ("rules_per_tenant", limits.rules_per_tenant),
+        };
+        let rule = |rule: Rule| RememberedRule {
+            id: RuleId::new(),
+            tenant: session.tenant.clone(),
+            session_id: (scope == RuleScope::Session).then_some(session.id),
+            profile: session.profile.clone(),
+            rule: rule.text().to_owned(),
+            approval_id: approval.id,
+            decided_by: who.name.clone(),
+            created: Micros(0),
+        };
+        Ok(Remember { rules: rules.into_iter().map(rule).collect(), limit, at_most })
+    }
+
+    /// Rules that together allow the command, each of them with need, and none that allows much more.
+    fn checked_rules(
+        &self,
+        profile: &ResolvedProfile,
+        session: &SessionRecord,
+        record: &ExecutionRecord,
+        texts: &[String],
+    ) -> Result<Vec<Rule>, Vec<FieldViolation>> {
+        const FIELD: &str = "allow_and_remember.rules";
+        let mode = record.spec.mode.max(session.mode);
+        let bad = |what: String| vec![violation(FIELD, what)];
+        let decide = |rules: &[Rule]| self.would_decide(profile, session, record, rules);
+        let asked = decide(&[]);
+        if asked.decision.verdict != Verdict::Ask {
+            return Err(bad("the command is not asked about any more; allow it once".to_owned()));
+        }
+        let texts = if texts.is_empty() { &asked.decision.suggested_rules } else { texts };
+        if texts.is_empty() {
+            return Err(bad(format!(
+                "no rule is suggested for it: {}",
+                still_asks(profile, &asked, mode, record)
+            )));
+        }
+        let mut rules = Vec::new();
+        let mut violations = Vec::new();
+        for (index, text) in texts.iter().enumerate() {
+            let parsed = Rule::parse(text).map_err(|error| error.to_string()).and_then(|rule| {
+                airlock_policy::memorable(&rule, &asked.decision)
+                    .map_err(|error| error.to_string())
+                    .map(|()| rule)
+            });
+            match parsed {
+                Ok(rule) => rules.push(rule),
+                Err(what) => violations.push(violation(&format!("{FIELD}[{index}]"), what)),
+            }
+        }
+        if !violations.is_empty() {
+            return Err(violations);
+        }
+        let allowed = decide(&rules);
+        if allowed.decision.verdict != Verdict::Allow {
+            let more = profile.with_allowed(rules.iter().cloned());
+            let what = still_asks(&more, &allowed, mode, record);
+            return Err(bad(format!("they do not cover the command: {what}")));
+        }
+        for index in 0..rules.len() {
+            let mut others = rules.clone();
+            others.remove(index);
+            if decide(&others).decision.verdict == Verdict::Allow {
+                let what = "the command is allowed without it; leave it out".to_owned();
+                violations.push(violation(&format!("{FIELD}[{index}]"), what));
+            }
+        }
+        if violations.is_empty() { Ok(rules) } else { Err(violations) }
+    }
+
+    /// What would be decided of a stored execution with more rules.
+    fn would_decide(
+        &self,
+        profile: &ResolvedProfile,
+        session: &SessionRecord,
+        record: &ExecutionRecord,
+        rules: &[Rule],
+    ) -> Decided {
+        let profile = profile.with_allowed(rules.iter().cloned());
+        let mode = (record.spec.mode.max(session.mode), self.floor_permits(session));
+        let encode = self.parts.encode_decision;
+        decision::decide(
+            &profile,
+            session.id,
+            &record.spec,
+            mode,
+            (&record.directory, &session.snapshot),
+            encode,
+        )
+    }
+
+    pub(crate) async fn list_rules(
+        &self,
+        who: &Principal,
+        session_id: Option<SessionId>,
+        page: &PageQuery,
+    ) -> Result<Page<RememberedRule>, ApiError> {
+        let query = RuleQuery { tenant: who.tenant.clone(), session_id };
+        Ok(self.store().rules(&query, page).await?)
+    }
+
+    pub(crate) async fn remove_rule(&self, who: &Principal, id: RuleId) -> Result<RememberedRule, ApiError> {
+        self.check_running()?;
+        let removed = self.store().remove_rule(&who.tenant, id, &who.name).await?;
+        removed.ok_or_else(|| ApiError::NotFound { what: "rule", id: id.to_string() })
+    }
+}
+
+/// Whether the profile lets this be remembered, and this person do it.
+fn check_scope(
+    who: &Principal,
+    approval: &ApprovalRecord,
+    profile: &ResolvedProfile,
+    scope: RuleScope,
+) -> Result<(), ApiError> {
+    if profile.remember.is_none_or(|most| scope > most) {
+        let (name, scope) = (profile.name(), scope.name());
+        return Err(ApiError::FailedPrecondition {
+            reason: "REMEMBER_NOT_PERMITTED",
+            message: format!(
+                "profile `{name}` does not let answers be remembered for the {scope}; allow it once"
+            ),
+        });
+    }
+    if scope == RuleScope::Tenant && approval.principal == who.name {
+        return Err(ApiError::Forbidden {
+            message: "nobody has their own request remembered for the tenant".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// What is asked about all the same, and where.
+fn still_asks(profile: &ResolvedProfile, decided: &Decided, mode: Mode, record: &ExecutionRecord) -> String {
+    let spec = &record.spec;
+    // A step that comes before the rules speaks for all of it.
+    let reason = match decided.decision.reasons.first() {
+        Some(reason) if reason.code != NOT_COVERED => Some(reason.clone()),
+        first => {
+            let part = (spec.command.as_slice(), spec.shell);
+            decision::not_allowed(profile, part, mode, &record.directory).or_else(|| first.cloned())
+        }
+    };
+    let Some(reason) = reason else {
+        return "it is asked about all the same".to_owned();
+    };
+    let part = reason.span.and_then(|span| spec.command.get(span.start..span.end));
+    match part.filter(|part| !part.is_empty()) {
+        Some(part) => {
+            let part = shown(&String::from_utf8_lossy(part), REPEATED_BYTES);
+            format!("`{part}`: {} ({})", reason.message, reason.code)
+        }
+        None => format!("{} ({})", reason.message, reason.code),
+    }
+}

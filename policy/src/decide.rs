@@ -8,6 +8,7 @@ mod match_rules;
 mod outcome;
 mod parts;
 mod path_rules;
+mod terminal;
 mod zsh;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -123,6 +124,9 @@ fn steps(
     }
     if let Some(reason) = rules.gave_up() {
         return Outcome::new(Verdict::Ask, reason);
+    }
+    if let Some(outcome) = terminal::shell(request, profile, rules, &views) {
+        return outcome;
     }
     if let Some(hidden) = views.iter().find_map(|facts| facts.hidden_program()) {
         let others = facts.problem_reasons().into_iter().chain(facts.refusals());

@@ -20,6 +20,8 @@ pub struct Request<'a> {
     pub home: &'a str,
     /// Mode of session and request; `None` takes the profile's default.
     pub mode: Option<Mode>,
+    /// Whether its input is a terminal of its own, into which somebody types.
+    pub on_terminal: bool,
     /// Set when the request asks to run outside the sandbox.
     pub unsandboxed: Option<Unsandboxed>,
     /// Rules of the session or tenant, added to the profile's.
@@ -39,6 +41,7 @@ impl<'a> Request<'a> {
             workspace: "/workspace",
             home: "/home/agent",
             mode: None,
+            on_terminal: false,
             unsandboxed: None,
             extra_rules: None,
             snapshot: None,

@@ -101,7 +101,8 @@ pub(crate) fn decide(
     let parsed = parsed(snapshot);
     let ask = |wish: Option<Unsandboxed>| {
         let sourced = parsed.as_ref().filter(|_| wish.is_none());
-        ask_policy(profile, &spec.command, spec.shell, (mode, wish), (directory, sourced))
+        let shell = (spec.shell, spec.pty.is_some());
+        ask_policy(profile, &spec.command, shell, (mode, wish), (directory, sourced))
     };
     let (mut decision, unsandboxed) = outside::decide(&profile.policy, spec, (mode, floor_permits), ask);
     let told = decided::of(&decision, directory);
@@ -199,17 +200,18 @@ pub(crate) fn not_allowed(
     parts.into_iter().find(|part| part.verdict != Says::Allow).map(|part| part.why)
 }
 
-/// Asks the policy. A fault inside it is an ASK of its own kind, never an ALLOW.
+/// Asks the policy about a command of a shell, which may be on a terminal of its own. A fault inside it is an
+/// ASK of its own kind, never an ALLOW.
 pub(crate) fn ask_policy(
     profile: &ResolvedProfile,
     command: &[u8],
-    shell: Shell,
+    (shell, on_terminal): (Shell, bool),
     (mode, wish): (Mode, Option<Unsandboxed>),
     (directory, snapshot): (&[u8], Option<&Snapshot>),
 ) -> Decision {
     let cwd = String::from_utf8_lossy(directory);
-    let request =
-        airlock_policy::Request { unsandboxed: wish, snapshot, ..request((command, shell), mode, &cwd) };
+    let asked = request((command, shell), mode, &cwd);
+    let request = airlock_policy::Request { unsandboxed: wish, on_terminal, snapshot, ..asked };
     let decision = catch_unwind(AssertUnwindSafe(|| airlock_policy::decide(&request, &profile.policy)))
         .unwrap_or_else(|_| after_fault(profile));
     for hit in &decision.shadow {
@@ -227,6 +229,7 @@ fn request<'a>((command, shell): (&'a [u8], Shell), mode: Mode, cwd: &'a str) ->
         workspace: WORKSPACE,
         home: HOME,
         mode: Some(policy_mode(mode)),
+        on_terminal: false,
         unsandboxed: None,
         extra_rules: None,
         snapshot: None,

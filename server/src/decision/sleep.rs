@@ -43,8 +43,13 @@ mod tests {
         let profile = profiles.get("sandboxed").expect("a built-in profile");
         let shell = airlock_proto::domain::Shell::Bash;
         let mode = (profile.default_mode(), None);
-        let decision =
-            super::super::ask_policy(profile, command.as_bytes(), shell, mode, (b"/workspace", None));
+        let decision = super::super::ask_policy(
+            profile,
+            command.as_bytes(),
+            (shell, false),
+            mode,
+            (b"/workspace", None),
+        );
         leading_sleep(&decision).map(|time| time.map(|time| time.as_secs_f64()))
     }
 

@@ -113,7 +113,7 @@ impl Core {
         let directory = directory.unwrap_or_else(|| WORKSPACE.as_bytes().to_vec());
         let shell = shell.unwrap_or(profile.shell);
         let place = (directory.as_slice(), snapshot.as_ref());
-        let decision = ask_policy(&profile, &request.command, shell, (mode, None), place);
+        let decision = ask_policy(&profile, &request.command, (shell, false), (mode, None), place);
         Ok((decision, profile.name().to_owned()))
     }
 }

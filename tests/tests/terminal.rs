@@ -140,6 +140,19 @@ async fn a_shell_is_as_by_ssh_and_leaves_the_terminal_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_bare_shell_needs_nobody_where_all_that_is_typed_would_run() {
+    let place = Place::new().await;
+    let screen = place.screen();
+    screen.line(&format!("airlock run -it -s {} bash", place.session));
+    screen.line("echo at $(tty) $((6*7))");
+    screen.see_line("at /dev/pts/0 42");
+    screen.line("exit 7");
+    asks(&screen, PROMPT);
+    screen.line("echo code $?");
+    screen.see_line("code 7");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn keys_are_signals_and_jobs_are_controlled() {
     let place = Place::new().await;
     let screen = place.inside();

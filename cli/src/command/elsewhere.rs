@@ -38,7 +38,7 @@ const SUBCOMMANDS: [(&[&str], &str); 10] = [
 /// Options of other programs, by the subcommands that they are given to.
 const OPTIONS: [(&[&str], &[&str], &str); 11] = [
     (&["run"], &["-d", "--detach"], "to leave a command running: airlock run --background, or airlock start"),
-    (&["run", "start"], &["-t", "--tty"], "commands have no terminal yet; -i alone forwards standard input"),
+    (&["start"], &["-t", "--tty"], "a terminal is had with: airlock run -it"),
     (&["run", "start"], &["--rm"], "without --session the workspace is thrown away anyway; leave it out"),
     (&["run", "start"], &["-n", "--name"], "a command has an id; mark it with: --label KEY=VALUE"),
     (

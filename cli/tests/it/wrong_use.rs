@@ -294,7 +294,7 @@ fn words_of_other_tools_are_answered_with_the_ones_of_here() {
         (&["stop", id], "airlock kill"),
         (&["describe", id], "airlock show"),
         (&["cat", "x"], "airlock cp SESSION:PATH -"),
-        (&["run", "-it", "--", "bash"], "no terminal yet"),
+        (&["start", "-t", "--", "bash"], "airlock run -it"),
         (&["run", "-d", "--", "sleep 1"], "airlock start"),
         (&["run", "--rm", "--", "ls"], "thrown away anyway"),
         (&["run", id, "--", "ls"], "--session 01234567"),

@@ -48,7 +48,7 @@ fn expected(path: &str, field: &str) -> Expected {
         | ("FileService/Upload", "header.session_id") => Expected::Refused,
         (file, "session_id" | "quarantine_id") if file.starts_with("FileService/") => Expected::Refused,
         ("ExecutionService/Signal" | "ExecutionService/Detach", "execution_id")
-        | ("ExecutionService/WriteStdin", "execution_id") => Expected::NotRunning,
+        | ("ExecutionService/WriteStdin" | "ExecutionService/Resize", "execution_id") => Expected::NotRunning,
         ("ApprovalService/Decide", "approval_id") => Expected::Withdrawn,
         _ => panic!("{path} takes an id in `{field}`, and nothing is expected of it"),
     }

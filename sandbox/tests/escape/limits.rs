@@ -35,9 +35,9 @@ fn large(stage: &mut Stage) {
 fn shell_bomb(stage: &mut Stage) {
     few_processes(stage);
     let mark = format!("airlock-bomb-{}", std::process::id());
-    let running = stage
-        .host
-        .start(&stage.own, &stage.host.spec(format!(": {mark}; bomb() {{ bomb | bomb & }}; bomb; sleep 60")));
+    // What a command is does not stand in its shell's words; what another shell is told does.
+    let bomb = format!("exec bash -c ': {mark}; bomb() {{ bomb | bomb & }}; bomb; sleep 60'");
+    let running = stage.host.start(&stage.own, &stage.host.spec(bomb));
     let mut most = 0;
     eventually("it grows", || {
         most = most.max(host_processes(&mark).len());
@@ -79,7 +79,7 @@ attempts! {
         .stopped_by(TmpfsSize, "ENOSPC").but(VirtualMachine(DISK));
     a_private_folder_filled: probe("disk 8388608 /var/tmp", "one file").read_only().after(|stage| stage.host.limits.var_tmp = 4 * MIB)
         .stopped_by(TmpfsSize, "ENOSPC").but(VirtualMachine(DISK));
-    the_folder_of_the_report_filled: probe("disk 8388608 /run/airlock/report", "one file").stopped_by(Landlock, "EACCES|ENOSPC").but(VirtualMachine(DISK));
+    the_folder_of_the_command_filled: probe("disk 8388608 /run/airlock/run", "one file").stopped_by(Landlock, "EACCES|ENOSPC").but(VirtualMachine(DISK));
     the_root_filled: probe("disk 8388608 /", "one file").stopped_by(ReadOnlyMount, "EROFS").but(VirtualMachine(DISK));
     devices_filled: probe("disk 8388608 /dev", "one file").stopped_by(ReadOnlyMount, "EROFS").but(VirtualMachine(DISK));
 }

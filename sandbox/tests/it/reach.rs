@@ -84,7 +84,7 @@ fn host_uid_is_the_sessions_own_and_not_root() {
     let session = host.session();
     let ids = session.ids.expect("this suite runs as root");
     let mark = format!("50000000.{}", std::process::id());
-    let running = host.start(&session, &host.spec(format!("exec 3>seen; sleep {mark}; true")));
+    let running = host.start(&session, &host.spec(format!("exec bash -c 'exec 3>seen; sleep {mark}; true'")));
     let sleeps = || host_processes(&mark).iter().filter(|path| is_sleep(path)).count();
     eventually("the command runs", || sleeps() == 1);
     let processes = host_processes(&mark);

@@ -140,6 +140,8 @@ impl Link {
                     };
                     self.tell(FromRunner::Session(SessionReport { session_id, phase })).await;
                 }
+                // For the view of an earlier command.
+                ToRunner::OpenOutput { .. } => {}
                 ToRunner::StartJob(job) => {
                     self.report(&job, JobPhase::Accepted, None).await;
                     self.report(&job, JobPhase::Running, None).await;

@@ -125,7 +125,8 @@ async fn a_draining_runner_finishes_what_it_has_and_is_given_nothing_until_it_is
     assert_eq!(world.get(waits.id).await.state, ExecutionState::Queued, "it was there before");
 
     let view = drain(&world, &mut runner, true).await;
-    assert_eq!((view.state, view.running), (RunnerState::Connected, 0));
+    // What waits may be on its way there already.
+    assert_eq!(view.state, RunnerState::Connected);
     assert_eq!(runner.take().await.execution_id, waits.id);
 }
 

@@ -144,6 +144,8 @@ main() {
         need_debian mawk mawk
         need_debian original-awk original-awk
         need_debian rg ripgrep
+        # Containers as a pod's are.
+        need_debian runc runc
         need_debian tree tree
         need_debian xxd xxd
         # The virtual machine of scripts/vm.sh.

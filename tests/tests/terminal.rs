@@ -162,7 +162,9 @@ async fn keys_are_signals_and_jobs_are_controlled() {
     screen.see("^C");
     asks(&screen, INSIDE);
     screen.clear();
-    screen.line("sleep 1001");
+    // Only from then on the terminal makes a signal of it.
+    screen.line("echo begun; sleep 1001");
+    screen.see_line("begun");
     screen.keys(&["C-z"]);
     screen.see("Stopped");
     screen.clear();

@@ -70,7 +70,9 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     }
     outcome.shadow = rules.shadow_hits(facts);
     let mut decision = facts.report(outcome, profile);
-    if request.unsandboxed.is_some() || request.shell != Shell::Bash {
+    // What only reads runs without aliases, and so must only read without them too.
+    let by_alias = other.is_some_and(|other| !other.all_proven());
+    if by_alias || request.unsandboxed.is_some() || request.shell != Shell::Bash {
         decision.read_only = false;
         decision.concurrency_safe = false;
     }

@@ -58,3 +58,22 @@ impl Snapshot {
         self.expands
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Profile, Request, decide};
+
+    #[test]
+    fn what_only_reads_by_an_alias_gets_the_alias() {
+        let snapshot = Snapshot::parse(b"# PATH=/usr/bin\nalias hi='echo hello'\nalias ls='touch'\n");
+        let profile = Profile::builtin("sandboxed").unwrap();
+        let reads = |text: &str| {
+            let request = Request { snapshot: Some(&snapshot), ..Request::bash(text.as_bytes()) };
+            decide(&request, &profile).read_only
+        };
+        assert!(!reads("hi there"), "without the alias it is another program");
+        assert!(!reads("ls x"), "with the alias it is one that writes");
+        assert!(reads("cat x"), "the control");
+    }
+}

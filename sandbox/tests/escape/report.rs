@@ -65,11 +65,11 @@ attempts! {
     as_a_status_of_bubblewrap: forged(
         "for i in /proc/[0-9]*/fd/*; do echo '{ \"exit-code\": 0 }' > $i; done 2>/dev/null; exit 7", Cause::Exited(7));
 
-    a_relative_directory: directory("trap - EXIT; printf 'relative\\0' > /run/airlock/report/cwd; kill -KILL $$", None);
-    a_directory_without_an_end: directory("printf /endless > /run/airlock/report/cwd; kill -KILL $$", None);
+    a_directory_of_a_child: directory("(cd /usr); bash -c 'cd /usr'; exit 0", Some("/workspace"));
+    a_directory_of_what_outlives_the_shell: directory("(sleep 0.05; cd /usr; sleep 5) & exit 0", Some("/workspace"));
+    a_directory_of_a_shell_that_is_killed: directory("cd /usr; kill -KILL $$", None);
+    a_directory_of_another_program: directory("cd /usr; exec sleep 0", None);
+    a_directory_that_is_gone: directory("mkdir gone; cd gone; rmdir ../gone", None);
     a_directory_that_is_too_long: directory(
-        "{ printf /; head -c 8000 /dev/zero | tr '\\0' x; printf '\\0'; } > /run/airlock/report/cwd; kill -KILL $$", None);
-    a_pipe_that_is_replaced: directory(
-        "rm /run/airlock/report/cwd && printf '/forged\\0' > /run/airlock/report/cwd; kill -KILL $$", None);
-    a_pipe_that_is_filled: directory("timeout 1 cat /dev/zero > /run/airlock/report/cwd; kill -KILL $$", None);
+        "printf -v part %0200d 1; for i in {1..30}; do mkdir $part; cd $part; done", None);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::kinds::{Joined, Runs};
+use crate::kinds::{Joined, Runs, Scripts};
 
 /// Flags as their program's help writes them, each with what it does.
 pub(crate) type FlagList = BTreeMap<String, String>;
@@ -26,6 +26,7 @@ pub(crate) struct Tables {
     pub(crate) names: BTreeMap<String, Names>,
     pub(crate) category: BTreeMap<String, Category>,
     pub(crate) exit: BTreeMap<String, Exit>,
+    pub(crate) interpreter: BTreeMap<String, Interpreter>,
     pub(crate) warning: BTreeMap<String, Warning>,
     pub(crate) warning_text: BTreeMap<String, WarningText>,
     pub(crate) warning_pair: BTreeMap<String, WarningPair>,
@@ -46,6 +47,31 @@ pub(crate) struct Exit {
     pub(crate) answer: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) failure: BTreeMap<String, String>,
+}
+
+/// A program that runs what files hold.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Interpreter {
+    /// Where that is written.
+    pub(crate) does: String,
+    #[serde(default)]
+    pub(crate) also: Vec<String>,
+    pub(crate) operands: Scripts,
+    #[serde(default)]
+    pub(crate) subcommands: Vec<String>,
+    #[serde(default)]
+    pub(crate) values: Vec<String>,
+    #[serde(default)]
+    pub(crate) scripts: Vec<String>,
+    #[serde(default)]
+    pub(crate) modules: Vec<String>,
+    #[serde(default)]
+    pub(crate) texts: Vec<String>,
+    #[serde(default)]
+    pub(crate) directory: Vec<String>,
+    #[serde(default)]
+    pub(crate) defaults: Vec<String>,
 }
 
 /// Programs that a user interface folds alike.
@@ -259,11 +285,13 @@ impl Tables {
         other.names.keys().try_for_each(|name| claim("names", name))?;
         other.category.keys().try_for_each(|name| claim("category", name))?;
         other.exit.keys().try_for_each(|name| claim("exit", name))?;
+        other.interpreter.keys().try_for_each(|name| claim("interpreter", name))?;
         other.warning.keys().try_for_each(|name| claim("warning", name))?;
         other.warning_text.keys().try_for_each(|name| claim("warning_text", name))?;
         other.warning_pair.keys().try_for_each(|name| claim("warning_pair", name))?;
         self.category.extend(other.category);
         self.exit.extend(other.exit);
+        self.interpreter.extend(other.interpreter);
         self.warning.extend(other.warning);
         self.warning_text.extend(other.warning_text);
         self.warning_pair.extend(other.warning_pair);

@@ -1,9 +1,12 @@
 //! Writes the static tables as Rust. Every list is sorted, for binary search.
 
+mod endings;
+mod interpreters;
+
 use std::collections::BTreeMap;
 use std::fmt::{Error, Write};
 
-use crate::data::{Access, Exit, Launcher, OperandKind, Operands, Program, Shape, Tables, Writer};
+use crate::data::{Access, Launcher, OperandKind, Operands, Program, Shape, Tables, Writer};
 use crate::options::Options;
 
 type Result<T = ()> = std::result::Result<T, String>;
@@ -67,46 +70,9 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
             put(write!(out, "({name:?}, {reason:?})"))
         })?;
     }
-    write_exits(out, tables)?;
+    endings::write(out, &tables.exit)?;
+    interpreters::write(out, &tables.interpreter)?;
     write_advice(out, tables)
-}
-
-/// Exit codes by all the names of their programs.
-fn write_exits(out: &mut String, tables: &Tables) -> Result {
-    let mut exits = BTreeMap::new();
-    for (name, entry) in &tables.exit {
-        reasoned(name, &entry.does)?;
-        for name in std::iter::once(name).chain(&entry.also) {
-            if exits.insert(name, entry).is_some() {
-                return Err(format!("the exit codes of `{name}` are listed twice"));
-            }
-        }
-    }
-    list(out, "EXITS", "Exit", exits.into_iter(), |out, (name, entry)| {
-        put(write!(
-            out,
-            "Exit {{ name: {name:?}, passes: {}, codes: &{:?} }}",
-            entry.passes,
-            codes(name, entry)?
-        ))
-    })
-}
-
-fn codes<'a>(name: &str, entry: &'a Exit) -> Result<Vec<(u8, &'a str, bool)>> {
-    let answers = entry.answer.iter().map(|(code, means)| (code, means, false));
-    let failures = entry.failure.iter().map(|(code, means)| (code, means, true));
-    let mut codes: Vec<(u8, &str, bool)> = Vec::new();
-    for (code, means, is_failure) in answers.chain(failures) {
-        let number = code.parse().ok().filter(|number| *number > 0);
-        let number = number.ok_or_else(|| format!("`{code}` of `{name}` is no exit code from 1 to 255"))?;
-        reasoned(code, means)?;
-        if codes.iter().any(|(known, ..)| *known == number) {
-            return Err(format!("the exit code {number} of `{name}` is listed twice"));
-        }
-        codes.push((number, means.as_str(), is_failure));
-    }
-    codes.sort_unstable();
-    Ok(codes)
 }
 
 /// Programs by all their names.

@@ -4,11 +4,12 @@
 
 pub(crate) mod advice;
 pub(crate) mod exits;
+pub(crate) mod interpreters;
 mod kinds;
 pub(crate) mod names;
 pub(crate) mod options;
 
-pub(crate) use kinds::{Joined, Runs, Takes};
+pub(crate) use kinds::{Joined, Runs, Scripts, Takes};
 pub(crate) use options::{Flag, Options};
 
 use std::cmp::Ordering;
@@ -168,8 +169,10 @@ mod data {
 
     use super::advice::{Warning, WarningPair, WarningText};
     use super::exits::Exit;
+    use super::interpreters::Interpreter;
     use super::{
-        Check, Flag, Global, Joined, Launcher, Operands, Options, Program, Runs, Shape, Takes, Writer,
+        Check, Flag, Global, Joined, Launcher, Operands, Options, Program, Runs, Scripts, Shape, Takes,
+        Writer,
     };
     use crate::decision::{Access, Category};
 

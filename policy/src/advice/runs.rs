@@ -8,98 +8,8 @@ use crate::launch::base_name;
 use crate::parse::Word;
 use crate::paths;
 use crate::readonly::PathWord;
-
-/// What is known of an interpreter's words.
-struct Interpreter {
-    names: &'static [&'static str],
-    /// Subcommands before its own words; empty: it has none.
-    subcommands: &'static [&'static str],
-    /// Options that take the next word.
-    values: &'static [&'static str],
-    /// Options whose value is a script.
-    scripts: &'static [&'static str],
-    /// Options behind which there is no script: their value is the program, or there is none.
-    texts: &'static [&'static str],
-    /// Whether the first operand is a script.
-    operand: bool,
-    /// Files that it takes from its directory by itself, where no option names others.
-    defaults: &'static [&'static str],
-}
-
-const PLAIN: Interpreter = Interpreter {
-    names: &[],
-    subcommands: &[],
-    values: &[],
-    scripts: &[],
-    texts: &[],
-    operand: true,
-    defaults: &[],
-};
-
-const INTERPRETERS: &[Interpreter] = &[
-    Interpreter {
-        names: &["sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "yash", "csh", "tcsh", "fish"],
-        values: &["-o", "-O", "+o", "+O"],
-        scripts: &["--rcfile", "--init-file"],
-        texts: &["-c", "-s", "--command"],
-        ..PLAIN
-    },
-    Interpreter { names: &["source", "."], ..PLAIN },
-    Interpreter { names: &["python"], values: &["-W", "-X"], texts: &["-c", "-m"], ..PLAIN },
-    Interpreter {
-        names: &["node", "nodejs", "tsx", "ts-node"],
-        values: &["-C", "--conditions"],
-        scripts: &["-r", "--require", "--import", "--loader", "--env-file"],
-        texts: &["-e", "--eval", "-p", "--print"],
-        ..PLAIN
-    },
-    Interpreter { names: &["deno", "bun"], subcommands: &["run", "test"], texts: &["eval"], ..PLAIN },
-    Interpreter { names: &["ruby"], values: &["-I", "-C", "-E"], scripts: &["-r"], texts: &["-e"], ..PLAIN },
-    Interpreter { names: &["perl"], values: &["-I"], texts: &["-e", "-E"], ..PLAIN },
-    Interpreter {
-        names: &["php"],
-        values: &["-c", "-d"],
-        scripts: &["-f", "--file"],
-        texts: &["-r"],
-        ..PLAIN
-    },
-    Interpreter { names: &["lua", "luajit"], values: &["-e", "-l"], ..PLAIN },
-    Interpreter { names: &["Rscript", "tclsh", "expect", "osascript", "groovy", "scala"], ..PLAIN },
-    Interpreter {
-        names: &["awk", "gawk", "mawk", "nawk", "sed"],
-        values: &["-F", "-v", "-e"],
-        scripts: &["-f", "--file"],
-        operand: false,
-        ..PLAIN
-    },
-    Interpreter {
-        names: &["make", "gmake"],
-        values: &["-C", "--directory", "-I", "-o", "-W"],
-        scripts: &["-f", "--file", "--makefile"],
-        operand: false,
-        defaults: &["GNUmakefile", "makefile", "Makefile"],
-        ..PLAIN
-    },
-    Interpreter {
-        names: &["npm", "pnpm", "yarn"],
-        values: &["-C", "--prefix", "--cwd", "--dir"],
-        operand: false,
-        defaults: &["package.json"],
-        ..PLAIN
-    },
-    Interpreter {
-        names: &["just"],
-        values: &["-d", "--working-directory"],
-        scripts: &["-f", "--justfile"],
-        operand: false,
-        defaults: &["justfile", "Justfile", ".justfile"],
-        ..PLAIN
-    },
-];
-
-/// Options that name the directory that defaults are taken from.
-const DIRECTORIES: &[&str] =
-    &["-C", "--directory", "--prefix", "--cwd", "--dir", "-d", "--working-directory"];
+use crate::tables::Scripts;
+use crate::tables::interpreters::{Interpreter, interpreter};
 
 /// Absolute and normalised, in the order of the text, without doubles.
 pub(super) fn of(facts: &Facts<'_>) -> Vec<String> {
@@ -132,18 +42,10 @@ fn words(found: &Found) -> Vec<Word> {
     if text.contains(&b'/') {
         files.push(program.clone());
     }
-    let name = String::from_utf8_lossy(base_name(text)).into_owned();
-    if let Some(interpreter) = interpreter(&name) {
+    if let Some(interpreter) = interpreter(base_name(text)) {
         files.extend(scripts(interpreter, rest));
     }
     files
-}
-
-fn interpreter(name: &str) -> Option<&'static Interpreter> {
-    // `python3.11`, `lua5.4`.
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let stem = if stem.is_empty() { name } else { stem };
-    INTERPRETERS.iter().find(|one| one.names.contains(&name) || one.names.contains(&stem))
 }
 
 fn scripts(interpreter: &Interpreter, words: &[Word]) -> Vec<Word> {
@@ -161,24 +63,37 @@ fn scripts(interpreter: &Interpreter, words: &[Word]) -> Vec<Word> {
         } else if options && text.len() > 1 && text.starts_with(['-', '+']) {
             match meaning(interpreter, &text) {
                 Meaning::Flag => {}
-                Meaning::Text => {
-                    files.extend(module(&text, rest.next()));
+                Meaning::Text => return files,
+                Meaning::Module(None) => {
+                    files.extend(
+                        rest.next().map(|name| module(name, name.text.as_deref())).unwrap_or_default(),
+                    );
+                    return files;
+                }
+                Meaning::Module(Some(name)) => {
+                    files.extend(module(word, Some(name.as_bytes())));
                     return files;
                 }
                 Meaning::Script(None) => files.extend(rest.next().cloned()),
                 Meaning::Script(Some(value)) => files.push(renamed(word, value)),
                 Meaning::Value => {
                     let value = rest.next();
-                    if DIRECTORIES.contains(&text.as_ref()) {
+                    if interpreter.directory.contains(&text.as_ref()) {
                         directory = value.or(directory);
                     }
                 }
             }
         } else if interpreter.texts.contains(&text.as_ref()) {
             return files;
-        } else if interpreter.operand {
-            files.push(word.clone());
-            return files;
+        } else {
+            match interpreter.operands {
+                Scripts::None => {}
+                Scripts::First => {
+                    files.push(word.clone());
+                    return files;
+                }
+                Scripts::All => files.push(word.clone()),
+            }
         }
     }
     if files.is_empty() {
@@ -193,46 +108,46 @@ enum Meaning<'t> {
     Value,
     /// The program is in its value, or in the input.
     Text,
+    /// Its value, which is the next word or stands in this one, names a module.
+    Module(Option<&'t str>),
     /// Its value, which is the next word or stands in this one, is a script.
     Script(Option<&'t str>),
 }
 
 fn meaning<'t>(interpreter: &Interpreter, text: &'t str) -> Meaning<'t> {
     let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-    let has = |list: &[&str], option: &str| list.contains(&option);
-    if has(interpreter.scripts, name) {
-        return Meaning::Script(value);
-    }
-    if has(interpreter.texts, name) {
-        return Meaning::Text;
-    }
-    if has(interpreter.values, name) {
-        return if value.is_some() { Meaning::Flag } else { Meaning::Value };
+    if let Some(meaning) = of_option(interpreter, name, value) {
+        return meaning;
     }
     // Of letters in one word, the first that takes a value takes the rest.
-    let letters = text.char_indices().skip(1).take_while(|_| !text.starts_with("--"));
-    for (at, letter) in letters {
-        let option = format!("{}{letter}", &text[..1]);
+    let mut letters = text.char_indices().skip(1).take_while(|_| !text.starts_with("--"));
+    let of_letter = |(at, letter): (usize, char)| {
+        let option = format!("{}{letter}", text.get(..1).unwrap_or_default());
         let behind = text.get(at + letter.len_utf8()..).filter(|behind| !behind.is_empty());
-        if has(interpreter.scripts, &option) {
-            return Meaning::Script(behind);
-        }
-        if has(interpreter.texts, &option) {
-            return Meaning::Text;
-        }
-        if has(interpreter.values, &option) {
-            return if behind.is_some() { Meaning::Flag } else { Meaning::Value };
-        }
-    }
-    Meaning::Flag
+        of_option(interpreter, &option, behind)
+    };
+    letters.find_map(of_letter).unwrap_or(Meaning::Flag)
 }
 
-/// The files that `-m NAME` stands for, where that is the option.
-fn module(option: &str, value: Option<&Word>) -> Vec<Word> {
-    let name = value.and_then(|word| Some((word, word.text.as_deref()?)));
-    let Some((word, name)) = name.filter(|_| option.ends_with('m')) else {
-        return Vec::new();
-    };
+/// What an option means that has this value in its own word.
+fn of_option<'t>(interpreter: &Interpreter, option: &str, value: Option<&'t str>) -> Option<Meaning<'t>> {
+    let has = |list: &[&str]| list.contains(&option);
+    if has(interpreter.scripts) {
+        Some(Meaning::Script(value))
+    } else if has(interpreter.modules) {
+        Some(Meaning::Module(value))
+    } else if has(interpreter.texts) {
+        Some(Meaning::Text)
+    } else if has(interpreter.values) {
+        Some(if value.is_some() { Meaning::Flag } else { Meaning::Value })
+    } else {
+        None
+    }
+}
+
+/// The files that the name of a module stands for.
+fn module(word: &Word, name: Option<&[u8]>) -> Vec<Word> {
+    let Some(name) = name else { return Vec::new() };
     let path = String::from_utf8_lossy(name).replace('.', "/");
     ["", "/__main__", "/__init__"].iter().map(|end| renamed(word, &format!("{path}{end}.py"))).collect()
 }
@@ -301,6 +216,16 @@ mod tests {
                 &["/workspace/sub/GNUmakefile", "/workspace/sub/makefile", "/workspace/sub/Makefile"],
             ),
             ("npm test", &["/workspace/package.json"]),
+            ("pytest -x -k name tests/a.py tests/b.py", &["/workspace/tests/a.py", "/workspace/tests/b.py"]),
+            ("go run a.go b.go", &["/workspace/a.go", "/workspace/b.go"]),
+            ("cargo test -p x", &["/workspace/Cargo.toml", "/workspace/build.rs"]),
+            ("ninja -C out", &["/workspace/out/build.ninja"]),
+            ("cmake -P x.cmake", &["/workspace/x.cmake"]),
+            ("mvn -fpom2.xml test", &["/workspace/pom2.xml"]),
+            (
+                "python3 -Bm tool",
+                &["/workspace/tool.py", "/workspace/tool/__main__.py", "/workspace/tool/__init__.py"],
+            ),
             ("find . -exec ./check.sh {} \\;", &["/workspace/check.sh"]),
             ("bash -c './inner.sh'", &["/workspace/inner.sh"]),
             ("env A=1 /tmp/x", &["/tmp/x"]),

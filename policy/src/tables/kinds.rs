@@ -83,3 +83,12 @@ pub(crate) enum Runs {
     /// What an editor's commands run.
     Editor,
 }
+
+/// Which operands of an interpreter are files that it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scripts {
+    None,
+    First,
+    All,
+}

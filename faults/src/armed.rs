@@ -4,6 +4,7 @@ use std::{
     fmt::Debug,
     fs::{File, OpenOptions},
     io::Write as _,
+    path::PathBuf,
     sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering},
@@ -18,12 +19,14 @@ use nix::{
 use super::Point;
 
 const ARMED: &str = "AIRLOCK_FAULT";
+const AWAY: &str = "AIRLOCK_FAULT_STORE";
 const TRACE: &str = "AIRLOCK_FAULT_TRACE";
 
 /// What the environment asks for.
 struct Asked {
     armed: Option<Armed>,
     trace: Option<File>,
+    away: Option<PathBuf>,
 }
 
 /// The arrival that is deadly.
@@ -54,6 +57,7 @@ fn asked() -> &'static Asked {
         armed: std::env::var(ARMED).ok().map(|text| Armed::parse(&text)),
         trace: std::env::var_os(TRACE)
             .and_then(|file| OpenOptions::new().create(true).append(true).open(file).ok()),
+        away: std::env::var_os(AWAY).map(PathBuf::from),
     })
 }
 
@@ -71,6 +75,12 @@ pub fn hit(point: Point, what: &dyn Debug) {
         // Without the signal there would be no fault; the test then fails by itself.
         let _ = kill(Pid::this(), Signal::SIGKILL);
     }
+}
+
+/// Whether a test has the store away just now.
+#[must_use]
+pub fn is_away() -> bool {
+    asked().away.as_ref().is_some_and(|file| file.exists())
 }
 
 /// Whether the next [`hit`] here is deadly, so that what was given away can leave before.

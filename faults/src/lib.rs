@@ -4,7 +4,8 @@
 //! `AIRLOCK_FAULT=POINT` kills at the first arrival there, `AIRLOCK_FAULT=POINT:3` at the third, and
 //! `AIRLOCK_FAULT=POINT/NAME:3` at the third that has this name. The kill is SIGKILL to this very process, so
 //! nothing is flushed, closed or dropped. `AIRLOCK_FAULT_TRACE=FILE` appends a line `POINT/NAME` to the file
-//! for each arrival, so that a test knows which there are.
+//! for each arrival, so that a test knows which there are. `AIRLOCK_FAULT_STORE=FILE`: as long as the file is
+//! there, no step of the store is taken, reads neither, as if its disk answered with errors.
 
 #![forbid(unsafe_code)]
 
@@ -93,6 +94,14 @@ impl Point {
     }
 }
 
+/// Whether a test has the store away just now.
+#[cfg(not(debug_assertions))]
+#[inline]
+#[must_use]
+pub fn is_away() -> bool {
+    false
+}
+
 /// Dies here if a test asked for it. The arrival is named by the first word of `what`: an enum's variant.
 #[cfg(not(debug_assertions))]
 #[inline]
@@ -117,4 +126,4 @@ pub fn name_of(_: &dyn Debug) -> String {
 #[cfg(debug_assertions)]
 mod armed;
 #[cfg(debug_assertions)]
-pub use armed::{hit, is_next, name_of};
+pub use armed::{hit, is_away, is_next, name_of};

@@ -132,3 +132,5 @@ pub const SNAPSHOT_BYTES: usize = 256 * 1024;
 pub const SEARCH_PATH_BYTES: usize = 4096;
 /// Why a session has no shell snapshot, in bytes.
 pub const SNAPSHOT_PROBLEM_BYTES: usize = 1024;
+/// Earlier epochs of a runner that it vouches for one by one.
+pub const VOUCHED_EPOCHS: usize = 16;

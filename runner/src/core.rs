@@ -33,7 +33,7 @@ use crate::{
     environ::Environ,
     files::Files,
     floor::{Below, NO_USER, NO_USER_CURE, Outside},
-    job::{Handle, Tools},
+    job::{self, Handle, Tools},
     journal::{JobRecord, Journal, JournalError, Phase},
     reports::Reports,
     secrets::Secrets,
@@ -170,7 +170,10 @@ impl Core {
 
     /// How the runner introduces itself now.
     pub(crate) fn hello(&self) -> RunnerHello {
-        let intact = self.journal().intact();
+        let (intact, vouched_epochs) = {
+            let journal = self.journal();
+            (journal.intact(), journal.vouched().to_vec())
+        };
         let mut capabilities = self.capabilities.clone();
         capabilities.push(Capability {
             name: "journal_intact".to_owned(),
@@ -178,7 +181,7 @@ impl Core {
             detail: if intact {
                 "what earlier epochs accepted is known in full".to_owned()
             } else {
-                "the journal is new, or the host went down with its tail; earlier epochs cannot be vouched for"
+                "the journal is new, or the host went down with its tail; epochs before that cannot be vouched for"
                     .to_owned()
             },
         });
@@ -202,6 +205,7 @@ impl Core {
             bases: self.config.bases.keys().cloned().collect(),
             capabilities,
             clock_ms: clock::now_ms(),
+            vouched_epochs,
         }
     }
 
@@ -256,7 +260,7 @@ impl Core {
             && matches!(phase, JobPhase::Ended | JobPhase::Lost)
             && let Some(spool) = self.output(execution_id)
         {
-            let inline = tokio::task::spawn_blocking(move || spool.inline()).await;
+            let inline = tokio::task::spawn_blocking(move || job::inline(&spool)).await;
             result.inline = inline.ok().flatten().map(Arc::new);
         }
         message

@@ -48,7 +48,7 @@ use life::Life;
 use switch::EndSwitch;
 
 pub(crate) use handle::Handle;
-pub(crate) use result::lost;
+pub(crate) use result::{inline, lost};
 pub(crate) use room::Room;
 pub(crate) use rules::KeptRules;
 pub(crate) use snapshot::{Surroundings, make_snapshot, search_path};
@@ -310,13 +310,14 @@ async fn attend(started: Started, signals: mpsc::Receiver<Signal>, job: &Arc<Job
 fn spawn_drain(pipe: OwnedFd, writer: StreamWriter, stop: &Stop, job: &Job) -> JoinHandle<()> {
     let redactor = job.replacer.as_ref().map(Replacer::redactor);
     let drain = Drain { pipe, writer, stop: stop.clone(), redactor };
-    let (switch, id) = (job.handle.switch.clone(), job.id);
+    let (handle, id) = (Arc::clone(&job.handle), job.id);
     let span = telemetry::spool_span(&job.traceparent);
     spawn_blocking(move || {
         let _entered = span.entered();
         drain.run(|error| {
             tracing::error!(execution = %id, %error, "output cannot be kept; its command is ended");
-            switch.end(result::spool_cause(&error));
+            handle.set_unkept(error.to_string());
+            handle.switch.end(result::spool_cause(&error));
         });
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! An entry is written with a plain `write` before what it says is acted on or reported: it survives the
 //! process, not the host. After a crash of the host its tail may be missing; another boot id says so, and
-//! then [`Journal::intact`] is false until every server was told. Must not start or end anything itself.
+//! then [`Journal::intact`] is false until every server was told: only for the epochs since can it vouch.
+//! Must not start or end anything itself.
 
 mod file;
 mod record;
@@ -14,11 +15,14 @@ use std::{
 };
 
 use airlock_faults::{Point, hit};
-use airlock_proto::domain::{Epoch, ExecutionId, ExecutionResult, SessionId};
+use airlock_proto::{
+    domain::{Epoch, ExecutionId, ExecutionResult, SessionId},
+    limits::VOUCHED_EPOCHS,
+};
 
 use file::JournalFile;
 use record::Record;
-use state::State;
+use state::{Boot, State};
 
 pub(crate) use state::{JobRecord, Phase};
 
@@ -47,6 +51,10 @@ pub(crate) struct Journal {
     file: JournalFile,
     state: State,
     intact: bool,
+    /// Earlier epochs of which everything is in here, the latest last.
+    vouched: Vec<Epoch>,
+    /// This process's latest.
+    epoch: Option<Epoch>,
     boot_id: String,
     compacted_bytes: u64,
 }
@@ -64,12 +72,15 @@ impl Journal {
                 None => understood = false,
             }
         }
-        let same_boot = state.boot.as_ref().is_some_and(|boot| boot.id == boot_id && boot.intact);
+        let whole = understood && !read.damaged;
+        let same_boot = state.boot.as_ref().filter(|boot| whole && boot.id == boot_id);
         let mut journal = Self {
             compacted_bytes: file.len(),
             file,
+            intact: same_boot.is_some_and(|boot| boot.intact),
+            vouched: same_boot.map(Boot::vouched).unwrap_or_default(),
             state,
-            intact: same_boot && understood && !read.damaged,
+            epoch: None,
             boot_id: boot_id.to_owned(),
         };
         journal.compact_if_large();
@@ -81,10 +92,27 @@ impl Journal {
         self.intact
     }
 
+    /// The latest epochs before this one of which everything is in here, whatever may be missing of others.
+    pub(crate) fn vouched(&self) -> &[Epoch] {
+        &self.vouched
+    }
+
+    /// Whether everything that this epoch accepted is certainly in here.
+    pub(crate) fn vouches_for(&self, epoch: Epoch) -> bool {
+        self.intact || self.vouched.contains(&epoch)
+    }
+
     /// Notes a new epoch.
     pub(crate) fn begin(&mut self, epoch: Epoch) -> Result<(), JournalError> {
-        let boot_id = self.boot_id.clone();
-        self.write(Record::Boot { boot_id, epoch: epoch.to_string(), intact: self.intact })
+        self.vouched.extend(self.epoch.replace(epoch));
+        let over = self.vouched.len().saturating_sub(VOUCHED_EPOCHS);
+        self.vouched.drain(..over);
+        self.write(Record::Boot {
+            boot_id: self.boot_id.clone(),
+            epoch: epoch.to_string(),
+            intact: self.intact,
+            vouched: self.vouched.iter().map(ToString::to_string).collect(),
+        })
     }
 
     /// Every server knows that earlier epochs cannot be vouched for; the next start need not say it.

@@ -155,12 +155,15 @@ fn hash_token() -> Result<(), Failure> {
 }
 
 fn run(config: Config) -> Result<(), Failure> {
-    tokio::runtime::Builder::new_multi_thread()
+    let failed = |error: Box<dyn std::error::Error>| (FAILED, error.to_string());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(Into::into)
-        .and_then(|runtime| runtime.block_on(serve(config)))
-        .map_err(|error: Box<dyn std::error::Error>| (FAILED, error.to_string()))
+        .map_err(|error| failed(error.into()))?;
+    let served = runtime.block_on(serve(config));
+    // What still blocks a thread, such as a disk that does not answer, ends with the process.
+    runtime.shutdown_background();
+    served.map_err(failed)
 }
 
 async fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {

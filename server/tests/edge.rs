@@ -7,6 +7,8 @@
 mod auth;
 #[path = "edge/background.rs"]
 mod background;
+#[path = "edge/collector.rs"]
+mod collector;
 #[path = "edge/control.rs"]
 mod control;
 #[path = "edge/exchange.rs"]
@@ -33,6 +35,8 @@ mod runs;
 mod stdin;
 #[path = "edge/stop.rs"]
 mod stop;
+#[path = "edge/stop_order.rs"]
+mod stop_order;
 #[path = "edge/told.rs"]
 mod told;
 #[path = "edge/trace.rs"]

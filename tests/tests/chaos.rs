@@ -97,13 +97,49 @@ async fn the_runner_is_killed_at_every_fourth_step_from_the_fourth() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_new_runner_is_killed_at_the_first_of_each_step() {
+    share(Row::NewRunner, 0, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_runner_is_killed_at_the_first_of_each_other_step() {
+    share(Row::NewRunner, 1, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_runner_is_killed_at_any_moment() {
     share(Row::RunnerMoment, 0, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn faults_meet_what_is_starting_and_what_is_not_stored_yet() {
+    share(Row::HeldState, 0, 1).await;
+}
+
+/// The spool is made before anything is started, so one that is not there says that nothing was.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_was_accepted_and_had_no_spool_was_not_started() {
+    airlock_tests::chaos::rows::accepted_and_no_more(SEED).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_store_is_gone_for_a_while() {
-    share(Row::StoreGone, 0, 1).await;
+    share(Row::StoreGone, 0, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_is_gone_for_a_while_from_the_second() {
+    share(Row::StoreGone, 1, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_is_gone_for_a_while_from_the_third() {
+    share(Row::StoreGone, 2, 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_is_gone_for_a_while_from_the_fourth() {
+    share(Row::StoreGone, 3, 4).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

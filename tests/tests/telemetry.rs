@@ -144,6 +144,18 @@ fn a_dev_sends_what_its_runner_has_to_say_too() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_that_never_answers_holds_up_neither_a_command_nor_a_stop() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let otlp = format!("[telemetry]\notlp_endpoint = \"http://{}\"\n", silent.local_addr().unwrap());
+    let site = Site::with_tables(&format!("{otlp}metrics_interval = \"1s\"\n"), &otlp);
+    let (server, runner) = (site.server(&[]), site.runner(&[]));
+    let client = site.ready().await;
+    assert_eq!(run(&client, spec("echo here")).await.unwrap().stdout, b"here\n");
+    assert!(runner.terminate(PATIENCE).success());
+    assert!(server.terminate(PATIENCE).success());
+}
+
 fn server_log(site: &Site) -> String {
     std::fs::read_to_string(site.path().join("server.log")).unwrap()
 }

@@ -54,6 +54,7 @@ impl From<RunnerHello> for wire::Hello {
             bases: hello.bases,
             capabilities: hello.capabilities.into_iter().map(Into::into).collect(),
             clock_ms: hello.clock_ms,
+            vouched_epochs: hello.vouched_epochs.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -72,6 +73,11 @@ impl TryFrom<wire::Hello> for RunnerHello {
             bases: hello.bases,
             capabilities: hello.capabilities.into_iter().map(Into::into).collect(),
             clock_ms: hello.clock_ms,
+            vouched_epochs: hello
+                .vouched_epochs
+                .iter()
+                .map(|epoch| parsed("hello.vouched_epochs", epoch))
+                .collect::<Result<_, _>>()?,
         })
     }
 }

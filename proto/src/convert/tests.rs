@@ -200,6 +200,7 @@ fn messages_from_runners_survive_the_wire() {
         bases: vec!["airlock".to_owned()],
         capabilities: vec![Capability { name: "uid".to_owned(), enforced: true, detail: String::new() }],
         clock_ms: 12,
+        vouched_epochs: vec![Epoch::new(), Epoch::new()],
     };
     let mut messages = vec![
         FromRunner::Hello(hello),

@@ -56,6 +56,8 @@ pub struct RunnerHello {
     pub capabilities: Vec<Capability>,
     /// Milliseconds of the runner's monotonic clock, within its epoch.
     pub clock_ms: u64,
+    /// Earlier lives of which it knows everything that they accepted, even where its journal is new.
+    pub vouched_epochs: Vec<Epoch>,
 }
 
 /// One thing a runner's host can or cannot enforce.

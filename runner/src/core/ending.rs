@@ -62,7 +62,7 @@ impl Core {
                 let started = match job.phase {
                     Phase::Running => Started::Yes,
                     // The spool is made before anything is started, and only the host's death takes it away.
-                    _ if spool.is_none() && journal.intact() => Started::No,
+                    _ if spool.is_none() && journal.vouches_for(job.epoch) => Started::No,
                     _ => Started::Unknown,
                 };
                 let result = job::lost(started, session.as_deref(), spool.as_deref());

@@ -6,7 +6,7 @@
 use std::{
     io,
     os::fd::OwnedFd,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -29,6 +29,8 @@ pub(crate) struct Handle {
     /// There is somebody to take them while the job runs.
     signals: Mutex<Option<mpsc::Sender<Signal>>>,
     background: watch::Sender<Option<Duration>>,
+    /// Why its output could not be kept, where it could not.
+    unkept: OnceLock<String>,
     /// While it runs, the controlling end of its terminal, where it has one.
     terminal: Mutex<Option<OwnedFd>>,
 }
@@ -41,6 +43,7 @@ impl Handle {
             input: with_input.then(Input::default),
             signals: Mutex::default(),
             background: watch::Sender::new(None),
+            unkept: OnceLock::new(),
             terminal: Mutex::default(),
         }
     }
@@ -87,6 +90,15 @@ impl Handle {
             }
             first
         });
+    }
+
+    /// Notes why its output cannot be kept from here on. The first time counts.
+    pub(super) fn set_unkept(&self, why: String) {
+        let _ = self.unkept.set(why);
+    }
+
+    pub(super) fn unkept(&self) -> Option<&str> {
+        self.unkept.get().map(String::as_str)
     }
 
     pub(super) fn is_detached(&self) -> bool {

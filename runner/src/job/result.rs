@@ -3,7 +3,7 @@
 use std::{fmt::Display, os::unix::ffi::OsStrExt, time::Duration};
 
 use airlock_proto::{
-    domain::{Cause, DirectoryReport, ExecutionResult, Started},
+    domain::{Cause, DirectoryReport, ExecutionResult, InlineOutput, Started, Violation, ViolationAction},
     limits::VIOLATIONS,
 };
 use airlock_sandbox::{self as sandbox, Ended, LaunchError, PathRuleError, env::EnvError};
@@ -113,6 +113,7 @@ pub(super) fn of(
     let (directory, directory_report) = directory(job, &ended);
     let (mut violations, failure) = watch.finish();
     violations.splice(0..0, disk.map(DiskWatch::violations).unwrap_or_default());
+    violations.splice(0..0, job.handle.unkept().map(unkept));
     // The last one says how many more there were.
     while violations.len() > VIOLATIONS {
         violations.remove(VIOLATIONS - 1);
@@ -130,6 +131,18 @@ pub(super) fn of(
         ..ExecutionResult::not_started(cause)
     };
     with_output(result, spool)
+}
+
+/// What is said of output that could not be kept.
+fn unkept(why: &str) -> Violation {
+    Violation {
+        layer: "disk".to_owned(),
+        kind: "spool".to_owned(),
+        path: Vec::new(),
+        action: ViolationAction::Failed,
+        detail: format!("what it wrote could not be kept any more, so it was ended: {why}"),
+        quarantine_id: String::new(),
+    }
 }
 
 fn own_cause(cause: sandbox::Cause) -> Cause {
@@ -167,6 +180,11 @@ fn with_output(result: ExecutionResult, spool: &JobSpool) -> ExecutionResult {
         stderr_cut_bytes: stderr.map_or(0, |stderr| stderr.cut_bytes()),
         ..result
     }
+}
+
+/// What is told of an output with its job's result. Where there was no room to keep that, it is made again.
+pub(crate) fn inline(spool: &JobSpool) -> Option<InlineOutput> {
+    spool.inline().or_else(|| inline::of(spool).ok())
 }
 
 /// The result of a job that went with an earlier epoch of this runner.

@@ -12,6 +12,9 @@ pub(super) enum Record {
         boot_id: String,
         epoch: String,
         intact: bool,
+        /// Epochs before it of which everything is in here.
+        #[serde(default)]
+        vouched: Vec<String>,
     },
     /// Every server was told that earlier epochs cannot be vouched for.
     Told,

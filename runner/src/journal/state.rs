@@ -48,6 +48,14 @@ pub(super) struct Boot {
     pub(super) id: String,
     pub(super) epoch: String,
     pub(super) intact: bool,
+    pub(super) vouched: Vec<String>,
+}
+
+impl Boot {
+    /// The epochs up to this one of which everything is known, as long as its host stays up.
+    pub(super) fn vouched(&self) -> Vec<Epoch> {
+        self.vouched.iter().chain([&self.epoch]).filter_map(|epoch| epoch.parse().ok()).collect()
+    }
 }
 
 #[derive(Debug)]
@@ -73,8 +81,8 @@ impl State {
     /// Entries that this version did not write as they are, such as a malformed id, change nothing.
     pub(super) fn apply(&mut self, record: Record) {
         match record {
-            Record::Boot { boot_id, epoch, intact } => {
-                self.boot = Some(Boot { id: boot_id, epoch, intact });
+            Record::Boot { boot_id, epoch, intact, vouched } => {
+                self.boot = Some(Boot { id: boot_id, epoch, intact, vouched });
             }
             Record::Told => {
                 if let Some(boot) = &mut self.boot {
@@ -135,6 +143,7 @@ impl State {
             boot_id: boot.id.clone(),
             epoch: boot.epoch.clone(),
             intact: boot.intact,
+            vouched: boot.vouched.clone(),
         });
         let order: Vec<String> = self.order.iter().map(ToString::to_string).collect();
         let forgotten: Vec<Record> =

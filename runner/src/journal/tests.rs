@@ -119,6 +119,46 @@ fn another_boot_or_a_new_journal_cannot_vouch_until_all_were_told() {
 }
 
 #[test]
+fn a_new_journal_vouches_for_the_epochs_since_it_began_while_its_host_stays_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let epochs: Vec<Epoch> = (0..20).map(|_| Epoch::new()).collect();
+    let mut first = open(dir.path());
+    first.begin(epochs[0]).unwrap();
+    first.begin(epochs[1]).unwrap();
+    assert_eq!(first.vouched(), &epochs[..1], "the epoch that is now speaks for itself");
+    drop(first);
+    for before in 2..epochs.len() {
+        let mut next = open(dir.path());
+        next.begin(epochs[before]).unwrap();
+        let known = before.saturating_sub(VOUCHED_EPOCHS);
+        assert_eq!(next.vouched(), &epochs[known..before]);
+        assert!(next.vouches_for(epochs[before - 1]) && !next.vouches_for(Epoch::new()));
+    }
+    let other = Journal::open(dir.path(), "boot-2", 100).unwrap();
+    assert!(other.vouched().is_empty(), "its tail may be missing");
+}
+
+#[test]
+fn a_damaged_journal_vouches_for_nothing_before_it_not_even_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let (before, after) = (Epoch::new(), Epoch::new());
+    let mut journal = open(dir.path());
+    journal.begin(before).unwrap();
+    let at = usize::try_from(journal.file.len()).unwrap();
+    journal.accept(ExecutionId::new(), 1, before, SessionId::new()).unwrap();
+    drop(journal);
+    let mut bytes = std::fs::read(dir.path().join("journal")).unwrap();
+    bytes[at + 12] ^= 0x40;
+    std::fs::write(dir.path().join("journal"), bytes).unwrap();
+    let mut damaged = open(dir.path());
+    assert!(damaged.vouched().is_empty());
+    damaged.begin(after).unwrap();
+    drop(damaged);
+    let next = open(dir.path());
+    assert_eq!(next.vouched(), [after], "what was cut off may have been of the epoch before");
+}
+
+#[test]
 fn rewriting_keeps_the_state_and_bounds_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let ids = one_of_each(dir.path());

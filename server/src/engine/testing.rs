@@ -86,5 +86,6 @@ pub(crate) fn hello(name: &str, epoch: Epoch) -> RunnerHello {
         bases: vec!["repo".to_owned()],
         capabilities: Vec::new(),
         clock_ms: 1000,
+        vouched_epochs: Vec::new(),
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{ExecutionId, RunnerHello, SessionId, ToRunner};
+use airlock_proto::domain::{Capability, Epoch, ExecutionId, RunnerHello, SessionId, ToRunner};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -165,10 +165,11 @@ impl Link {
         self.hello.capabilities.iter().any(|found| found.name == UNSANDBOXED && found.enforced)
     }
 
-    /// Whether what the runner does not report was never accepted. It is not so after its host went
-    /// down: then the end of its journal may be missing.
-    pub(crate) fn journal_is_intact(&self) -> bool {
-        !self.hello.capabilities.iter().any(|found| found.name == JOURNAL_INTACT && !found.enforced)
+    /// Whether what the runner does not report was never accepted by this life of it. It is not so after
+    /// its host went down: then the end of its journal may be missing.
+    pub(crate) fn vouches_for(&self, epoch: Epoch) -> bool {
+        let is_broken = |found: &Capability| found.name == JOURNAL_INTACT && !found.enforced;
+        self.hello.vouched_epochs.contains(&epoch) || !self.hello.capabilities.iter().any(is_broken)
     }
 
     /// Whether the runner was seen to hold its own floor. One that does not refuses every session.

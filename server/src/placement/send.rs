@@ -74,7 +74,7 @@ impl Core {
         if record.runner_epoch == Some(link.hello.epoch) {
             return self.settle_sent(link, record).await;
         }
-        if !link.journal_is_intact() {
+        if !record.runner_epoch.is_some_and(|epoch| link.vouches_for(epoch)) {
             return self.lose_unknown(record, Started::Unknown).await;
         }
         // Never accepted, and that epoch is over: it can be offered anew.

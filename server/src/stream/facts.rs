@@ -1,7 +1,7 @@
 //! What a view must know of a record: whether it has ended, and where its output is. Small, so that a
 //! reader that stopped holds no record.
 
-use airlock_proto::domain::{Cause, ExecutionState, OutputState, OutputStream};
+use airlock_proto::domain::{Cause, ExecutionResult, ExecutionState, OutputState, OutputStream};
 
 use crate::{
     api::ApiError,
@@ -37,11 +37,16 @@ pub(super) struct Facts {
     separate_stderr: bool,
     stdout_bytes: u64,
     stderr_bytes: u64,
+    /// Of stdout and stderr, whether the spool was certainly never cut.
+    whole: (bool, bool),
 }
 
 impl Facts {
     pub(super) fn of(record: &ExecutionRecord) -> Self {
         let result = record.result.as_ref();
+        // Who says that a runner is lost does not know what was cut.
+        let vouched = result.filter(|result| result.cause != Cause::RunnerLost);
+        let whole = |cut: fn(&ExecutionResult) -> u64| vouched.is_some_and(|result| cut(result) == 0);
         Self {
             version: record.version,
             finished: record.state == ExecutionState::Finished,
@@ -52,6 +57,7 @@ impl Facts {
             separate_stderr: record.spec.separate_stderr,
             stdout_bytes: result.map_or(0, |result| result.stdout_bytes),
             stderr_bytes: result.map_or(0, |result| result.stderr_bytes),
+            whole: (whole(|result| result.stdout_cut_bytes), whole(|result| result.stderr_cut_bytes)),
         }
     }
 
@@ -66,6 +72,16 @@ impl Facts {
             OutputStream::Stdout => self.stdout_bytes,
             OutputStream::Stderr => self.stderr_bytes,
         }
+    }
+
+    /// Whether what was read of `stream` while it was live is what its spool holds now. Of one that was cut a
+    /// live reader may have bytes that are not kept, and gaps that have grown since.
+    pub(super) fn ring_is_spool(&self, stream: OutputStream) -> bool {
+        let whole = match stream {
+            OutputStream::Stdout => self.whole.0,
+            OutputStream::Stderr => self.whole.1,
+        };
+        whole || !self.finished
     }
 
     /// Where `stream` is to be read.

@@ -109,9 +109,23 @@ impl Hub {
 
     /// The next step of the reader at `place`. True beside it: the reader has just fallen behind.
     pub(super) fn step(&self, place: &mut Place, now: Instant) -> (Step, bool) {
+        self.step_by(State::step, place, now)
+    }
+
+    /// The next step of one who saves what the runner keeps of a stream that was cut.
+    pub(super) fn step_of_spool(&self, place: &mut Place, now: Instant) -> Step {
+        self.step_by(State::step_of_spool, place, now).0
+    }
+
+    fn step_by(
+        &self,
+        step: impl FnOnce(&mut State, &mut Place, Instant) -> Step,
+        place: &mut Place,
+        now: Instant,
+    ) -> (Step, bool) {
         let mut state = self.lock();
         let waiting = state.queue.len();
-        let step = state.step(place, now);
+        let step = step(&mut state, place, now);
         let fell_behind = state.queue.len() > waiting;
         if state.has_demand(self.ahead_bytes) || !state.cancels.is_empty() {
             self.wake.notify_one();
@@ -124,9 +138,10 @@ impl Hub {
 
     /// What is at the place now, for a reader that waits for nothing that is not written yet: at most
     /// `want` bytes are asked for, and with 0 only how long the stream is. The place stays where it is.
-    pub(super) fn look(&self, place: &mut Place, want: u64) -> Seen {
+    /// `of_ring`: what was read live is as good as what is kept.
+    pub(super) fn look(&self, place: &mut Place, want: u64, of_ring: bool) -> Seen {
         let mut state = self.lock();
-        let seen = state.look(place, want);
+        let seen = state.look(place, want, of_ring);
         if state.has_demand(self.ahead_bytes) {
             self.wake.notify_one();
         }

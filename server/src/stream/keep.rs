@@ -226,7 +226,11 @@ impl Storing {
         let mut patience = Instant::now() + self.inner.limits.unreachable_wait;
         loop {
             bell.mark_unchanged();
-            let (step, _) = hub.step(&mut reader.place, Instant::now());
+            let now = Instant::now();
+            let step = match facts.ring_is_spool(stream) {
+                true => hub.step(&mut reader.place, now).0,
+                false => hub.step_of_spool(&mut reader.place, now),
+            };
             let piece = match step {
                 Step::Piece(piece) => piece,
                 Step::End | Step::PastEnd(_) => return Ok(()),

@@ -13,7 +13,7 @@ use airlock_proto::{
 use futures::{FutureExt, StreamExt, stream};
 use tokio::{
     sync::watch,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout},
 };
 
 use super::{
@@ -31,7 +31,7 @@ use crate::{
     api::{ApiError, AttachFrom, Event, EventKind},
     changes::ChangeWatch,
     model::{ExecutionRecord, StateChange},
-    store::STATE_CHANGES_AT_ONCE,
+    store::{STATE_CHANGES_AT_ONCE, StoreError},
 };
 
 /// A stream of the execution, and whether the reader has had all of it.
@@ -63,6 +63,8 @@ struct View {
     lanes: Vec<Lane>,
     /// The lane to look at first.
     turn: usize,
+    /// It was opened after the end: it gives what is kept, not what others read live.
+    late: bool,
     /// It ends when the command leaves the foreground.
     in_foreground: bool,
     /// The version with which it did.
@@ -132,6 +134,7 @@ impl View {
             seat,
             watch,
             cursor,
+            late: facts.finished,
             in_foreground: record.backgrounded.is_none(),
             left_foreground: None,
             header: Some(Box::new(record)),
@@ -284,7 +287,9 @@ impl View {
         let not_before = if self.hinted { now } else { now.checked_sub(poll).unwrap_or(now) };
         self.hinted = false;
         self.looked = Some(now);
-        match self.take_news(not_before).await {
+        // A store that does not answer must not hold up what the command writes.
+        let news = timeout(poll, self.take_news(not_before)).await;
+        match news.unwrap_or_else(|_| Err(StoreError::Unavailable("no answer".to_owned()).into())) {
             Ok(()) => self.failing_since = None,
             Err(error @ ApiError::Unavailable { .. }) => {
                 let since = *self.failing_since.get_or_insert(now);
@@ -378,7 +383,11 @@ impl View {
             }
             Source::Live if self.facts.is_end(stream, offset) => Ok(Look::Done),
             Source::Live => {
-                let (step, fell_behind) = hub.step(&mut lane.place, Instant::now());
+                let now = Instant::now();
+                let (step, fell_behind) = match self.late && !self.facts.ring_is_spool(stream) {
+                    true => (hub.step_of_spool(&mut lane.place, now), false),
+                    false => hub.step(&mut lane.place, now),
+                };
                 if fell_behind {
                     inner.observer.caught_up();
                 }

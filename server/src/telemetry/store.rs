@@ -19,8 +19,15 @@ use crate::{
 };
 
 /// The steps that traces show: those that change what a client asked for.
-const TRACED: [&str; 6] =
-    ["create_session", "change_session", "create_execution", "transition", "set_output", "answer_approval"];
+const TRACED: [&str; 7] = [
+    "create_session",
+    "change_session",
+    "create_execution",
+    "transition",
+    "set_output",
+    "answer_approval",
+    "remove_rule",
+];
 
 /// Besides those, the steps that write for what a runner did. Not those that the clock alone brings about.
 const OF_RUNNERS: [&str; 2] = ["put_runner", "unlink_runner"];
@@ -52,7 +59,10 @@ impl MeasuredStore {
         if writes {
             hit(Point::BeforeStoreWrite, &operation);
         }
-        let result = step.instrument(span).await;
+        let result = match airlock_faults::is_away() {
+            true => Err(StoreError::Unavailable("a test has it away".to_owned())),
+            false => step.instrument(span).await,
+        };
         if writes {
             hit(Point::AfterStoreWrite, &operation);
         }

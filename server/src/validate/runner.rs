@@ -3,7 +3,7 @@
 
 use airlock_proto::{
     domain::{Cause, DirectoryReport, FromRunner, RunnerHello, SessionPhase},
-    limits::{DIRECTORY_BYTES, NAME_BYTES, SNAPSHOT_BYTES},
+    limits::{DIRECTORY_BYTES, NAME_BYTES, SNAPSHOT_BYTES, VOUCHED_EPOCHS},
 };
 
 use super::Checker;
@@ -38,6 +38,7 @@ pub fn hello(mut hello: RunnerHello) -> Result<RunnerHello, ApiError> {
         checker.name("hello.capabilities.name", capability.name.clone());
         cut(&mut capability.detail);
     }
+    checker.count("hello.vouched_epochs", hello.vouched_epochs.len(), VOUCHED_EPOCHS);
     checker.finish(Some(hello))
 }
 
@@ -151,10 +152,11 @@ mod tests {
             capabilities: many(CAPABILITIES + 1)
                 .map(|name| Capability { name, enforced: true, detail: String::new() })
                 .collect(),
+            vouched_epochs: vec![honest().epoch; VOUCHED_EPOCHS + 1],
             ..honest()
         };
-        let expected = ["hello.version", "hello.labels", "hello.slots", "hello.bases", "hello.capabilities"];
-        assert_eq!(fields(bad), expected);
+        let expected = ["version", "labels", "slots", "bases", "capabilities", "vouched_epochs"];
+        assert_eq!(fields(bad), expected.map(|field| format!("hello.{field}")));
         assert_eq!(
             fields(RunnerHello { bases: vec!["b".repeat(NAME_BYTES + 1)], ..honest() }),
             ["hello.bases"]

@@ -1,11 +1,14 @@
 //! The way down, in order and within its time: nothing new, then the views, then what is driven, then
 //! the links and connections, then what was measured.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{RunningServer, ServeError, ServingStatus};
+
+/// How long what is under way in the store may take to end.
+const STORE_CLOSE: Duration = Duration::from_secs(1);
 
 impl RunningServer {
     /// Where it listens.
@@ -25,7 +28,7 @@ impl RunningServer {
         }
     }
 
-    /// Stops, within `limits.shutdown_grace` and five seconds more for telemetry. Commands go on on
+    /// Stops, within `limits.shutdown_grace` and six seconds more: one for the store, five for telemetry. Commands go on on
     /// their runners. Do not drop it midway.
     pub async fn shut_down(mut self) {
         let deadline = Instant::now() + self.grace;
@@ -52,7 +55,11 @@ impl RunningServer {
             drop((&mut self.serving).await);
         }
         drop((&mut self.accepting).await);
-        self.store.close().await;
+        // One that somebody holds closes with the process.
+        let closed = timeout(STORE_CLOSE, self.store.close()).await;
+        if closed.is_err() {
+            tracing::warn!("the store is held by somebody else, and was not closed");
+        }
         tracing::info!(orderly, drained, "shut down");
         self.telemetry.shut_down().await;
     }

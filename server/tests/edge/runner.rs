@@ -38,6 +38,7 @@ pub(crate) fn hello(runner: &str) -> ConnectRequest {
             detail: "played".to_owned(),
         }],
         clock_ms: 0,
+        vouched_epochs: vec![],
     })
     .into()
 }

@@ -1,9 +1,21 @@
 //! One scripted execution: a command whose every byte is known before, who reads it from its beginning, and what
 //! must be true of it in the end.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
-use airlock_cli::client::{Client, ClientError, From, v1};
+use airlock_cli::client::{
+    Client, ClientError, From,
+    v1::{
+        self,
+        approval_service_decide_request::{AllowOnce, Answer},
+    },
+};
 use tokio::task::JoinHandle;
 
 use super::ledger::Ledger;
@@ -40,8 +52,10 @@ pub struct Part {
     pub stderr: Vec<u8>,
     /// How it ends.
     pub ending: Ending,
-    /// Whether a person is asked before.
+    /// Whether a person is asked before, by a rule of the profile.
     pub asks: bool,
+    /// Whether it waits where its profile has no rule for it.
+    pub on_ask: bool,
     /// Whether it is in its session's order.
     pub serial: bool,
     /// What it is given to read.
@@ -54,7 +68,7 @@ impl Part {
     pub fn new(name: &'static str, body: impl Into<String>, stdout: Vec<u8>) -> Self {
         let body = body.into();
         let (stderr, ending) = (Vec::new(), Ending::Exit(7));
-        Self { name, body, stdout, stderr, ending, asks: false, serial: false, stdin: None }
+        Self { name, body, stdout, stderr, ending, asks: false, on_ask: false, serial: false, stdin: None }
     }
 
     /// The request that plays it; `key` makes its `request_id`.
@@ -64,7 +78,7 @@ impl Part {
         let command = format!("{asked}echo {} >> /workspace/ran.txt; {}", self.name, self.body);
         v1::ExecutionSpec {
             request_id: format!("{key}-{}", self.name),
-            on_ask: if self.asks { v1::OnAsk::Wait } else { v1::OnAsk::Fail }.into(),
+            on_ask: if self.asks || self.on_ask { v1::OnAsk::Wait } else { v1::OnAsk::Fail }.into(),
             allow_concurrent: !self.serial,
             separate_stderr: !self.stderr.is_empty(),
             stdin: self.stdin.is_some(),
@@ -88,6 +102,8 @@ pub struct Actor {
     pub id: String,
     spec: v1::ExecutionSpec,
     reader: JoinHandle<Result<Ledger, String>>,
+    /// Bytes of stdout and stderr together that its reader has.
+    told: Arc<AtomicU64>,
 }
 
 /// What a fault may do to an execution at most.
@@ -108,8 +124,9 @@ impl Actor {
         let spec = part.spec(session, key);
         let execution = persist(|| client.start(spec.clone())).await;
         let id = execution.execution_id;
-        let reader = tokio::spawn(follow(client.clone(), id.clone()));
-        Self { part, id, spec, reader }
+        let told = Arc::new(AtomicU64::new(0));
+        let reader = tokio::spawn(follow_and_count(client.clone(), id.clone(), Arc::clone(&told)));
+        Self { part, id, spec, reader, told }
     }
 
     /// Waits until it is in this state, or past it.
@@ -130,13 +147,21 @@ impl Actor {
     /// # Panics
     /// If it cannot be allowed.
     pub async fn allow(&self, client: &Client) {
+        self.answer(client, || Answer::AllowOnce(AllowOnce::default())).await;
+    }
+
+    /// Has a person answer so, unless that was done.
+    ///
+    /// # Panics
+    /// If it cannot be answered.
+    pub async fn answer(&self, client: &Client, answer: impl Fn() -> Answer) {
         eventually(&format!("{} is allowed", self.part.name), async || {
             let page = client.approvals(v1::ApprovalServiceListRequest::default()).await.ok()?;
             let Some(open) = page.approvals.into_iter().find(|open| open.execution_id == self.id) else {
                 let now = client.execution(&self.id).await.ok()?;
                 return (now.state() != v1::ExecutionState::PendingApproval).then_some(());
             };
-            client.decide(allow_once(&open)).await.ok().map(drop)
+            client.decide(answered(&open, answer())).await.ok().map(drop)
         })
         .await;
     }
@@ -190,6 +215,12 @@ impl Actor {
         (end, told.unwrap().unwrap_or_else(|error| panic!("{}: {error}", self.part.name)))
     }
 
+    /// Bytes that its reader has by now, of both streams.
+    #[must_use]
+    pub fn told(&self) -> u64 {
+        self.told.load(Ordering::Acquire)
+    }
+
     /// The same request again.
     ///
     /// # Errors
@@ -240,12 +271,12 @@ impl Actor {
 /// The answer that allows it once.
 #[must_use]
 pub fn allow_once(open: &v1::Approval) -> v1::ApprovalServiceDecideRequest {
-    let answer = v1::approval_service_decide_request::AllowOnce::default();
-    v1::ApprovalServiceDecideRequest {
-        approval_id: open.approval_id.clone(),
-        binding: open.binding.clone(),
-        answer: Some(v1::approval_service_decide_request::Answer::AllowOnce(answer)),
-    }
+    answered(open, Answer::AllowOnce(AllowOnce::default()))
+}
+
+fn answered(open: &v1::Approval, answer: Answer) -> v1::ApprovalServiceDecideRequest {
+    let (approval_id, binding) = (open.approval_id.clone(), open.binding.clone());
+    v1::ApprovalServiceDecideRequest { approval_id, binding, answer: Some(answer) }
 }
 
 async fn is_finished(client: &Client, id: &str) -> bool {
@@ -257,6 +288,10 @@ async fn is_finished(client: &Client, id: &str) -> bool {
 /// # Errors
 /// If the view is lost for good.
 pub async fn follow(client: Client, id: String) -> Result<Ledger, String> {
+    follow_and_count(client, id, Arc::default()).await
+}
+
+async fn follow_and_count(client: Client, id: String, told: Arc<AtomicU64>) -> Result<Ledger, String> {
     let mut events = client.attach(id, From::Beginning);
     let mut ledger = Ledger::default();
     while ledger.end.is_none() {
@@ -264,6 +299,7 @@ pub async fn follow(client: Client, id: String) -> Result<Ledger, String> {
             Some(event) => ledger.take(event),
             None => events.go_on(),
         }
+        told.store((ledger.stdout.bytes.len() + ledger.stderr.bytes.len()) as u64, Ordering::Release);
     }
     Ok(ledger)
 }

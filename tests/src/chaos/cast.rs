@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use airlock_cli::client::v1::{self, ExecutionState};
 
 use super::{
-    actor::{Actor, Ending, GATE, Part, Permits, WAIT, eventually, lines, persist},
+    actor::{Actor, Ending, GATE, Part, Permits, WAIT, eventually, follow, lines, persist},
     play::open_session,
     reckoning,
     scene::Scene,
@@ -19,6 +19,13 @@ pub struct Cast {
     pub session: String,
     /// The actors, in the order of [`parts`].
     pub actors: Vec<Actor>,
+}
+
+/// What was certainly written of one execution when its runner died.
+#[derive(Debug, Clone, Copy)]
+pub struct Written {
+    told: u64,
+    kept: Option<(u64, u64)>,
 }
 
 /// Where the actors of [`parts`] with a business of their own are.
@@ -83,6 +90,12 @@ impl Cast {
         cast
     }
 
+    /// The execution of the one that waits at the gate before it says more.
+    #[must_use]
+    pub fn quiet(&self) -> &str {
+        &self.actor(QUIET).id
+    }
+
     fn actor(&self, index: usize) -> &Actor {
         self.actors.get(index).expect("it is one of the parts")
     }
@@ -130,6 +143,32 @@ impl Cast {
         }
         assert!(ends.iter().any(|end| cause(end) == v1::CauseCode::RunnerLost), "somebody was lost");
         ends
+    }
+
+    /// What the runner has on its disk of everybody, and what their readers have. To be asked while it is dead.
+    #[must_use]
+    pub fn written(&self, scene: &Scene) -> Vec<Written> {
+        let written = |actor: &Actor| Written { told: actor.told(), kept: scene.spooled(&actor.id) };
+        self.actors.iter().map(written).collect()
+    }
+
+    /// Of everybody who was lost exactly that can be read which the dead runner had on its disk, and no reader was
+    /// told more than that.
+    ///
+    /// # Panics
+    /// If something else can be read.
+    pub async fn have_kept(&self, scene: &Scene, written: &[Written]) {
+        for (actor, written) in self.actors.iter().zip(written) {
+            let now = persist(|| scene.client.execution(&actor.id)).await;
+            if cause(&now) == v1::CauseCode::RunnerLost {
+                let (name, kept) = (actor.part.name, written.kept.unwrap_or_default());
+                let result = now.result.unwrap_or_default();
+                let read = follow(scene.client.clone(), actor.id.clone()).await.unwrap();
+                let read = (read.stdout.bytes.len() as u64, read.stderr.bytes.len() as u64);
+                assert_eq!(((result.stdout_bytes, result.stderr_bytes), read), (kept, kept), "{name}");
+                assert!(written.told <= kept.0 + kept.1, "{name}: {written:?}");
+            }
+        }
     }
 
     /// How many were cut by the end of a drain. The output of everybody who has ended is stored.

@@ -14,14 +14,33 @@ pub struct Told {
 }
 
 impl Told {
-    fn piece(&mut self, offset: u64, data: &[u8]) {
+    pub(super) fn piece(&mut self, offset: u64, data: &[u8]) {
         assert_eq!(offset, self.next, "a byte was lost or doubled");
         self.bytes.extend_from_slice(data);
         self.next += data.len() as u64;
     }
 
+    /// Whether it is of `script`, of whose spool nothing is kept from `cut.0` to `cut.1`: right bytes everywhere, and
+    /// nothing missing but of what was cut.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub fn assert_of(&self, script: &[u8], cut: (u64, u64), what: &str) {
+        let (mut at, mut held) = (0, self.bytes.as_slice());
+        for (from, to) in self.gaps.iter().copied().chain([(script.len() as u64, script.len() as u64)]) {
+            let is_end = from == script.len() as u64;
+            assert!(is_end || (cut.0 <= from && to <= cut.1), "{what}: {from} to {to} is not of {cut:?}");
+            let (from, to) = (usize::try_from(from).unwrap(), usize::try_from(to).unwrap());
+            let (piece, rest) =
+                held.split_at_checked(from - at).expect("there are as many bytes as were told");
+            assert!(script.get(at..from) == Some(piece), "{what}: other bytes from {at} to {from}");
+            (at, held) = (to, rest);
+        }
+        assert!(held.is_empty(), "{what}: {} bytes past the end", held.len());
+    }
+
     /// Where one gap is told in two, they are one.
-    fn gap(&mut self, from: u64, to: u64) {
+    pub(super) fn gap(&mut self, from: u64, to: u64) {
         assert_eq!(from, self.next, "a gap does not begin where the bytes end");
         assert!(to > from, "a gap is of something");
         match self.gaps.last_mut() {

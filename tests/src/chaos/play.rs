@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use airlock_cli::client::{
     Client,
-    v1::{self, ExecutionState},
+    v1::{
+        self, ExecutionState,
+        approval_service_decide_request::{AllowAndRemember, Answer},
+    },
 };
+use tonic::Code;
 
 use super::{
-    actor::{Actor, Ending, Part, Permits, eventually, lines},
-    reckoning,
+    actor::{Actor, Ending, Part, Permits, eventually, lines, persist},
+    reckoning::{self, close},
     scene::{Scene, Side},
 };
 
@@ -31,13 +35,18 @@ fn ended() -> Part {
     Part { ending: Ending::Cancelled, ..Part::new("ended", "seq 1 200; sleep 600", lines(1, 200)) }
 }
 
-/// Plays all of it and reckons, while the side that was told to dies and is started again. Gives whether it died.
+/// Plays all of it and reckons, while the side that the steps are of dies, if it was told to, and is started again.
+/// Gives whether it died.
 ///
 /// # Panics
 /// At the first promise that was broken.
-pub async fn play(scene: &Scene, key: &str, dying: Option<Side>) -> bool {
+pub async fn play(scene: &Scene, key: &str, of: Side, dies: bool) -> bool {
+    let dying = dies.then_some(of);
     let permits = Permits { lost: dying == Some(Side::Runner), ..Permits::default() };
     let mut all = Box::pin(async {
+        if of == Side::Server {
+            remembers(&scene.client, key).await;
+        }
         let (session, mut actors) = acts(&scene.client, key).await;
         reckoning::reckon(scene, &session, &mut actors, permits).await;
     });
@@ -49,6 +58,36 @@ pub async fn play(scene: &Scene, key: &str, dying: Option<Side>) -> bool {
         }
     }
     died | dying.is_some_and(|side| scene.mend(side))
+}
+
+/// An answer that is remembered, and forgotten again. No runner has a part in either.
+async fn remembers(client: &Client, key: &str) {
+    let session = open_session_of(client, &format!("{key}-rules"), "chaos_rules").await;
+    let part = Part { on_ask: true, ..Part::new("remembered", "exit 7", Vec::new()) };
+    let mut actor = Actor::start(client, &session, key, part).await;
+    actor
+        .answer(client, || {
+            Answer::AllowAndRemember(AllowAndRemember {
+                scope: v1::RuleScope::Session.into(),
+                rules: Vec::new(),
+            })
+        })
+        .await;
+    actor.ended(client).await;
+    let filter = Some(v1::RuleFilter { session_id: session.clone() });
+    let request = v1::ApprovalServiceListRulesRequest { filter, ..Default::default() };
+    let rules = persist(|| client.rules(request.clone())).await.rules;
+    assert!(!rules.is_empty(), "it is remembered");
+    for rule in rules {
+        eventually("a rule is removed", async || {
+            let removed = client.remove_rule(&rule.rule_id).await;
+            let gone = removed.as_ref().err().and_then(|error| error.rejection().map(|no| no.code));
+            (removed.is_ok() || gone == Some(Code::NotFound)).then_some(())
+        })
+        .await;
+    }
+    assert!(persist(|| client.rules(request.clone())).await.rules.is_empty(), "it is forgotten");
+    close(client, &session).await;
 }
 
 async fn acts(client: &Client, key: &str) -> (String, Vec<Actor>) {
@@ -68,8 +107,12 @@ async fn acts(client: &Client, key: &str) -> (String, Vec<Actor>) {
 /// # Panics
 /// If it cannot be opened.
 pub async fn open_session(client: &Client, key: &str) -> String {
+    open_session_of(client, key, "chaos").await
+}
+
+async fn open_session_of(client: &Client, key: &str, profile: &str) -> String {
     let request = v1::SessionServiceCreateRequest {
-        profile: "chaos".to_owned(),
+        profile: profile.to_owned(),
         request_id: format!("{key}-session"),
         ..Default::default()
     };

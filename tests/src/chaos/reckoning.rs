@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use airlock_cli::client::v1;
+use airlock_cli::client::{Client, v1};
 
 use super::{
     actor::{Actor, Permits, eventually, follow},
@@ -24,7 +24,7 @@ pub async fn reckon(scene: &Scene, session: &str, actors: &mut [Actor], permits:
     for (actor, (end, live)) in actors.iter().zip(&ends) {
         reckon_one(scene, actor, end, live, &ran, permits).await;
     }
-    close(scene, session).await;
+    close(&scene.client, session).await;
     scene.nothing_is_left().await;
 }
 
@@ -77,10 +77,10 @@ pub async fn stored(scene: &Scene, actor: &Actor) -> v1::Execution {
 ///
 /// # Panics
 /// If it does not come to be closed, nor is lost.
-pub async fn close(scene: &Scene, session: &str) {
+pub async fn close(client: &Client, session: &str) {
     eventually("the session is closed", async || {
-        let asked = scene.client.close_session(session).await;
-        let now = scene.client.session(session).await.ok()?;
+        let asked = client.close_session(session).await;
+        let now = client.session(session).await.ok()?;
         let over = matches!(now.state(), v1::SessionState::Closed | v1::SessionState::Lost);
         (asked.is_ok() || over).then_some(over).filter(|over| *over)
     })

@@ -5,8 +5,11 @@ mod client;
 mod disk;
 mod points;
 mod readers;
+mod states;
 mod stops;
 mod store;
+
+pub use points::accepted_and_no_more;
 
 use std::fmt::Debug;
 
@@ -31,8 +34,12 @@ pub enum Row {
     AwayForGood,
     /// The runner dies at any step: of its journal, the link, the spool, a sandbox's start, a session.
     RunnerPoint,
+    /// The same of a runner that is new: what its journal does not hold may have been before it.
+    NewRunner,
     /// The runner dies at any moment, with executions in every state.
     RunnerMoment,
+    /// Faults in states that pass quickly, which are held: `STARTING`, and finished but not stored.
+    HeldState,
     /// The store is gone for a while.
     StoreGone,
     /// The runner's disk is full.
@@ -45,7 +52,7 @@ pub enum Row {
 
 impl Row {
     /// Every row there is, and how many injections its test makes at least.
-    pub const ALL: [(Self, usize); 13] = [
+    pub const ALL: [(Self, usize); 15] = [
         (Self::StreamCut, 40),
         (Self::LiveStreamCut, 16),
         (Self::SlowReader, 12),
@@ -54,9 +61,11 @@ impl Row {
         (Self::Away, 12),
         (Self::AwayForGood, 3),
         (Self::RunnerPoint, 100),
+        (Self::NewRunner, 30),
         (Self::RunnerMoment, 6),
-        (Self::StoreGone, 3),
-        (Self::DiskFull, 4),
+        (Self::HeldState, 10),
+        (Self::StoreGone, 10),
+        (Self::DiskFull, 5),
         (Self::RunnerStops, 4),
         (Self::ServerStops, 4),
     ];
@@ -84,10 +93,12 @@ impl Row {
             Self::SlowReader => readers::slow(plan).await,
             Self::ServerPoint => points::server(plan).await,
             Self::RunnerPoint => points::runner(plan).await,
+            Self::NewRunner => points::new_runner(plan).await,
             Self::ServerMoment => away::server_moment(plan).await,
             Self::RunnerMoment => away::runner_moment(plan).await,
             Self::Away => away::short(plan).await,
             Self::AwayForGood => away::long(plan).await,
+            Self::HeldState => states::held(plan).await,
             Self::StoreGone => store::gone(plan).await,
             Self::DiskFull => disk::full(plan).await,
             Self::RunnerStops => stops::runner(plan).await,

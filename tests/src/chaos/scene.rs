@@ -23,6 +23,9 @@ use crate::{
 /// What the profile of all that is played asks, and how long what ignores SIGTERM may take to end.
 const PROFILE: &str = "name = \"chaos\"\nextends = \"sandboxed\"\n[policy]\nask = [\"Bash(printf approval:*)\"]\n\
     [limits]\ngrace = \"1s\"\noutput_bytes = 1048576\n[approvals]\nself_approval = true\n";
+/// The same for answers that are remembered.
+const RULES: &str = "name = \"chaos_rules\"\nextends = \"strict\"\n[limits]\ngrace = \"1s\"\n\
+    [approvals]\nself_approval = true\nremember = \"session\"\n";
 const SERVER: &str = "[link]\nheartbeat_interval = \"500ms\"\nheartbeat_timeout = \"2s\"\n";
 const RUNNER: &str = "[reconnect]\nfirst = \"50ms\"\nmax = \"200ms\"\nrefused = \"200ms\"\n";
 
@@ -74,7 +77,9 @@ impl Scene {
         let site = Site::with(Extras {
             server_tables: format!("{SERVER}{}", setting.server),
             runner_tables: format!("{RUNNER}{}", setting.runner),
-            profiles: vec![("chaos".to_owned(), PROFILE.to_owned())],
+            profiles: [("chaos", PROFILE), ("chaos_rules", RULES)]
+                .map(|(name, text)| (name.to_owned(), text.to_owned()))
+                .into(),
             ..Extras::default()
         });
         let relay = Cutter::still(site.address);
@@ -92,7 +97,6 @@ impl Scene {
         scene.start(Side::Server, &[]);
         scene.start(Side::Runner, &[]);
         scene.ready().await;
-        scene.vouched_for().await;
         scene
     }
 
@@ -159,6 +163,17 @@ impl Scene {
     pub fn restart(&self, side: Side, env: &[(&str, &str)]) {
         self.kill(side);
         self.start(side, env);
+    }
+
+    /// Kills the runner, takes away everything it had, and starts it with these variables.
+    ///
+    /// # Panics
+    /// If its folder cannot be removed.
+    pub fn renew_runner(&self, env: &[(&str, &str)]) {
+        self.kill(Side::Runner);
+        airlock_sandbox::sweep_cgroups(&self.state().join("launcher")).unwrap();
+        fs::remove_dir_all(self.state()).unwrap();
+        self.start(Side::Runner, env);
     }
 
     /// Ends one of the two in order, and gives what it has written.
@@ -248,6 +263,20 @@ impl Scene {
     pub fn remember_who_ran(&self) {
         let ran = self.ran();
         *self.remembered.lock().unwrap_or_else(PoisonError::into_inner) = ran;
+    }
+
+    /// Bytes that the runner has on its disk of an execution's stdout and stderr, where it has a spool of it. To be
+    /// asked while nobody writes, and of what has no gap.
+    #[must_use]
+    pub fn spooled(&self, id: &str) -> Option<(u64, u64)> {
+        let files = fs::read_dir(self.seen_state().join("spool").join(id)).ok()?.flatten();
+        let sizes: Vec<_> = files
+            .filter_map(|file| Some((file.file_name().into_string().ok()?, file.metadata().ok()?.len())))
+            .collect();
+        let of = |stream| {
+            sizes.iter().filter(|(name, _)| name.starts_with(stream)).map(|(_, size)| *size).sum::<u64>()
+        };
+        Some((of("stdout."), of("stderr.")))
     }
 
     /// A connection to the store's file, beside the server's.

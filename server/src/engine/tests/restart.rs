@@ -153,6 +153,23 @@ async fn after_its_host_went_down_a_runner_cannot_vouch_for_what_it_does_not_rep
 }
 
 #[tokio::test]
+async fn a_runner_whose_journal_is_new_vouches_for_what_was_offered_since_it_began() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    let offered = runner.next_job().await;
+    let mut next = Runner::with_a_new_journal(&world, &[runner.epoch]).await;
+    next.reconciled().await;
+    let again = next.next_job().await;
+    assert_eq!(
+        (again.execution_id, again.attempt),
+        (record.id, offered.attempt + 1),
+        "it was never accepted"
+    );
+}
+
+#[tokio::test]
 async fn a_cancelled_offer_that_did_not_arrive_ends_when_it_cannot_arrive_any_more() {
     let world = World::with(|limits| limits.start_window = Duration::from_millis(500)).await;
     let mut runner = Runner::ready(&world).await;

@@ -28,7 +28,7 @@ pub(in crate::stream) enum Seen {
 }
 
 impl State {
-    pub(super) fn look(&mut self, place: &mut Place, want: u64) -> Seen {
+    pub(super) fn look(&mut self, place: &mut Place, want: u64, of_ring: bool) -> Seen {
         if let Some(seen) = self.look_at_claim(place) {
             return seen;
         }
@@ -40,6 +40,7 @@ impl State {
             return Seen::End { total, complete: true };
         }
         if want > 0
+            && (of_ring || way != Way::Usable)
             && let Find::Held(piece) = track.ring.find(place.offset)
         {
             return Seen::Piece(piece);

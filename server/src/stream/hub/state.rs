@@ -122,6 +122,22 @@ impl State {
         }
     }
 
+    /// As [`State::step`], for one who wants what the runner keeps: not what the ring still has of it. Only what
+    /// the runner no longer has is taken from there.
+    pub(super) fn step_of_spool(&mut self, place: &mut Place, now: Instant) -> Step {
+        if let Some(step) = self.step_of_claim(place, now) {
+            return step;
+        }
+        let is_over = self.track(place.stream).length.is_some_and(|length| place.offset >= length);
+        if self.way != Way::Usable || is_over {
+            return self.step(place, now);
+        }
+        if !place.rests(now) {
+            self.claim(place, false, u64::MAX);
+        }
+        Step::Wait
+    }
+
     /// What the reader's own read gave, while it has one.
     fn step_of_claim(&mut self, place: &mut Place, now: Instant) -> Option<Step> {
         let claim = self.claims.get_mut(&place.claim?)?;

@@ -172,7 +172,7 @@ impl Source {
                 {
                     return Ok((Some(ends(length, true)), false));
                 }
-                match hub.look(&mut self.place, want) {
+                match hub.look(&mut self.place, want, self.facts.ring_is_spool(stream)) {
                     Seen::Piece(piece) => At::Piece(piece),
                     Seen::End { total, complete } => ends(total, complete),
                     Seen::Elsewhere => return Ok((None, true)),

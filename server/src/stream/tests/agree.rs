@@ -47,7 +47,7 @@ fn small() -> StreamLimits {
 }
 
 async fn live(story: &Story) {
-    let mut world = World::with(small());
+    let world = World::with(small());
     let id = world.run(false);
     let total: usize = story.writes.iter().sum();
     let bytes = pattern(total);
@@ -70,8 +70,6 @@ async fn live(story: &Story) {
     {
         let cut = (at(one.min(other)), at(one.max(other)));
         world.runner.spool(id, Stdout, |spool| spool.cut = Some(cut));
-        // Or the ring would still have some of it.
-        world.restart().await;
     }
     world.finish(id);
     if story.store_it {

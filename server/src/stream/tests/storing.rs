@@ -5,7 +5,10 @@ use std::time::Duration;
 use airlock_proto::domain::{Cause, OutputState};
 use tokio::time::{sleep, timeout};
 
-use super::world::{Stderr, Stdout, World, pattern};
+use super::{
+    on_demand::ALL,
+    world::{Stderr, Stdout, World, pattern},
+};
 
 #[tokio::test(start_paused = true)]
 async fn readers_go_on_over_the_move_into_the_storage() {
@@ -49,6 +52,41 @@ async fn reading_and_storing_at_once_give_the_same() {
     world.keep(id).await;
     world.until_output(id, OutputState::Stored).await;
     assert!(reading.join_all().await.into_iter().all(|read| read == bytes));
+}
+
+/// A command that writes faster than its one live reader reads: the reader is told gaps that grow, and has bytes
+/// that are cut after it had them. Whatever it has, what is kept has one gap.
+#[tokio::test(start_paused = true)]
+async fn what_was_cut_is_one_gap_in_what_is_stored_whatever_a_live_reader_has_of_it() {
+    let world = World::new();
+    let id = world.run(false);
+    let bytes = pattern(2_000_000);
+    world.write(id, Stdout, &bytes[..600_000]);
+    let mut live = world.reader(id).await;
+    live.read_to(600_000).await;
+    for (to, cut) in [(800_000, (400_000, 700_000)), (1_200_000, (400_000, 1_100_000))] {
+        world.write(id, Stdout, &bytes[live.heard.stdout.len()..to]);
+        world.runner.spool(id, Stdout, |spool| spool.cut = Some(cut));
+        live.read_to(to).await;
+    }
+    world.write(id, Stdout, &bytes[1_200_000..]);
+    let cut = (400_000, 1_600_000);
+    world.runner.spool(id, Stdout, |spool| spool.cut = Some(cut));
+    world.finish(id);
+    assert_eq!(world.read(id, ALL).await.unwrap().gaps, [cut], "also of what is not stored yet");
+    let mut later = world.reader(id).await;
+    later.read_all().await.unwrap();
+    assert_eq!(later.heard.gaps, [(Stdout, cut.0, cut.1)], "who comes after the end has what is kept");
+    world.keep(id).await;
+    live.read_all().await.unwrap();
+    let told = [(Stdout, 600_000, 700_000), (Stdout, 800_000, 1_100_000), (Stdout, 1_200_000, 1_600_000)];
+    assert_eq!(live.heard.gaps, told, "each within what was cut");
+    world.until_output(id, OutputState::Stored).await;
+    let mut late = world.reader(id).await;
+    late.read_all().await.unwrap();
+    assert_eq!(late.heard.gaps, [(Stdout, cut.0, cut.1)]);
+    assert!(late.heard.stdout[..400_000] == bytes[..400_000]);
+    assert!(late.heard.stdout[1_600_000..] == bytes[1_600_000..]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    runner::{MemoryRunner, runner_id},
+    runner::{MemoryRunner, Spool, runner_id},
     shelf::MemoryShelf,
     store::MemoryStore,
 };
@@ -92,8 +92,13 @@ impl World {
         let mut result = ExecutionResult::not_started(cause.clone());
         result.started = Started::Yes;
         if *cause != Cause::RunnerLost {
-            self.runner.spool(id, Stdout, |spool| result.stdout_bytes = spool.bytes.len() as u64);
-            self.runner.spool(id, Stderr, |spool| result.stderr_bytes = spool.bytes.len() as u64);
+            let told = |spool: &Spool| {
+                (spool.bytes.len() as u64, spool.cut.map_or(0, |(from, to)| to.saturating_sub(from)))
+            };
+            let (length, cut) = (&mut result.stdout_bytes, &mut result.stdout_cut_bytes);
+            self.runner.spool(id, Stdout, |spool| (*length, *cut) = told(spool));
+            let (length, cut) = (&mut result.stderr_bytes, &mut result.stderr_cut_bytes);
+            self.runner.spool(id, Stderr, |spool| (*length, *cut) = told(spool));
         }
         self.store.step(id, ExecutionState::Finished, Some(result));
         self.changes.notify(id);

@@ -125,11 +125,15 @@ async fn moment(row: Row, side: Side, plan: &Plan) {
         }
         pause(&mut rng, 1500).await;
         scene.kill(side);
+        let written = cast.written(&scene);
         pause(&mut rng, 300).await;
         scene.start(side, &[]);
         scene.ready().await;
         let permits = Permits { lost: side == Side::Runner, ..Permits::default() };
         cast.bow(&scene, permits).await;
+        if side == Side::Runner {
+            cast.have_kept(&scene, &written).await;
+        }
     }
     scene.end().await;
 }
@@ -175,7 +179,7 @@ pub(super) async fn long(plan: &Plan) {
         scene.ready().await;
         cast.dismiss(&scene).await;
         cast.reckon(&scene, LOST).await;
-        reckoning::close(&scene, &cast.session).await;
+        reckoning::close(&scene.client, &cast.session).await;
         scene.end().await;
     }
 }

@@ -3,13 +3,16 @@
 
 use std::time::Duration;
 
-use airlock_cli::client::{Client, Events, From, Settings, v1::ExecutionState};
+use airlock_cli::client::{
+    Client, Events, From, OutputPiece, Selection, Settings,
+    v1::{self, ExecutionState},
+};
 
 use super::Row;
 use crate::{
     chaos::{
         actor::{Actor, GATE, Part, Permits, WAIT, follow, lines},
-        ledger::Ledger,
+        ledger::{Ledger, Told},
         plan::Plan,
         play::open_session,
         reckoning,
@@ -27,6 +30,8 @@ enum By {
     Network,
 }
 
+/// Of each end of a stream, in bytes: half of the profile's `limits.output_bytes`.
+const KEPT: u64 = 1_048_576 / 2;
 /// The cuts of a live story are after at most so many events: there are about so many.
 const LIVE: usize = 10;
 
@@ -87,8 +92,15 @@ pub(super) async fn over(plan: &Plan) {
     let (_, live) = actor.ended(&scene.client).await;
     reckoning::stored(&scene, &actor).await;
     let full = follow(scene.client.clone(), actor.id.clone()).await.unwrap();
-    assert!(!full.stdout.gaps.is_empty(), "there is a gap in what is kept");
-    assert_eq!(live.steps, full.steps);
+    let script = &actor.part.stdout;
+    let cut = (KEPT, script.len() as u64 - KEPT);
+    assert_eq!(full.stdout.gaps, [cut], "one gap in what is kept: what is between its two halves");
+    full.stdout.assert_of(script, cut, "what is kept");
+    live.stdout.assert_of(script, cut, "what was read live");
+    let whole = (lines(1, 100), vec![]);
+    assert_eq!((&full.stderr.bytes, &full.stderr.gaps), (&whole.0, &whole.1));
+    assert_eq!((live.steps, &live.stderr), (full.steps.clone(), &full.stderr));
+    assert_eq!(on_demand(&scene, &actor.id).await, full.stdout, "reads on demand say the same");
     let mut events = scene.client.attach(actor.id.clone(), From::Beginning);
     let (mut told, mut count) = (Ledger::default(), 0);
     while read(&mut events, &mut told, 1).await {
@@ -101,9 +113,24 @@ pub(super) async fn over(plan: &Plan) {
         let cut = cut_once(&scene, actor.id.clone(), after, by).await;
         full.assert_same(&cut, "the rest after the cut");
     }
-    reckoning::close(&scene, &session).await;
+    reckoning::close(&scene.client, &session).await;
     scene.nothing_is_left().await;
     scene.end().await;
+}
+
+/// All of stdout, as reads on demand give it.
+async fn on_demand(scene: &Scene, id: &str) -> Told {
+    let mut told = Told::default();
+    let mut reader = scene.client.read_output(id, v1::OutputStream::Stdout, Selection::All);
+    while let Some(piece) = reader.next().await.unwrap() {
+        match piece {
+            OutputPiece::Bytes { offset, data } => told.piece(offset, &data),
+            OutputPiece::Gap { from, to } => told.gap(from, to),
+            OutputPiece::Done(done) => assert!(done.complete, "{done:?}"),
+            OutputPiece::Line(line) => panic!("{line:?}"),
+        }
+    }
+    told
 }
 
 pub(super) async fn live(plan: &Plan) {

@@ -33,12 +33,14 @@ enum By {
     Reserve,
     /// Somebody else, to the last byte.
     LastByte,
+    /// The same, while a command writes.
+    Spool,
 }
 
 pub(super) async fn full(plan: &Plan) {
     let setting = Setting { runner: LIMITS.to_owned(), small_disk: Some(DISK), ..Setting::default() };
     let scene = Scene::new(setting).await;
-    for (index, by) in plan.choose(&[By::Workspace, By::Home, By::Reserve, By::LastByte]) {
+    for (index, by) in plan.choose(&[By::Workspace, By::Home, By::Reserve, By::LastByte, By::Spool]) {
         let key = Row::DiskFull.note(plan, index, &by);
         let session = open_session(&scene.client, &key).await;
         let halves = format!("seq 1 5000; {WAIT}; seq 5001 9000; exit 7");
@@ -51,6 +53,7 @@ pub(super) async fn full(plan: &Plan) {
         match by {
             By::Workspace => fill_by_command(&scene, &key, "/workspace/fill").await,
             By::Home => fill_by_command(&scene, &key, "/home/agent/fill").await,
+            By::Spool => fill_while_it_writes(&scene, &key).await,
             By::Reserve | By::LastByte => fill_by_somebody(&scene, &session, &key, by).await,
         }
         scene.open_gate(GATE);
@@ -71,7 +74,33 @@ async fn fill_by_command(scene: &Scene, key: &str, file: &str) {
     let (end, told) = filler.ended(&scene.client).await;
     assert_eq!(cause(&end), v1::CauseCode::DiskLimit, "{:?}", end.result);
     assert_eq!(told.stdout.bytes, lines(1, 10), "what it wrote is there");
-    reckoning::close(scene, &session).await;
+    reckoning::close(&scene.client, &session).await;
+}
+
+/// What can be kept no more ends its command, which says so; what it wrote before can be read.
+async fn fill_while_it_writes(scene: &Scene, key: &str) {
+    let session = open_session(&scene.client, &format!("{key}-writer")).await;
+    let body = "seq 1 5000; until [ -e /workspace/flood ]; do sleep 0.1; done; seq 5001 300000; sleep 600";
+    let writer = Part::new("writer", body, lines(1, 300_000));
+    let mut writer = Actor::start(&scene.client, &session, key, writer).await;
+    writer.reaches(&scene.client, ExecutionState::Running).await;
+    let ballast = scene.seen_state().join("ballast");
+    fill(&ballast, By::Spool);
+    scene.open_gate("flood");
+    let (end, told) = writer.ended(&scene.client).await;
+    assert_eq!(cause(&end), v1::CauseCode::DiskLimit, "{:?}", end.result);
+    let result = end.result.unwrap_or_default();
+    let why = result.violations.iter().find(|found| (&*found.layer, &*found.kind) == ("disk", "spool"));
+    let why = why.unwrap_or_else(|| panic!("it says what was full: {:?}", result.violations));
+    assert!(why.detail.contains("the disk that holds kept output is full"), "{}", why.detail);
+    let (kept, script) = (&told.stdout.bytes, lines(1, 300_000));
+    assert!(kept.len() >= lines(1, 5000).len() && script.starts_with(kept), "{} bytes", kept.len());
+    assert_eq!((result.stdout_bytes, told.stdout.gaps.len()), (kept.len() as u64, 0));
+    reckoning::stored(scene, &writer).await;
+    let again = follow(scene.client.clone(), writer.id.clone()).await.unwrap();
+    assert!(again.stdout.bytes == *kept, "what is stored is what was told");
+    fs::remove_file(&ballast).unwrap();
+    reckoning::close(&scene.client, &session).await;
 }
 
 /// What is new is refused, what was written can be read, and once there is room all is as it was.

@@ -2,13 +2,19 @@
 
 use std::{collections::BTreeMap, fs};
 
+use airlock_cli::client::v1;
 use airlock_faults::Point;
 
 use super::Row;
-use crate::chaos::{
-    plan::Plan,
-    play::play,
-    scene::{Scene, Setting, Side},
+use crate::{
+    chaos::{
+        actor::{Actor, Part, eventually},
+        plan::Plan,
+        play::{open_session, play},
+        reckoning,
+        scene::{Scene, Setting, Side},
+    },
+    reader::cause,
 };
 
 /// How often an injection is tried: how often a step comes differs by how processes interleave.
@@ -40,23 +46,46 @@ const OF_RUNNER: [Point; 14] = [
 ];
 
 pub(super) async fn server(plan: &Plan) {
-    each(Row::ServerPoint, Side::Server, &OF_SERVER, plan).await;
+    let (scene, side) = (Scene::new(Setting::default()).await, Side::Server);
+    let begin = |env: &[(&str, &str)]| scene.restart(side, env);
+    let points = survey(&scene, side, &OF_SERVER, begin).await;
+    each(&scene, (Row::ServerPoint, side), points, begin, plan).await;
+    scene.end().await;
 }
 
 pub(super) async fn runner(plan: &Plan) {
-    each(Row::RunnerPoint, Side::Runner, &OF_RUNNER, plan).await;
+    let (scene, side) = (Scene::new(Setting::default()).await, Side::Runner);
+    scene.vouched_for().await;
+    let begin = |env: &[(&str, &str)]| scene.restart(side, env);
+    let points = survey(&scene, side, &OF_RUNNER, begin).await;
+    each(&scene, (Row::RunnerPoint, side), points, begin, plan).await;
+    scene.end().await;
 }
 
-async fn each(row: Row, side: Side, kinds: &[Point], plan: &Plan) {
-    let scene = Scene::new(Setting::default()).await;
-    let points = survey(&scene, side, kinds).await;
+/// Of a runner whose journal cannot vouch for what was before it, at the first of each step.
+pub(super) async fn new_runner(plan: &Plan) {
+    let (scene, side) = (Scene::new(Setting::default()).await, Side::Runner);
+    let begin = |env: &[(&str, &str)]| scene.renew_runner(env);
+    let mut points = survey(&scene, side, &OF_RUNNER, begin).await;
+    points.retain(|point| point.ends_with(":1"));
+    each(&scene, (Row::NewRunner, side), points, begin, plan).await;
+    scene.end().await;
+}
+
+async fn each(
+    scene: &Scene,
+    (row, side): (Row, Side),
+    points: Vec<String>,
+    begin: impl Fn(&[(&str, &str)]),
+    plan: &Plan,
+) {
     println!("{row:?}: {} points", points.len());
     for (index, point) in plan.choose(&points) {
         let key = row.note(plan, index, &point);
         let mut died = false;
         for attempt in 0..TRIES {
-            scene.restart(side, &[("AIRLOCK_FAULT", &point)]);
-            died = play(&scene, &format!("{key}-{attempt}"), Some(side)).await;
+            begin(&[("AIRLOCK_FAULT", &point)]);
+            died = play(scene, &format!("{key}-{attempt}"), side, true).await;
             if died {
                 break;
             }
@@ -65,14 +94,13 @@ async fn each(row: Row, side: Side, kinds: &[Point], plan: &Plan) {
     }
     scene.restart(side, &[]);
     scene.ready().await;
-    scene.end().await;
 }
 
 /// Every step of a play without a fault, as `POINT/NAME:N`.
-async fn survey(scene: &Scene, side: Side, kinds: &[Point]) -> Vec<String> {
+async fn survey(scene: &Scene, side: Side, kinds: &[Point], begin: impl Fn(&[(&str, &str)])) -> Vec<String> {
     let trace = scene.site.path().join("trace");
-    scene.restart(side, &[("AIRLOCK_FAULT_TRACE", &trace.display().to_string())]);
-    play(scene, &format!("survey-{side:?}"), None).await;
+    begin(&[("AIRLOCK_FAULT_TRACE", &trace.display().to_string())]);
+    play(scene, &format!("survey-{side:?}"), side, false).await;
     scene.kill(side);
     let text = fs::read_to_string(&trace).unwrap();
     for kind in kinds {
@@ -86,4 +114,35 @@ async fn survey(scene: &Scene, side: Side, kinds: &[Point]) -> Vec<String> {
         points.push(format!("{line}:{count}"));
     }
     points
+}
+
+/// The runner dies between its word that it accepts a command and the making of the command's spool: of a runner that
+/// is new, and of one whose journal vouches for all.
+///
+/// # Panics
+/// If the command is not said to be lost before it was started, without output, or if it ran.
+pub async fn accepted_and_no_more(seed: u64) {
+    let scene = Scene::new(Setting::default()).await;
+    for is_new in [true, false] {
+        let fault = [("AIRLOCK_FAULT", "after_journal_write/Accepted")];
+        if is_new {
+            scene.renew_runner(&fault);
+        } else {
+            scene.vouched_for().await;
+            scene.restart(Side::Runner, &fault);
+        }
+        let key = format!("accepted-{seed}-{is_new}");
+        let session = open_session(&scene.client, &key).await;
+        let mut actor =
+            Actor::start(&scene.client, &session, &key, Part::new("never", "exit 7", vec![])).await;
+        eventually("the runner dies of it", async || scene.mend(Side::Runner).then_some(())).await;
+        let (end, told) = actor.ended(&scene.client).await;
+        let started = end.result.as_ref().map(v1::Result::started);
+        assert_eq!((cause(&end), started), (v1::CauseCode::RunnerLost, Some(v1::Started::No)), "{is_new}");
+        assert_eq!((end.output_state(), told.stdout.bytes.len()), (v1::OutputState::None, 0));
+        assert!(!scene.ran().contains_key("never"), "{:?}", scene.ran());
+        reckoning::close(&scene.client, &session).await;
+        scene.nothing_is_left().await;
+    }
+    scene.end().await;
 }

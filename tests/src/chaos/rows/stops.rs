@@ -122,7 +122,7 @@ pub(super) async fn server(plan: &Plan) {
 }
 
 /// A view that nothing takes up again.
-async fn view(scene: &Scene, id: &str) -> Streaming<v1::ExecutionServiceAttachResponse> {
+pub(super) async fn view(scene: &Scene, id: &str) -> Streaming<v1::ExecutionServiceAttachResponse> {
     let settings = scene.site.settings();
     let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(settings.ca.unwrap_or_default()));
     let endpoint = Endpoint::from_shared(settings.address).unwrap().tls_config(tls).unwrap();

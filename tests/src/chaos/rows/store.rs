@@ -1,21 +1,40 @@
-//! The store is gone for a while: somebody else holds its lock for longer than the server waits.
+//! The store is gone for a while: somebody else holds its lock, for writers or for everybody, its disk answers with
+//! errors, or its files were moved away.
 
-use std::time::Duration;
+use std::{fs, path::PathBuf, time::Duration};
 
-use airlock_cli::client::{Client, ClientError, Patience, Settings};
-use sqlx::Connection as _;
+use airlock_cli::client::{Client, ClientError, Patience, Settings, v1::event::Event as Kind};
+use sqlx::{Connection as _, SqliteConnection};
+use tokio::task::JoinHandle;
 use tonic::Code;
+use tonic_types::StatusExt as _;
 
-use super::Row;
-use crate::chaos::{
-    actor::{Actor, GATE, Part, Permits, allow_once, eventually, lines, persist},
-    cast::Cast,
-    plan::Plan,
-    scene::{Scene, Setting},
+use super::{Row, stops::view};
+use crate::{
+    chaos::{
+        actor::{Actor, GATE, Part, Permits, allow_once, eventually, lines, persist},
+        cast::Cast,
+        plan::Plan,
+        scene::{Scene, Setting, Side},
+    },
+    process::Process,
 };
 
+/// How it is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// Somebody else is writing, for longer than the server waits.
+    Writers,
+    /// Nobody can read either: every lock of readers is taken.
+    Everybody,
+    /// Every step fails, as it does if the disk answers with errors.
+    Broken,
+    /// Its files are moved away. What has them open goes on.
+    Moved,
+}
+
 /// What happens while it is gone, besides a start.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meanwhile {
     /// Nothing.
     Nothing,
@@ -23,6 +42,95 @@ enum Meanwhile {
     Ends,
     /// An approval is answered.
     Answer,
+}
+
+const LIST: [(How, Meanwhile); 10] = [
+    (How::Writers, Meanwhile::Nothing),
+    (How::Writers, Meanwhile::Ends),
+    (How::Writers, Meanwhile::Answer),
+    (How::Everybody, Meanwhile::Nothing),
+    (How::Everybody, Meanwhile::Ends),
+    (How::Everybody, Meanwhile::Answer),
+    (How::Broken, Meanwhile::Nothing),
+    (How::Broken, Meanwhile::Ends),
+    (How::Broken, Meanwhile::Answer),
+    (How::Moved, Meanwhile::Ends),
+];
+
+/// Of a file of the log's index, the bytes that readers lock (`WAL_READ_LOCK`): the first, and how many.
+const READERS: (u32, u32) = (123, 5);
+/// Takes these locks for as long as its input is open.
+const LOCKER: &str = "import fcntl, sys\n\
+    file = open(sys.argv[1], 'r+b')\n\
+    fcntl.lockf(file, fcntl.LOCK_EX, int(sys.argv[3]), int(sys.argv[2]))\n\
+    print('held', flush=True)\n\
+    import time\n\
+    time.sleep(600)\n";
+
+/// A store that is gone, until it is given back.
+enum Gone {
+    Writers(Box<SqliteConnection>),
+    Everybody(Process),
+    Broken(PathBuf),
+    Moved(Vec<(PathBuf, PathBuf)>),
+}
+
+impl Gone {
+    async fn take(scene: &Scene, how: How) -> Self {
+        match how {
+            How::Writers => {
+                let mut store = scene.store().await;
+                sqlx::query("BEGIN EXCLUSIVE").execute(&mut store).await.unwrap();
+                Self::Writers(Box::new(store))
+            }
+            How::Everybody => {
+                let log = scene.site.path().join("locker.log");
+                drop(fs::remove_file(&log));
+                let mut locker = std::process::Command::new("python3");
+                locker.args(["-c", LOCKER]).arg(scene.site.path().join("airlock.db-shm"));
+                locker.args([READERS.0.to_string(), READERS.1.to_string()]);
+                let locker = Process::start(&mut locker, &log);
+                eventually("readers are locked out", async || locker.output().contains("held").then_some(()))
+                    .await;
+                Self::Everybody(locker)
+            }
+            How::Broken => {
+                fs::write(away(scene), "").unwrap();
+                Self::Broken(away(scene))
+            }
+            How::Moved => {
+                let folder = scene.site.path().join("moved");
+                fs::create_dir_all(&folder).unwrap();
+                let files = ["airlock.db", "airlock.db-wal", "airlock.db-shm"];
+                let files = files.map(|name| (scene.site.path().join(name), folder.join(name)));
+                for (from, to) in &files {
+                    fs::rename(from, to).unwrap();
+                }
+                Self::Moved(files.into())
+            }
+        }
+    }
+
+    async fn give_back(self) {
+        match self {
+            Self::Writers(mut store) => {
+                sqlx::query("ROLLBACK").execute(&mut *store).await.unwrap();
+                drop(store.close().await);
+            }
+            Self::Everybody(locker) => locker.kill(),
+            Self::Broken(file) => fs::remove_file(file).unwrap(),
+            Self::Moved(files) => {
+                for (from, to) in files {
+                    assert!(!from.exists(), "no other store was made in its place");
+                    fs::rename(to, from).unwrap();
+                }
+            }
+        }
+    }
+}
+
+fn away(scene: &Scene) -> PathBuf {
+    scene.site.path().join("store-is-away")
 }
 
 /// A client that says what the first answer was.
@@ -33,38 +141,95 @@ pub(super) fn impatient(scene: &Scene) -> Client {
 
 pub(super) async fn gone(plan: &Plan) {
     let scene = Scene::new(Setting::default()).await;
-    for (index, meanwhile) in plan.choose(&[Meanwhile::Nothing, Meanwhile::Ends, Meanwhile::Answer]) {
-        let key = Row::StoreGone.note(plan, index, &meanwhile);
+    scene.restart(Side::Server, &[("AIRLOCK_FAULT_STORE", &away(&scene).display().to_string())]);
+    scene.ready().await;
+    for (index, (how, meanwhile)) in plan.choose(&LIST) {
+        let key = Row::StoreGone.note(plan, index, &(how, meanwhile));
         let mut cast = Cast::enter(&scene, &key).await;
         let approval = cast.open_approval(&scene).await;
+        let attached = attach(&scene, &cast).await;
 
-        let mut store = scene.store().await;
-        sqlx::query("BEGIN EXCLUSIVE").execute(&mut store).await.unwrap();
-        match meanwhile {
-            Meanwhile::Ends => {
-                scene.open_gate(GATE);
-                goes_on(&scene).await;
-            }
-            Meanwhile::Nothing | Meanwhile::Answer => {}
+        let gone = Gone::take(&scene, how).await;
+        if meanwhile == Meanwhile::Ends {
+            scene.open_gate(GATE);
+            goes_on(&scene).await;
+            attached.sees_or_is_told(lines(1, 200).len()).await;
         }
         let part = Part::new("late", "seq 1 10; exit 7", lines(1, 10));
-        let refused = impatient(&scene).start(part.spec(&cast.session, &key)).await.unwrap_err();
-        is_unavailable(&refused);
-        if matches!(meanwhile, Meanwhile::Answer) {
+        let started = impatient(&scene).start(part.spec(&cast.session, &key)).await;
+        match (how, started) {
+            (How::Moved, Ok(_)) => {}
+            (_, Err(refused)) => is_unavailable(&refused),
+            (_, Ok(execution)) => panic!("it was taken without a store: {execution:?}"),
+        }
+        if meanwhile == Meanwhile::Answer {
             is_unavailable(&impatient(&scene).decide(allow_once(&approval)).await.unwrap_err());
         }
-        sqlx::query("ROLLBACK").execute(&mut store).await.unwrap();
-        drop(store.close().await);
+        gone.give_back().await;
 
         scene.ready().await;
-        assert_eq!(cast.open_approval(&scene).await.approval_id, approval.approval_id, "it stands as it was");
+        if how != How::Moved {
+            assert_eq!(
+                cast.open_approval(&scene).await.approval_id,
+                approval.approval_id,
+                "it stands as it was"
+            );
+        }
         persist(|| scene.client.session(&cast.session)).await;
         // The one that was refused was not written down in part.
         let late = Actor::start(&scene.client, &cast.session, &key, part).await;
         cast.actors.push(late);
         cast.bow(&scene, Permits::default()).await;
+        attached.ended_with_a_word().await;
     }
     scene.end().await;
+}
+
+/// A view that nothing takes up again.
+struct Attached {
+    bytes: tokio::sync::watch::Receiver<usize>,
+    reads: JoinHandle<()>,
+}
+
+/// Attaches to a command that waits at the gate.
+async fn attach(scene: &Scene, cast: &Cast) -> Attached {
+    let mut view = view(scene, cast.quiet()).await;
+    let (told, bytes) = tokio::sync::watch::channel(0);
+    let reads = tokio::spawn(async move {
+        loop {
+            match view.message().await {
+                Ok(Some(answer)) => match answer.event.and_then(|event| event.event) {
+                    Some(Kind::Output(output)) => told.send_modify(|bytes| *bytes += output.data.len()),
+                    Some(Kind::Finished(_)) => {
+                        assert!(matches!(view.message().await, Ok(None)), "the end is the last");
+                        return;
+                    }
+                    _ => {}
+                },
+                Ok(None) => panic!("a view ended in silence"),
+                Err(status) => {
+                    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+                    assert!(status.get_error_details().retry_info().is_some(), "{status:?}");
+                    return;
+                }
+            }
+        }
+    });
+    Attached { bytes, reads }
+}
+
+impl Attached {
+    /// Waits until so many bytes were told, or the view ended with a status to go on by.
+    async fn sees_or_is_told(&self, count: usize) {
+        let mut bytes = self.bytes.clone();
+        let seen = tokio::time::timeout(crate::site::PATIENCE, bytes.wait_for(|bytes| *bytes >= count)).await;
+        // The sender goes with a view that has ended.
+        drop(seen.expect("what runs goes on, and so does its output"));
+    }
+
+    async fn ended_with_a_word(self) {
+        tokio::time::timeout(crate::site::PATIENCE, self.reads).await.expect("a view ends").unwrap();
+    }
 }
 
 /// What runs went past the gate.

@@ -49,9 +49,15 @@ impl Runner {
 
     /// Another life, whose host went down: the end of its journal may be missing.
     pub(crate) async fn after_host_crash(world: &World) -> Self {
+        Self::with_a_new_journal(world, &[]).await
+    }
+
+    /// Another life, whose journal began with these.
+    pub(crate) async fn with_a_new_journal(world: &World, vouched: &[Epoch]) -> Self {
         let lost_tail =
             Capability { name: "journal_intact".to_owned(), enforced: false, detail: String::new() };
-        let hello = RunnerHello { capabilities: vec![lost_tail], ..hello("r", Epoch::new()) };
+        let (capabilities, vouched_epochs) = (vec![lost_tail], vouched.to_vec());
+        let hello = RunnerHello { capabilities, vouched_epochs, ..hello("r", Epoch::new()) };
         Self::connect(world, hello).await.unwrap()
     }
 

@@ -1,0 +1,128 @@
+//! Faults at two states that pass too quickly for a fault at any moment to meet them: `STARTING`, held by a link that
+//! carries no answer, and finished but not stored, held by an output storage that takes nothing.
+
+use std::{fs, path::PathBuf};
+
+use airlock_cli::client::v1::{ExecutionState, LinkState, OutputState};
+
+use super::Row;
+use crate::chaos::{
+    actor::{Actor, Part, Permits, eventually, lines, persist},
+    plan::Plan,
+    play::open_session,
+    reckoning,
+    scene::{Scene, Setting, Side},
+};
+
+/// The state that is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// The offer is sent; nobody knows what became of it.
+    Starting,
+    /// It has ended, and its output is on its runner alone.
+    Unstored,
+}
+
+/// What happens in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    ServerKilled,
+    RunnerKilled,
+    /// Every connection of the link is cut.
+    Cut,
+    /// Nobody takes a connection of the link until the server says so.
+    Down,
+    /// Both are killed.
+    BothKilled,
+}
+
+const FAULTS: [Fault; 5] =
+    [Fault::ServerKilled, Fault::RunnerKilled, Fault::Cut, Fault::Down, Fault::BothKilled];
+
+pub(super) async fn held(plan: &Plan) {
+    let scene = Scene::new(Setting::default()).await;
+    let list: Vec<(Held, Fault)> =
+        [Held::Starting, Held::Unstored].iter().flat_map(|held| FAULTS.map(|fault| (*held, fault))).collect();
+    for (index, (held, fault)) in plan.choose(&list) {
+        let key = Row::HeldState.note(plan, index, &(held, fault));
+        let session = open_session(&scene.client, &key).await;
+        let part = Part { serial: true, ..Part::new("held", "seq 1 3000; exit 7", lines(1, 3000)) };
+        if held == Held::Starting {
+            scene.relay.set_stalled(true);
+        }
+        let outputs = (held == Held::Unstored).then(|| Blocked::new(&scene));
+        let actor = Actor::start(&scene.client, &session, &key, part).await;
+        let state = match held {
+            Held::Starting => ExecutionState::Starting,
+            Held::Unstored => ExecutionState::Finished,
+        };
+        actor.reaches(&scene.client, state).await;
+        let now = persist(|| scene.client.execution(&actor.id)).await;
+        let unstored = matches!(now.output_state(), OutputState::Live | OutputState::Storing);
+        assert_eq!((now.state(), unstored), (state, held == Held::Unstored), "it is held there");
+
+        inject(&scene, &actor, fault, held, outputs).await;
+        scene.ready().await;
+        // What its runner had accepted when it died is lost, and says so.
+        let lost = matches!(fault, Fault::RunnerKilled | Fault::BothKilled) && held == Held::Starting;
+        reckoning::reckon(&scene, &session, &mut [actor], Permits { lost, ..Permits::default() }).await;
+    }
+    scene.end().await;
+}
+
+/// Makes the fault; what held the state goes with it.
+async fn inject(scene: &Scene, actor: &Actor, fault: Fault, held: Held, outputs: Option<Blocked>) {
+    let dying: &[Side] = match fault {
+        Fault::ServerKilled => &[Side::Server],
+        Fault::RunnerKilled => &[Side::Runner],
+        Fault::BothKilled => &[Side::Server, Side::Runner],
+        Fault::Cut | Fault::Down => &[],
+    };
+    for side in dying {
+        scene.kill(*side);
+    }
+    match fault {
+        Fault::Cut => scene.relay.cut(),
+        Fault::Down => {
+            scene.relay.set_down(true);
+            if held == Held::Starting {
+                eventually("it is said to be out of reach", async || {
+                    let now = scene.client.execution(&actor.id).await.ok()?;
+                    (now.link() == LinkState::Unreachable).then_some(())
+                })
+                .await;
+            }
+        }
+        Fault::ServerKilled | Fault::RunnerKilled | Fault::BothKilled => {}
+    }
+    drop(outputs);
+    scene.relay.set_stalled(false);
+    scene.relay.set_down(false);
+    for side in dying {
+        scene.start(*side, &[]);
+    }
+}
+
+/// An output storage that takes nothing: a file is where its folder should be.
+struct Blocked {
+    folder: PathBuf,
+    aside: PathBuf,
+}
+
+impl Blocked {
+    fn new(scene: &Scene) -> Self {
+        let folder = scene.site.path().join("outputs");
+        let aside = scene.site.path().join("outputs-aside");
+        fs::create_dir_all(&folder).unwrap();
+        fs::rename(&folder, &aside).unwrap();
+        fs::write(&folder, "").unwrap();
+        Self { folder, aside }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        fs::remove_file(&self.folder).unwrap();
+        fs::rename(&self.aside, &self.folder).unwrap();
+    }
+}

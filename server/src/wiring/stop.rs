@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{RunningServer, ServeError, ServingStatus};
+use super::{RunningServer, ServeError, ServingStatus, Store};
 
 /// How long what is under way in the store may take to end.
 const STORE_CLOSE: Duration = Duration::from_secs(1);
@@ -55,12 +55,15 @@ impl RunningServer {
             drop((&mut self.serving).await);
         }
         drop((&mut self.accepting).await);
-        // One that somebody holds closes with the process.
-        let closed = timeout(STORE_CLOSE, self.store.close()).await;
-        if closed.is_err() {
-            tracing::warn!("the store is held by somebody else, and was not closed");
-        }
+        close(self.store.as_ref()).await;
         tracing::info!(orderly, drained, "shut down");
         self.telemetry.shut_down().await;
+    }
+}
+
+/// One that somebody holds closes with the process.
+async fn close(store: &dyn Store) {
+    if timeout(STORE_CLOSE, store.close()).await.is_err() {
+        tracing::warn!("the store is held by somebody else, and was not closed");
     }
 }

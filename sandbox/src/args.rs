@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use airlock_init::wire::{COMMAND_FOLDER, INSIDE, INSIDE_ID, STAGE, STAGED_ROOT};
+use airlock_init::wire::{COMMAND_FOLDER, COMMAND_FOLDER_SIZE, INSIDE, INSIDE_ID, STAGE, STAGED_ROOT};
 
 use crate::paths::RootCover;
 use crate::profile::{Profile, Root};
@@ -15,10 +15,6 @@ use crate::runtime::Runtime;
 use crate::session::Session;
 use crate::spec::{Limits, Network, Shape};
 use crate::{HOME, USER, WORKSPACE};
-
-/// Size of the tmpfs that holds what the shell reads, in bytes: the longest command, the
-/// longest snapshot, and their folder.
-const COMMAND_FOLDER_SIZE: u64 = 1 << 20;
 
 /// An empty file without permissions, of the launcher's.
 pub(crate) const HIDDEN_FILE: &str = "hidden";

@@ -29,6 +29,7 @@ use crate::runtime::Runtime;
 use crate::uid::UidIsolation;
 use forker::Forker;
 
+pub use building::shell_words;
 pub(crate) use forker::Tie;
 
 /// Options that the sandbox cannot do without.

@@ -79,7 +79,8 @@ impl Drop for Runtime {
 /// the snapshot may be written with extended globs; the command is read without. Of the
 /// names here, a snapshot that makes `builtin` a function is not understood by those who
 /// decide.
-fn bash_env() -> String {
+#[must_use]
+pub fn bash_env() -> String {
     format!(
         "unset BASH_ENV\n\
          shopt -s extglob\n\

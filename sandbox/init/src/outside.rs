@@ -1,12 +1,12 @@
 //! A command outside the sandbox: the session's uid, a namespace of processes and a cgroup of its own so that
 //! nothing outlives it, and no privilege to gain; none of the sandbox's root, networks, masks or filters.
 //!
-//! Its mounts are its own only to show `/proc` as it is for its processes, and the session's folders where its
-//! uid could not reach them. Must not run as uid 0 or the runner's own, and must not leave a descriptor open that
+//! Its mounts are its own only to show `/proc` as it is for its processes, the session's folders where its uid
+//! could not reach them, and the script that is the command. Must not run as uid 0 or the runner's own, and must not leave a descriptor open that
 //! is not listed.
 
 use std::convert::Infallible;
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode};
 
 use airlock_init::frame::recv_frame;
 use airlock_init::sys::close_on_exec_from;
-use airlock_init::wire::{MODE_OUTSIDE_PID1, OutsidePlan, Shown, Step};
+use airlock_init::wire::{COMMAND_FOLDER_SIZE, HostIds, MODE_OUTSIDE_PID1, OutsidePlan, Shown, Step};
 use rustix::fs::{CWD, Mode, mkdir};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree};
@@ -50,9 +50,8 @@ fn prepare(plan: &OutsidePlan) -> Result<(), Failure> {
     // Else the terminal from which the runner was started would be the command's.
     setsid().at(Step::Processes)?;
     unshare_mounts().at(Step::Processes)?;
-    if let Some(shown) = &plan.shown {
-        show(shown, plan.leave.as_deref()).at(Step::Stage)?;
-    }
+    show(&plan.shown, plan.leave.as_deref()).at(Step::Stage)?;
+    make_command_folder(&plan.shown, plan.ids).at(Step::Stage)?;
     become_session(Some(plan.ids))?;
     // A change of ids undoes it.
     die_with_runner()
@@ -76,17 +75,35 @@ fn show(shown: &Shown, leave: Option<&[u8]>) -> Result<(), String> {
     mount("tmpfs", over, "tmpfs", flags, Some(c"mode=0755,size=64k"))
         .map_err(|error| format!("tmpfs: {error}"))?;
     for (tree, path) in trees {
-        let below = path.strip_prefix(over).map_err(|_| "a session folder lies elsewhere".to_owned())?;
-        let mut at = over.to_owned();
-        for part in below.components() {
-            at.push(part);
-            match mkdir(&at, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(format!("folder above a session's: {error}")),
-            }
-        }
-        move_mount(tree.as_fd(), "", CWD, &at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+        make_folders(over, path)?;
+        move_mount(tree.as_fd(), "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
             .map_err(|error| format!("mount of a session folder: {error}"))?;
     }
     Ok(())
+}
+
+/// Makes what is missing between `over`, in which nothing but the session's own is, and `path`.
+fn make_folders(over: &Path, path: &Path) -> Result<(), String> {
+    let below = path.strip_prefix(over).map_err(|_| "a session folder lies elsewhere".to_owned())?;
+    let mut at = over.to_owned();
+    for part in below.components() {
+        at.push(part);
+        match mkdir(&at, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(format!("folder above a session's: {error}")),
+        }
+    }
+    Ok(())
+}
+
+/// It is gone with the command's mounts, and was never on a disk.
+fn make_command_folder(shown: &Shown, ids: HostIds) -> Result<(), String> {
+    let failed = |error: &dyn std::fmt::Display| format!("tmpfs for the command: {error}");
+    let path = Path::new(OsStr::from_bytes(&shown.command));
+    make_folders(Path::new(OsStr::from_bytes(&shown.over)), path)?;
+    let HostIds { uid, gid } = ids;
+    let options = format!("mode=0700,uid={uid},gid={gid},size={COMMAND_FOLDER_SIZE}");
+    let options = CString::new(options).map_err(|error| failed(&error))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("tmpfs", path, "tmpfs", flags, Some(options.as_c_str())).map_err(|error| failed(&error))
 }

@@ -49,7 +49,7 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
     let ToInit::Start(spec) = message else {
         return Err(Failure::new(Step::Message, "the first message is not a start"));
     };
-    setup::make_files(&spec.files)?;
+    setup::make_files(&spec)?;
     let terminal = spec.terminal.map(Terminal::make).transpose()?;
     setup::apply_limits(&spec.limits)?;
     // Before the listener, so that every thread of this process is within.

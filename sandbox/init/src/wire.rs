@@ -24,9 +24,12 @@ pub const INSIDE: &str = "/run/airlock";
 pub const INSIDE_INIT: &str = "/run/airlock/init";
 /// The file that bash reads before the command, where the session has a snapshot.
 pub const INSIDE_BASH_ENV: &str = "/run/airlock/bash_env";
-/// The folder in which pid 1 puts what the shell reads; a small tmpfs of the one
-/// command.
+/// The folder of a sandbox in which pid 1 puts what the shell reads; a small tmpfs of
+/// the one command.
 pub const COMMAND_FOLDER: &str = "/run/airlock/run";
+/// Size of the tmpfs that holds what the shell reads, in bytes: the longest command, the
+/// longest snapshot, and their folder.
+pub const COMMAND_FOLDER_SIZE: u64 = 1 << 20;
 /// The name in [`COMMAND_FOLDER`] of the command.
 pub const COMMAND_FILE: &str = "command";
 /// The name in [`COMMAND_FOLDER`] of the session's shell snapshot.
@@ -181,7 +184,7 @@ pub struct OutsidePlan {
     /// Ids to change to: outside, the runner's own would reach all that is the runner's.
     pub ids: HostIds,
     /// Folders that the ids could not reach.
-    pub shown: Option<Shown>,
+    pub shown: Shown,
     /// As [`LaunchPlan::leave`].
     pub leave: Option<Vec<u8>>,
 }
@@ -193,6 +196,9 @@ pub struct Shown {
     pub over: Vec<u8>,
     /// The folders.
     pub folders: Vec<Vec<u8>>,
+    /// Where a small tmpfs of the one command is made for what the shell reads, beside
+    /// them.
+    pub command: Vec<u8>,
 }
 
 /// What the maker of a session's namespaces needs.
@@ -314,7 +320,9 @@ pub struct StartSpec {
     pub prefix: Vec<Vec<u8>>,
     /// The words of the shell.
     pub args: Vec<Vec<u8>>,
-    /// Names and contents of files that are made in [`COMMAND_FOLDER`].
+    /// Where files are made for the shell to read.
+    pub folder: Vec<u8>,
+    /// Their names and contents.
     pub files: Vec<(String, Vec<u8>)>,
     /// The whole environment.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,

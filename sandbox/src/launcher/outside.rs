@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use airlock_init::frame::send_frame;
 use airlock_init::wire::{HostIds, MODE_OUTSIDE, OutsidePlan, Shown};
 
+use super::Launcher;
 use super::start::{before_start, ready, set_timeouts};
-use super::{Launcher, building};
 use crate::WORKSPACE;
 use crate::cgroup::Cgroup;
 use crate::error::LaunchError;
@@ -45,13 +45,15 @@ impl Launcher {
         if spec.shape.read_only || spec.shape.network == Network::Empty || !spec.masks.is_empty() {
             return refuse("outside the sandbox nothing is read-only, masked or without a network");
         }
+        if spec.snapshot.is_some() || spec.shell_init.is_some() {
+            return refuse("outside the sandbox no shell snapshot is made or sourced");
+        }
         let Some(cwd) = on_host(&session.folders, &spec.cwd) else {
             return refuse("the directory is not in the workspace");
         };
         let spec = LaunchSpec { cwd, ..spec.clone() };
-        self.run(session, limits, &spec, building::outside, || {
-            self.prepare_outside(&session.folders, ids, limits)
-        })
+        let folder = command_folder(&session.folders);
+        self.run(session, limits, &spec, &folder, || self.prepare_outside(&session.folders, ids, limits))
     }
 
     fn prepare_outside(
@@ -77,15 +79,21 @@ fn on_host(folders: &Folders, inside: &Path) -> Option<PathBuf> {
     Some(folders.workspace.join(below))
 }
 
+/// Where the command's own tmpfs is, beside the session's folders; on the disk there is nothing of that name.
+fn command_folder(folders: &Folders) -> PathBuf {
+    folders.root.join("run")
+}
+
 /// What must be shown anew for the session's uid to reach its folders at their own paths: the outermost
-/// folder above them that not everybody may pass. None, if there is none.
-fn shown(folders: &Folders) -> Option<Shown> {
+/// folder above them that not everybody may pass, or else the session's own.
+fn shown(folders: &Folders) -> Shown {
     const PASSABLE: u32 = 0o001;
     let closed = |folder: &&Path| {
         fs::metadata(folder).map_or(true, |found| found.permissions().mode() & PASSABLE == 0)
     };
-    let over = folders.root.ancestors().filter(closed).last()?;
+    let over = folders.root.ancestors().filter(closed).last().unwrap_or(&folders.root);
     let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
     let own = [&folders.workspace, &folders.home, &folders.tmp];
-    Some(Shown { over: bytes(over), folders: own.map(|folder| bytes(folder)).into() })
+    let command = bytes(&command_folder(folders));
+    Shown { over: bytes(over), folders: own.map(|folder| bytes(folder)).into(), command }
 }

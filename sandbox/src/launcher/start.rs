@@ -6,13 +6,16 @@ use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use airlock_faults::{Point, hit};
 use airlock_init::frame::{FrameError, recv_frame, send_frame};
-use airlock_init::wire::{HostIds, Landlock, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit};
+use airlock_init::wire::{
+    COMMAND_FOLDER, HostIds, Landlock, LaunchPlan, MODE_LAUNCH, Report, Staged, StartSpec, ToInit,
+};
 use rustix::fs::{Gid, MemfdFlags, Uid, fchown, memfd_create};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use rustix::termios::isatty;
@@ -52,23 +55,24 @@ impl Launcher {
         limits: &Limits,
         spec: &LaunchSpec,
     ) -> Result<Running, LaunchError> {
-        self.run(session, limits, spec, building::inside, || self.prepare(profile, session, limits, spec))
+        let folder = Path::new(COMMAND_FOLDER);
+        self.run(session, limits, spec, folder, || self.prepare(profile, session, limits, spec))
     }
 
-    /// Gives what `prepare` brought up its command, as `building` makes it of the spec.
+    /// Gives what `prepare` brought up its command, with what its shell reads in `folder`.
     pub(super) fn run(
         &self,
         session: &Session,
         limits: &Limits,
         spec: &LaunchSpec,
-        building: fn(&LaunchSpec, &Limits) -> StartSpec,
+        folder: &Path,
         prepare: impl FnOnce() -> Result<Waiter, LaunchError>,
     ) -> Result<Running, LaunchError> {
         spec.check()?;
         self.check_ids(session.ids)?;
         hit(Point::SandboxStep, &"begin");
         let mut waiter = prepare()?;
-        let start = building(spec, limits);
+        let start = building::start(spec, limits, folder);
         let (streams, landlock) = match spec.stdin {
             Stdin::Terminal(_) => on_terminal(&waiter, start)?,
             Stdin::Null | Stdin::Pipe => {

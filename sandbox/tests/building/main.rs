@@ -1,4 +1,5 @@
-//! Command building: whatever a command is, it does what it does as a script of its own.
+//! Command building: whatever a command is, it does what it does as a script of its own, inside the sandbox and
+//! outside.
 //!
 //! Each row runs twice in equal sandboxes: as Airlock runs it, and as a file that `bash +H -O
 //! expand_aliases` is given, with the same snapshot sourced. Output, exit code and last directory
@@ -10,6 +11,7 @@
     reason = "a test that cannot go on fails by panicking"
 )]
 
+mod outside;
 mod rows;
 mod shells;
 #[expect(dead_code, reason = "shared with the other tests, which use more of it")]

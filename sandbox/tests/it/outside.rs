@@ -43,7 +43,7 @@ fn it_runs_as_the_sessions_user_in_the_sessions_folder_of_the_host() {
     let uid = session.ids.unwrap().uid;
     let [home, tmp] = [&session.folders.home, &session.folders.tmp].map(|path| path.display().to_string());
     let at = workspace.display();
-    assert_eq!(output.stdout, format!("{uid}\n{at}\n{home}\n{tmp}\nhome\ntmp\nworkspace\n{at}\n"));
+    assert_eq!(output.stdout, format!("{uid}\n{at}\n{home}\n{tmp}\nhome\nrun\ntmp\nworkspace\n{at}\n"));
     assert_eq!(fs::metadata(workspace.join("here")).unwrap().uid(), uid);
     assert_eq!(output.ended.cwd, None, "no directory is reported");
 }
@@ -66,6 +66,28 @@ fn it_is_outside_and_has_no_more_rights_than_its_user() {
     }
     assert!(lines[8].parse::<u32>().unwrap() < 10, "a pid namespace of its own: {output}");
     assert_eq!(lines[9], "1");
+}
+
+#[test]
+fn the_command_is_a_script_that_nobody_else_sees_and_that_is_gone_with_it() {
+    let host = Host::new();
+    let (session, other) = (host.session(), host.session());
+    let script = session.folders.root.join("run/command");
+    let command = "stat -c '%u %a' \"$0\"; stat -c %a \"${0%/*}\"; echo \"$0\" \"${BASH_SOURCE[0]}\"; [[ $- != *c* ]] && echo script
+        echo begun; until [ -e go ]; do sleep 0.05; done; cat \"$0\" | tail -n 1 # as long as it runs";
+    let running = try_start(&host, &session, &spec(&host, &session, command)).unwrap();
+    let seen =
+        run(&host, &other, &format!("cat {}; ls {}", script.display(), session.folders.root.display()));
+    assert_eq!(seen.stdout.matches("No such file or directory").count(), 2, "{}", seen.stdout);
+    assert!(!script.exists() && !script.parent().unwrap().exists(), "it was never on the host's disk");
+    fs::write(session.folders.workspace.join("go"), "").unwrap();
+    let output = finish(running);
+    let (uid, at) = (session.ids.unwrap().uid, script.display());
+    let last = command.lines().last().unwrap();
+    assert_eq!(output.stdout, format!("{uid} 400\n700\n{at} {at}\nscript\nbegun\n{last}\n"));
+    let rest: Vec<_> =
+        fs::read_dir(&session.folders.root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(rest.len(), 3, "{rest:?}");
 }
 
 #[test]
@@ -129,6 +151,7 @@ fn what_only_a_sandbox_can_hold_is_refused() {
         LaunchSpec { shape: Shape { read_only: false, network: Network::Empty }, ..plain.clone() },
         LaunchSpec { masks: vec![mask], ..plain.clone() },
         LaunchSpec { cwd: "/etc".into(), ..plain.clone() },
+        LaunchSpec { snapshot: Some(b"alias x=y\n".to_vec()), ..plain.clone() },
     ];
     for spec in refused {
         let error = try_start(&host, &session, &spec).err().unwrap();

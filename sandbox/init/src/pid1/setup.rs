@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use airlock_init::sys::{Program, reset_signals, spawn_sharing_directory};
-use airlock_init::wire::{COMMAND_FOLDER, Rlimits, Shell, StartSpec, Step};
+use airlock_init::wire::{Rlimits, Shell, StartSpec, Step};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
@@ -71,9 +71,9 @@ fn filter_is_in_force() -> Result<(), Failure> {
 
 /// Makes what the shell reads, before anything is inside that could change it. Where
 /// Landlock is in force later, nothing can.
-pub(super) fn make_files(files: &[(String, Vec<u8>)]) -> Result<(), Failure> {
-    for (name, content) in files {
-        let path = Path::new(COMMAND_FOLDER).join(name);
+pub(super) fn make_files(spec: &StartSpec) -> Result<(), Failure> {
+    for (name, content) in &spec.files {
+        let path = Path::new(OsStr::from_bytes(&spec.folder)).join(name);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(path);
         file.and_then(|mut file| file.write_all(content)).at(Step::Prepare)?;
     }

@@ -53,6 +53,8 @@ pub struct Options {
 
 /// Of how many commands of a hundred the text is changed at random.
 const MUTATED: u8 = 25;
+/// Of how many of a hundred the session has a snapshot.
+const BEHIND_SNAPSHOT: u8 = 20;
 /// How many times its share of commands a construct gets at most, so that enough of them
 /// come out complete and allowed.
 const MOST_SHARES: usize = 12;
@@ -122,25 +124,33 @@ fn try_construct(
         if index >= share && tally.has_enough(options.enough) {
             break;
         }
-        let (text, mutated) = command(construct, options.seed, index);
-        let judged = decider.judge(&text);
+        let Command { text, mutated, snapshot } = command(construct, options.seed, index);
+        let judged = decider.judge(&text, snapshot);
         tally.count(&judged, mutated);
         if !judged.claimed || !tally.wants_run(&judged, options) {
             continue;
         }
-        let trace = worker.run(&text)?;
+        let trace = worker.run(&text, judged.way)?;
         tally.ran(&judged, &trace);
         if let Some(exec) = claim::unpredicted(&trace, &judged.commands) {
-            let finding = shrink::finding(&text, exec, decider, worker)?;
+            let finding = shrink::finding((&text, snapshot), exec, decider, worker)?;
             tally.findings.push(finding);
         }
     }
     Ok(tally)
 }
 
-/// The command of that number, and whether it was changed at random. It depends on
-/// nothing else.
-fn command(construct: &Construct, seed: u64, index: usize) -> (Vec<u8>, bool) {
+/// One generated command.
+struct Command {
+    text: Vec<u8>,
+    /// Whether it was changed at random.
+    mutated: bool,
+    /// Whether its session has a snapshot.
+    snapshot: bool,
+}
+
+/// The command of that number. It depends on nothing else.
+fn command(construct: &Construct, seed: u64, index: usize) -> Command {
     let name =
         construct.name.bytes().fold(seed, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
     let mut rng = Rng::with_seed(name.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index as u64));
@@ -149,5 +159,5 @@ fn command(construct: &Construct, seed: u64, index: usize) -> (Vec<u8>, bool) {
     if mutated {
         mutate::mutate(&mut text, &mut rng);
     }
-    (text, mutated)
+    Command { text, mutated, snapshot: rng.u8(..100) < BEHIND_SNAPSHOT }
 }

@@ -27,18 +27,24 @@ mod spec;
 mod status;
 mod uid;
 
-pub use airlock_init::wire::{HostIds, INSIDE_ID, Landlock, STAGE, Signal, TerminalSize};
+pub use airlock_init::wire::{
+    COMMAND_FILE, COMMAND_FOLDER, HostIds, INSIDE_BASH_ENV, INSIDE_ID, Landlock, SNAPSHOT_FILE, STAGE,
+    Signal, TerminalSize,
+};
 pub use args::{Sources, bwrap_args};
 pub use cgroup::{CgroupConfig, CgroupMode, NotEnforced, sweep as sweep_cgroups};
 pub use disk::{DiskBackend, DiskConfig, DiskError, DiskUse, Disks, SessionDisk, disk_check, disk_use};
 pub use error::{LaunchError, Started};
-pub use launcher::{Config, Launcher};
+pub use launcher::{Config, Launcher, shell_words};
 pub use mask::{MAX_MASKS, Mask, MaskKind, SessionFolder};
 pub use net::SessionNet;
 pub use paths::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError, Resolved, RootCover, RuleScope};
 pub use profile::{Bind, PathRules, Profile, Root, Sockets, Symlink};
-pub use report::{CapabilityReport, Check, LAYER_NAMES, LAYERS, Layer, State, layer, unusable};
+pub use report::{
+    CapabilityReport, Check, InstalledShell, LAYER_NAMES, LAYERS, Layer, State, layer, unusable,
+};
 pub use running::{Cause, Control, Ended, PeakMemory, PeakSource, Running, Streams, Waiter};
+pub use runtime::bash_env;
 pub use seccomp::filter as seccomp_filter;
 pub use session::{FolderError, Folders, Session, give_tree};
 pub use shared::{MAX_SOCKETS, can_be_shown};

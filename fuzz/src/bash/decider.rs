@@ -1,9 +1,10 @@
 //! What the policy says of a command under several profiles and modes. It adds
 //! nothing to what the policy says.
 
-use airlock_policy::{Decision, FoundCommand, Mode, Profile, Request, Verdict, decide};
+use airlock_policy::{Decision, FoundCommand, Mode, Profile, Request, Snapshot, Verdict, decide};
 
 use super::claim;
+use super::sandbox::{SNAPSHOT, Way};
 use super::stops::{self, Stop};
 
 /// Rules for some programs, and for writing inside.
@@ -26,6 +27,7 @@ pub(super) struct Decider {
     every: Profile,
     strict: Profile,
     sandboxed: Profile,
+    snapshot: Snapshot,
     withhold: bool,
 }
 
@@ -42,6 +44,8 @@ pub struct Judged {
     pub stop: Option<Stop>,
     /// The commands found.
     pub commands: Vec<FoundCommand>,
+    /// How it would be run.
+    pub way: Way,
 }
 
 impl Decider {
@@ -57,36 +61,48 @@ impl Decider {
             every: profile(EVERY),
             strict: strict(),
             sandboxed: Profile::builtin("sandboxed").unwrap_or_else(strict),
+            snapshot: Snapshot::parse(SNAPSHOT.as_bytes()),
             withhold,
         }
     }
 
-    /// Decides under all of them.
+    /// Decides under all of them, of a session that has a snapshot or none.
     #[must_use]
-    pub(super) fn judge(&self, text: &[u8]) -> Judged {
-        let widest = decided(text, &self.every, Mode::AcceptEdits);
+    pub(super) fn judge(&self, text: &[u8], snapshot: bool) -> Judged {
+        let asked = Asked { text, snapshot: snapshot.then_some(&self.snapshot) };
+        let widest = asked.decided(&self.every, Mode::AcceptEdits);
         let allowed = widest.verdict == Verdict::Allow
             || [(&self.some, Mode::Default), (&self.every, Mode::Default), (&self.strict, Mode::AcceptEdits)]
                 .into_iter()
-                .any(|(profile, mode)| decided(text, profile, mode).verdict == Verdict::Allow);
-        let stop = (!allowed).then(|| self.stop(text, &widest)).flatten();
+                .any(|(profile, mode)| asked.decided(profile, mode).verdict == Verdict::Allow);
+        let stop = (!allowed).then(|| self.stop(&asked, &widest)).flatten();
+        let way = Way { read_only: widest.read_only, snapshot: snapshot && !widest.read_only };
         let claimed = allowed || claim::is_claimed(&widest);
         let complete = widest.parse_complete;
         let mut commands = widest.commands;
         if self.withhold {
             commands.pop();
         }
-        Judged { complete, allowed, claimed, stop, commands }
+        Judged { complete, allowed, claimed, stop, commands, way }
     }
 
-    fn stop(&self, text: &[u8], widest: &Decision) -> Option<Stop> {
+    fn stop(&self, asked: &Asked<'_>, widest: &Decision) -> Option<Stop> {
         let code = widest.reasons.first()?.code;
-        let bypassed = decided(text, &self.sandboxed, Mode::Bypass).verdict == Verdict::Allow;
-        let sandboxed = decided(text, &self.sandboxed, Mode::Default).verdict == Verdict::Allow;
+        let bypassed = asked.decided(&self.sandboxed, Mode::Bypass).verdict == Verdict::Allow;
+        let sandboxed = asked.decided(&self.sandboxed, Mode::Default).verdict == Verdict::Allow;
         Some(stops::stop(code, bypassed, sandboxed))
     }
 }
 
-fn decided(text: &[u8], profile: &Profile, mode: Mode) -> Decision {
-    decide(&Request { mode: Some(mode), ..Request::bash(text) }, profile)
+/// What is asked about one command.
+struct Asked<'a> {
+    text: &'a [u8],
+    snapshot: Option<&'a Snapshot>,
+}
+
+impl Asked<'_> {
+    fn decided(&self, profile: &Profile, mode: Mode) -> Decision {
+        let Self { text, snapshot } = *self;
+        decide(&Request { mode: Some(mode), snapshot, ..Request::bash(text) }, profile)
+    }
 }

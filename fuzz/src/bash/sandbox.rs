@@ -9,6 +9,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use airlock_sandbox::{COMMAND_FOLDER, INSIDE_BASH_ENV};
+use serde::{Deserialize, Serialize};
+
 /// Programs that run others. These are the real ones.
 pub const LAUNCHERS: &[&str] = &[
     "bash", "chrt", "dash", "env", "find", "flock", "ionice", "nice", "nohup", "prlimit", "setarch",
@@ -33,15 +36,45 @@ pub const FAILING: &[&str] = &["cmp", "diff", "false"];
 
 /// The worker's own program, inside.
 const WORKER: &str = "/worker";
-/// What bash reads before a command; as the runner's, but for the report of the directory.
-const BASH_ENV: &str = "unset BASH_ENV\nshopt -u extglob\ntrap '{ builtin cd -P . && [[ . -ef $PWD ]] && builtin printf \"%s\\0\" \"$PWD\"; } 2>/dev/null >|/dev/null' EXIT\n";
+
+/// How a command is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// As what only reads: without aliases, and behind no snapshot.
+    pub read_only: bool,
+    /// Behind [`SNAPSHOT`].
+    pub snapshot: bool,
+}
+
+/// A session's shell snapshot, of names that the generated commands use.
+pub const SNAPSHOT: &str = "\
+# PATH=/usr/local/bin:/usr/bin:/bin
+gamma ()\x20
+{\x20
+    touch from-function;
+    beta \"$@\"
+}
+up ()\x20
+{\x20
+    builtin cd ..
+}
+shopt -s expand_aliases
+set +o posix
+alias alpha='alpha from-alias'
+alias beta='beta one; tee two'
+alias env='env '
+alias ls='ls -l'
+alias make='touch made #'
+alias nice='nice '
+alias nohup='nohup gamma'
+alias touch='alpha '
+";
 
 /// The variables of a command, as Airlock sets them.
 #[must_use]
-pub fn environment() -> Vec<(OsString, OsString)> {
+pub fn environment(way: Way) -> Vec<(OsString, OsString)> {
     let variables = [
         ("AIRLOCK", "1"),
-        ("BASH_ENV", "/bash_env"),
         ("GIT_EDITOR", "true"),
         ("GIT_OPTIONAL_LOCKS", "0"),
         ("HOME", "/home/agent"),
@@ -53,7 +86,8 @@ pub fn environment() -> Vec<(OsString, OsString)> {
         ("TMPDIR", "/tmp"),
         ("USER", "agent"),
     ];
-    variables.map(|(name, value)| (name.into(), value.into())).into()
+    let snapshot = way.snapshot.then_some(("BASH_ENV", INSIDE_BASH_ENV));
+    variables.into_iter().chain(snapshot).map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 /// Writes the programs of the root into a folder.
@@ -80,7 +114,7 @@ pub fn write_root(folder: &Path) -> io::Result<()> {
         })?;
         executable(&programs.join(name), &bytes)?;
     }
-    fs::write(folder.join("bash_env"), BASH_ENV)
+    fs::write(folder.join("bash_env"), airlock_sandbox::bash_env())
 }
 
 /// The worker inside a new sandbox, not started yet.
@@ -101,7 +135,8 @@ pub fn worker(program: &Path, root: &Path) -> io::Result<Command> {
         .arg("/usr/bin")
         .arg("--ro-bind")
         .arg(root.join("bash_env"))
-        .arg("/bash_env")
+        .arg(INSIDE_BASH_ENV)
+        .args(["--size", "1048576", "--perms", "0700", "--tmpfs", COMMAND_FOLDER])
         .arg("--ro-bind")
         .arg(program)
         .arg(WORKER)

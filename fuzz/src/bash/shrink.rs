@@ -13,7 +13,7 @@ const MOST_RUNS: usize = 400;
 
 /// The finding, with the smallest text that still starts what was not predicted.
 pub(super) fn finding(
-    text: &[u8],
+    (text, snapshot): (&[u8], bool),
     exec: &Exec,
     decider: &Decider,
     worker: &mut Worker,
@@ -27,10 +27,10 @@ pub(super) fn finding(
         while at < small.len() && runs < MOST_RUNS {
             let mut shorter = small.clone();
             shorter.drain(at..(at + size).min(small.len()));
-            let judged = decider.judge(&shorter);
+            let judged = decider.judge(&shorter, snapshot);
             let seen = if judged.claimed {
                 runs += 1;
-                let trace = worker.run(&shorter)?;
+                let trace = worker.run(&shorter, judged.way)?;
                 claim::unpredicted(&trace, &judged.commands).map(|exec| words(&exec.argv))
             } else {
                 None
@@ -42,8 +42,8 @@ pub(super) fn finding(
         }
         size /= 2;
     }
-    let judged = decider.judge(&small);
-    Ok(Finding { text: text.to_vec(), small, started, predicted: predicted(&judged) })
+    let judged = decider.judge(&small, snapshot);
+    Ok(Finding { text: text.to_vec(), small, snapshot, started, predicted: predicted(&judged) })
 }
 
 fn words(argv: &[Vec<u8>]) -> String {

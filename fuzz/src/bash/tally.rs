@@ -15,6 +15,8 @@ pub struct Finding {
     pub text: Vec<u8>,
     /// The smallest part of it that still does it.
     pub small: Vec<u8>,
+    /// Whether its session has the snapshot.
+    pub snapshot: bool,
     /// What was started.
     pub started: String,
     /// What was found in the smallest part, and whether it was allowed.
@@ -176,6 +178,7 @@ impl fmt::Display for Report {
             writeln!(out, "\nfinding in {name}, seed {}", self.seed)?;
             writeln!(out, "  generated  {}", finding.text.escape_ascii())?;
             writeln!(out, "  smallest   {}", finding.small.escape_ascii())?;
+            writeln!(out, "  snapshot   {}", finding.snapshot)?;
             writeln!(out, "  started    {}", finding.started)?;
             writeln!(out, "  predicted  {}", finding.predicted)?;
         }

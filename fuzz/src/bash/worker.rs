@@ -1,13 +1,17 @@
 //! The worker inside the sandbox: takes commands, runs each with bash under trace,
 //! and tells what was started. It must run nowhere else; it decides nothing.
 
-use std::fs::{self, DirEntry, Permissions};
+use std::fs::{self, DirEntry, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::sandbox;
+use airlock_sandbox::{COMMAND_FILE, COMMAND_FOLDER, INSIDE_BASH_ENV, SNAPSHOT_FILE, Shell, shell_words};
+use serde::{Deserialize, Serialize};
+
+use super::sandbox::{self, Way};
 use crate::trace::{self, Limits, Program, Trace};
 
 /// Longest message between driver and worker.
@@ -23,16 +27,31 @@ const FILES: &[(&str, &str)] = &[
     ("sp ace", "a b\n"),
 ];
 
+/// From the driver to the worker.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    command: Vec<u8>,
+    way: Way,
+}
+
+/// A message that has the worker run a command.
+///
+/// # Errors
+///
+/// Where it cannot be encoded.
+pub fn order(command: &[u8], way: Way) -> io::Result<Vec<u8>> {
+    postcard::to_allocvec(&Order { command: command.to_vec(), way }).map_err(io::Error::other)
+}
+
 /// Serves commands until standard input ends.
 ///
 /// # Errors
 ///
 /// Where the driver is gone, the workspace cannot be reset, or a run cannot be traced.
 pub fn serve() -> io::Result<()> {
-    if std::process::id() > 8 || !Path::new("/bash_env").exists() {
+    if std::process::id() > 8 || !Path::new(INSIDE_BASH_ENV).exists() {
         return Err(io::Error::other("the worker runs inside its sandbox only"));
     }
-    let environment = sandbox::environment();
     let limits = Limits {
         wall: Duration::from_millis(600),
         linger: Duration::from_millis(60),
@@ -41,9 +60,13 @@ pub fn serve() -> io::Result<()> {
         memory_kib: 256 << 10,
     };
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
-    while let Some(command) = read_frame(&mut input)? {
+    while let Some(message) = read_frame(&mut input)? {
+        let order: Order = postcard::from_bytes(&message).map_err(io::Error::other)?;
         reset()?;
-        let args = [b"--noprofile".to_vec(), b"--norc".to_vec(), b"-c".to_vec(), command].into();
+        let script = write_files(&order)?;
+        let words = shell_words(Shell::Bash, order.way.read_only);
+        let args = words.into_iter().map(<[u8]>::to_vec).chain([script]).collect();
+        let environment = sandbox::environment(order.way);
         let program =
             Program { path: Path::new("/bin/bash"), args, env: &environment, cwd: Path::new("/workspace") };
         let trace = trace::run(&program, &limits)?;
@@ -96,6 +119,19 @@ fn encode(trace: &Trace) -> io::Result<Vec<u8>> {
 /// Where it is no trace.
 pub fn decode(bytes: &[u8]) -> io::Result<Trace> {
     postcard::from_bytes(bytes).map_err(io::Error::other)
+}
+
+/// Writes what bash reads, as pid 1 does. The script's path.
+fn write_files(order: &Order) -> io::Result<Vec<u8>> {
+    let folder = Path::new(COMMAND_FOLDER);
+    fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    remove_strangers(folder)?;
+    let snapshot = order.way.snapshot.then_some((SNAPSHOT_FILE, sandbox::SNAPSHOT.as_bytes()));
+    for (name, content) in [(COMMAND_FILE, order.command.as_slice())].into_iter().chain(snapshot) {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o400).open(folder.join(name))?;
+        file.write_all(content)?;
+    }
+    Ok(folder.join(COMMAND_FILE).into_os_string().into_vec())
 }
 
 /// Makes the folders as they were before the first command.

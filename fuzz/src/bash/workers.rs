@@ -8,13 +8,15 @@ use std::process::{Child, ChildStdin, ChildStdout};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::{sandbox, worker};
+use super::sandbox::{self, Way};
+use super::worker;
 use crate::trace::{Ended, Trace};
 
 /// How long a worker may take for an answer, in milliseconds; its own limit is far shorter.
 const LONGEST: u16 = 20_000;
 /// How many workers may end one after the other before something else must be wrong.
 const MOST_LOST: usize = 5;
+const PLAIN: Way = Way { read_only: false, snapshot: false };
 
 pub(super) struct Worker {
     program: PathBuf,
@@ -32,7 +34,7 @@ impl Worker {
     pub(super) fn start(program: &Path, root: &Path) -> io::Result<Self> {
         let (program, root) = (program.to_owned(), root.to_owned());
         let mut worker = Self { running: Running::start(&program, &root)?, program, root };
-        let trace = worker.run(b"alpha hello")?;
+        let trace = worker.run(b"alpha hello", PLAIN)?;
         let hello =
             trace.execs.last().is_some_and(|exec| exec.argv == [b"alpha".to_vec(), b"hello".to_vec()]);
         if hello {
@@ -43,15 +45,15 @@ impl Worker {
     }
 
     /// What the command started; nothing where it ended the worker itself.
-    pub(super) fn run(&mut self, command: &[u8]) -> io::Result<Trace> {
+    pub(super) fn run(&mut self, command: &[u8], way: Way) -> io::Result<Trace> {
         for _ in 0..MOST_LOST {
-            match self.running.ask(command) {
+            match self.running.ask(command, way) {
                 Ok(Some(answer)) => return worker::decode(&answer),
                 Ok(None) | Err(_) => {
                     self.running.end();
                     self.running = Running::start(&self.program, &self.root)?;
                     // Whether this is the command's doing shows when it works with another.
-                    if self.running.ask(b"alpha")?.is_some() {
+                    if self.running.ask(b"alpha", PLAIN)?.is_some() {
                         return Ok(Trace { execs: Vec::new(), ended: Ended::TimedOut, leftovers: true });
                     }
                 }
@@ -77,8 +79,8 @@ impl Running {
         Ok(Self { child, input, output })
     }
 
-    fn ask(&mut self, command: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        worker::write_frame(&mut self.input, command)?;
+    fn ask(&mut self, command: &[u8], way: Way) -> io::Result<Option<Vec<u8>>> {
+        worker::write_frame(&mut self.input, &worker::order(command, way)?)?;
         self.input.flush()?;
         let mut fds = [PollFd::new(self.output.as_fd(), PollFlags::POLLIN)];
         if poll(&mut fds, PollTimeout::from(LONGEST))? == 0 {

@@ -10,7 +10,7 @@ mod epoch;
 mod sessions;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -65,6 +65,8 @@ pub(crate) struct Parts {
     /// The system's minimal root.
     pub(crate) root: Profile,
     pub(crate) capabilities: Vec<Capability>,
+    /// The names of this host's shells, with their versions.
+    pub(crate) shells: BTreeMap<String, String>,
     /// Whether this host holds less than the floor asks for.
     pub(crate) below: Below,
 }
@@ -92,6 +94,7 @@ pub(crate) struct Core {
     tools: Arc<Tools>,
     root: Profile,
     capabilities: Vec<Capability>,
+    shells: BTreeMap<String, String>,
     below: Below,
     outside: Outside,
     live: Mutex<HashMap<ExecutionId, Live>>,
@@ -133,6 +136,7 @@ impl Core {
             tools: Arc::new(parts.tools),
             root: parts.root,
             capabilities: parts.capabilities,
+            shells: parts.shells,
             below: parts.below,
             outside,
             live: Mutex::default(),
@@ -204,6 +208,7 @@ impl Core {
             slots: self.config.slots,
             bases: self.config.bases.keys().cloned().collect(),
             capabilities,
+            shells: self.shells.clone(),
             clock_ms: clock::now_ms(),
             vouched_epochs,
         }

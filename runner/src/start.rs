@@ -204,6 +204,7 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
     let report = launcher.report(&root, sessions.scratch(), sessions.free_ids());
     let report = report.with_disk(sessions.disks().check());
     let (capabilities, below) = (capabilities(&report), Below::of(&report, &config.floor.require));
+    let shells = report.shells.into_iter().map(|shell| (shell.name.to_owned(), shell.version)).collect();
     let room = Room::new(&config.state_dir, limits.disk_reserve_bytes);
     let tools = Tools {
         launcher,
@@ -216,8 +217,20 @@ fn open(config: RunnerConfig, id: RunnerId) -> Result<(Arc<Core>, File), StartEr
     };
     let secrets = Secrets::load(&config.secrets)?;
     let environ = Environ::capture(config.env.pass_exceptions.clone());
-    let parts =
-        Parts { config, secrets, environ, id, journal, sessions, files, tools, root, capabilities, below };
+    let parts = Parts {
+        config,
+        secrets,
+        environ,
+        id,
+        journal,
+        sessions,
+        files,
+        tools,
+        root,
+        capabilities,
+        shells,
+        below,
+    };
     let core = Core::new(parts)?;
     Ok((core, lock))
 }

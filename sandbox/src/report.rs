@@ -11,6 +11,7 @@ mod inside;
 mod landlock;
 mod layers;
 mod look;
+mod shells;
 
 use std::path::Path;
 
@@ -29,12 +30,15 @@ use look::{Baits, Blind, Scratch};
 
 pub use check::{Check, State};
 pub use layers::{LAYER_NAMES, LAYERS, Layer, layer};
+pub use shells::InstalledShell;
 
 /// What this host can enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CapabilityReport {
     /// The host's parts, then every layer of [`LAYERS`], each once.
     pub checks: Vec<Check>,
+    /// The shells that were seen to read a command in the profile's root.
+    pub shells: Vec<InstalledShell>,
 }
 
 impl CapabilityReport {
@@ -67,7 +71,7 @@ pub fn unusable(error: &LaunchError) -> CapabilityReport {
         checks.push(Check::missing("bubblewrap", &cause, lost("sandbox"), &cure));
     }
     checks.push(Check::missing("sandbox", cause, lost("sandbox"), cure));
-    CapabilityReport { checks: complete(checks) }
+    CapabilityReport { checks: complete(checks), shells: Vec::new() }
 }
 
 const SESSION: Shape = Shape { read_only: false, network: Network::SessionLoopback };
@@ -75,7 +79,8 @@ const READER: Shape = Shape { read_only: true, network: Network::Empty };
 
 impl Launcher {
     /// Starts a session's sandbox and a read-only one, tries to get out of both,
-    /// and says what holds. Blocks for tens of milliseconds. `scratch` is a
+    /// and says what holds; then starts each shell once. Blocks for tens of
+    /// milliseconds, and up to a second more where there is PowerShell. `scratch` is a
     /// folder of the runner's own; nothing stays in it.
     #[must_use]
     pub fn report(&self, profile: &Profile, scratch: &Path, ids: Option<HostIds>) -> CapabilityReport {
@@ -83,8 +88,12 @@ impl Launcher {
         let confined = confined(self.bwrap(), &["--args", "0"]);
         let confined = confined.as_deref();
         let mut checks = vec![host::kernel(&facts), host::bubblewrap(self, confined), host::git()];
+        let mut shells = Vec::new();
         match self.look_around(profile, scratch, ids, &facts, &mut checks) {
-            Ok(()) => checks.push(Check::ok("sandbox", "two were started, and looked at from inside")),
+            Ok(found) => {
+                shells = found;
+                checks.push(Check::ok("sandbox", "two were started, and looked at from inside"));
+            }
             Err(blind) => {
                 let held =
                     checks.iter().find(|check| check.name == "user_namespaces" && !check.is_enforced());
@@ -95,7 +104,7 @@ impl Launcher {
         }
         checks.extend(host::no_uid_isolation(self.uid_isolation(), &facts));
         checks.extend(host::limits(self));
-        CapabilityReport { checks: complete(checks) }
+        CapabilityReport { checks: complete(checks), shells }
     }
 
     fn look_around(
@@ -105,7 +114,7 @@ impl Launcher {
         ids: Option<HostIds>,
         facts: &Facts,
         checks: &mut Vec<Check>,
-    ) -> Result<(), Blind> {
+    ) -> Result<Vec<InstalledShell>, Blind> {
         let net = self.session_net(ids).map_err(|error| Blind::from(&error));
         checks.push(host::user_namespaces(facts, net.as_ref().err()));
         let net = net?;
@@ -128,7 +137,7 @@ impl Launcher {
         checks.extend(as_reader.of_reader());
         checks.extend(in_session.uid_isolation(ids));
         checks.push(inside::escapes(&in_session, &as_reader));
-        Ok(())
+        Ok(self.shells(profile, &session))
     }
 }
 

@@ -361,6 +361,8 @@ pub struct RunnerRecord {
     pub bases: Vec<String>,
     /// What it can enforce.
     pub capabilities: Vec<CapabilityRecord>,
+    /// The names of its shells, with their versions. None at all: they are not known.
+    pub shells: BTreeMap<String, String>,
     /// The last time it was heard.
     pub last_seen: Micros,
 }

@@ -149,6 +149,9 @@ impl Core {
         let Some(again) = self.decide_again(session, record).await? else {
             return self.finish_queued(record.id, no_profile(session)).await.map(|()| false);
         };
+        if let Some(cause) = shell_unavailable(link, &again.grant) {
+            return self.finish_queued(record.id, ExecutionResult::not_started(cause)).await.map(|()| false);
+        }
         let changed = again.record != record.decision || session.directory != record.directory;
         let decision = changed.then(|| (again.record.clone(), session.directory.clone()));
         let offer = match again.ruling {
@@ -327,4 +330,20 @@ fn end_with(session: &SessionRecord) -> Option<ExecutionResult> {
 fn no_profile(session: &SessionRecord) -> ExecutionResult {
     let reason = format!("the profile `{}` is no longer there", session.profile);
     ExecutionResult::not_started(Cause::Denied { by: DeniedBy::Policy, reason })
+}
+
+/// Why a command cannot be read on a runner, as far as is known before its start: of a root of the profile's own,
+/// of what it binds, and of the host outside, only a start can tell.
+fn shell_unavailable(link: &Link, grant: &Grant) -> Option<Cause> {
+    let profile = &grant.profile;
+    let known = profile.rootfs.is_none() && profile.root_binds.is_empty() && !grant.unsandboxed;
+    if !known || !link.lacks(grant.shell) {
+        return None;
+    }
+    let shells = link.hello.shells.iter();
+    let there: Vec<String> =
+        shells.map(|(name, version)| format!("{name} {version}").trim().to_owned()).collect();
+    let (shell, there) = (grant.shell.name(), there.join(", "));
+    let message = format!("{shell} is not installed where the command would run; there is {there}");
+    Some(Cause::ShellUnavailable { message })
 }

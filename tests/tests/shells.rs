@@ -1,7 +1,7 @@
 //! What reads a command, and what it has read before: shells, a profile's `shell.init` and `shell.prefix`, and what
 //! decisions make of the session's snapshot. All of it the whole way, over gRPC.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use airlock_cli::client::{Client, v1};
 use airlock_tests::{
@@ -132,7 +132,14 @@ async fn the_shell_is_the_requests_else_the_sessions_else_the_profiles() {
     let missing = world.run(in_pwsh).await;
     assert_eq!(cause(missing.end.as_ref().unwrap()), v1::CauseCode::ShellUnavailable);
     let message = result(&missing).cause.unwrap().message;
-    assert_eq!(message, "pwsh is not installed where the command runs; there is bash, zsh");
+    let runners = world.client.runners(Default::default()).await.unwrap().runners;
+    let [runner] = &runners[..] else { panic!("{runners:?}") };
+    let version = |name: &str| runner.shells.get(name).unwrap();
+    assert!(version("bash").starts_with("5.") && version("zsh").starts_with("5."), "{:?}", runner.shells);
+    assert_eq!(runner.shells.len(), 2, "{:?}", runner.shells);
+    let there = format!("bash {}, zsh {}", version("bash"), version("zsh"));
+    assert_eq!(message, format!("pwsh is not installed where the command would run; there is {there}"));
+    assert_eq!(result(&missing).started(), v1::Started::No);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -273,6 +273,7 @@ pub fn runner(one: &Runner) -> Value {
         "running": one.running,
         "bases": one.bases,
         "capabilities": capabilities.collect::<Vec<_>>(),
+        "shells": one.shells,
         "last_seen": time::rfc3339(one.last_seen.as_ref()),
     })
 }

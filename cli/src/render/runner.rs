@@ -10,6 +10,8 @@ use crate::client::v1::{Mode, Profile, Runner, RunnerState, Verdict};
 pub fn page(one: &Runner, now: SystemTime) -> String {
     let labels: Vec<String> =
         one.labels.iter().map(|(key, value)| format!("{}={}", shown(key), shown(value))).collect();
+    let shells: Vec<String> =
+        one.shells.iter().map(|(name, version)| shown(format!("{name} {version}").trim())).collect();
     let mut text = facts(&[
         ("runner", shown(&one.runner_id)),
         ("state", names::lower::<RunnerState>(one.state)),
@@ -18,6 +20,7 @@ pub fn page(one: &Runner, now: SystemTime) -> String {
         ("epoch", shown(&one.epoch)),
         ("seen", time::ago(one.last_seen.as_ref(), now)),
         ("bases", one.bases.iter().map(|base| shown(base)).collect::<Vec<_>>().join(", ")),
+        ("shells", shells.join(", ")),
         ("labels", labels.join(", ")),
     ]);
     let rows: Vec<_> = one

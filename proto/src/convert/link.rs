@@ -53,6 +53,7 @@ impl From<RunnerHello> for wire::Hello {
             slots: hello.slots,
             bases: hello.bases,
             capabilities: hello.capabilities.into_iter().map(Into::into).collect(),
+            shells: hello.shells,
             clock_ms: hello.clock_ms,
             vouched_epochs: hello.vouched_epochs.iter().map(ToString::to_string).collect(),
         }
@@ -72,6 +73,7 @@ impl TryFrom<wire::Hello> for RunnerHello {
             slots: hello.slots,
             bases: hello.bases,
             capabilities: hello.capabilities.into_iter().map(Into::into).collect(),
+            shells: hello.shells,
             clock_ms: hello.clock_ms,
             vouched_epochs: hello
                 .vouched_epochs

@@ -199,6 +199,7 @@ fn messages_from_runners_survive_the_wire() {
         slots: 8,
         bases: vec!["airlock".to_owned()],
         capabilities: vec![Capability { name: "uid".to_owned(), enforced: true, detail: String::new() }],
+        shells: BTreeMap::from([("bash".to_owned(), "5.2.15".to_owned())]),
         clock_ms: 12,
         vouched_epochs: vec![Epoch::new(), Epoch::new()],
     };

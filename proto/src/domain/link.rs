@@ -54,6 +54,8 @@ pub struct RunnerHello {
     pub bases: Vec<String>,
     /// What its host can enforce.
     pub capabilities: Vec<Capability>,
+    /// The names of its shells, with their versions. None at all: they are not known.
+    pub shells: BTreeMap<String, String>,
     /// Milliseconds of the runner's monotonic clock, within its epoch.
     pub clock_ms: u64,
     /// Earlier lives of which it knows everything that they accepted, even where its journal is new.

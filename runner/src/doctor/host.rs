@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use airlock_sandbox::{
-    CapabilityReport, CgroupConfig, Check, Config, DiskConfig, HostIds, Launcher, Profile, UidIsolation,
-    disk_check, unusable,
+    CapabilityReport, CgroupConfig, Check, Config, DiskConfig, HostIds, InstalledShell, Launcher, Profile,
+    UidIsolation, disk_check, unusable,
 };
 
 use super::Finding;
@@ -37,7 +37,15 @@ pub fn host(probe: &Probe) -> Vec<Finding> {
     let report = look(probe).with_disk(disk);
     let mut below: Vec<&str> = report.below_floor(&probe.require).map(|check| check.name).collect();
     below.extend((!usable).then_some(disk_line));
-    report.checks.iter().map(|check| Finding::of(check, below.contains(&check.name))).collect()
+    let layers = report.checks.iter().map(|check| Finding::of(check, below.contains(&check.name)));
+    layers.chain(shells(&report)).collect()
+}
+
+/// The shells that read commands; nothing where no sandbox was there to see them in.
+fn shells(report: &CapabilityReport) -> Option<Finding> {
+    let name = |shell: &InstalledShell| format!("{} {}", shell.name, shell.version).trim().to_owned();
+    let names: Vec<String> = report.shells.iter().map(name).collect();
+    (!names.is_empty()).then(|| Finding::ok("shells", names.join(", ")))
 }
 
 /// How sessions would be held to what they may take of the disk, and whether a runner would start.

@@ -133,32 +133,25 @@ impl Launcher {
         shape: Shape,
         wanted: &LookFor,
     ) -> Result<Look, Blind> {
-        let request = EnvRequest {
-            profile,
-            session_id: "probe",
-            passed: &[],
-            session: &[],
-            request: &[],
-            traceparent: None,
-            read_only: shape.read_only,
-        };
-        let env = build_env(&request).map_err(|_| Blind::unknown("the environment cannot be built"))?;
         let wanted = serde_json::to_string(wanted).map_err(Blind::unknown)?;
         let command =
             format!("(: > {WORKSPACE}/{MADE}) 2>/dev/null\n{INSIDE_INIT} {MODE_LOOK} {}", quoted(&wanted));
-        let spec = LaunchSpec {
-            command: command.into_bytes(),
-            shell: Shell::Bash,
-            snapshot: None,
-            shell_init: None,
-            prefix: Vec::new(),
-            cwd: WORKSPACE.into(),
-            env,
-            shape,
-            separate_stderr: false,
-            stdin: Stdin::Null,
-            masks: Vec::new(),
-        };
+        let (text, landlock) = self.said(profile, session, shape, (Shell::Bash, &command))?;
+        let sight = serde_json::from_str(&text).map_err(Blind::unknown)?;
+        let made = fs::symlink_metadata(session.folders.workspace.join(MADE));
+        Ok(Look { sight, owner: made.ok().map(|file| file.uid()), landlock })
+    }
+
+    /// What a command says in a sandbox of a shape, and what of Landlock was around it. Blind where it does not
+    /// exit with 0 within [`MOST`].
+    pub(super) fn said(
+        &self,
+        profile: &Profile,
+        session: &Session,
+        shape: Shape,
+        (shell, command): (Shell, &str),
+    ) -> Result<(String, Landlock), Blind> {
+        let spec = spec(profile, shape, shell, command)?;
         let running = self.start(profile, session, &Limits::default(), &spec).map_err(|e| Blind::from(&e))?;
         let landlock = running.landlock;
         let patience = Patience::with(running.control.clone());
@@ -167,17 +160,40 @@ impl Launcher {
         let cause = running.waiter.wait().cause;
         drop(patience);
         match (read, cause) {
-            (Ok(_), Cause::Exited(0)) => {}
+            (Ok(_), Cause::Exited(0)) => Ok((text, landlock)),
             (Ok(_), Cause::SandboxFailed { step, detail }) => {
-                return Err(Blind::unknown(format!("{step}: {detail}")));
+                Err(Blind::unknown(format!("{step}: {detail}")))
             }
-            (Ok(_), cause) => return Err(Blind::unknown(format!("the look ended early: {cause:?}"))),
-            (Err(error), _) => return Err(Blind::unknown(error)),
+            (Ok(_), cause) => Err(Blind::unknown(format!("the look ended early: {cause:?}"))),
+            (Err(error), _) => Err(Blind::unknown(error)),
         }
-        let sight = serde_json::from_str(&text).map_err(Blind::unknown)?;
-        let made = fs::symlink_metadata(session.folders.workspace.join(MADE));
-        Ok(Look { sight, owner: made.ok().map(|file| file.uid()), landlock })
     }
+}
+
+fn spec(profile: &Profile, shape: Shape, shell: Shell, command: &str) -> Result<LaunchSpec, Blind> {
+    let request = EnvRequest {
+        profile,
+        session_id: "probe",
+        passed: &[],
+        session: &[],
+        request: &[],
+        traceparent: None,
+        read_only: shape.read_only,
+    };
+    let env = build_env(&request).map_err(|_| Blind::unknown("the environment cannot be built"))?;
+    Ok(LaunchSpec {
+        command: command.as_bytes().to_vec(),
+        shell,
+        snapshot: None,
+        shell_init: None,
+        prefix: Vec::new(),
+        cwd: WORKSPACE.into(),
+        env,
+        shape,
+        separate_stderr: false,
+        stdin: Stdin::Null,
+        masks: Vec::new(),
+    })
 }
 
 /// Kills a sandbox that takes longer than a look may; dropped, it lets it be.

@@ -17,7 +17,7 @@ fn every_layer_is_told_once_and_in_order_whatever_was_found() {
 
 #[test]
 fn below_the_floor_is_what_the_floor_and_the_configuration_ask_for() {
-    let report = CapabilityReport { checks: complete(Vec::new()) };
+    let report = CapabilityReport { checks: complete(Vec::new()), shells: Vec::new() };
     let names =
         |required: &[String]| report.below_floor(required).map(|check| check.name).collect::<Vec<_>>();
     let floor: Vec<&str> = LAYERS.iter().filter(|layer| layer.floor).map(|layer| layer.name).collect();
@@ -26,7 +26,7 @@ fn below_the_floor_is_what_the_floor_and_the_configuration_ask_for() {
     assert_eq!(names(&["seccomp".to_owned()]), floor, "it is of the floor already");
 
     let all = LAYERS.iter().map(|layer| Check::ok(layer.name, "seen")).collect();
-    let whole = CapabilityReport { checks: all };
+    let whole = CapabilityReport { checks: all, shells: Vec::new() };
     assert_eq!(whole.below_floor(&["landlock".to_owned()]).count(), 0);
     let mut part = whole;
     part.checks[4].state = State::Degraded;

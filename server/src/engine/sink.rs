@@ -187,6 +187,7 @@ impl Core {
             slots: hello.slots,
             bases: hello.bases.clone(),
             capabilities: capabilities.collect(),
+            shells: hello.shells.clone(),
             last_seen: Micros(0),
         }
     }

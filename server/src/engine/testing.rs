@@ -85,6 +85,7 @@ pub(crate) fn hello(name: &str, epoch: Epoch) -> RunnerHello {
         slots: 4,
         bases: vec!["repo".to_owned()],
         capabilities: Vec::new(),
+        shells: BTreeMap::new(),
         clock_ms: 1000,
         vouched_epochs: Vec::new(),
     }

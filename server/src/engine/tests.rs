@@ -12,5 +12,6 @@ mod order;
 mod remember;
 mod requested;
 mod restart;
+mod shells;
 mod support;
 mod watches;

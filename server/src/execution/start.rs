@@ -140,7 +140,8 @@ impl Core {
             session.state = SessionState::Closed;
             session.state_message = "its command was not allowed".to_owned();
         } else {
-            session.runner_id = self.pick_runner(request.base.as_deref(), decided.grant.unsandboxed)?;
+            let grant = &decided.grant;
+            session.runner_id = self.pick_runner(request.base.as_deref(), grant.shell, grant.unsandboxed)?;
         }
         Ok(setting)
     }

@@ -66,8 +66,8 @@ impl AdminService for Admin {
         };
         let mut room = MESSAGE_BYTES.saturating_sub(answer.encoded_len());
         for view in views {
-            let Runner { runner_id, state, version, capabilities, .. } = records::runner(view);
-            let runner = RunnerCapabilities { runner_id, state, version, capabilities };
+            let Runner { runner_id, state, version, capabilities, shells, .. } = records::runner(view);
+            let runner = RunnerCapabilities { runner_id, state, version, capabilities, shells };
             let Some(left) = room.checked_sub(runner.encoded_len() + FRAME_BYTES) else { break };
             room = left;
             answer.runners.push(runner);

@@ -223,6 +223,7 @@ pub(super) fn runner(view: RunnerView) -> v1::Runner {
         running: view.running,
         bases: record.bases,
         capabilities: record.capabilities.into_iter().map(capability).collect(),
+        shells: record.shells,
         last_seen: Some(timestamp(record.last_seen)),
     }
 }

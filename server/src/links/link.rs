@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{Capability, Epoch, ExecutionId, RunnerHello, SessionId, ToRunner};
+use airlock_proto::domain::{Capability, Epoch, ExecutionId, RunnerHello, SessionId, Shell, ToRunner};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -175,6 +175,12 @@ impl Link {
     /// Whether the runner was seen to hold its own floor. One that does not refuses every session.
     pub(crate) fn holds_floor(&self) -> bool {
         !self.hello.capabilities.iter().any(|found| found.name == FLOOR && !found.enforced)
+    }
+
+    /// Whether the host's own root is known not to have a shell.
+    pub(crate) fn lacks(&self, shell: Shell) -> bool {
+        let shells = &self.hello.shells;
+        !shells.is_empty() && !shells.contains_key(shell.name())
     }
 
     pub(crate) fn heard(&self) {

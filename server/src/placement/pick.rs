@@ -2,17 +2,23 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::RunnerId;
+use airlock_proto::domain::{RunnerId, Shell};
 
 use crate::{api::ApiError, engine::Core, links::Link};
 
 impl Core {
-    /// A runner for a new session, one that lets commands run outside the sandbox where that is decided.
+    /// A runner for a new session, one that lets commands run outside the sandbox where that is decided, and
+    /// that has the session's shell, if any has.
     ///
     /// # Errors
     /// `Unavailable` while no runner takes work, `FailedPrecondition` if none of those that are
     /// connected offers the base.
-    pub(crate) fn pick_runner(&self, base: Option<&str>, unsandboxed: bool) -> Result<RunnerId, ApiError> {
+    pub(crate) fn pick_runner(
+        &self,
+        base: Option<&str>,
+        shell: Shell,
+        unsandboxed: bool,
+    ) -> Result<RunnerId, ApiError> {
         let mut links = self.parts.links.all();
         links.retain(|link| !link.has_ended() && !link.is_draining() && link.hello.slots > 0);
         links.retain(|link| !unsandboxed || link.permits_unsandboxed());
@@ -28,6 +34,9 @@ impl Core {
         // Where none holds its floor, one of them says what is missing.
         if links.iter().any(|link| link.holds_floor()) {
             links.retain(|link| link.holds_floor());
+        }
+        if links.iter().any(|link| !link.lacks(shell)) {
+            links.retain(|link| !link.lacks(shell));
         }
         // One that has not told everything yet takes work in a moment.
         let ready: Vec<_> = links.iter().filter(|link| link.is_reconciled()).collect();

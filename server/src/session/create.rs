@@ -34,7 +34,8 @@ impl Core {
         if !profile.permits(session.mode) {
             return Err(ApiError::Invalid(vec![not_permitted(&profile, session.mode)]));
         }
-        session.runner_id = match self.pick_runner(request.base.as_deref(), false) {
+        session.shell = request.shell.unwrap_or(session.shell);
+        session.runner_id = match self.pick_runner(request.base.as_deref(), session.shell, false) {
             Ok(runner) => runner,
             // A request that was made before has its session, whatever is the matter now.
             Err(error) => {
@@ -45,7 +46,6 @@ impl Core {
             }
         };
         session.request_id = request.request_id;
-        session.shell = request.shell.unwrap_or(session.shell);
         session.base = request.base.unwrap_or_default();
         session.env = request.env;
         session.labels = request.labels;

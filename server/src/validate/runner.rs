@@ -17,6 +17,8 @@ const BASES: usize = 128;
 const CAPABILITIES: usize = 64;
 /// Of what was found about one of them, and of any other text for people; longer ones are cut.
 const TEXT_BYTES: usize = 4 * 1024;
+/// Shells of a runner.
+const SHELLS: usize = 8;
 
 /// Checks a Hello. The texts for people in it are cut.
 ///
@@ -39,6 +41,11 @@ pub fn hello(mut hello: RunnerHello) -> Result<RunnerHello, ApiError> {
         cut(&mut capability.detail);
     }
     checker.count("hello.vouched_epochs", hello.vouched_epochs.len(), VOUCHED_EPOCHS);
+    checker.count("hello.shells", hello.shells.len(), SHELLS);
+    for (shell, version) in hello.shells.iter().take(SHELLS) {
+        checker.name("hello.shells", shell.clone());
+        checker.text("hello.shells", version.clone(), NAME_BYTES);
+    }
     checker.finish(Some(hello))
 }
 
@@ -153,10 +160,16 @@ mod tests {
                 .map(|name| Capability { name, enforced: true, detail: String::new() })
                 .collect(),
             vouched_epochs: vec![honest().epoch; VOUCHED_EPOCHS + 1],
+            shells: many(SHELLS + 1).map(|name| (name, String::new())).collect(),
             ..honest()
         };
-        let expected = ["version", "labels", "slots", "bases", "capabilities", "vouched_epochs"];
+        let expected = ["version", "labels", "slots", "bases", "capabilities", "vouched_epochs", "shells"];
         assert_eq!(fields(bad), expected.map(|field| format!("hello.{field}")));
+        let long = "v".repeat(NAME_BYTES + 1);
+        for (shell, version) in [("s", long.as_str()), (long.as_str(), "5")] {
+            let shells = [(shell.to_owned(), version.to_owned())].into();
+            assert_eq!(fields(RunnerHello { shells, ..honest() }), ["hello.shells"]);
+        }
         assert_eq!(
             fields(RunnerHello { bases: vec!["b".repeat(NAME_BYTES + 1)], ..honest() }),
             ["hello.bases"]

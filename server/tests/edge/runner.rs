@@ -37,6 +37,7 @@ pub(crate) fn hello(runner: &str) -> ConnectRequest {
             enforced: true,
             detail: "played".to_owned(),
         }],
+        shells: BTreeMap::from([("bash".to_owned(), "5.2".to_owned())]),
         clock_ms: 0,
         vouched_epochs: vec![],
     })

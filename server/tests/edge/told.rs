@@ -144,6 +144,7 @@ async fn admins_are_told_version_limits_and_what_runners_can_enforce() {
     assert_eq!((runner.state(), runner.version.as_str()), (v1::RunnerState::Connected, "0.0.0"));
     let [capability] = &runner.capabilities[..] else { panic!("{runner:?}") };
     assert!(capability.name == "user_namespaces" && capability.enforced && capability.detail == "played");
+    assert_eq!(runner.shells.iter().collect::<Vec<_>>(), [(&"bash".to_owned(), &"5.2".to_owned())]);
     for (token, runner, code) in [
         ("admin", "nobody", Code::NotFound),
         ("admin", "a b", Code::InvalidArgument),

@@ -26,6 +26,7 @@ fn record(name: &str) -> RunnerRecord {
             enforced: false,
             detail: "another boot".to_owned(),
         }],
+        shells: labels(&[("bash", "5.2.15(1)-release"), ("zsh", "")]),
         last_seen: Micros(0),
     }
 }

@@ -307,6 +307,7 @@ pub(super) struct RunnerRow {
     slots: i64,
     bases: String,
     capabilities: String,
+    shells: String,
     last_seen: i64,
 }
 
@@ -324,6 +325,7 @@ impl TryFrom<RunnerRow> for RunnerRecord {
             slots: count("slots", row.slots)?,
             bases: json::read("bases", &row.bases)?,
             capabilities: json::read("capabilities", &row.capabilities)?,
+            shells: json::read("shells", &row.shells)?,
             last_seen: Micros(row.last_seen),
         })
     }

@@ -16,7 +16,7 @@ pub(super) async fn put(mut tx: Tx, runner: &RunnerRecord) -> Result<(), StoreEr
     let now = clock(&mut tx).await?;
     sqlx::query(
         "INSERT OR REPLACE INTO runners (id, epoch, server_id, draining, version, labels, slots, bases, \
-         capabilities, last_seen) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         capabilities, shells, last_seen) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(runner.id.as_str())
     .bind(runner.epoch.to_string())
@@ -27,6 +27,7 @@ pub(super) async fn put(mut tx: Tx, runner: &RunnerRecord) -> Result<(), StoreEr
     .bind(runner.slots)
     .bind(json::write(&runner.bases)?)
     .bind(json::write(&runner.capabilities)?)
+    .bind(json::write(&runner.shells)?)
     .bind(now.0)
     .execute(&mut *tx)
     .await?;

@@ -1,0 +1,63 @@
+//! Which shells read commands here: each is started once, in the way of a command, and asked for its version.
+//!
+//! Must not look for programs itself: where a shell is, is what a start finds.
+
+use serde::Serialize;
+
+use super::SESSION;
+use crate::launcher::Launcher;
+use crate::profile::Profile;
+use crate::session::Session;
+use crate::spec::Shell;
+
+/// The longest version that is told, in bytes.
+const MAX_VERSION: usize = 64;
+
+/// A shell that reads commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InstalledShell {
+    /// `bash`, `zsh` or `pwsh`.
+    pub name: &'static str,
+    /// As it says itself, at most 64 printable characters without blanks; empty where it says none.
+    pub version: String,
+}
+
+impl Launcher {
+    /// The shells of a profile's root. One that does not read what it is asked is not among them.
+    pub(super) fn shells(&self, profile: &Profile, session: &Session) -> Vec<InstalledShell> {
+        let installed = |shell: Shell| {
+            let (said, _) = self.said(profile, session, SESSION, (shell, question(shell))).ok()?;
+            Some(InstalledShell { name: shell.name(), version: version(&said) })
+        };
+        Shell::ALL.into_iter().filter_map(installed).collect()
+    }
+}
+
+fn question(shell: Shell) -> &'static str {
+    match shell {
+        Shell::Bash => "echo \"$BASH_VERSION\"",
+        Shell::Zsh => "echo \"$ZSH_VERSION\"",
+        Shell::Pwsh => "$PSVersionTable.PSVersion.ToString()",
+    }
+}
+
+/// The first word, where it can be a version.
+fn version(said: &str) -> String {
+    let word = said.split_whitespace().next().unwrap_or_default();
+    let is_version = word.len() <= MAX_VERSION && word.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_version { word.to_owned() } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_one_short_printable_word() {
+        assert_eq!(version("5.2.15(1)-release\n"), "5.2.15(1)-release");
+        assert_eq!(version("7.4.1\r\nmore"), "7.4.1");
+        for said in ["", "\n", "\u{1b}[31m5", "5\u{e9}", &"9".repeat(MAX_VERSION + 1)] {
+            assert_eq!(version(said), "", "{said:?}");
+        }
+    }
+}

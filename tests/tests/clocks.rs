@@ -16,6 +16,9 @@ fn seconds(seconds: i64) -> Option<prost_types::Duration> {
     Some(prost_types::Duration { seconds, nanos: 0 })
 }
 
+/// Longer than any machine stands still; nothing here waits for it.
+const LONG: Option<prost_types::Duration> = Some(prost_types::Duration { seconds: 600, nanos: 0 });
+
 /// Asks about `make`, and lets whoever asked answer.
 const OWN: &str = "name = \"own\"\nextends = \"demo\"\n[approvals]\nself_approval = true\n";
 
@@ -30,6 +33,18 @@ async fn end(client: &Client, id: &str) -> v1::Execution {
     end
 }
 
+/// Waits until the server knows that its runner is gone: else it would give it what comes.
+async fn until_alone(client: &Client) {
+    let connected = |page: v1::AdminServiceListRunnersResponse| {
+        page.runners.iter().any(|runner| runner.state() == v1::RunnerState::Connected)
+    };
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while connected(client.runners(Default::default()).await.unwrap()) {
+        assert!(tokio::time::Instant::now() < deadline, "the runner is still there");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 fn kind(execution: &v1::Execution) -> Option<TimeoutKind> {
     match execution.result.as_ref()?.cause.as_ref()?.detail.as_ref()? {
         v1::cause::Detail::TimedOut(out) => Some(out.kind()),
@@ -39,20 +54,20 @@ fn kind(execution: &v1::Execution) -> Option<TimeoutKind> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_its_turn_or_for_a_person_spends_no_time_of_its_own() {
-    // Less than anything here waits.
+    // Less than anything here waits, and much more than it takes to run.
     let site = Site::with(Extras {
-        server_tables: "[limits]\nqueue_wait = \"1s\"\n".to_owned(),
+        server_tables: "[limits]\nqueue_wait = \"8s\"\n".to_owned(),
         profiles: vec![("own".to_owned(), OWN.to_owned())],
         ..Extras::default()
     });
     let (_server, _runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;
     let session = session(&client, "own").await;
-    let front = client.start(spec_in(&session, "echo front; sleep 4")).await.unwrap().execution_id;
+    let front = client.start(spec_in(&session, "echo front; sleep 9")).await.unwrap().execution_id;
     let clocks = v1::ExecutionSpec {
-        timeout: seconds(2),
-        idle_timeout: seconds(2),
-        yield_after: seconds(2),
+        timeout: seconds(8),
+        idle_timeout: seconds(8),
+        yield_after: seconds(8),
         ..spec_in(&session, "echo behind > file; cat file")
     };
     let behind = client.start(clocks.clone()).await.unwrap().execution_id;
@@ -80,10 +95,9 @@ async fn each_clock_ends_what_it_is_for() {
     let client = site.ready().await;
     let session = session(&client, "demo").await;
     let quiet = || spec_in(&session, "echo begun; tail -f /dev/null");
-    let wall = run(&client, v1::ExecutionSpec { timeout: seconds(1), idle_timeout: seconds(30), ..quiet() });
+    let wall = run(&client, v1::ExecutionSpec { timeout: seconds(1), idle_timeout: LONG, ..quiet() });
     assert_eq!(kind(&wall.await.unwrap().end.unwrap()), Some(TimeoutKind::Wall));
-    let silence =
-        run(&client, v1::ExecutionSpec { timeout: seconds(30), idle_timeout: seconds(1), ..quiet() });
+    let silence = run(&client, v1::ExecutionSpec { timeout: LONG, idle_timeout: seconds(1), ..quiet() });
     assert_eq!(kind(&silence.await.unwrap().end.unwrap()), Some(TimeoutKind::Idle));
 
     // The caller's deadline ends the caller's view, and nothing else.
@@ -99,6 +113,7 @@ async fn each_clock_ends_what_it_is_for() {
 
     // Without a runner nothing but the queue's clock runs.
     runner.kill();
+    until_alone(&client).await;
     let clocks = v1::ExecutionSpec { timeout: seconds(1), idle_timeout: seconds(1), ..quiet() };
     let stuck = client.start(clocks).await.unwrap().execution_id;
     assert_eq!(cause(&end(&client, &stuck).await), CauseCode::QueueExpired);

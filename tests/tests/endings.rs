@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use airlock_cli::client::{Client, From, v1};
+use airlock_cli::client::{Client, ClientError, From, v1};
 use airlock_tests::{
     footprint::Footprint,
     process::{Process, until},
@@ -34,6 +34,13 @@ impl World {
         run(&client, spec_in(&first, "true")).await.unwrap();
         client.close_session(&first).await.unwrap();
         Self { client, server: Some(server), runner, site }
+    }
+
+    /// Where a session's workspace is on the host.
+    fn workspace(&self, session: &str) -> std::path::PathBuf {
+        let sessions = self.site.path().join("runner-1/sessions");
+        let found = [sessions.join(session).join("disk/workspace"), sessions.join(session).join("workspace")];
+        found.into_iter().find(|path| path.is_dir()).unwrap_or_else(|| panic!("no workspace of {session}"))
     }
 
     /// Waits until what is held is what was.
@@ -111,6 +118,28 @@ async fn state(client: &Client, session: &str) -> SessionState {
     client.session(session).await.unwrap().state()
 }
 
+async fn update(client: &Client, session: &str, idle_seconds: i64) -> Result<v1::Session, ClientError> {
+    let idle_timeout = Some(prost_types::Duration { seconds: idle_seconds, nanos: 0 });
+    let session_id = session.to_owned();
+    client
+        .update_session(v1::SessionServiceUpdateRequest { session_id, idle_timeout, ..Default::default() })
+        .await
+}
+
+/// A session that would be idle for too long after two seconds, and may be so for an hour. Where the machine stood
+/// still for that long in between, another one.
+async fn kept(client: &Client) -> String {
+    loop {
+        let kept = session(client, Some(2)).await;
+        match update(client, &kept, 3600).await {
+            Ok(_) => return kept,
+            Err(error) => {
+                assert!(client.session(&kept).await.unwrap().state() != SessionState::Open, "{error}")
+            }
+        }
+    }
+}
+
 async fn until_closed(client: &Client, id: &str) -> v1::Session {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
@@ -146,18 +175,13 @@ async fn an_idle_session_is_closed_a_busy_one_is_not_and_an_update_keeps_it() {
     let world = World::new("", "").await;
     let before = world.settled();
     let client = &world.client;
-    let (idle, busy, kept) =
-        (session(client, Some(3)).await, session(client, Some(1)).await, session(client, Some(3)).await);
-    let an_hour = Some(prost_types::Duration { seconds: 3600, nanos: 0 });
-    let update = v1::SessionServiceUpdateRequest {
-        session_id: kept.clone(),
-        idle_timeout: an_hour,
-        ..Default::default()
-    };
-    client.update_session(update).await.unwrap();
-    // Much longer than its session may be idle: what runs in the background keeps it all the while.
+    let kept = kept(client).await;
+    // What runs in the background keeps it for much longer than it may be idle.
+    let busy = session(client, None).await;
     let spec = spec_in(&busy, "until [ -e /workspace/go ]; do sleep 0.1; done");
     let behind = client.start(v1::ExecutionSpec { background: true, ..spec }).await.unwrap().execution_id;
+    update(client, &busy, 1).await.unwrap();
+    let idle = session(client, Some(3)).await;
     let closed = until_closed(client, &idle).await;
     assert!(closed.state_message.contains("idle"), "{closed:?}");
     assert_eq!(
@@ -176,7 +200,7 @@ async fn an_idle_session_is_closed_a_busy_one_is_not_and_an_update_keeps_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
-    let tables = "[drain]\ngrace = \"6s\"\nhandover = \"20s\"\n";
+    let tables = "[drain]\ngrace = \"12s\"\nhandover = \"20s\"\n";
     let mut world = World::new("[limits]\nqueue_wait = \"2s\"\n", tables).await;
     let client = world.client.clone();
     let session = session(&client, None).await;
@@ -186,7 +210,7 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     let in_time = v1::ExecutionSpec {
         background: true,
         allow_concurrent: true,
-        ..spec_in(&session, "echo begun; sleep 1; echo whole")
+        ..spec_in(&session, "echo begun; until [ -e drains ]; do sleep 0.05; done; echo whole")
     };
     let in_time = client.start(in_time).await.unwrap().execution_id;
     until_written(&client, &in_time, "begun").await;
@@ -205,6 +229,7 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     };
     let reason = refused.rejection().map(|rejection| rejection.reason.clone());
     assert_eq!(reason.as_deref(), Some("RUNNER_DRAINING"), "{refused}");
+    std::fs::write(world.workspace(&session).join("drains"), "").unwrap();
     assert_eq!(exit_code(&end(&client, &in_time).await), Some(0), "what can end does");
     for id in [&behind, &front] {
         assert_eq!(cancelled(&client, id).await, (CancelledBy::Drain, Started::Yes), "{id}");

@@ -99,20 +99,9 @@ impl Life<'_> {
     /// where the command runs does not matter.
     async fn falls_silent(&self) -> Cause {
         let Some(patience) = self.job.grant.idle_timeout else { return std::future::pending().await };
-        let mut stdout = Some(self.spool.stdout.watch());
-        let mut stderr = self.spool.stderr.as_ref().map(|stream| stream.watch());
-        let mut last = self.started;
-        loop {
-            tokio::select! {
-                biased;
-                () = grows(&mut stdout) => {}
-                () = grows(&mut stderr) => {}
-                () = sleep(patience.saturating_sub(last.elapsed())) => {
-                    return Cause::TimedOut(TimeoutKind::Idle);
-                }
-            }
-            last = Instant::now();
-        }
+        let stderr = self.spool.stderr.as_ref().map(|stream| stream.watch());
+        silence(patience, self.started.into(), [Some(self.spool.stdout.watch()), stderr]).await;
+        Cause::TimedOut(TimeoutKind::Idle)
     }
 
     async fn fills_the_disk(&self) -> Cause {
@@ -139,6 +128,24 @@ async fn passes(stream: Option<&StreamSpool>, cap: u64) {
     }
 }
 
+/// Returns once no stream has grown for so long, counted from `since` at first. Cancel-safe.
+async fn silence(
+    patience: Duration,
+    since: tokio::time::Instant,
+    [mut stdout, mut stderr]: [Option<watch::Receiver<StreamState>>; 2],
+) {
+    let mut last = since;
+    loop {
+        tokio::select! {
+            biased;
+            () = grows(&mut stdout) => {}
+            () = grows(&mut stderr) => {}
+            () = sleep(patience.saturating_sub(last.elapsed())) => return,
+        }
+        last = tokio::time::Instant::now();
+    }
+}
+
 /// Returns when the stream has grown since it was last asked about. One that is closed never does.
 async fn grows(stream: &mut Option<watch::Receiver<StreamState>>) {
     let Some(state) = stream else { return std::future::pending().await };
@@ -161,3 +168,6 @@ fn of_sandbox(signal: Signal) -> sandbox::Signal {
         Signal::Cont => sandbox::Signal::Cont,
     }
 }
+
+#[cfg(test)]
+mod tests;

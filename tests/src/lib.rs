@@ -27,4 +27,5 @@ pub mod site;
 pub mod source;
 pub mod tmux;
 pub mod tools;
+pub mod trickle;
 pub mod uses;

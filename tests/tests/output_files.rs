@@ -1,0 +1,148 @@
+//! What a command wrote, taken to a file: binary, byte for byte, whole and in parts; and of a run in the background
+//! whatever came before it had written too much.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::PathBuf,
+    process::Command,
+};
+
+use airlock_cli::client::{Client, OutputPiece, Selection, v1};
+use airlock_tests::{
+    airlock::Airlock,
+    process::Process,
+    reader::{cause, exit_code, spec, spec_in},
+    site::{PATIENCE, Site, sha256},
+};
+
+/// What a profile keeps of a stream unless it says otherwise.
+const KEPT: usize = 64 << 20;
+
+struct World {
+    client: Client,
+    _server: Process,
+    _runner: Process,
+    site: Site,
+}
+
+impl World {
+    async fn new() -> Self {
+        let site = Site::new();
+        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        Self { client: site.ready().await, _server: server, _runner: runner, site }
+    }
+
+    /// What `airlock logs` with these options writes, in a file of the site.
+    fn logs_in_file(&self, options: &[&str], id: &str) -> Vec<u8> {
+        let path = self.site.path().join("logs");
+        let mut command = Airlock::at(&self.site).command(&[&["logs"], options, &[id]].concat());
+        let status = command.stdout(File::create(&path).unwrap()).status().unwrap();
+        assert!(status.success(), "airlock logs {options:?}");
+        fs::read(path).unwrap()
+    }
+
+    /// What ReadOutput gives, and the bytes that were said to be missing.
+    async fn read(&self, id: &str) -> (Vec<u8>, u64) {
+        let mut reader = self.client.read_output(id, v1::OutputStream::Stdout, Selection::All);
+        let (mut bytes, mut missing) = (Vec::new(), 0);
+        while let Some(piece) = reader.next().await.unwrap() {
+            match piece {
+                OutputPiece::Bytes { offset, data } => {
+                    assert_eq!(offset, bytes.len() as u64 + missing);
+                    bytes.extend_from_slice(&data);
+                }
+                OutputPiece::Gap { from, to } => missing += to - from,
+                _ => {}
+            }
+        }
+        (bytes, missing)
+    }
+
+    /// A file of the base with bytes of every kind, and lines of any length.
+    fn blob(&self) -> (PathBuf, Vec<u8>) {
+        let mut bytes: Vec<u8> = (0..=255).collect();
+        File::open("/dev/urandom").unwrap().take(3 << 20).read_to_end(&mut bytes).unwrap();
+        bytes.extend_from_slice(b"\nneedle one\n\xff\xfe needle \x00 two\nno end");
+        let path = self.site.base().join("blob");
+        fs::write(&path, &bytes).unwrap();
+        (path, bytes)
+    }
+}
+
+/// What a program of the host makes of the file.
+fn of_host(program: &str, path: &PathBuf) -> Vec<u8> {
+    let words: Vec<&str> = program.split(' ').collect();
+    let mut command = Command::new(words.first().unwrap());
+    command.args(words.get(1..).unwrap()).arg(path).env("LC_ALL", "C");
+    command.output().unwrap().stdout
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn binary_output_is_in_a_file_byte_for_byte_whole_and_in_parts() {
+    let world = World::new().await;
+    let (path, bytes) = world.blob();
+    let wanted = v1::ExecutionSpec { base: "base".to_owned(), background: true, ..spec("cat blob") };
+    let id = world.client.start(wanted).await.unwrap().execution_id;
+    let end = world.client.wait(&id, PATIENCE).await.unwrap();
+    assert_eq!(exit_code(&end), Some(0));
+    let (read, missing) = world.read(&id).await;
+    assert_eq!((sha256(&read), missing), (sha256(&bytes), 0), "ReadOutput");
+    assert_eq!(sha256(&world.logs_in_file(&[], &id)), sha256(&bytes), "airlock logs > FILE");
+    assert_eq!(sha256(&world.logs_in_file(&["--follow"], &id)), sha256(&bytes));
+    for (options, program) in [
+        (&["--head", "100"][..], "head -n 100"),
+        (&["--tail", "100"], "tail -n 100"),
+        (&["--head", "70001", "--bytes"], "head -c 70001"),
+        (&["--tail", "70001", "--bytes"], "tail -c 70001"),
+        (&["--grep", "needle"], "grep -a needle"),
+        (&["--grep", "needle", "-F", "-n"], "grep -anF needle"),
+    ] {
+        let (seen, wanted) = (world.logs_in_file(options, &id), of_host(program, &path));
+        assert!(!wanted.is_empty(), "the control: {program}");
+        assert_eq!(sha256(&seen), sha256(&wanted), "{options:?}: {} and {}", seen.len(), wanted.len());
+    }
+    for (from, to) in [(0, 1), (255, 70_000), (1 << 20, (1 << 20) + 32 * 1024), (3 << 20, bytes.len())] {
+        let seen = world.logs_in_file(&["--range", &format!("{from}-{to}")], &id);
+        assert_eq!(sha256(&seen), sha256(&bytes[from..to]), "{from} to {to}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_the_background_a_run_ends_as_it_passes_the_limit_and_what_came_before_is_there() {
+    let world = World::new().await;
+    let new_session = || world.client.create_session(v1::SessionServiceCreateRequest::default());
+    let (session, other) = (new_session().await.unwrap().session_id, new_session().await.unwrap().session_id);
+    // It would go on for ever: nothing but what it wrote can end it.
+    let command = "seq 1 10000000 | head -c 80000000; echo over > over; tail -f /dev/null";
+    let in_background = v1::ExecutionSpec { background: true, ..spec_in(&session, command) };
+    let loud = world.client.start(in_background).await.unwrap().execution_id;
+    let end = world.client.wait(&loud, PATIENCE).await.unwrap();
+    assert_eq!(cause(&end), v1::CauseCode::OutputLimit, "{end:?}");
+    let written = usize::try_from(end.result.unwrap().stdout_bytes).unwrap();
+    assert!(written > KEPT, "{written}");
+
+    let whole: Vec<u8> = (1..=10_000_000).flat_map(|number| format!("{number}\n").into_bytes()).collect();
+    let (read, missing) = world.read(&loud).await;
+    assert_eq!(read.len() + usize::try_from(missing).unwrap(), written);
+    assert!(read.len() <= KEPT && read[..KEPT / 2] == whole[..KEPT / 2], "the first half");
+    let last = read.len() - KEPT / 2;
+    assert!(read[KEPT / 2..] == whole[written - last..written], "and the last");
+    assert_eq!(sha256(&world.logs_in_file(&[], &loud)), sha256(&read), "airlock logs > FILE");
+
+    // The control: in the foreground the middle is cut, and it goes on.
+    let quiet = world.client.start(spec_in(&other, command)).await.unwrap().execution_id;
+    let seen = v1::ExecutionSpec {
+        allow_concurrent: true,
+        ..spec_in(&other, "until [ -e over ]; do sleep 0.05; done; cat over")
+    };
+    let seen = airlock_tests::reader::run(&world.client, seen).await.unwrap();
+    assert_eq!(seen.stdout, b"over\n");
+    assert_eq!(world.client.execution(&quiet).await.unwrap().state(), v1::ExecutionState::Running);
+    world.client.cancel(&quiet).await.unwrap();
+    let end = world.client.wait(&quiet, PATIENCE).await.unwrap();
+    assert_eq!(cause(&end), v1::CauseCode::Cancelled);
+    assert!(end.result.unwrap().stdout_bytes > KEPT as u64, "more than what ended the other");
+}

@@ -1,0 +1,129 @@
+//! Readers that take a kilobyte a second, steadily: the command, other readers and a Cancel do not wait for them,
+//! and they get every byte that is kept, and are told of the rest.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use airlock_cli::client::{Client, v1};
+use airlock_tests::{
+    process::{Process, until},
+    reader::{Story, cause, exit_code, replay, run, spec_in},
+    site::{Extras, PATIENCE, Site, sha256},
+    trickle::Trickle,
+};
+
+const KILOBYTE: usize = 1024;
+const READERS: usize = 5;
+/// Of each stream that a command of the profile writes.
+const KEPT: usize = 4_000_000;
+const PROFILE: &str = "name = \"small\"\nextends = \"sandboxed\"\n[limits]\noutput_bytes = 4000000\ntimeout_default = \"10m\"\n";
+const LAST: usize = 2_000_000;
+
+struct World {
+    client: Client,
+    session: String,
+    _server: Process,
+    _runner: Process,
+    site: Site,
+}
+
+impl World {
+    async fn new() -> Self {
+        let profiles = vec![("small".to_owned(), PROFILE.to_owned())];
+        let site = Site::with(Extras { profiles, ..Extras::default() });
+        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        let client = site.ready().await;
+        let wanted = v1::SessionServiceCreateRequest { profile: "small".to_owned(), ..Default::default() };
+        let session = client.create_session(wanted).await.unwrap().session_id;
+        Self { client, session, _server: server, _runner: runner, site }
+    }
+
+    async fn start(&self, command: &str) -> String {
+        let spec = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&self.session, command) };
+        self.client.start(spec).await.unwrap().execution_id
+    }
+
+    /// Readers that have taken something, and take more.
+    async fn slow_readers(&self, id: &str) -> Vec<Trickle> {
+        let mut readers = Vec::new();
+        for _ in 0..READERS {
+            readers.push(Trickle::attach(&self.site, id, KILOBYTE).await);
+        }
+        for reader in &readers {
+            until("it takes its kilobyte", PATIENCE, || reader.taken() > KILOBYTE);
+        }
+        readers
+    }
+}
+
+fn numbers() -> Vec<u8> {
+    (1..=LAST).map(|number| format!("{number}\n")).collect::<String>().into_bytes()
+}
+
+/// What is there of `whole` without the missing middle.
+fn is_whole_but_for_its_gap(story: &Story, whole: &[u8]) -> bool {
+    let missing = usize::try_from(story.missing).unwrap();
+    let first = story.stdout.iter().zip(whole).take_while(|(a, b)| a == b).count();
+    let last = story.stdout.iter().rev().zip(whole.iter().rev()).take_while(|(a, b)| a == b).count();
+    story.stdout.len() + missing == whole.len() && first + last >= story.stdout.len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn they_hold_up_nobody_and_get_what_is_kept_and_a_gap() {
+    let world = World::new().await;
+    let id = world.start(&format!("until [ -e go ]; do sleep 0.05; done; seq 1 {LAST}")).await;
+    let ahead = world.start("seq 1 200000; until [ -e go ]; do sleep 0.05; done").await;
+    // They wait in the middle of a command's output, and before another's.
+    let (slow, mut slow_too) = (world.slow_readers(&ahead).await, Vec::new());
+    for _ in 0..READERS {
+        slow_too.push(Trickle::attach(&world.site, &id, KILOBYTE).await);
+    }
+    let fast = {
+        let (client, id) = (world.site.client().await, id.clone());
+        tokio::spawn(async move { replay(&client, &id).await.unwrap() })
+    };
+    world.start("touch go").await;
+
+    let whole = numbers();
+    let fast = fast.await.unwrap();
+    assert_eq!(fast.exit_code(), Some(0), "another reader comes to the end");
+    assert!(is_whole_but_for_its_gap(&fast, &whole), "with all of it, or a gap that is said");
+    let end = world.client.wait(&id, PATIENCE).await.unwrap();
+    assert_eq!(exit_code(&end), Some(0), "and so does the command");
+    let next = run(&world.client, spec_in(&world.session, "echo next")).await.unwrap();
+    assert_eq!((next.exit_code(), next.stdout.as_slice()), (Some(0), &b"next\n"[..]), "and the one after it");
+    for reader in slow.iter().chain(&slow_too) {
+        assert!(reader.is_reading() && reader.taken() < KEPT / 2, "the control: {} taken", reader.taken());
+    }
+
+    for reader in slow {
+        assert_eq!(sha256(&reader.hurry().await.stdout), sha256(&whole[..1_288_895]), "every byte once");
+    }
+    for reader in slow_too {
+        let story = reader.hurry().await;
+        assert_eq!(story.exit_code(), Some(0));
+        assert!(story.missing > 0 && story.stdout.len() >= KEPT, "{} and a gap", story.stdout.len());
+        assert!(is_whole_but_for_its_gap(&story, &whole), "{} + {}", story.stdout.len(), story.missing);
+        assert_eq!(story.stdout[..KEPT / 2], whole[..KEPT / 2], "every byte up to what was cut");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_does_not_wait_for_them() {
+    let world = World::new().await;
+    let id = world.start("yes 'no end to this'").await;
+    let slow = world.slow_readers(&id).await;
+    world.client.cancel(&id).await.unwrap();
+    let end = world.client.wait(&id, PATIENCE).await.unwrap();
+    assert_eq!(cause(&end), v1::CauseCode::Cancelled);
+    for reader in &slow {
+        assert!(reader.is_reading() && reader.taken() < KEPT / 2, "the control: {} taken", reader.taken());
+    }
+    for reader in slow {
+        let story = reader.hurry().await;
+        assert_eq!(cause(&story.end.unwrap()), v1::CauseCode::Cancelled, "they are told in the end");
+        let total = end.result.as_ref().unwrap().stdout_bytes;
+        assert_eq!(story.stdout.len() as u64 + story.missing, total);
+        let line = b"no end to this\n";
+        assert!(story.stdout[..KEPT / 2].chunks(line.len()).all(|chunk| line.starts_with(chunk)));
+    }
+}

@@ -371,6 +371,40 @@ async fn a_client_that_is_told_to_end_leaves_the_terminal_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ctrl_b_sends_a_command_to_the_background_and_is_a_terminals_own_key() {
+    let place = Place::new().await;
+    let screen = place.screen();
+    screen.line("stty -a > before");
+    asks(&screen, PROMPT);
+    screen.line(&format!("airlock run -s {} -- 'echo begun; tail -f /dev/null'", place.session));
+    screen.see_line("begun");
+    let id = place.running().await;
+    screen.keys(&["C-b"]);
+    screen.see(&format!("follow it with: airlock logs --follow {id}"));
+    asks(&screen, PROMPT);
+    screen.line("clear; echo code $?; stty -a > after; cmp before after && echo the same");
+    screen.see_line("the same");
+    let left = place.site.client().await.execution(&id).await.unwrap();
+    assert_eq!(
+        (left.state(), left.backgrounded_by()),
+        (v1::ExecutionState::Running, v1::BackgroundedBy::Client)
+    );
+    screen.clear();
+    screen.line(&format!("airlock run -s {} -- 'echo next' | cat", place.session));
+    screen.see_line("next");
+    drop(Airlock::at(&place.site).text(&["kill", &id]));
+
+    // With a terminal of its own the command gets the key.
+    place.enter(&screen);
+    screen.line("cat -v");
+    screen.keys(&["C-b", "Enter"]);
+    screen.see_line("^B");
+    screen.keys(&["C-c"]);
+    screen.line("exit 3");
+    asks(&screen, PROMPT);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_terminal_is_said_to_be_none() {
     let place = Place::new().await;
     let airlock = Airlock::at(&place.site);

@@ -1,6 +1,7 @@
 //! Follows an execution to its end: its bytes to standard output, exactly; its fate to standard error;
 //! its exit code to the caller.
 
+mod background;
 mod denied;
 mod input;
 mod screen;
@@ -71,7 +72,8 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
     let mut input = Box::pin(give_input(client, &how, id.clone(), runs.subscribe()));
     let mut view = std::pin::pin!(View::new(&how, known, runs, &screen).show(events));
     let mut interrupts = Interrupts::new()?;
-    let mut asked = Asked::Not;
+    let mut key = background::Key::new(&how);
+    let (mut asked, mut sent) = (Asked::Not, Asked::Not);
     let mut forwarded = false;
     let end = loop {
         tokio::select! {
@@ -82,6 +84,10 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
                 None => forwarded = true,
             },
             () = asked.done(), if matches!(asked, Asked::Asking(_)) => {}
+            () = sent.done(), if matches!(sent, Asked::Asking(_)) => {}
+            () = key.pressed(), if !matches!(sent, Asked::Asking(_)) => {
+                sent = Asked::Asking(Box::pin(background::send(client.clone(), id.clone())));
+            }
             () = interrupts.next() => {
                 // At a raw terminal no key means that: somebody else wants this program to end.
                 if how.owns && matches!(asked, Asked::Not) && !is_raw() {
@@ -142,7 +148,7 @@ async fn give_input(
     }
 }
 
-/// Whether the command's end was asked for.
+/// Whether something was asked for.
 enum Asked {
     Not,
     Asking(Pin<Box<dyn Future<Output = ()> + Send>>),

@@ -23,7 +23,8 @@ use crate::{
 /// One word after `--` is the text for the shell, as it is; several words are joined with single spaces,
 /// as ssh does, so quotes that the shell inside is to see need quotes of their own. Standard input is not
 /// read unless -i is given. Ctrl-C ends the command; a second Ctrl-C leaves without waiting for its end, and
-/// says how to come back.
+/// says how to come back. Ctrl-B at a terminal sends the command to the background, where it runs on, and says how to
+/// follow it.
 ///
 /// `airlock run -it bash` is a shell in the sandbox, as by ssh: the command has a terminal, and every key is its
 /// own, Ctrl-C among them. Policy asks a person about it (--wait-approval), since nobody knows what will be typed.

@@ -33,7 +33,7 @@ lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
 
 bench: setup-run ## measure, as ratios side by side in one run
 	@cargo build --quiet --locked --release --workspace --bins
-	@cargo bench --quiet --locked --package airlock-benches
+	@cargo bench --quiet --locked --workspace --bench run --bench layers --bench latency --bench files --bench decide
 
 fuzz: ## fuzz parse and decide, the grammar's C under AddressSanitizer; SECONDS=600
 	@scripts/setup.sh fuzz

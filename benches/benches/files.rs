@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark")]
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use airlock_benches::{Way, print};
 use airlock_cli::client::{Client, FolderOptions, OutputPiece, Progress, Selection, v1};
@@ -34,12 +34,15 @@ fn shell(script: &str, folder: &Path) {
 async fn up_and_down(client: &Client, session: &str, from: &Path, into: &Path, ways: &mut [Way; 3]) {
     let options = FolderOptions::new(std::env::temp_dir());
     let [tar, up, down] = ways;
-    tar.measure(|| shell("rm -rf copy && mkdir copy && tar -C tree -cf - . | tar -C copy -xf -", into));
+    // Each makes new files; what the round before made is gone before the clock runs.
+    shell("rm -rf copy down && mkdir copy", into);
+    let emptied = run(client, spec_in(session, "rm -rf tree")).await.unwrap();
+    assert_eq!(emptied.exit_code(), Some(0));
+    tar.measure(|| shell("tar -C tree -cf - . | tar -C copy -xf -", into));
     let began = std::time::Instant::now();
     client.upload_folder(session, from, b"tree", &options, &Progress::default()).await.unwrap();
     up.note(began.elapsed());
     let target = into.join("down");
-    drop(fs::remove_dir_all(&target));
     let began = std::time::Instant::now();
     client.download_folder(session, b"tree", &target, &options, &Progress::default()).await.unwrap();
     down.note(began.elapsed());
@@ -56,6 +59,13 @@ async fn matches(client: &Client, id: &str) -> u64 {
         }
     }
     matches
+}
+
+/// The end of a command does not wait for its output to be stored.
+async fn until_stored(client: &Client, id: &str) {
+    while client.execution(id).await.unwrap().output_state() != v1::OutputState::Stored {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 fn main() {
@@ -77,6 +87,7 @@ fn main() {
     shell(&format!("{numbers} > numbers"), &home);
     let story = runtime.block_on(run(&client, spec_in(&session, numbers))).unwrap();
     let id = story.end.unwrap().execution_id;
+    runtime.block_on(until_stored(&client, &id));
     let mut searching =
         [Way::new("grep on a file"), Way::new("airlock: ReadOutput{search} of what is stored")];
     for _ in 0..ROUNDS {

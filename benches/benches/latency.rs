@@ -1,5 +1,9 @@
-//! From a command's write to its reader's read: by a pipe from bash, by a pipe from a cold bubblewrap, and live over
-//! gRPC. Each line holds the time at which it was written, by the clock that the reader looks at, too.
+//! From a command's write to its reader's read: by a pipe from bash, by a pipe from bash in a cold bubblewrap, and the
+//! whole way as deployed: sandbox, runner, its TLS link to the server, and a client's view over gRPC with TLS, on one
+//! host's loopback. Each line holds the time at which it was written, by the clock that the reader looks at, too.
+//!
+//! The same commands in turns. A line that comes alone is sent on at once; of what comes within 5 ms of it, at most
+//! 32 KiB wait for more.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark")]
 
@@ -13,55 +17,73 @@ use airlock_benches::{Way, print_quantiles};
 use airlock_cli::client::{Client, v1};
 use airlock_tests::{reader::spec_in, site::Site};
 
-const ROUNDS: usize = 5;
-/// A hundred lines, each some milliseconds after the one before it, with microseconds since 1970.
-const WRITER: &str = "for i in {1..100}; do sleep 0.005; printf '%s\\n' \"${EPOCHREALTIME/[.,]/}\"; done";
+const ROUNDS: usize = 40;
+const WAYS: [&str; 3] =
+    ["a pipe from bash", "a pipe from bash in a cold bubblewrap", "airlock: live, over gRPC with TLS"];
+/// `line` writes microseconds since 1970; `pause` waits without starting a process.
+const HEAD: &str =
+    "line() { printf '%s\\n' \"${EPOCHREALTIME/[.,]/}\"; }; exec 9<> <(:); pause() { read -t $1 -u 9; };";
+/// Fifty lines, each by itself.
+const ALONE: &str = "pause 0.1; for i in {1..50}; do line; pause 0.01; done";
+/// Ten times ten lines without a pause.
+const BURSTS: &str = "pause 0.1; for i in {1..10}; do for j in {1..10}; do line; done; pause 0.03; done";
+const A_BURST: usize = 10;
 
 fn bubblewrap() -> Command {
     let mut command = Command::new("bwrap");
     command.args(["--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/usr", "/usr"]);
-    command.args([
-        "--symlink",
-        "usr/bin",
-        "/bin",
-        "--symlink",
-        "usr/lib",
-        "/lib",
-        "--symlink",
-        "usr/lib64",
-        "/lib64",
-    ]);
-    command.args(["--proc", "/proc", "--dev", "/dev", "bash"]);
+    command.args(["--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib"]);
+    command.args(["--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev", "bash"]);
     command
 }
 
-/// Notes how long ago a line was written.
-fn note(way: &mut Way, line: &str) {
+/// How long ago a line was written.
+fn age(line: &str) -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    let written = Duration::from_micros(line.trim().parse().unwrap());
-    way.note(now.saturating_sub(written));
+    now.saturating_sub(Duration::from_micros(line.trim().parse().unwrap()))
 }
 
-fn by_pipe(way: &mut Way, mut command: Command) {
-    let mut child = command.args(["-c", WRITER]).stdout(Stdio::piped()).spawn().unwrap();
+/// The ages of all lines of a command, each when it was read.
+fn by_pipe(mut command: Command, text: &str) -> Vec<Duration> {
+    let mut child = command.args(["-c", text]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
+    let (mut line, mut ages) = (String::new(), Vec::new());
     while lines.read_line(&mut line).unwrap() > 0 {
-        note(way, &line);
+        ages.push(age(&line));
         line.clear();
     }
     assert!(child.wait().unwrap().success());
+    ages
 }
 
-async fn live(way: &mut Way, client: &Client, session: &str) {
-    let mut events = client.run(spec_in(session, WRITER));
-    let mut open = String::new();
+async fn live(client: &Client, session: &str, text: &str) -> Vec<Duration> {
+    let mut events = client.run(spec_in(session, text));
+    let (mut open, mut ages) = (String::new(), Vec::new());
     while let Some(event) = events.next().await.unwrap() {
         let Some(v1::event::Event::Output(output)) = event.event else { continue };
         open.push_str(std::str::from_utf8(&output.data).unwrap());
         while let Some((line, rest)) = open.split_once('\n') {
-            note(way, line);
+            ages.push(age(line));
             open = rest.to_owned();
+        }
+    }
+    ages
+}
+
+/// One number of each way, in the order of [`WAYS`].
+struct Measured([Way; 3]);
+
+impl Measured {
+    fn new() -> Self {
+        Self(WAYS.map(Way::new))
+    }
+
+    fn note(&mut self, way: usize, ages: impl IntoIterator<Item = Duration>) {
+        for (index, measured) in self.0.iter_mut().enumerate() {
+            if index == way {
+                ages.into_iter().for_each(|age| measured.note(age));
+                return;
+            }
         }
     }
 }
@@ -72,16 +94,26 @@ fn main() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let client = runtime.block_on(site.ready());
     let session = runtime.block_on(client.create_session(Default::default())).unwrap().session_id;
-    let mut ways = [
-        Way::new("a pipe from bash"),
-        Way::new("a pipe from bash in a cold bubblewrap"),
-        Way::new("airlock: live, over gRPC with TLS"),
-    ];
+    let [alone, bursts] = [ALONE, BURSTS].map(|text| format!("{HEAD} {text}"));
+    let (mut first, mut steady, mut last) = (Measured::new(), Measured::new(), Measured::new());
     for _ in 0..ROUNDS {
-        let [bash, sandboxed, airlock] = &mut ways;
-        by_pipe(bash, Command::new("bash"));
-        by_pipe(sandboxed, bubblewrap());
-        runtime.block_on(live(airlock, &client, &session));
+        for way in 0..WAYS.len() {
+            let ages = |text: &str| match way {
+                0 => by_pipe(Command::new("bash"), text),
+                1 => by_pipe(bubblewrap(), text),
+                _ => runtime.block_on(live(&client, &session, text)),
+            };
+            let lines = ages(&alone);
+            assert_eq!(lines.len(), 50);
+            first.note(way, lines.first().copied());
+            steady.note(way, lines.into_iter().skip(1));
+            let lines = ages(&bursts);
+            assert_eq!(lines.len(), 100);
+            last.note(way, lines.chunks(A_BURST).filter_map(|burst| burst.last().copied()));
+        }
     }
-    print_quantiles("from a write to its read: median, 90 and 99 of a hundred, ratio of medians", &ways);
+    println!("from a command's write to its reader's read");
+    print_quantiles("the first line of a command", &first.0);
+    print_quantiles("each further line, 10 ms after the one before it", &steady.0);
+    print_quantiles("the last of ten lines without a pause", &last.0);
 }

@@ -59,13 +59,16 @@ pub fn print(title: &str, ways: &[Way]) {
     }
 }
 
-/// Prints each way's median, 90th and 99th of a hundred, and the ratio of its median to the first way's.
+/// Prints each way's median, 90th and 99th of a hundred, how many were measured, and the ratio of its median to the
+/// first way's.
 pub fn print_quantiles(title: &str, ways: &[Way]) {
-    println!("{title}");
+    let [median, p90, p99, count] = ["median", "p90", "p99", "of"];
+    println!("{title}\n  {:<44} {median:>12} {p90:>12} {p99:>12} {count:>8}   ratio", "");
     let base = ways.first().map(Way::median).unwrap_or_default().as_secs_f64();
     for way in ways {
         let ratio = way.median().as_secs_f64() / base.max(f64::MIN_POSITIVE);
         let [median, p90, p99] = [50, 90, 99].map(|of_hundred| format!("{:.1?}", way.quantile(of_hundred)));
-        println!("  {:<44} {median:>12} {p90:>12} {p99:>12} {ratio:>8.2} x", way.name);
+        let count = way.times.len();
+        println!("  {:<44} {median:>12} {p90:>12} {p99:>12} {count:>8} {ratio:>8.2} x", way.name);
     }
 }

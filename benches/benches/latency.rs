@@ -23,6 +23,8 @@ const WAYS: [&str; 3] =
 /// `line` writes microseconds since 1970; `pause` waits without starting a process.
 const HEAD: &str =
     "line() { printf '%s\\n' \"${EPOCHREALTIME/[.,]/}\"; }; exec 9<> <(:); pause() { read -t $1 -u 9; };";
+/// One line, as soon as the shell runs: before there is a way for output from its runner.
+const AT_ONCE: &str = "line";
 /// Fifty lines, each by itself.
 const ALONE: &str = "pause 0.1; for i in {1..50}; do line; pause 0.01; done";
 /// Ten times ten lines without a pause.
@@ -94,8 +96,8 @@ fn main() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let client = runtime.block_on(site.ready());
     let session = runtime.block_on(client.create_session(Default::default())).unwrap().session_id;
-    let [alone, bursts] = [ALONE, BURSTS].map(|text| format!("{HEAD} {text}"));
-    let (mut first, mut steady, mut last) = (Measured::new(), Measured::new(), Measured::new());
+    let [at_once, alone, bursts] = [AT_ONCE, ALONE, BURSTS].map(|text| format!("{HEAD} {text}"));
+    let [mut once, mut first, mut steady, mut last] = [(); 4].map(|()| Measured::new());
     for _ in 0..ROUNDS {
         for way in 0..WAYS.len() {
             let ages = |text: &str| match way {
@@ -103,6 +105,7 @@ fn main() {
                 1 => by_pipe(bubblewrap(), text),
                 _ => runtime.block_on(live(&client, &session, text)),
             };
+            once.note(way, ages(&at_once));
             let lines = ages(&alone);
             assert_eq!(lines.len(), 50);
             first.note(way, lines.first().copied());
@@ -113,7 +116,8 @@ fn main() {
         }
     }
     println!("from a command's write to its reader's read");
-    print_quantiles("the first line of a command", &first.0);
+    print_quantiles("a line that a command writes at once", &once.0);
+    print_quantiles("the first line of one that waits 100 ms", &first.0);
     print_quantiles("each further line, 10 ms after the one before it", &steady.0);
     print_quantiles("the last of ten lines without a pause", &last.0);
 }

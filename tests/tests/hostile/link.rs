@@ -118,7 +118,7 @@ async fn a_link_that_does_not_begin_with_one_hello_of_its_own_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hello_of_excess_does_not_keep_others_from_being_listed() {
     let world = World::new().await;
-    let excess: [fn(&mut wire::Hello); 4] = [
+    let excess: [fn(&mut wire::Hello); 5] = [
         |hello| hello.version = "v".repeat(900_000),
         |hello| hello.bases = (0..20_000).map(|index| format!("base-{index:030}")).collect(),
         |hello| hello.labels = (0..20_000).map(|index| (format!("k{index}"), "v".repeat(30))).collect(),
@@ -127,6 +127,7 @@ async fn a_hello_of_excess_does_not_keep_others_from_being_listed() {
             let one = v1::Capability { name: "n".to_owned(), enforced: true, detail };
             hello.capabilities = vec![one; 1000];
         },
+        |hello| hello.shells = (0..20_000).map(|index| (format!("s{index}"), "v".repeat(30))).collect(),
     ];
     for change in excess {
         let mut hello = hello("runner-2");

@@ -16,6 +16,8 @@ pub struct Story {
     pub versions: Vec<u64>,
     /// Bytes that were said to be missing.
     pub missing: u64,
+    /// Where they are missing: from which offset, up to and without which.
+    pub gaps: Vec<(u64, u64)>,
     /// What was said of its progress.
     pub progress: Vec<v1::Progress>,
     /// The execution at its end.
@@ -39,7 +41,10 @@ impl Story {
                 assert_eq!(output.offset, bytes.len() as u64 + self.missing, "neither lost nor doubled");
                 bytes.extend_from_slice(&output.data);
             }
-            Kind::Gap(gap) => self.missing += gap.to - gap.from,
+            Kind::Gap(gap) => {
+                self.missing += gap.to - gap.from;
+                self.gaps.push((gap.from, gap.to));
+            }
             Kind::Progress(progress) => self.progress.push(progress),
             Kind::Finished(finished) => self.end = finished.execution,
             Kind::Backgrounded(backgrounded) => self.end = backgrounded.execution,

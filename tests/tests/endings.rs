@@ -36,11 +36,11 @@ impl World {
         Self { client, server: Some(server), runner, site }
     }
 
-    /// Where a session's workspace is on the host.
-    fn workspace(&self, session: &str) -> std::path::PathBuf {
-        let sessions = self.site.path().join("runner-1/sessions");
-        let found = [sessions.join(session).join("disk/workspace"), sessions.join(session).join("workspace")];
-        found.into_iter().find(|path| path.is_dir()).unwrap_or_else(|| panic!("no workspace of {session}"))
+    /// The workspace on the host that has this file.
+    fn workspace_with(&self, file: &str) -> std::path::PathBuf {
+        let sessions = std::fs::read_dir(self.site.path().join("runner-1/sessions")).unwrap();
+        let mut workspaces = sessions.map(|session| session.unwrap().path().join("disk/workspace"));
+        workspaces.find(|workspace| workspace.join(file).exists()).unwrap_or_else(|| panic!("no {file}"))
     }
 
     /// Waits until what is held is what was.
@@ -229,7 +229,7 @@ async fn a_runner_that_drains_says_what_it_cut_and_leaves_sessions_alone() {
     };
     let reason = refused.rejection().map(|rejection| rejection.reason.clone());
     assert_eq!(reason.as_deref(), Some("RUNNER_DRAINING"), "{refused}");
-    std::fs::write(world.workspace(&session).join("drains"), "").unwrap();
+    std::fs::write(world.workspace_with("file").join("drains"), "").unwrap();
     assert_eq!(exit_code(&end(&client, &in_time).await), Some(0), "what can end does");
     for id in [&behind, &front] {
         assert_eq!(cancelled(&client, id).await, (CancelledBy::Drain, Started::Yes), "{id}");

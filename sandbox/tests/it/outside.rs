@@ -84,7 +84,7 @@ fn the_command_is_a_script_that_nobody_else_sees_and_that_is_gone_with_it() {
     let output = finish(running);
     let (uid, at) = (session.ids.unwrap().uid, script.display());
     let last = command.lines().last().unwrap();
-    assert_eq!(output.stdout, format!("{uid} 400\n700\n{at} {at}\nscript\nbegun\n{last}\n"));
+    assert_eq!(output.stdout, format!("{uid} 400\n700\n{at} {at}\nscript\nbegun\n{last}"));
     let rest: Vec<_> =
         fs::read_dir(&session.folders.root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(rest.len(), 3, "{rest:?}");

@@ -77,7 +77,12 @@ impl Decider {
                 .any(|(profile, mode)| asked.decided(profile, mode).verdict == Verdict::Allow);
         let stop = (!allowed).then(|| self.stop(&asked, &widest)).flatten();
         let way = Way { read_only: widest.read_only, snapshot: snapshot && !widest.read_only };
-        let claimed = allowed || claim::is_claimed(&widest);
+        let is_function = |command: &FoundCommand| {
+            let name = command.argv.first().and_then(|word| word.text.as_deref());
+            asked.snapshot.zip(name).is_some_and(|(snapshot, name)| snapshot.is_unknown(name))
+        };
+        // What a function of the snapshot starts nobody says; it is asked about.
+        let claimed = allowed || (claim::is_claimed(&widest) && !widest.commands.iter().any(is_function));
         let complete = widest.parse_complete;
         let mut commands = widest.commands;
         if self.withhold {

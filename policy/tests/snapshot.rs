@@ -86,6 +86,23 @@ const COMMANDS: &[&str] = &[
     "coproc ll",
     "time -p X=1 ll",
     "sudo time ll",
+    "l\\\nl x",
+    "\\\nll x",
+    "ll\\\n x",
+    "sudo l\\\nl x",
+    "sudo ll\\\n x",
+    "sudo \\\nll x",
+    "sudo \\\n \\\n l\\\nl\\\n",
+    "coproc N ll x",
+    "coproc N X=1 ll",
+    "coproc N >f ll",
+    "coproc >f ll",
+    "coproc ll ll",
+    "coproc N sudo ll",
+    "X=1 >f ll",
+    ">f X=1 ll",
+    "X=1 >f Y=2 ll",
+    "X=1 Y=2 ll",
 ];
 
 /// What bash expands only when it runs it; each prints, and does nothing else.

@@ -21,6 +21,9 @@ name = "fuzz-every"
 allow = ["Bash", "Edit(**)", "Read(**)", "Edit(//**)", "Read(//**)"]
 "#;
 
+/// Why a command is asked about whose name the snapshot may make anything.
+const SNAPSHOT_NAME: &str = "snapshot_name";
+
 /// Decides with several sets of options.
 pub(super) struct Decider {
     some: Profile,
@@ -77,12 +80,9 @@ impl Decider {
                 .any(|(profile, mode)| asked.decided(profile, mode).verdict == Verdict::Allow);
         let stop = (!allowed).then(|| self.stop(&asked, &widest)).flatten();
         let way = Way { read_only: widest.read_only, snapshot: snapshot && !widest.read_only };
-        let is_function = |command: &FoundCommand| {
-            let name = command.argv.first().and_then(|word| word.text.as_deref());
-            asked.snapshot.zip(name).is_some_and(|(snapshot, name)| snapshot.is_unknown(name))
-        };
-        // What a function of the snapshot starts nobody says; it is asked about.
-        let claimed = allowed || (claim::is_claimed(&widest) && !widest.commands.iter().any(is_function));
+        // What a function of the snapshot starts, and a text that is read behind its aliases, nobody says: it is asked.
+        let asked_about = widest.reasons.iter().any(|reason| reason.code == SNAPSHOT_NAME);
+        let claimed = allowed || (claim::is_claimed(&widest) && !asked_about);
         let complete = widest.parse_complete;
         let mut commands = widest.commands;
         if self.withhold {

@@ -5,7 +5,7 @@
 use super::Snapshot;
 use crate::decision::Span;
 use crate::limits;
-use crate::parse::{self, Nested, Simple, SpanMap, Statement, Surroundings, Word};
+use crate::parse::{self, Nested, Redir, Simple, SpanMap, Statement, Surroundings, Word};
 
 /// A command behind its aliases.
 #[derive(Debug)]
@@ -55,10 +55,10 @@ impl Snapshot {
         places.extend(so_far.regions.iter().filter_map(|region| so_far.behind(region)));
         places.sort();
         places.into_iter().find_map(|place| {
-            let name = so_far.text.get(place.start..place.end)?;
+            let name = joined(so_far.text.get(place.start..place.end)?);
             let within = |region: &Region| region.start <= place.start && place.end <= region.end;
             let again = so_far.regions.iter().any(|region| within(region) && region.name == name);
-            (self.aliases.contains_key(name) && !again).then(|| (place, name.to_vec()))
+            (self.aliases.contains_key(&name) && !again).then_some((place, name))
         })
     }
 
@@ -114,14 +114,45 @@ impl Expanded {
     /// The word behind the region, if the shell expands it because of the region's end.
     fn behind(&self, region: &Region) -> Option<Span> {
         let rest = self.text.get(region.end..).filter(|_| region.continues)?;
-        let from = region.end + rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        let word = self.text.get(from..)?;
-        let length = word.iter().take_while(|byte| !b" \t\n;|&()<>".contains(byte)).count();
+        let from = region.end + length_of(rest, |byte| matches!(byte, b' ' | b'\t'));
+        let length = length_of(self.text.get(from..)?, |byte| !b" \t\n;|&()<>".contains(&byte));
         let around = |other: &Region| {
             other.start <= region.start && region.end <= other.end && other.end <= from && !other.continues
         };
         (!self.regions.iter().any(around)).then(|| Span::new(from, from + length))
     }
+}
+
+/// A line that is continued: bash reads the two bytes nowhere but in quotes.
+const CONTINUED: &[u8] = b"\\\n";
+
+/// How many bytes of the beginning are such, continued lines among them.
+fn length_of(text: &[u8], fits: impl Fn(u8) -> bool) -> usize {
+    let mut length = 0;
+    while let Some(rest) = text.get(length..).filter(|rest| !rest.is_empty()) {
+        length += match rest.first() {
+            _ if rest.starts_with(CONTINUED) => CONTINUED.len(),
+            Some(byte) if fits(*byte) => 1,
+            _ => break,
+        };
+    }
+    length
+}
+
+/// The word without its continued lines.
+fn joined(word: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((first, behind)) = rest.split_first() {
+        rest = match rest.strip_prefix(CONTINUED) {
+            Some(behind) => behind,
+            None => {
+                out.push(*first);
+                behind
+            }
+        };
+    }
+    out
 }
 
 /// Where the names of commands stand, that the shell reads as such.
@@ -136,16 +167,38 @@ fn names_in(statement: &Statement, out: &mut Vec<Span>) {
     }
 }
 
-fn simple_names(simple: &Simple, out: &mut Vec<Span>) {
+/// Whether there is a redirect between the two.
+fn redirected(simple: &Simple, first: Span, last: Span) -> bool {
+    let between = |redirect: &Redir| first.start < redirect.span.start && redirect.span.start < last.start;
+    simple.redirects.iter().any(between)
+}
+
+fn simple_names<'w>(simple: &'w Simple, out: &mut Vec<Span>) {
     let before = |word: &&Word| word.lead.starts_with(b"-") || parse::assignment_name(&word.lead).is_some();
     let mut words = simple.words.as_slice();
+    let behind_assignments = |words: &'w [Word]| {
+        let count = words.iter().take_while(before).count();
+        words.get(count..).unwrap_or_default()
+    };
+    let set = simple.assignments.first().map(|assign| assign.span);
     while let Some((name, behind)) = words.split_first().filter(|(name, _)| name.bare) {
-        out.push(name.span);
-        let Some(b"time" | b"coproc") = name.text.as_deref() else {
+        // Behind an assignment and a redirect bash looks for no alias.
+        if set.is_none_or(|set| !redirected(simple, set, name.span)) {
+            out.push(name.span);
+        }
+        let Some(keyword @ (b"time" | b"coproc")) = name.text.as_deref() else {
             break;
         };
         // The name of a command stands behind these keywords, too.
-        words = behind.get(behind.iter().take_while(before).count()..).unwrap_or_default();
+        words = behind_assignments(behind);
+        // And behind what may be a coprocess's own.
+        let own = behind.split_first().filter(|(own, _)| keyword == b"coproc" && own.bare);
+        let program = own.and_then(|(own, behind)| Some((own, behind_assignments(behind).first()?)));
+        if let Some((own, program)) = program.filter(|(_, program)| program.bare)
+            && !redirected(simple, own.span, program.span)
+        {
+            out.push(program.span);
+        }
     }
     let values = simple.assignments.iter().flat_map(|assign| &assign.values);
     let targets = simple.redirects.iter().filter_map(|redirect| redirect.target.as_ref());

@@ -173,13 +173,10 @@ fn redirected(simple: &Simple, first: Span, last: Span) -> bool {
     simple.redirects.iter().any(between)
 }
 
-fn simple_names<'w>(simple: &'w Simple, out: &mut Vec<Span>) {
-    let before = |word: &&Word| word.lead.starts_with(b"-") || parse::assignment_name(&word.lead).is_some();
+fn simple_names(simple: &Simple, out: &mut Vec<Span>) {
+    let assigns = |word: &&Word| parse::assignment_name(&word.lead).is_some();
+    let before = |word: &&Word| word.lead.starts_with(b"-") || assigns(word);
     let mut words = simple.words.as_slice();
-    let behind_assignments = |words: &'w [Word]| {
-        let count = words.iter().take_while(before).count();
-        words.get(count..).unwrap_or_default()
-    };
     let set = simple.assignments.first().map(|assign| assign.span);
     while let Some((name, behind)) = words.split_first().filter(|(name, _)| name.bare) {
         // Behind an assignment and a redirect bash looks for no alias.
@@ -190,10 +187,10 @@ fn simple_names<'w>(simple: &'w Simple, out: &mut Vec<Span>) {
             break;
         };
         // The name of a command stands behind these keywords, too.
-        words = behind_assignments(behind);
+        words = behind.get(behind.iter().take_while(before).count()..).unwrap_or_default();
         // And behind what may be a coprocess's own.
         let own = behind.split_first().filter(|(own, _)| keyword == b"coproc" && own.bare);
-        let program = own.and_then(|(own, behind)| Some((own, behind_assignments(behind).first()?)));
+        let program = own.and_then(|(own, behind)| Some((own, behind.iter().find(|word| !assigns(word))?)));
         if let Some((own, program)) = program.filter(|(_, program)| program.bare)
             && !redirected(simple, own.span, program.span)
         {

@@ -46,7 +46,7 @@ impl Key {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

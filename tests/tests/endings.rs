@@ -134,7 +134,8 @@ async fn kept(client: &Client) -> String {
         match update(client, &kept, 3600).await {
             Ok(_) => return kept,
             Err(error) => {
-                assert!(client.session(&kept).await.unwrap().state() != SessionState::Open, "{error}")
+                let state = client.session(&kept).await.unwrap().state();
+                assert!(state != SessionState::Open, "{error}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What reads a command, and what it has read before: shells, a profile's `shell.init` and `shell.prefix`, and what
 //! decisions make of the session's snapshot. All of it the whole way, over gRPC.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use airlock_cli::client::{Client, v1};
 use airlock_tests::{

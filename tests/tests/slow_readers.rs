@@ -1,7 +1,7 @@
 //! Readers that take a kilobyte a second, steadily: the command, other readers and a Cancel do not wait for them,
 //! and they get every byte that is kept, and are told of the rest.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use airlock_cli::client::{Client, v1};
 use airlock_tests::{

@@ -18,7 +18,7 @@ fn grow(stream: &watch::Sender<StreamState>) {
 }
 
 /// Lets everything happen that can happen now.
-async fn is_over(waiting: &tokio::task::JoinHandle<()>) -> bool {
+async fn is_over(waiting: &JoinHandle<()>) -> bool {
     for _ in 0..16 {
         tokio::task::yield_now().await;
     }

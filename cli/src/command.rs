@@ -38,10 +38,11 @@ mod terminal;
 mod wait;
 mod watch;
 
-use std::{process::ExitCode, time::Duration};
+use std::{io::Write as _, process::ExitCode, time::Duration};
 
 use clap::{FromArgMatches as _, Parser, Subcommand};
 
+use crate::render::escape;
 use failure::Failure;
 
 /// How long the end of the process waits for a write that nobody reads.
@@ -110,8 +111,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let error = elsewhere::explained(error);
-            // Nothing can be said where even this fails.
-            let _ = error.print();
+            say_usage(&error);
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(failure::USAGE));
         }
     };
@@ -130,6 +130,16 @@ pub fn main() -> ExitCode {
             ExitCode::from(failure.code())
         }
     }
+}
+
+/// What is wrong with the arguments, or the help. Arguments with what hides are repeated without colours, and escaped.
+fn say_usage(error: &clap::Error) {
+    let hides = std::env::args_os().any(|arg| arg.to_string_lossy().contains(escape::hides));
+    // Nothing can be said where even this fails.
+    let _ = match hides && error.use_stderr() {
+        true => write!(std::io::stderr(), "{}", escape::guard(&error.render().to_string())),
+        false => error.print(),
+    };
 }
 
 fn in_runtime(command: Command) -> Result<u8, Failure> {

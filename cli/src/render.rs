@@ -1,11 +1,12 @@
 //! What the command line shows: text for people and JSON for programs. Pure: nothing here prints or
 //! asks a server.
 
+pub use airlock_escape as escape;
+
 pub mod approval;
 pub mod cause;
 pub mod changes;
 pub mod decision;
-pub mod escape;
 pub mod execution;
 pub mod files;
 pub mod json;

@@ -102,7 +102,7 @@ pub fn render(findings: &[Finding]) -> String {
     let count = |shown: &str| findings.iter().filter(|finding| finding.shown() == shown).count();
     let [ok, degraded, missing, failed] = ["ok", "degraded", "missing", FAILED].map(count);
     let _ = writeln!(text, "\n{ok} ok, {degraded} degraded, {missing} missing, {failed} failed");
-    text
+    airlock_escape::guard(&text).into_owned()
 }
 
 /// For programs: `{"ok": bool, "checks": [{"name", "state", "needed", "seen", "lost", "cure"}]}`, where state is

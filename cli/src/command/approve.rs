@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::{
     Failure,
     connect::Connect,
-    list::{ids, lines, next_page, patient},
+    list::{every_page, ids, lines, patient},
     output, pager,
 };
 use crate::{
@@ -174,14 +174,10 @@ async fn some_approvals(client: &Client) -> Result<Vec<v1::Approval>, Failure> {
 }
 
 async fn open_approvals(client: &Client) -> Result<Vec<v1::Approval>, Failure> {
-    let mut request = v1::ApprovalServiceListRequest::default();
-    let mut list = Vec::new();
-    loop {
-        let answer = client.approvals(request.clone()).await?;
-        list.extend(answer.approvals);
-        if answer.next_page_token.is_empty() {
-            return Ok(list);
-        }
-        request.page = next_page(answer.next_page_token);
-    }
+    every_page(async |page| {
+        let request = v1::ApprovalServiceListRequest { page, ..Default::default() };
+        let answer = client.approvals(request).await?;
+        Ok((answer.approvals, answer.next_page_token))
+    })
+    .await
 }

@@ -76,7 +76,7 @@ impl Check {
         };
         let decision = airlock_policy::decide(&request, &profile);
         let parts = airlock_policy::parts(&request, &profile);
-        output::print(&check::render(&command, &decision, &parts, look()))?;
+        output::print_painted(&check::render(&command, &decision, &parts, look()))?;
         Ok(check::exit_code(&decision))
     }
 }

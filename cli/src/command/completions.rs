@@ -27,7 +27,7 @@ impl Completions {
         };
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut super::help::command(), "airlock", &mut text);
-        output::print(&String::from_utf8_lossy(&text))?;
+        output::print_bytes(&text)?;
         Ok(0)
     }
 }

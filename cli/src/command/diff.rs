@@ -102,7 +102,7 @@ impl Diff {
             }
             let name = files::typed(changes::path(change));
             match terminal {
-                true => line.extend_from_slice(escape::terminal(name).as_bytes()),
+                true => line.extend_from_slice(escape::name(name).as_bytes()),
                 false => line.extend_from_slice(name),
             }
             line.push(b'\n');
@@ -114,7 +114,7 @@ impl Diff {
         }
         let patch = changes::patch(change);
         match terminal {
-            true => output::print(&changes::coloured(&patch)),
+            true => output::print_painted(&changes::coloured(&patch)),
             false => output::print_bytes(&patch),
         }
     }

@@ -13,7 +13,7 @@ use super::{Failure, connect::Connect, failure::describe, output};
 use crate::{
     client::{Client, ClientError, Settings, v1},
     dev::UidBlock,
-    render::cause,
+    render::{cause, escape},
 };
 
 /// What a server is given to answer.
@@ -106,7 +106,7 @@ async fn identity(client: &Client, found: &mut Vec<Finding>) {
     let profiles = client.profiles(v1::PolicyServiceListProfilesRequest::default()).await;
     match &profiles {
         Ok(answer) => {
-            let names: Vec<&str> = answer.profiles.iter().map(|profile| profile.name.as_str()).collect();
+            let names: Vec<String> = answer.profiles.iter().map(|profile| shown(&profile.name)).collect();
             found.push(Finding::ok("identity", "the server knows you"));
             found.push(Finding::ok("profiles", format!("you may use {}", names.join(", "))));
         }
@@ -149,6 +149,10 @@ async fn identity(client: &Client, found: &mut Vec<Finding>) {
     }
 }
 
+fn shown(text: &str) -> String {
+    escape::line(text.as_bytes())
+}
+
 fn unseen(error: &ClientError) -> Finding {
     match error.code() {
         Some(Code::PermissionDenied) => Finding::ok("runners", "not shown to you: that takes the role admin"),
@@ -158,7 +162,7 @@ fn unseen(error: &ClientError) -> Finding {
 
 fn versions(server: &str) -> Finding {
     let own = env!("CARGO_PKG_VERSION");
-    let what = format!("the server is {server}, this command is {own}");
+    let what = format!("the server is {}, this command is {own}", shown(server));
     match server == own {
         true => Finding::ok("version", what),
         false => Finding::degraded(
@@ -182,14 +186,14 @@ fn runners(answer: &v1::AdminServiceGetCapabilitiesResponse, found: &mut Vec<Fin
         _ => Finding::ok("runners", format!("{connected} connected")),
     });
     for runner in &answer.runners {
-        let name = format!("runner {}", runner.runner_id);
+        let name = format!("runner {}", shown(&runner.runner_id));
         if runner.state() != v1::RunnerState::Connected {
             let what = crate::render::names::lower::<v1::RunnerState>(runner.state);
             let cure = "see `airlock runners show NAME`, and its log";
             found.push(Finding::degraded(&name, what, "its slots, and its sessions", cure));
         }
         found.extend(runner.capabilities.iter().filter(|layer| !layer.enforced).map(|layer| {
-            let seen = format!("{} is not enforced: {}", layer.name, layer.detail);
+            let seen = format!("{} is not enforced: {}", shown(&layer.name), shown(&layer.detail));
             let cure = "see `airlock-runner doctor --config FILE` on its host";
             Finding::degraded(&name, seen, "", cure)
         }));

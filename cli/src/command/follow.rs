@@ -307,7 +307,7 @@ impl<'a> View<'a> {
     async fn event(&mut self, id: &str, event: &Event) -> Result<(), Failure> {
         if self.how.json {
             let line = format!("{}\n", json::event(id, event));
-            output::write(&mut self.stdout, line.as_bytes()).await?;
+            output::write(&mut self.stdout, escape::json(&line).as_bytes()).await?;
         }
         match &event.event {
             Some(Kind::Output(out)) if !self.how.json => {

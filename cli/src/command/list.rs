@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{Failure, args, connect::Connect, output};
 use crate::{
-    client::{Client, v1},
+    client::{Client, ClientError, v1},
     render::{execution as page, json},
 };
 
@@ -140,7 +140,22 @@ where
     }
 }
 
-pub(super) fn next_page(page_token: String) -> Option<v1::PageRequest> {
+/// All entries of a list. `page` asks for one page, and gives its entries and what follows.
+pub(super) async fn every_page<T>(
+    page: impl AsyncFn(Option<v1::PageRequest>) -> Result<(Vec<T>, String), ClientError>,
+) -> Result<Vec<T>, Failure> {
+    let (mut list, mut at) = (Vec::new(), None);
+    loop {
+        let (entries, next) = page(at).await?;
+        list.extend(entries);
+        if next.is_empty() {
+            return Ok(list);
+        }
+        at = next_page(next);
+    }
+}
+
+fn next_page(page_token: String) -> Option<v1::PageRequest> {
     Some(v1::PageRequest { page_size: PAGE, page_token })
 }
 

@@ -82,7 +82,7 @@ impl Ls {
         for file in list {
             let name = files::below(&file.path, folder);
             match escaped {
-                true => out.extend_from_slice(escape::terminal(name).as_bytes()),
+                true => out.extend_from_slice(escape::name(name).as_bytes()),
                 false => out.extend_from_slice(name),
             }
             out.push(b'\n');

@@ -1,17 +1,32 @@
-//! Standard output and standard error: exact bytes, and no panic where nobody reads them.
+//! Standard output and standard error: exact bytes, and no panic where nobody reads them. The last wall between what
+//! somebody else wrote and a terminal: text of Airlock's own goes out without a character that hides or steers.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use super::{Failure, terminal::is_raw};
+use crate::render::escape;
 
-/// Writes text to standard output.
+/// Writes text for people to standard output.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(escape::guard(text).as_bytes())
+}
+
+/// The same with colours. Whatever is not our own in it must be escaped.
+pub(super) fn print_painted(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
-/// Writes bytes to standard output.
+/// Writes text that a program may read: exact, but on a terminal.
+pub(super) fn print_exact(text: &str) -> Result<(), Failure> {
+    match io::stdout().is_terminal() {
+        true => print(text),
+        false => print_bytes(text.as_bytes()),
+    }
+}
+
+/// Writes exact bytes to standard output.
 pub(super) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| failed(&error))
@@ -19,12 +34,13 @@ pub(super) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Writes a value to standard output as one line of JSON.
 pub(super) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    print(&format!("{value}\n"))
+    print_bytes(escape::json(&format!("{value}\n")).as_bytes())
 }
 
 /// Writes a remark of Airlock's own to standard error. Where that cannot be written there is nobody to
 /// tell.
 pub(super) fn note(text: &str) {
+    let text = escape::guard(text);
     let _ = if is_raw() {
         // Else each line would begin where the one before it ended.
         write!(io::stderr(), "\r\nairlock: {}\r\n", text.replace('\n', "\r\n"))
@@ -35,7 +51,7 @@ pub(super) fn note(text: &str) {
 
 /// The same below a line that has no end yet.
 pub(super) fn note_below(text: &str) {
-    let _ = writeln!(io::stderr(), "\nairlock: {text}");
+    let _ = writeln!(io::stderr(), "\nairlock: {}", escape::guard(text));
 }
 
 /// Writes bytes and sees them off.

@@ -1,90 +1,147 @@
 //! Shows a text page by page on a terminal, so that nobody is asked about what has scrolled away.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 
-use rustix::termios::tcgetwinsize;
+use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
+use unicode_width::UnicodeWidthChar as _;
 
-use super::Failure;
+use super::{Failure, output};
 
 /// Where the terminal does not say.
-const SIZE: (usize, usize) = (24, 80);
+const SIZE: Size = Size { rows: 24, columns: 80 };
+/// Of an answer. A line that never ends must not fill the memory.
+const ANSWER_BYTES: u64 = 4096;
+
+/// Of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Size {
+    rows: usize,
+    columns: usize,
+}
+
+impl Size {
+    fn now() -> Self {
+        let told = tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_row > 2 && size.ws_col > 10);
+        told.map_or(SIZE, |size| Self { rows: size.ws_row.into(), columns: size.ws_col.into() })
+    }
+
+    /// Rows of text above a prompt, which may need several.
+    fn rows_above(self, prompt: &str) -> usize {
+        let prompt = prompt.len() / self.columns + 1;
+        self.rows.saturating_sub(prompt).max(1)
+    }
+}
 
 /// Whether a person is there who reads and answers.
 pub(super) fn somebody_is_there() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Shows all of `text`, and asks `question` after its last page. True only for `y` or `yes`.
-/// Blocks until the person answers.
+/// Shows all of `text`, and asks `question` after its last page. True only for `y` or `yes`. A page whose terminal
+/// changed its size before the answer is shown again. Blocks until the person answers.
 pub(super) fn ask(text: &str, question: &str) -> Result<bool, Failure> {
-    let (rows, columns) = tcgetwinsize(io::stdout())
-        .ok()
-        .filter(|size| size.ws_row > 2 && size.ws_col > 10)
-        .map_or(SIZE, |size| (usize::from(size.ws_row), usize::from(size.ws_col)));
-    let pages = pages(text, rows - 1, columns);
-    for (number, page) in (1..).zip(&pages) {
-        super::output::print(page)?;
-        if number < pages.len() {
-            let prompt = format!("-- page {number} of {}, Enter for the next, q to leave --", pages.len());
-            if prompt_line(&prompt)?.is_none_or(|answer| answer.starts_with('q')) {
-                return Ok(false);
-            }
+    let mut from = 0;
+    loop {
+        let size = Size::now();
+        let rest = text.get(from..).unwrap_or_default();
+        let longest = more(text.len(), text.len());
+        let rows = size.rows_above(if longest.len() > question.len() { &longest } else { question });
+        let (page, length) = page(rest, rows, size.columns);
+        output::print(&page)?;
+        let is_last = length == rest.len();
+        let prompt = if is_last { question.to_owned() } else { more(from + length, text.len()) };
+        let Some(answer) = prompt_line(&prompt)? else { return Ok(false) };
+        if size != Size::now() {
+            continue;
         }
+        if is_last {
+            return Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"));
+        }
+        if answer.starts_with('q') {
+            return Ok(false);
+        }
+        from += length;
     }
-    let answer = prompt_line(question)?;
-    Ok(answer.is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes")))
 }
 
-/// What was answered, or none at the end of the input.
+fn more(shown: usize, all: usize) -> String {
+    format!("-- {shown} of {all} bytes, Enter for the next page, q to leave --")
+}
+
+/// What was answered, or none at the end of the input. What was typed before the question is no answer to it.
 fn prompt_line(prompt: &str) -> Result<Option<String>, Failure> {
-    super::output::print(&format!("{prompt} "))?;
+    // One that cannot forget what was typed is no terminal, and nobody types there.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    output::print(&format!("{prompt} "))?;
     let mut line = String::new();
-    // A line that never ends must not fill the memory.
-    let read = io::Read::take(io::stdin().lock(), 4096)
+    let read = io::Read::take(io::stdin().lock(), ANSWER_BYTES)
         .read_line(&mut line)
-        .and_then(|read| io::stdout().flush().map(|()| read))
         .map_err(|error| Failure::new(format!("the answer cannot be read: {error}")))?;
     Ok((read > 0).then(|| line.trim().to_owned()))
 }
 
-/// The text in pieces of at most `rows` rows of a terminal; long lines are broken where the terminal
-/// would break them, so that they count as what they take.
-fn pages(text: &str, rows: usize, columns: usize) -> Vec<String> {
-    let mut pages = vec![String::new()];
-    let mut used = 0;
-    for line in text.lines() {
-        let mut rest = line;
+/// The first lines of a text, as many as `rows` rows of a terminal hold, and how many bytes of the text they are. Long
+/// lines are broken where the terminal would break them, so that they count as what they take.
+fn page(text: &str, rows: usize, columns: usize) -> (String, usize) {
+    let (mut page, mut used, mut at) = (String::new(), 0, 0);
+    for line in text.split_inclusive('\n') {
+        let mut rest = line.strip_suffix('\n').unwrap_or(line);
         loop {
-            let cut = rest.char_indices().nth(columns).map_or(rest.len(), |(at, _)| at);
-            let (row, after) = rest.split_at(cut);
             if used == rows {
-                pages.push(String::new());
-                used = 0;
+                return (page, at);
             }
-            if let Some(page) = pages.last_mut() {
-                page.push_str(row);
-                page.push('\n');
-                used += 1;
-            }
+            let (row, after) = rest.split_at(row_length(rest, columns));
+            page.push_str(row);
+            page.push('\n');
+            used += 1;
+            at += row.len();
             if after.is_empty() {
                 break;
             }
             rest = after;
         }
+        at += usize::from(line.ends_with('\n'));
     }
-    pages
+    (page, at)
+}
+
+/// Bytes that fit into a row; one character at least.
+fn row_length(text: &str, columns: usize) -> usize {
+    let mut width = 0;
+    let end = text.char_indices().find(|(at, c)| {
+        width += c.width().unwrap_or(1);
+        width > columns && *at > 0
+    });
+    end.map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn pages(text: &str, rows: usize, columns: usize) -> Vec<String> {
+        let (mut pages, mut from) = (Vec::new(), 0);
+        while from < text.len() {
+            let (page, length) = page(&text[from..], rows, columns);
+            assert!(length > 0, "it gets on");
+            pages.push(page);
+            from += length;
+        }
+        pages
+    }
+
     #[test]
     fn no_page_is_longer_than_the_terminal_and_nothing_is_lost() {
-        let text = format!("a\n\n{}\nb", "x".repeat(25));
-        let pages = pages(&text, 3, 10);
-        assert_eq!(pages, ["a\n\nxxxxxxxxxx\n", "xxxxxxxxxx\nxxxxx\nb\n"]);
-        let shown: String = pages.concat().replace('\n', "");
-        assert_eq!(shown, text.replace('\n', ""));
+        let text = format!("a\n\n{}\nb\n", "x".repeat(25));
+        let shown = pages(&text, 3, 10);
+        assert_eq!(shown, ["a\n\nxxxxxxxxxx\n", "xxxxxxxxxx\nxxxxx\nb\n"]);
+        assert_eq!(shown.concat().replace('\n', ""), text.replace('\n', ""));
+    }
+
+    #[test]
+    fn wide_letters_count_as_what_they_take() {
+        assert_eq!(pages("\u{6587}\u{6587}\u{6587}x", 2, 5), ["\u{6587}\u{6587}\n\u{6587}x\n"]);
+        assert_eq!(pages("\u{6587}\u{6587}", 1, 1), ["\u{6587}\n", "\u{6587}\n"]);
+        assert_eq!(pages("0123456789\n\nx", 1, 10), ["0123456789\n", "\n", "x\n"]);
     }
 }

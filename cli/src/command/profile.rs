@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     Failure,
     connect::Connect,
-    list::{lines, next_page},
+    list::{every_page, lines},
     output,
 };
 use crate::{
@@ -69,19 +69,14 @@ impl Profile {
 impl List {
     async fn run(self) -> Result<u8, Failure> {
         let client = self.connect.client().await?;
-        let mut request = v1::PolicyServiceListProfilesRequest {
-            filter: Some(v1::ProfileFilter { name_prefix: self.prefix }),
-            ..Default::default()
-        };
-        let mut list = Vec::new();
-        loop {
-            let answer = client.profiles(request.clone()).await?;
-            list.extend(answer.profiles);
-            if answer.next_page_token.is_empty() {
-                break;
-            }
-            request.page = next_page(answer.next_page_token);
-        }
+        let filter = Some(v1::ProfileFilter { name_prefix: self.prefix });
+        let list = every_page(async |page| {
+            let filter = filter.clone();
+            let request = v1::PolicyServiceListProfilesRequest { page, filter, ..Default::default() };
+            let answer = client.profiles(request).await?;
+            Ok((answer.profiles, answer.next_page_token))
+        })
+        .await?;
         if self.json {
             return lines(list.iter().map(profile));
         }

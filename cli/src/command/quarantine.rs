@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::{
     Failure,
     connect::Connect,
-    list::{ids, lines, next_page},
+    list::{every_page, ids, lines},
     output,
 };
 use crate::{
@@ -54,17 +54,12 @@ pub(super) struct List {
 impl List {
     async fn run(self) -> Result<u8, Failure> {
         let client = self.connect.client().await?;
-        let mut request =
-            v1::FileServiceListQuarantineRequest { session_id: self.session, ..Default::default() };
-        let mut list = Vec::new();
-        loop {
-            let answer = client.quarantine(request.clone()).await?;
-            list.extend(answer.files);
-            if answer.next_page_token.is_empty() {
-                break;
-            }
-            request.page = next_page(answer.next_page_token);
-        }
+        let list = every_page(async |page| {
+            let session_id = self.session.clone();
+            let answer = client.quarantine(v1::FileServiceListQuarantineRequest { session_id, page }).await?;
+            Ok((answer.files, answer.next_page_token))
+        })
+        .await?;
         if self.quiet {
             return ids(list.iter().map(|file| &file.id));
         }
@@ -79,8 +74,14 @@ impl List {
 fn shown(list: &[v1::QuarantinedFile]) -> String {
     let row = |file: &v1::QuarantinedFile| {
         let info = file.info.clone().unwrap_or_default();
-        let path = escape::terminal(&info.path);
-        [file.id.clone(), file.reason.clone(), files::mode(&info), info.size.to_string(), path]
+        let path = escape::name(&info.path);
+        [
+            file.id.clone(),
+            escape::line(file.reason.as_bytes()),
+            files::mode(&info),
+            info.size.to_string(),
+            path,
+        ]
     };
     let rows: Vec<_> = list.iter().map(row).collect();
     table(["ID", "REASON", "MODE", "BYTES", "PATH"], &rows)
@@ -111,7 +112,7 @@ impl Restore {
     async fn run(self) -> Result<u8, Failure> {
         let client = self.connect.client().await?;
         let answer = client.restore(&self.session, &self.id).await?;
-        output::print(&format!("{}\n", escape::terminal(&answer.path)))?;
+        output::print(&format!("{}\n", escape::name(&answer.path)))?;
         if !answer.replaced_id.is_empty() {
             let replaced = answer.replaced_id;
             output::note(&format!("what stood there is in the quarantine now, as `{replaced}`"));

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::{
     Failure, args,
     connect::Connect,
-    list::{ids, lines, next_page},
+    list::{every_page, ids, lines},
     output,
 };
 use crate::{
@@ -56,16 +56,12 @@ impl List {
     async fn run(self) -> Result<u8, Failure> {
         let client = self.connect.client().await?;
         let filter = self.session.map(|session_id| v1::RuleFilter { session_id });
-        let mut request = v1::ApprovalServiceListRulesRequest { page: None, filter };
-        let mut list = Vec::new();
-        loop {
-            let answer = client.rules(request.clone()).await?;
-            list.extend(answer.rules);
-            if answer.next_page_token.is_empty() {
-                break;
-            }
-            request.page = next_page(answer.next_page_token);
-        }
+        let list = every_page(async |page| {
+            let request = v1::ApprovalServiceListRulesRequest { page, filter: filter.clone() };
+            let answer = client.rules(request).await?;
+            Ok((answer.rules, answer.next_page_token))
+        })
+        .await?;
         if self.quiet {
             return ids(list.iter().map(|rule| &rule.rule_id));
         }

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::{
     Failure,
     connect::Connect,
-    list::{ids, lines, next_page, patient},
+    list::{every_page, ids, lines, patient},
     output,
 };
 use crate::{
@@ -111,16 +111,12 @@ impl Runners {
 
 pub(super) async fn all(connect: &Connect) -> Result<Vec<v1::Runner>, Failure> {
     let client = connect.client().await?;
-    let mut request = v1::AdminServiceListRunnersRequest::default();
-    let mut list = Vec::new();
-    loop {
-        let answer = client.runners(request.clone()).await?;
-        list.extend(answer.runners);
-        if answer.next_page_token.is_empty() {
-            return Ok(list);
-        }
-        request.page = next_page(answer.next_page_token);
-    }
+    every_page(async |page| {
+        let request = v1::AdminServiceListRunnersRequest { page, ..Default::default() };
+        let answer = client.runners(request).await?;
+        Ok((answer.runners, answer.next_page_token))
+    })
+    .await
 }
 
 async fn connected(connect: &Connect) -> Result<Vec<v1::Runner>, Failure> {

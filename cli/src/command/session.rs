@@ -13,7 +13,7 @@ use super::{
     args::{self, Mode, Shell},
     connect::Connect,
     cp,
-    list::{ids, lines, next_page},
+    list::{every_page, ids, lines},
     output,
 };
 use crate::{
@@ -186,15 +186,12 @@ impl List {
             let states = [Opening, Open, Closing, Closed, Lost].map(i32::from).to_vec();
             request.filter = Some(v1::SessionFilter { states, ..Default::default() });
         }
-        let mut list = Vec::new();
-        loop {
-            let answer = client.sessions(request.clone()).await?;
-            list.extend(answer.sessions);
-            if answer.next_page_token.is_empty() {
-                break;
-            }
-            request.page = next_page(answer.next_page_token);
-        }
+        let list = every_page(async |page| {
+            let request = v1::SessionServiceListRequest { page, ..request.clone() };
+            let answer = client.sessions(request).await?;
+            Ok((answer.sessions, answer.next_page_token))
+        })
+        .await?;
         if self.quiet {
             return ids(list.iter().map(|one| &one.session_id));
         }

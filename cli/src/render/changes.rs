@@ -134,7 +134,7 @@ pub fn coloured(patch: &[u8]) -> String {
             _ => "",
         };
         let end = if colour.is_empty() { "" } else { PLAIN };
-        let _ = writeln!(out, "{colour}{}{end}", escape::terminal(line));
+        let _ = writeln!(out, "{colour}{}{end}", escape::contents(line));
     }
     out
 }
@@ -163,7 +163,7 @@ impl Line {
     #[must_use]
     pub fn of(change: &FileChange) -> Self {
         Self {
-            name: escape::terminal(typed(path(change))),
+            name: escape::name(typed(path(change))),
             counts: counts(change),
             why_not: why_not(change).unwrap_or_default(),
         }

@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 use super::escape;
 use crate::client::v1::{Decision, Reason, Verdict};
 
+/// Columns of a line of a command; longer ones are cut.
+const COLUMNS: usize = 160;
+
 /// The verdict and its first reason's code, such as `deny (deny_rule)`.
 #[must_use]
 pub fn headline(decision: &Decision) -> String {
@@ -63,8 +66,13 @@ fn push_reason(out: &mut String, command: &[u8], reason: &Reason) {
         let _ = writeln!(out, "  by the rule `{}`", shown(&reason.rule));
     }
     if let Some(span) = &reason.span {
-        let (line, marks) = escape::underlined(command, offset(span.start), offset(span.end));
-        let _ = writeln!(out, "    {line}\n    {marks}");
+        let shown = escape::excerpt(command, offset(span.start)..offset(span.end), COLUMNS);
+        for marked in &shown.lines {
+            let _ = writeln!(out, "    {}\n    {}", marked.line, marked.marks);
+        }
+        if shown.more > 0 {
+            let _ = writeln!(out, "    and {} more lines", shown.more);
+        }
     }
 }
 

@@ -42,9 +42,9 @@ pub fn long<'a>(list: &'a [FileInfo], name: impl Fn(&'a FileInfo) -> &'a [u8]) -
     let mut out = String::new();
     for file in list {
         let at = time::rfc3339(file.modified.as_ref()).unwrap_or_else(|| "-".to_owned());
-        let _ = write!(out, "{}  {:>width$}  {at}  {}", mode(file), file.size, escape::terminal(name(file)));
+        let _ = write!(out, "{}  {:>width$}  {at}  {}", mode(file), file.size, escape::name(name(file)));
         if file.r#type() == FileType::Symlink {
-            let _ = write!(out, " -> {}", escape::terminal(&file.link_target));
+            let _ = write!(out, " -> {}", escape::name(&file.link_target));
         }
         out.push('\n');
     }

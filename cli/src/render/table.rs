@@ -1,12 +1,14 @@
-//! Columns of text that line up.
+//! Columns of text that line up, by what terminals show of each letter.
+
+use unicode_width::UnicodeWidthStr as _;
 
 /// Rows under a header; each column as wide as its widest cell, the last one as it is.
 #[must_use]
 pub fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
-    let mut widths = header.map(|cell| cell.chars().count());
+    let mut widths = header.map(|cell| cell.width());
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(cell.width());
         }
     }
     let mut out = String::new();
@@ -21,7 +23,7 @@ fn push_row<'a>(out: &mut String, cells: impl Iterator<Item = &'a str>, widths: 
     let start = out.len();
     for (cell, width) in cells.zip(widths) {
         out.push_str(cell);
-        out.extend(std::iter::repeat_n(' ', width - cell.chars().count() + 3));
+        out.extend(std::iter::repeat_n(' ', width - cell.width() + 3));
     }
     let end = out.trim_end_matches(' ').len().max(start);
     out.truncate(end);
@@ -36,5 +38,7 @@ mod tests {
     fn columns_line_up() {
         let rows = [["1".to_owned(), "a b".to_owned()], ["22222".to_owned(), String::new()]];
         assert_eq!(table(["ID", "X"], &rows), "ID      X\n1       a b\n22222\n");
+        let wide = [["\u{6587}\u{4ef6}".to_owned(), "x".to_owned()]];
+        assert_eq!(table(["ID", "X"], &wide), "ID     X\n\u{6587}\u{4ef6}   x\n");
     }
 }

@@ -1,15 +1,15 @@
 //! A decision for a person: what was decided by what, with the span underlined.
 
-mod excerpt;
-
 use std::fmt::Write as _;
 
+use airlock_escape as escape;
+
 use crate::decide::Part;
-use crate::decision::{Decision, Reason, Requirement, Verdict};
-use excerpt::excerpt;
+use crate::decision::{Decision, Reason, Requirement, Span, Verdict};
 
 /// Commands that are shown one by one; nobody reads more.
 const PARTS: usize = 20;
+const INDENT: &str = "      ";
 
 /// How it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,18 +138,20 @@ fn headline(decision: &Decision, look: Look) -> String {
     line
 }
 
-/// Control characters, and those that change the order of others, must not reach a terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(shown).collect()
+/// The lines of a command that a span touches, with marks under it.
+fn excerpt(command: &[u8], span: Span, look: Look, colour: &str) -> String {
+    let shown = escape::excerpt(command, span.start..span.end, look.columns.saturating_sub(INDENT.len()));
+    let mut out = String::new();
+    for marked in &shown.lines {
+        let (lead, marks) = marked.marks.split_at(marked.marks.find('^').unwrap_or_default());
+        let _ = writeln!(out, "{INDENT}{}\n{INDENT}{lead}{}", marked.line, look.paint(marks, colour));
+    }
+    if shown.more > 0 {
+        let _ = writeln!(out, "{INDENT}and {} more lines", shown.more);
+    }
+    out
 }
 
-fn shown(c: char) -> char {
-    match c {
-        '\t' => ' ',
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
-            '\u{fffd}'
-        }
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    }
+fn printable(text: &str) -> String {
+    escape::line(text.as_bytes())
 }

@@ -10,7 +10,7 @@ use crate::{
         OutputPiece,
         v1::{OutputDone, OutputLine, OutputStream},
     },
-    render::{json, names},
+    render::{escape, json, names},
 };
 
 /// Where the pieces of one stream go.
@@ -60,7 +60,7 @@ impl Show {
         let name = names::lower::<OutputStream>(self.stream.into());
         if self.json {
             let line = format!("{}\n", json::piece(&name, piece));
-            output::write(&mut self.stdout, line.as_bytes()).await?;
+            output::write(&mut self.stdout, escape::json(&line).as_bytes()).await?;
         }
         match piece {
             OutputPiece::Done(done) => return Ok(Some(done)),

@@ -43,7 +43,7 @@ impl Import {
         })?;
         match &self.output {
             Some(path) => write_new(path, &toml)?,
-            None => output::print(&toml)?,
+            None => output::print_exact(&toml)?,
         }
         for one in &left_out {
             let value = escape::shortened(one.value.as_bytes(), 120);

@@ -75,10 +75,15 @@ impl Screen {
         self.keys(&["Enter"]);
     }
 
-    /// Makes the screen another size.
+    /// Makes the screen another size, and waits until its terminal says so to who asks.
     pub fn resize(&self, cols: u16, rows: u16) {
-        let (cols, rows) = (cols.to_string(), rows.to_string());
-        done(&mut self.tmux(&["resize-window", "-x", &cols, "-y", &rows]));
+        let (x, y) = (cols.to_string(), rows.to_string());
+        done(&mut self.tmux(&["resize-window", "-x", &x, "-y", &y]));
+        let terminal = done(&mut self.tmux(&["display-message", "-p", "#{pane_tty}"]));
+        until("the terminal has its size", PATIENCE, || {
+            let size = done(Command::new("stty").args(["-F", terminal.trim(), "size"]));
+            size.trim() == format!("{rows} {cols}")
+        });
     }
 
     /// Waits until what is shown fits.
@@ -104,6 +109,13 @@ impl Screen {
     /// Waits until a line is exactly this.
     pub fn see_line(&self, line: &str) {
         self.wait(&format!("the line `{line}`"), |shown| shown.lines().any(|one| one.trim_end() == line));
+    }
+
+    /// Wipes what is shown and was, whatever runs there, and then types keys.
+    pub fn clear_and(&self, keys: &[&str]) {
+        // The terminal's own reset: a program that waits for input hears nothing of it.
+        done(&mut self.tmux(&["send-keys", "-R", ";", "clear-history"]));
+        self.keys(keys);
     }
 
     /// Wipes what is shown, from within a shell.

@@ -7,6 +7,7 @@ mod answer;
 mod drain;
 mod ending;
 mod epoch;
+mod looks;
 mod sessions;
 
 use std::{
@@ -43,6 +44,7 @@ use crate::{
 };
 
 use drain::Draining;
+use looks::Looks;
 
 pub(crate) use epoch::LinkClock;
 
@@ -101,6 +103,7 @@ pub(crate) struct Core {
     /// When ended jobs that no server wants are forgotten, on the runner's clock.
     keep_until: Mutex<HashMap<ExecutionId, u64>>,
     draining: Draining,
+    looks: Looks,
     pub(crate) metrics: Metrics,
     /// Sessions that are made or removed at once: long work of the disk, which must not take the threads
     /// that drain commands' output.
@@ -142,6 +145,7 @@ impl Core {
             live: Mutex::default(),
             keep_until: Mutex::default(),
             draining: Draining::default(),
+            looks: Looks::default(),
             metrics: Metrics::new(),
             disk_work: Semaphore::new(DISK_WORK_AT_ONCE),
             tasks: TaskTracker::new(),
@@ -158,7 +162,7 @@ impl Core {
                 self.open_session(session_id, &base, profile);
             }
             ToRunner::CloseSession { session_id } => self.close_session(session_id),
-            ToRunner::StartJob(offer) => self.start_job(&offer),
+            ToRunner::StartJob(offer) => self.start_job(*offer),
             ToRunner::EndJob { execution_id, cause } => self.end_job(&execution_id, cause),
             ToRunner::ForgetJob { execution_id } => self.forget_job(execution_id),
             ToRunner::SignalJob { execution_id, signal } => self.signal_job(&execution_id, signal),
@@ -301,6 +305,12 @@ impl Core {
     }
 
     fn end_job(&self, id: &ExecutionId, cause: Cause) {
+        // First: an offer that is looked at is live before it is forgotten there.
+        self.looks.stop(id, &cause);
+        self.end_live(id, cause);
+    }
+
+    fn end_live(&self, id: &ExecutionId, cause: Cause) {
         if let Some(live) = self.live().get(id) {
             live.handle.switch.end(cause);
         }

@@ -165,8 +165,8 @@ impl Files {
                 ExchangeFromRunner::Restored { path, replaced_id }
             }
             ExchangeOrder::Digests { paths, .. } => {
-                let found = work.in_turn(Turn::Diff, session, move |session, _| {
-                    Ok(bound::look(paths, session.folders(), session.owner()))
+                let found = work.in_turn(Turn::Diff, session, move |session, cancel| {
+                    Ok(bound::look(paths, session.folders(), session.owner(), &|| cancel.is_cancelled()))
                 });
                 ExchangeFromRunner::Digests(found.await?)
             }

@@ -32,7 +32,7 @@ enum Known {
 
 /// A refusal, and the session whose directory or snapshot was found to be gone: servers are told of it first, so
 /// that the next decision is about what is there.
-struct No {
+pub(super) struct No {
     refusal: Refusal,
     moved: Option<Arc<OpenSession>>,
 }
@@ -45,12 +45,14 @@ impl From<Refusal> for No {
 
 impl Core {
     /// Answers an offer.
-    pub(super) fn start_job(self: &Arc<Self>, offer: &StartJob) {
-        // Read before the journal is held, which others wait for.
-        let session = self.sessions.get(&offer.grant.session_id);
-        let found = session.map(|one| trust::bound::found(&offer.grant, one.folders(), one.owner()));
-        let found = found.unwrap_or_default();
-        self.answer(offer.execution_id, offer.attempt, |journal| self.admit(offer, &found, journal));
+    pub(super) fn start_job(self: &Arc<Self>, offer: StartJob) {
+        let (id, attempt) = (offer.execution_id, offer.attempt);
+        let looks =
+            trust::bound::matter(&offer.grant) && matches!(known(&self.journal(), id, attempt), Known::New);
+        match self.sessions.get(&offer.grant.session_id).filter(|_| looks) {
+            Some(session) => self.look_and_answer(offer, session),
+            None => self.answer(id, attempt, |journal| self.admit(&offer, &[], journal)),
+        }
     }
 
     /// Answers an offer of which no more than its id and attempt can be understood.
@@ -60,7 +62,7 @@ impl Core {
 
     /// Answers an offer for good: a repeated one gets the answer that the journal holds. Nothing is
     /// reported while the journal is held: a new link holds the reports while it reads the journal.
-    fn answer(
+    pub(super) fn answer(
         self: &Arc<Self>,
         id: ExecutionId,
         attempt: u32,
@@ -115,7 +117,12 @@ impl Core {
     }
 
     /// Everything that stands between an offer and its acceptance.
-    fn admit(&self, offer: &StartJob, found: &[BoundFile], journal: &mut Journal) -> Result<Job, No> {
+    pub(super) fn admit(
+        &self,
+        offer: &StartJob,
+        found: &[BoundFile],
+        journal: &mut Journal,
+    ) -> Result<Job, No> {
         let refuse = |reason, message: &str| Err(Refusal::new(reason, message).into());
         let grant = &offer.grant;
         if offer.epoch != self.clock.epoch() {

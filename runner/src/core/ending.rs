@@ -123,6 +123,7 @@ impl Core {
 
     /// Ends every job with this cause.
     pub(super) fn end_all(&self, cause: &Cause) {
+        self.looks.stop_all();
         for live in self.live().values() {
             live.handle.switch.end(cause.clone());
         }

@@ -4,7 +4,7 @@
 //! Only the session's own folders count. What a way out of them leads to nobody can write.
 
 use airlock_proto::{
-    domain::{BoundFile, FileState, Grant},
+    domain::{BoundFile, FileState, Grant, Requirement},
     limits::{BOUND_FILE_BYTES, BOUND_FILES_BYTES},
 };
 use airlock_sandbox::Folders;
@@ -18,8 +18,14 @@ use crate::{
 /// The reason of a refusal after which a person may be asked again.
 const CHANGED: &str = "files_changed";
 
-/// What is at these paths. Blocks while it reads, [`BOUND_FILES_BYTES`] at most.
-pub(crate) fn look(paths: Vec<Vec<u8>>, folders: &Folders, owner: Option<(u32, u32)>) -> Vec<BoundFile> {
+/// What is at these paths. Blocks while it reads, [`BOUND_FILES_BYTES`] at most, and until `is_over` says so: what was
+/// not looked at by then is unknown.
+pub(crate) fn look(
+    paths: Vec<Vec<u8>>,
+    folders: &Folders,
+    owner: Option<(u32, u32)>,
+    is_over: &dyn Fn() -> bool,
+) -> Vec<BoundFile> {
     if paths.is_empty() {
         return Vec::new();
     }
@@ -28,9 +34,9 @@ pub(crate) fn look(paths: Vec<Vec<u8>>, folders: &Folders, owner: Option<(u32, u
     let states = as_session(owner, || {
         let mut left = BOUND_FILES_BYTES;
         let mut state = |path: &Vec<u8>| {
-            let (state, read) = view.contents(path, BOUND_FILE_BYTES.min(left));
+            let (state, read) = view.contents(path, BOUND_FILE_BYTES.min(left), is_over);
             left = left.saturating_sub(read);
-            state
+            if is_over() { FileState::Unknown } else { state }
         };
         paths.iter().map(&mut state).collect::<Vec<_>>()
     });
@@ -41,9 +47,11 @@ pub(crate) fn look(paths: Vec<Vec<u8>>, folders: &Folders, owner: Option<(u32, u
     paths.into_iter().zip(states).map(|(path, state)| BoundFile { path, state }).collect()
 }
 
-/// What is there now of all that the grant would run.
-pub(crate) fn found(grant: &Grant, folders: &Folders, owner: Option<(u32, u32)>) -> Vec<BoundFile> {
-    look(grant.decided.files.iter().map(|file| file.path.clone()).collect(), folders, owner)
+/// Whether it matters to a grant what its files hold: an answer is bound to them, or its refusal may become a question.
+pub(crate) fn matter(grant: &Grant) -> bool {
+    let files = &grant.decided.files;
+    let is_bound = files.iter().any(|file| file.state != FileState::Any);
+    is_bound || !files.is_empty() && grant.requires.contains(&Requirement::TrustedPath)
 }
 
 /// Refuses a grant whose files are not as they were approved.
@@ -93,17 +101,22 @@ mod tests {
             symlink(target, self.0.path().join(name)).unwrap();
         }
 
+        fn look(&self, paths: Vec<Vec<u8>>) -> Vec<BoundFile> {
+            look(paths, &Folders::at(self.0.path()), None, &|| false)
+        }
+
         fn state(&self, path: &str) -> FileState {
-            look(vec![path.into()], &Folders::at(self.0.path()), None)[0].state
+            self.look(vec![path.into()])[0].state
         }
 
         fn grant(&self, path: &str) -> Grant {
-            let files = look(vec![path.into()], &Folders::at(self.0.path()), None);
+            let files = self.look(vec![path.into()]);
             Grant { decided: Decided { files, ..Decided::default() }, ..grant() }
         }
 
         fn runs(&self, grant: &Grant) -> bool {
-            check(grant, &found(grant, &Folders::at(self.0.path()), None)).is_ok()
+            let paths = grant.decided.files.iter().map(|file| file.path.clone()).collect();
+            check(grant, &self.look(paths)).is_ok()
         }
     }
 
@@ -202,8 +215,22 @@ mod tests {
             let file = fs::File::create(session.0.path().join(format!("workspace/{index}"))).unwrap();
             file.set_len(each).unwrap();
         }
-        let found = look(paths, &Folders::at(session.0.path()), None);
+        let found = session.look(paths);
         assert!(found[0].state.digest().is_some());
         assert_eq!(found.last().unwrap().state, FileState::TooLarge);
+    }
+
+    #[test]
+    fn what_was_not_read_to_its_end_is_unknown() {
+        let session = Session::new();
+        for name in ["one", "two"] {
+            session.write(&format!("workspace/{name}"), &name.repeat(1 << 20));
+        }
+        let paths = vec![b"/workspace/one".to_vec(), b"/workspace/two".to_vec()];
+        let reads = std::cell::Cell::new(0_u32);
+        let is_over = || reads.replace(reads.get() + 1) > 2;
+        let found = look(paths, &Folders::at(session.0.path()), None, &is_over);
+        assert!(found.iter().all(|file| file.state == FileState::Unknown), "{found:?}");
+        assert!(reads.get() < 10, "it was not read on: {}", reads.get());
     }
 }

@@ -113,8 +113,8 @@ impl View {
     }
 
     /// What the file at the end of a path holds, if it is a file of the session and has no more than `most` bytes;
-    /// and how many bytes were read.
-    pub(super) fn contents(&self, path: &[u8], most: u64) -> (FileState, u64) {
+    /// and how many bytes were read. `is_over` ends the reading.
+    pub(super) fn contents(&self, path: &[u8], most: u64, is_over: &dyn Fn() -> bool) -> (FileState, u64) {
         let Ok(led) = self.follow(path, true) else { return (FileState::Other, 0) };
         if led.ground != Ground::Session {
             return (FileState::Other, 0);
@@ -124,11 +124,11 @@ impl View {
             let is_open = self.mount_of(&at).is_some_and(|mount| mount.root.is_some());
             return (if is_open { FileState::Absent } else { FileState::Unknown }, 0);
         }
-        self.read(&led.path, most).unwrap_or((FileState::Other, 0))
+        self.read(&led.path, most, is_over).unwrap_or((FileState::Other, 0))
     }
 
     /// Nothing, where it is no file that the session can read.
-    fn read(&self, path: &[u8], most: u64) -> Option<(FileState, u64)> {
+    fn read(&self, path: &[u8], most: u64, is_over: &dyn Fn() -> bool) -> Option<(FileState, u64)> {
         let at: Components = components(path).collect();
         let mount = self.mount_of(&at)?;
         let below = at.get(mount.at.len()..)?.join(&b'/');
@@ -143,7 +143,7 @@ impl View {
         if u64::try_from(stat.st_size).ok()? > most {
             return Some((FileState::TooLarge, 0));
         }
-        let (digest, read) = digest(File::from(file).take(most + 1)).ok()?;
+        let (digest, read) = digest(File::from(file).take(most + 1), is_over).ok()?;
         // It may have grown meanwhile.
         let state = if read > most { FileState::TooLarge } else { FileState::Digest(digest) };
         Some((state, read))
@@ -274,10 +274,13 @@ impl View {
     }
 }
 
-/// The SHA-256 of what comes, and how many bytes that were.
-fn digest(mut file: impl Read) -> io::Result<([u8; 32], u64)> {
+/// The SHA-256 of what comes, and how many bytes that were. An error where it is over before.
+fn digest(mut file: impl Read, is_over: &dyn Fn() -> bool) -> io::Result<([u8; 32], u64)> {
     let (mut hash, mut total, mut buffer) = (Sha256::new(), 0, vec![0; READ_BYTES]);
     loop {
+        if is_over() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         let read = file.read(&mut buffer)?;
         if read == 0 {
             return Ok((hash.finalize().into(), total));

@@ -1,5 +1,6 @@
 //! The whole runner against a server that the test plays: real links over the loopback, real sandboxes.
 
+mod bound;
 mod confined;
 mod controls;
 mod disks;

@@ -1,0 +1,131 @@
+//! Offers whose files are looked at before they are answered: as much as an answer may be bound to is read beside the
+//! control stream, never on it. Whoever ends such an offer ends the reading; it is answered all the same.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use airlock_proto::domain::{BoundFile, Cause, ExecutionId, Grant, StartJob};
+use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio_util::sync::CancellationToken;
+
+use super::Core;
+use crate::{floor::Refusal, session::OpenSession, trust::bound};
+
+/// Of all sessions: each reads up to the limit of bound files, and hashes it.
+const LOOKS_AT_ONCE: usize = 2;
+
+/// What an offer is known by.
+type Key = (ExecutionId, u32);
+
+/// The offers that are looked at, or wait for it.
+#[derive(Debug)]
+pub(super) struct Looks {
+    turns: Semaphore,
+    begun: Mutex<HashMap<Key, Begun>>,
+}
+
+#[derive(Debug, Default)]
+struct Begun {
+    stop: CancellationToken,
+    ended: Option<Cause>,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self { turns: Semaphore::new(LOOKS_AT_ONCE), begun: Mutex::default() }
+    }
+}
+
+impl Looks {
+    /// Notes an offer. None, if there are `most` already.
+    fn begin(&self, key: Key, most: usize) -> Option<CancellationToken> {
+        let mut begun = self.begun();
+        if begun.len() >= most {
+            return None;
+        }
+        let stop = CancellationToken::new();
+        begun.insert(key, Begun { stop: stop.clone(), ended: None });
+        Some(stop)
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        self.begun().contains_key(key)
+    }
+
+    /// Forgets an offer that was answered; and why it was ended meanwhile, if it was.
+    fn end(&self, key: &Key) -> Option<Cause> {
+        self.begun().remove(key).and_then(|begun| begun.ended)
+    }
+
+    /// Ends the reading for an execution. The first cause stands.
+    pub(super) fn stop(&self, id: &ExecutionId, cause: &Cause) {
+        for (_, begun) in self.begun().iter_mut().filter(|((of, _), _)| of == id) {
+            begun.ended.get_or_insert_with(|| cause.clone());
+            begun.stop.cancel();
+        }
+    }
+
+    /// Ends all reading.
+    pub(super) fn stop_all(&self) {
+        self.begun().values().for_each(|begun| begun.stop.cancel());
+    }
+
+    /// What is there of all that the grant would run; none if the session is closed or the offer ended before.
+    async fn found(
+        &self,
+        grant: &Grant,
+        session: &Arc<OpenSession>,
+        stop: &CancellationToken,
+    ) -> Option<Vec<BoundFile>> {
+        let _turn = tokio::select! {
+            turn = self.turns.acquire() => turn.ok()?,
+            () = stop.cancelled() => return None,
+            () = session.closing().cancelled() => return None,
+        };
+        let registered = session.file_work()?;
+        let paths = grant.decided.files.iter().map(|file| file.path.clone()).collect();
+        let (reads, stops) = (Arc::clone(session), stop.clone());
+        let found = spawn_blocking(move || {
+            let is_over = || stops.is_cancelled() || reads.closing().is_cancelled();
+            let found = bound::look(paths, reads.folders(), reads.owner(), &is_over);
+            drop(registered);
+            found
+        });
+        let found = found.await.ok()?;
+        let is_over = stop.is_cancelled() || session.closing().is_cancelled();
+        (!is_over).then_some(found)
+    }
+
+    fn begun(&self) -> MutexGuard<'_, HashMap<Key, Begun>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Core {
+    /// Looks at the files of an offer, and answers it then. One that is looked at already is answered once.
+    pub(super) fn look_and_answer(self: &Arc<Self>, offer: StartJob, session: Arc<OpenSession>) {
+        let key = (offer.execution_id, offer.attempt);
+        if self.looks.has(&key) {
+            return;
+        }
+        let most = usize::try_from(self.config.slots).unwrap_or(usize::MAX);
+        let Some(stop) = self.looks.begin(key, most) else {
+            let refusal = Refusal::new("no_slots", "as many offers as this runner has slots are looked at");
+            return self.answer(key.0, key.1, |_| Err(refusal.into()));
+        };
+        let core = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let found = core.looks.found(&offer.grant, &session, &stop).await;
+            core.answer(key.0, key.1, |journal| match &found {
+                Some(found) => core.admit(&offer, found, journal),
+                None => Err(Refusal::new("ended", "it was ended before its files were looked at").into()),
+            });
+            // What ended it between the look and the answer.
+            if let Some(cause) = core.looks.end(&key) {
+                core.end_live(&key.0, cause);
+            }
+        });
+    }
+}

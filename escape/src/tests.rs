@@ -214,7 +214,7 @@ proptest! {
     fn json_keeps_its_meaning(text in any::<String>()) {
         let value = serde_json::Value::String(text);
         let encoded = value.to_string();
-        prop_assert!(!misleads(&json(&encoded)), "{}", json(&encoded));
+        prop_assert!(!json(&encoded).contains(hides));
         prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&json(&encoded)).unwrap(), value);
     }
 

@@ -149,8 +149,14 @@ impl Core {
         let Some(again) = self.decide_again(session, record).await? else {
             return self.finish_queued(record.id, no_profile(session)).await.map(|()| false);
         };
+<<<<<<< HEAD
         if let Some(cause) = shell_unavailable(link, &again.grant) {
             return self.finish_queued(record.id, ExecutionResult::not_started(cause)).await.map(|()| false);
+=======
+        if joins_the_order(record, &again) {
+            self.write_again(session, record, &again).await?;
+            return Ok(false);
+>>>>>>> abaa08b (server: what is no longer safe beside others takes its turn, what runs beside others moves no session, and files of throw-away sessions are bound; tests of deciding again)
         }
         let changed = again.record != record.decision || session.directory != record.directory;
         let decision = changed.then(|| (again.record.clone(), session.directory.clone()));
@@ -187,6 +193,24 @@ impl Core {
             }
             Cas::Missing => Ok(false),
         }
+    }
+
+    /// Writes down what is decided now of what stays in the queue, and has the queue looked at again.
+    async fn write_again(
+        &self,
+        session: &SessionRecord,
+        record: &ExecutionRecord,
+        again: &Again,
+    ) -> Result<(), StoreError> {
+        self.advance(record.id, |now| {
+            (now.state == ExecutionState::Queued).then(|| Transition {
+                decision: Some((again.record.clone(), session.directory.clone())),
+                ..Transition::default()
+            })
+        })
+        .await?;
+        self.wake.wake(session.id);
+        Ok(())
     }
 
     /// Whether the runner of a session lets commands run outside the sandbox, as far as it is known now.
@@ -279,10 +303,7 @@ impl Core {
         let decided = decision::decide(&profile, session.id, &record.spec, mode, place, encode);
         let Some(question) = decided.question(code, message, profile.name(), encode) else { return Ok(None) };
         let mut asked = record.clone();
-        let files = match session.throwaway {
-            true => question.grant.decided.files.clone(),
-            false => as_found(&question.grant.decided.files, files),
-        };
+        let files = as_found(&question.grant.decided.files, files);
         asked.decision = question.record;
         let approval = self.new_approval(&asked, decision::asked(&question.grant, files));
         Ok(Some(Transition {
@@ -314,6 +335,13 @@ impl Core {
         .await
         .map(drop)
     }
+}
+
+/// Whether it was to run beside others, and by what is decided now has to take its turn.
+fn joins_the_order(record: &ExecutionRecord, again: &Again) -> bool {
+    let places = matches!(again.ruling, Ruling::Place(_));
+    let now = ExecutionRecord { decision: again.record.clone(), ..record.clone() };
+    places && !record.is_serial() && now.is_serial()
 }
 
 /// How what has not run ends in a session that is over; none in one that is not.

@@ -201,8 +201,8 @@ pub struct NewExecution {
 /// none can be lost to another. Outside `STARTING` and `RUNNING` there is no link. Whatever leaves
 /// `PENDING_APPROVAL` withdraws an approval that is still open. An offer and `STARTING` go together. A
 /// `FINISHED` execution takes only a lease and an output. Only what is `RUNNING` and stays so is sent to
-/// the background, once; from then on it is not serial, and its result says of its directory that it was
-/// not kept, whatever its runner said.
+/// the background, once; from then on it is not serial. The result of what does not move its session
+/// (`ExecutionRecord::moves_session`) says of its directory that it was not kept, whatever its runner said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transition {
     /// The new state; must be one that may follow, or equal for a change of link alone.

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use airlock_proto::domain::{BoundFile, FileState, RunnerId, SessionId};
 
-use crate::{api::ApiError, engine::Core, model::SessionRecord};
+use crate::{
+    api::ApiError,
+    engine::Core,
+    model::{SessionRecord, SessionState},
+};
 
 /// How long a question waits for its runner. Then it is asked all the same, and asked again before the start.
 const LOOK_WAIT: Duration = Duration::from_secs(10);
@@ -26,10 +30,13 @@ pub trait FileLook: Send + Sync {
 }
 
 impl Core {
-    /// These files as they are now. In a throw-away session nobody else can change them, and it is not there yet.
+    /// These files as they are now.
     pub(crate) async fn look_at(&self, session: &SessionRecord, files: &[BoundFile]) -> Vec<BoundFile> {
-        if files.is_empty() || session.throwaway {
-            return files.to_vec();
+        if files.is_empty() {
+            return Vec::new();
+        }
+        if session.throwaway && session.state == SessionState::Opening {
+            return as_made(session, files);
         }
         let paths = files.iter().map(|file| file.path.clone()).collect();
         let look = self.parts.files.look(&session.tenant, &session.runner_id, session.id, paths);
@@ -48,6 +55,11 @@ impl Core {
     }
 }
 
+/// In a session that no runner has made yet: nothing is there, or what its base will bring, which nobody knows.
+fn as_made(session: &SessionRecord, files: &[BoundFile]) -> Vec<BoundFile> {
+    all(files, if session.base.is_empty() { FileState::Absent } else { FileState::Unknown })
+}
+
 /// What a runner said of these files with its refusal, where it did.
 pub(crate) fn as_found(files: &[BoundFile], found: &[BoundFile]) -> Vec<BoundFile> {
     if is_about(found, files) { found.to_vec() } else { unseen(files) }
@@ -58,5 +70,9 @@ fn is_about(found: &[BoundFile], files: &[BoundFile]) -> bool {
 }
 
 fn unseen(files: &[BoundFile]) -> Vec<BoundFile> {
-    files.iter().map(|file| BoundFile { path: file.path.clone(), state: FileState::Unknown }).collect()
+    all(files, FileState::Unknown)
+}
+
+fn all(files: &[BoundFile], state: FileState) -> Vec<BoundFile> {
+    files.iter().map(|file| BoundFile { path: file.path.clone(), state }).collect()
 }

@@ -1,5 +1,6 @@
 //! The engine on a real store, with runners that do what each test has them do.
 
+mod again;
 mod approvals;
 mod background;
 mod ends;

@@ -12,6 +12,13 @@ impl ExecutionRecord {
         !self.spec.allow_concurrent && !self.decision.concurrency_safe && !self.has_left_order()
     }
 
+    /// Whether its session is, when it ends, where it then is: only what takes its turn and stays in front of others
+    /// moves it.
+    #[must_use]
+    pub fn moves_session(&self) -> bool {
+        self.backgrounded.is_none() && !self.spec.allow_concurrent && !self.decision.concurrency_safe
+    }
+
     /// Whether it is in the background. What was to be there from its beginning keeps its place until it runs.
     fn has_left_order(&self) -> bool {
         match self.backgrounded {

@@ -108,7 +108,8 @@ pub(super) fn taken(
             ExecutionState::Running => record.started = Some(now),
             ExecutionState::Finished => {
                 record.ended = Some(now);
-                record.result = step.result.clone().map(|result| kept(result, record.backgrounded.is_some()));
+                let moves = record.moves_session();
+                record.result = step.result.clone().map(|result| kept(result, moves));
             }
             ExecutionState::PendingApproval | ExecutionState::Starting => {}
         }
@@ -183,10 +184,10 @@ fn owner_changes(record: &ExecutionRecord, step: &Transition) -> bool {
     step.lease.as_ref().is_some_and(|(server, _)| record.owner_server.as_ref() != Some(server))
 }
 
-/// The result as it is kept: a command in the background moves no session.
-fn kept(mut result: ExecutionResult, is_background: bool) -> ExecutionResult {
-    let moves = matches!(result.directory_report, DirectoryReport::Reported | DirectoryReport::SnappedBack);
-    if is_background && moves {
+/// The result as it is kept: what moves no session has nothing to say of its directory.
+fn kept(mut result: ExecutionResult, moves_session: bool) -> ExecutionResult {
+    let says_so = matches!(result.directory_report, DirectoryReport::Reported | DirectoryReport::SnappedBack);
+    if says_so && !moves_session {
         result.directory_report = DirectoryReport::NotKept;
     }
     result

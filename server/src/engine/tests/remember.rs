@@ -4,9 +4,9 @@ use airlock_proto::domain::{
     BoundFile, Cause, ExecutionResult, ExecutionState, FileState, JobPhase, SessionId,
 };
 
-use super::support::{Runner, World, patient, run, stranger, who};
+use super::support::{Runner, World, alone, patient, run, stranger, who};
 use crate::{
-    api::{ApiError, CheckCommand, CreateSession},
+    api::{ApiError, CheckCommand, CreateSession, StartExecution},
     engine::ApproverAnswer,
     model::{
         ApprovalRecord, ApprovalState, ExecutionRecord, RememberedRule, RuleScope, SessionRecord, Verdict,
@@ -233,4 +233,50 @@ async fn files_that_nobody_could_look_at_are_said_to_be_unknown_and_are_not_run_
     runner.refuses(&job, "files_changed").await;
     let waits = world.until(record.id, ExecutionState::PendingApproval).await;
     assert_ne!(waits.approval_id, Some(approval.id));
+}
+
+#[tokio::test]
+async fn in_a_throw_away_session_nothing_can_be_slipped_under_an_answer() {
+    let world = World::new().await;
+    let mut runner = Runner::ready(&world).await;
+    let asks =
+        StartExecution { wait_for_approval: true, profile: Some("strict".to_owned()), ..alone("bash x.sh") };
+    let record = world.engine.start(who("ann"), asks).await.unwrap();
+    let approval = world.store.approval(record.approval_id.unwrap()).await.unwrap().unwrap();
+    assert_eq!(approval.files, script(FileState::Absent), "it begins with nothing in it");
+    // Nobody else comes in before it is made, and then not before the command.
+    let other = world.engine.start(who("ann"), run(record.session_id, "ls")).await.unwrap_err();
+    assert!(matches!(other, ApiError::FailedPrecondition { reason: "SESSION_NOT_OPEN", .. }), "{other:?}");
+    let allow = || ApproverAnswer::AllowOnce;
+    world.engine.decide_approval(who("bob"), approval.id, &approval.binding, allow()).await.unwrap();
+    runner.open_session().await;
+    let job = runner.next_job().await;
+    assert_eq!((&job.grant.decided.files, job.binding), (&approval.files, approval.binding));
+    // The runner finds the file, and what it holds is asked about.
+    let files = script(FileState::Digest([3; 32]));
+    let cause =
+        Cause::Refused { reason: "files_changed".to_owned(), message: "it changed".to_owned(), files };
+    runner.report(&job, JobPhase::Refused, Some(ExecutionResult::not_started(cause))).await;
+    let again = world.until(record.id, ExecutionState::PendingApproval).await;
+    let again = world.store.approval(again.approval_id.unwrap()).await.unwrap().unwrap();
+    assert_eq!(again.files, script(FileState::Digest([3; 32])));
+}
+
+#[tokio::test]
+async fn what_a_base_brings_to_a_throw_away_session_is_looked_at_before_it_runs() {
+    let world = World::new().await;
+    let _runner = Runner::ready(&world).await;
+    let asks = StartExecution {
+        wait_for_approval: true,
+        profile: Some("strict".to_owned()),
+        base: Some("repo".to_owned()),
+        ..alone("bash x.sh")
+    };
+    let record = world.engine.start(who("ann"), asks).await.unwrap();
+    let approval = world.store.approval(record.approval_id.unwrap()).await.unwrap().unwrap();
+    assert_eq!(
+        approval.files,
+        script(FileState::Unknown),
+        "which no runner finds, so that it is asked again"
+    );
 }

@@ -8,7 +8,7 @@ use airlock_proto::domain::{
 use super::{
     fixtures::{
         MINUTE, OTHER, ROOMY, TENANT, approval, create, denied, end, execution, finished, new, offer, opened,
-        queued, result, run, session, step, waiting,
+        result, run, serial, session, step, waiting,
     },
     sessions::later,
 };
@@ -80,7 +80,7 @@ pub(in crate::store) async fn every_cause_and_output_state_reads_back(store: &dy
     let reports = [DirectoryReport::Unchanged, DirectoryReport::SnappedBack, DirectoryReport::NotKept];
     let started = [Started::No, Started::Unknown];
     for (number, cause) in causes.into_iter().enumerate() {
-        let record = queued(store, &session).await;
+        let record = create(store, new(serial(&session))).await;
         let mut wanted = result(cause);
         wanted.directory_report = reports[number % reports.len()];
         wanted.started = started[number % started.len()];
@@ -224,9 +224,7 @@ pub(in crate::store) async fn what_lives_is_found_oldest_first_with_what_is_next
     let session = opened(store, TENANT).await;
     finished(store, &session).await;
     create(store, denied(&session)).await;
-    let mut serial = execution(&session);
-    serial.decision.concurrency_safe = false;
-    let placed = create(store, new(serial)).await;
+    let placed = create(store, new(serial(&session))).await;
     let placed = step(store, &placed, offer()).await;
     let asked = create(store, waiting(&session, MINUTE)).await;
     let mut apart = execution(&session);

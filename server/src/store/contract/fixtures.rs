@@ -112,6 +112,13 @@ pub(in crate::store) fn execution(session: &SessionRecord) -> ExecutionRecord {
     }
 }
 
+/// One that takes its turn, and so moves its session.
+pub(in crate::store) fn serial(session: &SessionRecord) -> ExecutionRecord {
+    let mut record = execution(session);
+    record.decision.concurrency_safe = false;
+    record
+}
+
 pub(in crate::store) fn new(record: ExecutionRecord) -> NewExecution {
     NewExecution {
         record,

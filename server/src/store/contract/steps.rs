@@ -6,8 +6,8 @@ use airlock_proto::domain::{
 };
 
 use super::fixtures::{
-    MINUTE, TENANT, approval, create, decision, end, finished, offer, opened, queued, result, run, runner,
-    step, waiting,
+    MINUTE, TENANT, approval, create, decision, end, execution, finished, new, offer, opened, queued, result,
+    run, runner, step, waiting,
 };
 use crate::{
     model::{ExecutionRecord, Micros, SessionRecord, Verdict},
@@ -16,7 +16,9 @@ use crate::{
 
 pub(in crate::store) async fn a_life_from_queue_to_end_leaves_its_history(store: &dyn Store) {
     let session = opened(store, TENANT).await;
-    let made = create(store, waiting(&session, MINUTE)).await;
+    let mut asked = waiting(&session, MINUTE);
+    asked.record.decision.concurrency_safe = false;
+    let made = create(store, asked).await;
     assert_eq!(made.state, PendingApproval);
     let queue = Transition { state: Some(Queued), ..Transition::default() };
     let queued = step(store, &made, queue).await;
@@ -236,8 +238,11 @@ pub(in crate::store) async fn leases_are_renewed_for_what_lives(store: &dyn Stor
 
 pub(in crate::store) async fn a_result_moves_the_session_only_where_it_says_so(store: &dyn Store) {
     let session = opened(store, TENANT).await;
-    let ends_in = async |directory: &[u8], directory_report| {
-        let record = queued(store, &session).await;
+    let ends_in = async |directory: &[u8], directory_report, (safe, allow_concurrent)| {
+        let mut record = execution(&session);
+        record.decision.concurrency_safe = safe;
+        record.spec.allow_concurrent = allow_concurrent;
+        let record = create(store, new(record)).await;
         let result = ExecutionResult {
             directory: directory.to_vec(),
             directory_report,
@@ -249,11 +254,19 @@ pub(in crate::store) async fn a_result_moves_the_session_only_where_it_says_so(s
         (session.directory, session.version)
     };
     let start = (b"/workspace".to_vec(), 1);
-    assert_eq!(ends_in(b"/elsewhere", DirectoryReport::NotKept).await, start);
-    assert_eq!(ends_in(b"/elsewhere", DirectoryReport::Unchanged).await, start);
-    assert_eq!(ends_in(b"/workspace/src", DirectoryReport::Reported).await, (b"/workspace/src".to_vec(), 2));
-    assert_eq!(ends_in(b"/workspace/src", DirectoryReport::Reported).await, (b"/workspace/src".to_vec(), 2));
-    assert_eq!(ends_in(b"/workspace", DirectoryReport::SnappedBack).await, (b"/workspace".to_vec(), 3));
+    let serial = (false, false);
+    assert_eq!(ends_in(b"/elsewhere", DirectoryReport::NotKept, serial).await, start);
+    assert_eq!(ends_in(b"/elsewhere", DirectoryReport::Unchanged, serial).await, start);
+    // What runs beside others moves nothing, whatever its runner says.
+    for beside in [(true, false), (false, true)] {
+        assert_eq!(ends_in(b"/elsewhere", DirectoryReport::Reported, beside).await, start);
+        assert_eq!(ends_in(b"/elsewhere", DirectoryReport::SnappedBack, beside).await, start);
+    }
+    let src = (b"/workspace/src".to_vec(), 2);
+    assert_eq!(ends_in(b"/workspace/src", DirectoryReport::Reported, serial).await, src);
+    assert_eq!(ends_in(b"/workspace/src", DirectoryReport::Reported, serial).await, src);
+    let back = (b"/workspace".to_vec(), 3);
+    assert_eq!(ends_in(b"/workspace", DirectoryReport::SnappedBack, serial).await, back);
 }
 
 pub(in crate::store) async fn history_is_read_from_any_version(store: &dyn Store) {

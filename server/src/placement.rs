@@ -149,14 +149,12 @@ impl Core {
         let Some(again) = self.decide_again(session, record).await? else {
             return self.finish_queued(record.id, no_profile(session)).await.map(|()| false);
         };
-<<<<<<< HEAD
         if let Some(cause) = shell_unavailable(link, &again.grant) {
             return self.finish_queued(record.id, ExecutionResult::not_started(cause)).await.map(|()| false);
-=======
+        }
         if joins_the_order(record, &again) {
             self.write_again(session, record, &again).await?;
             return Ok(false);
->>>>>>> abaa08b (server: what is no longer safe beside others takes its turn, what runs beside others moves no session, and files of throw-away sessions are bound; tests of deciding again)
         }
         let changed = again.record != record.decision || session.directory != record.directory;
         let decision = changed.then(|| (again.record.clone(), session.directory.clone()));

@@ -197,7 +197,7 @@ fn the_profile_says_where_each_entry_comes_from() {
     let Imported { toml, .. } = import(settings, "a\nb.json", "team").unwrap();
     assert_eq!(
         toml,
-        r#"# Made by `airlock policy import` from a\nb.json.
+        r#"# Made by `airlock policy import` from a\u{a}b.json.
 #
 # Not carried over:
 #   permissions.deny[1]: "Bash(a | b)": it spans several commands or a redirect; a rule here is about one command

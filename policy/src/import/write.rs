@@ -66,8 +66,8 @@ fn quoted(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            c if airlock_escape::hides(c) => {
+                let _ = write!(out, "\\U{:08X}", u32::from(c));
             }
             c => out.push(c),
         }
@@ -78,5 +78,5 @@ fn quoted(text: &str) -> String {
 
 /// A text that stays in its comment.
 fn comment(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    airlock_escape::line(text.as_bytes())
 }

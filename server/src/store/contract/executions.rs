@@ -8,7 +8,7 @@ use airlock_proto::domain::{
 use super::{
     fixtures::{
         MINUTE, OTHER, ROOMY, TENANT, approval, create, denied, end, execution, finished, new, offer, opened,
-        result, run, serial, session, step, waiting,
+        queued, result, run, serial, session, step, waiting,
     },
     sessions::later,
 };

@@ -67,7 +67,10 @@ fn quoted(text: &str) -> String {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
             c if airlock_escape::hides(c) => {
-                let _ = write!(out, "\\U{:08X}", u32::from(c));
+                let _ = match u32::from(c) {
+                    code @ ..=0xffff => write!(out, "\\u{code:04X}"),
+                    code => write!(out, "\\U{code:08X}"),
+                };
             }
             c => out.push(c),
         }

@@ -53,15 +53,15 @@ pub enum Row {
 impl Row {
     /// Every row there is, and how many injections its test makes at least.
     pub const ALL: [(Self, usize); 15] = [
-        (Self::StreamCut, 40),
-        (Self::LiveStreamCut, 16),
-        (Self::SlowReader, 12),
-        (Self::ServerPoint, 90),
+        (Self::StreamCut, 60),
+        (Self::LiveStreamCut, 20),
+        (Self::SlowReader, 30),
+        (Self::ServerPoint, 120),
         (Self::ServerMoment, 8),
         (Self::Away, 12),
         (Self::AwayForGood, 3),
-        (Self::RunnerPoint, 100),
-        (Self::NewRunner, 30),
+        (Self::RunnerPoint, 112),
+        (Self::NewRunner, 36),
         (Self::RunnerMoment, 6),
         (Self::HeldState, 10),
         (Self::StoreGone, 10),

@@ -49,7 +49,10 @@ impl Sum {
         let tally = plan.tally();
         *self.by_row.entry(format!("{row:?}")).or_default() += tally.injections;
         if broken {
-            self.failed.push(format!("make chaos {}", tally.last));
+            // Before the first injection the stage is set, which the first of them does again.
+            let first = format!("SEED={} ROW={row:?} INDEX=0", plan.seed);
+            let last = if tally.last.is_empty() { first } else { tally.last };
+            self.failed.push(format!("make chaos {last}"));
         }
     }
 

@@ -88,7 +88,7 @@ impl Row {
     /// At the first promise that was broken.
     pub async fn run(self, plan: &Plan) {
         match self {
-            Self::StreamCut => client::over(plan).await,
+            Self::StreamCut => Box::pin(client::over(plan)).await,
             Self::LiveStreamCut => client::live(plan).await,
             Self::SlowReader => readers::slow(plan).await,
             Self::ServerPoint => points::server(plan).await,

@@ -13,6 +13,8 @@ pub(crate) struct Expanded {
     pub(crate) text: Vec<u8>,
     /// Whether everything was expanded within the bounds.
     pub(crate) complete: bool,
+    /// Whether it is not known which word is expanded because of another's end.
+    unclear: bool,
     regions: Vec<Region>,
 }
 
@@ -33,14 +35,18 @@ struct Region {
 impl Snapshot {
     /// The command behind its aliases; `None` where there is none in it.
     pub(crate) fn expand(&self, command: &[u8], home: &str) -> Option<Expanded> {
-        let mut out = Expanded { text: command.to_vec(), complete: true, regions: Vec::new() };
+        let mut out =
+            Expanded { text: command.to_vec(), complete: true, unclear: false, regions: Vec::new() };
         for _ in 0..limits::MAX_ALIASES {
             if self.aliases.is_empty() || out.text.len() > limits::MAX_PARSED_BYTES {
                 break;
             }
-            match self.next(&out, home) {
+            match self.next(&mut out, home) {
                 Some((at, name)) => self.replace(&mut out, at, &name),
-                None => return (!out.regions.is_empty()).then_some(out),
+                None => {
+                    out.complete = !out.unclear;
+                    return (!out.regions.is_empty()).then_some(out);
+                }
             }
         }
         out.complete = out.regions.is_empty();
@@ -48,11 +54,16 @@ impl Snapshot {
     }
 
     /// The first word that is an alias, and not one within itself.
-    fn next(&self, so_far: &Expanded, home: &str) -> Option<(Span, Vec<u8>)> {
+    fn next(&self, so_far: &mut Expanded, home: &str) -> Option<(Span, Vec<u8>)> {
         let script = parse::parse(&so_far.text, SpanMap::Whole, Surroundings { home });
         let mut places = Vec::new();
         script.statements.iter().for_each(|statement| names_in(statement, &mut places));
-        places.extend(so_far.regions.iter().filter_map(|region| so_far.behind(region)));
+        let mut words = Vec::new();
+        script.statements.iter().for_each(|statement| words_in(statement, &mut words));
+        let behind = so_far.regions.iter().filter_map(|region| so_far.behind(region, &words));
+        let (clear, unclear): (Vec<_>, Vec<_>) = behind.partition(|(_, clear)| *clear);
+        so_far.unclear |= !unclear.is_empty();
+        places.extend(clear.into_iter().map(|(place, _)| place));
         places.sort();
         places.into_iter().find_map(|place| {
             let name = joined(so_far.text.get(place.start..place.end)?);
@@ -111,15 +122,28 @@ impl Expanded {
         (offset + written).saturating_sub(grown)
     }
 
-    /// The word behind the region, if the shell expands it because of the region's end.
-    fn behind(&self, region: &Region) -> Option<Span> {
-        let rest = self.text.get(region.end..).filter(|_| region.continues)?;
-        let from = region.end + length_of(rest, |byte| matches!(byte, b' ' | b'\t'));
+    /// The word behind the region, if the shell expands it because of the region's end: the first that is not quoted.
+    /// False beside it: whether it is that one is not known.
+    fn behind(&self, region: &Region, words: &[&Word]) -> Option<(Span, bool)> {
+        let blank = |byte| matches!(byte, b' ' | b'\t');
+        let after = |at: usize| Some(at + length_of(self.text.get(at..)?, blank));
+        let mut from = after(region.end).filter(|_| region.continues)?;
+        let mut clear = true;
+        while let Some(word) = words.iter().find(|word| word.span.start == from && self.has_quotes(word)) {
+            clear &= word.substitutions.is_empty();
+            from = after(word.span.end)?;
+        }
         let length = length_of(self.text.get(from..)?, |byte| !b" \t\n;|&()<>".contains(&byte));
         let around = |other: &Region| {
             other.start <= region.start && region.end <= other.end && other.end <= from && !other.continues
         };
-        (!self.regions.iter().any(around)).then(|| Span::new(from, from + length))
+        (!self.regions.iter().any(around)).then(|| (Span::new(from, from + length), clear))
+    }
+
+    /// Whether a quote or an escape is in the word, or in what is substituted there.
+    fn has_quotes(&self, word: &Word) -> bool {
+        let text = joined(self.text.get(word.span.start..word.span.end).unwrap_or_default());
+        text.iter().any(|byte| b"'\"\\".contains(byte))
     }
 }
 
@@ -206,6 +230,32 @@ fn nested_names(nested: &Nested, out: &mut Vec<Span>) {
     let targets = nested.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
     nested.words.iter().chain(targets).for_each(|word| word_names(word, out));
     nested.body.iter().for_each(|inner| names_in(inner, out));
+}
+
+/// All words of simple commands.
+fn words_in<'w>(statement: &'w Statement, out: &mut Vec<&'w Word>) {
+    let within = |word: &'w Word, out: &mut Vec<&'w Word>| {
+        for substitution in &word.substitutions {
+            substitution.body.iter().for_each(|inner| words_in(inner, out));
+        }
+    };
+    match statement {
+        Statement::Simple(simple) => {
+            out.extend(&simple.words);
+            let values = simple.assignments.iter().flat_map(|assign| &assign.values);
+            let targets = simple.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+            simple.words.iter().chain(values).chain(targets).for_each(|word| within(word, out));
+        }
+        Statement::Pipeline(parts) => parts.iter().for_each(|part| words_in(part, out)),
+        Statement::List(items) => items.iter().for_each(|(_, item)| words_in(item, out)),
+        Statement::Negated(inner) => words_in(inner, out),
+        Statement::Nested(nested) => {
+            let targets = nested.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+            nested.words.iter().chain(targets).for_each(|word| within(word, out));
+            nested.body.iter().for_each(|inner| words_in(inner, out));
+        }
+        Statement::Function { body, .. } => body.iter().for_each(|inner| words_in(inner, out)),
+    }
 }
 
 fn word_names(word: &Word, out: &mut Vec<Span>) {

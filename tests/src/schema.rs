@@ -16,6 +16,10 @@ pub struct Method {
     pub path: String,
     /// The full name of its request's type, with a dot in front.
     pub request: String,
+    /// That of its response's.
+    pub response: String,
+    /// Whether it answers with a stream.
+    pub streams: bool,
 }
 
 /// One field of a request.
@@ -33,6 +37,17 @@ pub struct Field {
     pub repeated: bool,
     /// Whether it is a map.
     pub map: bool,
+}
+
+/// What stands in a field.
+#[derive(Debug, Clone)]
+pub enum Filled {
+    /// A text, bytes, or a message.
+    Bytes(Vec<u8>),
+    /// A number.
+    Number(u64),
+    /// The field is not there.
+    Nothing,
 }
 
 /// Every message and method.
@@ -62,6 +77,8 @@ impl Schema {
                     schema.methods.push(Method {
                         path: format!("/{package}.{}/{}", service.name(), method.name()),
                         request: method.input_type().to_owned(),
+                        response: method.output_type().to_owned(),
+                        streams: method.server_streaming(),
                     });
                 }
             }
@@ -114,6 +131,42 @@ impl Schema {
                 self.collect(field.type_name(), &path, &numbers, found);
             }
         }
+    }
+
+    /// A message with something in every field at any depth, of each choice one, by `round`; lists have one entry.
+    /// `value` says what stands in the fields with a text, with bytes, or with an enum (by its values).
+    ///
+    /// # Panics
+    /// If messages nest without an end.
+    #[must_use]
+    pub fn filled(
+        &self,
+        message: &str,
+        round: usize,
+        value: &dyn Fn(&FieldDescriptorProto) -> Filled,
+    ) -> Vec<u8> {
+        let descriptor = self.messages.get(message).unwrap_or_else(|| panic!("{message} is not there"));
+        let mut encoded = Vec::new();
+        for field in &descriptor.field {
+            let of_choice = |other: &&FieldDescriptorProto| other.oneof_index == field.oneof_index;
+            let choice: Vec<_> = descriptor.field.iter().filter(of_choice).collect();
+            let is_chosen = choice[round % choice.len()].number() == field.number();
+            if field.oneof_index.is_some() && !is_chosen {
+                continue;
+            }
+            let number = u32::try_from(field.number()).unwrap();
+            let filled = match field.r#type() {
+                Type::Message => Filled::Bytes(self.filled(field.type_name(), round, value)),
+                Type::String | Type::Bytes | Type::Enum => value(field),
+                _ => Filled::Number(1),
+            };
+            encoded.extend(match filled {
+                Filled::Bytes(bytes) => wrapped(&[number], &bytes),
+                Filled::Number(value) => [tag(number, 0), varint(value)].concat(),
+                Filled::Nothing => Vec::new(),
+            });
+        }
+        encoded
     }
 
     fn is_map(&self, field: &FieldDescriptorProto) -> bool {

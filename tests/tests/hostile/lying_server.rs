@@ -1,0 +1,116 @@
+//! A server that answers every call of the contract with a message in whose every field stands what misleads a reader:
+//! in texts, names, paths, ids and numbers of enums, or in an error and its details. It speaks HTTP/2 by hand, so
+//! that nothing on its side looks at what it says.
+
+use std::{collections::HashMap, net::SocketAddr, sync::Arc};
+
+use airlock_tests::{
+    raw::frame,
+    schema::{Filled, Method, Schema},
+};
+use bytes::Bytes;
+use h2::server::{SendResponse, handshake};
+use http::{HeaderMap, Response};
+use prost_types::{FieldDescriptorProto, field_descriptor_proto::Type};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
+
+/// A command of a terminal, C1, marks of direction, signs without width, a tag, a word of two scripts, an accent that
+/// combines, a letter from right to left, and what looks like an escape.
+pub(crate) const HOSTILE: &str =
+    "x\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{200b}\u{e0041}c\u{430}t\u{2066}\n\ry\u{301}\u{5d0}\u{7f}\\u{a}";
+
+/// How it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lies {
+    /// In answers; the number chooses among values of enums and among choices.
+    Answers(usize),
+    /// In errors.
+    Errors,
+}
+
+pub(crate) struct LyingServer {
+    pub(crate) address: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Drop for LyingServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl LyingServer {
+    pub(crate) async fn start(lies: Lies) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let contract = Arc::new(Contract::new(lies));
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let contract = Arc::clone(&contract);
+                tokio::spawn(async move {
+                    let Ok(mut connection) = handshake(stream).await else { return };
+                    while let Some(Ok((request, mut respond))) = connection.accept().await {
+                        // Whoever has gone hears no more.
+                        let _ = contract.answer(request.uri().path(), &mut respond);
+                    }
+                });
+            }
+        });
+        Self { address, task }
+    }
+}
+
+struct Contract {
+    schema: Schema,
+    methods: HashMap<String, Method>,
+    lies: Lies,
+}
+
+impl Contract {
+    fn new(lies: Lies) -> Self {
+        let schema = Schema::of_the_contract();
+        let methods = schema.public().map(|method| (method.path.clone(), method.clone())).collect();
+        Self { schema, methods, lies }
+    }
+
+    fn answer(&self, path: &str, respond: &mut SendResponse<Bytes>) -> Result<(), h2::Error> {
+        let mut head = Response::new(());
+        head.headers_mut().insert("content-type", "application/grpc".parse().unwrap());
+        let (Lies::Answers(round), Some(method)) = (self.lies, self.methods.get(path)) else {
+            error().add_header(head.headers_mut()).unwrap();
+            return respond.send_response(head, true).map(drop);
+        };
+        let mut body = respond.send_response(head, false)?;
+        // Of a stream, each choice in turn.
+        let rounds = if method.streams { round..round + 8 } else { round..round + 1 };
+        for round in rounds {
+            let message = self.schema.filled(&method.response, round, &|field| filled(field, round));
+            body.send_data(frame(&message), false)?;
+        }
+        let mut trailers = HeaderMap::new();
+        trailers.insert("grpc-status", "0".parse().unwrap());
+        body.send_trailers(trailers)
+    }
+}
+
+fn filled(field: &FieldDescriptorProto, round: usize) -> Filled {
+    match (field.r#type(), field.name()) {
+        // A list has its end.
+        (_, "next_page_token") => Filled::Nothing,
+        // What the command wrote is given as it is.
+        (Type::Bytes, "data") => Filled::Bytes(b"plain\n".to_vec()),
+        (Type::Bytes, _) => Filled::Bytes([HOSTILE.as_bytes(), b"\xff\xfe"].concat()),
+        (Type::Enum, _) => Filled::Number(u64::try_from(round).unwrap() + 1),
+        _ => Filled::Bytes(HOSTILE.as_bytes().to_vec()),
+    }
+}
+
+fn error() -> Status {
+    let mut details = ErrorDetails::new();
+    details.set_error_info(HOSTILE, HOSTILE, [(HOSTILE.to_owned(), HOSTILE.to_owned())]);
+    details.add_bad_request_violation(HOSTILE, HOSTILE);
+    details.add_bad_request_violation(HOSTILE, HOSTILE);
+    Status::with_error_details(Code::FailedPrecondition, HOSTILE, details)
+}

@@ -119,9 +119,9 @@ async fn an_approved_command_joins_the_queue_when_it_is_approved() {
 
 #[tokio::test]
 async fn a_snapshot_that_makes_it_another_command_counts() {
-    let world = World::new().await;
-    let mut runner = Runner::ready(&world).await;
     for (alias, denies) in [("alias touch='git push'", true), ("alias other='git push'", false)] {
+        let world = World::new().await;
+        let mut runner = Runner::ready(&world).await;
         // Decided before its session is made, and with it the snapshot.
         let record = world.engine.start(who("ann"), alone("touch a")).await.unwrap();
         let ToRunner::OpenSession { session_id, .. } = runner.next().await else {
@@ -131,7 +131,6 @@ async fn a_snapshot_that_makes_it_another_command_counts() {
         if denies {
             let cause = world.cause(record.id).await;
             assert!(matches!(cause, Cause::Denied { by: DeniedBy::Policy, .. }), "{cause:?}");
-            assert_eq!(runner.close_session().await, session_id);
         } else {
             assert_eq!(runner.take().await.execution_id, record.id, "the control");
         }

@@ -150,7 +150,8 @@ impl Schema {
         for field in &descriptor.field {
             let of_choice = |other: &&FieldDescriptorProto| other.oneof_index == field.oneof_index;
             let choice: Vec<_> = descriptor.field.iter().filter(of_choice).collect();
-            let is_chosen = choice[round % choice.len()].number() == field.number();
+            let chosen = round.checked_rem(choice.len()).and_then(|at| choice.get(at));
+            let is_chosen = chosen.is_some_and(|chosen| chosen.number() == field.number());
             if field.oneof_index.is_some() && !is_chosen {
                 continue;
             }

@@ -396,7 +396,9 @@ async fn ctrl_b_sends_a_command_to_the_background_and_is_a_terminals_own_key() {
 
     // With a terminal of its own the command gets the key.
     place.enter(&screen);
-    screen.line("cat -v");
+    // The shell's line editor has its hands off the terminal when the first of the two has begun.
+    screen.line("echo listens; cat -v");
+    screen.see_line("listens");
     screen.keys(&["C-b", "Enter"]);
     screen.see_line("^B");
     screen.keys(&["C-c"]);

@@ -337,7 +337,8 @@ async fn connections_that_are_cut_while_somebody_types_lose_and_double_nothing()
     let cutter = Cutter::new(place.site.address, Duration::from_millis(400));
     let screen = Screen::new(&Airlock::through(&place.site, cutter.address), place.site.path(), (100, 30));
     place.enter(&screen);
-    screen.line("stty -echo; while read -r number; do echo $number >> typed; done");
+    screen.line("stty -echo; echo listens; while read -r number; do echo $number >> typed; done");
+    screen.see_line("listens");
     let count = 150;
     for number in 1..=count {
         screen.line(&number.to_string());

@@ -4,7 +4,7 @@
 //! What it gives is *injective*: from what is shown follows which bytes it was. A character is shown as `\u{HEX}`, a
 //! byte that is not UTF-8 as `\x{HEX}`; a backslash stays one, save where it would read as such an escape. Only
 //! printable ASCII stands for itself; in names and contents ([`name`], [`contents`]) also words of another script, of
-//! one script alone and not made to look like ASCII. What a person is to judge is ASCII ([`line`], [`lines`]).
+//! one script alone and not made to look like ASCII. What a person is to judge is ASCII ([`line()`], [`lines`]).
 //!
 //! Pure. It decides nothing about what is shown, and knows no terminal.
 

@@ -32,6 +32,13 @@ struct Begun {
     ended: Option<Cause>,
 }
 
+/// What became of an offer that was to be noted.
+enum Begin {
+    New(CancellationToken),
+    Known,
+    Full,
+}
+
 impl Default for Looks {
     fn default() -> Self {
         Self { turns: Semaphore::new(LOOKS_AT_ONCE), begun: Mutex::default() }
@@ -39,19 +46,18 @@ impl Default for Looks {
 }
 
 impl Looks {
-    /// Notes an offer. None, if there are `most` already.
-    fn begin(&self, key: Key, most: usize) -> Option<CancellationToken> {
+    /// Notes an offer, unless it is noted already or there are `most`.
+    fn begin(&self, key: Key, most: usize) -> Begin {
         let mut begun = self.begun();
+        if begun.contains_key(&key) {
+            return Begin::Known;
+        }
         if begun.len() >= most {
-            return None;
+            return Begin::Full;
         }
         let stop = CancellationToken::new();
         begun.insert(key, Begun { stop: stop.clone(), ended: None });
-        Some(stop)
-    }
-
-    fn has(&self, key: &Key) -> bool {
-        self.begun().contains_key(key)
+        Begin::New(stop)
     }
 
     /// Forgets an offer that was answered; and why it was ended meanwhile, if it was.
@@ -107,13 +113,15 @@ impl Core {
     /// Looks at the files of an offer, and answers it then. One that is looked at already is answered once.
     pub(super) fn look_and_answer(self: &Arc<Self>, offer: StartJob, session: Arc<OpenSession>) {
         let key = (offer.execution_id, offer.attempt);
-        if self.looks.has(&key) {
-            return;
-        }
         let most = usize::try_from(self.config.slots).unwrap_or(usize::MAX);
-        let Some(stop) = self.looks.begin(key, most) else {
-            let refusal = Refusal::new("no_slots", "as many offers as this runner has slots are looked at");
-            return self.answer(key.0, key.1, |_| Err(refusal.into()));
+        let stop = match self.looks.begin(key, most) {
+            Begin::New(stop) => stop,
+            Begin::Known => return,
+            Begin::Full => {
+                let refusal =
+                    Refusal::new("no_slots", "as many offers as this runner has slots are looked at");
+                return self.answer(key.0, key.1, |_| Err(refusal.into()));
+            }
         };
         let core = Arc::clone(self);
         self.tasks.spawn(async move {

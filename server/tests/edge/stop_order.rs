@@ -9,7 +9,6 @@ use airlock_proto::{
     domain::ExecutionId,
     v1::{self, execution_service_client::ExecutionServiceClient},
 };
-use airlock_server::telemetry::Telemetry;
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 use tokio::{net::TcpListener, time::timeout};
 use tonic::{Code, Request, Status, transport::Channel};
@@ -68,12 +67,7 @@ async fn a_stop_takes_its_steps_in_their_order() {
     let collector = Collector::default();
     let endpoint = collector.listen().await;
     let more = format!("[telemetry]\notlp_endpoint = \"{endpoint}\"\nmetrics_interval = \"1h\"\n");
-    let world = World::with_telemetry(&more, |config| {
-        let telemetry = Telemetry::start(config, "s").unwrap();
-        telemetry.install(config).unwrap();
-        telemetry
-    })
-    .await;
+    let world = World::installed(&more).await;
     let mut link = link_up(&world).await;
     let (ending_view, ending) = link.run(&world, spec("pwd"), None).await;
     let (running_view, running) = link.run(&world, spec("ls"), None).await;
@@ -132,12 +126,7 @@ async fn a_stop_whose_steps_hang_ends_all_the_same() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
     let more = format!("[limits]\nshutdown_grace = \"1s\"\n[telemetry]\notlp_endpoint = \"{endpoint}\"\n");
-    let world = World::with_telemetry(&more, |config| {
-        let telemetry = Telemetry::start(config, "s").unwrap();
-        telemetry.install(config).unwrap();
-        telemetry
-    })
-    .await;
+    let world = World::installed(&more).await;
     let mut link = link_up(&world).await;
     // Neither the view nor the link is read from here on.
     let (_view, job) = link.run(&world, spec("pwd"), None).await;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use airlock_proto::{domain::ToRunner, v1};
-use airlock_server::telemetry::{Telemetry, metrics::TABLE};
+use airlock_server::telemetry::metrics::TABLE;
 use opentelemetry_proto::tonic::trace::v1::Span;
 
 use crate::{collector::Collector, runner::link_up, world::World};
@@ -41,12 +41,7 @@ async fn a_run_is_one_trace_and_tells_nothing_of_the_command() {
     let collector = Collector::default();
     let endpoint = collector.listen().await;
     let more = format!("[telemetry]\notlp_endpoint = \"{endpoint}\"\nmetrics_interval = \"1s\"\n");
-    let world = World::with_telemetry(&more, |config| {
-        let telemetry = Telemetry::start(config, "s").unwrap();
-        telemetry.install(config).unwrap();
-        telemetry
-    })
-    .await;
+    let world = World::installed(&more).await;
     run_once(&world).await;
     // The levels come once a second.
     tokio::time::sleep(Duration::from_millis(1500)).await;

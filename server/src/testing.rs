@@ -1,6 +1,12 @@
-//! Records for unit tests of the edge. Nothing outside tests uses them.
+//! Records and engines for unit tests. Nothing outside tests uses them.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    os::unix::process::parent_id,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use airlock_proto::domain::{
     Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, Mode, OutputState, SessionId, Shell,
@@ -75,4 +81,15 @@ fn decision() -> DecisionRecord {
         policy_version: vec![7; 32],
         encoded: Vec::new(),
     }
+}
+
+/// The folder and the port of an engine that all tests of this run share: `postgres` or `s3`. It is started
+/// unless a test before has, and ends with the process that runs the tests.
+pub(crate) fn engine(kind: &str) -> (PathBuf, u16) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/engine.sh");
+    let said = Command::new(script).arg(kind).arg(parent_id().to_string()).output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let folder = PathBuf::from(String::from_utf8(said.stdout).unwrap().trim());
+    let port = std::fs::read_to_string(folder.join("port")).unwrap().trim().parse().unwrap();
+    (folder, port)
 }

@@ -317,7 +317,7 @@ impl ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) => Self::Unavailable {
+            StoreError::Unavailable(_) | StoreError::Undone(_) => Self::Unavailable {
                 reason: "STORE_UNAVAILABLE",
                 message: "the store cannot be reached just now".to_owned(),
                 retry_after: Duration::from_secs(1),

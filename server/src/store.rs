@@ -17,8 +17,10 @@ use crate::model::{
 };
 
 #[cfg(test)]
-mod contract;
+pub(crate) mod contract;
 pub(crate) mod page;
+pub mod postgres;
+mod sql;
 pub mod sqlite;
 mod step;
 
@@ -28,6 +30,10 @@ pub enum StoreError {
     /// The engine is gone, busy for too long, or full.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),
+    /// The engine undid a step for the sake of another, or lost the connection before it was committed.
+    /// Nothing has happened; implementations try again by themselves, so that no caller sees it.
+    #[error("the step was undone: {0}")]
+    Undone(String),
     /// A row that this version of Airlock cannot read, or a migration that failed.
     #[error("the store holds something unreadable: {0}")]
     Corrupt(String),
@@ -374,6 +380,12 @@ pub trait Store: Send + Sync {
     ) -> Result<Cas<ExecutionRecord>, StoreError>;
     /// Changes only where the output is; not a change of state. Nothing happens without such a row.
     async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError>;
+    /// Executions that ended before `before` and whose output is `STORED` or `PARTIAL`, oldest first.
+    async fn outputs_ended_before(
+        &self,
+        before: Micros,
+        at_most: u32,
+    ) -> Result<Vec<ExecutionId>, StoreError>;
     /// Renews the lease of every execution that `server_id` drives and that is not `FINISHED`; how many.
     async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError>;
     /// The steps of an execution's life after `version`, in order; at most

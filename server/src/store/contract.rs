@@ -6,7 +6,7 @@ pub(super) mod approvals;
 pub(super) mod audit;
 pub(super) mod background;
 pub(super) mod executions;
-pub(super) mod fixtures;
+pub(crate) mod fixtures;
 pub(super) mod lists;
 pub(super) mod milestones;
 pub(super) mod races;
@@ -14,9 +14,11 @@ pub(super) mod rules;
 pub(super) mod runners;
 pub(super) mod sessions;
 pub(super) mod steps;
+pub(super) mod together;
 
 /// Makes a test of each promise. `$fresh` is an async function that gives an empty store in something
-/// with a `store()`, which also keeps alive what the store needs.
+/// with a `store()` and an `other()`, the store of another server on the same database (or the same, where
+/// there is but one server). It also keeps alive what they need.
 macro_rules! contract_tests {
     ($fresh:path) => {
         $crate::store::contract::contract_tests! { @each $fresh;
@@ -25,6 +27,7 @@ macro_rules! contract_tests {
             sessions::a_session_changes_only_from_its_current_version,
             sessions::a_change_of_mode_or_time_out_is_kept_and_may_be_a_use,
             sessions::a_use_alone_is_no_change,
+            sessions::what_a_runner_says_may_hold_any_character,
             sessions::only_open_unused_sessions_without_live_executions_are_idle,
             sessions::live_sessions_are_counted_per_tenant,
             executions::an_execution_reads_back_as_it_was_written,
@@ -64,6 +67,7 @@ macro_rules! contract_tests {
             lists::executions_are_filtered,
             lists::executions_are_filtered_by_state,
             lists::ended_executions_with_output_to_store_are_found,
+            lists::outputs_that_are_old_are_found_oldest_first,
             lists::sessions_are_filtered,
             lists::a_tenant_sees_nothing_of_another,
             lists::labels_are_compared_as_they_are,
@@ -96,6 +100,18 @@ macro_rules! contract_tests {
             races::a_dropped_call_happened_or_did_not,
             races::an_answer_and_an_end_agree,
         }
+        $crate::store::contract::contract_tests! { @together $fresh;
+            together::each_sees_at_once_what_another_wrote,
+            together::of_many_that_take_over_a_lease_one_gets_it,
+            together::of_many_that_offer_one_starts_it,
+            together::of_many_ends_the_first_is_the_truth,
+            together::of_many_answers_to_an_approval_one_counts,
+            together::what_many_remember_at_once_is_there_once_and_within_its_limit,
+            together::one_request_at_many_servers_makes_one_thing,
+            together::of_many_that_close_a_session_one_does,
+            together::limits_hold_across_servers,
+            together::milestones_of_many_servers_are_read_in_their_order,
+        }
     };
     (@each $fresh:path; $($module:ident::$name:ident),+ $(,)?) => {
         $(
@@ -104,6 +120,17 @@ macro_rules! contract_tests {
                 let fresh = $fresh().await;
                 $crate::store::contract::$module::$name(fresh.store()).await;
                 fresh.store().close().await;
+            }
+        )+
+    };
+    (@together $fresh:path; $($module:ident::$name:ident),+ $(,)?) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let fresh = $fresh().await;
+                $crate::store::contract::$module::$name([fresh.store(), fresh.other()]).await;
+                fresh.store().close().await;
+                fresh.other().close().await;
             }
         )+
     };

@@ -4,25 +4,16 @@
 //! transaction or one statement; what is dropped midway is rolled back. Other processes that want to
 //! write are kept out by a lock file.
 
-mod approvals;
-mod audit;
-mod errors;
-mod executions;
-mod json;
-mod lists;
-mod milestones;
-mod names;
+mod engine;
 mod open;
-mod rows;
-mod rules;
-mod runners;
-mod sessions;
-mod transition;
+#[path = "queries/tables.rs"]
+mod tables;
 
 use std::{fs::File, path::Path, sync::Arc, time::Duration};
 
 use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
-use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
+use sqlx::SqlitePool;
+use tables::{approvals, executions, milestones, rules, runners, sessions, transition};
 
 use super::{
     ApprovalAnswer, ApprovalQuery, Cas, Created, Durability, ExecutionQuery, MilestoneQuery, Milestones,
@@ -66,8 +57,6 @@ pub struct SqliteStore {
     _lock: File,
 }
 
-type Tx = Transaction<'static, Sqlite>;
-
 impl SqliteStore {
     /// Opens the store in the file `path`, which is made (for its owner alone) if it is missing; its
     /// folder must be there. Missing migrations are applied.
@@ -84,23 +73,15 @@ impl SqliteStore {
         Ok(Arc::new(Self { write, read, _lock: lock }))
     }
 
-    async fn begin(&self) -> Result<Tx, StoreError> {
+    async fn begin(&self) -> Result<engine::Tx, StoreError> {
         Ok(self.write.begin_with("BEGIN IMMEDIATE").await?)
     }
-}
-
-/// SQLite's clock. It stands still within one statement only, so a transaction asks once.
-async fn clock(connection: &mut SqliteConnection) -> Result<Micros, StoreError> {
-    let micros = sqlx::query_scalar("SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)")
-        .fetch_one(connection)
-        .await?;
-    Ok(Micros(micros))
 }
 
 #[async_trait::async_trait]
 impl Store for SqliteStore {
     async fn now(&self) -> Result<Micros, StoreError> {
-        clock(&mut *self.read.acquire().await?).await
+        engine::clock(&mut *self.read.acquire().await?).await
     }
 
     async fn create_session(
@@ -185,6 +166,14 @@ impl Store for SqliteStore {
 
     async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {
         transition::set_output(self.begin().await?, id, output).await
+    }
+
+    async fn outputs_ended_before(
+        &self,
+        before: Micros,
+        at_most: u32,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        executions::outputs_ended_before(&self.read, before, at_most).await
     }
 
     async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError> {
@@ -275,7 +264,7 @@ impl Store for SqliteStore {
     }
 
     async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError> {
-        audit::list(&self.read, after_sequence, at_most).await
+        tables::audit(&self.read, after_sequence, at_most).await
     }
 
     async fn close(&self) {

@@ -106,6 +106,7 @@ measured! {
     fn live_executions(&self, session: Option<SessionId>, after: Option<ExecutionId>, at_most: u32) -> Vec<LiveExecution>;
     fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
     fn set_output(&self, id: ExecutionId, output: OutputState) -> ();
+    fn outputs_ended_before(&self, before: Micros, at_most: u32) -> Vec<ExecutionId>;
     fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;
     fn state_changes(&self, id: ExecutionId, after_version: u64) -> Vec<StateChange>;
     fn milestones(&self, query: &MilestoneQuery, after: u64, at_most: u32) -> Milestones;

@@ -16,7 +16,7 @@ use crate::{
     store::{Cas, Created, NewExecution, PageQuery, Room, Store, Transition},
 };
 
-pub(in crate::store) const TENANT: &str = "acme";
+pub(crate) const TENANT: &str = "acme";
 pub(super) const OTHER: &str = "other";
 pub(super) const MINUTE: i64 = 60_000_000;
 /// More than any test makes.
@@ -54,7 +54,7 @@ pub(in crate::store) fn session(tenant: &str) -> SessionRecord {
     }
 }
 
-pub(in crate::store) async fn opened(store: &dyn Store, tenant: &str) -> SessionRecord {
+pub(crate) async fn opened(store: &dyn Store, tenant: &str) -> SessionRecord {
     match store.create_session(session(tenant), MANY).await.unwrap() {
         Created::New(session) => session,
         other => panic!("{other:?}"),
@@ -266,7 +266,7 @@ pub(super) fn end(result: ExecutionResult) -> Transition {
     Transition { state: Some(ExecutionState::Finished), result: Some(result), ..Transition::default() }
 }
 
-pub(super) async fn finished(store: &dyn Store, session: &SessionRecord) -> ExecutionRecord {
+pub(crate) async fn finished(store: &dyn Store, session: &SessionRecord) -> ExecutionRecord {
     let record = queued(store, session).await;
     step(store, &record, end(ExecutionResult::not_started(Cause::QueueExpired))).await
 }

@@ -7,7 +7,7 @@ use super::fixtures::{
     queued, runner, session, step, waiting,
 };
 use crate::{
-    model::{ApprovalState, ExecutionRecord, SessionRecord, SessionState},
+    model::{ApprovalState, ExecutionRecord, Micros, SessionRecord, SessionState},
     store::{ApprovalQuery, ExecutionQuery, PageQuery, SessionQuery, Store, StoreError},
 };
 
@@ -132,6 +132,28 @@ pub(in crate::store) async fn ended_executions_with_output_to_store_are_found(st
     }
     let query = ExecutionQuery { unstored: true, ..ExecutionQuery::default() };
     assert_eq!(ids(store, query).await, wanted);
+}
+
+pub(in crate::store) async fn outputs_that_are_old_are_found_oldest_first(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let ended = async |output| {
+        let record = finished(store, &session).await;
+        store.set_output(record.id, output).await.unwrap();
+        record
+    };
+    let first = ended(OutputState::Stored).await;
+    let second = ended(OutputState::Partial { from: 3 }).await;
+    for other in [OutputState::None, OutputState::Live, OutputState::Storing, OutputState::Lost] {
+        ended(other).await;
+    }
+    queued(store, &session).await;
+    let old = async |before, at_most| store.outputs_ended_before(before, at_most).await.unwrap();
+    let later = Micros(store.now().await.unwrap().0 + MINUTE);
+    assert_eq!(old(later, 9).await, [first.id, second.id]);
+    assert_eq!(old(later, 1).await, [first.id]);
+    assert_eq!(old(first.ended.unwrap(), 9).await, []);
+    store.set_output(first.id, OutputState::Lost).await.unwrap();
+    assert_eq!(old(later, 9).await, [second.id]);
 }
 
 pub(in crate::store) async fn sessions_are_filtered(store: &dyn Store) {

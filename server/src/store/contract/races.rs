@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use airlock_proto::domain::{Cause, ExecutionResult, ExecutionState, LinkState};
+use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, ExecutionState, LinkState};
 use futures::future::join_all;
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     },
 };
 use crate::{
-    model::{ApprovalState, ExecutionRecord, SessionRecord},
+    model::{ApprovalState, AuditRecord, ExecutionRecord, SessionRecord, StateChange},
     store::{Cas, Created, ExecutionQuery, NewExecution, Room, Store, Transition},
 };
 
@@ -124,15 +124,41 @@ pub(in crate::store) async fn a_dropped_call_happened_or_did_not(store: &dyn Sto
     step(store, &record, end(result(Cause::RunnerLost))).await;
 }
 
-/// An execution that is there has its history and its audit entry; one that is not has neither. Asked
-/// behind a write, which is behind whatever was given up.
-async fn whole(store: &dyn Store, session: &SessionRecord, record: &ExecutionRecord) {
-    store.renew_leases("nobody", 0).await.unwrap();
-    let now = store.execution(record.id).await.unwrap();
-    let history = store.state_changes(record.id, 0).await.unwrap();
+/// All that there is of an execution.
+#[derive(Debug, PartialEq)]
+struct Whole {
+    record: Option<ExecutionRecord>,
+    history: Vec<StateChange>,
+    entry: Option<AuditRecord>,
+    entries: usize,
+    executions: usize,
+}
+
+async fn look(store: &dyn Store, session: &SessionRecord, id: ExecutionId) -> Whole {
     let entries = store.audit(0, 1_000).await.unwrap();
-    let entry = entries.iter().find(|entry| entry.execution_id == record.id);
-    match now {
+    let all = ExecutionQuery { session_id: Some(session.id), ..ExecutionQuery::default() };
+    Whole {
+        record: store.execution(id).await.unwrap(),
+        history: store.state_changes(id, 0).await.unwrap(),
+        entries: entries.len(),
+        entry: entries.into_iter().find(|entry| entry.execution_id == id),
+        executions: store.executions(&all, &first(1_000)).await.unwrap().items.len(),
+    }
+}
+
+/// An execution that is there has its history and its audit entry; one that is not has neither. What was
+/// given up may still be on its way, so this looks until nothing changes between the first question and the last.
+async fn whole(store: &dyn Store, session: &SessionRecord, record: &ExecutionRecord) {
+    let mut seen = look(store, session, record.id).await;
+    loop {
+        let again = look(store, session, record.id).await;
+        if again == seen {
+            break;
+        }
+        seen = again;
+    }
+    let Whole { record, history, entry, entries, executions } = seen;
+    match record {
         None => assert!(history.is_empty() && entry.is_none()),
         Some(now) => {
             assert_eq!(history.len() as u64, now.version);
@@ -141,8 +167,7 @@ async fn whole(store: &dyn Store, session: &SessionRecord, record: &ExecutionRec
             assert_eq!(now.state == ExecutionState::Finished, closed.is_some());
         }
     }
-    let all = ExecutionQuery { session_id: Some(session.id), ..ExecutionQuery::default() };
-    assert_eq!(store.executions(&all, &first(1_000)).await.unwrap().items.len(), entries.len());
+    assert_eq!(executions, entries);
 }
 
 pub(in crate::store) async fn an_answer_and_an_end_agree(store: &dyn Store) {

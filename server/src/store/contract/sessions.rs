@@ -67,6 +67,22 @@ pub(in crate::store) async fn a_session_changes_only_from_its_current_version(st
     assert_eq!(store.change_session(SessionId::new(), 1, &close).await.unwrap(), Cas::Missing);
 }
 
+pub(in crate::store) async fn what_a_runner_says_may_hold_any_character(store: &dyn Store) {
+    let made = opened(store, TENANT).await;
+    let said = "a\0b \u{202e}\u{10ffff}\n";
+    let lost = SessionChange {
+        state: Some((SessionState::Lost, said.to_owned())),
+        snapshot: Some(SessionSnapshot::missing(said)),
+        ..SessionChange::default()
+    };
+    assert!(matches!(store.change_session(made.id, 1, &lost).await.unwrap(), Cas::Done(_)));
+    let read = store.session(made.id).await.unwrap().unwrap();
+    // An engine whose texts have no NUL shows that there was one.
+    for text in [read.state_message, read.snapshot.problem] {
+        assert!([said.to_owned(), said.replace('\0', "\u{fffd}")].contains(&text), "{text:?}");
+    }
+}
+
 pub(in crate::store) async fn only_open_unused_sessions_without_live_executions_are_idle(store: &dyn Store) {
     let short = |state| SessionRecord { state, idle_timeout: Duration::from_millis(1), ..session(TENANT) };
     let add = async |session| match store.create_session(session, MANY).await.unwrap() {

@@ -28,9 +28,10 @@ pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
     let file = private().open(&path).map_err(|error| unavailable("open", &path, &error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(StoreError::Unavailable(format!("`{}` is locked by another server", path.display())))
-        }
+        Err(TryLockError::WouldBlock) => Err(StoreError::Unavailable(format!(
+            "`{}` is locked by another server; several servers share a PostgreSQL database (`store.postgres`)",
+            path.display()
+        ))),
         Err(TryLockError::Error(error)) => Err(unavailable("lock", &path, &error)),
     }
 }

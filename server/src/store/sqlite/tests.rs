@@ -26,6 +26,11 @@ impl Fresh {
         &*self.store
     }
 
+    /// A file is one server's.
+    fn other(&self) -> &dyn Store {
+        &*self.store
+    }
+
     fn path(&self) -> PathBuf {
         self.folder.path().join("airlock.db")
     }
@@ -262,6 +267,10 @@ async fn what_is_asked_often_uses_an_index_of_what_lives() {
             "unstored_by_id",
         ),
         ("SELECT count(*) FROM executions WHERE tenant = 'x' AND ended IS NULL", "live_by_tenant"),
+        (
+            "SELECT id FROM executions WHERE output IN ('STORED', 'PARTIAL') AND ended < 1 ORDER BY ended LIMIT 1",
+            "stored_by_end",
+        ),
         ("UPDATE executions SET lease_until = 1 WHERE owner_server = 'x' AND ended IS NULL", "live_by_owner"),
         ("SELECT * FROM executions WHERE tenant = 'x' ORDER BY id DESC", "executions_by_tenant"),
         (

@@ -179,6 +179,9 @@ impl Store for MemoryStore {
     ) -> Result<Cas<ExecutionRecord>, StoreError> {
         not_here()
     }
+    async fn outputs_ended_before(&self, _: Micros, _: u32) -> Result<Vec<ExecutionId>, StoreError> {
+        not_here()
+    }
     async fn renew_leases(&self, _: &str, _: i64) -> Result<u64, StoreError> {
         not_here()
     }

@@ -1,31 +1,45 @@
 //! The table of sessions.
 
 use airlock_proto::domain::{DirectoryReport, ExecutionResult, SessionId};
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::QueryBuilder;
 
 use super::{
-    Tx, clock,
-    json::{self, EnvJson},
-    lists,
-    names::Named,
-    rows::{SessionRow, integer},
-    rules,
+    engine::{self, Connection, Db, Pool, Tx, clock},
+    lists, rules,
 };
 use crate::{
     model::{Micros, SessionRecord, SessionState},
-    store::{Cas, Created, Page, PageQuery, SessionChange, SessionQuery, StoreError, page},
+    store::{
+        Cas, Created, Page, PageQuery, SessionChange, SessionQuery, StoreError, page,
+        sql::{
+            json::{self, EnvJson},
+            names::Named,
+            rows::{SessionRow, integer},
+        },
+    },
 };
 
-const INSERT: &str = "INSERT INTO sessions (id, version, tenant, principal, request_id, request_hash, state, \
-     state_message, profile, mode, shell, directory, env, runner_id, base, labels, idle_timeout, throwaway, \
-     snapshot, snapshot_problem, created, last_used) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+macro_rules! columns {
+    () => {
+        "id, version, tenant, principal, request_id, request_hash, state, state_message, profile, mode, shell, \
+         directory, env, runner_id, base, labels, idle_timeout, throwaway, snapshot, snapshot_problem, created, \
+         last_used"
+    };
+}
 
-pub(super) async fn create(
+const INSERT: &str = concat!(
+    "INSERT INTO sessions (",
+    columns!(),
+    ") \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)"
+);
+
+pub(in crate::store) async fn create(
     mut tx: Tx,
     session: SessionRecord,
     per_tenant: u64,
 ) -> Result<Created<SessionRecord>, StoreError> {
+    engine::one_at_a_time(&mut tx, engine::Turn::Creations, &session.tenant).await?;
     if let Some(key) = &session.request_id
         && let Some(before) = by_request(&mut tx, &session.tenant, &session.principal, key).await?
     {
@@ -40,14 +54,14 @@ pub(super) async fn create(
     }
     let now = clock(&mut tx).await?;
     let session = insert(&mut tx, session, now).await?;
-    tx.commit().await?;
+    engine::commit(tx).await?;
     Ok(Created::New(session))
 }
 
 /// Whether the session's tenant has as many live ones as it may. One that is made closed counts for
 /// nothing.
-pub(super) async fn is_full(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn is_full(
+    connection: &mut Connection,
     session: &SessionRecord,
     per_tenant: u64,
 ) -> Result<bool, StoreError> {
@@ -55,7 +69,7 @@ pub(super) async fn is_full(
         return Ok(false);
     }
     let live: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM sessions WHERE tenant = ? AND state IN ('OPENING', 'OPEN', 'CLOSING')",
+        "SELECT count(*) FROM sessions WHERE tenant = $1 AND state IN ('OPENING', 'OPEN', 'CLOSING')",
     )
     .bind(&session.tenant)
     .fetch_one(connection)
@@ -64,8 +78,8 @@ pub(super) async fn is_full(
 }
 
 /// Adds a session as new, and gives it as it was written.
-pub(super) async fn insert(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn insert(
+    connection: &mut Connection,
     mut session: SessionRecord,
     now: Micros,
 ) -> Result<SessionRecord, StoreError> {
@@ -80,7 +94,7 @@ pub(super) async fn insert(
         .bind(&session.request_id)
         .bind(&session.request_hash[..])
         .bind(session.state.name())
-        .bind(&session.state_message)
+        .bind(engine::text(&session.state_message))
         .bind(&session.profile)
         .bind(session.mode.name())
         .bind(session.shell.name())
@@ -92,7 +106,7 @@ pub(super) async fn insert(
         .bind(idle_micros(&session))
         .bind(session.throwaway)
         .bind(&session.snapshot.text)
-        .bind(&session.snapshot.problem)
+        .bind(engine::text(&session.snapshot.problem))
         .bind(session.created.0)
         .bind(session.last_used.0)
         .execute(connection)
@@ -105,14 +119,16 @@ fn idle_micros(session: &SessionRecord) -> i64 {
 }
 
 async fn by_request(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     tenant: &str,
     principal: &str,
     request_id: &str,
 ) -> Result<Option<SessionRecord>, StoreError> {
-    sqlx::query_as::<_, SessionRow>(
-        "SELECT * FROM sessions WHERE tenant = ? AND principal = ? AND request_id = ?",
-    )
+    sqlx::query_as::<_, SessionRow>(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM sessions WHERE tenant = $1 AND principal = $2 AND request_id = $3"
+    ))
     .bind(tenant)
     .bind(principal)
     .bind(request_id)
@@ -122,11 +138,11 @@ async fn by_request(
     .transpose()
 }
 
-pub(super) async fn get(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn get(
+    connection: &mut Connection,
     id: SessionId,
 ) -> Result<Option<SessionRecord>, StoreError> {
-    sqlx::query_as::<_, SessionRow>("SELECT * FROM sessions WHERE id = ?")
+    sqlx::query_as::<_, SessionRow>(concat!("SELECT ", columns!(), " FROM sessions WHERE id = $1"))
         .bind(id.to_string())
         .fetch_optional(connection)
         .await?
@@ -134,20 +150,31 @@ pub(super) async fn get(
         .transpose()
 }
 
-pub(super) async fn list(
-    pool: &SqlitePool,
+/// As [`get`], and nobody changes it before the transaction ends.
+async fn get_to_change(
+    connection: &mut Connection,
+    id: SessionId,
+) -> Result<Option<SessionRecord>, StoreError> {
+    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM sessions WHERE id = "));
+    sql.push_bind(id.to_string()).push(engine::TO_CHANGE);
+    let row: Option<SessionRow> = sql.build_query_as().fetch_optional(connection).await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+pub(in crate::store) async fn list(
+    pool: &Pool,
     query: &SessionQuery,
     page: &PageQuery,
 ) -> Result<Page<SessionRecord>, StoreError> {
-    let mut sql = QueryBuilder::<Sqlite>::new("SELECT * FROM sessions WHERE TRUE");
+    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM sessions WHERE TRUE"));
     if let Some(tenant) = &query.tenant {
-        sql.push(" AND tenant = ").push_bind(tenant);
+        sql.push(" AND tenant = ").push_bind(tenant.clone());
     }
     if let Some(principal) = &query.principal {
-        sql.push(" AND principal = ").push_bind(principal);
+        sql.push(" AND principal = ").push_bind(principal.clone());
     }
     if let Some(runner) = &query.runner_id {
-        sql.push(" AND runner_id = ").push_bind(runner.as_str());
+        sql.push(" AND runner_id = ").push_bind(runner.to_string());
     }
     if query.states.is_empty() {
         sql.push(" AND state <> ").push_bind(SessionState::Closed.name());
@@ -162,13 +189,13 @@ pub(super) async fn list(
     lists::page::<SessionRow, SessionRecord>(pool, sql, query, page).await
 }
 
-pub(super) async fn change(
+pub(in crate::store) async fn change(
     mut tx: Tx,
     id: SessionId,
     version: u64,
     change: &SessionChange,
 ) -> Result<Cas<SessionRecord>, StoreError> {
-    let Some(mut session) = get(&mut tx, id).await? else {
+    let Some(mut session) = get_to_change(&mut tx, id).await? else {
         return Ok(Cas::Missing);
     };
     if session.version != version {
@@ -194,56 +221,55 @@ pub(super) async fn change(
         session.last_used = clock(&mut tx).await?;
     }
     sqlx::query(
-        "UPDATE sessions SET version = ?, state = ?, state_message = ?, directory = ?, runner_id = ?, mode = ?, \
-         idle_timeout = ?, last_used = ?, snapshot = ?, snapshot_problem = ? WHERE id = ?",
+        "UPDATE sessions SET version = $1, state = $2, state_message = $3, directory = $4, runner_id = $5, mode = $6, \
+         idle_timeout = $7, last_used = $8, snapshot = $9, snapshot_problem = $10 WHERE id = $11",
     )
     .bind(integer(session.version))
     .bind(session.state.name())
-    .bind(&session.state_message)
+    .bind(engine::text(&session.state_message))
     .bind(&session.directory)
     .bind(session.runner_id.as_str())
     .bind(session.mode.name())
     .bind(idle_micros(&session))
     .bind(session.last_used.0)
     .bind(&session.snapshot.text)
-    .bind(&session.snapshot.problem)
+    .bind(engine::text(&session.snapshot.problem))
     .bind(id.to_string())
     .execute(&mut *tx)
     .await?;
     if matches!(session.state, SessionState::Closed | SessionState::Lost) {
         rules::forget_session(&mut tx, id).await?;
     }
-    tx.commit().await?;
+    engine::commit(tx).await?;
     Ok(Cas::Done(session))
 }
 
-pub(super) async fn idle(pool: &SqlitePool, at_most: u32) -> Result<Vec<SessionRecord>, StoreError> {
-    let rows = sqlx::query_as::<_, SessionRow>(
-        "SELECT * FROM sessions WHERE state = 'OPEN' \
-         AND last_used + idle_timeout <= CAST(unixepoch('subsec') * 1000000 AS INTEGER) \
-         AND NOT EXISTS (SELECT 1 FROM executions WHERE session_id = sessions.id AND ended IS NULL) \
-         ORDER BY last_used + idle_timeout LIMIT ?",
-    )
-    .bind(at_most)
-    .fetch(pool);
-    let (first, _) = lists::bounded(rows, at_most as usize).await?;
+pub(in crate::store) async fn idle(pool: &Pool, at_most: u32) -> Result<Vec<SessionRecord>, StoreError> {
+    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM sessions"));
+    sql.push(" WHERE state = 'OPEN' AND last_used + idle_timeout <= ").push(engine::NOW);
+    sql.push(
+        " AND NOT EXISTS (SELECT 1 FROM executions WHERE session_id = sessions.id AND ended IS NULL) \
+         ORDER BY last_used + idle_timeout LIMIT ",
+    );
+    sql.push_bind(i64::from(at_most));
+    let (first, _) = lists::bounded(sql.build_query_as::<SessionRow>().fetch(pool), at_most as usize).await?;
     Ok(first)
 }
 
 /// As [`touch`], as a step of its own.
-pub(super) async fn touch_now(mut tx: Tx, id: SessionId) -> Result<(), StoreError> {
+pub(in crate::store) async fn touch_now(mut tx: Tx, id: SessionId) -> Result<(), StoreError> {
     let now = clock(&mut tx).await?;
     touch(&mut tx, id, now).await?;
-    Ok(tx.commit().await?)
+    engine::commit(tx).await
 }
 
 /// Notes that the session was used just now.
-pub(super) async fn touch(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn touch(
+    connection: &mut Connection,
     id: SessionId,
     now: Micros,
 ) -> Result<(), StoreError> {
-    sqlx::query("UPDATE sessions SET last_used = ? WHERE id = ?")
+    sqlx::query("UPDATE sessions SET last_used = $1 WHERE id = $2")
         .bind(now.0)
         .bind(id.to_string())
         .execute(connection)
@@ -252,8 +278,8 @@ pub(super) async fn touch(
 }
 
 /// Moves the session's current directory to where a result says it is, if it says so.
-pub(super) async fn follow(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn follow(
+    connection: &mut Connection,
     id: SessionId,
     result: &ExecutionResult,
 ) -> Result<(), StoreError> {
@@ -264,11 +290,12 @@ pub(super) async fn follow(
     if !moves {
         return Ok(());
     }
-    sqlx::query("UPDATE sessions SET directory = ?, version = version + 1 WHERE id = ? AND directory <> ?")
-        .bind(&result.directory)
-        .bind(id.to_string())
-        .bind(&result.directory)
-        .execute(connection)
-        .await?;
+    sqlx::query(
+        "UPDATE sessions SET directory = $1, version = version + 1 WHERE id = $2 AND directory <> $1",
+    )
+    .bind(&result.directory)
+    .bind(id.to_string())
+    .execute(connection)
+    .await?;
     Ok(())
 }

@@ -1,79 +1,55 @@
 //! The table of remembered rules, and what the audit has of them.
 
 use airlock_proto::domain::{RuleId, SessionId};
-use sqlx::{FromRow, QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::QueryBuilder;
 
-use super::{Tx, clock, lists, rows};
+use super::{
+    engine::{self, Connection, Db, Pool, Tx, clock},
+    lists,
+};
 use crate::{
-    model::{Micros, RememberedRule},
-    store::{Page, PageQuery, Remember, RuleQuery, StoreError, page},
+    model::RememberedRule,
+    store::{Page, PageQuery, Remember, RuleQuery, StoreError, page, sql::rows::RuleRow},
 };
 
-#[derive(FromRow)]
-struct RuleRow {
-    id: String,
-    tenant: String,
-    session_id: String,
-    profile: String,
-    rule: String,
-    approval_id: String,
-    decided_by: String,
-    created: i64,
-}
-
-impl TryFrom<RuleRow> for RememberedRule {
-    type Error = StoreError;
-
-    fn try_from(row: RuleRow) -> Result<Self, StoreError> {
-        let session = Some(row.session_id).filter(|id| !id.is_empty());
-        Ok(Self {
-            id: rows::id("id", &row.id)?,
-            tenant: row.tenant,
-            session_id: session.map(|id| rows::id("session_id", &id)).transpose()?,
-            profile: row.profile,
-            rule: row.rule,
-            approval_id: rows::id("approval_id", &row.approval_id)?,
-            decided_by: row.decided_by,
-            created: Micros(row.created),
-        })
-    }
-}
-
-impl lists::Listed for RememberedRule {
-    fn id(&self) -> String {
-        self.id.to_string()
-    }
-
-    fn bytes(&self) -> usize {
-        self.rule.len()
-    }
+macro_rules! columns {
+    () => {
+        "id, tenant, session_id, profile, rule, approval_id, decided_by, created"
+    };
 }
 
 /// Adds rules, those that are there already excepted, unless there would be too many.
-pub(super) async fn remember(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn remember(
+    connection: &mut Connection,
     Remember { rules, limit, at_most }: &Remember,
 ) -> Result<(), StoreError> {
+    if let Some(rule) = rules.first() {
+        engine::one_at_a_time(connection, engine::Turn::Rules, &rule.tenant).await?;
+    }
     for rule in rules {
         let created = clock(connection).await?;
         let rule = RememberedRule { created, ..rule.clone() };
         let session = session_column(rule.session_id);
-        let added = sqlx::query("INSERT OR IGNORE INTO remembered_rules VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
-            .bind(rule.id.to_string())
-            .bind(&rule.tenant)
-            .bind(&session)
-            .bind(&rule.profile)
-            .bind(&rule.rule)
-            .bind(rule.approval_id.to_string())
-            .bind(&rule.decided_by)
-            .bind(rule.created.0)
-            .execute(&mut *connection)
-            .await?;
+        let added = sqlx::query(concat!(
+            "INSERT INTO remembered_rules (",
+            columns!(),
+            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING"
+        ))
+        .bind(rule.id.to_string())
+        .bind(&rule.tenant)
+        .bind(&session)
+        .bind(&rule.profile)
+        .bind(&rule.rule)
+        .bind(rule.approval_id.to_string())
+        .bind(&rule.decided_by)
+        .bind(rule.created.0)
+        .execute(&mut *connection)
+        .await?;
         if added.rows_affected() > 0 {
             note(connection, &rule, "REMEMBERED", &rule.decided_by).await?;
         }
         let count: i64 =
-            sqlx::query_scalar("SELECT COUNT(*) FROM remembered_rules WHERE tenant = ? AND session_id = ?")
+            sqlx::query_scalar("SELECT COUNT(*) FROM remembered_rules WHERE tenant = $1 AND session_id = $2")
                 .bind(&rule.tenant)
                 .bind(&session)
                 .fetch_one(&mut *connection)
@@ -86,7 +62,7 @@ pub(super) async fn remember(
 }
 
 async fn note(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     rule: &RememberedRule,
     change: &str,
     principal: &str,
@@ -94,7 +70,7 @@ async fn note(
     let at = clock(connection).await?;
     sqlx::query(
         "INSERT INTO audit_rules (rule_id, tenant, session_id, profile, rule, approval_id, change, principal, at) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(rule.id.to_string())
     .bind(&rule.tenant)
@@ -111,26 +87,29 @@ async fn note(
 }
 
 /// Those of a session that has ended go with it.
-pub(super) async fn forget_session(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn forget_session(
+    connection: &mut Connection,
     session: SessionId,
 ) -> Result<(), StoreError> {
-    sqlx::query("DELETE FROM remembered_rules WHERE session_id = ?")
+    sqlx::query("DELETE FROM remembered_rules WHERE session_id = $1")
         .bind(session.to_string())
         .execute(connection)
         .await?;
     Ok(())
 }
 
-pub(super) async fn in_force(
-    pool: &SqlitePool,
+pub(in crate::store) async fn in_force(
+    pool: &Pool,
     tenant: &str,
     profile: &str,
     session: SessionId,
 ) -> Result<Vec<RememberedRule>, StoreError> {
-    let rows: Vec<RuleRow> = sqlx::query_as(
-        "SELECT * FROM remembered_rules WHERE tenant = ? AND session_id IN ('', ?) AND profile = ? ORDER BY id",
-    )
+    let rows: Vec<RuleRow> = sqlx::query_as(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM remembered_rules \
+         WHERE tenant = $1 AND session_id IN ('', $2) AND profile = $3 ORDER BY id"
+    ))
     .bind(tenant)
     .bind(session.to_string())
     .bind(profile)
@@ -139,12 +118,13 @@ pub(super) async fn in_force(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-pub(super) async fn list(
-    pool: &SqlitePool,
+pub(in crate::store) async fn list(
+    pool: &Pool,
     query: &RuleQuery,
     page: &PageQuery,
 ) -> Result<Page<RememberedRule>, StoreError> {
-    let mut sql = QueryBuilder::<Sqlite>::new("SELECT * FROM remembered_rules WHERE tenant = ");
+    let mut sql =
+        QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM remembered_rules WHERE tenant = "));
     sql.push_bind(query.tenant.clone());
     if let Some(session) = query.session_id {
         sql.push(" AND session_id = ").push_bind(session.to_string());
@@ -156,22 +136,24 @@ pub(super) async fn list(
     lists::page::<RuleRow, RememberedRule>(pool, sql, query, page).await
 }
 
-pub(super) async fn remove(
+pub(in crate::store) async fn remove(
     mut tx: Tx,
     tenant: &str,
     id: RuleId,
     by: &str,
 ) -> Result<Option<RememberedRule>, StoreError> {
-    let row: Option<RuleRow> =
-        sqlx::query_as("DELETE FROM remembered_rules WHERE id = ? AND tenant = ? RETURNING *")
-            .bind(id.to_string())
-            .bind(tenant)
-            .fetch_optional(&mut *tx)
-            .await?;
+    let row: Option<RuleRow> = sqlx::query_as(concat!(
+        "DELETE FROM remembered_rules WHERE id = $1 AND tenant = $2 RETURNING ",
+        columns!()
+    ))
+    .bind(id.to_string())
+    .bind(tenant)
+    .fetch_optional(&mut *tx)
+    .await?;
     let Some(row) = row else { return Ok(None) };
     let rule = RememberedRule::try_from(row)?;
     note(&mut tx, &rule, "REMOVED", by).await?;
-    tx.commit().await?;
+    engine::commit(tx).await?;
     Ok(Some(rule))
 }
 

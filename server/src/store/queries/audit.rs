@@ -1,41 +1,43 @@
 //! The audit: rows are added and never changed (triggers refuse it).
 
 use airlock_proto::domain::ExecutionId;
-use sqlx::{SqliteConnection, SqlitePool};
 
-use super::{lists, names::Named, rows::AuditRow};
+use super::{
+    engine::{self, Connection, Pool},
+    lists,
+};
 use crate::{
     model::{AuditRecord, ExecutionRecord, Micros},
-    store::StoreError,
+    store::{
+        StoreError,
+        sql::{names::Named, rows::AuditRow},
+    },
 };
 
 /// Opens the entry of an execution that is being created.
-pub(super) async fn open(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn open(
+    connection: &mut Connection,
     record: &ExecutionRecord,
     peer: &str,
     now: Micros,
 ) -> Result<(), StoreError> {
-    sqlx::query(
-        "INSERT INTO audit_opened (execution_id, tenant, principal, peer, verdict, reason_code, opened, command) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(record.id.to_string())
-    .bind(&record.tenant)
-    .bind(&record.principal)
-    .bind(peer)
-    .bind(record.decision.verdict.name())
-    .bind(&record.decision.reason_code)
-    .bind(now.0)
-    .bind(&record.spec.command)
-    .execute(connection)
-    .await?;
+    sqlx::query(engine::AUDIT_OPEN)
+        .bind(record.id.to_string())
+        .bind(&record.tenant)
+        .bind(&record.principal)
+        .bind(peer)
+        .bind(record.decision.verdict.name())
+        .bind(&record.decision.reason_code)
+        .bind(now.0)
+        .bind(&record.spec.command)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
 /// Closes the entry of an execution that has just become `FINISHED`, with its latest decision.
-pub(super) async fn close(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn close(
+    connection: &mut Connection,
     record: &ExecutionRecord,
     now: Micros,
 ) -> Result<(), StoreError> {
@@ -45,7 +47,7 @@ pub(super) async fn close(
     let decided_by = decided_by(connection, record.id).await?;
     sqlx::query(
         "INSERT INTO audit_closed (execution_id, verdict, reason_code, decided_by, runner_id, cause, started, closed) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(record.id.to_string())
     .bind(record.decision.verdict.name())
@@ -60,9 +62,9 @@ pub(super) async fn close(
     Ok(())
 }
 
-async fn decided_by(connection: &mut SqliteConnection, id: ExecutionId) -> Result<String, StoreError> {
+async fn decided_by(connection: &mut Connection, id: ExecutionId) -> Result<String, StoreError> {
     let name: Option<String> = sqlx::query_scalar(
-        "SELECT decided_by FROM approvals WHERE execution_id = ? AND state IN ('ALLOWED', 'DENIED') \
+        "SELECT decided_by FROM approvals WHERE execution_id = $1 AND state IN ('ALLOWED', 'DENIED') \
          ORDER BY id DESC LIMIT 1",
     )
     .bind(id.to_string())
@@ -71,8 +73,8 @@ async fn decided_by(connection: &mut SqliteConnection, id: ExecutionId) -> Resul
     Ok(name.unwrap_or_default())
 }
 
-pub(super) async fn list(
-    pool: &SqlitePool,
+pub(in crate::store) async fn list(
+    pool: &Pool,
     after_sequence: i64,
     at_most: u32,
 ) -> Result<Vec<AuditRecord>, StoreError> {
@@ -82,10 +84,10 @@ pub(super) async fn list(
          coalesce(c.decided_by, '') AS decided_by, c.runner_id, o.opened, c.closed, \
          coalesce(c.cause, '') AS cause, coalesce(c.started, '') AS started \
          FROM audit_opened o LEFT JOIN audit_closed c ON c.execution_id = o.execution_id \
-         WHERE o.sequence > ? ORDER BY o.sequence LIMIT ?",
+         WHERE o.sequence > $1 ORDER BY o.sequence LIMIT $2",
     )
     .bind(after_sequence)
-    .bind(at_most)
+    .bind(i64::from(at_most))
     .fetch(pool);
     let (first, _) = lists::bounded(rows, at_most as usize).await?;
     Ok(first)

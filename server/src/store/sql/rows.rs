@@ -13,15 +13,15 @@ use super::{
 };
 use crate::{
     model::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, MilestoneRecord, RunnerRecord,
-        SessionRecord, StateChange,
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, MilestoneRecord, RememberedRule,
+        RunnerRecord, SessionRecord, StateChange,
     },
     store::StoreError,
 };
 
 /// A row of `sessions`.
 #[derive(FromRow)]
-pub(super) struct SessionRow {
+pub(in crate::store) struct SessionRow {
     id: String,
     version: i64,
     tenant: String,
@@ -78,7 +78,7 @@ impl TryFrom<SessionRow> for SessionRecord {
 
 /// A row of `executions`.
 #[derive(FromRow)]
-pub(super) struct ExecutionRow {
+pub(in crate::store) struct ExecutionRow {
     id: String,
     version: i64,
     session_id: String,
@@ -153,7 +153,7 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
 
 /// The small part of a row of `executions`.
 #[derive(FromRow)]
-pub(super) struct LiveRow {
+pub(in crate::store) struct LiveRow {
     id: String,
     version: i64,
     session_id: String,
@@ -203,7 +203,7 @@ impl TryFrom<LiveRow> for LiveExecution {
 
 /// A row of `state_changes`.
 #[derive(FromRow)]
-pub(super) struct ChangeRow {
+pub(in crate::store) struct ChangeRow {
     version: i64,
     state: String,
     link: Option<String>,
@@ -229,7 +229,7 @@ impl TryFrom<ChangeRow> for StateChange {
 
 /// A row of `milestones`.
 #[derive(FromRow)]
-pub(super) struct MilestoneRow {
+pub(in crate::store) struct MilestoneRow {
     sequence: i64,
     execution_id: String,
     milestone: String,
@@ -249,7 +249,7 @@ impl TryFrom<MilestoneRow> for MilestoneRecord {
 
 /// A row of `approvals`.
 #[derive(FromRow)]
-pub(super) struct ApprovalRow {
+pub(in crate::store) struct ApprovalRow {
     id: String,
     execution_id: String,
     session_id: String,
@@ -295,9 +295,40 @@ impl TryFrom<ApprovalRow> for ApprovalRecord {
     }
 }
 
+/// A row of `remembered_rules`.
+#[derive(FromRow)]
+pub(in crate::store) struct RuleRow {
+    id: String,
+    tenant: String,
+    session_id: String,
+    profile: String,
+    rule: String,
+    approval_id: String,
+    decided_by: String,
+    created: i64,
+}
+
+impl TryFrom<RuleRow> for RememberedRule {
+    type Error = StoreError;
+
+    fn try_from(row: RuleRow) -> Result<Self, StoreError> {
+        let session = Some(row.session_id).filter(|id| !id.is_empty());
+        Ok(Self {
+            id: id("id", &row.id)?,
+            tenant: row.tenant,
+            session_id: session.map(|text| id("session_id", &text)).transpose()?,
+            profile: row.profile,
+            rule: row.rule,
+            approval_id: id("approval_id", &row.approval_id)?,
+            decided_by: row.decided_by,
+            created: Micros(row.created),
+        })
+    }
+}
+
 /// A row of `runners`.
 #[derive(FromRow)]
-pub(super) struct RunnerRow {
+pub(in crate::store) struct RunnerRow {
     id: String,
     epoch: String,
     server_id: Option<String>,
@@ -333,7 +364,7 @@ impl TryFrom<RunnerRow> for RunnerRecord {
 
 /// An entry of the audit, joined from its two rows.
 #[derive(FromRow)]
-pub(super) struct AuditRow {
+pub(in crate::store) struct AuditRow {
     sequence: i64,
     execution_id: String,
     tenant: String,
@@ -374,7 +405,7 @@ impl TryFrom<AuditRow> for AuditRecord {
 }
 
 /// The columns `output` and `output_from` of an output's state.
-pub(super) fn output_columns(output: OutputState) -> (&'static str, i64) {
+pub(in crate::store) fn output_columns(output: OutputState) -> (&'static str, i64) {
     match output {
         OutputState::None => ("NONE", 0),
         OutputState::Live => ("LIVE", 0),
@@ -397,8 +428,8 @@ fn output_state(name: &str, from: i64) -> Result<OutputState, StoreError> {
     })
 }
 
-/// SQLite's integers have a sign. No count here comes near the half that is lost.
-pub(super) fn integer(count: u64) -> i64 {
+/// Integers of SQL have a sign. No count here comes near the half that is lost.
+pub(in crate::store) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
@@ -411,11 +442,11 @@ fn budget(micros: Option<i64>) -> Result<Option<Duration>, StoreError> {
     micros.map(|micros| count("yield_after", micros).map(Duration::from_micros)).transpose()
 }
 
-pub(super) fn count<T: TryFrom<i64>>(column: &str, value: i64) -> Result<T, StoreError> {
+pub(in crate::store) fn count<T: TryFrom<i64>>(column: &str, value: i64) -> Result<T, StoreError> {
     T::try_from(value).map_err(|_| unreadable(column))
 }
 
-pub(super) fn id<T: FromStr>(column: &str, text: &str) -> Result<T, StoreError> {
+pub(in crate::store) fn id<T: FromStr>(column: &str, text: &str) -> Result<T, StoreError> {
     text.parse().map_err(|_| unreadable(column))
 }
 

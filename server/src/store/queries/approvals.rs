@@ -1,30 +1,41 @@
 //! The table of approvals.
 
 use airlock_proto::domain::{ApprovalId, ExecutionId};
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::QueryBuilder;
 
 use super::{
-    Tx, clock,
-    json::{self, DecisionJson},
-    lists,
-    names::Named,
-    rows::ApprovalRow,
-    rules,
+    engine::{self, Connection, Db, Pool, Tx, clock},
+    lists, rules,
 };
 use crate::{
     model::{ApprovalRecord, ApprovalState},
-    store::{ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, StoreError, page},
+    store::{
+        ApprovalAnswer, ApprovalQuery, Cas, Page, PageQuery, StoreError, page,
+        sql::{
+            json::{self, DecisionJson},
+            names::Named,
+            rows::ApprovalRow,
+        },
+    },
 };
 
-pub(super) async fn insert(
-    connection: &mut SqliteConnection,
+macro_rules! columns {
+    () => {
+        "id, execution_id, session_id, tenant, principal, state, binding, shell, directory, description, decision, \
+         created, expires, decided_by, reason, command, files"
+    };
+}
+
+pub(in crate::store) async fn insert(
+    connection: &mut Connection,
     approval: &ApprovalRecord,
 ) -> Result<(), StoreError> {
-    sqlx::query(
-        "INSERT INTO approvals (id, execution_id, session_id, tenant, principal, state, binding, shell, directory, \
-         description, decision, created, expires, decided_by, reason, command, files) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )
+    sqlx::query(concat!(
+        "INSERT INTO approvals (",
+        columns!(),
+        ") \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
+    ))
     .bind(approval.id.to_string())
     .bind(approval.execution_id.to_string())
     .bind(approval.session_id.to_string())
@@ -48,22 +59,22 @@ pub(super) async fn insert(
 }
 
 /// Closes what is still open of an execution that waits for it no longer.
-pub(super) async fn withdraw(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn withdraw(
+    connection: &mut Connection,
     execution: ExecutionId,
 ) -> Result<(), StoreError> {
-    sqlx::query("UPDATE approvals SET state = 'WITHDRAWN' WHERE execution_id = ? AND state = 'OPEN'")
+    sqlx::query("UPDATE approvals SET state = 'WITHDRAWN' WHERE execution_id = $1 AND state = 'OPEN'")
         .bind(execution.to_string())
         .execute(connection)
         .await?;
     Ok(())
 }
 
-pub(super) async fn get(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn get(
+    connection: &mut Connection,
     id: ApprovalId,
 ) -> Result<Option<ApprovalRecord>, StoreError> {
-    sqlx::query_as::<_, ApprovalRow>("SELECT * FROM approvals WHERE id = ?")
+    sqlx::query_as::<_, ApprovalRow>(concat!("SELECT ", columns!(), " FROM approvals WHERE id = $1"))
         .bind(id.to_string())
         .fetch_optional(connection)
         .await?
@@ -71,12 +82,23 @@ pub(super) async fn get(
         .transpose()
 }
 
-pub(super) async fn list(
-    pool: &SqlitePool,
+/// As [`get`], and nobody changes it before the transaction ends.
+async fn get_to_change(
+    connection: &mut Connection,
+    id: ApprovalId,
+) -> Result<Option<ApprovalRecord>, StoreError> {
+    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM approvals WHERE id = "));
+    sql.push_bind(id.to_string()).push(engine::TO_CHANGE);
+    let row: Option<ApprovalRow> = sql.build_query_as().fetch_optional(connection).await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+pub(in crate::store) async fn list(
+    pool: &Pool,
     query: &ApprovalQuery,
     page: &PageQuery,
 ) -> Result<Page<ApprovalRecord>, StoreError> {
-    let mut sql = QueryBuilder::<Sqlite>::new("SELECT * FROM approvals WHERE TRUE");
+    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM approvals WHERE TRUE"));
     if let Some(tenant) = &query.tenant {
         sql.push(" AND tenant = ").push_bind(tenant.clone());
     }
@@ -95,12 +117,12 @@ pub(super) async fn list(
     lists::page::<ApprovalRow, ApprovalRecord>(pool, sql, query, page).await
 }
 
-pub(super) async fn answer(
+pub(in crate::store) async fn answer(
     mut tx: Tx,
     id: ApprovalId,
     answer: &ApprovalAnswer,
 ) -> Result<Cas<ApprovalRecord>, StoreError> {
-    let Some(mut approval) = get(&mut tx, id).await? else {
+    let Some(mut approval) = get_to_change(&mut tx, id).await? else {
         return Ok(Cas::Missing);
     };
     let over = clock(&mut tx).await? >= approval.expires;
@@ -117,7 +139,7 @@ pub(super) async fn answer(
     approval.state = answer.state;
     approval.decided_by.clone_from(&answer.decided_by);
     approval.reason.clone_from(&answer.reason);
-    sqlx::query("UPDATE approvals SET state = ?, decided_by = ?, reason = ? WHERE id = ?")
+    sqlx::query("UPDATE approvals SET state = $1, decided_by = $2, reason = $3 WHERE id = $4")
         .bind(approval.state.name())
         .bind(&approval.decided_by)
         .bind(&approval.reason)
@@ -127,17 +149,15 @@ pub(super) async fn answer(
     if let Some(remember) = &answer.remember {
         rules::remember(&mut tx, remember).await?;
     }
-    tx.commit().await?;
+    engine::commit(tx).await?;
     Ok(Cas::Done(approval))
 }
 
-pub(super) async fn expired(pool: &SqlitePool, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
-    let rows = sqlx::query_as::<_, ApprovalRow>(
-        "SELECT * FROM approvals WHERE state = 'OPEN' \
-         AND expires <= CAST(unixepoch('subsec') * 1000000 AS INTEGER) ORDER BY expires LIMIT ?",
-    )
-    .bind(at_most)
-    .fetch(pool);
-    let (first, _) = lists::bounded(rows, at_most as usize).await?;
+pub(in crate::store) async fn expired(pool: &Pool, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
+    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM approvals"));
+    sql.push(" WHERE state = 'OPEN' AND expires <= ").push(engine::NOW);
+    sql.push(" ORDER BY expires LIMIT ").push_bind(i64::from(at_most));
+    let (first, _) =
+        lists::bounded(sql.build_query_as::<ApprovalRow>().fetch(pool), at_most as usize).await?;
     Ok(first)
 }

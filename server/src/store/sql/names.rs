@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// An enum that is kept by name.
-pub(super) trait Named: Sized {
+pub(in crate::store) trait Named: Sized {
     /// Its name in a column.
     fn name(self) -> &'static str;
     /// The value with this name; none for a name that no value has.
@@ -17,7 +17,7 @@ pub(super) trait Named: Sized {
 }
 
 /// Reads the value that `column` holds.
-pub(super) fn value<T: Named>(column: &str, name: &str) -> Result<T, StoreError> {
+pub(in crate::store) fn value<T: Named>(column: &str, name: &str) -> Result<T, StoreError> {
     T::named(name).ok_or_else(|| unreadable(column))
 }
 

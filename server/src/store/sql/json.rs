@@ -18,12 +18,12 @@ use crate::{
 };
 
 /// The JSON of `value`.
-pub(super) fn write(value: &impl Serialize) -> Result<String, StoreError> {
+pub(in crate::store) fn write(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Refused(error.to_string()))
 }
 
 /// Reads what [`write()`] wrote to `column`.
-pub(super) fn read<T: DeserializeOwned>(column: &str, json: &str) -> Result<T, StoreError> {
+pub(in crate::store) fn read<T: DeserializeOwned>(column: &str, json: &str) -> Result<T, StoreError> {
     serde_json::from_str(json).map_err(|_| unreadable(column))
 }
 
@@ -39,7 +39,7 @@ struct FileJson {
 }
 
 /// The JSON of files.
-pub(super) fn write_files(files: &[BoundFile]) -> Result<String, StoreError> {
+pub(in crate::store) fn write_files(files: &[BoundFile]) -> Result<String, StoreError> {
     let form = |file: &BoundFile| FileJson {
         path: file.path.clone(),
         state: file_state(file.state).to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn write_files(files: &[BoundFile]) -> Result<String, StoreError> {
 }
 
 /// Reads what [`write_files`] wrote to `column`.
-pub(super) fn read_files(column: &str, json: &str) -> Result<Vec<BoundFile>, StoreError> {
+pub(in crate::store) fn read_files(column: &str, json: &str) -> Result<Vec<BoundFile>, StoreError> {
     let domain = |file: FileJson| {
         let mut digest = [0; 32];
         let state = match file.state.as_str() {
@@ -82,15 +82,15 @@ fn file_state(state: FileState) -> &'static str {
 
 /// A decision.
 #[derive(Serialize, Deserialize)]
-pub(super) struct DecisionJson(#[serde(with = "DecisionForm")] pub(super) DecisionRecord);
+pub(in crate::store) struct DecisionJson(#[serde(with = "DecisionForm")] pub(in crate::store) DecisionRecord);
 
 /// Environment variables.
 #[derive(Serialize, Deserialize)]
-pub(super) struct EnvJson(#[serde(with = "env")] pub(super) BTreeMap<String, Vec<u8>>);
+pub(in crate::store) struct EnvJson(#[serde(with = "env")] pub(in crate::store) BTreeMap<String, Vec<u8>>);
 
 /// What an execution's spec says besides its command, its labels and its budget, which have columns.
 #[derive(Serialize, Deserialize)]
-pub(super) struct SpecJson {
+pub(in crate::store) struct SpecJson {
     #[serde(with = "ShellForm")]
     shell: Shell,
     timeout: Duration,
@@ -137,7 +137,7 @@ impl PtyJson {
 
 impl SpecJson {
     /// All of `spec` but what has columns.
-    pub(super) fn new(spec: &ExecutionSpec) -> Self {
+    pub(in crate::store) fn new(spec: &ExecutionSpec) -> Self {
         Self {
             shell: spec.shell,
             timeout: spec.timeout,
@@ -158,7 +158,7 @@ impl SpecJson {
     }
 
     /// The whole again.
-    pub(super) fn with(
+    pub(in crate::store) fn with(
         self,
         command: Vec<u8>,
         labels: BTreeMap<String, String>,
@@ -236,11 +236,13 @@ mod base64 {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::store) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&STANDARD.encode(bytes))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    pub(in crate::store) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
         STANDARD.decode(String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
@@ -254,14 +256,14 @@ mod env {
     #[derive(Serialize, Deserialize)]
     struct Value(#[serde(with = "super::base64")] Vec<u8>);
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(in crate::store) fn serialize<S: Serializer>(
         env: &BTreeMap<String, Vec<u8>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_map(env.iter().map(|(name, value)| (name, Value(value.clone()))))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(in crate::store) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<BTreeMap<String, Vec<u8>>, D::Error> {
         let env = BTreeMap::<String, Value>::deserialize(deserializer)?;

@@ -2,19 +2,23 @@
 
 use airlock_proto::domain::{ExecutionId, OutputState};
 
-use super::{Tx, approvals, audit, clock, executions, milestones, rows::output_columns, sessions};
+use super::{
+    approvals, audit,
+    engine::{self, Tx, clock},
+    executions, milestones, sessions,
+};
 use crate::{
     model::ExecutionRecord,
-    store::{Cas, StoreError, Transition, step},
+    store::{Cas, StoreError, Transition, sql::rows::output_columns, step},
 };
 
-pub(super) async fn take(
+pub(in crate::store) async fn take(
     mut tx: Tx,
     id: ExecutionId,
     version: u64,
     step: &Transition,
 ) -> Result<Cas<ExecutionRecord>, StoreError> {
-    let Some(record) = executions::get(&mut tx, id).await? else {
+    let Some(record) = executions::get_to_change(&mut tx, id).await? else {
         return Ok(Cas::Missing);
     };
     if record.version != version {
@@ -26,9 +30,6 @@ pub(super) async fn take(
     executions::update(&mut tx, record).await?;
     if let Some(change) = &taken.change {
         executions::insert_change(&mut tx, id, change).await?;
-    }
-    if let Some(milestone) = taken.milestone {
-        milestones::insert(&mut tx, record, milestone).await?;
     }
     if taken.withdraw {
         approvals::withdraw(&mut tx, id).await?;
@@ -43,30 +44,42 @@ pub(super) async fn take(
             sessions::follow(&mut tx, record.session_id, result).await?;
         }
     }
-    tx.commit().await?;
+    // Last, for its number is taken in the order of the commits.
+    if let Some(milestone) = taken.milestone {
+        milestones::insert(&mut tx, record, milestone).await?;
+    }
+    engine::commit(tx).await?;
     Ok(Cas::Done(taken.record))
 }
 
-pub(super) async fn set_output(mut tx: Tx, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {
+pub(in crate::store) async fn set_output(
+    mut tx: Tx,
+    id: ExecutionId,
+    output: OutputState,
+) -> Result<(), StoreError> {
     let (output, from) = output_columns(output);
-    sqlx::query("UPDATE executions SET output = ?, output_from = ? WHERE id = ?")
+    sqlx::query("UPDATE executions SET output = $1, output_from = $2 WHERE id = $3")
         .bind(output)
         .bind(from)
         .bind(id.to_string())
         .execute(&mut *tx)
         .await?;
-    Ok(tx.commit().await?)
+    engine::commit(tx).await
 }
 
-pub(super) async fn renew_leases(mut tx: Tx, server_id: &str, lease_micros: i64) -> Result<u64, StoreError> {
+pub(in crate::store) async fn renew_leases(
+    mut tx: Tx,
+    server_id: &str,
+    lease_micros: i64,
+) -> Result<u64, StoreError> {
     let until = clock(&mut tx).await?.0.saturating_add(lease_micros);
     let renewed =
-        sqlx::query("UPDATE executions SET lease_until = ? WHERE owner_server = ? AND ended IS NULL")
+        sqlx::query("UPDATE executions SET lease_until = $1 WHERE owner_server = $2 AND ended IS NULL")
             .bind(until)
             .bind(server_id)
             .execute(&mut *tx)
             .await?
             .rows_affected();
-    tx.commit().await?;
+    engine::commit(tx).await?;
     Ok(renewed)
 }

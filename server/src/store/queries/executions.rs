@@ -1,38 +1,55 @@
 //! The table of executions and the history of their states.
 
 use airlock_proto::domain::{ExecutionId, ExecutionResult, ExecutionState, SessionId};
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool, sqlite::SqliteArguments};
+use sqlx::QueryBuilder;
 
 use super::{
-    Tx, approvals, audit, clock,
-    json::{self, DecisionJson, SpecJson},
-    lists, milestones,
-    names::Named,
-    rows::{ChangeRow, ExecutionRow, LiveRow, integer, output_columns},
-    sessions,
+    approvals, audit,
+    engine::{self, Arguments, Connection, Db, Pool, Tx, clock},
+    lists, milestones, sessions,
 };
 use crate::{
-    model::{ExecutionRecord, LiveExecution, StateChange},
+    model::{ExecutionRecord, LiveExecution, Micros, StateChange},
     store::{
-        Created, ExecutionQuery, NewExecution, Page, PageQuery, STATE_CHANGES_AT_ONCE, StoreError, page, step,
+        Created, ExecutionQuery, NewExecution, Page, PageQuery, STATE_CHANGES_AT_ONCE, StoreError, page,
+        sql::{
+            json::{self, DecisionJson, SpecJson},
+            names::Named,
+            rows::{ChangeRow, ExecutionRow, LiveRow, id, integer, output_columns},
+        },
+        step,
     },
 };
 
 /// What a step can change comes first, in the order of [`bind_changing`].
-const INSERT: &str = "INSERT INTO executions (version, state, link, runner_id, runner_epoch, attempt, \
-     owner_server, lease_until, approval_id, cancel_requested, backgrounded, output, output_from, queued, \
-     started, ended, directory, decision, result, serial, \
-     id, session_id, tenant, principal, request_id, request_hash, traceparent, created, labels, spec, command, \
-     yield_after) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-const UPDATE: &str = "UPDATE executions SET version = ?, state = ?, link = ?, runner_id = ?, \
-     runner_epoch = ?, attempt = ?, owner_server = ?, lease_until = ?, approval_id = ?, \
-     cancel_requested = ?, backgrounded = ?, output = ?, output_from = ?, queued = ?, started = ?, ended = ?, \
-     directory = ?, decision = ?, result = ?, serial = ? WHERE id = ?";
+macro_rules! columns {
+    () => {
+        "version, state, link, runner_id, runner_epoch, attempt, owner_server, lease_until, approval_id, \
+         cancel_requested, backgrounded, output, output_from, queued, started, ended, directory, decision, result, \
+         serial, id, session_id, tenant, principal, request_id, request_hash, traceparent, created, labels, spec, \
+         command, yield_after"
+    };
+}
 
-type Statement<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
+const INSERT: &str = concat!(
+    "INSERT INTO executions (",
+    columns!(),
+    ") \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)"
+);
+const UPDATE: &str = "UPDATE executions SET version = $1, state = $2, link = $3, runner_id = $4, \
+     runner_epoch = $5, attempt = $6, owner_server = $7, lease_until = $8, approval_id = $9, \
+     cancel_requested = $10, backgrounded = $11, output = $12, output_from = $13, queued = $14, started = $15, ended = $16, \
+     directory = $17, decision = $18, result = $19, serial = $20 WHERE id = $21";
 
-pub(super) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
+type Statement<'q> = sqlx::query::Query<'q, Db, Arguments>;
+
+pub(in crate::store) async fn create(
+    mut tx: Tx,
+    new: NewExecution,
+) -> Result<Created<ExecutionRecord>, StoreError> {
     let asked = &new.record;
+    engine::one_at_a_time(&mut tx, engine::Turn::Creations, &asked.tenant).await?;
     if let Some(key) = &asked.request_id
         && let Some(before) = by_request(&mut tx, &asked.tenant, &asked.principal, key).await?
     {
@@ -46,7 +63,7 @@ pub(super) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<Exec
         return Ok(Created::Full { limit, value });
     }
     let now = clock(&mut tx).await?;
-    let peer = new.peer.clone();
+    let (peer, queue) = (new.peer.clone(), new.room.queue);
     if let Some(session) = new.session.clone() {
         sessions::insert(&mut tx, session, now).await?;
     }
@@ -56,18 +73,24 @@ pub(super) async fn create(mut tx: Tx, new: NewExecution) -> Result<Created<Exec
     if let Some(change) = &taken.change {
         insert_change(&mut tx, record.id, change).await?;
     }
-    if let Some(milestone) = taken.milestone {
-        milestones::insert(&mut tx, record, milestone).await?;
-    }
     if let Some(approval) = &taken.approval {
         approvals::insert(&mut tx, approval).await?;
     }
+    sessions::touch(&mut tx, record.session_id, now).await?;
     audit::open(&mut tx, record, &peer, now).await?;
+    // From here on there is one creation at a time, so that what others added meanwhile is seen.
+    let waits = engine::MANY_WRITERS && record.state == ExecutionState::Queued;
+    if waits && queued(&mut tx).await? > queue {
+        return Ok(Created::Full { limit: "queue", value: queue });
+    }
     if taken.finished {
         audit::close(&mut tx, record, now).await?;
     }
-    sessions::touch(&mut tx, record.session_id, now).await?;
-    tx.commit().await?;
+    // Last, for its number is taken in the order of the commits.
+    if let Some(milestone) = taken.milestone {
+        milestones::insert(&mut tx, record, milestone).await?;
+    }
+    engine::commit(tx).await?;
     Ok(Created::New(taken.record))
 }
 
@@ -82,25 +105,32 @@ async fn full(tx: &mut Tx, new: &NewExecution) -> Result<Option<(&'static str, u
     if record.state == ExecutionState::Finished {
         return Ok(None);
     }
-    let (tenant, session, queue): (i64, i64, i64) = sqlx::query_as(
-        "SELECT (SELECT count(*) FROM executions WHERE tenant = ? AND ended IS NULL), \
-         (SELECT count(*) FROM executions WHERE session_id = ? AND ended IS NULL), \
-         (SELECT count(*) FROM executions WHERE state = 'QUEUED')",
+    let (tenant, session): (i64, i64) = sqlx::query_as(
+        "SELECT (SELECT count(*) FROM executions WHERE tenant = $1 AND ended IS NULL), \
+         (SELECT count(*) FROM executions WHERE session_id = $2 AND ended IS NULL)",
     )
     .bind(&record.tenant)
     .bind(record.session_id.to_string())
     .fetch_one(&mut **tx)
     .await?;
     let counts = [
-        ("executions_per_tenant", tenant, room.executions_per_tenant),
-        ("queue", queue, room.queue),
-        ("executions_per_session", session, room.executions_per_session),
+        ("executions_per_tenant", tenant.unsigned_abs(), room.executions_per_tenant),
+        ("queue", queued(tx).await?, room.queue),
+        ("executions_per_session", session.unsigned_abs(), room.executions_per_session),
     ];
-    let over = counts.into_iter().find(|(_, count, most)| count.unsigned_abs() >= *most);
+    let over = counts.into_iter().find(|(_, count, most)| count >= most);
     Ok(over.map(|(limit, _, most)| (limit, most)))
 }
 
-async fn insert(connection: &mut SqliteConnection, record: &ExecutionRecord) -> Result<(), StoreError> {
+/// How many of all tenants wait in the queue.
+async fn queued(tx: &mut Tx) -> Result<u64, StoreError> {
+    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM executions WHERE state = 'QUEUED'")
+        .fetch_one(&mut **tx)
+        .await?;
+    Ok(count.unsigned_abs())
+}
+
+async fn insert(connection: &mut Connection, record: &ExecutionRecord) -> Result<(), StoreError> {
     bind_changing(sqlx::query(INSERT), record)?
         .bind(record.id.to_string())
         .bind(record.session_id.to_string())
@@ -122,8 +152,8 @@ async fn insert(connection: &mut SqliteConnection, record: &ExecutionRecord) -> 
 }
 
 /// Writes what a step can change; the caller has read the row in the same transaction.
-pub(super) async fn update(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn update(
+    connection: &mut Connection,
     record: &ExecutionRecord,
 ) -> Result<(), StoreError> {
     bind_changing(sqlx::query(UPDATE), record)?.bind(record.id.to_string()).execute(connection).await?;
@@ -141,7 +171,7 @@ fn bind_changing<'q>(
         .bind(record.link.map(Named::name))
         .bind(record.runner_id.as_ref().map(|id| id.as_str()))
         .bind(record.runner_epoch.map(|epoch| epoch.to_string()))
-        .bind(record.attempt)
+        .bind(i64::from(record.attempt))
         .bind(&record.owner_server)
         .bind(record.lease_until.0)
         .bind(record.approval_id.map(|id| id.to_string()))
@@ -159,14 +189,14 @@ fn bind_changing<'q>(
 }
 
 /// Adds an entry to an execution's history.
-pub(super) async fn insert_change(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn insert_change(
+    connection: &mut Connection,
     id: ExecutionId,
     change: &StateChange,
 ) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO state_changes (execution_id, version, state, link, at, approval_id, backgrounded_by) \
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(id.to_string())
     .bind(integer(change.version))
@@ -180,11 +210,11 @@ pub(super) async fn insert_change(
     Ok(())
 }
 
-pub(super) async fn get(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn get(
+    connection: &mut Connection,
     id: ExecutionId,
 ) -> Result<Option<ExecutionRecord>, StoreError> {
-    sqlx::query_as::<_, ExecutionRow>("SELECT * FROM executions WHERE id = ?")
+    sqlx::query_as::<_, ExecutionRow>(concat!("SELECT ", columns!(), " FROM executions WHERE id = $1"))
         .bind(id.to_string())
         .fetch_optional(connection)
         .await?
@@ -192,15 +222,28 @@ pub(super) async fn get(
         .transpose()
 }
 
-pub(super) async fn by_request(
-    connection: &mut SqliteConnection,
+/// As [`get`], and nobody changes it before the transaction ends.
+pub(in crate::store) async fn get_to_change(
+    connection: &mut Connection,
+    id: ExecutionId,
+) -> Result<Option<ExecutionRecord>, StoreError> {
+    let mut sql = QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM executions WHERE id = "));
+    sql.push_bind(id.to_string()).push(engine::TO_CHANGE);
+    let row: Option<ExecutionRow> = sql.build_query_as().fetch_optional(connection).await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+pub(in crate::store) async fn by_request(
+    connection: &mut Connection,
     tenant: &str,
     principal: &str,
     request_id: &str,
 ) -> Result<Option<ExecutionRecord>, StoreError> {
-    sqlx::query_as::<_, ExecutionRow>(
-        "SELECT * FROM executions WHERE tenant = ? AND principal = ? AND request_id = ?",
-    )
+    sqlx::query_as::<_, ExecutionRow>(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM executions WHERE tenant = $1 AND principal = $2 AND request_id = $3"
+    ))
     .bind(tenant)
     .bind(principal)
     .bind(request_id)
@@ -210,13 +253,13 @@ pub(super) async fn by_request(
     .transpose()
 }
 
-pub(super) async fn live(
-    pool: &SqlitePool,
+pub(in crate::store) async fn live(
+    pool: &Pool,
     session: Option<SessionId>,
     after: Option<ExecutionId>,
     at_most: u32,
 ) -> Result<Vec<LiveExecution>, StoreError> {
-    let mut sql = QueryBuilder::new(
+    let mut sql = QueryBuilder::<Db>::new(
         "SELECT e.id, e.version, e.session_id, e.state, e.link, e.runner_id, e.attempt, e.owner_server, \
          e.lease_until, e.approval_id, e.serial, e.created, e.queued, e.started, e.yield_after, \
          e.backgrounded IS NOT NULL AS backgrounded, \
@@ -229,21 +272,21 @@ pub(super) async fn live(
     if let Some(after) = after {
         sql.push(" AND id > ").push_bind(after.to_string());
     }
-    sql.push(" ORDER BY id LIMIT ").push_bind(at_most);
+    sql.push(" ORDER BY id LIMIT ").push_bind(i64::from(at_most));
     let rows = sql.build_query_as::<LiveRow>().fetch_all(pool).await?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-pub(super) async fn list(
-    pool: &SqlitePool,
+pub(in crate::store) async fn list(
+    pool: &Pool,
     query: &ExecutionQuery,
     page: &PageQuery,
 ) -> Result<Page<ExecutionRecord>, StoreError> {
     lists::page::<ExecutionRow, ExecutionRecord>(pool, select(query, page)?, query, page).await
 }
 
-fn select(query: &ExecutionQuery, page: &PageQuery) -> Result<QueryBuilder<Sqlite>, StoreError> {
-    let mut sql = QueryBuilder::new("SELECT * FROM executions WHERE TRUE");
+fn select(query: &ExecutionQuery, page: &PageQuery) -> Result<QueryBuilder<Db>, StoreError> {
+    let mut sql = QueryBuilder::new(concat!("SELECT ", columns!(), " FROM executions WHERE TRUE"));
     if let Some(tenant) = &query.tenant {
         sql.push(" AND tenant = ").push_bind(tenant.clone());
     }
@@ -274,14 +317,14 @@ fn select(query: &ExecutionQuery, page: &PageQuery) -> Result<QueryBuilder<Sqlit
     Ok(sql)
 }
 
-pub(super) async fn state_changes(
-    pool: &SqlitePool,
+pub(in crate::store) async fn state_changes(
+    pool: &Pool,
     id: ExecutionId,
     after_version: u64,
 ) -> Result<Vec<StateChange>, StoreError> {
     sqlx::query_as::<_, ChangeRow>(
         "SELECT version, state, link, at, approval_id, backgrounded_by FROM state_changes \
-         WHERE execution_id = ? AND version > ? ORDER BY version LIMIT ?",
+         WHERE execution_id = $1 AND version > $2 ORDER BY version LIMIT $3",
     )
     .bind(id.to_string())
     .bind(integer(after_version))
@@ -291,4 +334,19 @@ pub(super) async fn state_changes(
     .into_iter()
     .map(TryInto::try_into)
     .collect()
+}
+
+pub(in crate::store) async fn outputs_ended_before(
+    pool: &Pool,
+    before: Micros,
+    at_most: u32,
+) -> Result<Vec<ExecutionId>, StoreError> {
+    let ids: Vec<String> = sqlx::query_scalar(
+        "SELECT id FROM executions WHERE output IN ('STORED', 'PARTIAL') AND ended < $1 ORDER BY ended LIMIT $2",
+    )
+    .bind(before.0)
+    .bind(i64::from(at_most))
+    .fetch_all(pool)
+    .await?;
+    ids.iter().map(|text| id("id", text)).collect()
 }

@@ -1,26 +1,29 @@
 //! The table of milestones: what those who watch many executions are told.
 //!
-//! There is one writer, so sequences become visible in their order; and SQLite gives none twice.
+//! Each engine sees to it that sequences become visible in their order and are never given twice.
 
 use airlock_proto::domain::SessionId;
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::QueryBuilder;
 
-use super::{
-    errors::unreadable,
-    names::Named,
-    rows::{MilestoneRow, count, integer},
-};
+use super::engine::{self, Connection, Db, Pool};
 use crate::{
     model::{ExecutionRecord, Milestone},
-    store::{MilestoneQuery, Milestones, StoreError},
+    store::{
+        MilestoneQuery, Milestones, StoreError,
+        sql::{
+            errors::unreadable,
+            names::Named,
+            rows::{MilestoneRow, count, integer},
+        },
+    },
 };
 
-pub(super) async fn insert(
-    connection: &mut SqliteConnection,
+pub(in crate::store) async fn insert(
+    connection: &mut Connection,
     record: &ExecutionRecord,
     milestone: Milestone,
 ) -> Result<(), StoreError> {
-    sqlx::query("INSERT INTO milestones (execution_id, session_id, tenant, milestone) VALUES (?, ?, ?, ?)")
+    sqlx::query(engine::MILESTONE)
         .bind(record.id.to_string())
         .bind(record.session_id.to_string())
         .bind(&record.tenant)
@@ -30,20 +33,16 @@ pub(super) async fn insert(
     Ok(())
 }
 
-pub(super) async fn list(
-    pool: &SqlitePool,
+pub(in crate::store) async fn list(
+    pool: &Pool,
     query: &MilestoneQuery,
     after: u64,
     at_most: u32,
 ) -> Result<Milestones, StoreError> {
     // One transaction, so that the range is that of the moment of the rows.
-    let mut tx = pool.begin().await?;
-    let (store, oldest, latest): (Vec<u8>, Option<i64>, i64) = sqlx::query_as(
-        "SELECT id, (SELECT min(sequence) FROM milestones), \
-         coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'milestones'), 0) FROM store",
-    )
-    .fetch_one(&mut *tx)
-    .await?;
+    let mut tx = engine::snapshot(pool).await?;
+    let (store, oldest, latest): (Vec<u8>, Option<i64>, i64) =
+        sqlx::query_as(engine::MILESTONES_RANGE).fetch_one(&mut *tx).await?;
     let latest = count("seq", latest)?;
     let found = if at_most == 0 || after >= latest {
         Vec::new()
@@ -59,7 +58,7 @@ pub(super) async fn list(
     })
 }
 
-fn rows(query: &MilestoneQuery, after: u64, at_most: u32) -> QueryBuilder<Sqlite> {
+fn rows(query: &MilestoneQuery, after: u64, at_most: u32) -> QueryBuilder<Db> {
     let mut sql =
         QueryBuilder::new("SELECT sequence, execution_id, milestone FROM milestones WHERE tenant = ");
     sql.push_bind(query.tenant.clone());
@@ -67,6 +66,6 @@ fn rows(query: &MilestoneQuery, after: u64, at_most: u32) -> QueryBuilder<Sqlite
         sql.push(" AND session_id = ").push_bind(session);
     }
     sql.push(" AND sequence > ").push_bind(integer(after));
-    sql.push(" ORDER BY sequence LIMIT ").push_bind(at_most);
+    sql.push(" ORDER BY sequence LIMIT ").push_bind(i64::from(at_most));
     sql
 }

@@ -1,0 +1,321 @@
+//! The store in a PostgreSQL database: for several servers at once.
+//!
+//! Each method is one transaction or one statement. What two servers do at once is put in order by locks of
+//! rows (`engine.rs`); a transaction that the database undoes, or whose connection goes before its commit, is
+//! taken again a few times. Nothing is cached: what another server wrote is seen by the next question.
+
+mod engine;
+mod hints;
+mod open;
+mod options;
+#[path = "queries/tables.rs"]
+#[expect(clippy::duplicate_mod, reason = "one text of the queries for both engines, compiled for each")]
+mod tables;
+
+use std::{sync::Arc, time::Duration};
+
+use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
+use sqlx::PgPool;
+use tables::{approvals, executions, milestones, rules, runners, sessions, transition};
+
+pub use options::{PostgresOptions, PostgresTls, TlsMode};
+
+use self::hints::Hints;
+use super::{
+    ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones, NewExecution,
+    Page, PageQuery, RuleQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
+};
+use crate::{
+    changes::Changes,
+    model::{
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
+        SessionRecord, StateChange,
+    },
+};
+
+/// How often a step that was undone is taken again.
+const AGAIN: u32 = 5;
+/// Before the first time; doubled each time.
+const PAUSE: Duration = Duration::from_millis(5);
+/// How long connections may take to end.
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
+
+/// The store in a PostgreSQL database.
+#[derive(Debug)]
+pub struct PostgresStore {
+    pool: PgPool,
+    hints: Option<Hints>,
+    /// The longest that a call may take.
+    patience: Duration,
+}
+
+/// Takes a step, and again if it was undone. The step is an expression that makes a future.
+macro_rules! again {
+    ($store:expr, $step:expr) => {{
+        let steps = async {
+            let mut undone = 0;
+            loop {
+                match async { $step.await }.await {
+                    Err(StoreError::Undone(why)) if undone == AGAIN => {
+                        return Err(StoreError::Unavailable(why));
+                    }
+                    Err(StoreError::Undone(_)) => {
+                        tokio::time::sleep(PAUSE.saturating_mul(1 << undone)).await;
+                        undone += 1;
+                    }
+                    taken => return taken,
+                }
+            }
+        };
+        tokio::time::timeout($store.patience, steps)
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Unavailable("the database does not answer".to_owned())))
+    }};
+}
+
+impl PostgresStore {
+    /// Connects, applies missing migrations, and begins to ring `changes` for what other servers change.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the database cannot be reached, [`StoreError::Refused`] if it cannot
+    /// hold a store, [`StoreError::Corrupt`] if it holds something else, [`StoreError::Newer`] if a later
+    /// version's.
+    pub async fn open(options: &PostgresOptions, changes: Changes) -> Result<Arc<Self>, StoreError> {
+        open::prepare(options).await.map_err(|error| match error {
+            StoreError::Undone(why) => StoreError::Unavailable(why),
+            other => other,
+        })?;
+        let hints = options.notify.then(|| Hints::start(open::pool(options, 1), changes));
+        let pool = open::pool(options, options.connections);
+        Ok(Arc::new(Self { pool, hints, patience: options.patience() }))
+    }
+
+    async fn begin(&self) -> Result<engine::Tx, StoreError> {
+        Ok(self.pool.begin().await?)
+    }
+
+    /// Tells other servers that an execution has changed.
+    fn hint(&self, id: ExecutionId, tenant: &str) {
+        if let Some(hints) = &self.hints {
+            hints.send(id, tenant);
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Store for PostgresStore {
+    async fn now(&self) -> Result<Micros, StoreError> {
+        again!(self, engine::clock(&mut *self.pool.acquire().await?))
+    }
+
+    async fn create_session(
+        &self,
+        session: SessionRecord,
+        per_tenant: u64,
+    ) -> Result<Created<SessionRecord>, StoreError> {
+        again!(self, sessions::create(self.begin().await?, session.clone(), per_tenant))
+    }
+
+    async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
+        again!(self, sessions::get(&mut *self.pool.acquire().await?, id))
+    }
+
+    async fn sessions(
+        &self,
+        query: &SessionQuery,
+        page: &PageQuery,
+    ) -> Result<Page<SessionRecord>, StoreError> {
+        again!(self, sessions::list(&self.pool, query, page))
+    }
+
+    async fn change_session(
+        &self,
+        id: SessionId,
+        version: u64,
+        change: &SessionChange,
+    ) -> Result<Cas<SessionRecord>, StoreError> {
+        again!(self, sessions::change(self.begin().await?, id, version, change))
+    }
+
+    async fn touch_session(&self, id: SessionId) -> Result<(), StoreError> {
+        again!(self, sessions::touch_now(self.begin().await?, id))
+    }
+
+    async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError> {
+        again!(self, sessions::idle(&self.pool, at_most))
+    }
+
+    async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {
+        let created = again!(self, executions::create(self.begin().await?, new.clone()));
+        if let Ok(Created::New(record)) = &created {
+            self.hint(record.id, &record.tenant);
+        }
+        created
+    }
+
+    async fn execution_by_request(
+        &self,
+        tenant: &str,
+        principal: &str,
+        request_id: &str,
+    ) -> Result<Option<ExecutionRecord>, StoreError> {
+        again!(self, executions::by_request(&mut *self.pool.acquire().await?, tenant, principal, request_id))
+    }
+
+    async fn execution(&self, id: ExecutionId) -> Result<Option<ExecutionRecord>, StoreError> {
+        again!(self, executions::get(&mut *self.pool.acquire().await?, id))
+    }
+
+    async fn executions(
+        &self,
+        query: &ExecutionQuery,
+        page: &PageQuery,
+    ) -> Result<Page<ExecutionRecord>, StoreError> {
+        again!(self, executions::list(&self.pool, query, page))
+    }
+
+    async fn live_executions(
+        &self,
+        session: Option<SessionId>,
+        after: Option<ExecutionId>,
+        at_most: u32,
+    ) -> Result<Vec<LiveExecution>, StoreError> {
+        again!(self, executions::live(&self.pool, session, after, at_most))
+    }
+
+    async fn transition(
+        &self,
+        id: ExecutionId,
+        version: u64,
+        step: &Transition,
+    ) -> Result<Cas<ExecutionRecord>, StoreError> {
+        let taken = again!(self, transition::take(self.begin().await?, id, version, step));
+        if let Ok(Cas::Done(record)) = &taken {
+            self.hint(id, &record.tenant);
+        }
+        taken
+    }
+
+    async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {
+        let set = again!(self, transition::set_output(self.begin().await?, id, output));
+        if set.is_ok() {
+            self.hint(id, "");
+        }
+        set
+    }
+
+    async fn outputs_ended_before(
+        &self,
+        before: Micros,
+        at_most: u32,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        again!(self, executions::outputs_ended_before(&self.pool, before, at_most))
+    }
+
+    async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError> {
+        again!(self, transition::renew_leases(self.begin().await?, server_id, lease_micros))
+    }
+
+    async fn state_changes(
+        &self,
+        id: ExecutionId,
+        after_version: u64,
+    ) -> Result<Vec<StateChange>, StoreError> {
+        again!(self, executions::state_changes(&self.pool, id, after_version))
+    }
+
+    async fn milestones(
+        &self,
+        query: &MilestoneQuery,
+        after: u64,
+        at_most: u32,
+    ) -> Result<Milestones, StoreError> {
+        again!(self, milestones::list(&self.pool, query, after, at_most))
+    }
+
+    async fn approval(&self, id: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError> {
+        again!(self, approvals::get(&mut *self.pool.acquire().await?, id))
+    }
+
+    async fn approvals(
+        &self,
+        query: &ApprovalQuery,
+        page: &PageQuery,
+    ) -> Result<Page<ApprovalRecord>, StoreError> {
+        again!(self, approvals::list(&self.pool, query, page))
+    }
+
+    async fn answer_approval(
+        &self,
+        id: ApprovalId,
+        answer: &ApprovalAnswer,
+    ) -> Result<Cas<ApprovalRecord>, StoreError> {
+        let answered = again!(self, approvals::answer(self.begin().await?, id, answer));
+        if let Ok(Cas::Done(approval)) = &answered {
+            self.hint(approval.execution_id, &approval.tenant);
+        }
+        answered
+    }
+
+    async fn expired_approvals(&self, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
+        again!(self, approvals::expired(&self.pool, at_most))
+    }
+
+    async fn rules_in_force(
+        &self,
+        tenant: &str,
+        profile: &str,
+        session: SessionId,
+    ) -> Result<Vec<RememberedRule>, StoreError> {
+        again!(self, rules::in_force(&self.pool, tenant, profile, session))
+    }
+
+    async fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Result<Page<RememberedRule>, StoreError> {
+        again!(self, rules::list(&self.pool, query, page))
+    }
+
+    async fn remove_rule(
+        &self,
+        tenant: &str,
+        id: RuleId,
+        by: &str,
+    ) -> Result<Option<RememberedRule>, StoreError> {
+        again!(self, rules::remove(self.begin().await?, tenant, id, by))
+    }
+
+    async fn put_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError> {
+        again!(self, runners::put(self.begin().await?, runner))
+    }
+
+    async fn runner(&self, id: &RunnerId) -> Result<Option<RunnerRecord>, StoreError> {
+        again!(self, runners::get(&self.pool, id))
+    }
+
+    async fn runners(&self, page: &PageQuery) -> Result<Page<RunnerRecord>, StoreError> {
+        again!(self, runners::list(&self.pool, page))
+    }
+
+    async fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> Result<(), StoreError> {
+        again!(self, runners::touch(self.begin().await?, id, epoch))
+    }
+
+    async fn unlink_runner(&self, id: &RunnerId, epoch: Epoch, server_id: &str) -> Result<(), StoreError> {
+        again!(self, runners::unlink(self.begin().await?, id, epoch, server_id))
+    }
+
+    async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError> {
+        again!(self, tables::audit(&self.pool, after_sequence, at_most))
+    }
+
+    async fn close(&self) {
+        if let Some(hints) = &self.hints {
+            hints.stop().await;
+        }
+        let _ = tokio::time::timeout(CLOSE_WAIT, self.pool.close()).await;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

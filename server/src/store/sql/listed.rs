@@ -1,0 +1,78 @@
+//! The records that lists hold: what they are ordered by, and what they take. Knows no engine.
+
+use airlock_proto::domain::InlineOutput;
+
+use crate::model::{
+    ApprovalRecord, AuditRecord, ExecutionRecord, RememberedRule, RunnerRecord, SessionRecord,
+};
+
+/// A record of a list.
+pub(in crate::store) trait Listed {
+    /// The id that the list is ordered by.
+    fn id(&self) -> String;
+    /// Roughly the memory it takes, in bytes.
+    fn bytes(&self) -> usize;
+}
+
+impl Listed for SessionRecord {
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
+
+    fn bytes(&self) -> usize {
+        self.env.values().map(Vec::len).sum::<usize>() + self.directory.len() + self.snapshot.text.len()
+    }
+}
+
+impl Listed for ExecutionRecord {
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
+
+    fn bytes(&self) -> usize {
+        let env: usize = self.spec.env.values().map(Vec::len).sum();
+        let inline = self.result.as_ref().and_then(|result| result.inline.as_deref());
+        let inline = inline.map_or(0, InlineOutput::text_bytes);
+        env + self.spec.command.len() + self.decision.encoded.len() + inline
+    }
+}
+
+impl Listed for ApprovalRecord {
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
+
+    fn bytes(&self) -> usize {
+        self.command.len() + self.decision.encoded.len()
+    }
+}
+
+impl Listed for AuditRecord {
+    fn id(&self) -> String {
+        self.sequence.to_string()
+    }
+
+    fn bytes(&self) -> usize {
+        self.command.len()
+    }
+}
+
+impl Listed for RunnerRecord {
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
+
+    fn bytes(&self) -> usize {
+        self.capabilities.iter().map(|capability| capability.detail.len()).sum()
+    }
+}
+
+impl Listed for RememberedRule {
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
+
+    fn bytes(&self) -> usize {
+        self.rule.len()
+    }
+}

@@ -7,6 +7,8 @@
 
 mod manifest;
 mod reader;
+pub(crate) mod retention;
+mod s3;
 mod shelf;
 mod writer;
 
@@ -17,14 +19,17 @@ use airlock_proto::{
     limits::CHUNK_BYTES,
 };
 use futures::TryStreamExt as _;
-use object_store::{ObjectStore, ObjectStoreExt as _, local::LocalFileSystem, path::Path};
+use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, path::Path};
 
 pub use manifest::{Stored, StoredStream};
 pub use reader::OutputReader;
+pub use s3::{S3Credentials, S3Options};
 pub use writer::OutputWriter;
 
 /// Of one write to a local folder; a writer holds at most so much of each stream in memory.
 const LOCAL_PART_BYTES: usize = 1 << 20;
+/// Of what a storage says when it fails, in an error.
+const CAUSE_CHARS: usize = 400;
 /// Outputs hold what commands wrote.
 const OWNER_ONLY: u32 = 0o700;
 
@@ -66,6 +71,9 @@ pub enum OutputError {
         /// What it said.
         cause: String,
     },
+    /// The storage is not one that outputs can be kept in.
+    #[error("outputs cannot be kept there: {0}")]
+    Unusable(String),
     /// What is stored is not what was written.
     #[error("the output of execution `{id}` is damaged: {problem}")]
     Corrupt {
@@ -83,7 +91,10 @@ pub struct Outputs {
     /// Where the objects are, if they are files: a dying process leaves some that no listing shows.
     files: Option<PathBuf>,
     part_bytes: usize,
+    /// Of one piece that a reader is given.
     read_bytes: usize,
+    /// Of one request of a reader, which is given it in pieces.
+    fetch_bytes: usize,
 }
 
 impl Outputs {
@@ -107,7 +118,35 @@ impl Outputs {
             files: Some(folder.to_owned()),
             part_bytes: LOCAL_PART_BYTES,
             read_bytes: CHUNK_BYTES,
+            fetch_bytes: CHUNK_BYTES,
         })
+    }
+
+    /// Outputs in a bucket. Says nothing yet of whether that can be reached; see [`Outputs::probe`].
+    ///
+    /// # Errors
+    /// [`OutputError::Unusable`] if the options cannot be used.
+    pub fn s3(options: &S3Options) -> Result<Self, OutputError> {
+        Ok(Self {
+            objects: s3::objects(options)?,
+            files: None,
+            part_bytes: s3::PART_BYTES,
+            read_bytes: CHUNK_BYTES,
+            fetch_bytes: s3::FETCH_BYTES,
+        })
+    }
+
+    /// Writes an object and removes it, to see whether the storage takes any.
+    ///
+    /// # Errors
+    /// [`OutputError::Unusable`] if it refuses, [`OutputError::Unavailable`] if it does not answer.
+    pub async fn probe(&self) -> Result<(), OutputError> {
+        let probe = Path::from("probe");
+        match self.objects.put(&probe, PutPayload::new()).await {
+            Ok(_) => self.remove(&probe).await,
+            Err(error) if s3::is_refusal(&error) => Err(OutputError::Unusable(said(&error))),
+            Err(error) => Err(unavailable("answer", &error)),
+        }
     }
 
     /// Begins to store the output of `id`, in the place of what was begun and not finished. At most one
@@ -200,8 +239,17 @@ fn stream_name(stream: OutputStream) -> &'static str {
 }
 
 fn unavailable(step: &'static str, cause: &dyn std::error::Error) -> OutputError {
-    OutputError::Unavailable { step, cause: cause.to_string() }
+    OutputError::Unavailable { step, cause: said(cause) }
 }
 
+/// What a storage said, which may be a page of it.
+fn said(cause: &dyn std::error::Error) -> String {
+    let mut text: String = cause.to_string().chars().take(CAUSE_CHARS).collect();
+    text.retain(|character| !character.is_control());
+    text
+}
+
+#[cfg(test)]
+mod contract;
 #[cfg(test)]
 mod tests;

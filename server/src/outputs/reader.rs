@@ -6,6 +6,7 @@ use airlock_proto::{
     domain::{ExecutionId, OutputStream},
     limits::CHUNK_BYTES,
 };
+use bytes::Bytes;
 use object_store::{ObjectStoreExt as _, path::Path};
 
 use super::{
@@ -15,14 +16,16 @@ use super::{
 };
 use crate::stream::Piece;
 
-/// A stored stream that is open: its manifest was read, once. Holds no file and no bytes; what it names
-/// does not change for as long as it is there.
+/// A stored stream that is open: its manifest was read, once. Holds no file, and at most the bytes of one
+/// request; what it names does not change for as long as it is there.
 #[derive(Debug)]
 pub struct OutputReader {
     outputs: Outputs,
     id: ExecutionId,
     data: Option<Path>,
     stored: StoredStream,
+    /// What was asked for last and is not given out yet, and where in the data object it begins.
+    fetched: (u64, Bytes),
 }
 
 impl OutputReader {
@@ -33,7 +36,7 @@ impl OutputReader {
     ) -> Result<Self, OutputError> {
         let stored = outputs.stored(id).await?.ok_or(OutputError::Missing(id))?.into_stream(stream);
         let data = stored.data.as_ref().map(|data| folder(id).join(data.as_str()));
-        Ok(Self { outputs: outputs.clone(), id, data, stored })
+        Ok(Self { outputs: outputs.clone(), id, data, stored, fetched: (0, Bytes::new()) })
     }
 
     /// Of the stream in bytes, gaps included.
@@ -47,7 +50,7 @@ impl OutputReader {
     ///
     /// # Errors
     /// [`OutputError::PastEnd`], [`OutputError::Unavailable`], [`OutputError::Corrupt`].
-    pub async fn read(&self, offset: u64) -> Result<Option<Piece>, OutputError> {
+    pub async fn read(&mut self, offset: u64) -> Result<Option<Piece>, OutputError> {
         let end = self.stored.length;
         if offset > end {
             return Err(OutputError::PastEnd { asked: offset, end });
@@ -58,19 +61,33 @@ impl OutputReader {
             Some(Part::Kept { offset, at }) => {
                 let most = self.outputs.read_bytes.min(CHUNK_BYTES) as u64;
                 let end = at.end.min(at.start + most);
-                self.kept(offset, at.start..end).await.map(Some)
+                self.kept(offset, at.start..end, at.end).await.map(Some)
             }
         }
     }
 
-    async fn kept(&self, offset: u64, at: Range<u64>) -> Result<Piece, OutputError> {
+    /// The bytes of the data object at `at`; those after it up to `end` will be wanted next.
+    async fn kept(&mut self, offset: u64, at: Range<u64>, end: u64) -> Result<Piece, OutputError> {
+        if let Some(data) = self.held(&at) {
+            return Ok(Piece::Data { offset, data });
+        }
         let damaged = OutputError::Corrupt { id: self.id, problem: "it holds less than its manifest says" };
         let Some(data) = &self.data else { return Err(damaged) };
-        let wanted = at.end - at.start;
-        match self.outputs.objects.get_range(data, at).await {
-            Ok(data) if data.len() as u64 == wanted => Ok(Piece::Data { offset, data }),
-            Ok(_) | Err(object_store::Error::NotFound { .. }) => Err(damaged),
-            Err(error) => Err(unavailable("read", &error)),
+        let fetch = at.start..end.min(at.start.saturating_add(self.outputs.fetch_bytes as u64)).max(at.end);
+        let wanted = fetch.end - fetch.start;
+        match self.outputs.objects.get_range(data, fetch).await {
+            Ok(data) if data.len() as u64 == wanted => self.fetched = (at.start, data),
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => return Err(damaged),
+            Err(error) => return Err(unavailable("read", &error)),
         }
+        self.held(&at).map(|data| Piece::Data { offset, data }).ok_or(damaged)
+    }
+
+    /// The bytes of the data object at `at`, if they were fetched.
+    fn held(&self, at: &Range<u64>) -> Option<Bytes> {
+        let (start, data) = &self.fetched;
+        let from = usize::try_from(at.start.checked_sub(*start)?).ok()?;
+        let to = usize::try_from(at.end.checked_sub(*start)?).ok()?;
+        (to <= data.len()).then(|| data.slice(from..to))
     }
 }

@@ -50,7 +50,9 @@ impl ShelfWriter for OutputWriter {
 impl From<OutputError> for ShelfError {
     fn from(error: OutputError) -> Self {
         match error {
-            OutputError::Unavailable { .. } | OutputError::Broken => Self::Unavailable(error.to_string()),
+            OutputError::Unavailable { .. } | OutputError::Unusable(_) | OutputError::Broken => {
+                Self::Unavailable(error.to_string())
+            }
             OutputError::Missing(_)
             | OutputError::PastEnd { .. }
             | OutputError::Misplaced { .. }

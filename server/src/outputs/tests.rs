@@ -1,206 +1,47 @@
-//! The storage against a plain model of a stream, and against deaths at every step.
+//! The contract on a folder, on a bucket, and with parts of a few bytes; and what is a folder's own: files
+//! that a dying process leaves, and their rights.
 
-use std::{ops::Range, os::unix::fs::PermissionsExt as _, time::Duration};
+mod bucket;
+mod middle;
+mod retention;
 
-use object_store::{PutPayload, memory::InMemory};
-use sha2::{Digest as _, Sha256};
+use std::{os::unix::fs::PermissionsExt as _, time::Duration};
+
+use object_store::memory::InMemory;
 use tempfile::TempDir;
 
-use super::*;
-use crate::stream::{OutputShelf, Piece, ShelfError, Shelved};
+use super::{
+    contract::{Place, check, contract_tests, is_missing, read, write},
+    *,
+};
 use OutputStream::{Stderr, Stdout};
 
-/// Small parts and reads, so that short streams cross many borders.
-fn small() -> Outputs {
-    Outputs { objects: Arc::new(InMemory::new()), files: None, part_bytes: 7, read_bytes: 5 }
+mod small_parts {
+    use super::*;
+
+    async fn fresh() -> Place {
+        let (objects, bytes) = (Arc::new(InMemory::new()), CHUNK_BYTES);
+        let whole = Outputs { objects, files: None, part_bytes: 7, read_bytes: bytes, fetch_bytes: bytes };
+        Place { whole: Outputs { part_bytes: 1 << 20, ..whole.clone() }, ..Place::of(whole, 1, None) }
+    }
+
+    contract_tests!(fresh);
+}
+
+mod folder {
+    use super::*;
+
+    async fn fresh() -> Place {
+        let (outputs, folder) = local();
+        Place::of(outputs, 1, Some(folder))
+    }
+
+    contract_tests!(fresh);
 }
 
 fn local() -> (Outputs, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     (Outputs::local(&folder.path().join("outputs")).unwrap(), folder)
-}
-
-fn bytes(range: Range<u64>) -> bytes::Bytes {
-    range.map(|offset| (offset % 251) as u8).collect()
-}
-
-/// Writes a stream of `length` bytes but for `gaps`, in appends of `step` bytes.
-async fn write(
-    writer: &mut OutputWriter,
-    stream: OutputStream,
-    length: u64,
-    gaps: &[(u64, u64)],
-    step: usize,
-) {
-    let mut offset = 0;
-    for (start, to) in gaps.iter().copied().chain([(length, length)]) {
-        while offset < start {
-            let end = start.min(offset + step as u64);
-            writer.append(stream, offset, bytes(offset..end)).await.unwrap();
-            offset = end;
-        }
-        if start < to {
-            writer.gap(stream, start, to).unwrap();
-            offset = to;
-        }
-    }
-}
-
-/// Reads from `from` to the end.
-async fn read(outputs: &Outputs, id: ExecutionId, stream: OutputStream, from: u64) -> Vec<Piece> {
-    let (reader, mut offset) = (outputs.open(id, stream).await.unwrap(), from);
-    let mut pieces = Vec::new();
-    while let Some(piece) = reader.read(offset).await.unwrap() {
-        offset = end_of(&piece);
-        pieces.push(piece);
-    }
-    assert_eq!(offset, reader.length());
-    pieces
-}
-
-fn end_of(piece: &Piece) -> u64 {
-    match piece {
-        Piece::Data { offset, data } => offset + data.len() as u64,
-        Piece::Gap { to, .. } => *to,
-    }
-}
-
-/// What the read must give, byte by byte: each kept offset once, each gap from where it is met.
-fn check(pieces: &[Piece], length: u64, gaps: &[(u64, u64)], from: u64, most: usize) {
-    let mut offset = from;
-    for piece in pieces {
-        match piece {
-            Piece::Data { offset: at, data } => {
-                assert!(*at == offset && !data.is_empty() && data.len() <= most);
-                let end = offset + data.len() as u64;
-                assert!(gaps.iter().all(|gap| end <= gap.0 || gap.1 <= offset));
-                assert_eq!(*data, bytes(offset..end));
-                offset = end;
-            }
-            Piece::Gap { from: at, to } => {
-                assert!(*at == offset && gaps.iter().any(|gap| (gap.0..gap.1).contains(at) && gap.1 == *to));
-                offset = *to;
-            }
-        }
-    }
-    assert_eq!(offset, length);
-}
-
-#[tokio::test]
-async fn every_range_of_every_shape_reads_back() {
-    let shapes: [(u64, &[(u64, u64)]); 7] = [
-        (0, &[]),
-        (1, &[]),
-        (35, &[]),
-        (40, &[(13, 29)]),
-        (40, &[(0, 29)]),
-        (40, &[(13, 40)]),
-        (50, &[(0, 1), (7, 8), (14, 30), (49, 50)]),
-    ];
-    for (length, gaps) in shapes {
-        for step in [1, 5, 7, 50] {
-            let outputs = small();
-            let id = ExecutionId::new();
-            let mut writer = outputs.writer(id).await.unwrap();
-            write(&mut writer, Stdout, length, gaps, step).await;
-            let stored = writer.finish().await.unwrap();
-            assert_eq!(outputs.stored(id).await.unwrap(), Some(stored.clone()));
-            let stored_gaps: Vec<_> = stored.stdout.gaps.iter().map(|gap| (gap.start, gap.end)).collect();
-            assert_eq!((stored.stdout.length, &stored_gaps[..]), (length, gaps));
-            let cut: u64 = gaps.iter().map(|gap| gap.1 - gap.0).sum();
-            assert_eq!((stored.stdout.cut(), stored.stdout.kept()), (cut, length - cut));
-            for from in 0..=length {
-                let pieces = read(&outputs, id, Stdout, from).await;
-                check(&pieces, length, gaps, from, 5);
-            }
-            let past = outputs.open(id, Stdout).await.unwrap().read(length + 1).await.err();
-            assert!(
-                matches!(past, Some(OutputError::PastEnd { asked, end }) if (asked, end) == (length + 1, length))
-            );
-        }
-    }
-}
-
-#[tokio::test]
-async fn the_two_streams_are_apart() {
-    let outputs = small();
-    let id = ExecutionId::new();
-    let mut writer = outputs.writer(id).await.unwrap();
-    for round in 0..10 {
-        let at = round * 3;
-        writer.append(Stdout, at, bytes(at..at + 3)).await.unwrap();
-        writer.append(Stderr, round, bytes::Bytes::from_static(b"e")).await.unwrap();
-    }
-    writer.finish().await.unwrap();
-    check(&read(&outputs, id, Stdout, 0).await, 30, &[], 0, 5);
-    let stderr = read(&outputs, id, Stderr, 8).await;
-    assert_eq!(stderr, [Piece::Data { offset: 8, data: bytes::Bytes::from_static(b"ee") }]);
-}
-
-#[tokio::test]
-async fn a_full_spool_with_its_middle_cut_goes_through_in_bounded_pieces() {
-    const HALF: u64 = 32 << 20;
-    const GAP: Range<u64> = HALF..HALF + 1_000_000_007;
-    let (outputs, _folder) = local();
-    let id = ExecutionId::new();
-    let mut writer = outputs.writer(id).await.unwrap();
-    let block: bytes::Bytes = (0..CHUNK_BYTES).map(|byte| (byte * 31 % 256) as u8).collect();
-    let mut written = Sha256::new();
-    for (start, end) in [(0, GAP.start), (GAP.end, GAP.end + HALF)] {
-        if start > 0 {
-            writer.gap(Stdout, GAP.start, GAP.end).unwrap();
-        }
-        for offset in (start..end).step_by(CHUNK_BYTES) {
-            writer.append(Stdout, offset, block.clone()).await.unwrap();
-            written.update(&block);
-        }
-    }
-    writer.finish().await.unwrap();
-
-    let reader = outputs.open(id, Stdout).await.unwrap();
-    let mut read = Sha256::new();
-    let mut gaps = Vec::new();
-    let mut at = 0;
-    while let Some(piece) = reader.read(at).await.unwrap() {
-        match piece {
-            Piece::Data { offset, data } => {
-                assert!(offset == at && data.len() <= CHUNK_BYTES);
-                at += data.len() as u64;
-                read.update(&data);
-            }
-            Piece::Gap { from, to } => {
-                gaps.push(from..to);
-                at = to;
-            }
-        }
-    }
-    assert_eq!((at, gaps), (GAP.end + HALF, vec![GAP]));
-    assert_eq!(read.finalize(), written.finalize());
-}
-
-#[tokio::test]
-async fn a_stretch_out_of_place_is_refused() {
-    let outputs = small();
-    let mut writer = outputs.writer(ExecutionId::new()).await.unwrap();
-    writer.append(Stdout, 0, bytes(0..3)).await.unwrap();
-    for (from, to) in [(0, 1), (4, 9), (3, 3), (3, 2)] {
-        assert!(matches!(writer.gap(Stdout, from, to), Err(OutputError::Misplaced { position: 3, .. })));
-    }
-    writer.gap(Stdout, 3, 5).unwrap();
-    writer.gap(Stdout, 5, 8).unwrap();
-    for number in 1..manifest::GAPS as u64 {
-        let offset = 8 + (number - 1) * 2;
-        writer.append(Stdout, offset, bytes(offset..offset + 1)).await.unwrap();
-        writer.gap(Stdout, offset + 1, offset + 2).unwrap();
-    }
-    let end = 8 + (manifest::GAPS as u64 - 1) * 2;
-    writer.append(Stdout, end, bytes(end..end + 1)).await.unwrap();
-    assert!(matches!(writer.gap(Stdout, end + 1, end + 2), Err(OutputError::TooManyGaps)));
-    let error = writer.append(Stdout, 0, bytes(0..1)).await.unwrap_err();
-    assert!(matches!(error, OutputError::Misplaced { .. }));
-    let error = writer.append(Stdout, end + 1, bytes(0..1)).await.unwrap_err();
-    assert!(matches!(error, OutputError::Broken));
-    assert!(matches!(writer.finish().await, Err(OutputError::Broken)));
 }
 
 /// Every file below the outputs' folder.
@@ -213,12 +54,6 @@ fn files(folder: &TempDir) -> Vec<String> {
     }
     found.sort();
     found
-}
-
-async fn is_missing(outputs: &Outputs, id: ExecutionId) {
-    assert_eq!(outputs.stored(id).await.unwrap(), None);
-    let read = outputs.open(id, Stdout).await;
-    assert!(matches!(read.err(), Some(OutputError::Missing(_))));
 }
 
 #[tokio::test]
@@ -265,84 +100,16 @@ async fn a_writer_that_is_dropped_or_aborted_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn the_first_of_two_writers_is_what_is_stored() {
+async fn deleting_takes_along_what_no_listing_shows() {
     let (outputs, folder) = local();
     let id = ExecutionId::new();
-    let mut first = outputs.writer(id).await.unwrap();
-    let mut second = outputs.writer(id).await.unwrap();
-    write(&mut first, Stdout, 100, &[], 100).await;
-    write(&mut second, Stdout, 60, &[(0, 50)], 10).await;
-    let stored = first.finish().await.unwrap();
-    assert_eq!(second.finish().await.unwrap(), stored);
-    check(&read(&outputs, id, Stdout, 0).await, 100, &[], 0, CHUNK_BYTES);
-    assert_eq!(files(&folder).len(), 2);
-}
-
-#[tokio::test]
-async fn an_empty_output_is_stored_too() {
-    let (outputs, folder) = local();
-    let id = ExecutionId::new();
-    outputs.writer(id).await.unwrap().finish().await.unwrap();
-    assert_eq!(files(&folder), ["manifest.json"]);
-    assert_eq!(read(&outputs, id, Stdout, 0).await, []);
-    assert_eq!(read(&outputs, id, Stderr, 0).await, []);
-}
-
-#[tokio::test]
-async fn deleting_leaves_nothing_and_can_be_repeated() {
-    let (outputs, folder) = local();
-    let [id, other] = [ExecutionId::new(), ExecutionId::new()];
-    for id in [id, other] {
-        let mut writer = outputs.writer(id).await.unwrap();
-        write(&mut writer, Stdout, 10, &[], 10).await;
-        write(&mut writer, Stderr, 10, &[(3, 7)], 10).await;
-        writer.finish().await.unwrap();
-    }
+    let mut writer = outputs.writer(id).await.unwrap();
+    write(&mut writer, Stderr, 10, &[(3, 7)], 10).await;
+    writer.finish().await.unwrap();
     let place = folder.path().join("outputs").join(id.to_string());
     std::fs::write(place.join("stdout-1.data#1"), "left over").unwrap();
     outputs.delete(id).await.unwrap();
     assert!(!place.exists());
-    is_missing(&outputs, id).await;
-    outputs.delete(id).await.unwrap();
-    outputs.delete(ExecutionId::new()).await.unwrap();
-    assert!(outputs.stored(other).await.unwrap().is_some());
-}
-
-#[tokio::test]
-async fn damage_is_said_and_never_served() {
-    let outputs = small();
-    let id = ExecutionId::new();
-    let mut writer = outputs.writer(id).await.unwrap();
-    write(&mut writer, Stdout, 20, &[(5, 9)], 20).await;
-    writer.finish().await.unwrap();
-    let good = outputs.objects.get(&manifest::path(id)).await.unwrap().bytes().await.unwrap();
-    let good = String::from_utf8(good.to_vec()).unwrap();
-    for (from, to) in [
-        ("\"version\":1", "\"version\":2"),
-        ("\"start\":5,\"end\":9", "\"start\":9,\"end\":5"),
-        ("\"start\":5,\"end\":9", "\"start\":5,\"end\":21"),
-        ("\"data\":\"stdout-", "\"data\":\"../stdout-"),
-        ("\"length\":20", "\"length\":4"),
-        ("{", "["),
-        ("\"version\":1", "\"version\":1,\"more\":1"),
-    ] {
-        let bad = good.replacen(from, to, 1);
-        assert_ne!(bad, good);
-        outputs.objects.put(&manifest::path(id), PutPayload::from(bad)).await.unwrap();
-        let read = outputs.open(id, Stdout).await;
-        assert!(matches!(read.err(), Some(OutputError::Corrupt { .. })), "{to}");
-    }
-    outputs.objects.put(&manifest::path(id), PutPayload::from(vec![b' '; 100_000])).await.unwrap();
-    assert!(matches!(outputs.stored(id).await, Err(OutputError::Corrupt { .. })));
-
-    let longer = good.replacen("\"length\":20", "\"length\":25", 1);
-    outputs.objects.put(&manifest::path(id), PutPayload::from(longer)).await.unwrap();
-    let reader = outputs.open(id, Stdout).await.unwrap();
-    assert!(reader.read(9).await.is_ok());
-    assert!(matches!(
-        reader.read(20).await,
-        Err(OutputError::Corrupt { .. } | OutputError::Unavailable { .. })
-    ));
 }
 
 #[tokio::test]
@@ -353,26 +120,4 @@ async fn the_folder_is_its_owners_alone() {
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     assert!(matches!(Outputs::local(&file), Err(OutputError::Unavailable { .. })));
-}
-
-#[tokio::test]
-async fn the_streams_see_pieces_and_ends() {
-    let outputs = small();
-    let id = ExecutionId::new();
-    let mut writer = outputs.begin(id).await.unwrap();
-    writer.write(Stdout, Piece::Data { offset: 0, data: bytes(0..8) }).await.unwrap();
-    writer.write(Stdout, Piece::Gap { from: 8, to: 12 }).await.unwrap();
-    writer.finish().await.unwrap();
-    let see = async |offset| {
-        let mut reader = OutputShelf::open(&outputs, id, Stdout).await.unwrap();
-        assert_eq!(reader.length(), 12);
-        reader.read(offset).await.unwrap()
-    };
-    assert_eq!(see(0).await, Shelved::Piece(Piece::Data { offset: 0, data: bytes(0..5) }));
-    assert_eq!(see(5).await, Shelved::Piece(Piece::Data { offset: 5, data: bytes(5..8) }));
-    assert_eq!(see(10).await, Shelved::Piece(Piece::Gap { from: 10, to: 12 }));
-    assert_eq!(see(12).await, Shelved::End);
-    assert_eq!(see(13).await, Shelved::PastEnd(12));
-    let other = OutputShelf::open(&outputs, ExecutionId::new(), Stdout).await;
-    assert!(matches!(other.err(), Some(ShelfError::Corrupt(_))));
 }

@@ -1,8 +1,11 @@
 //! Writing an output: both streams at once, in parts of bounded size, the manifest last.
 
+use std::time::Duration;
+
 use airlock_proto::domain::{ExecutionId, OutputStream};
 use bytes::{Bytes, BytesMut};
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt as _, PutPayload};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{
@@ -10,6 +13,9 @@ use super::{
     manifest::{self, GAPS, Stored, StoredStream},
     stream_name, unavailable,
 };
+
+/// How long the storage may take to give up an upload.
+const ABORT_WAIT: Duration = Duration::from_secs(30);
 
 /// An output that is being stored. Dropped before [`OutputWriter::finish`] has returned, it is not
 /// there (unless that had just written the manifest), and another writer can begin anew.
@@ -110,8 +116,8 @@ impl OutputWriter {
     /// # Errors
     /// [`OutputError::Unavailable`]; the next writer removes what is left.
     pub async fn abort(self) -> Result<(), OutputError> {
-        for track in [self.stdout, self.stderr] {
-            if let Some(mut upload) = track.upload {
+        for mut track in [self.stdout, self.stderr] {
+            if let Some(mut upload) = track.upload.take() {
                 upload.abort().await.map_err(|error| unavailable("give up an upload", &error))?;
             }
         }
@@ -190,11 +196,12 @@ impl Track {
         objects: &dyn ObjectStore,
         id: ExecutionId,
     ) -> Result<StoredStream, OutputError> {
-        if self.stored.kept() == 0 {
-            return Ok(self.stored);
+        let stored = std::mem::take(&mut self.stored);
+        if stored.kept() == 0 {
+            return Ok(stored);
         }
         if self.upload.is_none() {
-            let whole = PutPayload::from(self.buffer.freeze());
+            let whole = PutPayload::from(std::mem::take(&mut self.buffer).freeze());
             let put = objects.put(&folder(id).join(self.name.as_str()), whole).await;
             put.map_err(|error| unavailable("write", &error))?;
         } else {
@@ -204,7 +211,19 @@ impl Track {
             if let Some(upload) = &mut self.upload {
                 upload.complete().await.map_err(|error| unavailable("finish an upload", &error))?;
             }
+            self.upload = None;
         }
-        Ok(StoredStream { data: Some(self.name), ..self.stored })
+        Ok(StoredStream { data: Some(std::mem::take(&mut self.name)), ..stored })
+    }
+}
+
+impl Drop for Track {
+    /// Gives up an upload that was begun. A storage elsewhere would keep its parts for ever.
+    fn drop(&mut self) {
+        if let Some(mut upload) = self.upload.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(async move { timeout(ABORT_WAIT, upload.abort()).await });
+        }
     }
 }

@@ -1,0 +1,254 @@
+//! The contract on a server of S3, and what is its own: ways to reach it, and its being away.
+
+use std::path::Path as FilePath;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::{ServerConfig, pki_types::PrivateKeyDer};
+use uuid::Uuid;
+
+use super::{
+    super::{S3Credentials, S3Options, contract::PIECE},
+    middle::{Middle, Mood},
+    *,
+};
+use crate::testing::engine;
+
+/// A new bucket on the server of this run, reached by way of `middle` or directly.
+struct Bucket {
+    name: String,
+    port: u16,
+    keys: TempDir,
+}
+
+impl Bucket {
+    async fn make() -> Self {
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let (_, port) = engine("s3");
+        let name = format!("test-{}", Uuid::new_v4());
+        let keys = tempfile::tempdir().unwrap();
+        for file in ["id", "key"] {
+            std::fs::write(keys.path().join(file), format!("the-{file}\n")).unwrap();
+        }
+        let bucket = Self { name, port, keys };
+        assert!(bucket.ask(reqwest::Method::PUT, "").await.0.is_success());
+        bucket
+    }
+
+    fn options(&self, endpoint: String) -> S3Options {
+        S3Options {
+            bucket: self.name.clone(),
+            region: "us-east-1".to_owned(),
+            endpoint: Some(endpoint),
+            prefix: "some/where".to_owned(),
+            path_style: true,
+            insecure_http: true,
+            ca: None,
+            credentials: S3Credentials::Files {
+                access_key_id: self.keys.path().join("id"),
+                secret_access_key: self.keys.path().join("key"),
+            },
+            connect_timeout: Duration::from_secs(2),
+            request_timeout: Duration::from_secs(20),
+            retry_for: Duration::from_secs(1),
+        }
+    }
+
+    fn direct(&self) -> S3Options {
+        self.options(format!("http://127.0.0.1:{}", self.port))
+    }
+
+    fn behind(&self, middle: &Middle) -> S3Options {
+        let hasty = Duration::from_millis(500);
+        S3Options {
+            request_timeout: hasty,
+            connect_timeout: hasty,
+            ..self.options(format!("http://{}", middle.address))
+        }
+    }
+
+    /// Asks the server itself.
+    async fn ask(&self, method: reqwest::Method, what: &str) -> (reqwest::StatusCode, String) {
+        let url = format!("http://127.0.0.1:{}/{}{what}", self.port, self.name);
+        let key = "AWS4-HMAC-SHA256 Credential=the-id/20260101/us-east-1/s3/aws4_request, \
+                   SignedHeaders=host, Signature=none";
+        let request = reqwest::Client::new().request(method, url).header("authorization", key);
+        let answer = request.send().await.unwrap();
+        (answer.status(), answer.text().await.unwrap())
+    }
+
+    /// Uploads that were begun and neither finished nor given up.
+    async fn open_uploads(&self) -> usize {
+        let (status, said) = self.ask(reqwest::Method::GET, "?uploads").await;
+        assert!(status.is_success(), "{said}");
+        said.matches("<UploadId>").count()
+    }
+}
+
+async fn fresh() -> Place {
+    let bucket = Bucket::make().await;
+    Place::of(Outputs::s3(&bucket.direct()).unwrap(), 11, Some(bucket.keys))
+}
+
+contract_tests!(fresh);
+
+#[tokio::test]
+async fn objects_are_below_the_prefix() {
+    let bucket = Bucket::make().await;
+    let id = ExecutionId::new();
+    let outputs = Outputs::s3(&bucket.direct()).unwrap();
+    outputs.writer(id).await.unwrap().finish().await.unwrap();
+    let (_, listed) = bucket.ask(reqwest::Method::GET, "?list-type=2").await;
+    assert!(listed.contains(&format!("<Key>some/where/{id}/manifest.json</Key>")), "{listed}");
+    let elsewhere = Outputs::s3(&S3Options { prefix: String::new(), ..bucket.direct() }).unwrap();
+    is_missing(&elsewhere, id).await;
+}
+
+#[tokio::test]
+async fn large_outputs_go_in_parts_and_a_dropped_one_leaves_none() {
+    let bucket = Bucket::make().await;
+    let outputs = Outputs::s3(&bucket.direct()).unwrap();
+    let id = ExecutionId::new();
+    let length = 2 * outputs.part_bytes as u64 + 1;
+    let mut dropped = outputs.writer(id).await.unwrap();
+    write(&mut dropped, Stdout, length, &[], 1 << 20).await;
+    assert_eq!(bucket.open_uploads().await, 1);
+    drop(dropped);
+    for _ in 0..3000 {
+        if bucket.open_uploads().await == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(bucket.open_uploads().await, 0);
+    let mut writer = outputs.writer(id).await.unwrap();
+    write(&mut writer, Stdout, length, &[], 1 << 20).await;
+    writer.finish().await.unwrap();
+    check(&read(&outputs, id, Stdout, 0).await, length, &[], 0, CHUNK_BYTES);
+}
+
+/// What a server does again and again with an output, until it is stored.
+async fn store(outputs: &Outputs, id: ExecutionId, length: u64) -> Result<(), OutputError> {
+    let mut writer = outputs.writer(id).await?;
+    for offset in (0..length).step_by(1 << 20) {
+        let end = length.min(offset + (1 << 20));
+        writer.append(Stdout, offset, contract::bytes(offset..end)).await?;
+    }
+    writer.finish().await.map(drop)
+}
+
+#[tokio::test]
+async fn a_storage_that_is_away_is_unavailable_and_loses_nothing() {
+    let bucket = Bucket::make().await;
+    let middle = Middle::before(bucket.port, None).await;
+    let outputs = Outputs::s3(&bucket.behind(&middle)).unwrap();
+    let kept = ExecutionId::new();
+    store(&outputs, kept, 1000).await.unwrap();
+    for mood in [Mood::Busy, Mood::Silent, Mood::Away] {
+        middle.set(mood);
+        let id = ExecutionId::new();
+        let error = store(&outputs, id, 6 << 20).await.unwrap_err();
+        assert!(matches!(error, OutputError::Unavailable { .. }), "{mood:?}: {error:?}");
+        // Not to be confused with one that is not there.
+        for error in [outputs.stored(kept).await.err(), outputs.open(kept, Stdout).await.err()] {
+            assert!(matches!(error, Some(OutputError::Unavailable { .. })), "{mood:?}: {error:?}");
+        }
+        assert!(matches!(outputs.probe().await, Err(OutputError::Unavailable { .. })));
+        middle.set(Mood::Fair);
+        store(&outputs, id, 6 << 20).await.unwrap();
+        check(&read(&outputs, id, Stdout, 0).await, 6 << 20, &[], 0, CHUNK_BYTES);
+        check(&read(&outputs, kept, Stdout, 0).await, 1000, &[], 0, CHUNK_BYTES);
+    }
+}
+
+#[tokio::test]
+async fn a_storage_that_goes_midway_breaks_the_writer_and_the_next_one_stores_all() {
+    let bucket = Bucket::make().await;
+    let middle = Middle::before(bucket.port, None).await;
+    let outputs = Outputs::s3(&bucket.behind(&middle)).unwrap();
+    let id = ExecutionId::new();
+    let mut writer = outputs.writer(id).await.unwrap();
+    write(&mut writer, Stdout, 6 << 20, &[], 1 << 20).await;
+    middle.set(Mood::Away);
+    assert!(matches!(writer.finish().await, Err(OutputError::Unavailable { .. })));
+    middle.set(Mood::Fair);
+    is_missing(&outputs, id).await;
+    store(&outputs, id, 6 << 20).await.unwrap();
+    check(&read(&outputs, id, Stdout, 0).await, 6 << 20, &[], 0, CHUNK_BYTES);
+}
+
+#[tokio::test]
+async fn a_short_absence_is_not_even_seen() {
+    let bucket = Bucket::make().await;
+    let middle = Middle::before(bucket.port, None).await;
+    let patient = S3Options { retry_for: Duration::from_secs(60), ..bucket.behind(&middle) };
+    let outputs = Outputs::s3(&patient).unwrap();
+    middle.set(Mood::Busy);
+    let id = ExecutionId::new();
+    let back = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        middle.set(Mood::Fair);
+    };
+    let (stored, ()) = tokio::join!(store(&outputs, id, 1000), back);
+    stored.unwrap();
+    check(&read(&outputs, id, Stdout, 0).await, 1000, &[], 0, CHUNK_BYTES);
+}
+
+#[tokio::test]
+async fn what_can_never_work_is_unusable() {
+    let bucket = Bucket::make().await;
+    let missing = S3Options { bucket: "no-such-bucket-here".to_owned(), ..bucket.direct() };
+    let error = Outputs::s3(&missing).unwrap().probe().await.unwrap_err();
+    assert!(matches!(error, OutputError::Unusable(_)), "{error:?}");
+    let files = S3Credentials::Files {
+        access_key_id: FilePath::new("/nowhere/id").to_owned(),
+        secret_access_key: FilePath::new("/nowhere/key").to_owned(),
+    };
+    let error = Outputs::s3(&S3Options { credentials: files, ..bucket.direct() }).unwrap_err();
+    assert!(matches!(&error, OutputError::Unusable(why) if why.contains("/nowhere/id")), "{error:?}");
+    Outputs::s3(&bucket.direct()).unwrap().probe().await.unwrap();
+}
+
+/// TLS by an authority of its own, whose certificate is in the file.
+fn tls(folder: &FilePath) -> (Arc<ServerConfig>, PathBuf) {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let ca = folder.join("ca.pem");
+    std::fs::write(&ca, authority.pem()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    (Arc::new(config), ca)
+}
+
+#[tokio::test]
+async fn tls_is_checked_and_plain_text_is_only_spoken_when_asked_for() {
+    let bucket = Bucket::make().await;
+    let (config, ca) = tls(bucket.keys.path());
+    let middle = Middle::before(bucket.port, Some(config)).await;
+    let endpoint = |host: &str| format!("https://{host}:{}", middle.address.port());
+    let secure = S3Options { insecure_http: false, ca: Some(ca), ..bucket.options(endpoint("localhost")) };
+    let outputs = Outputs::s3(&secure).unwrap();
+    outputs.probe().await.unwrap();
+    let id = ExecutionId::new();
+    store(&outputs, id, 100).await.unwrap();
+    let place = Outputs { read_bytes: PIECE, ..outputs };
+    check(&read(&place, id, Stdout, 0).await, 100, &[], 0, PIECE);
+
+    let unknown = S3Options { ca: None, ..secure.clone() };
+    let other_name = S3Options { endpoint: Some(endpoint("127.0.0.1")), ..secure };
+    let plain = S3Options { insecure_http: false, ..bucket.direct() };
+    for bad in [unknown, other_name, plain] {
+        // Refused when it is made, or when it is used.
+        if let Ok(outputs) = Outputs::s3(&bad) {
+            let error = outputs.probe().await.unwrap_err();
+            assert!(matches!(error, OutputError::Unavailable { .. } | OutputError::Unusable(_)), "{error:?}");
+            store(&outputs, ExecutionId::new(), 1).await.unwrap_err();
+        }
+    }
+}

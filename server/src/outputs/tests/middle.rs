@@ -1,0 +1,101 @@
+//! Somebody between the server and its storage: who passes everything on, or makes trouble.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use rustls::ServerConfig;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinHandle,
+};
+use tokio_rustls::TlsAcceptor;
+
+/// What is done with connections, those that are open included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mood {
+    /// Passed on.
+    Fair,
+    /// Answered with 503.
+    Busy,
+    /// Taken, and never answered.
+    Silent,
+    /// Closed.
+    Away,
+}
+
+/// Ends its connections when it is dropped.
+pub(super) struct Middle {
+    pub(super) address: SocketAddr,
+    mood: watch::Sender<Mood>,
+    task: JoinHandle<()>,
+}
+
+impl Middle {
+    /// In front of a port of this host; with `tls` it speaks that to those who come.
+    pub(super) async fn before(port: u16, tls: Option<Arc<ServerConfig>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (mood, moods) = watch::channel(Mood::Fair);
+        let acceptor = tls.map(TlsAcceptor::from);
+        let task = tokio::spawn(async move {
+            loop {
+                let (connection, _) = listener.accept().await.unwrap();
+                let (moods, acceptor) = (moods.clone(), acceptor.clone());
+                tokio::spawn(async move {
+                    match acceptor {
+                        Some(acceptor) => {
+                            if let Ok(connection) = acceptor.accept(connection).await {
+                                treat(connection, port, moods).await;
+                            }
+                        }
+                        None => treat(connection, port, moods).await,
+                    }
+                });
+            }
+        });
+        Self { address, mood, task }
+    }
+
+    pub(super) fn set(&self, mood: Mood) {
+        self.mood.send_replace(mood);
+    }
+}
+
+impl Drop for Middle {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Until the mood changes.
+async fn treat(
+    mut connection: impl AsyncRead + AsyncWrite + Unpin,
+    port: u16,
+    mut moods: watch::Receiver<Mood>,
+) {
+    let mood = *moods.borrow_and_update();
+    let work = async {
+        match mood {
+            Mood::Fair => {
+                let mut storage = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                let _ = copy_bidirectional(&mut connection, &mut storage).await;
+            }
+            Mood::Busy => {
+                let mut request = [0; 4096];
+                while connection.read(&mut request).await.is_ok_and(|count| count > 0) {
+                    let answer = "HTTP/1.1 503 Slow Down\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                    if connection.write_all(answer.as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            Mood::Silent => std::future::pending().await,
+            Mood::Away => {}
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        _ = moods.changed() => {}
+    }
+}

@@ -1,0 +1,86 @@
+//! Outputs go when they were kept for long enough, and what is said of them is true at every moment.
+
+use airlock_proto::domain::OutputState;
+
+use super::{super::retention::Retention, *};
+use crate::store::{
+    Store,
+    contract::fixtures::{TENANT, finished, opened},
+    sqlite::{SqliteOptions, SqliteStore},
+};
+
+struct World {
+    store: Arc<SqliteStore>,
+    outputs: Arc<Outputs>,
+    folder: TempDir,
+}
+
+impl World {
+    async fn new() -> Self {
+        let (outputs, folder) = local();
+        let store =
+            SqliteStore::open(&folder.path().join("airlock.db"), SqliteOptions::default()).await.unwrap();
+        Self { store, outputs: Arc::new(outputs), folder }
+    }
+
+    /// An execution that has ended, with an output in the storage, of which the store says `output`.
+    async fn ended(&self, output: OutputState) -> ExecutionId {
+        let session = opened(&*self.store, TENANT).await;
+        let id = finished(&*self.store, &session).await.id;
+        let mut writer = self.outputs.writer(id).await.unwrap();
+        write(&mut writer, Stdout, 10, &[], 10).await;
+        writer.finish().await.unwrap();
+        self.store.set_output(id, output).await.unwrap();
+        id
+    }
+
+    async fn round(&self, keep: Duration) {
+        let (outputs, store) = (self.outputs.clone(), self.store.clone());
+        Retention { outputs, store, keep }.round().await.unwrap();
+    }
+
+    async fn output(&self, id: ExecutionId) -> OutputState {
+        self.store.execution(id).await.unwrap().unwrap().output
+    }
+}
+
+#[tokio::test]
+async fn what_is_old_is_removed_and_said_to_be_lost() {
+    let world = World::new().await;
+    let mut old = Vec::new();
+    // More than are looked up at once.
+    for _ in 0..130 {
+        old.push(world.ended(OutputState::Stored).await);
+    }
+    let unstored = world.ended(OutputState::Storing).await;
+    world.round(Duration::from_secs(3600)).await;
+    assert_eq!(world.output(old[0]).await, OutputState::Stored, "not old enough");
+
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    world.round(Duration::ZERO).await;
+    for id in old {
+        assert_eq!(world.output(id).await, OutputState::Lost);
+        is_missing(&world.outputs, id).await;
+    }
+    assert_eq!(world.output(unstored).await, OutputState::Storing);
+    assert!(world.outputs.stored(unstored).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn what_cannot_be_removed_is_not_said_to_be_gone() {
+    let world = World::new().await;
+    let id = world.ended(OutputState::Stored).await;
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let place = world.folder.path().join("outputs").join(id.to_string());
+    let aside = world.folder.path().join("aside");
+    std::fs::rename(&place, &aside).unwrap();
+    // Nothing can be listed or removed in a file.
+    std::fs::write(&place, "").unwrap();
+    world.round(Duration::ZERO).await;
+    assert_eq!(world.output(id).await, OutputState::Stored);
+    std::fs::remove_file(&place).unwrap();
+    std::fs::rename(&aside, &place).unwrap();
+    world.round(Duration::ZERO).await;
+    assert_eq!(world.output(id).await, OutputState::Lost);
+    is_missing(&world.outputs, id).await;
+}

@@ -4,6 +4,7 @@
 //! reported at once, with file, line, field and cure. Nothing here opens a socket or a store.
 
 mod check;
+pub(crate) mod engines;
 mod identity;
 mod named;
 mod schema;
@@ -14,6 +15,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 pub use airlock_config::{ConfigError, Problem};
+pub use engines::{DatabaseUrl, Postgres, S3};
 pub use identity::{Identity, Match, RoleName};
 pub use sections::{
     ClientCertificates, Limits, Link, Listen, LogFormat, Outputs, Profiles, Store, Telemetry, Tls,
@@ -57,7 +59,7 @@ impl Config {
             server_id: server_id.to_owned(),
             listen: Listen::loopback(),
             store: Store::at(state.join("airlock.db")),
-            outputs: Outputs { directory: state.join("outputs") },
+            outputs: Outputs::at(state.join("outputs")),
             profiles: Profiles::default(),
             identities: Vec::new(),
             limits: Limits::default(),

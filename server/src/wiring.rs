@@ -3,10 +3,11 @@
 //! Everything that runs is owned by [`RunningServer`]; after [`RunningServer::shut_down`] no task,
 //! socket or lock of it is left. It can run inside another program.
 
+mod engines;
 mod error;
 mod stop;
 
-use std::{net::SocketAddr, os::unix::fs::DirBuilderExt as _, path::Path, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use rustls::ServerConfig;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -29,14 +30,11 @@ use crate::{
     grpc::{self, Edge, door::Door},
     limits::EngineLimits,
     links::Links,
-    outputs::Outputs,
+    outputs::{Outputs, retention::Retention},
     profiles::{LiveProfiles, Profiles, Reload},
-    store::{
-        Store,
-        sqlite::{SqliteOptions, SqliteStore},
-    },
+    store::Store,
     stream::{StreamLimits, StreamParts, Streams},
-    telemetry::{self, Metrics, Telemetry, store::MeasuredStore},
+    telemetry::{self, Metrics, Telemetry},
     tls::{self, Accept, AcceptLimits},
 };
 
@@ -52,8 +50,6 @@ const WINDOW_MOST: u32 = i32::MAX.unsigned_abs();
 const FRAME_BYTES: u32 = 64 * 1024;
 /// All headers of a request, in bytes.
 const HEADER_BYTES: u32 = 16 * 1024;
-/// Rights of the folder that the store is made in.
-const OWNER_ONLY: u32 = 0o700;
 
 /// What a program that embeds a server brings along.
 #[derive(Debug, Default)]
@@ -139,13 +135,18 @@ impl Server {
         };
         let local_addr = listener.local_addr().map_err(StartError::Address)?;
 
-        let store = open_store(&config, &metrics).await?;
-        let outputs = Arc::new(Outputs::local(&config.outputs.directory).map_err(StartError::Outputs)?);
+        let changes = Changes::default();
+        let store = engines::store(&config, &metrics, changes.clone()).await?;
+        let outputs = Arc::new(engines::outputs(&config).await?);
         let tokens = Tokens::default();
-        let (engine, streams, exchanges) =
-            start_engine(&config, profiles.clone(), store.clone(), outputs, &metrics).await?;
+        let state = State { store: store.clone(), outputs: outputs.clone(), changes };
+        let (engine, streams, exchanges) = start_engine(&config, profiles.clone(), state, &metrics).await?;
 
         let tasks = TaskTracker::new();
+        if let Some(keep) = config.outputs.retention {
+            let retention = Retention { outputs, store: store.clone(), keep };
+            tasks.spawn(retention.run(tokens.closed.clone()));
+        }
         if let Some(reload) = reload(&config, profiles, &metrics) {
             tasks.spawn(reload.run(tokens.closed.clone()));
         }
@@ -241,29 +242,18 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
     TcpListener::bind(address).await.map_err(|source| StartError::Bind { address, source })
 }
 
-async fn open_store(config: &Config, metrics: &Metrics) -> Result<Arc<dyn Store>, StartError> {
-    let path = &config.store.path;
-    make_folder_of(path).map_err(|source| StartError::StoreFolder { path: path.clone(), source })?;
-    let options = SqliteOptions { durability: config.store.durability, ..SqliteOptions::default() };
-    let store = SqliteStore::open(path, options).await.map_err(StartError::Store)?;
-    Ok(Arc::new(MeasuredStore::new(store, metrics.clone())))
-}
-
-fn make_folder_of(path: &Path) -> std::io::Result<()> {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => {
-            std::fs::DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(folder)
-        }
-        _ => Ok(()),
-    }
+/// What outlives the server, and what rings when it changes.
+struct State {
+    store: Arc<dyn Store>,
+    outputs: Arc<Outputs>,
+    changes: Changes,
 }
 
 /// The engine, and the streams and exchanges, which have doors of each other.
 async fn start_engine(
     config: &Config,
     profiles: LiveProfiles,
-    store: Arc<dyn Store>,
-    outputs: Arc<Outputs>,
+    State { store, outputs, changes }: State,
     metrics: &Metrics,
 ) -> Result<(Engine, Streams, Exchanges), StartError> {
     let limits = engine_limits(config);
@@ -272,7 +262,6 @@ async fn start_engine(
     stream_limits.check()?;
     exchange_limits(config).check()?;
     let links = Links::new(config.server_id.clone(), limits.clone());
-    let changes = Changes::default();
     let observer = Arc::new(metrics.clone());
     let streams = Streams::new(StreamParts {
         store: store.clone(),

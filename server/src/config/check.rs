@@ -1,5 +1,6 @@
 //! What must hold across the fields of a configuration. Everything that does not is reported at once.
 
+mod engines;
 mod identities;
 
 use std::{fs::File, path::Path, time::Duration};
@@ -43,7 +44,7 @@ impl Findings {
                 data.is_file(),
                 field,
                 format!("`{}` is not a file", file.display()),
-                "name a PEM file",
+                "name a file",
             ),
             Err(error) => self.require(
                 false,
@@ -66,6 +67,7 @@ impl Config {
             "use 1 to 63 of a-z A-Z 0-9 . _ -",
         );
         self.listen_problems(&mut found);
+        engines::check(self, &mut found);
         identities::check(self, &mut found);
         self.limit_problems(&mut found);
         self.link_problems(&mut found);
@@ -83,6 +85,7 @@ impl Config {
                 found.readable("listen.tls.client_ca", ca);
             }
         }
+        engines::check_files(self, &mut found);
         if let Some(directory) = &self.profiles.directory {
             found.require(
                 directory.is_dir(),

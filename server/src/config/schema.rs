@@ -14,6 +14,8 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 const MESSAGE_BYTES_MIN: usize = limits::COMMAND_BYTES + limits::ENV_BYTES + 64 * 1024;
 /// A ring holds at least so many of the largest chunks.
 const RING_CHUNKS_MIN: usize = 4;
+/// Outputs that go sooner could go before anybody has read them.
+const RETENTION_MIN: Duration = Duration::from_secs(60);
 /// The largest ring, in bytes.
 const RING_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -52,10 +54,48 @@ const TLS: &[Field] = &[
     Field::new("client_certificates", Kind::OneOf(&["optional", "required"])),
 ];
 
-const STORE: &[Field] =
-    &[Field::required("path", Kind::Text), Field::new("durability", Kind::OneOf(&["process", "disk"]))];
+const STORE: &[Field] = &[
+    Field::new("path", Kind::Text),
+    Field::new("durability", Kind::OneOf(&["process", "disk"])),
+    Field::new("postgres", Kind::Table(POSTGRES)),
+];
 
-const OUTPUTS: &[Field] = &[Field::required("directory", Kind::Text)];
+/// More would be a mistake, or too much for the database.
+const CONNECTIONS: Kind = Kind::Number { least: 1, most: 1000 };
+const POSTGRES: &[Field] = &[
+    Field::required("url", Kind::Text),
+    Field::new("password_file", Kind::Text),
+    Field::new("sslmode", Kind::OneOf(&["disable", "require", "verify-ca", "verify-full"])),
+    Field::new("ca", Kind::Text),
+    Field::new("certificate", Kind::Text),
+    Field::new("key", Kind::Text),
+    Field::new("connections", CONNECTIONS),
+    Field::new("connect_timeout", INTERVAL),
+    Field::new("statement_timeout", INTERVAL),
+    Field::new("lock_timeout", INTERVAL),
+    Field::new("notify", Kind::Bool),
+];
+
+const OUTPUTS: &[Field] = &[
+    Field::new("directory", Kind::Text),
+    Field::new("s3", Kind::Table(S3)),
+    Field::new("retention", Kind::time_from(RETENTION_MIN)),
+];
+
+const S3: &[Field] = &[
+    Field::required("bucket", Kind::Text),
+    Field::new("region", Kind::Text),
+    Field::new("endpoint", Kind::Text),
+    Field::new("prefix", Kind::Text),
+    Field::new("path_style", Kind::Bool),
+    Field::new("insecure_http", Kind::Bool),
+    Field::new("ca", Kind::Text),
+    Field::new("access_key_id_file", Kind::Text),
+    Field::new("secret_access_key_file", Kind::Text),
+    Field::new("connect_timeout", INTERVAL),
+    Field::new("request_timeout", INTERVAL),
+    Field::new("retry_for", INTERVAL),
+];
 
 const PROFILES: &[Field] = &[
     Field::new("directory", Kind::Text),

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use airlock_proto::limits;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
+use super::engines::{Postgres, S3};
 use crate::store::Durability;
 
 /// Where the server listens, and how it proves who it is.
@@ -54,31 +55,46 @@ pub enum ClientCertificates {
     Required,
 }
 
-/// What the server remembers, and how hard.
+/// What the server remembers: in a file of its own, or in a database that servers share.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Store {
     /// The SQLite file; made if it is not there.
-    pub path: PathBuf,
-    /// What a written step survives.
+    pub path: Option<PathBuf>,
+    /// What a step that is written to the file survives.
     #[serde(default)]
     pub durability: Durability,
+    /// The database, instead of the file.
+    pub postgres: Option<Postgres>,
 }
 
 impl Store {
     /// A store in this file, with defaults.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
-        Self { path, durability: Durability::default() }
+        Self { path: Some(path), durability: Durability::default(), postgres: None }
     }
 }
 
-/// Where finished output is kept.
+/// Where finished output is kept: in a folder, or in a bucket that servers share.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outputs {
     /// A folder; made if it is not there.
-    pub directory: PathBuf,
+    pub directory: Option<PathBuf>,
+    /// The bucket, instead of the folder.
+    pub s3: Option<S3>,
+    /// Counted from the end of the execution, after which its output is removed; none: never.
+    #[serde(default, deserialize_with = "optional_duration")]
+    pub retention: Option<Duration>,
+}
+
+impl Outputs {
+    /// Outputs in this folder, for ever.
+    #[must_use]
+    pub fn at(directory: PathBuf) -> Self {
+        Self { directory: Some(directory), s3: None, retention: None }
+    }
 }
 
 /// What policy decides by.
@@ -281,8 +297,12 @@ pub enum LogFormat {
     Json,
 }
 
+fn optional_duration<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
+    duration(input).map(Some)
+}
+
 /// A time with its unit, such as `500ms`, `30s` or `4m`.
-fn duration<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
+pub(super) fn duration<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(input)?;
     humantime::parse_duration(&text)
         .map_err(|error| D::Error::custom(format!("`{text}` is not a time such as `30s` or `4m`: {error}")))

@@ -1,6 +1,6 @@
 //! A configuration is taken whole or refused with file, line, field and cure.
 
-use super::{Config, Problem, schema::SCHEMA};
+use super::{Config, DatabaseUrl, Problem, schema::SCHEMA};
 
 const GOOD: &str = r#"
 server_id = "server-1"
@@ -82,7 +82,10 @@ fn every_contradiction_has_its_line_and_field() {
 fn full() -> String {
     let more = ["common_name = \"x\"", "dns = \"x\""]
         .map(|way| format!("[[identity]]\nname = \"x\"\ntenant = \"x\"\nroles = []\nmatch = {{ {way} }}\n"));
-    format!("{}{}", written_out(), more.concat())
+    let shared = FLEET.split_once("[store.postgres]").unwrap().1;
+    let shared =
+        shared.split_once("[[identity]]").unwrap().0.replace("[outputs]\n# retention = \"30d\"\n", "");
+    format!("{}{}[store.postgres]{}", written_out(EXAMPLE), more.concat(), written_out(&shared))
 }
 
 #[test]
@@ -153,16 +156,20 @@ fn missing_files_are_named() {
 }
 
 const EXAMPLE: &str = include_str!("../../../deploy/server.toml");
+/// Of one of several servers.
+const FLEET: &str = include_str!("../../../deploy/server-fleet.toml");
 
 #[test]
 fn the_example_is_right() {
     let config = Config::parse(EXAMPLE, "deploy/server.toml").unwrap();
     assert_eq!(config.identities.len(), 3);
+    let config = Config::parse(FLEET, "deploy/server-fleet.toml").unwrap();
+    assert!(config.store.postgres.is_some() && config.outputs.s3.is_some());
 }
 
 /// The example, with what it shows as comments written out.
-fn written_out() -> String {
-    EXAMPLE
+fn written_out(example: &str) -> String {
+    example
         .lines()
         .map(|line| line.strip_prefix("# ").filter(is_field).unwrap_or(line))
         .flat_map(|line| [line, "\n"])
@@ -177,14 +184,97 @@ fn is_field(line: &&str) -> bool {
 /// The example shows every field that has a default, with that default.
 #[test]
 fn what_the_example_leaves_out_are_the_defaults() {
-    // These two have no default.
-    let is_known =
-        |line: &&str| !line.starts_with("directory = \"/etc") && !line.starts_with("otlp_endpoint");
-    let text: String = written_out().lines().filter(is_known).flat_map(|line| [line, "\n"]).collect();
-    let written = Config::parse(&text, "written out").unwrap();
-    let left_out = Config::parse(EXAMPLE, "left out").unwrap();
-    assert_ne!(text, EXAMPLE);
-    assert_eq!(format!("{written:?}"), format!("{left_out:?}"));
-    let shown = text.lines().filter(is_field).count();
-    assert!(shown > 50, "only {shown} fields are shown");
+    // These have no default.
+    let bare = [
+        "directory = \"/etc",
+        "otlp_endpoint",
+        "retention",
+        "endpoint",
+        "ca = ",
+        "certificate = \"/etc/airlock/db",
+        "key = \"/etc/airlock/db",
+    ];
+    for (example, least) in [(EXAMPLE, 50), (FLEET, 15)] {
+        let is_known = |line: &&str| {
+            example.contains(&format!("\n{line}\n")) || !bare.iter().any(|bare| line.starts_with(bare))
+        };
+        let text: String =
+            written_out(example).lines().filter(is_known).flat_map(|line| [line, "\n"]).collect();
+        let written = Config::parse(&text, "written out").unwrap();
+        let left_out = Config::parse(example, "left out").unwrap();
+        assert_ne!(text, example);
+        assert_eq!(format!("{written:?}"), format!("{left_out:?}"));
+        let shown = text.lines().filter(is_field).count();
+        assert!(shown > least, "only {shown} fields are shown");
+    }
+}
+
+/// A configuration with its store or its outputs elsewhere.
+fn elsewhere(store: &str, outputs: &str) -> String {
+    let text = GOOD.replace("[store]\npath = \"/tmp/airlock/airlock.db\"\n", store);
+    let text = text.replace("[outputs]\ndirectory = \"/tmp/airlock/outputs\"\n", outputs);
+    assert!(text != GOOD);
+    text
+}
+
+const DATABASE: &str = "[store.postgres]\nurl = \"postgres://airlock@db:5432/airlock\"\n";
+const BUCKET: &str = "[outputs.s3]\nbucket = \"airlock\"\n";
+const FILE: &str = "[store]\npath = \"/tmp/airlock.db\"\n";
+const FOLDER: &str = "[outputs]\ndirectory = \"/tmp/outputs\"\n";
+
+#[test]
+fn store_and_outputs_are_in_one_place_each_that_fits() {
+    Config::parse(&elsewhere(DATABASE, BUCKET), "server.toml").unwrap();
+    Config::parse(&elsewhere(FILE, BUCKET), "server.toml").unwrap();
+    Config::parse(&elsewhere(DATABASE, FOLDER), "server.toml").unwrap();
+    let database = |more: &str| elsewhere(&format!("{DATABASE}{more}\n"), FOLDER);
+    let url = |url: &str| elsewhere(&format!("[store.postgres]\nurl = \"{url}\"\n"), FOLDER);
+    let bucket = |more: &str| elsewhere(FILE, &format!("{BUCKET}{more}\n"));
+    for (text, field, what) in [
+        (elsewhere("[store]\n", FOLDER), "store", "no place"),
+        (elsewhere(FILE, "[outputs]\n"), "outputs", "no place"),
+        (elsewhere(&format!("{FILE}{DATABASE}"), FOLDER), "store.path", "together"),
+        (elsewhere(FILE, &format!("{FOLDER}{BUCKET}")), "outputs.directory", "together"),
+        (
+            elsewhere(&format!("[store]\ndurability = \"disk\"\n{DATABASE}"), FOLDER),
+            "store.durability",
+            "SQLite",
+        ),
+        (url("postgres://airlock:hidden@db/airlock"), "store.postgres.url", "password"),
+        (url("postgres://airlock@db/airlock?sslmode=disable"), "store.postgres.url", "parameters"),
+        (url("postgres://airlock@/airlock"), "store.postgres.url", "not postgres"),
+        (url("mysql://airlock@db/airlock"), "store.postgres.url", "not postgres"),
+        (url("postgres://db/airlock"), "store.postgres.url", "not postgres"),
+        (url("postgres://airlock@db"), "store.postgres.url", "not postgres"),
+        (url("db"), "store.postgres.url", "not postgres"),
+        (database("certificate = \"c\""), "store.postgres.certificate", "together"),
+        (database("sslmode = \"require\"\nca = \"ca\""), "store.postgres.ca", "checked"),
+        (database("lock_timeout = \"11s\""), "store.postgres.lock_timeout", "statement_timeout"),
+        (bucket("secret_access_key_file = \"x\""), "outputs.s3.access_key_id_file", "together"),
+        (bucket("prefix = \"a//b\""), "outputs.s3.prefix", "beginning"),
+        (bucket("endpoint = \"http://s3:9000\""), "outputs.s3.endpoint", "plain text"),
+        (bucket("endpoint = \"s3:9000\""), "outputs.s3.endpoint", "not the address"),
+        (bucket("endpoint = \"ftp://s3\"\ninsecure_http = true"), "outputs.s3.endpoint", "not the address"),
+    ] {
+        let found = problems(&text);
+        let fits = |p: &Problem| p.field == field && p.what.contains(what) && !p.cure.is_empty();
+        assert!(found.iter().any(fits), "{text} gave {found:#?}");
+        assert!(!format!("{found:?}").contains("hidden"), "{found:?}");
+    }
+    Config::parse(&bucket("endpoint = \"http://s3:9000\"\ninsecure_http = true"), "server.toml").unwrap();
+}
+
+#[test]
+fn the_address_of_a_database_is_taken_apart() {
+    let parsed = |url: &str| url.parse::<DatabaseUrl>().unwrap();
+    let wanted = |host: &str, port, user: &str, database: &str| DatabaseUrl {
+        host: host.to_owned(),
+        port,
+        user: user.to_owned(),
+        database: database.to_owned(),
+    };
+    assert_eq!(parsed("postgres://a@db.example.org:6543/b"), wanted("db.example.org", 6543, "a", "b"));
+    assert_eq!(parsed("postgres://a@[::1]/b"), wanted("::1", 5432, "a", "b"));
+    assert_eq!(parsed("postgresql://a%40b@127.0.0.1/c%20d"), wanted("127.0.0.1", 5432, "a@b", "c d"));
+    assert_eq!(parsed("postgres://a@%2Frun%2Fpostgresql/b"), wanted("/run/postgresql", 5432, "a", "b"));
 }

@@ -58,6 +58,14 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// The file with the database's password cannot be read.
+    #[error("the password file `{}` cannot be read: {source}", path.display())]
+    Password {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The store cannot be opened.
     #[error("the store cannot be opened: {0}")]
     Store(#[source] StoreError),

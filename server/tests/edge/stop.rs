@@ -57,7 +57,7 @@ async fn no_task_is_left() {
     let before = tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let mut config = world.config.clone();
     let folder = tempfile::tempdir().unwrap();
-    config.store.path = folder.path().join("airlock.db");
+    config.store.path = Some(folder.path().join("airlock.db"));
     let server = Server::start(config).await.unwrap();
     assert!(tokio::runtime::Handle::current().metrics().num_alive_tasks() > before);
     server.shut_down().await;

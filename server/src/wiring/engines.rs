@@ -1,0 +1,87 @@
+//! Opens the store and the output storage that the configuration names.
+
+use std::{os::unix::fs::DirBuilderExt as _, path::Path, sync::Arc};
+
+use super::StartError;
+use crate::{
+    changes::Changes,
+    config::{Config, Postgres},
+    outputs::{OutputError, Outputs},
+    store::{
+        Store, StoreError,
+        postgres::{PostgresOptions, PostgresStore},
+        sqlite::{SqliteOptions, SqliteStore},
+    },
+    telemetry::{Metrics, store::MeasuredStore},
+};
+
+/// Rights of the folder that a store's file is made in.
+const OWNER_ONLY: u32 = 0o700;
+
+/// The store. `changes` is rung for what other servers do.
+pub(super) async fn store(
+    config: &Config,
+    metrics: &Metrics,
+    changes: Changes,
+) -> Result<Arc<dyn Store>, StartError> {
+    let store: Arc<dyn Store> = match (&config.store.path, &config.store.postgres) {
+        (_, Some(postgres)) => {
+            let options = postgres_options(postgres, &config.server_id)?;
+            PostgresStore::open(&options, changes).await.map_err(StartError::Store)?
+        }
+        (Some(path), None) => {
+            make_folder_of(path).map_err(|source| StartError::StoreFolder { path: path.clone(), source })?;
+            let options = SqliteOptions { durability: config.store.durability, ..SqliteOptions::default() };
+            SqliteStore::open(path, options).await.map_err(StartError::Store)?
+        }
+        (None, None) => return Err(StartError::Store(StoreError::Refused("none is named".to_owned()))),
+    };
+    Ok(Arc::new(MeasuredStore::new(store, metrics.clone())))
+}
+
+fn postgres_options(postgres: &Postgres, server_id: &str) -> Result<PostgresOptions, StartError> {
+    let password = match &postgres.password_file {
+        Some(file) => Some(
+            std::fs::read_to_string(file)
+                .map_err(|source| StartError::Password { path: file.clone(), source })?,
+        ),
+        None => None,
+    };
+    let password = password.map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
+    postgres
+        .options(password, server_id)
+        .map_err(|what| StartError::Store(StoreError::Refused(format!("`store.postgres.url`: {what}"))))
+}
+
+fn make_folder_of(path: &Path) -> std::io::Result<()> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => {
+            std::fs::DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(folder)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The output storage. One elsewhere that does not answer just now is no reason not to start: outputs wait on
+/// their runners. One that refuses is.
+pub(super) async fn outputs(config: &Config) -> Result<Outputs, StartError> {
+    match (&config.outputs.directory, &config.outputs.s3) {
+        (_, Some(s3)) => {
+            let outputs = Outputs::s3(&s3.options()).map_err(StartError::Outputs)?;
+            match outputs.probe().await {
+                Err(error @ OutputError::Unavailable { .. }) => {
+                    tracing::warn!(%error, "the output storage does not answer; outputs wait on their runners");
+                }
+                other => other.map_err(StartError::Outputs)?,
+            }
+            Ok(outputs)
+        }
+        (Some(folder), None) => {
+            if config.store.postgres.is_some() {
+                tracing::warn!("outputs are in a folder: other servers of this database cannot read them");
+            }
+            Outputs::local(folder).map_err(StartError::Outputs)
+        }
+        (None, None) => Err(StartError::Outputs(OutputError::Unusable("no place is named".to_owned()))),
+    }
+}

@@ -14,6 +14,7 @@ pub mod airlock;
 pub mod chaos;
 pub mod cutter;
 pub mod desk;
+pub mod engines;
 pub mod footprint;
 pub mod leftovers;
 pub mod pki;

@@ -41,6 +41,8 @@ pub struct Site {
 /// What a site has besides the defaults.
 #[derive(Debug, Default)]
 pub struct Extras {
+    /// Where the server keeps its store and its outputs, as tables; empty: in a file and a folder of the site.
+    pub state: String,
     /// Tables for the server's configuration.
     pub server_tables: String,
     /// Tables for the runner's configuration.
@@ -102,6 +104,8 @@ impl Site {
         let token = sha256(TOKEN.as_bytes());
         let other = sha256(self.other_token().as_bytes());
         let path = self.path().display();
+        let own = format!("[store]\npath = \"{path}/airlock.db\"\n[outputs]\ndirectory = \"{path}/outputs\"");
+        let state = if self.extras.state.is_empty() { &own } else { &self.extras.state };
         let profiles: String = self.extras.profiles.iter().map(|(name, _)| format!(", \"{name}\"")).collect();
         fs::write(
             self.path().join("server.toml"),
@@ -113,10 +117,7 @@ address = "{address}"
 certificate = "{certificate}"
 key = "{key}"
 client_ca = "{ca}"
-[store]
-path = "{path}/airlock.db"
-[outputs]
-directory = "{path}/outputs"
+{state}
 [profiles]
 directory = "{path}/profiles"
 default = "sandboxed"

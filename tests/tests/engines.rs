@@ -1,0 +1,151 @@
+//! One server on PostgreSQL and S3 with a runner, as processes: the same as on SQLite and a folder, whoever is
+//! away for a while.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::time::Duration;
+
+use airlock_cli::client::{Client, OutputPiece, Selection, v1};
+use airlock_tests::{
+    cutter::Cutter,
+    engines::{Bucket, Database},
+    process::Process,
+    reader::{exit_code, run, spec, spec_in},
+    site::{Extras, PATIENCE, Site},
+};
+
+/// 108,894 bytes: more than an inline result holds.
+const NUMBERS: &str = "seq 1 20000";
+
+/// The database and the bucket are each behind a relay.
+struct World {
+    client: Client,
+    server: Option<Process>,
+    _runner: Process,
+    database: (Database, Cutter),
+    bucket: (Bucket, Cutter),
+    site: Site,
+}
+
+impl World {
+    async fn new(notify: bool) -> Self {
+        let (database, bucket) = (Database::new(), Bucket::new());
+        let (to_database, to_bucket) = (Cutter::still(database.address()), Cutter::still(bucket.address()));
+        let tables =
+            [database.table(to_database.address.port(), notify), bucket.table(to_bucket.address.port())];
+        let site = Site::with(Extras { state: tables.concat(), ..Extras::default() });
+        let (server, runner) = (site.server(&Bucket::KEYS), site.runner(&[]));
+        let client = site.ready().await;
+        Self {
+            client,
+            server: Some(server),
+            _runner: runner,
+            database: (database, to_database),
+            bucket: (bucket, to_bucket),
+            site,
+        }
+    }
+
+    async fn output_state(&self, id: &str) -> v1::OutputState {
+        self.client.execution(id).await.unwrap().result.unwrap().output_state()
+    }
+
+    async fn until_stored(&self, id: &str) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while self.output_state(id).await != v1::OutputState::Stored {
+            assert!(tokio::time::Instant::now() < deadline, "{:?}", self.output_state(id).await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn read(&self, id: &str) -> Vec<u8> {
+        let mut parts = self.client.read_output(id, v1::OutputStream::Stdout, Selection::All);
+        let mut bytes = Vec::new();
+        while let Some(part) = parts.next().await.unwrap() {
+            match part {
+                OutputPiece::Bytes { data, .. } => bytes.extend_from_slice(&data),
+                OutputPiece::Done(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        bytes
+    }
+
+    fn restart(&mut self) {
+        drop(self.server.take());
+        self.server = Some(self.site.server(&Bucket::KEYS));
+    }
+}
+
+fn numbers() -> Vec<u8> {
+    (1..=20_000).flat_map(|number| format!("{number}\n").into_bytes()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ran_is_there_after_a_restart_and_its_output_is_in_the_bucket() {
+    let mut world = World::new(true).await;
+    let story = run(&world.client, spec(NUMBERS)).await.unwrap();
+    assert_eq!((story.exit_code(), story.stdout), (Some(0), numbers()));
+    let id = story.end.unwrap().execution_id;
+    world.until_stored(&id).await;
+    assert!(world.bucket.0.list().contains(&format!("<Key>{id}/manifest.json</Key>")));
+    assert!(!world.site.path().join("outputs").exists() && !world.site.path().join("airlock.db").exists());
+    assert_eq!(world.database.0.ask("SELECT count(*) FROM audit_closed"), "1");
+
+    world.restart();
+    world.client = world.site.ready().await;
+    assert_eq!(exit_code(&world.client.execution(&id).await.unwrap()), Some(0));
+    assert_eq!(world.read(&id).await, numbers());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_waits_on_its_runner_while_the_bucket_is_away() {
+    let world = World::new(true).await;
+    world.bucket.1.set_down(true);
+    let story = run(&world.client, spec(NUMBERS)).await.unwrap();
+    assert_eq!((story.exit_code(), story.stdout), (Some(0), numbers()));
+    let id = story.end.unwrap().execution_id;
+    assert_eq!(world.read(&id).await, numbers(), "from the runner");
+    let state = world.output_state(&id).await;
+    assert!(matches!(state, v1::OutputState::Live | v1::OutputState::Storing), "{state:?}");
+    assert!(!world.bucket.0.list().contains(&id));
+    world.bucket.1.set_down(false);
+    world.until_stored(&id).await;
+    assert_eq!(world.read(&id).await, numbers(), "from the bucket");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_database_is_away_commands_go_on_and_new_ones_are_refused() {
+    let world = World::new(false).await;
+    let request = v1::SessionServiceCreateRequest::default();
+    let session = world.client.create_session(request).await.unwrap().session_id;
+    let hold = spec_in(&session, "until [ -e go ]; do sleep 0.05; done; echo done");
+    let running = world.client.start(hold).await.unwrap().execution_id;
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while world.client.execution(&running).await.unwrap().state() != v1::ExecutionState::Running {
+        assert!(tokio::time::Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    world.database.1.set_down(true);
+    let refused = world.client.start(spec("echo never")).await.unwrap_err();
+    assert_eq!(refused.rejection().unwrap().reason, "STORE_UNAVAILABLE", "{refused}");
+    assert!(refused.is_passing() && refused.retry_after().is_some(), "{refused}");
+    world.database.1.set_down(false);
+
+    let beside = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let touched = loop {
+        match run(&world.client, beside.clone()).await {
+            Ok(story) => break story,
+            Err(error) => assert!(error.is_passing() && tokio::time::Instant::now() < deadline, "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert_eq!(touched.exit_code(), Some(0));
+    let ended = world.client.wait(&running, PATIENCE).await.unwrap();
+    assert_eq!(exit_code(&ended), Some(0));
+    assert_eq!(world.read(&running).await, b"done\n");
+    let commands = world.database.0.ask("SELECT count(*) FROM executions");
+    assert_eq!(commands, "2", "what was refused left nothing");
+}

@@ -33,7 +33,9 @@ fn spec(command: &str) -> v1::ExecutionSpec {
 }
 
 async fn store(world: &World) -> SqliteConnection {
-    let options = SqliteConnectOptions::new().filename(&world.config.store.path).busy_timeout(PATIENCE);
+    let options = SqliteConnectOptions::new()
+        .filename(world.config.store.path.as_ref().unwrap())
+        .busy_timeout(PATIENCE);
     SqliteConnection::connect_with(&options).await.unwrap()
 }
 

@@ -3,7 +3,7 @@
 SEED ?=
 COUNT ?= 300000
 
-.PHONY: run test test-vm chaos lint fmt build bench fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
+.PHONY: run test test-vm chaos fleet lint fmt build bench fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -27,6 +27,10 @@ test-vm: setup-test ## only the checks in a virtual machine: systemd, cgroups, A
 chaos: setup-test ## kill, cut, stop and fill at random for SECONDS=3600; SEED= ROW= INDEX= makes one injection again
 	@cargo build --quiet --locked --workspace --bins
 	@cargo run --quiet --locked --package airlock-tests --bin chaos -- --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED)) $(if $(ROW),--row $(ROW)) $(if $(INDEX),--index $(INDEX))
+
+fleet: setup-test ## several servers, killed, replaced and asked at random: ROUNDS=50, SEED=
+	@cargo build --quiet --locked --workspace --bins
+	@AIRLOCK_FLEET_ROUNDS=$(or $(ROUNDS),50) $(if $(SEED),AIRLOCK_FLEET_SEED=$(SEED)) cargo nextest run --profile fleet --locked --workspace --test fleet
 
 lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
 	@scripts/lint.sh

@@ -5,7 +5,7 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message as _;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "airlock/v1/admin.proto",
     "airlock/v1/approval.proto",
     "airlock/v1/common.proto",
@@ -14,6 +14,7 @@ const FILES: [&str; 8] = [
     "airlock/v1/policy.proto",
     "airlock/v1/session.proto",
     "airlock/runner/v1/link.proto",
+    "airlock/server/v1/peer.proto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

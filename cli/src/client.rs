@@ -35,6 +35,7 @@ mod testing;
 mod tests;
 mod upload;
 mod watch;
+mod way;
 
 use std::{sync::Arc, time::Duration};
 
@@ -83,8 +84,7 @@ impl Client {
     /// [`ClientError::Settings`] where the settings cannot be used, [`ClientError::Transport`] where
     /// the server cannot be reached within a few seconds.
     pub async fn connect(settings: Settings) -> Result<Self, ClientError> {
-        let endpoint = settings.endpoint()?;
-        let calls = retry::connected(&endpoint, &settings.patience).await.map_err(|error| {
+        let calls = settings.way()?.connect(&settings.patience).await.map_err(|error| {
             ClientError::from_status(&settings.address, &tonic::Status::from_error(error.into()))
         })?;
         Self::over(settings, calls)
@@ -96,13 +96,13 @@ impl Client {
     /// [`ClientError::Settings`] where the settings cannot be used. Must be called within a tokio
     /// runtime.
     pub fn connect_lazy(settings: Settings) -> Result<Self, ClientError> {
-        let calls = settings.endpoint()?.connect_lazy();
+        let calls = settings.way()?.connect_lazy();
         Self::over(settings, calls)
     }
 
     fn over(settings: Settings, calls: Channel) -> Result<Self, ClientError> {
         Ok(Self {
-            views: settings.endpoint()?.connect_lazy(),
+            views: settings.way()?.connect_lazy(),
             headers: settings.headers()?,
             settings: Arc::new(settings),
             calls,
@@ -155,7 +155,7 @@ impl Client {
 
     /// A connection of its own, for what may stand still because the other side takes nothing.
     fn own_wire(&self) -> Result<Wire, ClientError> {
-        Ok(Wire::new(self.settings.endpoint()?.connect_lazy(), self.headers.clone()))
+        Ok(Wire::new(self.settings.way()?.connect_lazy(), self.headers.clone()))
     }
 
     /// The next message of a view that has brought nothing new since `since`, and should. Cancel-safe.

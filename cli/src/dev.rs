@@ -262,6 +262,7 @@ fn runner_config(
         cert: Some(keys.runner.certificate.clone()),
         key: Some(keys.runner.key.clone()),
         insecure_loopback: false,
+        discover: false,
     };
     let mut config = RunnerConfig::new(keys::RUNNER_NAME, folder.path().join("runner"), dial);
     if let Some(uids) = uids {

@@ -1,4 +1,5 @@
-//! The contract: the generated code of `airlock.v1` and `airlock.runner.v1`, the domain types that
+//! The contract: the generated code of `airlock.v1`, `airlock.runner.v1` and
+//! `airlock.server.v1`, the domain types that
 //! every other crate works with, and the conversion between the two.
 //!
 //! Generated types stop at the gRPC edge: beyond it there are only [`domain`] types. Nothing here
@@ -14,7 +15,7 @@ pub mod domain;
 pub mod limits;
 pub mod text;
 
-pub use generated::{runner::v1 as runner_v1, v1};
+pub use generated::{runner::v1 as runner_v1, server::v1 as server_v1, v1};
 
 /// Generated code, in modules nested as the packages are.
 #[expect(
@@ -34,6 +35,11 @@ mod generated {
     pub mod runner {
         pub mod v1 {
             tonic::include_proto!("airlock.runner.v1");
+        }
+    }
+    pub mod server {
+        pub mod v1 {
+            tonic::include_proto!("airlock.server.v1");
         }
     }
 }

@@ -101,6 +101,9 @@ pub struct ServerConfig {
     /// Plain text and no identity, to an address of the loopback only.
     #[serde(default)]
     pub insecure_loopback: bool,
+    /// Each address that the endpoint's name resolves to is a server of its own.
+    #[serde(default)]
+    pub discover: bool,
 }
 
 /// See [`RunnerConfig::uids`].
@@ -366,6 +369,9 @@ pub struct ReconnectConfig {
     /// The wait after a server said no (another protocol version, not a runner of its).
     #[serde(with = "duration")]
     pub refused: Duration,
+    /// How often the names of servers are looked up that are to be discovered.
+    #[serde(with = "duration")]
+    pub lookup: Duration,
 }
 
 /// Kept output.

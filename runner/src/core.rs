@@ -36,6 +36,7 @@ use crate::{
     floor::{Below, NO_USER, NO_USER_CURE, Outside},
     job::{self, Handle, Tools},
     journal::{JobRecord, Journal, JournalError, Phase},
+    link::LinkedServers,
     reports::Reports,
     secrets::Secrets,
     session::Sessions,
@@ -87,6 +88,7 @@ pub(crate) struct Core {
     pub(crate) id: RunnerId,
     pub(crate) clock: LinkClock,
     pub(crate) reports: Reports,
+    pub(crate) linked_servers: LinkedServers,
     bases: HashMap<String, PathBuf>,
     secrets: Secrets,
     environ: Environ,
@@ -133,6 +135,7 @@ impl Core {
             environ: parts.environ,
             id: parts.id,
             reports: Reports::default(),
+            linked_servers: LinkedServers::default(),
             journal: Mutex::new(journal),
             sessions: Arc::new(parts.sessions),
             files: parts.files,
@@ -154,7 +157,7 @@ impl Core {
         Ok(core)
     }
 
-    /// Does what a server asks, or begins to. `OpenOutput`, `OpenExchange` and `Welcome` are the link's own
+    /// Does what a server asks, or begins to. `OpenOutput`, `OpenExchange`, `Probe` and `Welcome` are the link's own
     /// business.
     pub(crate) fn handle(self: &Arc<Self>, message: ToRunner) {
         match message {
@@ -172,6 +175,7 @@ impl Core {
             ToRunner::Welcome { .. }
             | ToRunner::OpenOutput { .. }
             | ToRunner::OpenExchange { .. }
+            | ToRunner::Probe { .. }
             | ToRunner::Heartbeat => {}
         }
     }
@@ -215,6 +219,7 @@ impl Core {
             shells: self.shells.clone(),
             clock_ms: clock::now_ms(),
             vouched_epochs,
+            answers_probes: true,
         }
     }
 

@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// One link's end.
-#[derive(Debug)]
-struct Exit {
+#[derive(Debug, Clone)]
+pub(crate) struct Exit {
     queue: mpsc::Sender<FromRunner>,
     cut: CancellationToken,
 }
@@ -39,11 +39,21 @@ impl Reports {
         capacity: usize,
         cut: CancellationToken,
         snapshot: impl FnOnce() -> Vec<FromRunner>,
-    ) -> (Vec<FromRunner>, mpsc::Receiver<FromRunner>) {
+    ) -> (Exit, Vec<FromRunner>, mpsc::Receiver<FromRunner>) {
         let (queue, receiver) = mpsc::channel(capacity);
+        let exit = Exit { queue, cut };
         let mut exits = self.lock();
-        exits.push(Exit { queue, cut });
-        (snapshot(), receiver)
+        exits.push(exit.clone());
+        (exit, snapshot(), receiver)
+    }
+
+    /// Tells one server something, after all that any server was told before.
+    pub(crate) fn answer(&self, exit: &Exit, message: FromRunner) {
+        // What is being told to all is told to this one, too, before it is let go.
+        let _told = self.lock();
+        if exit.queue.try_send(message).is_err() {
+            exit.cut.cancel();
+        }
     }
 
     /// Whether nothing waits on any link.

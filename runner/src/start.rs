@@ -118,7 +118,7 @@ impl Runner {
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for (index, server) in servers.into_iter().enumerate() {
-            tasks.spawn(link::keep(Arc::clone(&core), index, server, stop.clone()));
+            tasks.spawn(link::keep_all(Arc::clone(&core), index, server, stop.clone()));
         }
         tasks.spawn(ready.serve(Arc::clone(&core), stop.clone()));
         tasks.spawn(Arc::clone(&core).expire(stop.clone()));

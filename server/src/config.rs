@@ -18,7 +18,7 @@ pub use airlock_config::{ConfigError, Problem};
 pub use engines::{DatabaseUrl, Postgres, S3};
 pub use identity::{Identity, Match, RoleName};
 pub use sections::{
-    ClientCertificates, Limits, Link, Listen, LogFormat, Outputs, Profiles, Store, Telemetry, Tls,
+    ClientCertificates, Limits, Link, Listen, LogFormat, Outputs, Peers, Profiles, Store, Telemetry, Tls,
 };
 
 /// The whole configuration.
@@ -45,6 +45,8 @@ pub struct Config {
     /// The link to runners.
     #[serde(default)]
     pub link: Link,
+    /// The other servers of the same store; none: this is the only one, or none of them is asked for anything.
+    pub peers: Option<Peers>,
     /// Traces, metrics and logs.
     #[serde(default)]
     pub telemetry: Telemetry,
@@ -64,6 +66,7 @@ impl Config {
             identities: Vec::new(),
             limits: Limits::default(),
             link: Link::default(),
+            peers: None,
             telemetry: Telemetry::default(),
         }
     }

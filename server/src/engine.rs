@@ -6,6 +6,7 @@
 mod core;
 mod observer;
 mod poll;
+mod presence;
 mod runners;
 mod seats;
 mod sink;
@@ -33,6 +34,7 @@ use crate::{
     api::{ApiError, CheckCommand, CreateSession, StartExecution, UpdateSession, WatchExecutions},
     approval::FileLook,
     changes::Changes,
+    fleet::Fleet,
     limits::EngineLimits,
     links::{LinkSink, Links},
     model::{
@@ -76,8 +78,12 @@ pub struct EngineParts {
     pub files: Arc<dyn FileLook>,
     /// Wakes those who wait for an execution.
     pub changes: Changes,
+    /// The other servers of the store.
+    pub fleet: Fleet,
     /// Names this server in leases.
     pub server_id: String,
+    /// Where other servers reach this one; none where they cannot.
+    pub advertise: Option<String>,
     /// At most so much of everything.
     pub limits: EngineLimits,
     /// The contract's encoding of decisions.
@@ -444,6 +450,21 @@ impl Engine {
         self.core.drain_runner(id, undo).await
     }
 
+    /// Of the runners that other servers had links to a moment ago, how many have a link to this one, and how many there
+    /// are.
+    #[must_use]
+    pub fn coverage(&self) -> (usize, usize) {
+        self.core.coverage()
+    }
+
+    /// Another server says that a session has something to do here. A session that is not there is nothing.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn nudged(&self, id: SessionId) -> Result<(), ApiError> {
+        Ok(self.core.nudged(id).await?)
+    }
+
     /// Stops: no new starts, leases handed over, links closed, tasks ended; within `stop_wait`.
     /// Commands go on on their runners.
     pub async fn shut_down(&self) {
@@ -453,7 +474,8 @@ impl Engine {
         let handed_over = async {
             core.tasks.wait().await;
             // Only now, so that no task renews them again.
-            if let Err(error) = core.store().renew_leases(&core.parts.server_id, 0).await {
+            let handed = core.store().renew_leases(&core.parts.server_id, 0).await.map(drop);
+            if let Err(error) = handed.and(core.leave().await) {
                 tracing::warn!(%error, "leases could not be handed over; others wait until they are over");
             }
         };

@@ -18,12 +18,16 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use airlock_proto::domain::{ExchangeFailure, ExchangeFromRunner, ExchangeToRunner, RunnerId};
 use futures::{Stream, StreamExt as _, stream::BoxStream};
-use tokio::{sync::mpsc, time::sleep};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     api::ApiError,
     exchange_door::ExchangeDoor,
+    links::Links,
     tickets::{TicketRefused, Tickets},
 };
 
@@ -104,6 +108,19 @@ struct Inner {
     seats: Seats,
 }
 
+/// An exchange that was opened for another server.
+pub struct LentExchange {
+    /// What the runner says.
+    pub from: BoxStream<'static, Result<ExchangeFromRunner, ExchangeBroken>>,
+    /// What it is to be told.
+    pub to: mpsc::Sender<ExchangeToRunner>,
+}
+
+/// An exchange could not be opened for another server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the runner has no link here, or opened no exchange in time")]
+pub struct NotLent;
+
 /// An open exchange whose order was given. Dropping it ends it.
 pub struct Exchange {
     inner: Arc<Inner>,
@@ -148,6 +165,19 @@ impl Exchanges {
         let answer = Opened { from: incoming.boxed(), to };
         opened.send(answer).map_err(|_| TicketRefused::UnknownTicket)?;
         Ok(messages)
+    }
+
+    /// Opens an exchange on one of `links` for another server, which gives the order.
+    ///
+    /// # Errors
+    /// [`NotLent`].
+    pub async fn lend(&self, links: &Links, runner: &RunnerId) -> Result<LentExchange, NotLent> {
+        let (ticket, opened) = self.inner.tickets.issue((), runner.clone());
+        links.open_exchange(runner, ticket.text()).await.map_err(|_| NotLent)?;
+        match timeout(self.inner.limits.exchange_open_wait, opened).await {
+            Ok(Ok(Opened { from, to })) => Ok(LentExchange { from, to }),
+            Ok(Err(_)) | Err(_) => Err(NotLent),
+        }
     }
 
     /// How many there are.

@@ -17,6 +17,7 @@ use airlock_proto::domain::{
 use crate::{
     api::{ApiError, FieldViolation},
     engine::Core,
+    links::Link,
     model::{ExecutionRecord, Principal},
     store::{Cas, ExecutionQuery, Page, PageQuery, StoreError, Transition},
 };
@@ -140,12 +141,12 @@ impl Core {
         .await;
     }
 
-    /// Sends if there is a link. Whatever is sent this way is sent again after a new link.
+    /// Sends if there is a link, of this server's or of another. Whatever is sent this way is sent again after a new
+    /// link.
     pub(crate) async fn send_to_runner_of(&self, record: &ExecutionRecord, message: ToRunner) {
-        let link = record.runner_id.as_ref().and_then(|runner| self.parts.links.get(runner));
-        if let Some(link) = link {
+        if let Some(runner) = &record.runner_id {
             // The link has ended if this fails, and the runner is told on its next one.
-            let _ = link.send(message, self.parts.limits.send_wait).await;
+            let _ = self.parts.fleet.tell(runner, message).await;
         }
     }
 
@@ -221,12 +222,18 @@ impl Core {
                 observer.placed(self.since(after.queued));
                 self.left_queue(after.id);
             }
-            ExecutionState::Running => self.parts.changes.notify_tenant(&after.tenant),
+            ExecutionState::Running => {
+                self.placed_for_good(after.id);
+                self.parts.changes.notify_tenant(&after.tenant);
+            }
             // After a refusal the queue is looked at again when it makes sense: whoever took it back
             // knows, and the poll does it in any case.
             ExecutionState::Queued if before.state == ExecutionState::Starting => {}
             ExecutionState::Queued => self.wake.wake(after.session_id),
-            ExecutionState::PendingApproval => self.left_queue(after.id),
+            ExecutionState::PendingApproval => {
+                self.left_queue(after.id);
+                self.placed_for_good(after.id);
+            }
             ExecutionState::Finished => {
                 self.forget(after.id);
                 self.parts.changes.notify_tenant(&after.tenant);
@@ -241,11 +248,16 @@ impl Core {
     /// Gives back the slot of an execution, and tells who waits for one.
     pub(crate) fn free_slot(&self, record: &ExecutionRecord) {
         let Some(runner) = &record.runner_id else { return };
-        self.seats.release(runner, record.id);
-        if let Some(link) = self.parts.links.get(runner) {
-            link.forget(record.id);
-            self.wake_waiting(&link);
+        match self.parts.links.get(runner) {
+            Some(link) => self.free_slot_on(&link, record.id),
+            None => self.seats.release(runner, record.id),
         }
+    }
+
+    pub(crate) fn free_slot_on(&self, link: &Link, id: ExecutionId) {
+        self.seats.release(&link.hello.runner_id, id);
+        link.forget(id);
+        self.wake_waiting(link);
     }
 }
 

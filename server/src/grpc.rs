@@ -14,6 +14,8 @@ mod incoming;
 mod link;
 mod outcome;
 mod pages;
+mod peer;
+pub(crate) mod peers;
 mod policy;
 mod push;
 mod read_output;
@@ -25,7 +27,8 @@ mod watch;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use airlock_proto::{FILE_DESCRIPTOR_SET, limits::MESSAGE_BYTES, runner_v1, v1};
+use airlock_proto::{FILE_DESCRIPTOR_SET, limits::MESSAGE_BYTES, runner_v1, server_v1, v1};
+use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{Request, Status, service::Routes};
 use tonic_health::pb::health_server::{Health, HealthServer};
@@ -49,6 +52,8 @@ pub(crate) struct Edge {
     pub(crate) message_bytes: usize,
     /// From a link's first byte to its Hello.
     pub(crate) hello_wait: Duration,
+    /// Streams that are relayed for other servers.
+    pub(crate) relays: Arc<Semaphore>,
     /// Every limit of the configuration by its name.
     pub(crate) limits: BTreeMap<String, u64>,
 }
@@ -64,6 +69,7 @@ pub struct ReflectionError(#[from] tonic_reflection::server::Error);
 /// The descriptors of the contract cannot be read.
 pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Result<Routes, ReflectionError> {
     use runner_v1::runner_link_server::RunnerLinkServer;
+    use server_v1::peer_server::PeerServer;
     use v1::{
         admin_service_server::AdminServiceServer, approval_service_server::ApprovalServiceServer,
         execution_service_server::ExecutionServiceServer, file_service_server::FileServiceServer,
@@ -94,6 +100,7 @@ pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Res
         .add_service(
             RunnerLinkServer::new(link::RunnerLinks(edge.clone())).max_decoding_message_size(MESSAGE_BYTES),
         )
+        .add_service(PeerServer::new(peer::Peers(edge.clone())).max_decoding_message_size(MESSAGE_BYTES))
         .add_service(health.max_decoding_message_size(most))
         .add_service(reflection().build_v1()?.max_decoding_message_size(most))
         .add_service(reflection().build_v1alpha()?.max_decoding_message_size(most));

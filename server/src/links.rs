@@ -9,6 +9,6 @@ mod link;
 mod registry;
 
 pub use handle::{LinkError, LinkHandle, LinkRefusal};
-pub(crate) use link::{JobOnLink, Link};
+pub(crate) use link::{FLOOR, JobOnLink, Link, UNSANDBOXED, lacks};
 pub(crate) use registry::LinkSink;
 pub use registry::Links;

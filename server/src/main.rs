@@ -26,6 +26,8 @@ Examples:
 Signals: SIGTERM, SIGINT and SIGHUP stop it in order within `limits.shutdown_grace`; commands go on on their
 runners meanwhile, for `link.link_grace`. A changed configuration is read at the next start.
 
+Environment: AIRLOCK_ADVERTISE goes before `peers.advertise`.
+
 Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
 
 /// The front service of Airlock.
@@ -68,6 +70,8 @@ struct ConfigFile {
     config: PathBuf,
 }
 
+/// Goes before `peers.advertise`: where servers are pods, each has an address of its own, and one configuration.
+const ADVERTISE: &str = "AIRLOCK_ADVERTISE";
 /// It did not start, or stopped by itself.
 const FAILED: u8 = 1;
 /// The configuration was refused; the same as clap's for bad arguments.
@@ -114,7 +118,12 @@ fn obey(arguments: Arguments) -> Result<(), Failure> {
 }
 
 fn load(file: &Path) -> Result<Config, Failure> {
-    Config::load(file).map_err(|error| (REFUSED, error.to_string()))
+    let mut config = Config::load(file).map_err(|error| (REFUSED, error.to_string()))?;
+    if let (Some(peers), Some(address)) = (&mut config.peers, std::env::var_os(ADVERTISE)) {
+        peers.advertise = Some(address.to_string_lossy().into_owned());
+        config.check().map_err(|error| (REFUSED, format!("with {ADVERTISE} of the environment: {error}")))?;
+    }
+    Ok(config)
 }
 
 fn check(file: &Path) -> Result<(), Failure> {

@@ -29,6 +29,8 @@ pub enum Role {
     Admin,
     /// Is a runner.
     Runner,
+    /// Is another server of the same store.
+    Server,
 }
 
 /// Who a request comes from.
@@ -347,8 +349,6 @@ pub struct RunnerRecord {
     pub id: RunnerId,
     /// Its latest life.
     pub epoch: Epoch,
-    /// The server that has its link; none while it has none.
-    pub server_id: Option<String>,
     /// Takes no new work.
     pub draining: bool,
     /// Airlock's version.
@@ -365,6 +365,17 @@ pub struct RunnerRecord {
     pub shells: BTreeMap<String, String>,
     /// The last time it was heard.
     pub last_seen: Micros,
+}
+
+/// A server as the others know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerRecord {
+    /// Its configured name.
+    pub id: String,
+    /// Where other servers reach it, as `https://host:port`; none where they cannot.
+    pub address: Option<String>,
+    /// The runners that it has a link to, each with the life that it is to.
+    pub links: Vec<(RunnerId, Epoch)>,
 }
 
 /// One thing a runner's host can or cannot enforce.

@@ -57,11 +57,14 @@ impl Core {
         if let Some(result) = end_with(&session) {
             return self.end_waiting(&live, &result).await;
         }
-        for record in order::turns(&live) {
+        let turns = order::turns(&live);
+        for record in &turns {
             self.place(&session, record).await?;
         }
-        if let Some(link) = self.parts.links.get(&session.runner_id) {
-            self.wake_waiting(&link);
+        match self.parts.links.get(&session.runner_id) {
+            Some(link) => self.wake_waiting(&link),
+            None if turns.is_empty() => {}
+            None => self.nudge(&session.runner_id, session.id).await,
         }
         Ok(())
     }
@@ -179,10 +182,11 @@ impl Core {
         };
         // Known before it is written, so that the poll does not take it for one that was never sent.
         link.set_sent(record.id);
+        let not_after = link.clock_in(self.parts.limits.start_window);
         match self.store().transition(record.id, record.version, &step).await? {
             Cas::Done(after) => {
                 self.took_step(record, &after);
-                self.send_start(link, &after, *offer).await;
+                self.send_start(link, (&after, not_after), *offer).await;
                 Ok(true)
             }
             Cas::Stale(_) => {
@@ -213,7 +217,7 @@ impl Core {
 
     /// Whether the runner of a session lets commands run outside the sandbox, as far as it is known now.
     pub(crate) fn floor_permits(&self, session: &SessionRecord) -> bool {
-        self.parts.links.get(&session.runner_id).is_some_and(|link| link.permits_unsandboxed())
+        self.runner_permits_unsandboxed(&session.runner_id)
     }
 
     /// Decides a stored execution anew, in its session's directory, by the tighter of its own mode and the

@@ -13,7 +13,7 @@ use airlock_proto::domain::{
 
 use crate::model::{
     ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, LiveExecution, Micros,
-    MilestoneRecord, RememberedRule, RunnerRecord, SessionRecord, SessionState, StateChange,
+    MilestoneRecord, RememberedRule, RunnerRecord, ServerRecord, SessionRecord, SessionState, StateChange,
 };
 
 #[cfg(test)]
@@ -113,6 +113,18 @@ pub enum Cas<T> {
     Stale(T),
     /// There is no such row.
     Missing,
+}
+
+/// What became of a runner's record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunnerPut {
+    /// It was written.
+    Taken {
+        /// The life that the runner had before, if that was another.
+        before: Option<Epoch>,
+    },
+    /// This life was followed by another.
+    Fenced,
 }
 
 /// A page of a list, newest first unless said otherwise.
@@ -308,6 +320,8 @@ pub struct Milestones {
     pub found: Vec<MilestoneRecord>,
 }
 
+/// Lives of one runner that are remembered as fenced.
+pub const FENCED_EPOCHS: usize = 16;
 /// Of [`Store::state_changes`].
 pub const STATE_CHANGES_AT_ONCE: usize = 1024;
 
@@ -380,6 +394,17 @@ pub trait Store: Send + Sync {
     ) -> Result<Cas<ExecutionRecord>, StoreError>;
     /// Changes only where the output is; not a change of state. Nothing happens without such a row.
     async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError>;
+    /// Takes the storing of a `FINISHED` execution's output, which is `LIVE` or `STORING`, for so long: from nobody,
+    /// from itself, or from a server whose lease is over. Whether it did. Not a step: version and history stay.
+    async fn take_storing(
+        &self,
+        id: ExecutionId,
+        server_id: &str,
+        lease_micros: i64,
+    ) -> Result<bool, StoreError>;
+    /// Executions whose output nobody stores, though it could be: `FINISHED`, `LIVE` or `STORING`, without a lease, on
+    /// a runner that `server_id` has announced a link to. Oldest first.
+    async fn unstored(&self, server_id: &str, at_most: u32) -> Result<Vec<ExecutionRecord>, StoreError>;
     /// Executions that ended before `before` and whose output is `STORED` or `PARTIAL`, oldest first.
     async fn outputs_ended_before(
         &self,
@@ -446,16 +471,21 @@ pub trait Store: Send + Sync {
         by: &str,
     ) -> Result<Option<RememberedRule>, StoreError>;
 
-    /// Adds or replaces a runner (`last_seen` is set here).
-    async fn put_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError>;
+    /// Adds or replaces a runner (`last_seen` is set here). Another epoch than the one that is there fences that
+    /// one for good; a fenced one is not written.
+    async fn put_runner(&self, runner: &RunnerRecord) -> Result<RunnerPut, StoreError>;
     /// One runner.
     async fn runner(&self, id: &RunnerId) -> Result<Option<RunnerRecord>, StoreError>;
     /// Runners by id.
     async fn runners(&self, page: &PageQuery) -> Result<Page<RunnerRecord>, StoreError>;
     /// Notes that a runner was heard just now.
     async fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> Result<(), StoreError>;
-    /// Notes that `server_id` no longer has the link of this runner's epoch.
-    async fn unlink_runner(&self, id: &RunnerId, epoch: Epoch, server_id: &str) -> Result<(), StoreError>;
+
+    /// Notes that this server is there for so long, with these links and no others. With no time it leaves. Servers
+    /// whose time is over go with it.
+    async fn announce(&self, server: &ServerRecord, lease_micros: i64) -> Result<(), StoreError>;
+    /// The servers that are there, by id.
+    async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError>;
 
     /// Audit entries in order, those after `after_sequence`. Fewer than `at_most` where they are large;
     /// none only at the end.

@@ -21,6 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     api::{ApiError, AttachFrom, Event},
     changes::Changes,
+    links::Links,
     model::ExecutionRecord,
     store::Store,
     stream_door::OutputDoor,
@@ -50,7 +51,7 @@ mod tests;
 
 pub use limits::StreamLimits;
 pub use observe::{StreamObserver, Unobserved};
-pub use push::PushBroken;
+pub use push::{LentOutput, NotLent, PushBroken};
 use read_output::SearchSlots;
 pub use read_output::{
     Amount, OutputLine, Pattern, PatternError, ReadDone, ReadOutput, ReadPart, ReadStream, Search, Selection,
@@ -77,6 +78,8 @@ pub struct StreamParts {
     pub door: Arc<dyn OutputDoor>,
     /// Hints that an execution has changed.
     pub changes: Changes,
+    /// Names this server in the leases of outputs that it stores.
+    pub server_id: String,
     /// Checked already.
     pub limits: StreamLimits,
     /// Told what happens.
@@ -112,6 +115,7 @@ struct Inner {
     shelf: Arc<dyn OutputShelf>,
     door: Arc<dyn OutputDoor>,
     changes: Changes,
+    server_id: String,
     limits: StreamLimits,
     observer: Arc<dyn StreamObserver>,
     cancel: CancellationToken,
@@ -128,7 +132,7 @@ impl Streams {
     /// Streams over these parts. Nothing runs before it is asked for.
     #[must_use]
     pub fn new(parts: StreamParts) -> Self {
-        let StreamParts { store, outputs, door, changes, limits, observer, cancel } = parts;
+        let StreamParts { store, outputs, door, changes, server_id, limits, observer, cancel } = parts;
         let storing_slots = Semaphore::new(limits.storing_at_once);
         let search_slots = SearchSlots::new(limits.searches_at_once);
         let inner = Inner {
@@ -136,6 +140,7 @@ impl Streams {
             shelf: outputs,
             door,
             changes,
+            server_id,
             limits,
             observer,
             cancel,
@@ -199,6 +204,20 @@ impl Streams {
         };
         opened.send(answer).map_err(|_| TicketRefused::UnknownTicket)?;
         Ok(messages)
+    }
+
+    /// Opens an output stream on one of `links` for another server, which says what is read. None: the runner holds
+    /// nothing. What the other server does not ask for is not sent.
+    ///
+    /// # Errors
+    /// [`NotLent`].
+    pub async fn lend(
+        &self,
+        links: &Links,
+        runner: &RunnerId,
+        execution: ExecutionId,
+    ) -> Result<Option<LentOutput>, NotLent> {
+        self.inner.lend(links, runner, execution).await
     }
 
     /// Takes up what the server had not copied into the storage when it last stopped. Call it once,

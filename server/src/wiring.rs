@@ -5,12 +5,13 @@
 
 mod engines;
 mod error;
+mod ready;
 mod stop;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use rustls::ServerConfig;
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, sync::Semaphore, task::JoinHandle};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -27,10 +28,12 @@ use crate::{
     config::Config,
     engine::{Engine, EngineParts, TraceHooks},
     exchange::{ExchangeLimits, ExchangeParts, Exchanges},
-    grpc::{self, Edge, door::Door},
+    fleet::Fleet,
+    grpc::{self, Edge, door::Door, peers::PeerLinks},
     limits::EngineLimits,
     links::Links,
     outputs::{Outputs, retention::Retention},
+    peer_door::{NoPeers, PeerDoor},
     profiles::{LiveProfiles, Profiles, Reload},
     store::Store,
     stream::{StreamLimits, StreamParts, Streams},
@@ -72,6 +75,7 @@ pub struct RunningServer {
     streams: Streams,
     exchanges: Exchanges,
     engine: Engine,
+    peers: Option<PeerLinks>,
     store: Arc<dyn Store>,
     telemetry: Telemetry,
     tasks: TaskTracker,
@@ -139,7 +143,8 @@ impl Server {
         let store = engines::store(&config, &metrics, changes.clone()).await?;
         let outputs = Arc::new(engines::outputs(&config).await?);
         let tokens = Tokens::default();
-        let state = State { store: store.clone(), outputs: outputs.clone(), changes };
+        let peers = config.peers.clone().map(PeerLinks::new);
+        let state = State { store: store.clone(), outputs: outputs.clone(), changes, peers: peers.clone() };
         let (engine, streams, exchanges) = start_engine(&config, profiles.clone(), state, &metrics).await?;
 
         let tasks = TaskTracker::new();
@@ -150,18 +155,13 @@ impl Server {
         if let Some(reload) = reload(&config, profiles, &metrics) {
             tasks.spawn(reload.run(tokens.closed.clone()));
         }
-        let edge = Arc::new(Edge {
-            engine: engine.clone(),
-            streams: streams.clone(),
-            exchanges: exchanges.clone(),
-            metrics: metrics.clone(),
-            tasks: tasks.clone(),
-            stopping: tokens.closed.clone(),
-            message_bytes: config.limits.message_bytes,
-            hello_wait: config.link.heartbeat_timeout,
-            limits: config.named_limits(),
-        });
+        let edge = edge(&config, (&engine, &streams, &exchanges), &metrics, (&tasks, &tokens));
         let (health, health_service) = tonic_health::server::health_reporter();
+        if let Some(peers) = &config.peers {
+            health.set_service_status("", ServingStatus::NotServing).await;
+            let (wait, closed) = (peers.ready_wait, tokens.closed.clone());
+            tasks.spawn(ready::when_linked(engine.clone(), health.clone(), wait, closed));
+        }
         let routes = grpc::routes(&edge, health_service)?;
         let door = Door {
             authenticator: Arc::new(Authenticator::new(&config)),
@@ -182,6 +182,7 @@ impl Server {
             streams,
             exchanges,
             engine,
+            peers,
             store,
             telemetry,
             tasks,
@@ -247,13 +248,15 @@ struct State {
     store: Arc<dyn Store>,
     outputs: Arc<Outputs>,
     changes: Changes,
+    /// The other servers of the store.
+    peers: Option<PeerLinks>,
 }
 
 /// The engine, and the streams and exchanges, which have doors of each other.
 async fn start_engine(
     config: &Config,
     profiles: LiveProfiles,
-    State { store, outputs, changes }: State,
+    State { store, outputs, changes, peers }: State,
     metrics: &Metrics,
 ) -> Result<(Engine, Streams, Exchanges), StartError> {
     let limits = engine_limits(config);
@@ -262,21 +265,30 @@ async fn start_engine(
     stream_limits.check()?;
     exchange_limits(config).check()?;
     let links = Links::new(config.server_id.clone(), limits.clone());
+    let peer_door: Arc<dyn PeerDoor> = match &peers {
+        Some(peers) => Arc::new(peers.clone()),
+        None => Arc::new(NoPeers),
+    };
+    let fleet = Fleet::new(config.server_id.clone(), links.clone(), peer_door);
     let observer = Arc::new(metrics.clone());
     let streams = Streams::new(StreamParts {
         store: store.clone(),
         outputs,
-        door: Arc::new(links.clone()),
+        door: Arc::new(fleet.clone()),
         changes: changes.clone(),
+        server_id: config.server_id.clone(),
         limits: stream_limits,
         observer: observer.clone(),
         cancel: CancellationToken::new(),
     });
     let exchanges = Exchanges::new(ExchangeParts {
-        door: Arc::new(links.clone()),
+        door: Arc::new(fleet.clone()),
         limits: exchange_limits(config),
         observer: observer.clone(),
     });
+    if let Some(peers) = &peers {
+        peers.attach(streams.clone(), exchanges.clone());
+    }
     let engine = Engine::start_up(EngineParts {
         store,
         profiles,
@@ -284,7 +296,9 @@ async fn start_engine(
         output: Arc::new(streams.clone()),
         files: Arc::new(exchanges.clone()),
         changes,
+        fleet,
         server_id: config.server_id.clone(),
+        advertise: config.peers.as_ref().and_then(|peers| peers.advertise.clone()),
         limits,
         encode_decision: grpc::decision::encode,
         trace: TraceHooks { adopt: telemetry::adopt, current: telemetry::current_traceparent },
@@ -297,6 +311,27 @@ async fn start_engine(
         return Err(StartError::Resume(error));
     }
     Ok((engine, streams, exchanges))
+}
+
+/// What the services share.
+fn edge(
+    config: &Config,
+    (engine, streams, exchanges): (&Engine, &Streams, &Exchanges),
+    metrics: &Metrics,
+    (tasks, tokens): (&TaskTracker, &Tokens),
+) -> Arc<Edge> {
+    Arc::new(Edge {
+        engine: engine.clone(),
+        streams: streams.clone(),
+        exchanges: exchanges.clone(),
+        metrics: metrics.clone(),
+        tasks: tasks.clone(),
+        stopping: tokens.closed.clone(),
+        message_bytes: config.limits.message_bytes,
+        hello_wait: config.link.heartbeat_timeout,
+        relays: Arc::new(Semaphore::new(config.peers.as_ref().map_or(0, |peers| peers.relays))),
+        limits: config.named_limits(),
+    })
 }
 
 fn engine_limits(config: &Config) -> EngineLimits {
@@ -318,6 +353,7 @@ fn engine_limits(config: &Config) -> EngineLimits {
         link_grace: link.link_grace,
         lost_after: link.lost_after,
         start_window: link.start_window,
+        lease: link.lease,
         open_wait: limits.open_wait,
         ..EngineLimits::default()
     }
@@ -330,6 +366,7 @@ fn stream_limits(config: &Config) -> StreamLimits {
         readers: config.limits.readers,
         ring_bytes,
         ahead_bytes: ring_bytes as u64 / 2,
+        storing_lease: config.link.lease,
         ..StreamLimits::default()
     }
 }

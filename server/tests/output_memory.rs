@@ -119,6 +119,7 @@ impl World {
             outputs: outputs.clone(),
             door: Arc::new(NoRunner),
             changes: Changes::default(),
+            server_id: "server-1".to_owned(),
             limits: StreamLimits::default(),
             observer: Arc::new(Unobserved),
             cancel: CancellationToken::new(),

@@ -15,6 +15,7 @@ pub mod chaos;
 pub mod cutter;
 pub mod desk;
 pub mod engines;
+pub mod fleet;
 pub mod footprint;
 pub mod leftovers;
 pub mod pki;

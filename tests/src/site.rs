@@ -365,10 +365,15 @@ struct Swept(PathBuf);
 
 impl Drop for Swept {
     fn drop(&mut self) {
-        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
-            if let Err(error) = airlock_sandbox::sweep_cgroups(&entry.path().join("launcher")) {
-                eprintln!("a cgroup is left behind: {error}");
-            }
+        sweep(&self.0);
+    }
+}
+
+/// Removes the cgroups that killed runners have left whose state is in folders of this one.
+pub(crate) fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if let Err(error) = airlock_sandbox::sweep_cgroups(&entry.path().join("launcher")) {
+            eprintln!("a cgroup is left behind: {error}");
         }
     }
 }

@@ -127,8 +127,10 @@ fn generated_types_stop_at_the_edge() {
         .filter(|(_, _, line)| {
             line.contains("airlock_proto::v1")
                 || line.contains("airlock_proto::runner_v1")
+                || line.contains("airlock_proto::server_v1")
                 || line.contains("airlock_proto::{v1")
                 || line.contains("airlock_proto::{runner_v1")
+                || line.contains("airlock_proto::{server_v1")
         })
         .map(|(path, number, _)| format!("{path}:{number}"))
         .collect();

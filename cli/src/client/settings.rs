@@ -10,7 +10,7 @@ use tonic::{
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity, Uri},
 };
 
-use super::ClientError;
+use super::{ClientError, way::Way};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
@@ -23,11 +23,13 @@ const CONNECTION_WINDOW: u32 = 512 * STREAM_WINDOW;
 /// Where a server is, and who to be there.
 #[derive(Clone)]
 pub struct Settings {
-    /// `https://HOST:PORT`, or `http://` on loopback where that was asked for by name.
+    /// `https://HOST:PORT`, or `http://` on loopback where that was asked for by name. Several, with commas between
+    /// them, are servers of one store: a connection is made to one that can be reached, and made anew to another when
+    /// that goes.
     pub address: String,
     /// PEM certificates of the authorities that the server's certificate may come from.
     pub ca: Option<Vec<u8>>,
-    /// The name in the server's certificate, where it is not the host of the address.
+    /// The name in the server's certificate, where it is not the host of the address; of several, of the first.
     pub server_name: Option<String>,
     /// Who to be.
     pub credentials: Credentials,
@@ -99,12 +101,29 @@ impl Settings {
         }
     }
 
+    /// The way to the server, or to whichever of several can be reached.
+    ///
     /// # Errors
     /// [`ClientError::Settings`] for an address or PEM text that cannot be used.
-    pub(super) fn endpoint(&self) -> Result<Endpoint, ClientError> {
-        let address = &self.address;
-        let uri: Uri = address.parse().map_err(|_| self.bad("is not an address; write https://HOST:PORT"))?;
-        let host = uri.host().ok_or_else(|| self.bad("names no host; write https://HOST:PORT"))?;
+    pub(super) fn way(&self) -> Result<Way, ClientError> {
+        let addresses: Vec<&str> = self.address.split(',').map(str::trim).collect();
+        let mut endpoints = addresses.iter().map(|address| self.endpoint(address));
+        let first = endpoints.next().ok_or_else(|| bad(&self.address, "names no host"))??;
+        let rest = endpoints.collect::<Result<Vec<_>, _>>()?;
+        if rest.is_empty() {
+            return Ok(Way::new(first, None));
+        }
+        let servers = [&first].into_iter().chain(&rest).map(|endpoint| endpoint.uri().clone()).collect();
+        if rest.iter().any(|other| other.uri().scheme_str() != first.uri().scheme_str()) {
+            return Err(bad(&self.address, "mixes https:// with http://"));
+        }
+        Ok(Way::new(first, Some(servers)))
+    }
+
+    fn endpoint(&self, address: &str) -> Result<Endpoint, ClientError> {
+        let wrong = |what: &str| bad(address, what);
+        let uri: Uri = address.parse().map_err(|_| wrong("is not an address; write https://HOST:PORT"))?;
+        let host = uri.host().ok_or_else(|| wrong("names no host; write https://HOST:PORT"))?;
         let endpoint = Endpoint::from(uri.clone())
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
@@ -115,22 +134,22 @@ impl Settings {
             .initial_connection_window_size(CONNECTION_WINDOW);
         match uri.scheme_str() {
             Some("https") => endpoint
-                .tls_config(self.tls()?)
-                .map_err(|error| self.bad(&format!("cannot be used with these keys: {}", causes(&error)))),
-            Some("http") if !self.insecure_loopback => Err(self.bad(
+                .tls_config(self.tls(address)?)
+                .map_err(|error| wrong(&format!("cannot be used with these keys: {}", causes(&error)))),
+            Some("http") if !self.insecure_loopback => Err(wrong(
                 "is plain text, which must be asked for by name (insecure loopback: --insecure-loopback)",
             )),
             Some("http") if !is_loopback(host) => {
-                Err(self.bad("is plain text to another host, which is never done"))
+                Err(wrong("is plain text to another host, which is never done"))
             }
             Some("http") => Ok(endpoint),
-            _ => Err(self.bad("has no scheme; write https://HOST:PORT")),
+            _ => Err(wrong("has no scheme; write https://HOST:PORT")),
         }
     }
 
-    fn tls(&self) -> Result<ClientTlsConfig, ClientError> {
+    fn tls(&self, address: &str) -> Result<ClientTlsConfig, ClientError> {
         let Some(ca) = &self.ca else {
-            return Err(self.bad("needs the certificate of its authority (a CA file: --ca)"));
+            return Err(bad(address, "needs the certificate of its authority (a CA file: --ca)"));
         };
         let mut tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca));
         if let Some(name) = &self.server_name {
@@ -160,10 +179,10 @@ impl Settings {
         let traceparent = self.traceparent.as_ref().and_then(|text| text.parse().ok());
         Ok(Headers { authorization, traceparent })
     }
+}
 
-    fn bad(&self, what: &str) -> ClientError {
-        ClientError::Settings(format!("the server's address `{}` {what}", self.address))
-    }
+fn bad(address: &str, what: &str) -> ClientError {
+    ClientError::Settings(format!("the server's address `{address}` {what}"))
 }
 
 /// An error and what caused it; tonic's own texts say only that there is one.
@@ -236,12 +255,21 @@ mod tests {
         ] {
             let mut settings = Settings::new(address);
             settings.insecure_loopback = insecure;
-            let error = settings.endpoint().unwrap_err().to_string();
+            let error = settings.way().unwrap_err().to_string();
             assert!(error.contains(says), "{address}: {error}");
         }
         let mut settings = Settings::new("http://[::1]:1");
         settings.insecure_loopback = true;
-        assert!(settings.endpoint().is_ok());
+        assert!(settings.way().is_ok());
+        settings.address = "http://127.0.0.1:1, http://127.0.0.1:2".to_owned();
+        assert!(settings.way().is_ok(), "two servers of one store");
+        for (more, says) in
+            [(",", "names no host"), (",http://example.com:1", "never done"), (",x y", "not an address")]
+        {
+            settings.address = format!("http://127.0.0.1:1{more}");
+            let error = settings.way().unwrap_err().to_string();
+            assert!(error.contains(says), "{more}: {error}");
+        }
     }
 
     #[test]

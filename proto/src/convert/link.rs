@@ -22,6 +22,7 @@ impl From<FromRunner> for wire::ConnectRequest {
             FromRunner::Reconciled => Up::Reconciled(wire::Reconciled {}),
             FromRunner::Session(report) => Up::Session(report.into()),
             FromRunner::Draining { over } => Up::Draining(wire::Draining { over }),
+            FromRunner::Probed { number } => Up::Probed(wire::Probed { number }),
         };
         Self { message: Some(message) }
     }
@@ -38,6 +39,7 @@ impl TryFrom<wire::ConnectRequest> for FromRunner {
             Up::Reconciled(_) => Self::Reconciled,
             Up::Session(report) => Self::Session(report.try_into()?),
             Up::Draining(wire::Draining { over }) => Self::Draining { over },
+            Up::Probed(wire::Probed { number }) => Self::Probed { number },
         })
     }
 }
@@ -56,6 +58,7 @@ impl From<RunnerHello> for wire::Hello {
             shells: hello.shells,
             clock_ms: hello.clock_ms,
             vouched_epochs: hello.vouched_epochs.iter().map(ToString::to_string).collect(),
+            answers_probes: hello.answers_probes,
         }
     }
 }
@@ -80,6 +83,7 @@ impl TryFrom<wire::Hello> for RunnerHello {
                 .iter()
                 .map(|epoch| parsed("hello.vouched_epochs", epoch))
                 .collect::<Result<_, _>>()?,
+            answers_probes: hello.answers_probes,
         })
     }
 }
@@ -214,6 +218,7 @@ impl From<ToRunner> for wire::ConnectResponse {
                 timeout: Some(wire_duration(timeout)),
             }),
             ToRunner::Drain { undo } => Down::Drain(wire::Drain { undo }),
+            ToRunner::Probe { number } => Down::Probe(wire::Probe { number }),
             ToRunner::OpenExchange { ticket } => Down::OpenExchange(wire::OpenExchange { ticket }),
             ToRunner::Heartbeat => Down::Heartbeat(wire::ServerHeartbeat {}),
         };
@@ -265,6 +270,7 @@ impl TryFrom<wire::ConnectResponse> for ToRunner {
                 timeout: duration("detach_job.timeout", detach.timeout)?,
             },
             Down::Drain(wire::Drain { undo }) => Self::Drain { undo },
+            Down::Probe(wire::Probe { number }) => Self::Probe { number },
             Down::OpenExchange(wire::OpenExchange { ticket }) => Self::OpenExchange { ticket },
             Down::Heartbeat(_) => Self::Heartbeat,
         })

@@ -202,6 +202,7 @@ fn messages_from_runners_survive_the_wire() {
         shells: BTreeMap::from([("bash".to_owned(), "5.2.15".to_owned())]),
         clock_ms: 12,
         vouched_epochs: vec![Epoch::new(), Epoch::new()],
+        answers_probes: true,
     };
     let mut messages = vec![
         FromRunner::Hello(hello),
@@ -209,6 +210,7 @@ fn messages_from_runners_survive_the_wire() {
         FromRunner::Reconciled,
         FromRunner::Draining { over: false },
         FromRunner::Draining { over: true },
+        FromRunner::Probed { number: 7 },
         FromRunner::Session(SessionReport { session_id, phase: SessionPhase::Closed }),
         FromRunner::Session(SessionReport {
             session_id,
@@ -270,6 +272,7 @@ fn messages_to_runners_survive_the_wire() {
         ToRunner::ResizeJob { execution_id, size: TerminalSize { rows: 1, cols: 4096 } },
         ToRunner::DetachJob { execution_id, timeout: Duration::from_secs(1800) },
         ToRunner::Drain { undo: true },
+        ToRunner::Probe { number: 7 },
         ToRunner::OpenExchange { ticket: "t".to_owned() },
         ToRunner::Heartbeat,
     ];

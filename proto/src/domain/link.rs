@@ -33,6 +33,11 @@ pub enum FromRunner {
         /// New work again.
         over: bool,
     },
+    /// Everything that was known when a `Probe` came has been said on this link.
+    Probed {
+        /// The probe's.
+        number: u64,
+    },
 }
 
 /// How a runner introduces itself.
@@ -60,6 +65,8 @@ pub struct RunnerHello {
     pub clock_ms: u64,
     /// Earlier lives of which it knows everything that they accepted, even where its journal is new.
     pub vouched_epochs: Vec<Epoch>,
+    /// Whether it answers `Probe`.
+    pub answers_probes: bool,
 }
 
 /// One thing a runner's host can or cannot enforce.
@@ -205,6 +212,11 @@ pub enum ToRunner {
     OpenExchange {
         /// To be repeated there.
         ticket: String,
+    },
+    /// Asks whether everything was said. Answered `Probed`, by runners that say that they do.
+    Probe {
+        /// To be repeated in the answer.
+        number: u64,
     },
     /// Sent when there is nothing else to say, so that a runner can tell a dead link.
     Heartbeat,

@@ -87,6 +87,12 @@ fn servers(found: &mut Problems, config: &RunnerConfig) {
             "is not https://host:port",
             "use TLS, or insecure_loopback on the loopback",
         );
+        found.unless(
+            !(server.discover && is_address(&server.endpoint)),
+            &field("discover"),
+            "is set for an address, which leads to one server",
+            "name a host that resolves to all of them, or leave it out",
+        );
         for (name, given) in files(server) {
             found.unless(given, &field(name), "is missing", "TLS needs ca, cert and key");
         }
@@ -115,9 +121,17 @@ fn files(server: &ServerConfig) -> [(&'static str, bool); 3] {
 }
 
 fn loopback(endpoint: &str) -> bool {
-    let Ok(uri) = endpoint.parse::<tonic::transport::Uri>() else { return false };
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    uri.scheme_str() == Some("http") && host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    endpoint.starts_with("http://") && address(endpoint).is_some_and(|ip| ip.is_loopback())
+}
+
+fn is_address(endpoint: &str) -> bool {
+    address(endpoint).is_some()
+}
+
+/// The address that an endpoint names; none for a name.
+fn address(endpoint: &str) -> Option<IpAddr> {
+    let uri: tonic::transport::Uri = endpoint.parse().ok()?;
+    uri.host()?.trim_matches(['[', ']']).parse().ok()
 }
 
 fn plain_absolute(path: &Path) -> bool {

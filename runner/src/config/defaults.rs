@@ -104,6 +104,7 @@ impl Default for ReconnectConfig {
             first: Duration::from_millis(100),
             max: Duration::from_secs(5),
             refused: Duration::from_secs(30),
+            lookup: Duration::from_secs(5),
         }
     }
 }

@@ -60,6 +60,7 @@ const SERVER: &[Field] = &[
     Field::new("cert", Kind::Text),
     Field::new("key", Kind::Text),
     Field::new("insecure_loopback", Kind::Bool),
+    Field::new("discover", Kind::Bool),
 ];
 
 const UIDS: &[Field] = &[Field::new("first", ANY_32), Field::new("count", ANY_32)];
@@ -124,8 +125,12 @@ const TRANSFERS: &[Field] = &[
     Field::new("baseline_file_bytes", Kind::Number { least: 0, most: MAX_BASELINE_FILE_BYTES }),
 ];
 
-const RECONNECT: &[Field] =
-    &[Field::new("first", TIME), Field::new("max", ANY_TIME), Field::new("refused", TIME)];
+const RECONNECT: &[Field] = &[
+    Field::new("first", TIME),
+    Field::new("max", ANY_TIME),
+    Field::new("refused", TIME),
+    Field::new("lookup", TIME),
+];
 
 const DRAIN: &[Field] = &[Field::new("grace", ANY_TIME), Field::new("handover", ANY_TIME)];
 

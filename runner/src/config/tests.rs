@@ -32,7 +32,7 @@ fn the_example_is_the_defaults() {
         ca: Some("/etc/airlock/ca.pem".into()),
         cert: Some("/etc/airlock/runner.pem".into()),
         key: Some("/etc/airlock/runner.key".into()),
-        insecure_loopback: false,
+        ..ServerConfig::default()
     };
     assert_eq!(example, RunnerConfig::new("runner-1", "/var/lib/airlock-runner", server));
     // The fields that the example shows as comments are fields, and at their defaults.
@@ -116,6 +116,9 @@ fn a_server_needs_an_identity_or_the_loopback_by_name() {
     let tls = plain.replace("http://", "https://") + name;
     assert!(problem(&tls).contains("`server[0].server_name`: it is not one of `floor.servers`"));
     assert!(parse(&format!("{tls}\n[floor]\nservers = [\"s\"]\n")).is_ok());
+    let address = format!("{tls}discover = true\n[floor]\nservers = [\"s\"]\n");
+    assert!(problem(&address).contains("`server[0].discover`: it is set for an address"));
+    assert!(parse(&address.replace("127.0.0.1", "servers.airlock")).is_ok());
 }
 
 #[test]

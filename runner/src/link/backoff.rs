@@ -55,6 +55,7 @@ mod tests {
             first: Duration::from_millis(100),
             max: Duration::from_secs(1),
             refused: Duration::from_secs(30),
+            ..ReconnectConfig::default()
         };
         let mut backoff = Backoff::new(config);
         for whole in [100, 200, 400, 800, 1000, 1000] {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming, transport::Endpoint};
 
 use super::{LinkEnd, dial, exchange::Exchanges, lost, output::Outputs};
-use crate::{config::ServerConfig, core::Core};
+use crate::{config::ServerConfig, core::Core, reports::Exit};
 
 /// Messages between a link's queue and its connection.
 const WIRE_QUEUE: usize = 16;
@@ -33,17 +33,18 @@ const LEAVING: Duration = Duration::from_millis(5);
 
 /// What the server said in its Welcome, within the runner's limits.
 struct Welcome {
+    server_id: String,
     heartbeat: Duration,
     link_grace: Duration,
 }
 
-/// Makes the link and holds it until it ends. `welcomed` is set if it was up.
+/// Makes the link and holds it until it ends. `welcomed` is the server's name if it was up.
 pub(super) async fn hold(
     core: &Arc<Core>,
     index: usize,
     server: &ServerConfig,
     cancel: &CancellationToken,
-    welcomed: &mut bool,
+    welcomed: &mut Option<String>,
 ) -> LinkEnd {
     let made = cancel.run_until_cancelled(make(core, server)).await;
     let link = match made {
@@ -54,10 +55,13 @@ pub(super) async fn hold(
     if !core.clock.link_up(index, link.epoch, link.welcome.link_grace) {
         return lost("the epoch ended while the link was made");
     }
-    *welcomed = true;
+    let server_id = link.welcome.server_id.clone();
+    *welcomed = Some(server_id.clone());
+    core.linked_servers.enter(&server_id);
     core.metrics.link_up();
-    tracing::info!(server = server.endpoint, "linked");
+    tracing::info!(server = server.endpoint, server_id, "linked");
     let end = run(core, index, link, cancel).await;
+    core.linked_servers.leave(&server_id);
     core.clock.link_down();
     core.metrics.link_down();
     end
@@ -94,7 +98,7 @@ async fn make(core: &Core, server: &ServerConfig) -> Result<Link, LinkEnd> {
 }
 
 fn welcome(core: &Core, first: &ToRunner) -> Result<Welcome, LinkEnd> {
-    let ToRunner::Welcome { protocol_version, heartbeat_interval, link_grace, .. } = first else {
+    let ToRunner::Welcome { server_id, protocol_version, heartbeat_interval, link_grace } = first else {
         return Err(LinkEnd::Refused("its first message is not Welcome".to_owned()));
     };
     if *protocol_version != LINK_PROTOCOL_VERSION {
@@ -103,6 +107,7 @@ fn welcome(core: &Core, first: &ToRunner) -> Result<Welcome, LinkEnd> {
     }
     let limits = &core.config.limits;
     Ok(Welcome {
+        server_id: server_id.clone(),
         heartbeat: (*heartbeat_interval).clamp(limits.heartbeat_min, limits.heartbeat_max),
         link_grace: (*link_grace).min(limits.link_grace_max),
     })
@@ -124,9 +129,9 @@ async fn run(core: &Arc<Core>, index: usize, link: Link, cancel: &CancellationTo
     let streams = (Outputs::new(core, &endpoint), Exchanges::new(core, &endpoint));
     let cut = CancellationToken::new();
     let capacity = usize::try_from(core.config.limits.link_queue).unwrap_or(usize::MAX);
-    let (first, queue) = core.reports.attach(capacity, cut.clone(), || core.snapshot());
+    let (exit, first, queue) = core.reports.attach(capacity, cut.clone(), || core.snapshot());
     let speak = speak(core, to_server, first, queue, welcome.heartbeat);
-    let listen = listen(core, index, &mut from_server, streams, welcome.heartbeat);
+    let listen = listen((core, index), &mut from_server, streams, &exit, welcome.heartbeat);
     let end = tokio::select! {
         end = speak => end,
         end = listen => end,
@@ -190,10 +195,10 @@ async fn speak(
 }
 
 async fn listen(
-    core: &Arc<Core>,
-    index: usize,
+    (core, index): (&Arc<Core>, usize),
     from_server: &mut Streaming<ConnectResponse>,
     (mut outputs, mut exchanges): (Outputs, Exchanges),
+    exit: &Exit,
     heartbeat: Duration,
 ) -> LinkEnd {
     let patience = heartbeat * SILENT_INTERVALS;
@@ -216,6 +221,7 @@ async fn listen(
         match ToRunner::try_from(message).inspect(received) {
             Ok(ToRunner::OpenOutput { execution_id, ticket }) => outputs.open(execution_id, ticket),
             Ok(ToRunner::OpenExchange { ticket }) => exchanges.open(ticket),
+            Ok(ToRunner::Probe { number }) => core.reports.answer(exit, FromRunner::Probed { number }),
             Ok(message) => core.handle(message),
             // One bad message of a server is no reason to let its jobs go.
             Err(error) => {
@@ -229,7 +235,7 @@ async fn listen(
 }
 
 fn received(message: &ToRunner) {
-    if *message != ToRunner::Heartbeat {
+    if !matches!(message, ToRunner::Heartbeat | ToRunner::Probe { .. }) {
         hit(Point::AfterLinkReceive, message);
     }
 }

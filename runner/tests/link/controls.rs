@@ -211,6 +211,26 @@ async fn output_over_its_cap_ends_a_job_in_the_background_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_probe_is_answered_after_all_that_was_known_when_it_came() {
+    let mut it = Fixture::new().await;
+    assert!(it.link.hello.answers_probes);
+    for number in 1..20 {
+        it.link.send(ToRunner::Drain { undo: number % 2 == 0 }).await;
+        it.link.send(ToRunner::Probe { number }).await;
+        let mut said = false;
+        loop {
+            match it.link.from.recv().await.unwrap() {
+                FromRunner::Draining { .. } => said = true,
+                FromRunner::Probed { number: answered } if answered == number => break,
+                _ => {}
+            }
+        }
+        assert!(said, "probe {number} is answered after what came before it");
+    }
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_draining_runner_takes_no_new_work_until_it_is_told_to() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;

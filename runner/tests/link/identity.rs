@@ -60,7 +60,7 @@ fn config(
         ca: Some(dir.join("ca")),
         cert: Some(dir.join("cert")),
         key: Some(dir.join("key")),
-        insecure_loopback: false,
+        ..ServerConfig::default()
     };
     let mut config = RunnerConfig::new("runner-under-test", dir.join("state"), server);
     config.uids = crate::fixture::uids();
@@ -91,4 +91,27 @@ async fn only_the_expected_server_is_obeyed_and_only_a_known_runner_is_heard() {
         runner.shut_down().await;
         while server.links.try_recv().is_ok() {}
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_leads_to_each_server_behind_it_and_each_has_one_link() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let authority = Authority::new();
+    let mut server = tls_server(&authority, "airlock-server.test").await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path(), &server, &authority, &authority, "airlock-server.test");
+    config.servers[0].endpoint = format!("https://localhost:{}", server.address.port());
+    config.servers[0].discover = true;
+    config.reconnect.lookup = Duration::from_millis(50);
+    config.reconnect.first = Duration::from_millis(10);
+    let runner = Runner::start(config).await.unwrap();
+    let mut link = server.link().await;
+    while link.from.recv().await != Some(FromRunner::Reconciled) {}
+    assert!(runner.is_linked());
+    // It is looked up again and again, and dialled once.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(server.links.try_recv().is_err(), "one address, one link");
+    drop(link);
+    server.link().await;
+    runner.shut_down().await;
 }

@@ -15,7 +15,7 @@ pub enum Access {
 }
 
 use Access::{AnyOf, Anyone};
-use Role::{Admin, Approver, Auditor, Executor, Runner};
+use Role::{Admin, Approver, Auditor, Executor, Runner, Server};
 
 const READERS: Access = AnyOf(&[Executor, Approver, Auditor, Admin]);
 const EXECUTORS: Access = AnyOf(&[Executor]);
@@ -61,6 +61,10 @@ pub const TABLE: &[(&str, Access)] = &[
     ("/airlock.runner.v1.RunnerLink/Connect", AnyOf(&[Runner])),
     ("/airlock.runner.v1.RunnerLink/PushOutput", AnyOf(&[Runner])),
     ("/airlock.runner.v1.RunnerLink/Exchange", AnyOf(&[Runner])),
+    ("/airlock.server.v1.Peer/Tell", AnyOf(&[Server])),
+    ("/airlock.server.v1.Peer/Nudge", AnyOf(&[Server])),
+    ("/airlock.server.v1.Peer/RelayOutput", AnyOf(&[Server])),
+    ("/airlock.server.v1.Peer/RelayExchange", AnyOf(&[Server])),
     ("/grpc.health.v1.Health/Check", Anyone),
     ("/grpc.health.v1.Health/List", Anyone),
     ("/grpc.health.v1.Health/Watch", Anyone),
@@ -95,6 +99,7 @@ fn name(role: Role) -> &'static str {
         Auditor => "auditor",
         Admin => "admin",
         Runner => "runner",
+        Server => "server",
     }
 }
 
@@ -143,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_runners_link_and_runners_do_nothing_else() {
+    fn only_runners_link_and_only_servers_are_peers_and_neither_does_anything_else() {
         let principal = |roles: &[Role]| Principal {
             name: "p".to_owned(),
             tenant: "t".to_owned(),
@@ -154,8 +159,10 @@ mod tests {
         for (path, access) in TABLE.iter().filter(|(_, access)| *access != Anyone) {
             let link = path.contains("RunnerLink");
             assert_eq!(authorize(&principal(&[Runner]), *access).is_ok(), link, "{path}");
+            let peer = path.contains("airlock.server.v1.");
+            assert_eq!(authorize(&principal(&[Server]), *access).is_ok(), peer, "{path}");
             let others = principal(&[Executor, Approver, Auditor, Admin]);
-            assert_eq!(authorize(&others, *access).is_ok(), !link, "{path}");
+            assert_eq!(authorize(&others, *access).is_ok(), !link && !peer, "{path}");
             assert!(authorize(&principal(&[]), *access).is_err(), "{path}");
         }
     }

@@ -7,7 +7,7 @@ use std::{fs::File, path::Path, time::Duration};
 
 use tracing_subscriber::EnvFilter;
 
-use super::{ClientCertificates, Config, Problem, schema::DAY};
+use super::{ClientCertificates, Config, Identity, Problem, RoleName, schema::DAY};
 
 /// The longest name of a server, as of a runner.
 const SERVER_ID_BYTES: usize = 63;
@@ -71,6 +71,7 @@ impl Config {
         identities::check(self, &mut found);
         self.limit_problems(&mut found);
         self.link_problems(&mut found);
+        self.peer_problems(&mut found);
         self.telemetry_problems(&mut found);
         found.0
     }
@@ -84,6 +85,11 @@ impl Config {
             if let Some(ca) = &tls.client_ca {
                 found.readable("listen.tls.client_ca", ca);
             }
+        }
+        if let Some(peers) = &self.peers {
+            found.readable("peers.ca", &peers.ca);
+            found.readable("peers.certificate", &peers.certificate);
+            found.readable("peers.key", &peers.key);
         }
         engines::check_files(self, &mut found);
         if let Some(directory) = &self.profiles.directory {
@@ -149,6 +155,8 @@ impl Config {
         let twice = link.heartbeat_interval.saturating_mul(2);
         found.between("link.heartbeat_timeout", link.heartbeat_timeout, twice, DAY);
         found.between("link.link_grace", link.link_grace, link.heartbeat_timeout, DAY);
+        // It is renewed once in a second at most, and three times in its time.
+        found.between("link.lease", link.lease, Duration::from_secs(3), DAY);
         let parts = [link.link_grace, link.ending_grace, link.heartbeat_timeout];
         let least = parts.into_iter().fold(Duration::ZERO, Duration::saturating_add);
         found.require(
@@ -160,6 +168,33 @@ impl Config {
                 link.lost_after
             ),
             "raise it, or lower one of them",
+        );
+    }
+
+    fn peer_problems(&self, found: &mut Findings) {
+        let Some(peers) = &self.peers else { return };
+        let is_https = |text: &str| {
+            let uri = text.parse::<tonic::transport::Uri>();
+            uri.is_ok_and(|uri| uri.scheme_str() == Some("https") && uri.port_u16().is_some())
+        };
+        found.require(
+            peers.advertise.as_deref().is_none_or(is_https),
+            "peers.advertise",
+            "it is not https:// with a host and a port",
+            "write where the other servers reach this one, such as https://10.0.0.1:7443",
+        );
+        found.require(
+            !peers.server_name.is_empty(),
+            "peers.server_name",
+            "it is empty",
+            "name what the certificate of every server carries",
+        );
+        let is_peer = |identity: &Identity| identity.roles.contains(&RoleName::Server);
+        found.require(
+            peers.advertise.is_none() || self.identities.iter().any(is_peer),
+            "peers.advertise",
+            "no identity has the role server, so that no other server could call",
+            "add an [[identity]] with roles = [\"server\"] that matches the other servers' certificate",
         );
     }
 

@@ -56,6 +56,8 @@ pub enum RoleName {
     Admin,
     /// Is a runner; by certificate only.
     Runner,
+    /// Is another server of the same store; by certificate only.
+    Server,
 }
 
 impl From<RoleName> for Role {
@@ -66,6 +68,7 @@ impl From<RoleName> for Role {
             RoleName::Auditor => Self::Auditor,
             RoleName::Admin => Self::Admin,
             RoleName::Runner => Self::Runner,
+            RoleName::Server => Self::Server,
         }
     }
 }

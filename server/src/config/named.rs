@@ -42,7 +42,8 @@ macro_rules! named {
 }
 
 impl Config {
-    /// Every limit by its name: those of `[limits]`, and those of `[link]` behind `link.`. Bytes and
+    /// Every limit by its name: those of `[limits]`, those of `[link]` behind `link.`, and those of
+    /// `[peers]` behind `peers.`, where there are any. Bytes and
     /// counts, times in milliseconds.
     #[must_use]
     pub fn named_limits(&self) -> BTreeMap<String, u64> {
@@ -81,8 +82,16 @@ impl Config {
             ending_grace,
             lost_after,
             start_window,
+            lease,
         );
-        limits.into_iter().chain(link).collect()
+        let peers = self.peers.as_ref().map(|peers| {
+            [
+                ("peers.answer_wait".to_owned(), peers.answer_wait.amount()),
+                ("peers.ready_wait".to_owned(), peers.ready_wait.amount()),
+                ("peers.relays".to_owned(), peers.relays.amount()),
+            ]
+        });
+        limits.into_iter().chain(link).chain(peers.into_iter().flatten()).collect()
     }
 }
 

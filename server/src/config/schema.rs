@@ -38,6 +38,7 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::new("identity", Kind::List(&Kind::Table(IDENTITY))),
     Field::new("limits", Kind::Table(LIMITS)),
     Field::new("link", Kind::Table(LINK)),
+    Field::new("peers", Kind::Table(PEERS)),
     Field::new("telemetry", Kind::Table(TELEMETRY)),
 ];
 
@@ -108,7 +109,7 @@ const IDENTITY: &[Field] = &[
     Field::required("tenant", Kind::Text),
     Field::required(
         "roles",
-        Kind::List(&Kind::OneOf(&["executor", "approver", "auditor", "admin", "runner"])),
+        Kind::List(&Kind::OneOf(&["executor", "approver", "auditor", "admin", "runner", "server"])),
     ),
     Field::new("profiles", Kind::List(&Kind::Text)),
     Field::required("match", Kind::Choice { words: &["loopback"], fields: MATCH }),
@@ -167,6 +168,18 @@ const LINK: &[Field] = &[
     Field::new("ending_grace", UP_TO_A_DAY),
     Field::new("lost_after", UP_TO_A_DAY),
     Field::new("start_window", INTERVAL),
+    Field::new("lease", INTERVAL),
+];
+
+const PEERS: &[Field] = &[
+    Field::new("advertise", Kind::Text),
+    Field::required("server_name", Kind::Text),
+    Field::required("ca", Kind::Text),
+    Field::required("certificate", Kind::Text),
+    Field::required("key", Kind::Text),
+    Field::new("answer_wait", INTERVAL),
+    Field::new("ready_wait", INTERVAL),
+    Field::new("relays", COUNT),
 ];
 
 const TELEMETRY: &[Field] = &[

@@ -238,6 +238,9 @@ pub struct Link {
     /// How long a runner may take to accept a job.
     #[serde(deserialize_with = "duration")]
     pub start_window: Duration,
+    /// For how long a server may drive an execution or store an output without renewing; then another takes over.
+    #[serde(deserialize_with = "duration")]
+    pub lease: Duration,
 }
 
 impl Default for Link {
@@ -249,8 +252,47 @@ impl Default for Link {
             ending_grace: Duration::from_secs(30),
             lost_after: Duration::from_secs(5 * 60),
             start_window: Duration::from_secs(30),
+            lease: Duration::from_secs(30),
         }
     }
+}
+
+/// The other servers of the same store, and how this one is one of them.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peers {
+    /// Where they reach this one, `https://host:port`; none: they do not.
+    pub advertise: Option<String>,
+    /// The name that the certificate of each of them must carry.
+    pub server_name: String,
+    /// Those who may have signed it, PEM.
+    pub ca: PathBuf,
+    /// This server's certificate as their client, and those that lead to its root, PEM.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// How long another server may take to answer.
+    #[serde(default = "answer_wait", deserialize_with = "duration")]
+    pub answer_wait: Duration,
+    /// A new server is ready when it has links to nine in ten of the runners that the others have links to, or after so
+    /// long.
+    #[serde(default = "ready_wait", deserialize_with = "duration")]
+    pub ready_wait: Duration,
+    /// Streams that this server relays for others at once.
+    #[serde(default = "relays")]
+    pub relays: usize,
+}
+
+fn ready_wait() -> Duration {
+    Duration::from_secs(30)
+}
+
+fn answer_wait() -> Duration {
+    Duration::from_secs(8)
+}
+
+fn relays() -> usize {
+    1024
 }
 
 /// Traces, metrics and logs.

@@ -14,6 +14,7 @@ use tracing::Span;
 
 use super::{
     EngineParts,
+    presence::KnownRunners,
     seats::Seats,
     uses::SessionUses,
     wake::{SessionWaits, Wake},
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{
     api::ApiError,
-    model::Micros,
+    model::{Micros, RunnerRecord},
     store::{Store, StoreError},
 };
 
@@ -56,6 +57,7 @@ struct Memory {
     unlinked: HashMap<RunnerId, Instant>,
     /// Runners that were away for too long.
     lost: HashSet<RunnerId>,
+    runners: KnownRunners,
 }
 
 impl Core {
@@ -131,17 +133,21 @@ impl Core {
 
     /// Forgets that an execution was in the queue.
     pub(crate) fn left_queue(&self, id: ExecutionId) {
-        let mut memory = self.memory();
-        memory.heads.remove(&id);
-        let span = memory.queue_spans.remove(&id);
-        drop(memory);
+        let span = self.memory().queue_spans.remove(&id);
         // It is exported as it ends, outside the lock.
         drop(span);
+    }
+
+    /// Forgets how long an execution has waited for a runner. An offer that may still be refused for want of a slot
+    /// does not end the wait.
+    pub(crate) fn placed_for_good(&self, id: ExecutionId) {
+        self.memory().heads.remove(&id);
     }
 
     /// Forgets an execution that has ended.
     pub(crate) fn forget(&self, id: ExecutionId) {
         self.left_queue(id);
+        self.placed_for_good(id);
         self.memory().cancels.remove(&id);
     }
 
@@ -176,6 +182,30 @@ impl Core {
 
     pub(crate) fn is_lost(&self, runner: &RunnerId) -> bool {
         self.memory().lost.contains(runner)
+    }
+
+    /// Forgets since when runners have had no link: while the store could not be read, nobody could say that they had.
+    pub(super) fn forget_absences(&self) {
+        self.memory().unlinked.clear();
+    }
+
+    pub(super) fn set_runners(&self, runners: HashMap<RunnerId, Arc<RunnerRecord>>) {
+        self.memory().runners.replace(runners);
+    }
+
+    /// A runner as it was read just now.
+    pub(super) fn learn_runner(&self, runner: RunnerRecord) {
+        self.memory().runners.put(runner);
+    }
+
+    /// A runner as the store had it at the last look.
+    pub(crate) fn known_runner(&self, id: &RunnerId) -> Option<Arc<RunnerRecord>> {
+        self.memory().runners.get(id)
+    }
+
+    /// All of them.
+    pub(crate) fn known_runners(&self) -> Vec<Arc<RunnerRecord>> {
+        self.memory().runners.all()
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {

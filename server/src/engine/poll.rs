@@ -2,14 +2,14 @@
 //! truth of every clock here; whatever else tells of a change only makes it faster.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use airlock_proto::domain::ExecutionState;
 
-use super::{Core, Levels, core::micros, tend::TEND_PAGE};
+use super::{Core, Levels, core::micros, presence::Said, tend::TEND_PAGE};
 use crate::{
     model::{Micros, SessionState},
     store::{PageQuery, SessionQuery, StoreError},
@@ -28,6 +28,7 @@ const AT_ONCE: u32 = 100;
 struct Done {
     leases: Option<Instant>,
     slow: Option<Instant>,
+    said: Said,
     /// When the next time in the foreground is over, as far as this look saw.
     next_yield: Option<Micros>,
 }
@@ -39,9 +40,13 @@ pub(super) async fn poll_forever(core: Arc<Core>) {
     loop {
         match core.poll(&mut done).await {
             Ok(()) => failing = false,
-            Err(error) if failing => tracing::debug!(%error, "the store still cannot be read"),
+            Err(error) if failing => {
+                core.forget_absences();
+                tracing::debug!(%error, "the store still cannot be read");
+            }
             Err(error) => {
                 failing = true;
+                core.forget_absences();
                 tracing::warn!(%error, "the store cannot be read; nothing new is started until it can");
             }
         }
@@ -62,9 +67,12 @@ impl Core {
         let limits = &self.parts.limits;
         self.tend_links();
         self.set_clock(self.store().now().await?);
-        if is_due(&mut done.leases, limits.lease / 3) {
+        let renew = is_due(&mut done.leases, limits.lease / 3);
+        if renew {
             self.store().renew_leases(&self.parts.server_id, micros(limits.lease)).await?;
         }
+        self.announce(&mut done.said, renew).await?;
+        self.parts.fleet.learn(self.store().servers().await?);
         self.poll_runners().await?;
         done.next_yield = self.poll_executions().await?;
         self.expire_approvals(AT_ONCE).await?;
@@ -78,6 +86,9 @@ impl Core {
                 self.store().touch_session(session).await?;
             }
             self.poll_sessions().await?;
+            for record in self.store().unstored(&self.parts.server_id, AT_ONCE).await? {
+                self.parts.output.ended(&record).await;
+            }
         }
         Ok(())
     }
@@ -97,13 +108,16 @@ impl Core {
 
     async fn poll_runners(&self) -> Result<(), StoreError> {
         let mut page = PageQuery { size: TEND_PAGE, token: None };
+        let mut known = HashMap::new();
         loop {
             let found = self.store().runners(&page).await?;
-            for runner in &found.items {
-                self.tend_runner(runner).await?;
+            for runner in found.items {
+                self.tend_runner(&runner).await?;
+                known.insert(runner.id.clone(), Arc::new(runner));
             }
             page.token = found.next;
             if page.token.is_none() {
+                self.set_runners(known);
                 return Ok(());
             }
         }
@@ -122,7 +136,8 @@ impl Core {
             slots: links.iter().map(|link| u64::from(link.hello.slots)).sum(),
             ..Levels::default()
         };
-        let mut live = HashSet::new();
+        let begun = Instant::now();
+        let (mut live, mut placed) = (HashSet::new(), HashSet::new());
         let mut next_yield = None;
         let mut after = None;
         loop {
@@ -134,7 +149,10 @@ impl Core {
                 match record.state {
                     ExecutionState::PendingApproval => levels.pending_approval += 1,
                     ExecutionState::Queued => levels.queued += 1,
-                    ExecutionState::Starting | ExecutionState::Running => levels.active += 1,
+                    ExecutionState::Starting | ExecutionState::Running => {
+                        placed.insert(record.id);
+                        levels.active += 1;
+                    }
                     ExecutionState::Finished => {}
                 }
                 match self.tend_execution(record).await {
@@ -150,6 +168,7 @@ impl Core {
             }
         }
         self.prune(&live);
+        self.seats.prune(&placed, begun);
         self.parts.observer.levels(&levels);
         Ok(next_yield)
     }

@@ -14,6 +14,9 @@ use crate::{
     store::{Page, PageQuery},
 };
 
+/// Between looks at what a runner said to another server.
+const LOOK: Duration = Duration::from_millis(200);
+
 impl Core {
     pub(super) async fn list_runners(
         &self,
@@ -36,7 +39,7 @@ impl Core {
     /// Has a runner take no new work, or take it again, and waits until it has said so.
     pub(super) async fn drain_runner(&self, id: &RunnerId, undo: bool) -> Result<RunnerView, ApiError> {
         self.runner(id).await?;
-        let link = self.parts.links.get(id).ok_or_else(|| runner_unreachable(id))?;
+        let Some(link) = self.parts.links.get(id) else { return self.drain_far_runner(id, undo).await };
         let mut words = link.drain_words();
         let limits = &self.parts.limits;
         link.send(ToRunner::Drain { undo }, limits.send_wait).await.map_err(|_| runner_unreachable(id))?;
@@ -48,6 +51,27 @@ impl Core {
             () = self.stop.cancelled() => return Err(ApiError::shutting_down()),
         }
         self.runner(id).await
+    }
+
+    /// Likewise through another server. That the runner has said so is then read from the store.
+    async fn drain_far_runner(&self, id: &RunnerId, undo: bool) -> Result<RunnerView, ApiError> {
+        let told = self.parts.fleet.tell(id, ToRunner::Drain { undo }).await;
+        told.map_err(|_| runner_unreachable(id))?;
+        let deadline = tokio::time::Instant::now() + self.parts.limits.drain_wait;
+        loop {
+            let view = self.runner(id).await?;
+            if view.record.draining != undo {
+                self.learn_runner(view.record.clone());
+                return Ok(view);
+            }
+            if tokio::time::Instant::now() >= deadline {
+                return Err(runner_unreachable(id));
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = self.stop.cancelled() => return Err(ApiError::shutting_down()),
+            }
+        }
     }
 
     /// One runner, whatever its state.
@@ -65,6 +89,10 @@ impl Core {
         match self.parts.links.get(&record.id) {
             Some(link) if link.is_draining() => RunnerState::Draining,
             Some(_) => RunnerState::Connected,
+            None if !self.parts.fleet.linked(&record.id).is_empty() => match record.draining {
+                true => RunnerState::Draining,
+                false => RunnerState::Connected,
+            },
             None if self.is_lost(&record.id)
                 || self.since(record.last_seen) > self.parts.limits.lost_after =>
             {

@@ -1,9 +1,11 @@
 //! Which execution takes up a slot of which runner, and which sessions wait for one. Memory only: it
-//! is counted anew from the store whenever a runner makes a link.
+//! is counted anew from the store whenever a runner makes a link, and follows what it reports of other servers'
+//! executions.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
 use airlock_proto::domain::{ExecutionId, RunnerId, SessionId};
@@ -16,7 +18,8 @@ pub(crate) struct Seats {
 
 #[derive(Debug, Default)]
 struct Runner {
-    taken: HashSet<ExecutionId>,
+    /// Since when.
+    taken: HashMap<ExecutionId, Instant>,
     /// Sessions with something to run and no free slot, each once, the longest wait first.
     waiting: VecDeque<SessionId>,
 }
@@ -26,16 +29,30 @@ impl Seats {
     pub(crate) fn take(&self, runner: &RunnerId, slots: u32, id: ExecutionId, session: SessionId) -> bool {
         let mut runners = self.lock();
         let runner = runners.entry(runner.clone()).or_default();
-        if runner.taken.contains(&id) {
+        if runner.taken.contains_key(&id) {
             return true;
         }
         if runner.taken.len() < slots as usize {
-            return runner.taken.insert(id);
+            runner.taken.insert(id, Instant::now());
+            return true;
         }
         if !runner.waiting.contains(&session) {
             runner.waiting.push_back(session);
         }
         false
+    }
+
+    /// Notes that a runner has an execution, whichever server offered it.
+    pub(crate) fn note(&self, runner: &RunnerId, id: ExecutionId) {
+        self.lock().entry(runner.clone()).or_default().taken.entry(id).or_insert_with(Instant::now);
+    }
+
+    /// Gives back what is not among `placed`, which was read after `since`: its end was another server's step, and not
+    /// heard of here.
+    pub(crate) fn prune(&self, placed: &HashSet<ExecutionId>, since: Instant) {
+        for runner in self.lock().values_mut() {
+            runner.taken.retain(|id, taken| *taken >= since || placed.contains(id));
+        }
     }
 
     pub(crate) fn release(&self, runner: &RunnerId, id: ExecutionId) {
@@ -52,7 +69,9 @@ impl Seats {
     }
 
     pub(crate) fn reset(&self, runner: &RunnerId, taken: HashSet<ExecutionId>) {
-        self.lock().entry(runner.clone()).or_default().taken = taken;
+        let now = Instant::now();
+        self.lock().entry(runner.clone()).or_default().taken =
+            taken.into_iter().map(|id| (id, now)).collect();
     }
 
     /// Forgets a runner that is gone for good.
@@ -89,5 +108,21 @@ mod tests {
         assert_eq!(seats.next_waiting(&runner, 1), Some(b));
         assert_eq!(seats.next_waiting(&runner, 1), None, "and waits only once");
         assert_eq!(seats.taken(&runner), 0);
+    }
+
+    #[test]
+    fn what_another_server_gave_a_runner_takes_a_slot_until_it_is_over() {
+        let seats = Seats::default();
+        let runner: RunnerId = "r".parse().expect("an id");
+        let (theirs, ours) = (ExecutionId::new(), ExecutionId::new());
+        seats.note(&runner, theirs);
+        assert!(!seats.take(&runner, 1, ours, SessionId::new()));
+        seats.prune(&HashSet::from([theirs]), Instant::now());
+        assert_eq!(seats.taken(&runner), 1);
+        let before = Instant::now();
+        seats.note(&runner, ours);
+        seats.prune(&HashSet::new(), before);
+        assert_eq!(seats.taken(&runner), 1, "one that was given while the list was read is not on it yet");
+        assert!(seats.take(&runner, 1, ours, SessionId::new()));
     }
 }

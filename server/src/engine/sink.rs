@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airlock_proto::domain::{Epoch, ExecutionId, FromRunner, RunnerHello};
+use airlock_proto::domain::{Epoch, ExecutionId, FromRunner, RunnerHello, ToRunner};
 
 use super::{Core, tend::TEND_PAGE};
 use crate::{
     execution::PLACED,
     links::{Link, LinkError, LinkRefusal, LinkSink},
-    model::{CapabilityRecord, Micros, RunnerRecord, SessionState},
-    store::{ExecutionQuery, PageQuery, SessionQuery, StoreError},
+    model::{CapabilityRecord, LiveExecution, Micros, RunnerRecord, SessionState},
+    store::{ExecutionQuery, PageQuery, RunnerPut, SessionQuery, StoreError},
 };
 
 /// Between tries of a report that the store did not take.
@@ -22,10 +22,13 @@ impl LinkSink for Core {
         if self.stop.is_cancelled() {
             return Err(LinkRefusal::Unavailable { reason: "the server stops".to_owned() });
         }
-        let before = self.store().runner(&hello.runner_id).await.map_err(unavailable)?;
-        let record = self.runner_record(hello, false);
-        self.store().put_runner(&record).await.map_err(unavailable)?;
-        Ok(before.map(|before| before.epoch).filter(|epoch| *epoch != hello.epoch))
+        // Whether it drains it says after its first words; until then another server may know.
+        let known = self.store().runner(&hello.runner_id).await.map_err(unavailable)?;
+        let drains = known.is_some_and(|known| known.epoch == hello.epoch && known.draining);
+        match self.store().put_runner(&self.runner_record(hello, drains)).await.map_err(unavailable)? {
+            RunnerPut::Taken { before } => Ok(before),
+            RunnerPut::Fenced => Err(LinkRefusal::Fenced),
+        }
     }
 
     async fn heard(&self, link: &Arc<Link>, message: FromRunner) -> Result<(), LinkError> {
@@ -82,6 +85,7 @@ impl Core {
                 }
             }
             FromRunner::Reconciled => self.reconcile(link).await?,
+            FromRunner::Probed { number } => self.probed(link, number).await?,
         }
         Ok(())
     }
@@ -96,7 +100,10 @@ impl Core {
         self.set_linked(runner);
         for id in placed {
             if let Some(record) = self.store().execution(id).await? {
-                self.tend_placed(&(&record).into()).await?;
+                let record = LiveExecution::from(&record);
+                if self.may_settle(&record) {
+                    self.tend_placed(&record).await?;
+                }
             }
         }
         self.reconcile_sessions(link).await?;
@@ -115,21 +122,52 @@ impl Core {
             ..SessionQuery::default()
         };
         let mut page = PageQuery { size: TEND_PAGE, token: None };
+        let mut missing = Vec::new();
         loop {
             let found = self.store().sessions(&query, &page).await?;
             for session in &found.items {
                 if session.state != SessionState::Open {
                     self.tend_session(session).await?;
                 } else if !reported.contains(&session.id) {
-                    self.lose_session(session.id, "its runner does not have it any more").await?;
+                    missing.push(session.id);
                 }
             }
             page.token = found.next;
             if page.token.is_none() {
-                link.forget_sessions();
-                return Ok(());
+                break;
             }
         }
+        // One that was opened for another server is open in the store before it is reported here.
+        if link.miss_sessions(missing) {
+            return self.lose_missing(link).await;
+        }
+        self.send_probe(link).await;
+        Ok(())
+    }
+
+    /// Says that the sessions are lost which a runner has not reported, though it had the time to.
+    async fn lose_missing(&self, link: &Link) -> Result<(), StoreError> {
+        for id in link.take_missing_sessions() {
+            self.lose_session(id, "its runner does not have it any more").await?;
+        }
+        Ok(())
+    }
+
+    /// Asks a runner to say that it has said everything, if anybody waits for that.
+    pub(crate) async fn send_probe(&self, link: &Link) {
+        if let Some(number) = link.next_probe() {
+            // Not sent means that the link has ended, and the next one begins anew.
+            let _ = link.send(ToRunner::Probe { number }, self.parts.limits.send_wait).await;
+        }
+    }
+
+    async fn probed(&self, link: &Link, number: u64) -> Result<(), StoreError> {
+        link.set_probed(number);
+        if link.has_told_of_sessions() {
+            self.lose_missing(link).await?;
+        }
+        self.poll_now.notify_one();
+        Ok(())
     }
 
     /// Has the output of what ended here taken, also of what the runner did not report: only it can say
@@ -180,7 +218,6 @@ impl Core {
         RunnerRecord {
             id: hello.runner_id.clone(),
             epoch: hello.epoch,
-            server_id: Some(self.parts.server_id.clone()),
             draining,
             version: hello.version.clone(),
             labels: hello.labels.clone(),

@@ -13,6 +13,8 @@ use crate::{
     store::{ExecutionQuery, PageQuery, SessionQuery, StoreError, Transition},
 };
 
+/// For how long a server without a link to its runner leaves an execution that nobody drives to one that has one.
+const TAKE_OVER_WAIT: Duration = Duration::from_secs(3);
 /// Rows of one look at a list.
 pub(super) const TEND_PAGE: u32 = 500;
 
@@ -45,10 +47,11 @@ impl Core {
     /// Whether this server drives it; takes it over where nobody does.
     async fn drives(&self, record: &LiveExecution) -> Result<bool, StoreError> {
         let own = self.parts.server_id.as_str();
-        match record.owner_server.as_deref() {
-            Some(owner) if owner == own => return Ok(true),
-            Some(_) if record.lease_until > self.now() => return Ok(false),
-            Some(_) | None => {}
+        if record.owner_server.as_deref() == Some(own) {
+            return Ok(true);
+        }
+        if !self.may_settle(record) || self.leaves_to_others(record) {
+            return Ok(false);
         }
         let lease = Some((own.to_owned(), micros(self.parts.limits.lease)));
         let step = Transition { lease, ..Transition::default() };
@@ -58,12 +61,24 @@ impl Core {
         Ok(false)
     }
 
+    /// Whether a server that has a link to its runner is to take over an execution, if it does so soon.
+    fn leaves_to_others(&self, record: &LiveExecution) -> bool {
+        let Some(runner) = &record.runner_id else { return false };
+        let is_linked = self.parts.links.get(runner).is_some_and(|link| link.is_reconciled());
+        !is_linked
+            && self.since(record.lease_until) < TAKE_OVER_WAIT
+            && !self.parts.fleet.linked(runner).is_empty()
+    }
+
     /// Looks after an execution that is on a runner.
     pub(super) async fn tend_placed(&self, record: &LiveExecution) -> Result<(), StoreError> {
         let Some(runner) = record.runner_id.as_ref().filter(|_| PLACED.contains(&record.state)) else {
             return Ok(());
         };
         let Some(link) = self.parts.links.get(runner) else {
+            if self.hand_over(record, runner).await? {
+                return Ok(());
+            }
             return self.set_link(record.id, (record.state, record.link), LinkState::Unreachable).await;
         };
         if !link.is_reconciled() {
@@ -92,12 +107,10 @@ impl Core {
                 if self.since(session.created) > 2 * self.parts.limits.open_wait {
                     return self.begin_close(session.id, "its runner did not make it in time").await;
                 }
-                if let Some(link) = self.parts.links.get(&session.runner_id)
-                    && link.is_reconciled()
-                {
-                    self.ask_open(&link, session.id).await?;
+                match self.parts.links.get(&session.runner_id) {
+                    Some(link) if link.is_reconciled() => self.ask_open(&link, session.id).await,
+                    Some(_) | None => Ok(()),
                 }
-                Ok(())
             }
             SessionState::Open | SessionState::Closed | SessionState::Lost => Ok(()),
         }
@@ -112,15 +125,15 @@ impl Core {
         Ok(())
     }
 
-    /// Looks after a runner that has no link to this server.
+    /// Looks after a runner, above all after one that no server has a link to.
     pub(super) async fn tend_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError> {
-        let own = self.parts.server_id.as_str();
-        let is_linked = self.parts.links.get(&runner.id).is_some_and(|link| link.is_reconciled());
-        if is_linked {
+        self.end_fenced(runner).await?;
+        if self.parts.links.get(&runner.id).is_some_and(|link| link.is_reconciled()) {
             return Ok(());
         }
-        if runner.server_id.as_deref() == Some(own) && self.parts.links.get(&runner.id).is_none() {
-            self.store().unlink_runner(&runner.id, runner.epoch, own).await?;
+        if !self.parts.fleet.linked(&runner.id).is_empty() {
+            self.set_linked(&runner.id);
+            return Ok(());
         }
         let away = self.unlinked_for(&runner.id).min(self.since(runner.last_seen));
         if away > self.parts.limits.lost_after && !self.is_lost(&runner.id) {

@@ -88,5 +88,6 @@ pub(crate) fn hello(name: &str, epoch: Epoch) -> RunnerHello {
         shells: BTreeMap::new(),
         clock_ms: 1000,
         vouched_epochs: Vec::new(),
+        answers_probes: false,
     }
 }

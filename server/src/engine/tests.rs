@@ -4,6 +4,7 @@ mod again;
 mod approvals;
 mod background;
 mod ends;
+mod fleet;
 mod hammer;
 mod happy;
 mod leading;

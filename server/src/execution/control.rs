@@ -51,10 +51,10 @@ impl Core {
         };
         // Another life of the runner does not have the job any more; that it is lost is said in a moment.
         let link = self.parts.links.get(runner);
-        let link = link.filter(|link| Some(link.hello.epoch) == record.runner_epoch);
-        let link = link.ok_or_else(|| runner_unreachable(runner))?;
-        let sent = link.send(message, self.parts.limits.send_wait).await;
-        sent.map_err(|_| runner_unreachable(&link.hello.runner_id))
+        if link.is_some_and(|link| Some(link.hello.epoch) != record.runner_epoch) {
+            return Err(runner_unreachable(runner));
+        }
+        self.parts.fleet.tell(runner, message).await.map_err(|_| runner_unreachable(runner))
     }
 
     /// Sends a command that runs to the background. The first writer wins against its end.

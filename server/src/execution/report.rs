@@ -10,7 +10,7 @@ use airlock_proto::domain::{
 
 use super::{Advanced, PLACED, finish_with, lost_result};
 use crate::{
-    engine::Core,
+    engine::{Core, micros},
     links::Link,
     model::ExecutionRecord,
     store::{StoreError, Transition},
@@ -18,7 +18,9 @@ use crate::{
 
 /// Refusals that say nothing of the command: another offer of it is made at once, with the directory,
 /// the epoch and the snapshot of then.
-const PASSING: [&str; 4] = ["past_not_after", "stale_epoch", "no_such_directory", "no_snapshot"];
+const PASSING: [&str; 4] = ["past_not_after", "stale_epoch", NO_DIRECTORY, "no_snapshot"];
+/// The session's directory has vanished; where it is now was said just before.
+const NO_DIRECTORY: &str = "no_such_directory";
 /// Likewise, but not before the runner had time to make room: the poll makes the next offer.
 const FULL: [&str; 2] = ["no_slots", "jobs_kept"];
 /// The runner does not have the session any more.
@@ -49,11 +51,29 @@ impl Core {
             tracing::warn!(execution_id = %record.id, runner = %link.hello.runner_id, "a report of another offer of the job, which says nothing of this one");
             return Ok(());
         }
-        if PLACED.contains(&record.state) {
-            link.set_reported(record.id);
-        } else {
-            link.forget(record.id);
+        match record.state {
+            ExecutionState::Starting | ExecutionState::Running => {
+                link.set_reported(record.id);
+                // Whichever server has offered it.
+                self.seats.note(&link.hello.runner_id, record.id);
+            }
+            ExecutionState::Finished => self.free_slot_on(link, record.id),
+            ExecutionState::PendingApproval | ExecutionState::Queued => link.forget(record.id),
         }
+        let (id, tenant) = (record.id, record.tenant.clone());
+        self.take_in_phase(link, record, report).await?;
+        // The step may be another server's, which wakes nobody here.
+        self.parts.changes.notify(id);
+        self.parts.changes.notify_tenant(&tenant);
+        Ok(())
+    }
+
+    async fn take_in_phase(
+        &self,
+        link: &Arc<Link>,
+        record: ExecutionRecord,
+        report: JobReport,
+    ) -> Result<(), StoreError> {
         match report.phase {
             JobPhase::Accepted => self.still_there(link, record, &report).await,
             JobPhase::Running => self.job_runs(link, record, &report).await,
@@ -140,8 +160,14 @@ impl Core {
             Cause::Refused { reason, .. } => reason.clone(),
             _ => String::new(),
         };
-        let passes = PASSING.contains(&reason.as_str()) || FULL.contains(&reason.as_str());
+        // The slots of a runner are its own to count; how long that may go on is the queue's limit.
+        let is_full = FULL.contains(&reason.as_str());
+        let passes = PASSING.contains(&reason.as_str());
         let started = if reason == ALREADY_ACCEPTED { Started::Unknown } else { Started::No };
+        let is_news = record.state == ExecutionState::Starting && record.attempt == report.attempt;
+        if reason == NO_DIRECTORY && is_news {
+            self.set_back(link, record.session_id).await?;
+        }
         let question = self.question_of_refusal(record, &result.cause).await?;
         let attempts = self.parts.limits.attempts;
         let by = self.cancelled_by(record.id).unwrap_or(CancelledBy::Client);
@@ -155,7 +181,7 @@ impl Core {
                         finish_with(ExecutionResult { started, ..ExecutionResult::not_started(cause) })
                     } else if let Some(question) = &question {
                         question.clone()
-                    } else if passes && record.attempt < attempts {
+                    } else if is_full || (passes && record.attempt < attempts) {
                         Transition { state: Some(ExecutionState::Queued), ..Transition::default() }
                     } else {
                         finish_with(ExecutionResult { started, ..result.clone() })
@@ -166,7 +192,7 @@ impl Core {
         if reason == NO_SESSION {
             self.lose_session(record.session_id, "its runner does not have it any more").await?;
         }
-        if PASSING.contains(&reason.as_str()) {
+        if passes {
             self.wake.wake(record.session_id);
         }
         if let Advanced::Taken(record) | Advanced::Left(record) = advanced
@@ -190,12 +216,15 @@ impl Core {
                     return None;
                 }
                 let output = (ran && record.output == OutputState::None).then_some(OutputState::Live);
-                Some(Transition { output, ..finish_with(result.clone()) })
+                // Who takes the end in has the link by which the output comes, so it stores that.
+                let lease = Some((self.parts.server_id.clone(), micros(self.parts.limits.lease)));
+                Some(Transition { output, lease, ..finish_with(result.clone()) })
             })
             .await?;
         match advanced {
             Advanced::Taken(record) => self.keep_output(link, &record).await,
             Advanced::Left(record) => {
+                self.free_slot_on(link, record.id);
                 self.note_late_end(&record, &result);
                 self.keep_output(link, &record).await;
             }

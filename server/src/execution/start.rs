@@ -103,7 +103,7 @@ impl Core {
         let session = &setting.session;
         let encode = self.parts.encode_decision;
         let permits = match setting.is_new {
-            true => self.parts.links.all().iter().any(|link| link.permits_unsandboxed()),
+            true => self.some_runner_permits_unsandboxed(),
             false => self.floor_permits(session),
         };
         let decided = decision::decide(
@@ -130,8 +130,7 @@ impl Core {
         let session = &mut setting.session;
         let denied = matches!(fate, Fate::Denied(_));
         if !setting.is_new {
-            let link = self.parts.links.get(&session.runner_id);
-            if !denied && link.is_some_and(|link| link.is_draining()) {
+            if !denied && self.is_draining(&session.runner_id) {
                 return Err(runner_draining(session));
             }
             return Ok(setting);

@@ -1,7 +1,7 @@
 //! One link: what is known of the runner at its other end, and the way to it.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
@@ -16,9 +16,9 @@ use crate::stream_door::DoorError;
 /// The capability by which a runner says whether its journal survived its host.
 const JOURNAL_INTACT: &str = "journal_intact";
 /// The capability of a runner without which it takes no command.
-const FLOOR: &str = "floor";
+pub(crate) const FLOOR: &str = "floor";
 /// The capability by which a runner says that its own floor lets commands run outside the sandbox.
-const UNSANDBOXED: &str = "unsandboxed";
+pub(crate) const UNSANDBOXED: &str = "unsandboxed";
 
 /// One link to one epoch of a runner.
 #[derive(Debug)]
@@ -50,6 +50,22 @@ struct Body {
     opening: HashSet<SessionId>,
     /// Sessions that it reported open before it was reconciled.
     sessions: HashSet<SessionId>,
+    /// Where it has set back sessions whose directory had vanished, until the refusal that goes with it.
+    set_back: HashMap<SessionId, Vec<u8>>,
+    probes: Probes,
+}
+
+/// Questions to the runner whether it has said everything. What another server was told may be on its way here: only
+/// what is still missing after the answer is missing.
+#[derive(Debug, Default)]
+struct Probes {
+    /// The number of the last that was sent, and of the last that was answered.
+    sent: u64,
+    answered: u64,
+    /// Jobs that the store has and the runner has not reported, each with the probe that settles it.
+    jobs: HashMap<ExecutionId, u64>,
+    /// Sessions likewise, all with the same.
+    sessions: (HashSet<SessionId>, u64),
 }
 
 /// One job, and when it was first sent on this link.
@@ -83,6 +99,11 @@ pub(crate) enum JobOnLink {
     },
 }
 
+/// Whether a host's own root is known not to have a shell.
+pub(crate) fn lacks(shells: &BTreeMap<String, String>, shell: Shell) -> bool {
+    !shells.is_empty() && !shells.contains_key(shell.name())
+}
+
 impl Job {
     fn now() -> Self {
         Self { sent: Instant::now(), standing: Standing::Sent }
@@ -110,6 +131,8 @@ impl Link {
             sent: now,
             opening: HashSet::new(),
             sessions: HashSet::new(),
+            set_back: HashMap::new(),
+            probes: Probes::default(),
         };
         Self {
             hello,
@@ -179,8 +202,7 @@ impl Link {
 
     /// Whether the host's own root is known not to have a shell.
     pub(crate) fn lacks(&self, shell: Shell) -> bool {
-        let shells = &self.hello.shells;
-        !shells.is_empty() && !shells.contains_key(shell.name())
+        lacks(&self.hello.shells, shell)
     }
 
     pub(crate) fn heard(&self) {
@@ -231,13 +253,14 @@ impl Link {
     /// Notes that the runner knows of a job.
     pub(crate) fn set_reported(&self, id: ExecutionId) {
         let mut body = self.body();
+        body.probes.jobs.remove(&id);
         let job = body.jobs.entry(id).or_insert_with(Job::now);
         job.standing = Standing::Reported;
     }
 
     /// Notes that a job is on its way to the runner.
     pub(crate) fn set_sent(&self, id: ExecutionId) {
-        self.body().jobs.entry(id).or_insert_with(Job::now);
+        self.body().jobs.insert(id, Job::now());
     }
 
     /// How long ago a job was first sent.
@@ -268,6 +291,7 @@ impl Link {
         let mut body = self.body();
         body.jobs.remove(&id);
         body.backgrounded.remove(&id);
+        body.probes.jobs.remove(&id);
     }
 
     /// Whether the runner was told on this link that a job is in the background.
@@ -297,9 +321,23 @@ impl Link {
     /// Notes that the runner has a session. Only up to the reconciliation does it matter which.
     pub(crate) fn set_has_session(&self, id: SessionId) {
         let mut body = self.body();
+        body.probes.sessions.0.remove(&id);
         if !body.reconciled {
             body.sessions.insert(id);
         }
+    }
+
+    /// Notes where the runner says that it has set back a session.
+    pub(crate) fn set_back(&self, id: SessionId, directory: Vec<u8>) {
+        let mut body = self.body();
+        if body.reconciled {
+            body.set_back.insert(id, directory);
+        }
+    }
+
+    /// Where it has set back a session, once.
+    pub(crate) fn take_set_back(&self, id: SessionId) -> Option<Vec<u8>> {
+        self.body().set_back.remove(&id)
     }
 
     /// The sessions that the runner reported before it was reconciled.
@@ -307,12 +345,61 @@ impl Link {
         self.body().sessions.clone()
     }
 
-    pub(crate) fn forget_sessions(&self) {
-        self.body().sessions.clear();
+    /// Notes the sessions that the runner should have and has not reported. Whether that is already sure.
+    pub(crate) fn miss_sessions(&self, missing: Vec<SessionId>) -> bool {
+        let mut body = self.body();
+        body.sessions.clear();
+        let is_none = missing.is_empty();
+        let settles = if is_none { 0 } else { body.probes.sent + 1 };
+        body.probes.sessions = (missing.into_iter().collect(), settles);
+        is_none || !self.hello.answers_probes
+    }
+
+    /// Whether it has had the time to report every session that was missing.
+    pub(crate) fn has_told_of_sessions(&self) -> bool {
+        let body = self.body();
+        body.probes.answered >= body.probes.sessions.1
+    }
+
+    /// The sessions that are missing, once.
+    pub(crate) fn take_missing_sessions(&self) -> Vec<SessionId> {
+        std::mem::take(&mut self.body().probes.sessions.0).into_iter().collect()
+    }
+
+    /// Whether it is sure that the runner does not have a job that it has not reported. If not, a probe is due.
+    pub(crate) fn is_surely_absent(&self, id: ExecutionId) -> bool {
+        if !self.hello.answers_probes {
+            return true;
+        }
+        let mut body = self.body();
+        let probes = &mut body.probes;
+        let next = probes.sent + 1;
+        let settles = *probes.jobs.entry(id).or_insert(next);
+        probes.answered >= settles
+    }
+
+    /// The number of a probe to send now, if one is waited for that was not sent.
+    pub(crate) fn next_probe(&self) -> Option<u64> {
+        let mut body = self.body();
+        let probes = &mut body.probes;
+        let last = probes.jobs.values().copied().chain([probes.sessions.1]).max()?;
+        (last > probes.sent).then(|| {
+            probes.sent = last;
+            last
+        })
+    }
+
+    /// Notes that the runner has answered a probe.
+    pub(crate) fn set_probed(&self, number: u64) {
+        let mut body = self.body();
+        body.probes.answered = body.probes.answered.max(number.min(body.probes.sent));
     }
 
     pub(crate) fn clear_opening(&self, id: SessionId) {
-        self.body().opening.remove(&id);
+        let mut body = self.body();
+        body.opening.remove(&id);
+        body.set_back.remove(&id);
+        body.probes.sessions.0.remove(&id);
     }
 
     fn body(&self) -> MutexGuard<'_, Body> {

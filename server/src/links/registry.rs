@@ -156,6 +156,15 @@ impl Links {
         self.body().live.get(runner).filter(|link| !link.has_ended()).cloned()
     }
 
+    /// Tells a runner something on this server's own link.
+    ///
+    /// # Errors
+    /// If there is none, or it has just ended.
+    pub(crate) async fn tell(&self, runner: &RunnerId, message: ToRunner) -> Result<(), DoorError> {
+        let link = self.get(runner).ok_or(DoorError::NotConnected)?;
+        link.send(message, self.inner.limits.send_wait).await
+    }
+
     pub(crate) fn all(&self) -> Vec<Arc<Link>> {
         self.body().live.values().cloned().collect()
     }
@@ -245,22 +254,17 @@ impl OutputDoor for Links {
         execution: ExecutionId,
         ticket: &str,
     ) -> Result<(), DoorError> {
-        let link = self.get(runner).ok_or(DoorError::NotConnected)?;
-        let message = ToRunner::OpenOutput { execution_id: execution, ticket: ticket.to_owned() };
-        link.send(message, self.inner.limits.send_wait).await
+        self.tell(runner, ToRunner::OpenOutput { execution_id: execution, ticket: ticket.to_owned() }).await
     }
 
     async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), DoorError> {
-        let link = self.get(runner).ok_or(DoorError::NotConnected)?;
-        let message = ToRunner::ForgetJob { execution_id: execution };
-        link.send(message, self.inner.limits.send_wait).await
+        self.tell(runner, ToRunner::ForgetJob { execution_id: execution }).await
     }
 }
 
 #[async_trait::async_trait]
 impl ExchangeDoor for Links {
     async fn open_exchange(&self, runner: &RunnerId, ticket: &str) -> Result<(), DoorError> {
-        let link = self.get(runner).ok_or(DoorError::NotConnected)?;
-        link.send(ToRunner::OpenExchange { ticket: ticket.to_owned() }, self.inner.limits.send_wait).await
+        self.tell(runner, ToRunner::OpenExchange { ticket: ticket.to_owned() }).await
     }
 }

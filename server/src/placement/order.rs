@@ -6,14 +6,18 @@
 
 use airlock_proto::domain::ExecutionState;
 
-use crate::model::{LiveExecution, Micros};
+use crate::{
+    execution::PLACED,
+    model::{LiveExecution, Micros},
+};
 
 /// The executions that may be placed now, of all of a session's that have not ended.
 pub(super) fn turns(live: &[LiveExecution]) -> Vec<&LiveExecution> {
     let mut order: Vec<_> =
         live.iter().filter(|record| record.state != ExecutionState::PendingApproval).collect();
     order.sort_by_key(|record| (joined(record), record.id));
-    let mut serial_ahead = false;
+    // One that was created by another server a moment earlier may have become visible a moment later.
+    let mut serial_ahead = order.iter().any(|record| record.serial && PLACED.contains(&record.state));
     let mut turns = Vec::new();
     for record in order {
         if record.state == ExecutionState::Queued && !(record.serial && serial_ahead) {
@@ -57,6 +61,7 @@ mod tests {
         assert_eq!(placed(&[(Queued, true), (Queued, true)]), [0]);
         assert_eq!(placed(&[(Starting, true), (Queued, true)]), [] as [i64; 0]);
         assert_eq!(placed(&[(Running, true), (Queued, true)]), [] as [i64; 0]);
+        assert_eq!(placed(&[(Queued, true), (Running, true)]), [] as [i64; 0], "it came to be seen too late");
     }
 
     #[test]

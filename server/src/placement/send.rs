@@ -26,7 +26,15 @@ impl Core {
     }
 
     /// Sends the offer that the store has. If it does not arrive, the next link finds out.
-    pub(super) async fn send_start(&self, link: &Arc<Link>, record: &ExecutionRecord, offer: Offer) {
+    ///
+    /// `not_after` was read from the runner's clock before the store was last asked whose the execution is: a server
+    /// that is held up in between sends what is void by the time at which another may withdraw it.
+    pub(super) async fn send_start(
+        &self,
+        link: &Arc<Link>,
+        (record, not_after): (&ExecutionRecord, u64),
+        offer: Offer,
+    ) {
         let limits = &self.parts.limits;
         let (grant, binding) = offer.into_parts();
         let here = (self.parts.trace.current)();
@@ -34,7 +42,7 @@ impl Core {
             execution_id: record.id,
             attempt: record.attempt,
             epoch: link.hello.epoch,
-            not_after_clock_ms: link.clock_in(limits.start_window),
+            not_after_clock_ms: not_after,
             grant,
             binding,
             // Where nothing makes traces of spans, the caller's context is passed on as it came.
@@ -63,16 +71,28 @@ impl Core {
         link: &Arc<Link>,
         seen: &LiveExecution,
     ) -> Result<(), StoreError> {
+        let not_after = link.clock_in(self.parts.limits.start_window);
         // It may be from a list that was read a while ago.
         let now = self.store().execution(seen.id).await?;
-        let same = |now: &ExecutionRecord| now.state == seen.state && now.attempt == seen.attempt;
+        let same = |now: &ExecutionRecord| {
+            now.state == seen.state && now.attempt == seen.attempt && now.owner_server == seen.owner_server
+        };
         let Some(record) = now.filter(same) else { return Ok(()) };
         let record = &record;
+        let is_of_this_life = record.runner_epoch == Some(link.hello.epoch);
+        // A link of an earlier life knows nothing of what a later one was offered.
+        if !is_of_this_life && !self.is_current(link).await? {
+            return Ok(());
+        }
         if record.state == ExecutionState::Running {
+            if !link.is_surely_absent(record.id) {
+                self.send_probe(link).await;
+                return Ok(());
+            }
             return self.lose_unknown(record, Started::Yes).await;
         }
-        if record.runner_epoch == Some(link.hello.epoch) {
-            return self.settle_sent(link, record).await;
+        if is_of_this_life {
+            return self.settle_sent(link, (record, not_after)).await;
         }
         if !record.runner_epoch.is_some_and(|epoch| link.vouches_for(epoch)) {
             return self.lose_unknown(record, Started::Unknown).await;
@@ -82,10 +102,14 @@ impl Core {
     }
 
     /// Of the same life of the runner, not reported: it has not arrived yet, or never will.
-    async fn settle_sent(&self, link: &Arc<Link>, record: &ExecutionRecord) -> Result<(), StoreError> {
+    async fn settle_sent(
+        &self,
+        link: &Arc<Link>,
+        (record, not_after): (&ExecutionRecord, u64),
+    ) -> Result<(), StoreError> {
         if !record.cancel_requested
             && link.job(record.id).is_none()
-            && self.send_again(link, record).instrument(self.place_span(record)).await?
+            && self.send_again(link, (record, not_after)).instrument(self.place_span(record)).await?
         {
             return Ok(());
         }
@@ -102,9 +126,13 @@ impl Core {
     }
 
     /// Makes the same offer once more, if it would still be made.
-    async fn send_again(&self, link: &Arc<Link>, record: &ExecutionRecord) -> Result<bool, StoreError> {
+    async fn send_again(
+        &self,
+        link: &Arc<Link>,
+        (record, not_after): (&ExecutionRecord, u64),
+    ) -> Result<bool, StoreError> {
         let Some(offer) = self.offer_again(record).await? else { return Ok(false) };
-        self.send_start(link, record, *offer).await;
+        self.send_start(link, (record, not_after), *offer).await;
         Ok(true)
     }
 

@@ -54,8 +54,9 @@ impl Core {
         let per_tenant = self.parts.limits.sessions_per_tenant;
         match self.store().create_session(session, per_tenant).await? {
             Created::New(session) => {
-                if let Some(link) = self.parts.links.get(&session.runner_id) {
-                    self.ask_open(&link, session.id).await?;
+                match self.parts.links.get(&session.runner_id) {
+                    Some(link) => self.ask_open(&link, session.id).await?,
+                    None => self.nudge(&session.runner_id, session.id).await,
                 }
                 self.wait_open(session).await
             }

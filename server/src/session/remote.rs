@@ -38,10 +38,9 @@ impl Core {
 
     /// Asks its runner to remove a session, if it has a link.
     pub(crate) async fn ask_close(&self, session: &SessionRecord) {
-        if let Some(link) = self.parts.links.get(&session.runner_id) {
-            let message = ToRunner::CloseSession { session_id: session.id };
-            let _ = link.send(message, self.parts.limits.send_wait).await;
-        }
+        let message = ToRunner::CloseSession { session_id: session.id };
+        // It is asked again until it has said that it did.
+        let _ = self.parts.fleet.tell(&session.runner_id, message).await;
     }
 
     /// Takes in a report. Returns when the store has it.
@@ -62,32 +61,33 @@ impl Core {
         match report.phase {
             SessionPhase::Open { directory, snapshot } => {
                 link.set_has_session(id);
-                self.session_opened(link, &session, directory, snapshot).await
+                link.set_back(id, directory.clone());
+                self.session_opened(&session, directory, snapshot).await?;
             }
             SessionPhase::Failed { reason, message } => {
                 self.session_failed(&session, reason, message).await?;
                 link.clear_opening(id);
-                Ok(())
             }
             SessionPhase::Closed => {
                 link.clear_opening(id);
-                self.session_closed(&session).await
+                self.session_closed(&session).await?;
             }
         }
+        // The change may be another server's, which wakes nobody here.
+        self.session_waits.notify(id);
+        Ok(())
     }
 
-    /// It is there, in this directory: also said when a session's directory has vanished and it was set
-    /// back, and on every new link. Then nothing has moved it: what results said is known here already, and
-    /// the runner may have followed a command that was sent to the background just before it ended. What its
-    /// snapshot is, is said once: later it can only be lost.
+    /// It is there, in this directory: also said on every new link, and when a session's directory has vanished and it
+    /// was set back, which [`Core::set_back`] takes in. Otherwise nothing has moved it: what results said is known here
+    /// already, and the runner may have followed a command that was sent to the background just before it ended. What
+    /// its snapshot is, is said once: later it can only be lost.
     async fn session_opened(
         &self,
-        link: &Link,
         session: &SessionRecord,
         directory: Vec<u8>,
         snapshot: SessionSnapshot,
     ) -> Result<(), StoreError> {
-        let set_back = link.is_reconciled();
         let now = self
             .change_session(session.id, |session| match session.state {
                 SessionState::Opening => Some(SessionChange {
@@ -97,11 +97,9 @@ impl Core {
                     ..SessionChange::default()
                 }),
                 SessionState::Open => {
-                    let moved = set_back && session.directory != directory;
                     let lost = !session.snapshot.text.is_empty() && snapshot.text.is_empty();
-                    (moved || lost).then(|| SessionChange {
-                        directory: moved.then(|| directory.clone()),
-                        snapshot: lost.then(|| snapshot.clone()),
+                    lost.then(|| SessionChange {
+                        snapshot: Some(snapshot.clone()),
                         ..SessionChange::default()
                     })
                 }
@@ -116,6 +114,18 @@ impl Core {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// A session is where its runner has set it back, which it said just before it refused an offer for that. Only with
+    /// that refusal, as long as it is news, does it count: another server may have heard of it long ago.
+    pub(crate) async fn set_back(&self, link: &Link, id: SessionId) -> Result<(), StoreError> {
+        let Some(directory) = link.take_set_back(id) else { return Ok(()) };
+        self.change_session(id, |session| {
+            let moves = session.state == SessionState::Open && session.directory != directory;
+            moves.then(|| SessionChange { directory: Some(directory.clone()), ..SessionChange::default() })
+        })
+        .await
+        .map(drop)
     }
 
     async fn session_failed(

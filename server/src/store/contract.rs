@@ -12,6 +12,7 @@ pub(super) mod milestones;
 pub(super) mod races;
 pub(super) mod rules;
 pub(super) mod runners;
+pub(super) mod servers;
 pub(super) mod sessions;
 pub(super) mod steps;
 pub(super) mod together;
@@ -91,8 +92,12 @@ macro_rules! contract_tests {
             audit::entries_are_consecutive_whatever_fails,
             audit::entries_are_read_from_any_sequence,
             runners::a_runner_reads_back_as_it_was_put,
-            runners::only_the_current_epoch_is_touched_and_unlinked,
+            runners::only_the_current_epoch_is_touched,
+            runners::a_life_that_was_followed_by_another_never_comes_back,
             runners::runners_are_paged_by_id,
+            servers::servers_are_there_with_their_links_until_their_lease_is_over,
+            servers::one_server_at_a_time_stores_an_output,
+            servers::an_output_that_nobody_stores_is_found_by_who_could,
             races::one_of_many_steps_from_a_version_wins,
             races::one_of_many_equal_requests_creates,
             races::many_at_once_do_not_pass_a_limit,

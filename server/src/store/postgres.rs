@@ -16,20 +16,20 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use sqlx::PgPool;
-use tables::{approvals, executions, milestones, rules, runners, sessions, transition};
+use tables::{approvals, executions, milestones, rules, runners, servers, sessions, transition};
 
 pub use options::{PostgresOptions, PostgresTls, TlsMode};
 
 use self::hints::Hints;
 use super::{
     ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones, NewExecution,
-    Page, PageQuery, RuleQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
+    Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError, Transition,
 };
 use crate::{
     changes::Changes,
     model::{
         ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-        SessionRecord, StateChange,
+        ServerRecord, SessionRecord, StateChange,
     },
 };
 
@@ -212,6 +212,19 @@ impl Store for PostgresStore {
         again!(self, executions::outputs_ended_before(&self.pool, before, at_most))
     }
 
+    async fn take_storing(
+        &self,
+        id: ExecutionId,
+        server_id: &str,
+        lease_micros: i64,
+    ) -> Result<bool, StoreError> {
+        again!(self, transition::take_storing(self.begin().await?, id, server_id, lease_micros))
+    }
+
+    async fn unstored(&self, server_id: &str, at_most: u32) -> Result<Vec<ExecutionRecord>, StoreError> {
+        again!(self, executions::unstored(&self.pool, server_id, at_most))
+    }
+
     async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError> {
         again!(self, transition::renew_leases(self.begin().await?, server_id, lease_micros))
     }
@@ -283,7 +296,7 @@ impl Store for PostgresStore {
         again!(self, rules::remove(self.begin().await?, tenant, id, by))
     }
 
-    async fn put_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError> {
+    async fn put_runner(&self, runner: &RunnerRecord) -> Result<RunnerPut, StoreError> {
         again!(self, runners::put(self.begin().await?, runner))
     }
 
@@ -299,8 +312,12 @@ impl Store for PostgresStore {
         again!(self, runners::touch(self.begin().await?, id, epoch))
     }
 
-    async fn unlink_runner(&self, id: &RunnerId, epoch: Epoch, server_id: &str) -> Result<(), StoreError> {
-        again!(self, runners::unlink(self.begin().await?, id, epoch, server_id))
+    async fn announce(&self, server: &ServerRecord, lease_micros: i64) -> Result<(), StoreError> {
+        again!(self, servers::announce(self.begin().await?, server, lease_micros))
+    }
+
+    async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
+        again!(self, servers::list(&self.pool))
     }
 
     async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError> {

@@ -13,15 +13,16 @@ use std::{fs::File, path::Path, sync::Arc, time::Duration};
 
 use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use sqlx::SqlitePool;
-use tables::{approvals, executions, milestones, rules, runners, sessions, transition};
+use tables::{approvals, executions, milestones, rules, runners, servers, sessions, transition};
 
 use super::{
     ApprovalAnswer, ApprovalQuery, Cas, Created, Durability, ExecutionQuery, MilestoneQuery, Milestones,
-    NewExecution, Page, PageQuery, RuleQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
+    NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
+    Transition,
 };
 use crate::model::{
     ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-    SessionRecord, StateChange,
+    ServerRecord, SessionRecord, StateChange,
 };
 
 /// How a store file is opened.
@@ -168,6 +169,19 @@ impl Store for SqliteStore {
         transition::set_output(self.begin().await?, id, output).await
     }
 
+    async fn take_storing(
+        &self,
+        id: ExecutionId,
+        server_id: &str,
+        lease_micros: i64,
+    ) -> Result<bool, StoreError> {
+        transition::take_storing(self.begin().await?, id, server_id, lease_micros).await
+    }
+
+    async fn unstored(&self, server_id: &str, at_most: u32) -> Result<Vec<ExecutionRecord>, StoreError> {
+        executions::unstored(&self.read, server_id, at_most).await
+    }
+
     async fn outputs_ended_before(
         &self,
         before: Micros,
@@ -243,7 +257,7 @@ impl Store for SqliteStore {
         rules::remove(self.begin().await?, tenant, id, by).await
     }
 
-    async fn put_runner(&self, runner: &RunnerRecord) -> Result<(), StoreError> {
+    async fn put_runner(&self, runner: &RunnerRecord) -> Result<RunnerPut, StoreError> {
         runners::put(self.begin().await?, runner).await
     }
 
@@ -259,8 +273,12 @@ impl Store for SqliteStore {
         runners::touch(self.begin().await?, id, epoch).await
     }
 
-    async fn unlink_runner(&self, id: &RunnerId, epoch: Epoch, server_id: &str) -> Result<(), StoreError> {
-        runners::unlink(self.begin().await?, id, epoch, server_id).await
+    async fn announce(&self, server: &ServerRecord, lease_micros: i64) -> Result<(), StoreError> {
+        servers::announce(self.begin().await?, server, lease_micros).await
+    }
+
+    async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
+        servers::list(&self.read).await
     }
 
     async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError> {

@@ -4,12 +4,15 @@
 //! Views do not wait for this, and it does not wait for them. What a runner no longer has is said to be
 //! lost, never taken for the end of the output.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState, OutputStream};
 use tokio::{
     sync::Notify,
-    time::{Instant, sleep, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 
 use super::{
@@ -23,11 +26,14 @@ use super::{
 };
 use crate::{
     api::ApiError,
+    engine::micros,
     model::ExecutionRecord,
     store::{ExecutionQuery, PageQuery, StoreError},
     stream_door::OutputKeeper,
 };
 
+/// For the store to take that a stopping server no longer stores an output.
+const HAND_OVER: Duration = Duration::from_secs(1);
 /// Executions looked at in one step of [`Inner::resume_storing`].
 const PAGE: u32 = 500;
 
@@ -119,7 +125,7 @@ impl Inner {
         let task = Storing { id, inner: Arc::clone(self), again };
         self.tasks.spawn(async move {
             tokio::select! {
-                () = task.inner.cancel.cancelled() => {}
+                () = task.inner.cancel.cancelled() => task.hand_over().await,
                 () = task.run() => {}
             }
         });
@@ -169,7 +175,15 @@ impl Storing {
         if matches!(record.output, OutputState::Live | OutputState::Storing) {
             let slot = self.inner.storing_slots.acquire().await;
             let _slot = slot.map_err(|_| KeepError::Stopping)?;
-            self.copy(&record).await?;
+            if !self.renew().await? {
+                // Another server stores it, and tells the runner; or it was stored meanwhile.
+                return Ok(());
+            }
+            tokio::select! {
+                biased;
+                copied = self.copy(&record) => copied?,
+                lost = self.keep_lease() => return lost,
+            }
         }
         if let Some(runner) = &record.runner_id
             && let Err(error) = self.inner.door.forget_job(runner, self.id).await
@@ -178,6 +192,32 @@ impl Storing {
             tracing::debug!(execution_id = %self.id, %error, "the runner was not told to forget");
         }
         Ok(())
+    }
+
+    /// Takes the storing of this output for a while, unless another server has it.
+    async fn renew(&self) -> Result<bool, StoreError> {
+        let lease = micros(self.inner.limits.storing_lease);
+        self.inner.store.take_storing(self.id, &self.inner.server_id, lease).await
+    }
+
+    /// Returns when another server has taken it over, which it does only if this one could not renew.
+    async fn keep_lease(&self) -> Result<(), KeepError> {
+        loop {
+            sleep(self.inner.limits.storing_lease / 3).await;
+            match self.renew().await {
+                Ok(true) | Err(StoreError::Unavailable(_)) => {}
+                Ok(false) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Lets another server store it at once.
+    async fn hand_over(&self) {
+        let handed = self.inner.store.take_storing(self.id, &self.inner.server_id, 0);
+        if !matches!(timeout(HAND_OVER, handed).await, Ok(Ok(_))) {
+            tracing::debug!(execution_id = %self.id, "another server stores it when the lease is over");
+        }
     }
 
     async fn copy(&self, record: &ExecutionRecord) -> Result<(), KeepError> {

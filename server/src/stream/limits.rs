@@ -39,6 +39,8 @@ pub struct StreamLimits {
     pub store_retry_most: Duration,
     /// Copying is given up after so long without success; it starts anew when the runner is back.
     pub store_retry_for: Duration,
+    /// How long a server that stores an output may do so without renewing. By the store's clock.
+    pub storing_lease: Duration,
     /// Outputs that are copied into the storage at once.
     pub storing_at_once: usize,
     /// Outputs that wait to be copied.
@@ -65,6 +67,7 @@ impl Default for StreamLimits {
             retry_most: Duration::from_secs(2),
             store_retry_most: Duration::from_secs(30),
             store_retry_for: Duration::from_secs(600),
+            storing_lease: Duration::from_secs(30),
             storing_at_once: 4,
             storing_waiting: 10_000,
             searches_at_once: 4,
@@ -111,7 +114,7 @@ impl StreamLimits {
         )
     }
 
-    fn durations(&self) -> [(&'static str, Duration); 9] {
+    fn durations(&self) -> [(&'static str, Duration); 10] {
         [
             ("open_wait", self.open_wait),
             ("read_timeout", self.read_timeout),
@@ -122,6 +125,7 @@ impl StreamLimits {
             ("retry_most", self.retry_most),
             ("store_retry_most", self.store_retry_most),
             ("store_retry_for", self.store_retry_for),
+            ("storing_lease", self.storing_lease),
         ]
     }
 }

@@ -7,7 +7,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use airlock_proto::{
-    domain::{PushFromRunner, PushToRunner},
+    domain::{ExecutionId, PushFromRunner, PushToRunner, RunnerId},
     limits::READS_AT_ONCE,
 };
 use futures::{StreamExt, stream::BoxStream};
@@ -15,6 +15,8 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep, sleep_until, timeout},
 };
+
+use crate::{links::Links, stream_door::OutputDoor};
 
 use super::{
     Inner,
@@ -43,6 +45,19 @@ pub(super) struct Push {
     pub(super) incoming: Incoming,
     pub(super) outgoing: mpsc::Sender<PushToRunner>,
 }
+
+/// An output stream that was opened for another server.
+pub struct LentOutput {
+    /// What the runner says.
+    pub incoming: BoxStream<'static, Result<PushFromRunner, PushBroken>>,
+    /// What it is to be told.
+    pub outgoing: mpsc::Sender<PushToRunner>,
+}
+
+/// An output stream could not be opened for another server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the runner has no link here, or opened no output stream in time")]
+pub struct NotLent;
 
 /// Why an output stream could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -128,8 +143,31 @@ impl Inner {
 
     async fn open(&self, hub: &Hub) -> Result<Push, OpenError> {
         let runner = hub.runner().ok_or(OpenError::NoRunner)?;
-        let (ticket, opened) = self.tickets.issue(hub.id, runner.clone());
-        self.door.open_output(&runner, hub.id, ticket.text()).await?;
+        self.open_by(self.door.as_ref(), &runner, hub.id).await
+    }
+
+    /// Opens an output stream on a link of this server's own, for another.
+    pub(super) async fn lend(
+        &self,
+        links: &Links,
+        runner: &RunnerId,
+        id: ExecutionId,
+    ) -> Result<Option<LentOutput>, NotLent> {
+        match self.open_by(links, runner, id).await {
+            Ok(Push { incoming, outgoing }) => Ok(Some(LentOutput { incoming, outgoing })),
+            Err(OpenError::Missing) => Ok(None),
+            Err(OpenError::NoRunner | OpenError::Door(_) | OpenError::TooLate) => Err(NotLent),
+        }
+    }
+
+    async fn open_by(
+        &self,
+        door: &dyn OutputDoor,
+        runner: &RunnerId,
+        id: ExecutionId,
+    ) -> Result<Push, OpenError> {
+        let (ticket, opened) = self.tickets.issue(id, runner.clone());
+        door.open_output(runner, id, ticket.text()).await?;
         match timeout(self.limits.open_wait, opened).await {
             Ok(Ok(Opened::Push(push))) => Ok(push),
             Ok(Ok(Opened::Missing)) => Err(OpenError::Missing),

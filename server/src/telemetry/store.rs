@@ -10,11 +10,12 @@ use super::Metrics;
 use crate::{
     model::{
         ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-        SessionRecord, StateChange,
+        ServerRecord, SessionRecord, StateChange,
     },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
-        NewExecution, Page, PageQuery, RuleQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
+        NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
+        Transition,
     },
 };
 
@@ -30,7 +31,7 @@ const TRACED: [&str; 7] = [
 ];
 
 /// Besides those, the steps that write for what a runner did. Not those that the clock alone brings about.
-const OF_RUNNERS: [&str; 2] = ["put_runner", "unlink_runner"];
+const OF_RUNNERS: [&str; 2] = ["put_runner", "take_storing"];
 
 /// A store whose steps are measured.
 pub struct MeasuredStore {
@@ -106,6 +107,8 @@ measured! {
     fn live_executions(&self, session: Option<SessionId>, after: Option<ExecutionId>, at_most: u32) -> Vec<LiveExecution>;
     fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
     fn set_output(&self, id: ExecutionId, output: OutputState) -> ();
+    fn take_storing(&self, id: ExecutionId, server_id: &str, lease_micros: i64) -> bool;
+    fn unstored(&self, server_id: &str, at_most: u32) -> Vec<ExecutionRecord>;
     fn outputs_ended_before(&self, before: Micros, at_most: u32) -> Vec<ExecutionId>;
     fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;
     fn state_changes(&self, id: ExecutionId, after_version: u64) -> Vec<StateChange>;
@@ -117,10 +120,11 @@ measured! {
     fn rules_in_force(&self, tenant: &str, profile: &str, session: SessionId) -> Vec<RememberedRule>;
     fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Page<RememberedRule>;
     fn remove_rule(&self, tenant: &str, id: RuleId, by: &str) -> Option<RememberedRule>;
-    fn put_runner(&self, runner: &RunnerRecord) -> ();
+    fn put_runner(&self, runner: &RunnerRecord) -> RunnerPut;
     fn runner(&self, id: &RunnerId) -> Option<RunnerRecord>;
     fn runners(&self, page: &PageQuery) -> Page<RunnerRecord>;
     fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> ();
-    fn unlink_runner(&self, id: &RunnerId, epoch: Epoch, server_id: &str) -> ();
+    fn announce(&self, server: &ServerRecord, lease_micros: i64) -> ();
+    fn servers(&self) -> Vec<ServerRecord>;
     fn audit(&self, after_sequence: i64, at_most: u32) -> Vec<AuditRecord>;
 }

@@ -83,7 +83,8 @@ pub fn from_runner(mut message: FromRunner) -> Result<FromRunner, FieldViolation
         FromRunner::Hello(_)
         | FromRunner::Heartbeat { .. }
         | FromRunner::Reconciled
-        | FromRunner::Draining { .. } => {}
+        | FromRunner::Draining { .. }
+        | FromRunner::Probed { .. } => {}
     }
     checker.violations.into_iter().next().map_or(Ok(message), Err)
 }

@@ -42,6 +42,9 @@ impl RunningServer {
             self.exchanges.shut_down().await;
             self.streams.shut_down().await;
             self.engine.shut_down().await;
+            if let Some(peers) = &self.peers {
+                peers.shut_down().await;
+            }
             self.tokens.draining.cancel();
             self.tasks.close();
             self.tasks.wait().await;

@@ -37,6 +37,7 @@ async fn reflection_shows_every_service_in_both_versions() {
         "airlock.v1.ApprovalService",
         "airlock.v1.AdminService",
         "airlock.runner.v1.RunnerLink",
+        "airlock.server.v1.Peer",
         "grpc.health.v1.Health",
     ] {
         assert!(names.iter().any(|shown| shown == name), "{name} is not among {names:?}");

@@ -40,6 +40,7 @@ pub(crate) fn hello(runner: &str) -> ConnectRequest {
         shells: BTreeMap::from([("bash".to_owned(), "5.2".to_owned())]),
         clock_ms: 0,
         vouched_epochs: vec![],
+        answers_probes: true,
     })
     .into()
 }

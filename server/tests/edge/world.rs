@@ -75,6 +75,7 @@ fn config_text(folder: &Path, more: &str) -> String {
         ("runner-1", "runner", ""),
         ("runners", "runner", "runner_ids = [\"a\", \"b\"]\n"),
         ("lead", "approver", ""),
+        ("server-2", "server", ""),
     ] {
         text += &format!(
             "[[identity]]\nname = \"{name}\"\ntenant = \"one\"\nroles = [\"{role}\"]\n\

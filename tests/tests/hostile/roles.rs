@@ -11,46 +11,50 @@ use tonic::Code;
 
 use crate::world::{ROLES, World, call, token};
 
-/// Method, and which of executor, approver, auditor, admin and runner may call it.
-const MAY: [(&str, [bool; 5]); 38] = [
-    ("/airlock.v1.SessionService/Create", [true, false, false, false, false]),
-    ("/airlock.v1.SessionService/Get", [true, true, true, true, false]),
-    ("/airlock.v1.SessionService/List", [true, true, true, true, false]),
-    ("/airlock.v1.SessionService/Close", [true, false, false, true, false]),
-    ("/airlock.v1.ExecutionService/Run", [true, false, false, false, false]),
-    ("/airlock.v1.ExecutionService/Start", [true, false, false, false, false]),
-    ("/airlock.v1.ExecutionService/Attach", [true, false, true, true, false]),
-    ("/airlock.v1.ExecutionService/Wait", [true, true, true, true, false]),
-    ("/airlock.v1.ExecutionService/Get", [true, true, true, true, false]),
-    ("/airlock.v1.ExecutionService/List", [true, true, true, true, false]),
-    ("/airlock.v1.ExecutionService/Cancel", [true, false, false, true, false]),
-    ("/airlock.v1.PolicyService/Check", [true, true, true, true, false]),
-    ("/airlock.v1.ApprovalService/List", [true, true, true, true, false]),
-    ("/airlock.v1.ApprovalService/Decide", [false, true, false, false, false]),
-    ("/airlock.v1.ApprovalService/ListRules", [true, true, true, true, false]),
-    ("/airlock.v1.ApprovalService/RemoveRule", [false, true, false, true, false]),
-    ("/airlock.v1.AdminService/ListRunners", [false, false, false, true, false]),
-    ("/airlock.v1.SessionService/Update", [true, false, false, false, false]),
-    ("/airlock.v1.ExecutionService/Signal", [true, false, false, true, false]),
-    ("/airlock.v1.ExecutionService/Resize", [true, false, false, false, false]),
-    ("/airlock.v1.ExecutionService/Detach", [true, false, false, false, false]),
-    ("/airlock.v1.ExecutionService/WriteStdin", [true, false, false, false, false]),
-    ("/airlock.v1.ExecutionService/ReadOutput", [true, false, true, true, false]),
-    ("/airlock.v1.ExecutionService/Watch", [true, true, true, true, false]),
-    ("/airlock.v1.FileService/Upload", [true, false, false, false, false]),
-    ("/airlock.v1.FileService/Download", [true, false, false, false, false]),
-    ("/airlock.v1.FileService/Stat", [true, false, false, false, false]),
-    ("/airlock.v1.FileService/List", [true, false, false, false, false]),
-    ("/airlock.v1.FileService/Diff", [true, true, true, false, false]),
-    ("/airlock.v1.FileService/ListQuarantine", [true, true, true, false, false]),
-    ("/airlock.v1.FileService/RestoreQuarantine", [false, true, false, false, false]),
-    ("/airlock.v1.PolicyService/GetProfile", [true, true, true, true, false]),
-    ("/airlock.v1.PolicyService/ListProfiles", [true, true, true, true, false]),
-    ("/airlock.v1.AdminService/DrainRunner", [false, false, false, true, false]),
-    ("/airlock.v1.AdminService/GetCapabilities", [false, false, false, true, false]),
-    ("/airlock.runner.v1.RunnerLink/Exchange", [false, false, false, false, true]),
-    ("/airlock.runner.v1.RunnerLink/Connect", [false, false, false, false, true]),
-    ("/airlock.runner.v1.RunnerLink/PushOutput", [false, false, false, false, true]),
+/// Method, and which of executor, approver, auditor, admin, runner and server may call it.
+const MAY: [(&str, [bool; 6]); 42] = [
+    ("/airlock.v1.SessionService/Create", [true, false, false, false, false, false]),
+    ("/airlock.v1.SessionService/Get", [true, true, true, true, false, false]),
+    ("/airlock.v1.SessionService/List", [true, true, true, true, false, false]),
+    ("/airlock.v1.SessionService/Close", [true, false, false, true, false, false]),
+    ("/airlock.v1.ExecutionService/Run", [true, false, false, false, false, false]),
+    ("/airlock.v1.ExecutionService/Start", [true, false, false, false, false, false]),
+    ("/airlock.v1.ExecutionService/Attach", [true, false, true, true, false, false]),
+    ("/airlock.v1.ExecutionService/Wait", [true, true, true, true, false, false]),
+    ("/airlock.v1.ExecutionService/Get", [true, true, true, true, false, false]),
+    ("/airlock.v1.ExecutionService/List", [true, true, true, true, false, false]),
+    ("/airlock.v1.ExecutionService/Cancel", [true, false, false, true, false, false]),
+    ("/airlock.v1.PolicyService/Check", [true, true, true, true, false, false]),
+    ("/airlock.v1.ApprovalService/List", [true, true, true, true, false, false]),
+    ("/airlock.v1.ApprovalService/Decide", [false, true, false, false, false, false]),
+    ("/airlock.v1.ApprovalService/ListRules", [true, true, true, true, false, false]),
+    ("/airlock.v1.ApprovalService/RemoveRule", [false, true, false, true, false, false]),
+    ("/airlock.v1.AdminService/ListRunners", [false, false, false, true, false, false]),
+    ("/airlock.v1.SessionService/Update", [true, false, false, false, false, false]),
+    ("/airlock.v1.ExecutionService/Signal", [true, false, false, true, false, false]),
+    ("/airlock.v1.ExecutionService/Resize", [true, false, false, false, false, false]),
+    ("/airlock.v1.ExecutionService/Detach", [true, false, false, false, false, false]),
+    ("/airlock.v1.ExecutionService/WriteStdin", [true, false, false, false, false, false]),
+    ("/airlock.v1.ExecutionService/ReadOutput", [true, false, true, true, false, false]),
+    ("/airlock.v1.ExecutionService/Watch", [true, true, true, true, false, false]),
+    ("/airlock.v1.FileService/Upload", [true, false, false, false, false, false]),
+    ("/airlock.v1.FileService/Download", [true, false, false, false, false, false]),
+    ("/airlock.v1.FileService/Stat", [true, false, false, false, false, false]),
+    ("/airlock.v1.FileService/List", [true, false, false, false, false, false]),
+    ("/airlock.v1.FileService/Diff", [true, true, true, false, false, false]),
+    ("/airlock.v1.FileService/ListQuarantine", [true, true, true, false, false, false]),
+    ("/airlock.v1.FileService/RestoreQuarantine", [false, true, false, false, false, false]),
+    ("/airlock.v1.PolicyService/GetProfile", [true, true, true, true, false, false]),
+    ("/airlock.v1.PolicyService/ListProfiles", [true, true, true, true, false, false]),
+    ("/airlock.v1.AdminService/DrainRunner", [false, false, false, true, false, false]),
+    ("/airlock.v1.AdminService/GetCapabilities", [false, false, false, true, false, false]),
+    ("/airlock.runner.v1.RunnerLink/Exchange", [false, false, false, false, true, false]),
+    ("/airlock.runner.v1.RunnerLink/Connect", [false, false, false, false, true, false]),
+    ("/airlock.runner.v1.RunnerLink/PushOutput", [false, false, false, false, true, false]),
+    ("/airlock.server.v1.Peer/Tell", [false, false, false, false, false, true]),
+    ("/airlock.server.v1.Peer/Nudge", [false, false, false, false, false, true]),
+    ("/airlock.server.v1.Peer/RelayOutput", [false, false, false, false, false, true]),
+    ("/airlock.server.v1.Peer/RelayExchange", [false, false, false, false, false, true]),
 ];
 
 /// A message that is none.
@@ -88,6 +92,8 @@ async fn every_method_wants_credentials_and_the_right_role() {
     let connection = world.connect().await;
     let pair = world.site.pki.issue("runner-2", &[]);
     let as_runner = world.connect_with(&pair).await.unwrap();
+    let pair = world.site.pki.issue("server-2", &[]);
+    let as_server = world.connect_with(&pair).await.unwrap();
     for (path, may) in MAY {
         let nobody = connection.call(path, &[], frame(UNREADABLE)).await.unwrap();
         let got = (nobody.status.code(), nobody.reason());
@@ -104,6 +110,8 @@ async fn every_method_wants_credentials_and_the_right_role() {
         }
         let answer = as_runner.call(path, &[], frame(UNREADABLE)).await.unwrap();
         assert_admission(&answer, may[4], &format!("{path} as a runner"));
+        let answer = as_server.call(path, &[], frame(UNREADABLE)).await.unwrap();
+        assert_admission(&answer, may[5], &format!("{path} as a server"));
         // A token speaks louder than the certificate of the connection: the runner's role does not add.
         let authorization = format!("Bearer {}", token("admin"));
         let answer = call(&as_runner, path, &authorization, UNREADABLE).await;

@@ -47,7 +47,9 @@ pub(crate) fn tables(failures_per_minute: u32) -> String {
     let mut tables: String = ROLES.iter().map(|role| identity(role, "acme", &[role])).collect();
     tables += &identity(STRANGER, "other", &ROLES);
     tables += "[[identity]]\nname = \"runner-2\"\ntenant = \"system\"\nroles = [\"runner\"]\n\
-               match = { common_name = \"runner-2\" }\n";
+               match = { common_name = \"runner-2\" }\n\
+               [[identity]]\nname = \"server-2\"\ntenant = \"system\"\nroles = [\"server\"]\n\
+               match = { common_name = \"server-2\" }\n";
     tables + &format!("[limits]\nauthentication_failures_per_minute = {failures_per_minute}\n")
 }
 

@@ -50,6 +50,7 @@ pub(super) fn check(config: &Config, found: &mut Findings) {
         one(identity, &field, found);
         matching(config, identity, &field, found);
         runner(identity, &field, found);
+        server(identity, &field, found);
     }
 }
 
@@ -66,7 +67,7 @@ fn one(identity: &Identity, field: &str, found: &mut Findings) {
         !identity.roles.is_empty(),
         &format!("{field}.roles"),
         "there are none, so that it could do nothing",
-        "use some of executor, approver, auditor, admin, runner",
+        "use some of executor, approver, auditor, admin; or runner or server",
     );
     for (index, profile) in identity.profiles.iter().enumerate() {
         found.require(
@@ -175,6 +176,24 @@ fn runner(identity: &Identity, field: &str, found: &mut Findings) {
             "use 1 to 63 of a-z A-Z 0-9 . _ -, or `*` for any",
         );
     }
+}
+
+fn server(identity: &Identity, field: &str, found: &mut Findings) {
+    if !identity.roles.contains(&RoleName::Server) {
+        return;
+    }
+    found.require(
+        matches!(identity.matches, Match::CommonName(_) | Match::Dns(_) | Match::Spiffe(_)),
+        &format!("{field}.roles"),
+        "a server is recognised by certificate only",
+        "give the servers a certificate and match that",
+    );
+    found.require(
+        identity.roles.len() == 1,
+        &format!("{field}.roles"),
+        "a server's certificate reaches every runner that this one has a link to, and may do nothing else",
+        "make an identity of its own for the other roles",
+    );
 }
 
 fn is_text(text: &str) -> bool {

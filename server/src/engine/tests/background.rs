@@ -171,7 +171,13 @@ async fn a_directory_from_the_background_moves_no_session_by_result_or_by_link()
     world.finished(second.id).await;
     assert_eq!(directory().await, b"/workspace/b");
     runner.has_session_in(session.id, b"/workspace").await;
+    assert_eq!(directory().await, b"/workspace/b", "not before the refusal that says why");
+    world.start(&session, "touch c").await;
+    let job = runner.next_job().await;
+    runner.has_session_in(session.id, b"/workspace").await;
+    runner.refuses(&job, "no_such_directory").await;
     assert_eq!(directory().await, b"/workspace");
+    assert_eq!(runner.next_job().await.grant.directory, b"/workspace");
 }
 
 #[tokio::test]

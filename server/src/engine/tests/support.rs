@@ -18,9 +18,11 @@ use crate::{
     approval::FileLook,
     changes::Changes,
     engine::{Engine, EngineParts, NoObserver, TraceHooks},
+    fleet::Fleet,
     limits::EngineLimits,
     links::Links,
     model::{ExecutionRecord, Principal, Role, SessionRecord},
+    peer_door::{NoPeers, PeerDoor},
     profiles::{LiveProfiles, Profiles},
     store::{
         Store,
@@ -97,6 +99,11 @@ impl World {
 
     /// With limits changed.
     pub(super) async fn with(change: impl FnOnce(&mut EngineLimits)) -> Self {
+        Self::with_peers(change, Arc::new(NoPeers)).await
+    }
+
+    /// With limits changed, and with other servers.
+    pub(super) async fn with_peers(change: impl FnOnce(&mut EngineLimits), peers: Arc<dyn PeerDoor>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("profiles")).unwrap();
         for (name, text) in [
@@ -114,7 +121,7 @@ impl World {
         change(&mut limits);
         let keeper = Arc::new(Keeper::default());
         let looker = Arc::new(Looker::default());
-        let engine = start(&folder, &store, (&keeper, &looker), &limits, "server-1").await;
+        let engine = start(&folder, &store, (&keeper, &looker), &limits, "server-1", peers).await;
         Self { engine, store, keeper, looker, held: Arc::default(), limits, folder }
     }
 
@@ -129,13 +136,25 @@ impl World {
     pub(super) async fn restart(&mut self) {
         self.engine.core.stop.cancel();
         self.engine.links().close();
-        self.engine =
-            start(&self.folder, &self.store, (&self.keeper, &self.looker), &self.limits, "server-1").await;
+        self.engine = start(
+            &self.folder,
+            &self.store,
+            (&self.keeper, &self.looker),
+            &self.limits,
+            "server-1",
+            Arc::new(NoPeers),
+        )
+        .await;
     }
 
     /// A second server on the same store.
     pub(super) async fn another(&self, name: &str) -> Engine {
-        start(&self.folder, &self.store, (&self.keeper, &self.looker), &self.limits, name).await
+        self.another_with(name, Arc::new(NoPeers)).await
+    }
+
+    /// Likewise, with other servers.
+    pub(super) async fn another_with(&self, name: &str, peers: Arc<dyn PeerDoor>) -> Engine {
+        start(&self.folder, &self.store, (&self.keeper, &self.looker), &self.limits, name, peers).await
     }
 
     pub(super) async fn session(&self, runner: &mut Runner) -> SessionRecord {
@@ -207,15 +226,19 @@ async fn start(
     (keeper, looker): (&Arc<Keeper>, &Arc<Looker>),
     limits: &EngineLimits,
     name: &str,
+    peers: Arc<dyn PeerDoor>,
 ) -> Engine {
+    let links = Links::new(name, limits.clone());
     Engine::start_up(EngineParts {
         store: store.clone(),
         profiles: LiveProfiles::new(Profiles::load(Some(&folder.path().join("profiles"))).unwrap()),
-        links: Links::new(name, limits.clone()),
+        fleet: Fleet::new(name, links.clone(), peers),
+        links,
         output: keeper.clone(),
         files: looker.clone(),
         changes: Changes::default(),
         server_id: name.to_owned(),
+        advertise: Some(name.to_owned()),
         limits: limits.clone(),
         encode_decision: |_, profile| profile.as_bytes().to_vec(),
         trace: TraceHooks { current: || "00-trace".to_owned(), ..TraceHooks::default() },

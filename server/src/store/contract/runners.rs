@@ -8,14 +8,13 @@ use super::{
 };
 use crate::{
     model::{CapabilityRecord, Micros, RunnerRecord},
-    store::{PageQuery, Store},
+    store::{FENCED_EPOCHS, PageQuery, RunnerPut, Store},
 };
 
 fn record(name: &str) -> RunnerRecord {
     RunnerRecord {
         id: runner(name),
         epoch: Epoch::new(),
-        server_id: Some("server-1".to_owned()),
         draining: true,
         version: "0.1.0".to_owned(),
         labels: labels(&[("zone", "a")]),
@@ -47,7 +46,7 @@ pub(in crate::store) async fn a_runner_reads_back_as_it_was_put(store: &dyn Stor
     assert_eq!(store.runner(&runner("runner-2")).await.unwrap(), None);
 }
 
-pub(in crate::store) async fn only_the_current_epoch_is_touched_and_unlinked(store: &dyn Store) {
+pub(in crate::store) async fn only_the_current_epoch_is_touched(store: &dyn Store) {
     let put = record("runner-1");
     store.put_runner(&put).await.unwrap();
     let read = async || store.runner(&put.id).await.unwrap().unwrap();
@@ -58,13 +57,34 @@ pub(in crate::store) async fn only_the_current_epoch_is_touched_and_unlinked(sto
     store.touch_runner(&put.id, put.epoch).await.unwrap();
     assert!(read().await.last_seen > first_seen);
 
-    store.unlink_runner(&put.id, Epoch::new(), "server-1").await.unwrap();
-    store.unlink_runner(&put.id, put.epoch, "server-2").await.unwrap();
-    assert_eq!(read().await.server_id.as_deref(), Some("server-1"));
-    store.unlink_runner(&put.id, put.epoch, "server-1").await.unwrap();
-    assert_eq!(read().await.server_id, None);
     store.touch_runner(&runner("missing"), put.epoch).await.unwrap();
     assert_eq!(store.runner(&runner("missing")).await.unwrap(), None);
+}
+
+pub(in crate::store) async fn a_life_that_was_followed_by_another_never_comes_back(store: &dyn Store) {
+    let mut lives = Vec::new();
+    for life in 0..3 {
+        let put = record("runner-1");
+        let before = lives.last().copied();
+        assert_eq!(store.put_runner(&put).await.unwrap(), RunnerPut::Taken { before }, "life {life}");
+        // Once more, by another server.
+        assert_eq!(store.put_runner(&put).await.unwrap(), RunnerPut::Taken { before: None });
+        lives.push(put.epoch);
+    }
+    for epoch in &lives[..2] {
+        let late = RunnerRecord { epoch: *epoch, ..record("runner-1") };
+        assert_eq!(store.put_runner(&late).await.unwrap(), RunnerPut::Fenced);
+        let other = RunnerRecord { epoch: *epoch, ..record("runner-2") };
+        assert!(matches!(store.put_runner(&other).await.unwrap(), RunnerPut::Taken { .. }));
+    }
+    let now = store.runner(&runner("runner-1")).await.unwrap().unwrap();
+    assert_eq!(Some(&now.epoch), lives.last());
+    for _ in 0..2 * FENCED_EPOCHS {
+        store.put_runner(&record("runner-1")).await.unwrap();
+    }
+    let last = store.runner(&runner("runner-1")).await.unwrap().unwrap();
+    assert!(matches!(store.put_runner(&record("runner-1")).await.unwrap(), RunnerPut::Taken { .. }));
+    assert_eq!(store.put_runner(&last).await.unwrap(), RunnerPut::Fenced);
 }
 
 pub(in crate::store) async fn runners_are_paged_by_id(store: &dyn Store) {

@@ -277,6 +277,22 @@ pub(in crate::store) async fn live(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
+pub(in crate::store) async fn unstored(
+    pool: &Pool,
+    server_id: &str,
+    at_most: u32,
+) -> Result<Vec<ExecutionRecord>, StoreError> {
+    let mut sql =
+        QueryBuilder::<Db>::new(concat!("SELECT ", columns!(), " FROM executions WHERE ended IS NOT NULL"));
+    sql.push(" AND output IN ('LIVE', 'STORING') AND (owner_server IS NULL OR lease_until <= ")
+        .push(engine::NOW);
+    sql.push(") AND runner_id IN (SELECT runner_id FROM links WHERE server_id = ")
+        .push_bind(server_id.to_owned());
+    sql.push(") ORDER BY id LIMIT ").push_bind(i64::from(at_most));
+    let rows = sql.build_query_as::<ExecutionRow>().fetch_all(pool).await?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
 pub(in crate::store) async fn list(
     pool: &Pool,
     query: &ExecutionQuery,

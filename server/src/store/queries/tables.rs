@@ -14,6 +14,7 @@ mod lists;
 pub(in crate::store) mod milestones;
 pub(in crate::store) mod rules;
 pub(in crate::store) mod runners;
+pub(in crate::store) mod servers;
 pub(in crate::store) mod sessions;
 pub(in crate::store) mod transition;
 

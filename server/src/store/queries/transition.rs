@@ -83,3 +83,26 @@ pub(in crate::store) async fn renew_leases(
     engine::commit(tx).await?;
     Ok(renewed)
 }
+
+pub(in crate::store) async fn take_storing(
+    mut tx: Tx,
+    id: ExecutionId,
+    server_id: &str,
+    lease_micros: i64,
+) -> Result<bool, StoreError> {
+    let now = clock(&mut tx).await?.0;
+    let taken = sqlx::query(
+        "UPDATE executions SET owner_server = $1, lease_until = $2 WHERE id = $3 AND ended IS NOT NULL \
+         AND output IN ('LIVE', 'STORING') \
+         AND (owner_server IS NULL OR owner_server = $1 OR lease_until <= $4)",
+    )
+    .bind(server_id)
+    .bind(now.saturating_add(lease_micros))
+    .bind(id.to_string())
+    .bind(now)
+    .execute(&mut *tx)
+    .await?
+    .rows_affected();
+    engine::commit(tx).await?;
+    Ok(taken > 0)
+}

@@ -331,7 +331,6 @@ impl TryFrom<RuleRow> for RememberedRule {
 pub(in crate::store) struct RunnerRow {
     id: String,
     epoch: String,
-    server_id: Option<String>,
     draining: bool,
     version: String,
     labels: String,
@@ -349,7 +348,6 @@ impl TryFrom<RunnerRow> for RunnerRecord {
         Ok(Self {
             id: id("id", &row.id)?,
             epoch: id("epoch", &row.epoch)?,
-            server_id: row.server_id,
             draining: row.draining,
             version: row.version,
             labels: json::read("labels", &row.labels)?,

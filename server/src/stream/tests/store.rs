@@ -16,11 +16,12 @@ use airlock_proto::domain::{
 use crate::{
     model::{
         ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-        SessionRecord, StateChange,
+        ServerRecord, SessionRecord, StateChange,
     },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
-        NewExecution, Page, PageQuery, RuleQuery, SessionChange, SessionQuery, Store, StoreError, Transition,
+        NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
+        Transition,
     },
 };
 
@@ -74,6 +75,18 @@ impl MemoryStore {
 
     pub(super) fn record(&self, id: ExecutionId) -> ExecutionRecord {
         self.rows.lock().unwrap()[&id].0.clone()
+    }
+
+    fn take(&self, id: ExecutionId, server_id: &str, keeps: bool) -> bool {
+        let mut rows = self.rows.lock().unwrap();
+        let Some((record, _)) = rows.get_mut(&id) else { return false };
+        let is_unstored = record.state == ExecutionState::Finished
+            && matches!(record.output, OutputState::Live | OutputState::Storing);
+        let is_free = record.owner_server.as_deref().is_none_or(|owner| owner == server_id);
+        if is_unstored && is_free {
+            record.owner_server = keeps.then(|| server_id.to_owned());
+        }
+        is_unstored && is_free
     }
 
     fn ask(&self) -> Result<(), StoreError> {
@@ -218,7 +231,7 @@ impl Store for MemoryStore {
     async fn expired_approvals(&self, _: u32) -> Result<Vec<ApprovalRecord>, StoreError> {
         not_here()
     }
-    async fn put_runner(&self, _: &RunnerRecord) -> Result<(), StoreError> {
+    async fn put_runner(&self, _: &RunnerRecord) -> Result<RunnerPut, StoreError> {
         not_here()
     }
     async fn runner(&self, _: &RunnerId) -> Result<Option<RunnerRecord>, StoreError> {
@@ -230,8 +243,23 @@ impl Store for MemoryStore {
     async fn touch_runner(&self, _: &RunnerId, _: Epoch) -> Result<(), StoreError> {
         not_here()
     }
-    async fn unlink_runner(&self, _: &RunnerId, _: Epoch, _: &str) -> Result<(), StoreError> {
+    async fn announce(&self, _: &ServerRecord, _: i64) -> Result<(), StoreError> {
         not_here()
+    }
+    async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
+        not_here()
+    }
+    async fn unstored(&self, _: &str, _: u32) -> Result<Vec<ExecutionRecord>, StoreError> {
+        not_here()
+    }
+    async fn take_storing(
+        &self,
+        id: ExecutionId,
+        server_id: &str,
+        lease_micros: i64,
+    ) -> Result<bool, StoreError> {
+        self.ask()?;
+        Ok(self.take(id, server_id, lease_micros > 0))
     }
     async fn audit(&self, _: i64, _: u32) -> Result<Vec<AuditRecord>, StoreError> {
         not_here()

@@ -148,6 +148,7 @@ fn streams(
         outputs: Arc::clone(shelf),
         door: Arc::new(runner.clone()),
         changes: changes.clone(),
+        server_id: "server-1".to_owned(),
         limits: limits.clone(),
         observer: Arc::new(Unobserved),
         cancel: CancellationToken::new(),

@@ -14,7 +14,10 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{SOON, World};
 pub(crate) use crate::engine::testing::hello;
-use crate::links::{LinkHandle, LinkRefusal};
+use crate::{
+    engine::Engine,
+    links::{LinkHandle, LinkRefusal},
+};
 
 pub(crate) struct Runner {
     pub(crate) handle: LinkHandle,
@@ -34,8 +37,13 @@ impl Runner {
 
     /// Connected, not reconciled.
     pub(crate) async fn connect(world: &World, hello: RunnerHello) -> Result<Self, LinkRefusal> {
+        Self::to(&world.engine, world, hello).await
+    }
+
+    /// Likewise, to another server of the world's store.
+    pub(crate) async fn to(engine: &Engine, world: &World, hello: RunnerHello) -> Result<Self, LinkRefusal> {
         let epoch = hello.epoch;
-        let mut handle = world.engine.links().connect(hello).await?;
+        let mut handle = engine.links().connect(hello).await?;
         let mut outgoing = handle.outgoing().unwrap();
         let welcome = outgoing.recv().await.unwrap();
         assert!(matches!(welcome, ToRunner::Welcome { .. }), "{welcome:?}");

@@ -1,0 +1,152 @@
+//! The servers of one store, as this one last read of them, and the ways to runners: a link of this server's own, or
+//! else one hop to a server that has one.
+//!
+//! What is known here may be some seconds old. It decides where something is sent, never what is true.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use airlock_proto::domain::{ExecutionId, RunnerId, SessionId, ToRunner};
+
+use crate::{
+    exchange_door::ExchangeDoor,
+    links::Links,
+    model::ServerRecord,
+    peer_door::PeerDoor,
+    stream_door::{DoorError, OutputDoor},
+};
+
+/// See the module. A cheap handle; all clones are one.
+#[derive(Clone)]
+pub struct Fleet {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    server_id: String,
+    links: Links,
+    peers: Arc<dyn PeerDoor>,
+    others: Mutex<Vec<ServerRecord>>,
+}
+
+impl Fleet {
+    /// A server that knows of no other yet.
+    #[must_use]
+    pub fn new(server_id: impl Into<String>, links: Links, peers: Arc<dyn PeerDoor>) -> Self {
+        let server_id = server_id.into();
+        Self { inner: Arc::new(Inner { server_id, links, peers, others: Mutex::default() }) }
+    }
+
+    /// Takes in which servers there are; this one is left out.
+    pub(crate) fn learn(&self, servers: Vec<ServerRecord>) {
+        let others = servers.into_iter().filter(|server| server.id != self.inner.server_id).collect();
+        *self.others() = others;
+    }
+
+    /// The other servers with a link to a runner, by id.
+    pub(crate) fn linked(&self, runner: &RunnerId) -> Vec<String> {
+        self.with_link(runner, |server| Some(server.id.clone()))
+    }
+
+    /// The runners that other servers have links to.
+    pub(crate) fn runners(&self) -> HashSet<RunnerId> {
+        self.others().iter().flat_map(|server| &server.links).map(|(runner, _)| runner.clone()).collect()
+    }
+
+    /// Whether a server other than this one could be reached for a runner.
+    pub(crate) fn reaches(&self, runner: &RunnerId) -> bool {
+        !self.addresses(runner).is_empty()
+    }
+
+    /// Tells a runner something, on whichever link there is.
+    ///
+    /// # Errors
+    /// If there is none, or it has just ended. Where the answer of another server was lost, it may have been told.
+    pub(crate) async fn tell(&self, runner: &RunnerId, message: ToRunner) -> Result<(), DoorError> {
+        let inner = &self.inner;
+        if inner.links.get(runner).is_some() {
+            return inner.links.tell(runner, message).await;
+        }
+        let mut last = DoorError::NotConnected;
+        for address in self.addresses(runner) {
+            match inner.peers.tell(&address, runner, message.clone()).await {
+                Ok(()) => return Ok(()),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Hints a server with a link to this runner that a session has something to do.
+    pub(crate) async fn nudge(&self, runner: &RunnerId, session: SessionId) {
+        for address in self.addresses(runner) {
+            if self.inner.peers.nudge(&address, session).await.is_ok() {
+                return;
+            }
+        }
+    }
+
+    fn addresses(&self, runner: &RunnerId) -> Vec<String> {
+        self.with_link(runner, |server| server.address.clone())
+    }
+
+    fn with_link(&self, runner: &RunnerId, what: impl Fn(&ServerRecord) -> Option<String>) -> Vec<String> {
+        let has = |server: &&ServerRecord| server.links.iter().any(|(linked, _)| linked == runner);
+        self.others().iter().filter(has).filter_map(what).collect()
+    }
+
+    fn others(&self) -> MutexGuard<'_, Vec<ServerRecord>> {
+        self.inner.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fleet").field("others", &self.others().len()).finish_non_exhaustive()
+    }
+}
+
+#[async_trait::async_trait]
+impl OutputDoor for Fleet {
+    async fn open_output(
+        &self,
+        runner: &RunnerId,
+        execution: ExecutionId,
+        ticket: &str,
+    ) -> Result<(), DoorError> {
+        if self.inner.links.get(runner).is_some() {
+            return self.inner.links.open_output(runner, execution, ticket).await;
+        }
+        let mut last = DoorError::NotConnected;
+        for address in self.addresses(runner) {
+            match self.inner.peers.open_output(&address, runner, execution, ticket).await {
+                Ok(()) => return Ok(()),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    async fn forget_job(&self, runner: &RunnerId, execution: ExecutionId) -> Result<(), DoorError> {
+        self.tell(runner, ToRunner::ForgetJob { execution_id: execution }).await
+    }
+}
+
+#[async_trait::async_trait]
+impl ExchangeDoor for Fleet {
+    async fn open_exchange(&self, runner: &RunnerId, ticket: &str) -> Result<(), DoorError> {
+        if self.inner.links.get(runner).is_some() {
+            return self.inner.links.open_exchange(runner, ticket).await;
+        }
+        let mut last = DoorError::NotConnected;
+        for address in self.addresses(runner) {
+            match self.inner.peers.open_exchange(&address, runner, ticket).await {
+                Ok(()) => return Ok(()),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}

@@ -1,0 +1,211 @@
+//! Peer: what other servers of the store ask of this one's links, between the wire and the links.
+//!
+//! Only this server's own links are used: what is asked here is never passed on, so that no call can go in a circle. Who
+//! asks is a server, by the door; for which principal it asks is its own business, as it would be with a link of its own.
+
+use std::sync::Arc;
+
+use airlock_proto::{
+    domain::{ExchangeToRunner, ExecutionId, PushToRunner, RunnerId, SessionId, ToRunner},
+    runner_v1,
+    server_v1::{
+        ExchangeOpened, NudgeRequest, NudgeResponse, OutputOpened, RelayExchangeRequest,
+        RelayExchangeResponse, RelayOutputRequest, RelayOutputResponse, TellRequest, TellResponse,
+        peer_server::Peer, relay_exchange_request, relay_exchange_response, relay_output_request,
+        relay_output_response,
+    },
+};
+use futures::{Stream, StreamExt as _, stream};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc},
+    time::timeout,
+};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{Edge, refused, view::Responses};
+use crate::{
+    api::{ApiError, FieldViolation},
+    engine::runner_unreachable,
+    exchange::LentExchange,
+    status,
+    stream::LentOutput,
+};
+
+pub(super) struct Peers(pub(super) Arc<Edge>);
+
+#[tonic::async_trait]
+impl Peer for Peers {
+    type RelayOutputStream = Responses<RelayOutputResponse>;
+    type RelayExchangeStream = Responses<RelayExchangeResponse>;
+
+    async fn tell(&self, request: Request<TellRequest>) -> Result<Response<TellResponse>, Status> {
+        let TellRequest { runner_id, message } = request.into_inner();
+        let runner: RunnerId = parsed("runner_id", &runner_id)?;
+        let message = message.ok_or_else(|| bad("message", "is missing"))?;
+        let message = ToRunner::try_from(message).map_err(|error| bad(error.field, &error.problem))?;
+        if !may_be_told(&message) {
+            return Err(bad("message", "is not one that another server may have told"));
+        }
+        let told = self.0.engine.links().tell(&runner, message).await;
+        told.map_err(|_| refused(runner_unreachable(&runner)))?;
+        Ok(Response::new(TellResponse {}))
+    }
+
+    async fn nudge(&self, request: Request<NudgeRequest>) -> Result<Response<NudgeResponse>, Status> {
+        let session: SessionId = parsed("session_id", &request.into_inner().session_id)?;
+        self.0.engine.nudged(session).await.map_err(refused)?;
+        Ok(Response::new(NudgeResponse {}))
+    }
+
+    async fn relay_output(
+        &self,
+        request: Request<Streaming<RelayOutputRequest>>,
+    ) -> Result<Response<Self::RelayOutputStream>, Status> {
+        let mut incoming = request.into_inner();
+        let Some(relay_output_request::Message::Open(open)) = self.first(&mut incoming).await?.message else {
+            return Err(bad("message", "the first must be open"));
+        };
+        let seat = self.seat()?;
+        let runner: RunnerId = parsed("open.runner_id", &open.runner_id)?;
+        let execution: ExecutionId = parsed("open.execution_id", &open.execution_id)?;
+        let lent = self.0.streams.lend(self.0.engine.links(), &runner, execution).await;
+        let lent = lent.map_err(|_| refused(runner_unreachable(&runner)))?;
+        let opened = |missing| {
+            let message = relay_output_response::Message::Opened(OutputOpened { missing });
+            Ok(RelayOutputResponse { message: Some(message) })
+        };
+        let Some(LentOutput { incoming: from_runner, outgoing }) = lent else {
+            return Ok(Response::new(Box::pin(stream::iter([opened(true)]))));
+        };
+        let to_runner = incoming.map(|message| match message.ok()?.message? {
+            relay_output_request::Message::ToRunner(message) => PushToRunner::try_from(message).ok(),
+            relay_output_request::Message::Open(_) => None,
+        });
+        let from_runner = from_runner.map(|message| {
+            let message = runner_v1::PushOutputRequest::from(message.ok()?);
+            let message = relay_output_response::Message::FromRunner(message);
+            Some(RelayOutputResponse { message: Some(message) })
+        });
+        Ok(Response::new(self.relay(seat, to_runner, outgoing, opened(false), from_runner)))
+    }
+
+    async fn relay_exchange(
+        &self,
+        request: Request<Streaming<RelayExchangeRequest>>,
+    ) -> Result<Response<Self::RelayExchangeStream>, Status> {
+        let seat = self.seat()?;
+        let mut incoming = request.into_inner();
+        let Some(relay_exchange_request::Message::Open(open)) = self.first(&mut incoming).await?.message
+        else {
+            return Err(bad("message", "the first must be open"));
+        };
+        let runner: RunnerId = parsed("open.runner_id", &open.runner_id)?;
+        let lent = self.0.exchanges.lend(self.0.engine.links(), &runner).await;
+        let LentExchange { from: from_runner, to: outgoing } =
+            lent.map_err(|_| refused(runner_unreachable(&runner)))?;
+        let to_runner = incoming.map(|message| match message.ok()?.message? {
+            relay_exchange_request::Message::ToRunner(message) => ExchangeToRunner::try_from(message).ok(),
+            relay_exchange_request::Message::Open(_) => None,
+        });
+        let from_runner = from_runner.map(|message| {
+            let message = runner_v1::ExchangeRequest::from(message.ok()?);
+            let message = relay_exchange_response::Message::FromRunner(message);
+            Some(RelayExchangeResponse { message: Some(message) })
+        });
+        let opened = relay_exchange_response::Message::Opened(ExchangeOpened {});
+        let opened = Ok(RelayExchangeResponse { message: Some(opened) });
+        Ok(Response::new(self.relay(seat, to_runner, outgoing, opened, from_runner)))
+    }
+}
+
+impl Peers {
+    fn seat(&self) -> Result<OwnedSemaphorePermit, Status> {
+        self.0.relays.clone().try_acquire_owned().map_err(|_| {
+            let (limit, value) = ("peers.relays", self.0.limits.get("peers.relays").copied().unwrap_or(0));
+            refused(ApiError::Exhausted { limit, value, retry_after: std::time::Duration::from_secs(1) })
+        })
+    }
+
+    async fn first<T>(&self, incoming: &mut Streaming<T>) -> Result<T, Status> {
+        let first = timeout(self.0.hello_wait, incoming.message()).await;
+        first
+            .map_err(|_| bad("open", "did not come in time"))?
+            .map_err(|error| status::adopt(error.code(), error.message()))?
+            .ok_or_else(|| bad("open", "the stream ended before it"))
+    }
+
+    /// Passes both ways on, one message at a time, until either side ends or says what cannot be read, or the server
+    /// stops. What is not taken at one end is not read at the other.
+    fn relay<To: Send + 'static, From: Send + 'static>(
+        &self,
+        seat: OwnedSemaphorePermit,
+        to_runner: impl Stream<Item = Option<To>> + Send + 'static,
+        outgoing: mpsc::Sender<To>,
+        opened: Result<From, Status>,
+        from_runner: impl Stream<Item = Option<From>> + Send + 'static,
+    ) -> Responses<From> {
+        let stopping = self.0.stopping.clone();
+        let seat = Arc::new(seat);
+        let held = seat.clone();
+        self.0.tasks.spawn(async move {
+            tokio::pin!(to_runner);
+            let pass_on = async {
+                while let Some(Some(message)) = to_runner.next().await {
+                    if outgoing.send(message).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            tokio::select! {
+                () = pass_on => {}
+                () = outgoing.closed() => {}
+                () = stopping.cancelled() => {}
+            }
+            drop(held);
+        });
+        let stopping = self.0.stopping.clone();
+        let answers = from_runner
+            .take_while(|message| std::future::ready(message.is_some()))
+            .filter_map(std::future::ready)
+            .map(move |message| {
+                // The seat is given back with the last of the two ways.
+                let _held = &seat;
+                Ok(message)
+            })
+            .take_until(stopping.cancelled_owned());
+        Box::pin(stream::iter([opened]).chain(answers))
+    }
+}
+
+/// Whether it is one of those that a server without a link would have told the runner itself, at any time. Offers are
+/// made by the server that drives an execution, on its own link.
+fn may_be_told(message: &ToRunner) -> bool {
+    match message {
+        ToRunner::CloseSession { .. }
+        | ToRunner::EndJob { .. }
+        | ToRunner::ForgetJob { .. }
+        | ToRunner::SignalJob { .. }
+        | ToRunner::ResizeJob { .. }
+        | ToRunner::DetachJob { .. }
+        | ToRunner::Drain { .. } => true,
+        ToRunner::Welcome { .. }
+        | ToRunner::OpenSession { .. }
+        | ToRunner::StartJob(_)
+        | ToRunner::OpenOutput { .. }
+        | ToRunner::OpenExchange { .. }
+        | ToRunner::Probe { .. }
+        | ToRunner::Heartbeat => false,
+    }
+}
+
+fn parsed<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, Status>
+where
+    T::Err: std::fmt::Display,
+{
+    text.parse().map_err(|error: T::Err| bad(field, &error.to_string()))
+}
+
+fn bad(field: &str, problem: &str) -> Status {
+    let violation = FieldViolation { field: field.to_owned(), description: problem.to_owned() };
+    refused(ApiError::Invalid(vec![violation]))
+}

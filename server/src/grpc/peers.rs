@@ -1,0 +1,338 @@
+//! The other servers of the store, as this one calls them: the client of Peer. What is relayed comes out where a
+//! runner's own stream would have: the ticket is used up, and from there on nobody can tell the two apart.
+//!
+//! Words, outputs and exchanges travel on connections of their own, so that none stands in another's way.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fs,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use airlock_proto::{
+    domain::{ExchangeFromRunner, ExecutionId, PushFromRunner, RunnerId, SessionId, ToRunner},
+    limits::MESSAGE_BYTES,
+    runner_v1,
+    server_v1::{
+        ExchangeOpen, NudgeRequest, OutputOpen, RelayExchangeRequest, RelayExchangeResponse,
+        RelayOutputRequest, RelayOutputResponse, TellRequest, peer_client::PeerClient,
+        relay_exchange_request, relay_exchange_response, relay_output_request, relay_output_response,
+    },
+};
+use futures::StreamExt as _;
+use tokio::{sync::mpsc, time::timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tonic::{
+    Code, Status,
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
+};
+
+use crate::{
+    config,
+    exchange::{ExchangeBroken, Exchanges},
+    peer_door::PeerDoor,
+    stream::{PushBroken, PushHello, Streams},
+    stream_door::DoorError,
+};
+
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes that may be on their way on one stream, and on one connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 64 << 20;
+/// Connections that outputs from one server are spread over.
+const OUTPUT_CONNECTIONS: usize = 4;
+/// Servers whose connections are kept; more are never of one store.
+const SERVERS: usize = 256;
+/// Messages of a relay that wait for the transport.
+const WIRE_QUEUE: usize = 2;
+
+/// The client of the other servers. A cheap handle; all clones are one.
+#[derive(Clone)]
+pub(crate) struct PeerLinks {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: config::Peers,
+    takers: OnceLock<(Streams, Exchanges)>,
+    connections: Mutex<HashMap<String, Connections>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// To one server.
+struct Connections {
+    words: Channel,
+    outputs: VecDeque<Channel>,
+}
+
+/// Why another server did not do what it was asked.
+enum Failure {
+    /// It has no link to the runner, or no room.
+    Said(Status),
+    /// It cannot be reached, or this server's own certificate cannot be read.
+    Away(String),
+}
+
+impl PeerLinks {
+    pub(crate) fn new(config: config::Peers) -> Self {
+        let inner = Inner {
+            config,
+            takers: OnceLock::new(),
+            connections: Mutex::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Who takes what is relayed; said once, before the first call.
+    pub(crate) fn attach(&self, streams: Streams, exchanges: Exchanges) {
+        // A second one would be a fault of the wiring; the first stays.
+        let _ = self.inner.takers.set((streams, exchanges));
+    }
+
+    /// Ends every relay.
+    pub(crate) async fn shut_down(&self) {
+        self.inner.stop.cancel();
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+    }
+}
+
+impl Inner {
+    fn endpoint(&self, address: &str) -> Result<Endpoint, Failure> {
+        let read = |path: &Path| {
+            fs::read(path).map_err(|error| Failure::Away(format!("`{}`: {error}", path.display())))
+        };
+        let config = &self.config;
+        let tls = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(read(&config.ca)?))
+            .identity(Identity::from_pem(read(&config.certificate)?, read(&config.key)?))
+            .domain_name(&config.server_name);
+        let endpoint =
+            Endpoint::from_shared(address.to_owned()).map_err(away)?.tls_config(tls).map_err(away)?;
+        Ok(endpoint
+            .connect_timeout(config.answer_wait)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW))
+    }
+
+    /// A connection of those to this server, made at its first call.
+    fn channel(&self, address: &str, is_output: bool) -> Result<Channel, Failure> {
+        if let Some(found) = self.lock().get_mut(address) {
+            return Ok(found.pick(is_output));
+        }
+        let endpoint = self.endpoint(address)?;
+        let outputs = (0..OUTPUT_CONNECTIONS).map(|_| endpoint.connect_lazy()).collect();
+        let mut new = Connections { words: endpoint.connect_lazy(), outputs };
+        let picked = new.pick(is_output);
+        let mut connections = self.lock();
+        if connections.len() >= SERVERS {
+            connections.clear();
+        }
+        connections.insert(address.to_owned(), new);
+        Ok(picked)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Connections>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `call` gives, within `answer_wait`. After a failure the next call connects anew, with the certificate of
+    /// then.
+    async fn ask<T>(
+        &self,
+        address: &str,
+        call: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, DoorError> {
+        let failure = match timeout(self.config.answer_wait, call).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(failure)) => failure,
+            Err(_) => Failure::Away("it does not answer".to_owned()),
+        };
+        match failure {
+            Failure::Said(status) => {
+                tracing::debug!(address, status = status.message(), "another server could not help");
+            }
+            Failure::Away(problem) => {
+                tracing::info!(address, problem, "another server cannot be reached");
+                self.lock().remove(address);
+            }
+        }
+        Err(DoorError::NotConnected)
+    }
+
+    async fn relay_output(
+        &self,
+        address: &str,
+        (runner, execution): (&RunnerId, ExecutionId),
+        ticket: &str,
+    ) -> Result<(), Failure> {
+        let (streams, _) = self.takers.get().ok_or_else(|| Failure::Away("not yet".to_owned()))?;
+        let mut client = client(self.channel(address, true)?);
+        let (to_server, requests) = mpsc::channel(WIRE_QUEUE);
+        let (runner_id, execution_id) = (runner.to_string(), execution.to_string());
+        let open = relay_output_request::Message::Open(OutputOpen { runner_id, execution_id });
+        // The queue is empty, and its other end is here.
+        let _ = to_server.try_send(RelayOutputRequest { message: Some(open) });
+        let mut answers =
+            client.relay_output(ReceiverStream::new(requests)).await.map_err(said)?.into_inner();
+        let first = answers.message().await.map_err(said)?.and_then(|first| first.message);
+        let Some(relay_output_response::Message::Opened(opened)) = first else {
+            return Err(Failure::Away("its first message is not `opened`".to_owned()));
+        };
+        let hello = PushHello {
+            runner_id: runner.clone(),
+            execution_id: execution,
+            ticket: ticket.to_owned(),
+            missing: opened.missing,
+        };
+        let taken = streams.accept_push(&hello, answers.map(output_message));
+        let messages = taken.map_err(|error| Failure::Away(error.to_string()))?;
+        self.pass_on(messages, to_server, |message| {
+            let message = relay_output_request::Message::ToRunner(message.into());
+            RelayOutputRequest { message: Some(message) }
+        });
+        Ok(())
+    }
+
+    async fn relay_exchange(&self, address: &str, runner: &RunnerId, ticket: &str) -> Result<(), Failure> {
+        let (_, exchanges) = self.takers.get().ok_or_else(|| Failure::Away("not yet".to_owned()))?;
+        // On a connection of its own: what is not taken of it must stop nothing else.
+        let mut client = client(self.endpoint(address)?.connect().await.map_err(away)?);
+        let (to_server, requests) = mpsc::channel(WIRE_QUEUE);
+        let open = relay_exchange_request::Message::Open(ExchangeOpen { runner_id: runner.to_string() });
+        // The queue is empty, and its other end is here.
+        let _ = to_server.try_send(RelayExchangeRequest { message: Some(open) });
+        let mut answers =
+            client.relay_exchange(ReceiverStream::new(requests)).await.map_err(said)?.into_inner();
+        let first = answers.message().await.map_err(said)?.and_then(|first| first.message);
+        let Some(relay_exchange_response::Message::Opened(_)) = first else {
+            return Err(Failure::Away("its first message is not `opened`".to_owned()));
+        };
+        let taken = exchanges.accept(runner, ticket, answers.map(exchange_message));
+        let messages = taken.map_err(|error| Failure::Away(error.to_string()))?;
+        self.pass_on(messages, to_server, |message| {
+            let message = relay_exchange_request::Message::ToRunner(message.into());
+            RelayExchangeRequest { message: Some(message) }
+        });
+        Ok(())
+    }
+
+    /// Sends what is to go to a runner, until nothing more is, or nobody takes it.
+    fn pass_on<M: Send + 'static, W: Send + 'static>(
+        &self,
+        mut messages: mpsc::Receiver<M>,
+        to_server: mpsc::Sender<W>,
+        wire: fn(M) -> W,
+    ) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            let pass_on = async {
+                while let Some(message) = messages.recv().await {
+                    if to_server.send(wire(message)).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            tokio::select! {
+                () = pass_on => {}
+                () = to_server.closed() => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    }
+}
+
+impl Connections {
+    fn pick(&mut self, is_output: bool) -> Channel {
+        if !is_output {
+            return self.words.clone();
+        }
+        self.outputs.rotate_left(1);
+        self.outputs.front().unwrap_or(&self.words).clone()
+    }
+}
+
+#[async_trait::async_trait]
+impl PeerDoor for PeerLinks {
+    async fn tell(&self, address: &str, runner: &RunnerId, message: ToRunner) -> Result<(), DoorError> {
+        let request = TellRequest { runner_id: runner.to_string(), message: Some(message.into()) };
+        let call =
+            async { client(self.inner.channel(address, false)?).tell(request).await.map(drop).map_err(said) };
+        self.inner.ask(address, call).await
+    }
+
+    async fn nudge(&self, address: &str, session: SessionId) -> Result<(), DoorError> {
+        let request = NudgeRequest { session_id: session.to_string() };
+        let call = async {
+            client(self.inner.channel(address, false)?).nudge(request).await.map(drop).map_err(said)
+        };
+        self.inner.ask(address, call).await
+    }
+
+    async fn open_output(
+        &self,
+        address: &str,
+        runner: &RunnerId,
+        execution: ExecutionId,
+        ticket: &str,
+    ) -> Result<(), DoorError> {
+        self.inner.ask(address, self.inner.relay_output(address, (runner, execution), ticket)).await
+    }
+
+    async fn open_exchange(&self, address: &str, runner: &RunnerId, ticket: &str) -> Result<(), DoorError> {
+        self.inner.ask(address, self.inner.relay_exchange(address, runner, ticket)).await
+    }
+}
+
+fn client(channel: Channel) -> PeerClient<Channel> {
+    PeerClient::new(channel).max_decoding_message_size(MESSAGE_BYTES)
+}
+
+/// A status of the other server, or of a connection that could not be made.
+fn said(status: Status) -> Failure {
+    match status.code() {
+        Code::Unavailable | Code::Unknown | Code::Internal if status.details().is_empty() => away(status),
+        _ => Failure::Said(status),
+    }
+}
+
+fn away(error: impl std::error::Error) -> Failure {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    Failure::Away(text)
+}
+
+fn output_message(answer: Result<RelayOutputResponse, Status>) -> Result<PushFromRunner, PushBroken> {
+    let answer = answer.map_err(|status| PushBroken(status.message().to_owned()))?;
+    let Some(relay_output_response::Message::FromRunner(message)) = answer.message else {
+        return Err(PushBroken("a message that is not of a relay".to_owned()));
+    };
+    let message: runner_v1::PushOutputRequest = message;
+    PushFromRunner::try_from(message).map_err(|error| PushBroken(error.to_string()))
+}
+
+fn exchange_message(
+    answer: Result<RelayExchangeResponse, Status>,
+) -> Result<ExchangeFromRunner, ExchangeBroken> {
+    let answer = answer.map_err(|status| ExchangeBroken::Cut(status.message().to_owned()))?;
+    let Some(relay_exchange_response::Message::FromRunner(message)) = answer.message else {
+        return Err(ExchangeBroken::Unreadable("a message that is not of a relay".to_owned()));
+    };
+    let message: runner_v1::ExchangeRequest = message;
+    ExchangeFromRunner::try_from(message).map_err(|error| ExchangeBroken::Unreadable(error.to_string()))
+}

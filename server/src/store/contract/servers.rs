@@ -1,0 +1,94 @@
+//! Servers, their links, and who stores which output.
+
+use airlock_proto::domain::{Cause, Epoch, OutputState};
+
+use super::{
+    fixtures::{MINUTE, TENANT, end, offer, opened, queued, result, runner, step},
+    sessions::later,
+};
+use crate::{
+    model::{ExecutionRecord, ServerRecord},
+    store::{Store, Transition},
+};
+
+/// In microseconds; longer than the store's clock needs to go on.
+const MOMENT: i64 = 2_000;
+
+fn server(name: &str, runners: &[&str]) -> ServerRecord {
+    ServerRecord {
+        id: name.to_owned(),
+        address: Some(format!("https://{name}.example:7443")),
+        links: runners.iter().map(|name| (runner(name), Epoch::new())).collect(),
+    }
+}
+
+pub(in crate::store) async fn servers_are_there_with_their_links_until_their_lease_is_over(
+    store: &dyn Store,
+) {
+    assert_eq!(store.servers().await.unwrap(), []);
+    let (one, two) = (server("one", &["a", "b"]), server("two", &[]));
+    store.announce(&two, MINUTE).await.unwrap();
+    store.announce(&one, MINUTE).await.unwrap();
+    assert_eq!(store.servers().await.unwrap(), [one.clone(), two.clone()]);
+
+    let fewer = ServerRecord { address: None, ..server("one", &["b"]) };
+    store.announce(&fewer, MINUTE).await.unwrap();
+    assert_eq!(store.servers().await.unwrap(), [fewer, two.clone()]);
+
+    store.announce(&one, MOMENT).await.unwrap();
+    later(store, 2 * MOMENT).await;
+    assert_eq!(store.servers().await.unwrap(), [two.clone()], "its time is over");
+    store.announce(&two, 0).await.unwrap();
+    assert_eq!(store.servers().await.unwrap(), [], "it has left");
+    store.announce(&one, MINUTE).await.unwrap();
+    assert_eq!(store.servers().await.unwrap(), [one], "it is back");
+}
+
+/// Ended on the runner `a`, driven by `one` for a moment.
+async fn ended(store: &dyn Store, output: OutputState) -> ExecutionRecord {
+    let session = opened(store, TENANT).await;
+    let offer = Transition {
+        offer: Some((runner("a"), Epoch::new())),
+        lease: Some(("one".to_owned(), MOMENT)),
+        ..offer()
+    };
+    let record = step(store, &queued(store, &session).await, offer).await;
+    let record = step(store, &record, end(result(Cause::Exited { code: 0 }))).await;
+    store.set_output(record.id, output).await.unwrap();
+    store.execution(record.id).await.unwrap().unwrap()
+}
+
+pub(in crate::store) async fn one_server_at_a_time_stores_an_output(store: &dyn Store) {
+    let record = ended(store, OutputState::Live).await;
+    later(store, 2 * MOMENT).await;
+    assert!(store.take_storing(record.id, "two", MINUTE).await.unwrap());
+    assert!(store.take_storing(record.id, "two", MINUTE).await.unwrap(), "it has it");
+    assert!(!store.take_storing(record.id, "one", MINUTE).await.unwrap(), "another has it");
+    let after = store.execution(record.id).await.unwrap().unwrap();
+    assert_eq!(after.version, record.version);
+    assert_eq!(after.owner_server.as_deref(), Some("two"));
+
+    assert!(store.take_storing(record.id, "two", MOMENT).await.unwrap());
+    later(store, 2 * MOMENT).await;
+    assert!(store.take_storing(record.id, "one", MINUTE).await.unwrap(), "its time was over");
+    store.set_output(record.id, OutputState::Stored).await.unwrap();
+    assert!(!store.take_storing(record.id, "one", MINUTE).await.unwrap(), "there is nothing to store");
+}
+
+pub(in crate::store) async fn an_output_that_nobody_stores_is_found_by_who_could(store: &dyn Store) {
+    store.announce(&server("two", &["a"]), MINUTE).await.unwrap();
+    store.announce(&server("three", &["b"]), MINUTE).await.unwrap();
+    let first = ended(store, OutputState::Live).await;
+    let second = ended(store, OutputState::Storing).await;
+    ended(store, OutputState::Stored).await;
+    later(store, 2 * MOMENT).await;
+    let found = async |server: &str, at_most: u32| {
+        let found = store.unstored(server, at_most).await.unwrap();
+        found.into_iter().map(|record| record.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found("two", 10).await, [first.id, second.id]);
+    assert_eq!(found("two", 1).await, [first.id]);
+    assert_eq!(found("three", 10).await, [], "it has no link to their runner");
+    assert!(store.take_storing(first.id, "one", MINUTE).await.unwrap());
+    assert_eq!(found("two", 10).await, [second.id], "one has it");
+}

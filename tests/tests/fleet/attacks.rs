@@ -1,0 +1,191 @@
+//! What servers ask of each other is asked by servers alone: no other certificate or token reaches it, and it reaches
+//! nothing else.
+
+use std::time::Duration;
+
+use airlock_cli::client::{Client, From, v1};
+use airlock_proto::{
+    runner_v1::{self, connect_response::Message as Told},
+    server_v1::{self, peer_client::PeerClient},
+};
+use airlock_tests::{
+    fleet::Fleet,
+    pki::Pair,
+    process::Process,
+    raw::{Connection, frame, tls},
+    reader::spec_in,
+    schema::Schema,
+};
+use tonic::{Code, transport::Channel};
+
+const PEER: &str = "/airlock.server.v1.Peer/";
+
+/// Two servers, of which only the first has a link to the runner.
+struct World {
+    agent: Client,
+    _processes: [Process; 3],
+    /// Last, so that its folder is removed when nobody writes into it any more.
+    fleet: Fleet,
+}
+
+impl World {
+    async fn new() -> Self {
+        let fleet = Fleet::new(2, &[&[0]]).await;
+        let processes = [fleet.server(0, &[]), fleet.server(1, &[]), fleet.runner(0)];
+        fleet.ready(0, 1).await;
+        let agent = fleet.ready(1, 1).await;
+        Self { agent, fleet, _processes: processes }
+    }
+
+    /// A client of a server's Peer with this certificate.
+    async fn peer(&self, server: usize, pair: &Pair) -> PeerClient<Channel> {
+        PeerClient::new(self.fleet.channel(server, pair).await)
+    }
+}
+
+/// Something to tell that does nothing.
+fn forget(runner: &str) -> server_v1::TellRequest {
+    tell(runner, Told::ForgetJob(runner_v1::ForgetJob { execution_id: uuid::Uuid::now_v7().to_string() }))
+}
+
+fn tell(runner: &str, message: Told) -> server_v1::TellRequest {
+    let message = Some(runner_v1::ConnectResponse { message: Some(message) });
+    server_v1::TellRequest { runner_id: runner.to_owned(), message }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_but_a_server_is_a_peer_and_a_server_is_nothing_else() {
+    let world = World::new().await;
+    let schema = Schema::of_the_contract();
+    let runner = world.fleet.pki.issue("runner", &[]);
+    let stranger = world.fleet.pki.issue("somebody", &[]);
+    let address = world.fleet.servers[0];
+    let ca = world.fleet.pki.ca();
+    let bearer = format!("Bearer {}", world.fleet.token());
+    let mut peers = 0;
+    for method in &schema.methods {
+        let call = async |pair: Option<&Pair>, token: Option<&str>| {
+            let connection = Connection::open(address, tls(&ca, pair)).await.unwrap();
+            let headers: Vec<(&str, &[u8])> =
+                token.map(|token| ("authorization", token.as_bytes())).into_iter().collect();
+            connection.call(&method.path, &headers, frame(&[])).await.unwrap()
+        };
+        let server = call(Some(world.fleet.server_pair()), None).await;
+        if !method.path.starts_with(PEER) {
+            assert_eq!(server.status.code(), Code::PermissionDenied, "{}: a server", method.path);
+            continue;
+        }
+        peers += 1;
+        assert_ne!(server.status.code(), Code::PermissionDenied, "{}: the control", method.path);
+        for (pair, token, code) in [
+            (Some(&runner), None, Code::PermissionDenied),
+            (Some(&stranger), None, Code::Unauthenticated),
+            (None, Some(bearer.as_str()), Code::PermissionDenied),
+            // A token speaks louder than a certificate.
+            (Some(world.fleet.server_pair()), Some(bearer.as_str()), Code::PermissionDenied),
+            (None, None, Code::Unauthenticated),
+        ] {
+            let answer = call(pair, token).await;
+            assert_eq!(answer.status.code(), code, "{}: {answer:?}", method.path);
+        }
+    }
+    assert_eq!(peers, 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_of_a_server_without_a_link_is_not_passed_on() {
+    let world = World::new().await;
+    let mut near = world.peer(0, world.fleet.server_pair()).await;
+    near.tell(forget("runner-1")).await.expect("the control: it has the link");
+    let mut far = world.peer(1, world.fleet.server_pair()).await;
+    for status in [
+        far.tell(forget("runner-1")).await.unwrap_err(),
+        near.tell(forget("runner-7")).await.unwrap_err(),
+        far.relay_output(tokio_stream::iter([open_output("runner-1")])).await.unwrap_err(),
+        far.relay_exchange(tokio_stream::iter([open_exchange("runner-1")])).await.unwrap_err(),
+    ] {
+        assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    }
+}
+
+fn open_output(runner: &str) -> server_v1::RelayOutputRequest {
+    let open = server_v1::OutputOpen {
+        runner_id: runner.to_owned(),
+        execution_id: uuid::Uuid::now_v7().to_string(),
+    };
+    server_v1::RelayOutputRequest { message: Some(server_v1::relay_output_request::Message::Open(open)) }
+}
+
+fn open_exchange(runner: &str) -> server_v1::RelayExchangeRequest {
+    let open = server_v1::ExchangeOpen { runner_id: runner.to_owned() };
+    server_v1::RelayExchangeRequest { message: Some(server_v1::relay_exchange_request::Message::Open(open)) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_has_nothing_told_but_what_any_server_may_say_at_any_time() {
+    let world = World::new().await;
+    let mut near = world.peer(0, world.fleet.server_pair()).await;
+    let id = || uuid::Uuid::now_v7().to_string();
+    for message in [
+        Told::OpenSession(runner_v1::OpenSession { session_id: id(), ..Default::default() }),
+        Told::OpenOutput(runner_v1::OpenOutput { execution_id: id(), ticket: "x".to_owned() }),
+        Told::OpenExchange(runner_v1::OpenExchange { ticket: "x".to_owned() }),
+        Told::Heartbeat(runner_v1::ServerHeartbeat {}),
+        Told::Probe(runner_v1::Probe { number: 1 }),
+        Told::Welcome(runner_v1::Welcome { server_id: "x".to_owned(), ..Default::default() }),
+        Told::StartJob(runner_v1::StartJob { execution_id: id(), ..Default::default() }),
+    ] {
+        let status = near.tell(tell("runner-1", message.clone())).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{message:?}: {status:?}");
+    }
+    for request in [
+        server_v1::TellRequest::default(),
+        server_v1::TellRequest { runner_id: "runner-1".to_owned(), message: None },
+        tell("no runner's name", Told::Drain(runner_v1::Drain { undo: true })),
+        tell("runner-1", Told::EndJob(runner_v1::EndJob { execution_id: "x".to_owned(), cause: None })),
+    ] {
+        let status = near.tell(request).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
+    }
+    assert_eq!(
+        near.nudge(server_v1::NudgeRequest::default()).await.unwrap_err().code(),
+        Code::InvalidArgument
+    );
+    let nothing = server_v1::NudgeRequest { session_id: id() };
+    near.nudge(nothing).await.expect("a hint of nothing is nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_that_says_nothing_or_nonsense_ends_with_what_it_had() {
+    let world = World::new().await;
+    let session = v1::SessionServiceCreateRequest { profile: "demo".to_owned(), ..Default::default() };
+    let session = world.agent.create_session(session).await.unwrap().session_id;
+    let id = world.agent.start(spec_in(&session, "echo hello; sleep 1000")).await.unwrap().execution_id;
+    let mut events = world.agent.attach(&id, From::Beginning);
+    while !matches!(events.next().await.unwrap().unwrap().event, Some(v1::event::Event::Output(_))) {}
+    let mut near = world.peer(0, world.fleet.server_pair()).await;
+    let open = server_v1::OutputOpen { runner_id: "runner-1".to_owned(), execution_id: id.clone() };
+    let open =
+        server_v1::RelayOutputRequest { message: Some(server_v1::relay_output_request::Message::Open(open)) };
+    // A second `open` is nonsense, and ends it.
+    let twice = near.relay_output(tokio_stream::iter([open.clone(), open.clone()])).await.unwrap();
+    let mut answers = twice.into_inner();
+    while let Ok(Some(_)) = answers.message().await {}
+    // One that reads too much at once misbehaves towards the runner, which ends it.
+    let greedy = (0..40).map(|read_id| {
+        let read = runner_v1::Read { read_id, max_bytes: 1, stream: 1, ..Default::default() };
+        let message = runner_v1::push_output_response::Message::Read(read);
+        let message = runner_v1::PushOutputResponse { message: Some(message) };
+        let message = server_v1::relay_output_request::Message::ToRunner(message);
+        server_v1::RelayOutputRequest { message: Some(message) }
+    });
+    let requests: Vec<_> = std::iter::once(open).chain(greedy).collect();
+    let mut answers = near.relay_output(tokio_stream::iter(requests)).await.unwrap().into_inner();
+    while let Ok(Some(_)) = answers.message().await {}
+    // Whoever else reads it does not notice.
+    world.agent.cancel(&id).await.unwrap();
+    let story = airlock_tests::reader::replay(&world.agent, &id).await.unwrap();
+    assert_eq!(story.stdout, b"hello\n");
+    let ended = world.agent.wait(&id, Duration::from_secs(60)).await.unwrap();
+    assert_eq!(airlock_tests::reader::cause(&ended), v1::CauseCode::Cancelled);
+}

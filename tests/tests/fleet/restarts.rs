@@ -1,0 +1,225 @@
+//! Servers that are killed or replaced while commands run and are read: the others go on, no command is started twice, and
+//! programs that use the client library see nothing but that.
+
+use std::time::Duration;
+
+use airlock_cli::client::{Client, Patience, v1};
+use airlock_tests::{
+    fleet::Fleet,
+    process::Process,
+    raw::{Connection, frame, tls},
+    reader::{Story, read, run, spec_in},
+    site::PATIENCE,
+};
+use tokio::task::JoinSet;
+
+pub(crate) const ORDERLY: Duration = Duration::from_secs(30);
+
+/// Says its name once, and then counts: so much that a lost or doubled part shows, so slowly that servers come and go
+/// meanwhile.
+fn script(name: &str, lines: u32, pause: &str) -> String {
+    format!("echo x >> ran-{name}; for i in $(seq 1 {lines}); do echo {name} $i; sleep {pause}; done")
+}
+
+fn expected(name: &str, lines: u32) -> Vec<u8> {
+    (1..=lines).flat_map(|line| format!("{name} {line}\n").into_bytes()).collect()
+}
+
+pub(crate) async fn session(client: &Client) -> String {
+    let request = v1::SessionServiceCreateRequest { profile: "demo".to_owned(), ..Default::default() };
+    client.create_session(request).await.unwrap().session_id
+}
+
+/// Commands that run, each with a program that follows it.
+pub(crate) struct Commands {
+    sessions: Vec<String>,
+    readers: JoinSet<(usize, String, Story)>,
+    lines: u32,
+}
+
+impl Commands {
+    /// Starts so many, over the sessions in turn, each with a client of its own.
+    pub(crate) async fn start(
+        fleet: &Fleet,
+        sessions: Vec<String>,
+        prefix: &str,
+        count: usize,
+        lines: u32,
+    ) -> Self {
+        let all: Vec<usize> = (0..fleet.servers.len()).collect();
+        let mut readers = JoinSet::new();
+        for number in 0..count {
+            let (client, name) = (fleet.client(&all), format!("{prefix}-{number}"));
+            let spec = v1::ExecutionSpec {
+                allow_concurrent: true,
+                ..spec_in(&sessions[number % sessions.len()], &script(&name, lines, "0.1"))
+            };
+            readers.spawn(async move {
+                let story = read(client.run(spec)).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+                (number, name, story)
+            });
+        }
+        Self { sessions, readers, lines }
+    }
+
+    /// Waits for all of them, and holds each against what it must have said.
+    pub(crate) async fn reckon(mut self, client: &Client) {
+        let mut count = 0;
+        while let Some(done) = self.readers.join_next().await {
+            let (number, name, story) = done.unwrap();
+            assert_eq!(story.exit_code(), Some(0), "{name}: {:?}", story.end);
+            assert_eq!(story.missing, 0, "{name}");
+            assert!(story.stdout == expected(&name, self.lines), "{name}: a byte is missing or doubled");
+            assert!(story.versions.is_sorted_by(|one, next| one < next), "{name}: {:?}", story.versions);
+            let ran = spec_in(&self.sessions[number % self.sessions.len()], &format!("wc -l < ran-{name}"));
+            let ran = run(client, ran).await.unwrap();
+            assert_eq!(String::from_utf8_lossy(&ran.stdout).trim(), "1", "{name} ran once");
+            stored(client, &story.end.unwrap().execution_id).await;
+            count += 1;
+        }
+        assert!(count > 0);
+    }
+}
+
+/// Waits until an output is in the storage.
+async fn stored(client: &Client, id: &str) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let now = client.execution(id).await.unwrap();
+        if now.output_state() == v1::OutputState::Stored {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "not stored: {now:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A fleet whose runners dial every server, all of it up.
+pub(crate) async fn fleet(servers: usize, runners: usize) -> (Fleet, Vec<Option<Process>>, Vec<Process>) {
+    let all: Vec<usize> = (0..servers).collect();
+    let fleet = Fleet::new(servers, &vec![all.as_slice(); runners]).await;
+    let processes = (0..servers).map(|number| Some(fleet.server(number, &[]))).collect();
+    let hosts = (0..runners).map(|number| fleet.runner(number)).collect();
+    for server in 0..servers {
+        fleet.ready(server, runners).await;
+    }
+    (fleet, processes, hosts)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rolling_restart_is_seen_by_nobody() {
+    let (fleet, mut servers, _hosts) = fleet(3, 2).await;
+    let client = fleet.client(&[0, 1, 2]);
+    let sessions = vec![session(&client).await, session(&client).await];
+    let commands = Commands::start(&fleet, sessions, "roll", 12, 250).await;
+    for number in 0..servers.len() {
+        let server = servers[number].take().unwrap();
+        let status = server.terminate(ORDERLY);
+        assert!(status.success(), "{status}");
+        servers[number] = Some(fleet.server(number, &[]));
+        fleet.ready(number, 2).await;
+    }
+    commands.reckon(&client).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_loses_no_command_and_no_byte() {
+    let (fleet, mut servers, _hosts) = fleet(2, 2).await;
+    let client = fleet.client(&[0, 1]);
+    let sessions = vec![session(&client).await, session(&client).await];
+    let commands = Commands::start(&fleet, sessions, "kill", 8, 100).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    servers[0].take().unwrap().kill();
+    commands.reckon(&fleet.client(&[1])).await;
+}
+
+/// What a server says of itself by `grpc.health.v1`; nothing while it does not answer.
+async fn serves(fleet: &Fleet, server: usize) -> Option<bool> {
+    let connection = Connection::open(fleet.servers[server], tls(&fleet.pki.ca(), None)).await.ok()?;
+    let answer = connection.call("/grpc.health.v1.Health/Check", &[], frame(&[])).await.ok()?;
+    // HealthCheckResponse: the field `status`, SERVING or NOT_SERVING.
+    match answer.messages.first()?.as_ref() {
+        [8, 1] => Some(true),
+        [8, 2] => Some(false),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a server says of itself until it serves, each once.
+async fn told(fleet: &Fleet, server: usize) -> Vec<bool> {
+    let mut told = Vec::new();
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while told.last() != Some(&true) {
+        assert!(tokio::time::Instant::now() < deadline, "{told:?}");
+        if let Some(serves) = serves(fleet, server).await
+            && told.last() != Some(&serves)
+        {
+            told.push(serves);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    told
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_server_is_ready_when_it_has_the_links_that_the_others_have_or_after_a_while() {
+    let fleet = Fleet::new(3, &[&[0, 2]]).await;
+    let _first = (fleet.server(0, &[]), fleet.runner(0));
+    fleet.ready(0, 1).await;
+    assert_eq!(told(&fleet, 0).await, [true], "the first has nobody to wait for");
+    // The runner does not dial the second: it waits for as long as it may. It does dial the third.
+    let _second = fleet.server(1, &[]);
+    assert_eq!(told(&fleet, 1).await, [false, true]);
+    let begun = tokio::time::Instant::now();
+    let _third = fleet.server(2, &[]);
+    assert_eq!(told(&fleet, 2).await.last(), Some(&true));
+    eprintln!("ready after {:?}", begun.elapsed());
+    fleet.ready(2, 1).await;
+}
+
+/// Killed before and after each step of a start and of an end, while another server is there to go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_between_two_steps_is_followed_by_another() {
+    let (fleet, mut servers, _hosts) = fleet(2, 1).await;
+    let other = fleet.client(&[1]);
+    let session = session(&other).await;
+    for (number, point) in POINTS.iter().enumerate() {
+        servers[0].take().expect("the first server is up").kill();
+        servers[0] = Some(fleet.server(0, &[("AIRLOCK_FAULT", point)]));
+        fleet.ready(0, 1).await;
+        let name = format!("point-{number}");
+        let spec = v1::ExecutionSpec {
+            allow_concurrent: true,
+            request_id: name.clone(),
+            ..spec_in(&session, &script(&name, 10, "0.05"))
+        };
+        // It is asked of the server that dies; the client asks again, any of the two, and goes on.
+        let patience = Patience { call: Duration::from_millis(200), ..Patience::default() };
+        drop(fleet.client_with(&[0], patience).start(spec.clone()).await);
+        let story = read(fleet.client(&[0, 1]).run(spec)).await.unwrap();
+        assert_eq!(story.exit_code(), Some(0), "{point}: {:?}", story.end);
+        assert!(story.stdout == expected(&name, 10), "{point}: a byte is missing or doubled");
+        let ran = run(&other, spec_in(&session, &format!("wc -l < ran-{name}"))).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&ran.stdout).trim(), "1", "{point}: it ran once");
+        stored(&other, &story.end.unwrap().execution_id).await;
+    }
+}
+
+const POINTS: &[&str] = &[
+    "before_store_write/create_execution",
+    "after_store_write/create_execution",
+    "before_store_write/transition",
+    "after_store_write/transition",
+    "before_store_write/transition:2",
+    "after_store_write/transition:2",
+    "before_store_write/transition:3",
+    "after_store_write/transition:3",
+    "before_link_send/StartJob",
+    "after_link_send/StartJob",
+    "after_link_receive/Job",
+    "after_link_receive/Job:2",
+    "after_link_receive/Job:3",
+    "before_store_write/take_storing",
+    "after_store_write/take_storing",
+    "before_store_write/set_output:2",
+];

@@ -205,6 +205,7 @@ fn server_config(folder: &StateFolder, options: &Options, keys: &Keys) -> Result
     let mut server = Config::embedded(NAME, folder.path());
     server.listen = Listen {
         address: options.listen,
+        probes: None,
         insecure_loopback: false,
         tls: Some(Tls {
             certificate: keys.server.certificate.clone(),

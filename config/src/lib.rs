@@ -73,6 +73,13 @@ fn read_cure(error: &io::Error) -> &'static str {
     }
 }
 
+/// What the host is called, for programs whose configuration gives them no name; empty where the system does
+/// not say.
+#[must_use]
+pub fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
 /// The value that `text` says, where it fits `schema`. `file` is what errors call it.
 ///
 /// # Errors

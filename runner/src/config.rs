@@ -26,7 +26,8 @@ const NAME: &str = "runner configuration";
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunnerConfig {
-    /// The name under which servers know this runner: 1 to 63 of `a-z A-Z 0-9 . _ -`.
+    /// The name under which servers know this runner: 1 to 63 of `a-z A-Z 0-9 . _ -`. Without one, the host's.
+    #[serde(default = "airlock_config::host_name")]
     pub runner_id: String,
     /// The runner's own folder: sessions, journal, kept output. One runner at a time uses it.
     pub state_dir: PathBuf,

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_runner::{Runner, RunnerConfig, Telemetry, doctor, ready};
+use airlock_runner::{Runner, RunnerConfig, Telemetry, doctor, drain, ready};
 use clap::{Args, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -17,6 +17,7 @@ Examples:
   airlock-runner doctor --config runner.toml      # what this host and the servers say to it
   airlock-runner run --config runner.toml         # the same as airlock-runner --config runner.toml
   airlock-runner ready --config runner.toml       # for supervisors: exit code 0 once it takes commands
+  airlock-runner drain --config runner.toml       # before its host goes down: no new commands, and wait for those that run
 
 Signals: SIGTERM, SIGINT and SIGHUP drain it: no new commands, `drain.grace` for those that run,
 `drain.handover` for their output, then it ends. A changed configuration is read at the next start.
@@ -63,6 +64,14 @@ enum Command {
         #[command(flatten)]
         config: ConfigFile,
     },
+    /// Have the runner that runs with this configuration take no new commands, and wait until none runs.
+    Drain {
+        #[command(flatten)]
+        config: ConfigFile,
+        /// How long to wait, such as 30s or 5m.
+        #[arg(long, value_name = "TIME", default_value = "10m", value_parser = humantime::parse_duration)]
+        wait: Duration,
+    },
     /// Print the version.
     Version,
 }
@@ -104,6 +113,7 @@ fn obey(arguments: Arguments) -> Result<(), Failure> {
         (Some(Command::CheckConfig(file)), _) => check(&file.config),
         (Some(Command::Doctor { config, json }), _) => examine(load(&config.config)?, json),
         (Some(Command::Ready { config }), _) => probe(&load(&config.config)?),
+        (Some(Command::Drain { config, wait }), _) => drain_and_wait(&load(&config.config)?, wait),
         (Some(Command::Version), _) => {
             println!("airlock-runner {}", env!("CARGO_PKG_VERSION"));
             Ok(())
@@ -166,6 +176,20 @@ fn probe(config: &RunnerConfig) -> Result<(), Failure> {
         .map_err(|error| (FAILED, format!("not ready: {error}")))?;
     println!("ready");
     Ok(())
+}
+
+fn drain_and_wait(config: &RunnerConfig, wait: Duration) -> Result<(), Failure> {
+    let gone = |error: std::io::Error| {
+        let folder = config.state_dir.display();
+        (FAILED, format!("no runner answers in `{folder}`: {error}; is it running, with this configuration?"))
+    };
+    match runtime()?.block_on(drain::ask(&config.state_dir, wait)).map_err(gone)? {
+        0 => {
+            println!("no command runs, and none will until the runner is started again");
+            Ok(())
+        }
+        running => Err((FAILED, format!("after {wait:?}, there is still something running ({running}); nothing new begins"))),
+    }
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {

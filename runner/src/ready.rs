@@ -1,12 +1,10 @@
 //! Whether the runner can do its work, asked over a unix socket in its state folder: the probe that
-//! supervisors run. The runner listens nowhere else.
+//! supervisors run.
 //!
 //! Answers one line to whoever connects, reads nothing, and waits for nobody.
 
 use std::{
-    fs::{self, File},
     io,
-    os::{fd::AsRawFd as _, unix::fs::PermissionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -14,20 +12,19 @@ use std::{
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{UnixListener, UnixStream},
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::core::Core;
+use crate::{
+    core::Core,
+    socket::{LocalSocket, connect},
+};
 
 /// The socket, in the state folder.
-const SOCKET: &str = "ready.sock";
-const OWNER_ONLY: u32 = 0o600;
+pub(crate) const SOCKET: &str = "ready.sock";
 /// Of one answer: who does not take it in time goes without.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
-/// After an accept that failed, such as for want of descriptors.
-const PAUSE: Duration = Duration::from_millis(100);
 /// Of an answer, in bytes.
 const ANSWER_BYTES: u64 = 1024;
 const READY: &str = "ready";
@@ -48,58 +45,13 @@ pub enum NotReady {
     Said(String),
 }
 
-/// The socket, for as long as it is bound.
-#[derive(Debug)]
-pub(crate) struct ReadySocket {
-    listener: UnixListener,
-    path: PathBuf,
-}
-
-impl ReadySocket {
-    /// Binds it in `state_dir`, which the caller has locked; one that a dead runner left is replaced.
-    ///
-    /// # Errors
-    /// What the system says. Must be called within a tokio runtime.
-    pub(crate) fn bind(state_dir: &Path) -> io::Result<Self> {
-        let path = state_dir.join(SOCKET);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let folder = File::open(state_dir)?;
-        let listener = UnixListener::bind(short(&folder))?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(OWNER_ONLY))?;
-        Ok(Self { listener, path })
+/// Answers until `cancel`, one asker after the other.
+pub(crate) async fn serve(socket: LocalSocket, core: Arc<Core>, cancel: CancellationToken) {
+    while let Some(mut asker) = socket.asker(&cancel).await {
+        let answer = state(&core);
+        // Who went away needs no answer.
+        let _ = timeout(ANSWER_WAIT, asker.write_all(answer.as_bytes())).await;
     }
-
-    /// Answers until `cancel`, one asker after the other.
-    pub(crate) async fn serve(self, core: Arc<Core>, cancel: CancellationToken) {
-        while let Some(accepted) = cancel.run_until_cancelled(self.listener.accept()).await {
-            match accepted {
-                Ok((mut asker, _)) => {
-                    let answer = state(&core);
-                    // Who went away needs no answer.
-                    let _ = timeout(ANSWER_WAIT, asker.write_all(answer.as_bytes())).await;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the readiness socket cannot be answered on");
-                    let _ = cancel.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
-                }
-            }
-        }
-    }
-}
-
-impl Drop for ReadySocket {
-    fn drop(&mut self) {
-        // Gone already, or replaced by the next start.
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// A path that fits into a socket's address, however long the folder's is.
-fn short(folder: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd()))
 }
 
 fn state(core: &Core) -> String {
@@ -134,9 +86,7 @@ pub async fn ask(state_dir: &Path, patience: Duration) -> Result<(), NotReady> {
 }
 
 async fn answer(state_dir: &Path) -> io::Result<String> {
-    let folder = File::open(state_dir)?;
-    let socket = UnixStream::connect(short(&folder)).await?;
     let mut answer = String::new();
-    socket.take(ANSWER_BYTES).read_to_string(&mut answer).await?;
+    connect(state_dir, SOCKET).await?.take(ANSWER_BYTES).read_to_string(&mut answer).await?;
     Ok(answer)
 }

@@ -26,9 +26,10 @@ use crate::{
     job::{Room, Tools},
     journal::{Journal, JournalError},
     link,
-    ready::ReadySocket,
+    drain, ready,
     secrets::{SecretError, Secrets},
     session::{CopyLimits, SessionError, Sessions},
+    socket::LocalSocket,
     spool::{SpoolError, Spools},
 };
 
@@ -113,14 +114,18 @@ impl Runner {
         let servers = config.servers.clone();
         let (core, lock) = spawn_blocking(move || open(config, id)).await??;
         let state_dir = &core.config.state_dir;
-        let ready = ReadySocket::bind(state_dir)
-            .map_err(|source| StartError::StateDir { path: state_dir.clone(), source })?;
+        let bind = |name| {
+            LocalSocket::bind(state_dir, name)
+                .map_err(|source| StartError::StateDir { path: state_dir.clone(), source })
+        };
+        let (ready, drain) = (bind(ready::SOCKET)?, bind(drain::SOCKET)?);
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for (index, server) in servers.into_iter().enumerate() {
             tasks.spawn(link::keep_all(Arc::clone(&core), index, server, stop.clone()));
         }
-        tasks.spawn(ready.serve(Arc::clone(&core), stop.clone()));
+        tasks.spawn(ready::serve(ready, Arc::clone(&core), stop.clone()));
+        tasks.spawn(drain::serve(drain, Arc::clone(&core), stop.clone()));
         tasks.spawn(Arc::clone(&core).expire(stop.clone()));
         tasks.spawn(Arc::clone(&core).watch_links(stop.clone()));
         tasks.spawn(expire_transfers(Arc::clone(&core), stop.clone()));

@@ -87,7 +87,17 @@ fn readiness_is_asked_over_a_socket_that_only_its_owner_can_use_and_that_goes_wi
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json.get("ok"), Some(&false.into()));
 
+    let (code, said, errors) = run(&["drain", "--config", &file]);
+    assert_eq!((code, errors.as_str()), (Some(0), ""), "nothing runs");
+    assert!(said.contains("no command runs"), "{said}");
+    assert_eq!(fs::metadata(state.join("drain.sock")).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(run(&["ready", "--config", &file]).2.contains("it drains"));
+
     assert_eq!(stop(&mut runner), Some(0), "SIGHUP stops it in order");
+    assert!(!state.join("drain.sock").exists());
+    let (code, _, errors) = run(&["drain", "--config", &file]);
+    assert!(code == Some(1) && errors.contains("no runner answers in"), "{errors}");
+    assert_eq!(run(&["drain", "--wait", "long", "--config", &file]).0, Some(2));
     assert!(!socket.exists(), "the socket goes with the runner");
     assert_eq!(run(&["ready", "--config", &file]).0, Some(1));
 }

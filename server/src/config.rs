@@ -25,7 +25,9 @@ pub use sections::{
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Names this server in the store, in leases and to runners; unique among servers of one store.
+    /// Names this server in the store, in leases and to runners; unique among servers of one store. Without
+    /// one, the host's name.
+    #[serde(default = "airlock_config::host_name")]
     pub server_id: String,
     /// Where it listens.
     pub listen: Listen,

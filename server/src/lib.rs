@@ -25,6 +25,7 @@ pub mod model;
 pub mod outputs;
 pub mod peer_door;
 pub mod placement;
+mod probes;
 pub mod profiles;
 pub mod session;
 pub mod status;

@@ -34,6 +34,7 @@ use crate::{
     links::Links,
     outputs::{Outputs, retention::Retention},
     peer_door::{NoPeers, PeerDoor},
+    probes::Probes,
     profiles::{LiveProfiles, Profiles, Reload},
     store::Store,
     stream::{StreamLimits, StreamParts, Streams},
@@ -81,6 +82,7 @@ pub struct RunningServer {
     tasks: TaskTracker,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     accepting: JoinHandle<()>,
+    probes: Option<JoinHandle<()>>,
     tokens: Tokens,
     grace: Duration,
     _cut_when_dropped: [DropGuard; 2],
@@ -137,6 +139,7 @@ impl Server {
             Some(listener) => listener,
             None => bind(config.listen.address).await?,
         };
+        let probes = bind_probes(&config).await?;
         let local_addr = listener.local_addr().map_err(StartError::Address)?;
 
         let changes = Changes::default();
@@ -188,6 +191,7 @@ impl Server {
             tasks,
             serving: tokio::spawn(serving),
             accepting,
+            probes: probes.map(|probes| tokio::spawn(probes.run(tokens.closed.clone(), tokens.cut.clone()))),
             _cut_when_dropped: [tokens.draining.clone().drop_guard(), tokens.cut.clone().drop_guard()],
             tokens,
             grace: config.limits.shutdown_grace,
@@ -250,6 +254,12 @@ struct State {
     changes: Changes,
     /// The other servers of the store.
     peers: Option<PeerLinks>,
+}
+
+async fn bind_probes(config: &Config) -> Result<Option<Probes>, StartError> {
+    let Some(address) = config.listen.probes else { return Ok(None) };
+    let bound = Probes::bind(address).await;
+    bound.map(Some).map_err(|source| StartError::BindProbes { address, source })
 }
 
 /// The engine, and the streams and exchanges, which have doors of each other.

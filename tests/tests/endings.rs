@@ -7,6 +7,7 @@ use airlock_cli::client::{Client, ClientError, From, v1};
 use airlock_tests::{
     footprint::Footprint,
     process::{Process, until},
+    programs::program,
     reader::{Story, exit_code, replay, run, spec_in},
     site::{PATIENCE, Site},
 };
@@ -297,4 +298,43 @@ async fn a_server_that_stops_hands_over_all_of_it_to_its_next_life() {
     assert!(story.end.is_some());
     client.close_session(&session).await.unwrap();
     assert_eq!(cancelled(&client, &asks).await, (CancelledBy::Session, Started::No));
+}
+
+/// As a pod's or a unit's hook does it, before SIGTERM.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_is_to_go_down_begins_nothing_new_and_waits_for_what_runs() {
+    let world = World::new("", "").await;
+    let client = world.client.clone();
+    let session = session(&client, None).await;
+    let runs = client.start(spec_in(&session, "echo begun; tail -f /dev/null")).await.unwrap().execution_id;
+    until_written(&client, &runs, "begun").await;
+
+    let drain = |wait: &str| {
+        let mut command = std::process::Command::new(program("airlock-runner"));
+        command.args(["drain", "--wait", wait, "--config"]).arg(world.site.path().join("runner-1.toml"));
+        command
+    };
+    let early = drain("100ms").output().unwrap();
+    let said = String::from_utf8_lossy(&early.stderr).into_owned();
+    assert!(early.status.code() == Some(1) && said.contains("still something running (1)"), "{said}");
+    until_draining(&client).await;
+    let mut hook = Process::start(&mut drain("10m"), &world.site.log("drain"));
+    assert_eq!(client.execution(&runs).await.unwrap().state(), ExecutionState::Running);
+    assert_eq!(hook.wait(std::time::Duration::ZERO), None, "it waits");
+    client.cancel(&runs).await.unwrap();
+    let ended = hook.wait(PATIENCE).unwrap_or_else(|| panic!("{}", hook.output()));
+    assert!(ended.success(), "{}", hook.output());
+    assert_eq!(cancelled(&client, &runs).await, (CancelledBy::Client, Started::Yes));
+}
+
+async fn until_draining(client: &Client) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let runners = client.runners(v1::AdminServiceListRunnersRequest::default()).await.unwrap().runners;
+        if runners.iter().all(|runner| runner.state() == v1::RunnerState::Draining) {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{runners:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
 }

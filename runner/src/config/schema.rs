@@ -29,7 +29,7 @@ const ANY_TIME: Kind = Kind::time_from(Duration::ZERO);
 
 /// The whole file.
 pub(super) const SCHEMA: &[Field] = &[
-    Field::required("runner_id", Kind::Text),
+    Field::new("runner_id", Kind::Text),
     Field::required("state_dir", Kind::Text),
     Field::new("slots", Kind::Number { least: 1, most: MAX_SLOTS }),
     Field::new("bwrap", Kind::Text),

@@ -173,3 +173,11 @@ fn a_backend_of_workspaces_has_the_limits_that_it_needs() {
         assert!(said.contains(expected), "{said}");
     }
 }
+
+#[test]
+fn without_a_name_it_has_the_hosts() {
+    let config = parse(&MINIMAL.replacen("runner_id = \"r1\"", "", 1)).unwrap();
+    let host = airlock_config::host_name();
+    assert!(!host.is_empty());
+    assert_eq!(config.runner_id, host);
+}

@@ -20,6 +20,8 @@ pub(super) struct Draining {
     stopping: AtomicBool,
     /// A server asked for it.
     asked: AtomicBool,
+    /// Somebody on this host did.
+    by_hand: AtomicBool,
     /// Held from a change until servers are told of it, so that the last word is the last change.
     telling: Mutex<()>,
 }
@@ -27,7 +29,7 @@ pub(super) struct Draining {
 impl Draining {
     /// Whether new work is refused.
     pub(super) fn is_on(&self) -> bool {
-        self.stopping.load(Ordering::Acquire) || self.asked.load(Ordering::Acquire)
+        [&self.stopping, &self.asked, &self.by_hand].iter().any(|why| why.load(Ordering::Acquire))
     }
 }
 
@@ -37,6 +39,23 @@ impl Core {
     pub(super) fn drain_for_server(&self, undo: bool) {
         tracing::info!(undo, "a server wants this runner to drain");
         self.set_draining(&self.draining.asked, !undo);
+    }
+
+    /// Takes no new work from now on. What runs goes on. No server can undo it.
+    pub(crate) fn drain_for_host(&self) {
+        tracing::info!("this host wants the runner to drain");
+        self.set_draining(&self.draining.by_hand, true);
+        self.let_offers_in();
+    }
+
+    /// Commands that have begun and not ended.
+    pub(crate) fn running(&self) -> usize {
+        self.live().len()
+    }
+
+    /// An offer that came before a change of draining is in the table once the journal is free.
+    fn let_offers_in(&self) {
+        drop(self.journal());
     }
 
     fn set_draining(&self, why: &AtomicBool, on: bool) {
@@ -49,11 +68,9 @@ impl Core {
     /// `drain.handover` to fetch its output. Returns how many jobs were cut.
     pub(crate) async fn drain(&self) -> usize {
         self.set_draining(&self.draining.stopping, true);
-        // An offer that came before this is in the table once the journal is free.
-        drop(self.journal());
-        let idle = || self.live().is_empty();
-        wait_for(self.config.drain.grace, idle).await;
-        let cut = self.live().len();
+        self.let_offers_in();
+        wait_for(self.config.drain.grace, || self.running() == 0).await;
+        let cut = self.running();
         self.end_all(&Cause::Cancelled(CancelledBy::Drain));
         self.sessions.cancel_openings();
         self.tasks.close();

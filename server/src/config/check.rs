@@ -105,6 +105,12 @@ impl Config {
 
     fn listen_problems(&self, found: &mut Findings) {
         let listen = &self.listen;
+        found.require(
+            listen.probes.is_none_or(|probes| probes.port() == 0 || probes.port() != listen.address.port()),
+            "listen.probes",
+            "it has the port of `address`, which speaks gRPC",
+            "give it a port of its own",
+        );
         let Some(tls) = &listen.tls else {
             found.require(
                 listen.insecure_loopback,

@@ -30,7 +30,7 @@ const ADDRESS: Form = Form {
 
 /// The whole file.
 pub(super) const SCHEMA: &[Field] = &[
-    Field::required("server_id", Kind::Text),
+    Field::new("server_id", Kind::Text),
     Field::required("listen", Kind::Table(LISTEN)),
     Field::required("store", Kind::Table(STORE)),
     Field::required("outputs", Kind::Table(OUTPUTS)),
@@ -44,6 +44,7 @@ pub(super) const SCHEMA: &[Field] = &[
 
 const LISTEN: &[Field] = &[
     Field::required("address", Kind::Form(ADDRESS)),
+    Field::new("probes", Kind::Form(ADDRESS)),
     Field::new("insecure_loopback", Kind::Bool),
     Field::new("tls", Kind::Table(TLS)),
 ];

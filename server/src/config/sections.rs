@@ -14,6 +14,9 @@ use crate::store::Durability;
 pub struct Listen {
     /// IP address and port; port 0 lets the system choose.
     pub address: SocketAddr,
+    /// IP address and port where `/healthz` and `/readyz` are answered, in plain text and to everybody; none:
+    /// nowhere.
+    pub probes: Option<SocketAddr>,
     /// Plain text and no certificates. Only on a loopback address.
     #[serde(default)]
     pub insecure_loopback: bool,
@@ -25,7 +28,7 @@ impl Listen {
     /// Plain text on a loopback port of the system's choice.
     #[must_use]
     pub fn loopback() -> Self {
-        Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), insecure_loopback: true, tls: None }
+        Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), probes: None, insecure_loopback: true, tls: None }
     }
 }
 

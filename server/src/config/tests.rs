@@ -56,6 +56,7 @@ fn every_contradiction_has_its_line_and_field() {
         ("server-1", "server 1", 2, "server_id", "not a server id"),
         ("127.0.0.1:0", "0.0.0.0:1", 6, "listen.insecure_loopback", "other hosts"),
         ("insecure_loopback = true", "", 4, "listen.tls", "no certificate"),
+        ("127.0.0.1:0\"", "127.0.0.1:7\"\nprobes = \"0.0.0.0:7\"", 6, "listen.probes", "speaks gRPC"),
         ("roles = [\"executor\"]", "roles = []", 17, "identity[0].roles", "none"),
         ("roles = [\"executor\"]", "roles = [\"runner\"]", 17, "identity[0].roles", "certificate only"),
         ("2cf24d", "2CF24D", 18, "identity[0].match", "not a SHA-256"),
@@ -191,6 +192,7 @@ fn what_the_example_leaves_out_are_the_defaults() {
     let bare = [
         "directory = \"/etc",
         "otlp_endpoint",
+        "probes",
         "retention",
         "endpoint",
         "ca = ",

@@ -47,6 +47,14 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// Nor can the probes'.
+    #[error("`listen.probes` `{address}` cannot be listened on: {source}")]
+    BindProbes {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
     /// The socket has no address.
     #[error("the socket's address cannot be read: {0}")]
     Address(#[source] io::Error),

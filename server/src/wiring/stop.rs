@@ -58,6 +58,9 @@ impl RunningServer {
             drop((&mut self.serving).await);
         }
         drop((&mut self.accepting).await);
+        if let Some(probes) = self.probes.take() {
+            drop(probes.await);
+        }
         close(self.store.as_ref()).await;
         tracing::info!(orderly, drained, "shut down");
         self.telemetry.shut_down().await;

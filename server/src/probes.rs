@@ -1,0 +1,127 @@
+//! `/healthz` and `/readyz` for supervisors: plain HTTP on an address of its own. It tells everybody who reaches it
+//! whether this server runs and whether it takes new work, and nothing else; it looks at no credential, and reads no
+//! more of a request than its first line asks for.
+
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use http::{Request, Response, StatusCode};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Askers at once; more are cut off.
+const ASKERS: usize = 16;
+/// From an asker's connection to the end of its answer.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// After an accept that failed, such as for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Headers of one request, in bytes.
+const HEADER_BYTES: usize = 8 * 1024;
+
+/// The listener, bound.
+#[derive(Debug)]
+pub(crate) struct Probes(TcpListener);
+
+impl Probes {
+    /// Binds it. Who asks waits until [`Probes::run`].
+    pub(crate) async fn bind(address: SocketAddr) -> io::Result<Self> {
+        TcpListener::bind(address).await.map(Self)
+    }
+
+    /// Answers until `end`: healthy throughout, ready until `closed`. Answers that are not finished then are cut.
+    pub(crate) async fn run(self, closed: CancellationToken, end: CancellationToken) {
+        let askers = Arc::new(Semaphore::new(ASKERS));
+        while let Some(accepted) = end.run_until_cancelled(self.0.accept()).await {
+            let asker = match accepted {
+                Ok((asker, _)) => asker,
+                Err(error) => {
+                    tracing::warn!(%error, "probes cannot be answered");
+                    let _ = end.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
+                    continue;
+                }
+            };
+            let Ok(seat) = askers.clone().try_acquire_owned() else { continue };
+            let (closed, end) = (closed.clone(), end.clone());
+            tokio::spawn(async move {
+                // Who asks wrongly, or goes away, needs no answer.
+                let _ = end.run_until_cancelled(timeout(ANSWER_WAIT, answer(asker, closed))).await;
+                drop(seat);
+            });
+        }
+    }
+}
+
+async fn answer(asker: TcpStream, closed: CancellationToken) -> hyper::Result<()> {
+    let told = move |request: Request<Incoming>| {
+        let told = tell(request.uri().path(), closed.is_cancelled());
+        async move { Ok::<_, Infallible>(told) }
+    };
+    http1::Builder::new()
+        .keep_alive(false)
+        .max_buf_size(HEADER_BYTES)
+        .serve_connection(TokioIo::new(asker), service_fn(told))
+        .await
+}
+
+fn tell(path: &str, closed: bool) -> Response<String> {
+    let (status, text) = match (path, closed) {
+        ("/healthz", _) => (StatusCode::OK, "ok\n"),
+        ("/readyz", false) => (StatusCode::OK, "ready\n"),
+        ("/readyz", true) => (StatusCode::SERVICE_UNAVAILABLE, "it stops, and takes nothing new\n"),
+        _ => (StatusCode::NOT_FOUND, "ask for /healthz or /readyz\n"),
+    };
+    let mut answer = Response::new(text.to_owned());
+    *answer.status_mut() = status;
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    async fn ask(address: SocketAddr, request: &str) -> String {
+        let mut asker = TcpStream::connect(address).await.unwrap();
+        asker.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        asker.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn what_is_asked_is_answered_and_stopping_is_not_ready() {
+        let probes = Probes::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = probes.0.local_addr().unwrap();
+        let (closed, end) = (CancellationToken::new(), CancellationToken::new());
+        let running = tokio::spawn(probes.run(closed.clone(), end.clone()));
+        let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+
+        for (path, status) in [("/healthz", "200"), ("/readyz", "200"), ("/", "404")] {
+            let answer = ask(address, &get(path)).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");
+        }
+        let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(4 * HEADER_BYTES));
+        assert!(!ask(address, &long).await.contains(" 200 "));
+
+        // Those who ask and never end their question take the seats, and hold up nothing but others who ask.
+        let mut silent = Vec::new();
+        for _ in 0..ASKERS {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        drop(silent);
+
+        closed.cancel();
+        let answer = ask(address, &get("/readyz")).await;
+        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+        assert!(ask(address, &get("/healthz")).await.starts_with("HTTP/1.1 200 "));
+        end.cancel();
+        running.await.unwrap();
+        assert!(TcpStream::connect(address).await.is_err());
+    }
+}

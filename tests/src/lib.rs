@@ -12,6 +12,8 @@
 
 pub mod airlock;
 pub mod chaos;
+pub mod chart;
+pub mod cluster;
 pub mod cutter;
 pub mod desk;
 pub mod engines;

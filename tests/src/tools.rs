@@ -26,13 +26,13 @@ pub fn tool(name: &str) -> PathBuf {
     present(tools().join("bin").join(name))
 }
 
-/// The packages for Python, for its `PYTHONPATH`.
+/// Packages for Python, for its `PYTHONPATH`: `python` has gRPC, `kubernetes` the schemas of Kubernetes and YAML.
 ///
 /// # Panics
 /// If they are not there.
 #[must_use]
-pub fn python_packages() -> PathBuf {
-    present(tools().join("python"))
+pub fn python_packages(folder: &str) -> PathBuf {
+    present(tools().join(folder))
 }
 
 /// The source archive of a project.

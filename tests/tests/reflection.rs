@@ -62,7 +62,7 @@ fn pythons_grpc_does_a_whole_session_by_reflection() {
         .arg(format!("localhost:{}", world.site.address.port()))
         .arg(world.site.pki.ca())
         .args([world.file("token"), world.file("project")])
-        .env("PYTHONPATH", python_packages())
+        .env("PYTHONPATH", python_packages("python"))
         .output()
         .unwrap();
     let saw: Value = serde_json::from_slice(stdout(&output)).unwrap();

@@ -28,7 +28,12 @@ impl Listen {
     /// Plain text on a loopback port of the system's choice.
     #[must_use]
     pub fn loopback() -> Self {
-        Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), probes: None, insecure_loopback: true, tls: None }
+        Self {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            probes: None,
+            insecure_loopback: true,
+            tls: None,
+        }
     }
 }
 

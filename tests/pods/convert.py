@@ -1,0 +1,203 @@
+"""Turns what the chart renders into what `podman kube play` takes: Pods, with their volumes as folders of this host.
+
+    convert.py RENDERED FOLDER SECCOMP
+
+SECCOMP stands for the nodes' folder of Localhost profiles. FOLDER/play/POD.yaml is a Pod to play, and
+FOLDER/settings/POD.json what runtime.py has to see to. Prints, as JSON, the pods with their addresses, and for every document what became
+of it. What is neither kept nor replaced is said to be left out, and nothing is left out in silence.
+"""
+
+import base64
+import copy
+import json
+import os
+import sys
+
+import yaml
+
+# Of a pod's user namespace, as runtime.py makes it.
+FIRST_ID, IDS = 3_000_000, 65_536
+NETWORK = "10.244.17."
+REPLACED = {
+    "ConfigMap": "files of its volumes",
+    "Secret": "files of its volumes",
+    "PersistentVolumeClaim": "an empty folder",
+    "Deployment": "a Pod for each replica",
+    "StatefulSet": "a Pod for each replica, by its name, with its claims",
+    "Service": "lines of each pod's /etc/hosts",
+}
+LEFT_OUT = {
+    "NetworkPolicy": "nothing here enforces it",
+    "PodDisruptionBudget": "no node is drained here",
+    "HorizontalPodAutoscaler": "nothing here scales",
+}
+
+
+class Cluster:
+    """What was rendered, and the folder where it is to be."""
+
+    def __init__(self, documents, folder, seccomp):
+        self.folder = folder
+        self.seccomp = seccomp
+        self.documents = documents
+        self.pods = {}
+
+    def find(self, kind, name):
+        for document in self.documents:
+            if document["kind"] == kind and document["metadata"]["name"] == name:
+                return document
+        raise SystemExit(f"there is no {kind} {name}, which a pod names")
+
+    def add(self, name, template, owner=None, claims=()):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": copy.deepcopy(template["metadata"])}
+        pod["metadata"]["name"] = name
+        pod["spec"] = copy.deepcopy(template["spec"])
+        pod["spec"]["volumes"] = pod["spec"].get("volumes", []) + [
+            {"name": claim["metadata"]["name"], "emptyDir": {}} for claim in claims
+        ]
+        self.pods[name] = {"pod": pod, "owner": owner, "address": f"{NETWORK}{len(self.pods) + 2}"}
+
+    def collect(self):
+        for document in self.documents:
+            kind, name = document["kind"], document["metadata"]["name"]
+            if kind == "Pod":
+                self.add(name, document)
+            elif kind == "Deployment":
+                for index in range(document["spec"]["replicas"]):
+                    self.add(f"{name}-{index}", document["spec"]["template"])
+            elif kind == "StatefulSet":
+                for index in range(document["spec"]["replicas"]):
+                    spec = document["spec"]
+                    self.add(f"{name}-{index}", spec["template"], document, spec["volumeClaimTemplates"])
+
+    def hosts(self):
+        """What a cluster's DNS would say: names of services, and those of a headless one's pods."""
+        lines = ["127.0.0.1 localhost"]
+        for service in self.documents:
+            if service["kind"] != "Service":
+                continue
+            spec, meta = service["spec"], service["metadata"]
+            full = f"{meta['name']}.{meta['namespace']}.svc"
+            for name, pod in self.pods.items():
+                labels = pod["pod"]["metadata"]["labels"]
+                if spec["selector"].items() <= labels.items():
+                    names = [meta["name"], f"{meta['name']}.{meta['namespace']}", full]
+                    owner = pod["owner"]
+                    if owner and owner["spec"]["serviceName"] == meta["name"]:
+                        names = [f"{name}.{full}"]
+                    lines.append(" ".join([pod["address"], *names]))
+        return "\n".join(lines) + "\n"
+
+    def files(self, source, target):
+        """The files of a ConfigMap or Secret, all or the items."""
+        if "configMap" in source:
+            wanted, data = source["configMap"], self.find("ConfigMap", source["configMap"]["name"]).get("data") or {}
+            data = {key: text.encode() for key, text in data.items()}
+        else:
+            wanted = source["secret"]
+            data = self.find("Secret", wanted.get("secretName") or wanted["name"])["data"]
+            data = {key: base64.b64decode(text) for key, text in data.items()}
+        items = wanted.get("items") or [{"key": key, "path": key} for key in data]
+        for item in items:
+            path = os.path.join(target, item["path"])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data[item["key"]])
+
+    def volume(self, volume, target, group):
+        """Makes a volume's folder, as kubelet would hand it over."""
+        os.makedirs(target)
+        written = 0o440
+        if "configMap" in volume or "secret" in volume:
+            self.files(volume, target)
+        elif "projected" in volume:
+            for source in volume["projected"]["sources"]:
+                self.files(source, target)
+        elif "persistentVolumeClaim" in volume:
+            self.find("PersistentVolumeClaim", volume["persistentVolumeClaim"]["claimName"])
+            written = None
+        elif "emptyDir" in volume:
+            written = None
+        else:
+            raise SystemExit(f"no folder can stand for the volume {volume['name']}: {sorted(volume)}")
+        for path, folders, names in os.walk(target):
+            for name in names:
+                os.chown(os.path.join(path, name), 0, group)
+                os.chmod(os.path.join(path, name), written)
+            os.chown(path, 0, group)
+            os.chmod(path, 0o750 if written else 0o2770)
+
+    def write(self, name):
+        entry = self.pods[name]
+        pod = entry["pod"]
+        spec = pod["spec"]
+        (container,) = spec["containers"]
+        settings = {
+            "hostUsers": spec.pop("hostUsers", True),
+            "firstId": FIRST_ID,
+            "ids": IDS,
+            "pod": {**spec["securityContext"], "seccompRoot": self.seccomp},
+            "container": copy.deepcopy(container["securityContext"]),
+            "memory": container["resources"]["limits"]["memory"],
+        }
+        with open(os.path.join(self.folder, "settings", f"{name}.json"), "w") as file:
+            json.dump(settings, file)
+
+        shift = 0 if settings["hostUsers"] else FIRST_ID
+        group = spec["securityContext"]["fsGroup"] + shift
+        root = os.path.join(self.folder, "volumes", name)
+        for volume in spec.get("volumes", []):
+            self.volume(volume, os.path.join(root, volume["name"]), group)
+        os.chmod(root, 0o755)
+        with open(os.path.join(root, "hosts"), "w") as file:
+            file.write(self.hosts())
+        volumes, mounts = [], []
+        for index, mount in enumerate([*container["volumeMounts"], {"name": "hosts", "mountPath": "/etc/hosts"}]):
+            path = os.path.join(root, mount["name"], mount.get("subPath", ""))
+            if "subPathExpr" in mount:
+                path = os.path.join(path, mount["subPathExpr"].replace("$(POD_NAME)", name))
+            kind = "File" if os.path.isfile(path.rstrip("/")) else "Directory"
+            volumes.append({"name": f"v{index}", "hostPath": {"path": path.rstrip("/"), "type": kind}})
+            mounts.append(
+                {"name": f"v{index}", "mountPath": mount["mountPath"], "readOnly": mount.get("readOnly", False)}
+            )
+        spec["volumes"], container["volumeMounts"] = volumes, mounts
+        # podman has no command of its own for these; whoever plays the pod asks.
+        for key in ("startupProbe", "livenessProbe", "readinessProbe", "lifecycle", "ports"):
+            container.pop(key, None)
+        container["env"] = [one for one in container.get("env", []) if "valueFrom" not in one]
+        for key in ("topologySpreadConstraints", "priorityClassName", "runtimeClassName"):
+            spec.pop(key, None)
+        container["image"] = f"localhost/{container['image']}"
+        # A test looks at what is left of it.
+        spec["restartPolicy"] = "Never"
+        with open(os.path.join(self.folder, "play", f"{name}.yaml"), "w") as file:
+            yaml.safe_dump(pod, file)
+
+
+def main(rendered, folder, seccomp):
+    with open(rendered) as file:
+        documents = [document for document in yaml.safe_load_all(file) if document]
+    for part in ("play", "settings", "volumes"):
+        os.makedirs(os.path.join(folder, part))
+    cluster = Cluster(documents, folder, seccomp)
+    cluster.collect()
+    for name in cluster.pods:
+        cluster.write(name)
+    became = []
+    for document in documents:
+        kind = document["kind"]
+        if kind == "Pod":
+            how = "kept"
+        elif kind in REPLACED:
+            how = f"replaced: {REPLACED[kind]}"
+        elif kind in LEFT_OUT:
+            how = f"left out: {LEFT_OUT[kind]}"
+        else:
+            raise SystemExit(f"nobody has said what is to become of a {kind}")
+        became.append({"kind": kind, "name": document["metadata"]["name"], "how": how})
+    addresses = {name: pod["address"] for name, pod in cluster.pods.items()}
+    json.dump({"pods": addresses, "documents": became}, sys.stdout)
+
+
+main(*sys.argv[1:])

@@ -34,7 +34,8 @@ base_from_archive() {
     local image=localhost/airlock-base:$SUITE
     if ! "${podman[@]}" image exists "$image"; then
         say "making $image from Debian's archive"
-        mmdebstrap --quiet --variant=minbase "$SUITE" "$work/base.tar" >"$work/log" 2>&1 ||
+        mmdebstrap --quiet --variant=minbase --dpkgopt='path-exclude=/usr/share/doc/*' \
+            --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' "$SUITE" "$work/base.tar" >"$work/log" 2>&1 ||
             die "mmdebstrap could not make a Debian: $(tail -n 1 "$work/log")" "is its archive reachable from here?"
         "${podman[@]}" import --quiet "$work/base.tar" "$image" >/dev/null
         rm "$work/base.tar"

@@ -41,7 +41,7 @@ impl Rendered {
     }
 
     /// Those of this kind.
-    pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    pub fn of<'a>(&'a self, kind: &str) -> impl Iterator<Item = &'a Value> {
         self.documents.iter().filter(move |document| document["kind"] == kind)
     }
 

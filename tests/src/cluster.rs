@@ -25,7 +25,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(200);
 /// crun, which podman would take, does not work where control groups of both versions are mounted.
-const CONTAINERS: &str = "[containers]\ndefault_ulimits = [\"nofile=65536:65536\", \"nproc=65536:65536\"]\n\
+const CONTAINERS: &str = "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=4096:4096\"]\n\
     [engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\n";
 
 /// The images, built from this workspace's programs on a Debian that was made here.

@@ -15,9 +15,9 @@ use serde_json::Value;
 const SERVER: &str = "r-airlock-server-0";
 const RUNNER: &str = "r-airlock-default-0";
 const TEST: &str = "r-airlock-test-run";
-const READY: [&str; 4] = ["airlock-runner", "ready", "--config", "/etc/airlock/runner.toml"];
-const DOCTOR: [&str; 5] = ["airlock-runner", "doctor", "--json", "--config", "/etc/airlock/runner.toml"];
-const DRAIN: [&str; 4] = ["airlock-runner", "drain", "--config", "/etc/airlock/runner.toml"];
+const READY: [&str; 4] = ["airlock-runner", "ready", "--config", "/etc/airlock/config/runner.toml"];
+const DOCTOR: [&str; 5] = ["airlock-runner", "doctor", "--json", "--config", "/etc/airlock/config/runner.toml"];
+const DRAIN: [&str; 4] = ["airlock-runner", "drain", "--config", "/etc/airlock/config/runner.toml"];
 
 fn rendered(options: &[&str]) -> String {
     chart::render(options).unwrap().text

@@ -89,20 +89,22 @@ priorityClassName: {{ . }}
 {{ include "airlock.fullname" . }}-runners
 {{- end -}}
 
-{{/* Every pool with its values: a JSON object. */}}
+{{/* Every pool with its values, and with `seats`, for how many runners there are certificates: a JSON object. */}}
 {{- define "airlock.pools" -}}
 {{- $pools := dict -}}
 {{- range $name, $own := .Values.pools -}}
-{{- $_ := set $pools $name (mergeOverwrite (deepCopy $.Values.runner) (deepCopy (default dict $own))) -}}
+{{- $pool := mergeOverwrite (deepCopy $.Values.runner) (deepCopy (default dict $own)) -}}
+{{- $_ := set $pool "seats" (max (int $pool.replicas) (int $pool.maxReplicas)) -}}
+{{- $_ := set $pools $name $pool -}}
 {{- end -}}
 {{ toJson $pools }}
 {{- end -}}
 
-{{/* Every runner's pod, by name: {POD: DNS name}. */}}
+{{/* Every runner's pod that there is a certificate for: {POD: DNS name}, as JSON. */}}
 {{- define "airlock.runnerPods" -}}
 {{- $pods := dict -}}
 {{- range $name, $pool := include "airlock.pools" . | fromJson -}}
-{{- range $ordinal := until (int $pool.replicas) -}}
+{{- range $ordinal := until (int $pool.seats) -}}
 {{- $pod := printf "%s-%s-%d" (include "airlock.fullname" $) $name $ordinal -}}
 {{- $_ := set $pods $pod (printf "%s.%s.%s.svc" $pod (include "airlock.runners" $) $.Release.Namespace) -}}
 {{- end -}}
@@ -134,7 +136,7 @@ priorityClassName: {{ . }}
 {{- fail "nobody could call: name somebody in tokens or identities" -}}
 {{- end -}}
 {{- range $name, $pool := include "airlock.pools" . | fromJson -}}
-{{- $pod := printf "%s-%s-%d" (include "airlock.fullname" $) $name (int $pool.replicas) -}}
+{{- $pod := printf "%s-%s-%d" (include "airlock.fullname" $) $name (int $pool.seats) -}}
 {{- if gt (len $pod) 63 -}}
 {{- fail (printf "pools: %s is longer than the 63 characters of a pod's name; choose a shorter one, or set fullnameOverride" $pod) -}}
 {{- end -}}

@@ -5,6 +5,17 @@ runner_mounts() {
     cat /proc/[0-9]*/mountinfo 2>/dev/null | grep -F /airlock-runner | grep -v ' - cgroup2 ' | sort -u
 }
 
+check_before_a_host_goes_down_what_runs_may_end_and_nothing_new_begins() {
+    local id
+    id=$(airlock start --token-file $TOKEN -- 'sleep 3; echo whole')
+    until [ -n "$(session_processes)" ]; do sleep 0.1; done
+    airlock-runner drain --config /etc/airlock/runner.toml
+    [ "$(airlock wait --token-file $TOKEN "$id" >/dev/null; echo $?)" = 0 ] || fail "it was not left to end"
+    airlock-runner ready --config /etc/airlock/runner.toml && fail "it would take new commands"
+    systemctl restart airlock-runner
+    wait_ready
+}
+
 check_stopping_leaves_no_process_mount_or_cgroup() {
     airlock start --token-file $TOKEN -- 'sleep 1000 & setsid sleep 1000 & trap "" TERM; while :; do sleep 1; done' >/dev/null
     until [ "$(session_processes | wc -l)" -ge 3 ]; do sleep 0.2; done

@@ -1,0 +1,246 @@
+//! The Helm chart as it is rendered: right by helm's and Kubernetes' own measures, with configurations that the real
+//! programs accept, and no value that nobody knows.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+mod secrets;
+mod values;
+
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
+
+use airlock_tests::{
+    chart::{self, KUBERNETES, Rendered, render},
+    pki::Pki,
+    programs::program,
+    tools::tool,
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use serde_json::{Value, json};
+
+fn rendered(set: &Path) -> Rendered {
+    render(&["--values", set.to_str().unwrap()]).unwrap_or_else(|error| panic!("{}: {error}", set.display()))
+}
+
+#[test]
+fn helm_finds_nothing_wrong_with_any_set_of_values() {
+    let sets = chart::sets();
+    assert!(sets.len() >= 8, "{sets:?}");
+    for set in sets {
+        let linted = Command::new(tool("helm"))
+            .args(["lint", "--strict", "--quiet", "--kube-version"])
+            .arg(format!("{}.0", KUBERNETES[0]))
+            .arg("--values")
+            .args([&set, &chart::folder()])
+            .output()
+            .unwrap();
+        assert!(linted.status.success(), "{}: {}", set.display(), String::from_utf8_lossy(&linted.stdout));
+    }
+}
+
+#[test]
+fn every_document_of_every_set_fits_the_schemas_of_kubernetes() {
+    for set in chart::sets() {
+        let rendered = rendered(&set);
+        let name = set.display();
+        assert!(rendered.problems.is_empty(), "{name}: {:#?}", rendered.problems);
+        assert!(rendered.documents.len() > 10, "{name}");
+        let foreign = rendered
+            .foreign
+            .iter()
+            .all(|one| ["Certificate", "Issuer"].iter().any(|kind| one.starts_with(kind)));
+        assert!(foreign, "{name}: {:?} were held against nothing", rendered.foreign);
+        for document in &rendered.documents {
+            assert_eq!(document["metadata"]["namespace"], "default", "{name}: {document}");
+        }
+    }
+    // Control: what is unknown, and what is of a wrong type, is found.
+    let text = render(&[]).unwrap().text;
+    for (right, wrong) in [("hostUsers: false", "hostUser: false"), ("procMount: Unmasked", "procMount: [1]")]
+    {
+        assert!(!chart::read(text.replace(right, wrong)).problems.is_empty(), "{wrong}");
+    }
+}
+
+/// A ConfigMap's or Secret's files, and those of a folder's Pki where there is no Secret of the chart's.
+fn configs(rendered: &Rendered, folder: &Path) {
+    let pki = Pki::new(folder);
+    let pair = pki.issue("some", &["localhost"]);
+    let tls = folder.join("tls");
+    fs::create_dir_all(&tls).unwrap();
+    for (from, to) in [(&pki.ca(), "ca.crt"), (&pair.certificate, "tls.crt"), (&pair.key, "tls.key")] {
+        fs::copy(from, tls.join(to)).unwrap();
+    }
+    if rendered.count("Secret") > 1 {
+        let secret = rendered.document("Secret", "r-airlock-server-tls");
+        for (name, data) in secret["data"].as_object().unwrap() {
+            fs::write(tls.join(name), BASE64.decode(data.as_str().unwrap()).unwrap()).unwrap();
+        }
+    }
+    fs::create_dir_all(folder.join("bases/monorepo")).unwrap();
+    let profiles = rendered.document("ConfigMap", "r-airlock-profiles");
+    fs::create_dir_all(folder.join("profiles")).unwrap();
+    for (name, text) in profiles["data"].as_object().into_iter().flatten() {
+        fs::write(folder.join("profiles").join(name), text.as_str().unwrap()).unwrap();
+    }
+    let here = folder.display().to_string();
+    for map in rendered.of("ConfigMap") {
+        for (name, text) in map["data"].as_object().into_iter().flatten().filter(|(name, _)| is_config(name))
+        {
+            let text = text.as_str().unwrap().replace("/etc/airlock", &here).replace("/srv/airlock", &here);
+            let of = map["metadata"]["name"].as_str().unwrap();
+            fs::write(folder.join(format!("{of}.{name}")), text).unwrap();
+        }
+    }
+}
+
+fn is_config(name: &str) -> bool {
+    ["server.toml", "runner.toml"].contains(&name)
+}
+
+#[test]
+fn the_programs_accept_every_configuration_that_is_rendered() {
+    for set in chart::sets() {
+        let folder = tempfile::tempdir().unwrap();
+        configs(&rendered(&set), folder.path());
+        let mut seen = BTreeSet::new();
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let file = entry.unwrap().path();
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            let Some(kind) =
+                ["server", "runner"].into_iter().find(|kind| name.ends_with(&format!(".{kind}.toml")))
+            else {
+                continue;
+            };
+            let mut check = Command::new(program(&format!("airlock-{kind}")));
+            let checked = check.args(["check-config", "--config"]).arg(&file).output().unwrap();
+            let errors = String::from_utf8_lossy(&checked.stderr);
+            let shown = fs::read_to_string(&file).unwrap();
+            assert!(checked.status.success(), "{}: {errors}\n{shown}", set.display());
+            seen.insert(kind);
+        }
+        assert_eq!(seen.len(), 2, "{}: both kinds were checked", set.display());
+    }
+}
+
+fn container(workload: &Value) -> &Value {
+    &workload["spec"]["template"]["spec"]["containers"][0]
+}
+
+#[test]
+fn a_runners_pod_has_what_its_sandboxes_need_and_nothing_else() {
+    for (set, adds, escalates, seccomp) in [
+        ("default", json!(["SYS_ADMIN"]), true, json!({ "type": "RuntimeDefault" })),
+        (
+            "strict",
+            Value::Null,
+            false,
+            json!({ "type": "Localhost", "localhostProfile": "airlock/runner.json" }),
+        ),
+    ] {
+        let rendered = rendered(&chart::folder().join(format!("ci/{set}-values.yaml")));
+        let set = rendered.document("StatefulSet", "r-airlock-default");
+        let spec = &set["spec"]["template"]["spec"];
+        assert_eq!(spec["hostUsers"], false);
+        assert_eq!(spec["automountServiceAccountToken"], false);
+        let pod = &spec["securityContext"];
+        assert_eq!(
+            (&pod["runAsNonRoot"], &pod["runAsUser"], &pod["fsGroup"]),
+            (&json!(true), &json!(1000), &json!(1000))
+        );
+        assert_eq!(pod["seccompProfile"], seccomp);
+        let own = &container(set)["securityContext"];
+        assert_eq!(own["procMount"], "Unmasked");
+        assert_eq!(own["readOnlyRootFilesystem"], true);
+        assert_eq!(own["allowPrivilegeEscalation"], escalates);
+        assert_eq!((&own["capabilities"]["drop"], &own["capabilities"]["add"]), (&json!(["ALL"]), &adds));
+        assert_eq!(own["privileged"], Value::Null);
+        assert_eq!(container(set)["readinessProbe"]["exec"]["command"][1], "ready");
+        assert_eq!(container(set)["lifecycle"]["preStop"]["exec"]["command"][1], "drain");
+        assert_eq!(container(set)["ports"], Value::Null, "a runner listens nowhere");
+        assert_eq!(set["spec"]["volumeClaimTemplates"][0]["metadata"]["name"], "state");
+        // The time for preStop, for what is left, and for the output.
+        let grace = spec["terminationGracePeriodSeconds"].as_i64().unwrap();
+        assert!(grace > 300 + 5 + 30, "{grace}");
+    }
+}
+
+#[test]
+fn a_runner_is_called_by_nobody_and_calls_servers_and_names_alone() {
+    let rendered = rendered(&chart::folder().join("ci/default-values.yaml"));
+    let policy = &rendered.document("NetworkPolicy", "r-airlock-runners")["spec"];
+    assert_eq!(policy["policyTypes"], json!(["Ingress", "Egress"]));
+    assert_eq!(policy["ingress"], json!([]));
+    let egress = policy["egress"].as_array().unwrap();
+    assert_eq!(egress.len(), 2);
+    let to = &egress[0]["to"][0]["podSelector"]["matchLabels"];
+    assert_eq!(
+        (&to["app.kubernetes.io/component"], &egress[0]["ports"]),
+        (&json!("server"), &json!([{ "port": 7443 }]))
+    );
+    assert!(egress[1]["ports"].as_array().unwrap().iter().all(|port| port["port"] == 53));
+    // It selects the pods that it is for.
+    let labels =
+        &rendered.document("StatefulSet", "r-airlock-default")["spec"]["template"]["metadata"]["labels"];
+    for (key, value) in policy["podSelector"]["matchLabels"].as_object().unwrap() {
+        assert_eq!(&labels[key], value);
+    }
+
+    let none = self::rendered(&chart::folder().join("ci/no-network-policies-values.yaml"));
+    assert_eq!(none.count("NetworkPolicy"), 0);
+    let telemetry = self::rendered(&chart::folder().join("ci/telemetry-values.yaml"));
+    let policy = &telemetry.document("NetworkPolicy", "r-airlock-runners")["spec"];
+    let ports: Vec<&Value> =
+        policy["egress"].as_array().unwrap().iter().map(|rule| &rule["ports"][0]["port"]).collect();
+    assert_eq!(ports, [&json!(7443), &json!(53), &json!(4317), &json!(443)]);
+    let server = &telemetry.document("NetworkPolicy", "r-airlock-server")["spec"];
+    assert_eq!(
+        server["ingress"][0]["from"].as_array().unwrap().len(),
+        3,
+        "runners, servers, the orchestrator"
+    );
+}
+
+#[test]
+fn images_come_from_where_the_values_say() {
+    let rendered = rendered(&chart::folder().join("ci/private-registry-values.yaml"));
+    let server = rendered.document("Deployment", "r-airlock-server");
+    let image = container(server)["image"].as_str().unwrap();
+    assert!(image.starts_with("registry.example/team/airlock-server@sha256:"), "{image}");
+    let runner = rendered.document("StatefulSet", "r-airlock-default");
+    assert_eq!(container(runner)["image"], "registry.example/team/airlock-runner-with-node:22");
+    for workload in [server, runner] {
+        assert_eq!(workload["spec"]["template"]["spec"]["imagePullSecrets"], json!([{ "name": "registry" }]));
+        assert_eq!(container(workload)["imagePullPolicy"], "Always");
+    }
+}
+
+#[test]
+fn one_server_on_sqlite_never_has_a_second_beside_it() {
+    let rendered = render(&[]).unwrap();
+    let server = rendered.document("Deployment", "r-airlock-server");
+    assert_eq!(server["spec"]["strategy"], json!({ "type": "Recreate" }));
+    assert_eq!(server["spec"]["replicas"], 1);
+    let claim = rendered.document("PersistentVolumeClaim", "r-airlock-server");
+    assert_eq!(claim["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
+    assert_eq!(rendered.count("PodDisruptionBudget"), 1);
+    assert_eq!(rendered.count("HorizontalPodAutoscaler"), 0);
+    let probes = container(server);
+    for (probe, path) in
+        [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]
+    {
+        assert_eq!(probes[probe]["httpGet"]["path"], path);
+    }
+    let spread = server["spec"]["template"]["spec"]["topologySpreadConstraints"].as_array().unwrap();
+    assert_eq!(spread.len(), 2);
+}
+
+#[test]
+fn a_cluster_that_is_too_old_is_refused() {
+    let output = Command::new(tool("helm"))
+        .args(["template", "r", "--kube-version", "1.32.9"])
+        .arg(chart::folder())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && errors.contains("requires kubeVersion: >=1.33.0-0"), "{errors}");
+}

@@ -1,0 +1,186 @@
+//! What the chart takes as values: what it names and the programs know, and nothing else.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    process::Command,
+};
+
+use airlock_tests::{
+    chart::{self, render},
+    source,
+    tools::tool,
+};
+use serde_json::{Value, json};
+
+/// Values, and what helm must say of them.
+const REFUSED: &[(&str, &str)] = &[
+    ("{\"serverr\": {}}", "Additional property serverr is not allowed"),
+    ("{\"server\": {\"replica\": 2}}", "server: Additional property replica is not allowed"),
+    (
+        "{\"server\": {\"replicas\": \"two\"}}",
+        "server.replicas: Invalid type. Expected: integer, given: string",
+    ),
+    ("{\"server\": {\"replicas\": 3}}", "several servers need one store: set store.backend to postgres"),
+    ("{\"server\": {\"autoscaling\": {\"enabled\": true}}}", "several servers need one store"),
+    ("{\"server\": {\"resources\": {\"request\": {}}}}", "server.resources: Additional property request"),
+    ("{\"server\": {\"resources\": {\"limits\": {\"memory\": \"1 GB\"}}}}", "server.resources.limits.memory"),
+    ("{\"server\": {\"service\": {\"type\": \"Ingress\"}}}", "must be one of the following: \"ClusterIP\""),
+    ("{\"server\": {\"tolerations\": [{\"keys\": \"a\"}]}}", "Additional property keys is not allowed"),
+    (
+        "{\"server\": {\"config\": {\"limits\": {\"quue\": 1}}}}",
+        "server.config.limits: Additional property quue",
+    ),
+    (
+        "{\"server\": {\"config\": {\"limits\": {\"queue\": 0}}}}",
+        "server.config.limits.queue: Must be greater",
+    ),
+    ("{\"server\": {\"config\": {\"link\": {\"link_grace\": 4}}}}", "Expected: string, given: integer"),
+    ("{\"server\": {\"config\": {\"link\": {\"link_grace\": \"4 minutes\"}}}}", "link_grace: Does not match"),
+    ("{\"server\": {\"config\": {\"telemetry\": {\"sampling\": 2}}}}", "sampling: Must be less than"),
+    ("{\"store\": {\"backend\": \"mysql\"}}", "store.backend must be one of the following: \"sqlite\""),
+    ("{\"pools\": {\"large\": {\"slots\": 3}}}", "pools.large: Additional property slots is not allowed"),
+    ("{\"pools\": {\"Large\": {}}}", "Property name of \"Large\" does not match"),
+    ("{\"pools\": {\"default\": {\"config\": {\"labels\": {\"pool\": \"x\"}}}}}", "labels"),
+    ("{\"pools\": {\"default\": null}}", "pools: Must have at least 1 properties"),
+    (
+        "{\"runner\": {\"security\": {\"variant\": \"privileged\"}}}",
+        "must be one of the following: \"userNamespace\"",
+    ),
+    (
+        "{\"runner\": {\"security\": {\"procMount\": \"Default\"}}}",
+        "Additional property procMount is not allowed",
+    ),
+    ("{\"runner\": {\"config\": {\"floor\": {\"unsandboxed\": true}}}}", "Additional property unsandboxed"),
+    (
+        "{\"runner\": {\"config\": {\"slots\": 1000}}}",
+        "runner.config.slots: Must be less than or equal to 128",
+    ),
+    ("{\"runner\": {\"image\": {\"digest\": \"latest\"}}}", "runner.image.digest: Does not match pattern"),
+    ("{\"tokens\": {\"agent\": {\"roles\": [\"root\"]}}}", "must be one of the following: \"executor\""),
+    ("{\"tokens\": {\"agent\": {\"roles\": [\"runner\"]}}}", "must be one of the following: \"executor\""),
+    (
+        "{\"tokens\": {\"agent\": null, \"operator\": null}}",
+        "nobody could call: name somebody in tokens or identities",
+    ),
+    ("{\"identities\": [{\"name\": \"x\"}]}", "identities.0: tenant is required"),
+    (
+        "{\"identities\": [{\"name\": \"agent\", \"tenant\": \"t\", \"roles\": [\"admin\"], \"match\": {\"dns\": \"x\"}}]}",
+        "there are two with the name agent",
+    ),
+    (
+        "{\"identities\": [{\"name\": \"x\", \"tenant\": \"t\", \"roles\": [\"admin\"], \"match\": {\"dns\": \"x\", \"spiffe\": \"spiffe://a/b\"}}]}",
+        "identities.0.match: Must have at most 1 properties",
+    ),
+    ("{\"certificates\": {\"source\": \"vault\"}}", "must be one of the following: \"chart\""),
+    ("{\"certificates\": {\"source\": \"secrets\"}}", "name them in certificates.secrets.server"),
+    ("{\"telemetry\": {\"otlpEndpoint\": \"https://x:1\"}}", "telemetry.otlpEndpoint: Does not match"),
+    ("{\"networkPolicy\": {\"clients\": [{}]}}", "networkPolicy.clients.0: Must have at least 1 properties"),
+    ("{\"networkPolicy\": {\"dns\": []}}", "networkPolicy.dns: Array must have at least 1 items"),
+    (
+        "{\"networkPolicy\": {\"runnerEgress\": [{\"ports\": []}]}}",
+        "networkPolicy.runnerEgress.0: to is required",
+    ),
+    ("{\"fullnameOverride\": \"Airlock\"}", "fullnameOverride: Does not match pattern"),
+];
+
+#[test]
+fn a_wrong_value_is_refused_with_where_and_what() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("values.json");
+    for (values, said) in REFUSED {
+        fs::write(&file, values).unwrap();
+        let Err(error) = render(&["--values", file.to_str().unwrap()]) else { panic!("{values} was taken") };
+        assert!(error.contains(said), "{values}: {error}");
+    }
+    // At every level of what is there by default, no more than what is there is taken.
+    let defaults = Command::new(tool("helm")).args(["show", "values"]).arg(chart::folder()).output().unwrap();
+    let defaults = chart::read(format!(
+        "apiVersion: v1\nkind: Secret\nmetadata: {{name: x}}\nvalues:\n{}",
+        indented(&String::from_utf8(defaults.stdout).unwrap())
+    ));
+    let mut levels = Vec::new();
+    objects(&defaults.documents[0]["values"], &mut Vec::new(), &mut levels);
+    assert!(levels.len() > 40, "{levels:?}");
+    for level in levels.iter().filter(|level| !is_open(level)) {
+        let unknown = level
+            .iter()
+            .rev()
+            .fold(json!({ "unknownValue": 1 }), |inner, key| json!({ key.as_str(): inner }));
+        fs::write(&file, unknown.to_string()).unwrap();
+        let Err(error) = render(&["--values", file.to_str().unwrap()]) else { panic!("{unknown} was taken") };
+        assert!(error.contains("unknownValue"), "{unknown}: {error}");
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+fn objects(value: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    let Value::Object(fields) = value else { return };
+    found.push(path.clone());
+    for (key, inner) in fields {
+        path.push(key.clone());
+        objects(inner, path, found);
+        path.pop();
+    }
+}
+
+/// Those whose keys are the user's own: labels and the like.
+fn is_open(level: &[String]) -> bool {
+    const OPEN: [&str; 10] = [
+        "annotations",
+        "nodeSelector",
+        "podLabels",
+        "podAnnotations",
+        "labels",
+        "bases",
+        "files",
+        "requests",
+        "limits",
+        "tokens",
+    ];
+    let config = level.iter().any(|key| key == "config");
+    level.last().is_some_and(|last| OPEN.contains(&last.as_str()) && (!config || last == "labels"))
+}
+
+#[test]
+fn the_chart_knows_the_keys_of_the_programs_and_no_others() {
+    let schema: Value =
+        serde_json::from_slice(&fs::read(chart::folder().join("values.schema.json")).unwrap()).unwrap();
+    // What the chart says itself, what a pod cannot have, and what nobody needs to change there.
+    let own: BTreeMap<&str, &[&str]> = BTreeMap::from([
+        ("server.telemetry", ["otlp_endpoint"].as_slice()),
+        ("runner.telemetry", &["otlp_endpoint"]),
+        ("runner.floor", &["servers", "bind_sources", "rootfs", "unix_sockets", "networks", "unsandboxed"]),
+    ]);
+    for program in ["server", "runner"] {
+        let example = fs::read_to_string(source::root().join(format!("deploy/{program}.toml"))).unwrap();
+        let known = tables(&example);
+        let config = &schema["definitions"][format!("{program}Config")]["properties"];
+        for (table, keys) in config.as_object().unwrap() {
+            let Some(keys) = keys["properties"].as_object() else { continue };
+            let mut told: BTreeSet<&str> = keys.keys().map(String::as_str).collect();
+            told.extend(own.get(format!("{program}.{table}").as_str()).copied().unwrap_or_default());
+            let real: BTreeSet<&str> = known[table.as_str()].iter().map(String::as_str).collect();
+            assert_eq!(told, real, "{program}.toml [{table}]");
+        }
+    }
+}
+
+/// The keys of each table of an example, those shown as comments among them.
+fn tables(example: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut table = String::new();
+    for line in example.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            table = name.trim_matches(['[', ']']).to_owned();
+        } else if let Some((key, _)) = line.trim_start_matches("# ").split_once(" = ")
+            && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        {
+            found.entry(table.clone()).or_default().insert(key.to_owned());
+        }
+    }
+    found
+}

@@ -332,10 +332,16 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        let pods = self.podman(&["pod", "ps", "--quiet", "--no-trunc"]).output();
         drop(self.podman(&["pod", "rm", "--force", "--all", "--time", "0"]).output());
-        // podman leaves the group that it makes for all of its pods. Only what is empty goes.
+        // podman leaves a pod's group in some hierarchies, and the one of all of its pods in each.
+        let pods = pods.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default();
         for hierarchy in fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
-            drop(fs::remove_dir(hierarchy.path().join("libpod_parent")));
+            let parent = hierarchy.path().join("libpod_parent");
+            for pod in pods.lines() {
+                drop(fs::remove_dir(parent.join(pod)));
+            }
+            drop(fs::remove_dir(parent));
         }
     }
 }

@@ -335,7 +335,8 @@ impl Drop for Cluster {
         let pods = self.podman(&["pod", "ps", "--quiet", "--no-trunc"]).output();
         drop(self.podman(&["pod", "rm", "--force", "--all", "--time", "0"]).output());
         // podman leaves a pod's group in some hierarchies, and the one of all of its pods in each.
-        let pods = pods.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default();
+        let pods =
+            pods.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default();
         for hierarchy in fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
             let parent = hierarchy.path().join("libpod_parent");
             for pod in pods.lines() {

@@ -16,7 +16,8 @@ const SERVER: &str = "r-airlock-server-0";
 const RUNNER: &str = "r-airlock-default-0";
 const TEST: &str = "r-airlock-test-run";
 const READY: [&str; 4] = ["airlock-runner", "ready", "--config", "/etc/airlock/config/runner.toml"];
-const DOCTOR: [&str; 5] = ["airlock-runner", "doctor", "--json", "--config", "/etc/airlock/config/runner.toml"];
+const DOCTOR: [&str; 5] =
+    ["airlock-runner", "doctor", "--json", "--config", "/etc/airlock/config/runner.toml"];
 const DRAIN: [&str; 4] = ["airlock-runner", "drain", "--config", "/etc/airlock/config/runner.toml"];
 
 fn rendered(options: &[&str]) -> String {

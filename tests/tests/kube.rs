@@ -1,7 +1,7 @@
 //! The images and the chart at work: built, played by podman as they are rendered, and a command through all of it.
 //! What the pods' settings become is read from the OCI configurations that their containers were started with.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use std::{collections::BTreeSet, fs, process::Command};
 

@@ -1,7 +1,7 @@
 //! The Helm chart as it is rendered: right by helm's and Kubernetes' own measures, with configurations that the real
 //! programs accept, and no value that nobody knows.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod secrets;
 mod values;

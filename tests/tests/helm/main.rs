@@ -195,8 +195,8 @@ fn a_runner_is_called_by_nobody_and_calls_servers_and_names_alone() {
     let server = &telemetry.document("NetworkPolicy", "r-airlock-server")["spec"];
     assert_eq!(
         server["ingress"][0]["from"].as_array().unwrap().len(),
-        3,
-        "runners, servers, the orchestrator"
+        4,
+        "runners, servers, the test, the orchestrator"
     );
 }
 

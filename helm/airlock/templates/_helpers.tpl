@@ -121,6 +121,12 @@ priorityClassName: {{ . }}
 {{- if and $several (eq .Values.outputs.backend "directory") -}}
 {{- fail "several servers need one output storage: set outputs.backend to s3, or server.replicas to 1 without server.autoscaling" -}}
 {{- end -}}
+{{- if and (eq .Values.store.backend "postgres") (not .Values.store.postgres.url) -}}
+{{- fail "store.backend is postgres: name the database in store.postgres.url" -}}
+{{- end -}}
+{{- if and (eq .Values.outputs.backend "s3") (not .Values.outputs.s3.bucket) -}}
+{{- fail "outputs.backend is s3: name the bucket in outputs.s3.bucket" -}}
+{{- end -}}
 {{- if and (eq .Values.certificates.source "secrets") (not (and .Values.certificates.secrets.server .Values.certificates.secrets.runnerPrefix)) -}}
 {{- fail "certificates.source is secrets: name them in certificates.secrets.server and certificates.secrets.runnerPrefix" -}}
 {{- end -}}

@@ -77,6 +77,18 @@ fn configs(rendered: &Rendered, folder: &Path) {
         }
     }
     fs::create_dir_all(folder.join("bases/monorepo")).unwrap();
+    for (name, files) in
+        [("postgres", ["password", "ca.crt"]), ("s3", ["access_key_id", "secret_access_key"])]
+    {
+        fs::create_dir_all(folder.join(name)).unwrap();
+        for (from, to) in files
+            .iter()
+            .map(|file| (pki.ca(), *file))
+            .chain([(pair.certificate.clone(), "tls.crt"), (pair.key.clone(), "tls.key")])
+        {
+            fs::copy(from, folder.join(name).join(to)).unwrap();
+        }
+    }
     let profiles = rendered.document("ConfigMap", "r-airlock-profiles");
     fs::create_dir_all(folder.join("profiles")).unwrap();
     for (name, text) in profiles["data"].as_object().into_iter().flatten() {
@@ -232,6 +244,42 @@ fn one_server_on_sqlite_never_has_a_second_beside_it() {
     }
     let spread = server["spec"]["template"]["spec"]["topologySpreadConstraints"].as_array().unwrap();
     assert_eq!(spread.len(), 2);
+}
+
+#[test]
+fn several_servers_share_a_store_and_roll_one_after_the_other() {
+    let rendered = rendered(&chart::folder().join("ci/postgres-s3-values.yaml"));
+    let server = rendered.document("Deployment", "r-airlock-server");
+    assert_eq!(server["spec"]["replicas"], 3);
+    assert_eq!(server["spec"]["strategy"]["rollingUpdate"], json!({ "maxUnavailable": 0, "maxSurge": 1 }));
+    assert_eq!(rendered.count("PersistentVolumeClaim"), 0);
+    let volumes = server["spec"]["template"]["spec"]["volumes"].as_array().unwrap();
+    let secrets = |name: &str| -> Vec<&str> {
+        let volume = volumes.iter().find(|volume| volume["name"] == name).unwrap();
+        let sources = volume["projected"]["sources"].as_array().unwrap().iter();
+        sources.map(|source| source["secret"]["name"].as_str().unwrap()).collect()
+    };
+    assert_eq!(secrets("postgres"), ["airlock-database", "database-authority"]);
+    assert_eq!(secrets("s3"), ["airlock-outputs", "airlock-outputs"]);
+    let config: toml::Table = rendered.document("ConfigMap", "r-airlock-server")["data"]["server.toml"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert_eq!(config.get("server_id"), None, "each has its pod's name");
+    assert_eq!(config["store"]["postgres"]["password_file"].as_str(), Some("/etc/airlock/postgres/password"));
+    assert_eq!(config["outputs"]["s3"]["bucket"].as_str(), Some("airlock-outputs"));
+    let egress = rendered.document("NetworkPolicy", "r-airlock-server")["spec"]["egress"].as_array().unwrap();
+    let ports: Vec<&Value> = egress.iter().map(|rule| &rule["ports"][0]["port"]).collect();
+    assert_eq!(ports, [&json!(7443), &json!(53), &json!(5432), &json!(9000)]);
+
+    let scaled = self::rendered(&chart::folder().join("ci/autoscaling-values.yaml"));
+    let scaler = &scaled.document("HorizontalPodAutoscaler", "r-airlock-server")["spec"];
+    assert_eq!((&scaler["minReplicas"], &scaler["maxReplicas"]), (&json!(3), &json!(12)));
+    let server = scaled.document("Deployment", "r-airlock-server");
+    assert_eq!(server["spec"]["replicas"], Value::Null, "the autoscaler's to say");
+    assert_eq!(server["spec"]["template"]["spec"]["serviceAccountName"], "airlock-server");
+    assert_eq!(server["spec"]["template"]["spec"]["automountServiceAccountToken"], false);
 }
 
 #[test]

@@ -38,7 +38,29 @@ const REFUSED: &[(&str, &str)] = &[
     ("{\"server\": {\"config\": {\"link\": {\"link_grace\": 4}}}}", "Expected: string, given: integer"),
     ("{\"server\": {\"config\": {\"link\": {\"link_grace\": \"4 minutes\"}}}}", "link_grace: Does not match"),
     ("{\"server\": {\"config\": {\"telemetry\": {\"sampling\": 2}}}}", "sampling: Must be less than"),
-    ("{\"store\": {\"backend\": \"mysql\"}}", "store.backend must be one of the following: \"sqlite\""),
+    (
+        "{\"store\": {\"backend\": \"mysql\"}}",
+        "store.backend must be one of the following: \"sqlite\", \"postgres\"",
+    ),
+    ("{\"store\": {\"backend\": \"postgres\"}}", "name the database in store.postgres.url"),
+    (
+        "{\"store\": {\"postgres\": {\"url\": \"postgres://me:secret@x/y\"}}}",
+        "store.postgres.url: Does not match pattern",
+    ),
+    (
+        "{\"store\": {\"postgres\": {\"config\": {\"pool\": 3}}}}",
+        "store.postgres.config: Additional property pool",
+    ),
+    ("{\"outputs\": {\"backend\": \"s3\"}}", "name the bucket in outputs.s3.bucket"),
+    (
+        "{\"outputs\": {\"s3\": {\"endpoint\": \"minio:9000\"}}}",
+        "outputs.s3.endpoint: Does not match pattern",
+    ),
+    ("{\"outputs\": {\"retention\": \"a month\"}}", "outputs.retention: Does not match pattern"),
+    (
+        "{\"server\": {\"replicas\": 2}, \"store\": {\"backend\": \"postgres\", \"postgres\": {\"url\": \"postgres://a@b/c\"}}}",
+        "several servers need one output storage: set outputs.backend to s3",
+    ),
     ("{\"pools\": {\"large\": {\"slots\": 3}}}", "pools.large: Additional property slots is not allowed"),
     ("{\"pools\": {\"Large\": {}}}", "Property name of \"Large\" does not match"),
     ("{\"pools\": {\"default\": {\"config\": {\"labels\": {\"pool\": \"x\"}}}}}", "labels"),

@@ -1,0 +1,75 @@
+{{/* The store and the outputs, where they are not on the server's own volume: configuration, files, ports. */}}
+
+{{/* [store.postgres], as JSON. */}}
+{{- define "airlock.postgres" -}}
+{{- with .Values.store.postgres -}}
+{{- $table := merge (dict "url" .url "sslmode" .sslmode) .config -}}
+{{- if .passwordSecret.name }}{{ $_ := set $table "password_file" "/etc/airlock/postgres/password" }}{{ end -}}
+{{- if .caSecret.name }}{{ $_ := set $table "ca" "/etc/airlock/postgres/ca.crt" }}{{ end -}}
+{{- if .certificateSecret -}}
+{{- $_ := set $table "certificate" "/etc/airlock/postgres/tls.crt" -}}
+{{- $_ := set $table "key" "/etc/airlock/postgres/tls.key" -}}
+{{- end -}}
+{{ toJson $table }}
+{{- end -}}
+{{- end -}}
+
+{{/* [outputs.s3], as JSON. */}}
+{{- define "airlock.s3" -}}
+{{- with .Values.outputs.s3 -}}
+{{- $table := merge (dict "bucket" .bucket "region" .region) .config -}}
+{{- if .endpoint }}{{ $_ := set $table "endpoint" .endpoint }}{{ end -}}
+{{- if .prefix }}{{ $_ := set $table "prefix" .prefix }}{{ end -}}
+{{- if .caSecret.name }}{{ $_ := set $table "ca" "/etc/airlock/s3/ca.crt" }}{{ end -}}
+{{- if .credentialsSecret.name -}}
+{{- $_ := set $table "access_key_id_file" "/etc/airlock/s3/access_key_id" -}}
+{{- $_ := set $table "secret_access_key_file" "/etc/airlock/s3/secret_access_key" -}}
+{{- end -}}
+{{ toJson $table }}
+{{- end -}}
+{{- end -}}
+
+{{/* The volumes of both that have files: {NAME: [[SECRET, KEY, FILE], ...]}, as JSON. */}}
+{{- define "airlock.storage.files" -}}
+{{- $volumes := dict -}}
+{{- $files := list -}}
+{{- with .Values.store.postgres -}}
+{{- if eq $.Values.store.backend "postgres" -}}
+{{- if .passwordSecret.name }}{{ $files = append $files (list .passwordSecret.name .passwordSecret.key "password") }}{{ end -}}
+{{- if .caSecret.name }}{{ $files = append $files (list .caSecret.name .caSecret.key "ca.crt") }}{{ end -}}
+{{- if .certificateSecret -}}
+{{- $files = append $files (list .certificateSecret "tls.crt" "tls.crt") -}}
+{{- $files = append $files (list .certificateSecret "tls.key" "tls.key") -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $files }}{{ $_ := set $volumes "postgres" $files }}{{ end -}}
+{{- $files = list -}}
+{{- with .Values.outputs.s3 -}}
+{{- if eq $.Values.outputs.backend "s3" -}}
+{{- if .caSecret.name }}{{ $files = append $files (list .caSecret.name .caSecret.key "ca.crt") }}{{ end -}}
+{{- with .credentialsSecret -}}
+{{- if .name -}}
+{{- $files = append $files (list .name .accessKeyIdKey "access_key_id") -}}
+{{- $files = append $files (list .name .secretAccessKeyKey "secret_access_key") -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $files }}{{ $_ := set $volumes "s3" $files }}{{ end -}}
+{{ toJson $volumes }}
+{{- end -}}
+
+{{/* The ports of both, for network policies: [PORT, ...], as JSON. */}}
+{{- define "airlock.storage.ports" -}}
+{{- $ports := list -}}
+{{- if eq .Values.store.backend "postgres" -}}
+{{- $host := urlParse .Values.store.postgres.url | dig "host" "" -}}
+{{- $ports = append $ports (regexFind "[0-9]+$" $host | default "5432" | int) -}}
+{{- end -}}
+{{- if eq .Values.outputs.backend "s3" -}}
+{{- $url := urlParse (default "https://s3" .Values.outputs.s3.endpoint) -}}
+{{- $ports = append $ports (regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (ternary "443" "80" (eq $url.scheme "https")) | int) -}}
+{{- end -}}
+{{ toJson $ports }}
+{{- end -}}

@@ -122,7 +122,7 @@ impl Dev {
         Server::check(&config).map_err(DevError::Server)?;
         let telemetry = Telemetry::start(&config.telemetry, NAME).map_err(DevError::Telemetry)?;
         // Where a subscriber is there already, logs and traces go its way.
-        let _ = telemetry.install(&config.telemetry);
+        let _ = telemetry.install();
         let parts = ServerOptions { telemetry: Some(telemetry), ..ServerOptions::default() };
         let server = Server::start_with(config, parts).await.map_err(DevError::Server)?;
         let address = format!("https://{}", server.local_addr());

@@ -403,6 +403,9 @@ pub struct DrainConfig {
 pub struct TelemetryConfig {
     /// An OTLP collector's gRPC endpoint; none: nothing is exported.
     pub otlp_endpoint: Option<String>,
+    /// How often metrics are sent.
+    #[serde(with = "duration")]
+    pub metrics_interval: Duration,
     /// How long the last export may take when the process ends.
     #[serde(with = "duration")]
     pub flush_timeout: Duration,

@@ -7,6 +7,7 @@ mod answer;
 mod drain;
 mod ending;
 mod epoch;
+mod levels;
 mod looks;
 mod sessions;
 

@@ -32,7 +32,7 @@ use tokio::{
     sync::mpsc,
     task::{JoinHandle, spawn_blocking},
 };
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use crate::{
     config::WorkspaceConfig,
@@ -136,8 +136,7 @@ pub(crate) async fn run(tools: Arc<Tools>, job: Arc<Job>, running: impl FnOnce()
     let limits_not_enforced = not_enforced(&tools, &job.grant);
     let started = {
         let job = Arc::clone(&job);
-        let start_span = telemetry::start_span(&job.traceparent);
-        spawn_blocking(move || start_span.in_scope(|| launch(&tools, &job, &place))).await
+        spawn_blocking(move || telemetry::starting(&job.traceparent, || launch(&tools, &job, &place))).await
     };
     let mut landlock_abi = 0;
     let result = match started {
@@ -317,7 +316,9 @@ fn spawn_drain(pipe: OwnedFd, writer: StreamWriter, stop: &Stop, job: &Job) -> J
         drain.run(|error| {
             tracing::error!(execution = %id, %error, "output cannot be kept; its command is ended");
             handle.set_unkept(error.to_string());
-            handle.switch.end(result::spool_cause(&error));
+            let cause = result::spool_cause(&error);
+            telemetry::failed(&Span::current(), &cause);
+            handle.switch.end(cause);
         });
     })
 }

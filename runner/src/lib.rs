@@ -38,4 +38,4 @@ pub use secrets::SecretError;
 pub use session::SessionError;
 pub use spool::SpoolError;
 pub use start::{Runner, RunningRunner, StartError};
-pub use telemetry::{METRICS, Metric, Telemetry, TelemetryError};
+pub use telemetry::{METRICS, Telemetry, TelemetryError, level_in};

@@ -7,9 +7,11 @@ use std::{
     time::Duration,
 };
 
-use airlock_runner::{Runner, RunnerConfig, Telemetry, doctor, drain, ready};
+use airlock_runner::{Runner, RunnerConfig, Telemetry, doctor, drain, level_in, ready};
+use airlock_telemetry::follow;
 use clap::{Args, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::task::AbortOnDropHandle;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +22,7 @@ Examples:
   airlock-runner drain --config runner.toml       # before its host goes down: no new commands, and wait for those that run
 
 Signals: SIGTERM, SIGINT and SIGHUP drain it: no new commands, `drain.grace` for those that run,
-`drain.handover` for their output, then it ends. A changed configuration is read at the next start.
+`drain.handover` for their output, then it ends. Of a changed configuration, `telemetry.log` is followed at once; the rest is read at the next start.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
 
@@ -109,7 +111,7 @@ fn main() -> ExitCode {
 
 fn obey(arguments: Arguments) -> Result<(), Failure> {
     match (arguments.command, arguments.config) {
-        (Some(Command::Run(file)), _) => run(load(&file.config)?),
+        (Some(Command::Run(file)), _) => run(&file.config),
         (Some(Command::CheckConfig(file)), _) => check(&file.config),
         (Some(Command::Doctor { config, json }), _) => examine(load(&config.config)?, json),
         (Some(Command::Ready { config }), _) => probe(&load(&config.config)?),
@@ -119,7 +121,7 @@ fn obey(arguments: Arguments) -> Result<(), Failure> {
             Ok(())
         }
         (None, Some(file)) if arguments.check_config => check(&file),
-        (None, Some(file)) => run(load(&file)?),
+        (None, Some(file)) => run(&file),
         (None, None) => Err((REFUSED, "no configuration is named; name one with --config FILE".to_owned())),
     }
 }
@@ -200,15 +202,18 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     runtime.map_err(|error| (FAILED, format!("the async runtime does not start: {error}")))
 }
 
-fn run(config: RunnerConfig) -> Result<(), Failure> {
-    runtime()?.block_on(serve(config)).map_err(|error| (FAILED, error.to_string()))
+fn run(file: &Path) -> Result<(), Failure> {
+    let config = load(file)?;
+    runtime()?.block_on(serve(config, file.to_owned())).map_err(|error| (FAILED, error.to_string()))
 }
 
-async fn serve(config: RunnerConfig) -> Result<(), Box<dyn std::error::Error>> {
+async fn serve(config: RunnerConfig, file: PathBuf) -> Result<(), Box<dyn std::error::Error>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
     let telemetry = Telemetry::start(&config.telemetry, &config.runner_id)?;
+    let following = tokio::spawn(follow(telemetry.level(), file, level_in));
+    let _following = AbortOnDropHandle::new(following);
     let runner = Runner::start(config).await?;
     tokio::select! {
         _ = terminate.recv() => {}

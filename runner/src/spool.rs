@@ -138,6 +138,11 @@ impl Spools {
         Ok(spools)
     }
 
+    /// Bytes that all of them take.
+    pub(crate) fn used(&self) -> u64 {
+        self.budget.used()
+    }
+
     /// The executions that have a spool.
     pub(crate) fn stored(&self) -> Result<Vec<ExecutionId>, SpoolError> {
         let failed = || SpoolError::io("read the folder of kept output");

@@ -128,6 +128,7 @@ impl Runner {
         tasks.spawn(drain::serve(drain, Arc::clone(&core), stop.clone()));
         tasks.spawn(Arc::clone(&core).expire(stop.clone()));
         tasks.spawn(Arc::clone(&core).watch_links(stop.clone()));
+        tasks.spawn(Arc::clone(&core).watch_levels(stop.clone()));
         tasks.spawn(expire_transfers(Arc::clone(&core), stop.clone()));
         tracing::info!(runner = %core.id, epoch = %core.clock.epoch(), "the runner is up");
         Ok(RunningRunner { core, tasks, stop: stop.drop_guard(), lock })

@@ -16,6 +16,7 @@ use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, V
 use airlock_proto::domain::{
     BoundFile, Grant, Mode, Requirement, SandboxProfile, SessionId, SessionSnapshot, Shell,
 };
+use tracing::{Span, field::Empty};
 
 pub(crate) use hash::{execution_hash, session_hash};
 pub(crate) use lift::{FILES_CHANGED, UNTRUSTED_PATH};
@@ -85,6 +86,19 @@ impl Offer {
     }
 }
 
+/// The span that a decision is made in: it says the verdict and the deciding reason, and nothing of the command.
+pub(crate) fn span() -> Span {
+    tracing::info_span!("decide", airlock.verdict = Empty, airlock.reason = Empty)
+}
+
+pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "ALLOW",
+        Verdict::Ask => "ASK",
+        Verdict::Deny => "DENY",
+    }
+}
+
 /// Decides a command of a session in a directory, in a mode that may be tighter than its own; `floor_permits`
 /// says whether the session's runner lets commands run outside the sandbox.
 ///
@@ -135,6 +149,8 @@ pub(crate) fn decide(
     };
     let binding = Binding::new(grant.binding());
     let record = record(&decision, profile.name(), encode);
+    let verdict = verdict_name(record.verdict);
+    Span::current().record("airlock.verdict", verdict).record("airlock.reason", record.reason_code.as_str());
     Decided { decision, grant, binding, record }
 }
 

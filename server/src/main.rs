@@ -10,12 +10,14 @@ use std::{
 use airlock_server::{
     config::Config,
     profiles::Profiles,
-    telemetry::Telemetry,
+    telemetry::{Telemetry, level_in},
     wiring::{Options, Server},
 };
+use airlock_telemetry::follow;
 use clap::{Args, Parser, Subcommand};
 use sha2::{Digest as _, Sha256};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::task::AbortOnDropHandle;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,7 +26,8 @@ Examples:
   airlock-server serve --config server.toml           # the same as airlock-server --config server.toml
 
 Signals: SIGTERM, SIGINT and SIGHUP stop it in order within `limits.shutdown_grace`; commands go on on their
-runners meanwhile, for `link.link_grace`. A changed configuration is read at the next start.
+runners meanwhile, for `link.link_grace`. Of a changed configuration, `telemetry.log_level` is followed at once; the rest
+is read at the next start.
 
 Environment: AIRLOCK_ADVERTISE goes before `peers.advertise`.
 
@@ -104,7 +107,7 @@ fn main() -> ExitCode {
 
 fn obey(arguments: Arguments) -> Result<(), Failure> {
     match (arguments.command, arguments.config) {
-        (Some(Command::Serve(file)), _) => run(load(&file.config)?),
+        (Some(Command::Serve(file)), _) => run(&file.config),
         (Some(Command::CheckConfig(file)), _) => check(&file.config),
         (Some(Command::HashToken), _) => hash_token(),
         (Some(Command::Version), _) => {
@@ -112,7 +115,7 @@ fn obey(arguments: Arguments) -> Result<(), Failure> {
             Ok(())
         }
         (None, Some(file)) if arguments.check_config => check(&file),
-        (None, Some(file)) => run(load(&file)?),
+        (None, Some(file)) => run(&file),
         (None, None) => Err((REFUSED, "no configuration is named; name one with --config FILE".to_owned())),
     }
 }
@@ -163,24 +166,26 @@ fn hash_token() -> Result<(), Failure> {
     Ok(())
 }
 
-fn run(config: Config) -> Result<(), Failure> {
+fn run(file: &Path) -> Result<(), Failure> {
+    let config = load(file)?;
     let failed = |error: Box<dyn std::error::Error>| (FAILED, error.to_string());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| failed(error.into()))?;
-    let served = runtime.block_on(serve(config));
+    let served = runtime.block_on(serve(config, file.to_owned()));
     // What still blocks a thread, such as a disk that does not answer, ends with the process.
     runtime.shutdown_background();
     served.map_err(failed)
 }
 
-async fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {
+async fn serve(config: Config, file: PathBuf) -> Result<(), Box<dyn std::error::Error>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
     let telemetry = Telemetry::start(&config.telemetry, &config.server_id)?;
-    telemetry.install(&config.telemetry)?;
+    let following = tokio::spawn(follow(telemetry.install()?, file, level_in));
+    let _following = AbortOnDropHandle::new(following);
     let options = Options { telemetry: Some(telemetry), ..Options::default() };
     let mut server = Server::start_with(config, options).await?;
     let failed = tokio::select! {

@@ -63,6 +63,17 @@ pub enum SessionState {
     Lost,
 }
 
+/// How many sessions there are that are not over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SessionLevels {
+    /// Their workspaces are being made.
+    pub opening: u64,
+    /// Commands run in them.
+    pub open: u64,
+    /// They are being removed.
+    pub closing: u64,
+}
+
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {

@@ -235,7 +235,7 @@ impl Core {
         };
         let encode = self.parts.encode_decision;
         let mode = record.spec.mode.max(session.mode);
-        let decided = tracing::info_span!("decide").in_scope(|| {
+        let decided = decision::span().in_scope(|| {
             let mode = (mode, self.floor_permits(session));
             let place = (session.directory.as_slice(), &session.snapshot);
             decision::decide(&profile, session.id, &record.spec, mode, place, encode)

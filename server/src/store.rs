@@ -13,7 +13,7 @@ use airlock_proto::domain::{
 
 use crate::model::{
     ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, LiveExecution, Micros,
-    MilestoneRecord, RememberedRule, RunnerRecord, ServerRecord, SessionRecord, SessionState, StateChange,
+    MilestoneRecord, RememberedRule, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, SessionState, StateChange,
 };
 
 #[cfg(test)]
@@ -359,6 +359,8 @@ pub trait Store: Send + Sync {
     async fn touch_session(&self, id: SessionId) -> Result<(), StoreError>;
     /// `OPEN` sessions without a live execution whose idle time-out is over.
     async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError>;
+    /// How many sessions of all tenants are not over.
+    async fn session_levels(&self) -> Result<SessionLevels, StoreError>;
 
     /// Adds an execution with its audit entry, unless its key was used or there is no room for it.
     async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError>;

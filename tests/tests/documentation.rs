@@ -24,19 +24,12 @@ fn names(attributes: &[&str]) -> String {
 #[test]
 fn the_tables_of_metrics_are_those_of_the_code() {
     let page = page("docs/telemetry.md");
-    let mut expected: Vec<String> = airlock_server::telemetry::metrics::TABLE
-        .iter()
-        .map(|metric| {
-            let attributes = names(metric.attributes);
-            format!(
-                "| `{}` | {} | `{}` | {attributes} | {} |",
-                metric.name, metric.kind, metric.unit, metric.what
-            )
-        })
-        .collect();
-    expected.extend(airlock_runner::METRICS.iter().map(|metric| {
-        format!("| `{}` | `{}` | {} | {} |", metric.name, metric.unit, names(metric.attributes), metric.what)
-    }));
+    let tables = airlock_server::telemetry::metrics::TABLE.iter().chain(airlock_runner::METRICS);
+    let row = |metric: &airlock_telemetry::Description| {
+        let (kind, attributes) = (metric.kind.name(), names(metric.attributes));
+        format!("| `{}` | {kind} | `{}` | {attributes} | {} |", metric.name, metric.unit, metric.what)
+    };
+    let expected: Vec<String> = tables.map(row).collect();
     let found: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     assert_eq!(found, expected);
 }

@@ -96,9 +96,9 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         .map(|(path, number, _)| format!("{path}:{number}"))
         .collect();
     assert_none(&found, "unsafe code is in sandbox/init/src/sys.rs only");
-    for library in
-        ["proto", "escape", "policy", "archive", "faults", "server", "runner", "cli", "tests", "fuzz"]
-    {
+    for library in [
+        "proto", "escape", "policy", "archive", "faults", "telemetry", "server", "runner", "cli", "tests", "fuzz",
+    ] {
         let path = source::root().join(library).join("src/lib.rs");
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.contains("#![forbid(unsafe_code)]"), "{library} forbids it");

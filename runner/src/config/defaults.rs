@@ -125,6 +125,7 @@ impl Default for TelemetryConfig {
     fn default() -> Self {
         Self {
             otlp_endpoint: None,
+            metrics_interval: Duration::from_secs(10),
             flush_timeout: Duration::from_secs(5),
             log: "info".to_owned(),
             log_json: false,

@@ -25,6 +25,8 @@ const COUNT_32: Kind = Kind::at_least_u32(1);
 const ANY: Kind = Kind::at_least(0);
 const COUNT: Kind = Kind::at_least(1);
 const TIME: Kind = Kind::time_from(Duration::from_millis(1));
+/// Of what is done again and again.
+const INTERVAL: Kind = Kind::time_from(Duration::from_millis(100));
 const ANY_TIME: Kind = Kind::time_from(Duration::ZERO);
 
 /// The whole file.
@@ -136,6 +138,7 @@ const DRAIN: &[Field] = &[Field::new("grace", ANY_TIME), Field::new("handover", 
 
 const TELEMETRY: &[Field] = &[
     Field::new("otlp_endpoint", Kind::Text),
+    Field::new("metrics_interval", INTERVAL),
     Field::new("flush_timeout", ANY_TIME),
     Field::new("log", Kind::Text),
     Field::new("log_json", Kind::Bool),

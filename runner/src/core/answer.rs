@@ -13,6 +13,7 @@ use crate::{
     job::{self, Handle, Job},
     journal::{JobRecord, Journal, Phase},
     session::OpenSession,
+    telemetry::JobRefused,
     trust,
 };
 
@@ -102,8 +103,7 @@ impl Core {
                 self.tasks.spawn(Arc::clone(self).carry_out(job));
             }
             Err(No { refusal, moved }) => {
-                tracing::info!(execution = %id, reason = refusal.reason, "refused a job");
-                self.metrics.refused(refusal.reason);
+                JobRefused { execution: id, reason: refusal.reason }.emit(&self.metrics);
                 if let Err(error) = journal.refuse(id, attempt, epoch, &refused(&refusal)) {
                     tracing::error!(%error, "a refusal stands in memory only");
                 }

@@ -14,6 +14,7 @@ use crate::{
     clock,
     job::{self, Job},
     journal::Phase,
+    telemetry::JobEnded,
 };
 
 /// How often kept jobs are looked through for those whose time is over.
@@ -34,9 +35,7 @@ impl Core {
         }
         self.keep_until().insert(id, self.keep_deadline());
         self.live().remove(&id);
-        let output = result.stdout_bytes + result.stderr_bytes;
-        self.metrics.ended(result.cause.name(), output, result.stdout_cut_bytes + result.stderr_cut_bytes);
-        tracing::info!(execution = %id, cause = result.cause.name(), "a job ended");
+        JobEnded { execution: id, result: &result }.emit(&self.metrics);
         self.report_job(id);
     }
 

@@ -34,7 +34,14 @@ impl Room {
 
     /// Bytes that are free; none where that cannot be seen.
     pub(super) fn free(&self) -> u64 {
-        statvfs(&self.state_dir).map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+        self.space().map_or(0, |(free, _)| free)
+    }
+
+    /// What is free of the disk, and its size, in bytes; none where that cannot be seen.
+    pub(crate) fn space(&self) -> Option<(u64, u64)> {
+        let disk = statvfs(&self.state_dir).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(disk.f_frsize);
+        Some((bytes(disk.f_bavail), bytes(disk.f_blocks)))
     }
 
     /// Whether no more than the reserve is left: nothing new begins.

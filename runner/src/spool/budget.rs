@@ -32,7 +32,6 @@ impl Budget {
         self.used.fetch_sub(bytes, Ordering::AcqRel);
     }
 
-    #[cfg(test)]
     pub(super) fn used(&self) -> u64 {
         self.used.load(Ordering::Acquire)
     }

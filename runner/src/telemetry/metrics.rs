@@ -2,68 +2,46 @@
 
 use std::time::Duration;
 
+use airlock_proto::domain::ExecutionResult;
+use airlock_telemetry::metrics;
 use opentelemetry::{
     KeyValue, global,
-    metrics::{Counter, Histogram, UpDownCounter},
+    metrics::{Counter, Gauge, Histogram, UpDownCounter},
 };
 
-/// One metric, as the documentation lists it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Metric {
-    /// As collectors see it.
-    pub name: &'static str,
-    /// UCUM.
-    pub unit: &'static str,
-    /// Names of attributes.
-    pub attributes: &'static [&'static str],
-    /// What it counts.
-    pub what: &'static str,
+/// Of the instrumentation, as collectors see it.
+const SCOPE: &str = "airlock-runner";
+
+metrics! {
+    JOBS = "airlock.runner.jobs", Counter, "{job}", ["cause"], "Accepted jobs that have ended, by cause";
+    REFUSALS = "airlock.runner.refusals", Counter, "{job}", ["reason"], "Offers that were refused, by reason";
+    ACTIVE = "airlock.runner.jobs.active", UpDown, "{job}", [], "Accepted jobs without an end: the slots that are taken";
+    SLOTS = "airlock.runner.slots", Gauge, "{slot}", [], "Commands at once that this runner takes; 0 while it drains";
+    LAUNCH_TIME = "airlock.runner.launch.time", Histogram, "s", ["start"], "From an accepted offer to the running command, by how its sandbox was had";
+    OUTPUT_BYTES = "airlock.runner.output.bytes", Counter, "By", [], "Output that commands wrote, whether kept or not";
+    OUTPUT_CUT = "airlock.runner.output.cut", Counter, "By", [], "Output that was cut from the middle";
+    VIOLATIONS = "airlock.runner.violations", Counter, "{violation}", ["layer"], "What layers of the sandbox saw or refused, by layer";
+    SESSIONS = "airlock.runner.sessions", Gauge, "{session}", [], "Sessions whose workspaces are on this runner";
+    SPOOL = "airlock.runner.spool.used", Gauge, "By", [], "Disk that kept output takes";
+    DISK_FREE = "airlock.runner.disk.free", Gauge, "By", [], "Room on the disk of sessions and kept output";
+    DISK_SIZE = "airlock.runner.disk.size", Gauge, "By", [], "The size of that disk";
+    LINKS = "airlock.runner.links", UpDown, "{link}", [], "Links that are up";
+    BUILD = "airlock.runner.build.info", Gauge, "{build}", ["version"], "1, with the version of the runner";
 }
-
-const JOBS: Metric = Metric {
-    name: "airlock.runner.jobs",
-    unit: "{job}",
-    attributes: &["cause"],
-    what: "Accepted jobs that have ended, by cause",
-};
-const REFUSALS: Metric = Metric {
-    name: "airlock.runner.refusals",
-    unit: "{job}",
-    attributes: &["reason"],
-    what: "Offers that were refused, by reason",
-};
-const ACTIVE: Metric = Metric {
-    name: "airlock.runner.jobs.active",
-    unit: "{job}",
-    attributes: &[],
-    what: "Accepted jobs without an end",
-};
-const LAUNCH_TIME: Metric = Metric {
-    name: "airlock.runner.launch.time",
-    unit: "s",
-    attributes: &[],
-    what: "From an accepted offer to the running command",
-};
-const OUTPUT_BYTES: Metric = Metric {
-    name: "airlock.runner.output.bytes",
-    unit: "By",
-    attributes: &[],
-    what: "Output that commands wrote, whether kept or not",
-};
-const OUTPUT_CUT: Metric = Metric {
-    name: "airlock.runner.output.cut",
-    unit: "By",
-    attributes: &[],
-    what: "Output that was cut from the middle",
-};
-const LINKS: Metric =
-    Metric { name: "airlock.runner.links", unit: "{link}", attributes: &[], what: "Links that are up" };
-
-/// Every metric of the runner.
-pub const METRICS: &[Metric] = &[JOBS, REFUSALS, ACTIVE, LAUNCH_TIME, OUTPUT_BYTES, OUTPUT_CUT, LINKS];
 
 /// Of launches, in seconds.
 const SHORT: [f64; 10] = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
+
+/// How much of what there is on this runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Levels {
+    pub(crate) slots: u64,
+    pub(crate) sessions: u64,
+    /// In bytes, as the rest.
+    pub(crate) spool: u64,
+    pub(crate) disk_free: u64,
+    pub(crate) disk_size: u64,
+}
 
 /// The instruments.
 #[derive(Debug)]
@@ -71,34 +49,37 @@ pub(crate) struct Metrics {
     jobs: Counter<u64>,
     refusals: Counter<u64>,
     active: UpDownCounter<i64>,
+    slots: Gauge<u64>,
     launch_time: Histogram<f64>,
     output_bytes: Counter<u64>,
     output_cut: Counter<u64>,
+    violations: Counter<u64>,
+    sessions: Gauge<u64>,
+    spool: Gauge<u64>,
+    disk_free: Gauge<u64>,
+    disk_size: Gauge<u64>,
     links: UpDownCounter<i64>,
 }
 
 impl Metrics {
     /// Of the process's meter provider, as it is now.
     pub(crate) fn new() -> Self {
-        let meter = global::meter("airlock-runner");
-        let counter =
-            |of: Metric| meter.u64_counter(of.name).with_unit(of.unit).with_description(of.what).build();
-        let gauge = |of: Metric| {
-            meter.i64_up_down_counter(of.name).with_unit(of.unit).with_description(of.what).build()
-        };
+        let meter = global::meter(SCOPE);
+        BUILD.gauge(&meter).record(1, &[KeyValue::new("version", env!("CARGO_PKG_VERSION"))]);
         Self {
-            jobs: counter(JOBS),
-            refusals: counter(REFUSALS),
-            active: gauge(ACTIVE),
-            launch_time: meter
-                .f64_histogram(LAUNCH_TIME.name)
-                .with_unit(LAUNCH_TIME.unit)
-                .with_description(LAUNCH_TIME.what)
-                .with_boundaries(SHORT.to_vec())
-                .build(),
-            output_bytes: counter(OUTPUT_BYTES),
-            output_cut: counter(OUTPUT_CUT),
-            links: gauge(LINKS),
+            jobs: JOBS.counter(&meter),
+            refusals: REFUSALS.counter(&meter),
+            active: ACTIVE.updown(&meter),
+            slots: SLOTS.gauge(&meter),
+            launch_time: LAUNCH_TIME.histogram(&meter, &SHORT),
+            output_bytes: OUTPUT_BYTES.counter(&meter),
+            output_cut: OUTPUT_CUT.counter(&meter),
+            violations: VIOLATIONS.counter(&meter),
+            sessions: SESSIONS.gauge(&meter),
+            spool: SPOOL.gauge(&meter),
+            disk_free: DISK_FREE.gauge(&meter),
+            disk_size: DISK_SIZE.gauge(&meter),
+            links: LINKS.updown(&meter),
         }
     }
 
@@ -110,15 +91,28 @@ impl Metrics {
         self.refusals.add(1, &[KeyValue::new("reason", reason)]);
     }
 
+    /// Its sandbox was made for it, `cold`.
     pub(crate) fn running(&self, launch: Duration) {
-        self.launch_time.record(launch.as_secs_f64(), &[]);
+        self.launch_time.record(launch.as_secs_f64(), &[KeyValue::new("start", "cold")]);
     }
 
-    pub(crate) fn ended(&self, cause: &'static str, output: u64, cut: u64) {
+    pub(crate) fn ended(&self, result: &ExecutionResult) {
         self.active.add(-1, &[]);
-        self.jobs.add(1, &[KeyValue::new("cause", cause)]);
-        self.output_bytes.add(output, &[]);
-        self.output_cut.add(cut, &[]);
+        self.jobs.add(1, &[KeyValue::new("cause", result.cause.name())]);
+        self.output_bytes.add(result.stdout_bytes + result.stderr_bytes, &[]);
+        self.output_cut.add(result.stdout_cut_bytes + result.stderr_cut_bytes, &[]);
+        for violation in &result.violations {
+            // Each layer names itself by a constant.
+            self.violations.add(1, &[KeyValue::new("layer", violation.layer.clone())]);
+        }
+    }
+
+    pub(crate) fn levels(&self, levels: &Levels) {
+        self.slots.record(levels.slots, &[]);
+        self.sessions.record(levels.sessions, &[]);
+        self.spool.record(levels.spool, &[]);
+        self.disk_free.record(levels.disk_free, &[]);
+        self.disk_size.record(levels.disk_size, &[]);
     }
 
     pub(crate) fn link_up(&self) {
@@ -136,10 +130,10 @@ mod tests {
 
     #[test]
     fn names_are_of_one_form_and_unique() {
-        let mut names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
+        let mut names: Vec<_> = TABLE.iter().map(|metric| metric.name).collect();
         assert!(names.iter().all(|name| name.starts_with("airlock.runner.")));
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), METRICS.len());
+        assert_eq!(names.len(), TABLE.len());
     }
 }

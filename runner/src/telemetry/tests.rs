@@ -18,7 +18,7 @@ fn spans_are_children_of_the_request_and_the_command_is_a_child_of_its_run() {
     let place = tracing::subscriber::with_default(subscriber, || {
         let run = run_span(PARENT);
         let place = traceparent(&run).unwrap();
-        start_span(PARENT).in_scope(|| {});
+        starting(PARENT, || Err::<(), _>(())).unwrap_err();
         spool_span(PARENT).in_scope(|| {});
         let mut result = ExecutionResult::not_started(Cause::Exited { code: 3 });
         result.started = Started::Yes;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use airlock_proto::domain::Cause;
 
+use crate::model::SessionLevels;
+
 /// Counts what happens in the engine. Called on the way of requests: it must return at once.
 pub trait Observer: Send + Sync {
     /// Policy has said this, for this reason (a code from a closed set).
@@ -19,6 +21,8 @@ pub trait Observer: Send + Sync {
     fn approval_answered(&self, _answer: &'static str, _open: Duration) {}
     /// The gauges, once a second.
     fn levels(&self, _levels: &Levels) {}
+    /// Sessions, every few seconds.
+    fn sessions(&self, _levels: &SessionLevels) {}
 }
 
 /// How much of what there is just now, on this server.
@@ -26,14 +30,22 @@ pub trait Observer: Send + Sync {
 pub struct Levels {
     /// Executions that wait in the queue.
     pub queued: u64,
+    /// How long the oldest of them has waited.
+    pub queue_age: Duration,
     /// Executions that are `STARTING` or `RUNNING`.
     pub active: u64,
     /// Executions that wait for a person.
     pub pending_approval: u64,
+    /// How long the oldest of those has waited.
+    pub approval_age: Duration,
     /// Runners with a link.
     pub runners: u64,
-    /// Their slots.
+    /// Those of them that drain.
+    pub draining: u64,
+    /// The runners' slots.
     pub slots: u64,
+    /// Those that are taken.
+    pub slots_taken: u64,
 }
 
 /// Counts nothing.

@@ -89,6 +89,7 @@ impl Core {
             for record in self.store().unstored(&self.parts.server_id, AT_ONCE).await? {
                 self.parts.output.ended(&record).await;
             }
+            self.parts.observer.sessions(&self.store().session_levels().await?);
         }
         Ok(())
     }
@@ -133,7 +134,9 @@ impl Core {
         let links = self.parts.links.all();
         let mut levels = Levels {
             runners: links.len() as u64,
+            draining: links.iter().filter(|link| link.is_draining()).count() as u64,
             slots: links.iter().map(|link| u64::from(link.hello.slots)).sum(),
+            slots_taken: links.iter().map(|link| u64::from(self.seats.taken(&link.hello.runner_id))).sum(),
             ..Levels::default()
         };
         let begun = Instant::now();
@@ -147,8 +150,14 @@ impl Core {
                 let due_later = record.yields_at.filter(|at| *at > self.now());
                 next_yield = next_yield.into_iter().chain(due_later).min();
                 match record.state {
-                    ExecutionState::PendingApproval => levels.pending_approval += 1,
-                    ExecutionState::Queued => levels.queued += 1,
+                    ExecutionState::PendingApproval => {
+                        levels.pending_approval += 1;
+                        levels.approval_age = levels.approval_age.max(self.since(record.created));
+                    }
+                    ExecutionState::Queued => {
+                        levels.queued += 1;
+                        levels.queue_age = levels.queue_age.max(self.since(record.queued));
+                    }
                     ExecutionState::Starting | ExecutionState::Running => {
                         placed.insert(record.id);
                         levels.active += 1;

@@ -13,7 +13,7 @@ use crate::{
     api::{ApiError, StartExecution},
     decision::{self, Asked, Decided, execution_hash},
     engine::{Core, micros},
-    model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState, Verdict},
+    model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState},
     profiles::ResolvedProfile,
     session::check_open,
     store::{Created, NewExecution, Room},
@@ -51,7 +51,7 @@ impl Core {
         let setting = self.setting(who, &request).await?;
         let mut spec = spec::of(&setting.session, &setting.profile, &request)?;
 
-        let decided = tracing::info_span!("decide").in_scope(|| self.decide(&setting, &spec));
+        let decided = decision::span().in_scope(|| self.decide(&setting, &spec));
         let fate = fate(&decided, request.wait_for_approval);
         if !matches!(fate, Fate::Denied(_)) {
             spec::consider_sleep(&mut spec, &decided.decision, &setting.profile)?;
@@ -114,7 +114,7 @@ impl Core {
             (&session.directory, &session.snapshot),
             encode,
         );
-        self.parts.observer.decided(verdict_name(decided.record.verdict), &decided.record.reason_code);
+        self.parts.observer.decided(decision::verdict_name(decided.record.verdict), &decided.record.reason_code);
         decided
     }
 
@@ -270,12 +270,4 @@ fn runner_draining(session: &SessionRecord) -> ApiError {
 
 fn denied(by: DeniedBy, reason: &str) -> ExecutionResult {
     ExecutionResult::not_started(Cause::Denied { by, reason: reason.to_owned() })
-}
-
-fn verdict_name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Allow => "ALLOW",
-        Verdict::Ask => "ASK",
-        Verdict::Deny => "DENY",
-    }
 }

@@ -134,10 +134,11 @@ impl Door {
     }
 
     fn authenticate(&self, request: &Request<Body>) -> Result<Caller, AuthenticationError> {
-        let _span = tracing::info_span!("authenticate").entered();
+        let span = tracing::info_span!("authenticate").entered();
         let peer = request.extensions().get::<Peer>().ok_or(AuthenticationError::Missing)?;
         let authorization = request.headers().get(AUTHORIZATION).map(http::HeaderValue::as_bytes);
         self.authenticator.authenticate(peer, authorization).inspect_err(|error| {
+            telemetry::fail(&span, error.reason());
             tracing::info!(peer = %peer.address, reason = error.reason(), "authentication failed");
         })
     }
@@ -148,18 +149,13 @@ fn rpc_span(method: &'static str, headers: &HeaderMap) -> Span {
         "rpc",
         otel.name = method.trim_start_matches('/'),
         otel.kind = "server",
-        otel.status_code = Empty,
         rpc.system.name = "grpc",
         rpc.method = method.trim_start_matches('/'),
         rpc.response.status_code = Empty,
         airlock.principal = Empty,
         airlock.tenant = Empty,
-        trace_id = Empty,
     );
     telemetry::adopt_headers(&span, headers);
-    if let Some(trace) = telemetry::trace_id(&span) {
-        span.record("trace_id", trace);
-    }
     span
 }
 

@@ -8,14 +8,14 @@ use airlock_proto::{
 };
 use futures::{Stream, StreamExt as _};
 use tonic::Status;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{Edge, records, refused};
 use crate::{
-    api::{Event, EventKind},
+    api::{ApiError, Event, EventKind},
     model::Principal,
     stream::EventStream,
-    telemetry::Metrics,
+    telemetry::{Metrics, fail},
 };
 
 /// What a client gets.
@@ -59,7 +59,9 @@ pub(super) fn responses<T: 'static>(
     wrap: fn(v1::Event) -> T,
 ) -> Responses<T> {
     let mut first = Some(metrics);
+    let mut seen = Seen::new();
     Box::pin(events.map(move |event| {
+        seen.see(&event);
         let is_output = matches!(&event, Ok(Event { kind: EventKind::Output { .. }, .. }));
         if let Some(metrics) = first.take_if(|_| is_output) {
             metrics.first_byte(began.elapsed());
@@ -72,6 +74,42 @@ pub(super) fn responses<T: 'static>(
         }
         event.map(|event| wrap(to_wire(event))).map_err(refused)
     }))
+}
+
+/// The span of a view: how much output was given on it, and what it closed with.
+struct Seen {
+    span: Span,
+    bytes: u64,
+}
+
+impl Seen {
+    fn new() -> Self {
+        let span = tracing::info_span!("stream", airlock.output.bytes = Empty, airlock.closed_with = Empty);
+        Self { span, bytes: 0 }
+    }
+
+    fn see(&mut self, event: &Result<Event, ApiError>) {
+        let closed_with = match event.as_ref().map(|event| &event.kind) {
+            Ok(EventKind::Output { data, .. }) => {
+                self.bytes += data.len() as u64;
+                return;
+            }
+            Ok(EventKind::Finished(_)) => "finished",
+            Ok(EventKind::Backgrounded(_)) => "backgrounded",
+            Ok(_) => return,
+            Err(_) => {
+                fail(&self.span, "cut");
+                "error"
+            }
+        };
+        self.span.record("airlock.closed_with", closed_with);
+    }
+}
+
+impl Drop for Seen {
+    fn drop(&mut self) {
+        self.span.record("airlock.output.bytes", self.bytes);
+    }
 }
 
 fn to_wire(event: Event) -> v1::Event {

@@ -31,6 +31,7 @@ macro_rules! contract_tests {
             sessions::what_a_runner_says_may_hold_any_character,
             sessions::only_open_unused_sessions_without_live_executions_are_idle,
             sessions::live_sessions_are_counted_per_tenant,
+            sessions::sessions_that_are_not_over_are_counted_by_state,
             executions::an_execution_reads_back_as_it_was_written,
             executions::every_cause_and_output_state_reads_back,
             executions::the_same_key_and_request_give_the_same_execution,

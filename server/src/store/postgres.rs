@@ -29,7 +29,7 @@ use crate::{
     changes::Changes,
     model::{
         ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-        ServerRecord, SessionRecord, StateChange,
+        ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
 
@@ -143,6 +143,10 @@ impl Store for PostgresStore {
 
     async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError> {
         again!(self, sessions::idle(&self.pool, at_most))
+    }
+
+    async fn session_levels(&self) -> Result<SessionLevels, StoreError> {
+        again!(self, sessions::levels(&self.pool))
     }
 
     async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {

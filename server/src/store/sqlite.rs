@@ -22,7 +22,7 @@ use super::{
 };
 use crate::model::{
     ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-    ServerRecord, SessionRecord, StateChange,
+    ServerRecord, SessionLevels, SessionRecord, StateChange,
 };
 
 /// How a store file is opened.
@@ -120,6 +120,10 @@ impl Store for SqliteStore {
 
     async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError> {
         sessions::idle(&self.read, at_most).await
+    }
+
+    async fn session_levels(&self) -> Result<SessionLevels, StoreError> {
+        sessions::levels(&self.read).await
     }
 
     async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {

@@ -96,6 +96,7 @@ struct Storing {
 impl Drop for Storing {
     fn drop(&mut self) {
         self.inner.storing().remove(&self.id);
+        self.inner.observer.storing_ended();
     }
 }
 
@@ -122,6 +123,7 @@ impl Inner {
             }
             storing.insert(id, Arc::clone(&again));
         }
+        self.observer.storing_began();
         let task = Storing { id, inner: Arc::clone(self), again };
         self.tasks.spawn(async move {
             tokio::select! {

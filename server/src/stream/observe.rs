@@ -20,6 +20,10 @@ pub trait StreamObserver: Send + Sync {
     fn stored(&self, _bytes: u64) {}
     /// An output, or a part of it, is gone.
     fn lost(&self) {}
+    /// The output of an execution that has ended waits to be put into the storage.
+    fn storing_began(&self) {}
+    /// It is there, is gone, or is given up for now.
+    fn storing_ended(&self) {}
 }
 
 /// Hears everything and says nothing.

@@ -4,67 +4,47 @@ mod observers;
 
 use std::time::Duration;
 
+use airlock_telemetry::metrics;
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Gauge, Histogram, Meter, UpDownCounter},
 };
 use tonic::Code;
 
-/// One metric, as the documentation lists it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Description {
-    /// As collectors see it.
-    pub name: &'static str,
-    /// `counter`, `histogram`, `gauge` or `updown`.
-    pub kind: &'static str,
-    /// UCUM.
-    pub unit: &'static str,
-    /// Names of attributes.
-    pub attributes: &'static [&'static str],
-    /// What it counts.
-    pub what: &'static str,
-}
-
-macro_rules! metrics {
-    ($($constant:ident = $name:literal, $kind:literal, $unit:literal, [$($attribute:literal),*], $what:literal;)+) => {
-        $(const $constant: Description = Description {
-            name: $name, kind: $kind, unit: $unit, attributes: &[$($attribute),*], what: $what,
-        };)+
-
-        /// Every metric of the server.
-        pub const TABLE: &[Description] = &[$($constant),+];
-    };
-}
-
 metrics! {
-    EXECUTIONS = "airlock.executions", "counter", "{execution}", ["cause"], "Executions that have ended, by cause";
-    VERDICTS = "airlock.verdicts", "counter", "{decision}", ["verdict", "reason"], "Decisions, by verdict and deciding reason";
-    QUEUE_TIME = "airlock.queue.time", "histogram", "s", [], "From the queue to a runner";
-    START_TIME = "airlock.start.time", "histogram", "s", [], "From the offer to the running command";
-    RUN_TIME = "airlock.run.time", "histogram", "s", [], "From the running command to its end";
-    FIRST_BYTE_TIME = "airlock.first_byte.time", "histogram", "s", [], "From the beginning of a Run or Attach to its first byte of output";
-    OUTPUT_BYTES = "airlock.output.bytes", "counter", "By", [], "Output given to readers";
-    OUTPUT_MISSING = "airlock.output.missing", "counter", "By", [], "Output that readers were told is no longer held";
-    OUTPUT_STORED = "airlock.output.stored", "counter", "By", [], "Output put into the storage";
-    OUTPUT_LOST = "airlock.output.lost", "counter", "{output}", [], "Outputs of which a part or all is gone";
-    CATCH_UPS = "airlock.readers.catch_ups", "counter", "{read}", [], "Times that a reader fell behind the ring";
-    READERS = "airlock.readers", "updown", "{reader}", [], "Views that are open";
-    PUSHES = "airlock.pushes", "counter", "{stream}", ["outcome"], "Output streams that runners opened, and those ended for what they carried";
-    EXCHANGES = "airlock.exchanges", "updown", "{exchange}", ["kind"], "Work on files and input that is under way";
-    EXCHANGES_ENDED = "airlock.exchanges.ended", "counter", "{exchange}", ["kind", "outcome"], "Work on files and input that has ended";
-    TRANSFER_BYTES = "airlock.transfer.bytes", "counter", "By", ["kind"], "Bytes of uploads, downloads and input";
-    ACTIVE = "airlock.executions.active", "gauge", "{execution}", [], "Executions that start or run";
-    QUEUED = "airlock.executions.queued", "gauge", "{execution}", [], "Executions that wait in the queue";
-    APPROVALS_OPEN = "airlock.approvals.open", "gauge", "{approval}", [], "Executions that wait for a person";
-    APPROVAL_TIME = "airlock.approval.time", "histogram", "s", ["answer"], "From the question to the answer or its expiry";
-    RUNNERS = "airlock.runners", "gauge", "{runner}", [], "Runners with a link to this server";
-    SLOTS = "airlock.runner.slots", "gauge", "{slot}", [], "Commands at once that those runners take";
-    PROFILES_REFUSED = "airlock.profiles.refused", "gauge", "{profile}", [], "Profiles whose files do not load; the versions of before are in force";
-    STORE_TIME = "airlock.store.time", "histogram", "s", ["operation", "outcome"], "One step of the store";
-    AUTHENTICATION_FAILURES = "airlock.authentication.failures", "counter", "{request}", ["reason"], "Requests without a principal";
-    CONNECTIONS = "airlock.connections", "updown", "{connection}", [], "Connections that are open";
-    CONNECTIONS_REFUSED = "airlock.connections.refused", "counter", "{connection}", ["reason"], "Connections that were not taken";
-    RPC_DURATION = "rpc.server.call.duration", "histogram", "s", ["rpc.system.name", "rpc.method", "rpc.response.status_code"], "Calls, to the end of their streams";
+    EXECUTIONS = "airlock.executions", Counter, "{execution}", ["cause"], "Executions that have ended, by cause";
+    VERDICTS = "airlock.verdicts", Counter, "{decision}", ["verdict", "reason"], "Decisions, by verdict and deciding reason";
+    QUEUE_TIME = "airlock.queue.time", Histogram, "s", [], "From the queue to a runner";
+    START_TIME = "airlock.start.time", Histogram, "s", [], "From the offer to the running command";
+    RUN_TIME = "airlock.run.time", Histogram, "s", [], "From the running command to its end";
+    FIRST_BYTE_TIME = "airlock.first_byte.time", Histogram, "s", [], "From the beginning of a Run or Attach to its first byte of output";
+    OUTPUT_BYTES = "airlock.output.bytes", Counter, "By", [], "Output given to readers";
+    OUTPUT_MISSING = "airlock.output.missing", Counter, "By", [], "Output that readers were told is no longer held";
+    OUTPUT_STORED = "airlock.output.stored", Counter, "By", [], "Output put into the storage";
+    OUTPUT_LOST = "airlock.output.lost", Counter, "{output}", [], "Outputs of which a part or all is gone";
+    OUTPUTS_STORING = "airlock.outputs.storing", UpDown, "{output}", [], "Outputs of ended executions that wait to be put into the storage, or are being put there";
+    CATCH_UPS = "airlock.readers.catch_ups", Counter, "{read}", [], "Times that a reader fell behind the ring";
+    READERS = "airlock.readers", UpDown, "{reader}", [], "Views that are open";
+    PUSHES = "airlock.pushes", Counter, "{stream}", ["outcome"], "Output streams that runners opened, and those ended for what they carried";
+    EXCHANGES = "airlock.exchanges", UpDown, "{exchange}", ["kind"], "Work on files and input that is under way";
+    EXCHANGES_ENDED = "airlock.exchanges.ended", Counter, "{exchange}", ["kind", "outcome"], "Work on files and input that has ended";
+    TRANSFER_BYTES = "airlock.transfer.bytes", Counter, "By", ["kind"], "Bytes of uploads, downloads and input";
+    ACTIVE = "airlock.executions.active", Gauge, "{execution}", [], "Executions that start or run, of all servers";
+    QUEUED = "airlock.executions.queued", Gauge, "{execution}", [], "Executions that wait in the queue, of all servers";
+    QUEUE_AGE = "airlock.queue.age", Gauge, "s", [], "How long the oldest execution in the queue has waited, of all servers";
+    APPROVALS_OPEN = "airlock.approvals.open", Gauge, "{approval}", [], "Executions that wait for a person, of all servers";
+    APPROVAL_AGE = "airlock.approvals.age", Gauge, "s", [], "How long the oldest open approval has waited, of all servers";
+    APPROVAL_TIME = "airlock.approval.time", Histogram, "s", ["answer"], "From the question to the answer or its expiry";
+    SESSIONS = "airlock.sessions", Gauge, "{session}", ["state"], "Sessions that are not over, of all servers";
+    RUNNERS = "airlock.runners", Gauge, "{runner}", ["state"], "Runners with a link to this server, by whether they drain";
+    SLOTS = "airlock.slots", Gauge, "{slot}", ["state"], "Commands at once that those runners take, by whether one is there already";
+    PROFILES_REFUSED = "airlock.profiles.refused", Gauge, "{profile}", [], "Profiles whose files do not load; the versions of before are in force";
+    STORE_TIME = "airlock.store.time", Histogram, "s", ["operation", "outcome"], "One step of the store";
+    AUTHENTICATION_FAILURES = "airlock.authentication.failures", Counter, "{request}", ["reason"], "Requests without a principal";
+    CONNECTIONS = "airlock.connections", UpDown, "{connection}", [], "Connections that are open";
+    CONNECTIONS_REFUSED = "airlock.connections.refused", Counter, "{connection}", ["reason"], "Connections that were not taken";
+    BUILD = "airlock.build.info", Gauge, "{build}", ["version"], "1, with the version of the server";
+    RPC_DURATION = "rpc.server.call.duration", Histogram, "s", ["rpc.system.name", "rpc.method", "rpc.response.status_code", "error.type"], "Calls, to the end of their streams";
 }
 
 /// Of short times, in seconds.
@@ -85,6 +65,7 @@ pub struct Metrics {
     output_missing: Counter<u64>,
     output_stored: Counter<u64>,
     output_lost: Counter<u64>,
+    outputs_storing: UpDownCounter<i64>,
     catch_ups: Counter<u64>,
     readers: UpDownCounter<i64>,
     pushes: Counter<u64>,
@@ -93,8 +74,11 @@ pub struct Metrics {
     transfer_bytes: Counter<u64>,
     active: Gauge<u64>,
     queued: Gauge<u64>,
+    queue_age: Gauge<f64>,
     approvals_open: Gauge<u64>,
+    approval_age: Gauge<f64>,
     approval_time: Histogram<f64>,
+    sessions: Gauge<u64>,
     runners: Gauge<u64>,
     slots: Gauge<u64>,
     profiles_refused: Gauge<u64>,
@@ -109,35 +93,40 @@ impl Metrics {
     /// Instruments of this meter.
     #[must_use]
     pub fn new(meter: &Meter) -> Self {
+        BUILD.gauge(meter).record(1, &[KeyValue::new("version", env!("CARGO_PKG_VERSION"))]);
         Self {
-            executions: counter(meter, EXECUTIONS),
-            verdicts: counter(meter, VERDICTS),
-            queue_time: histogram(meter, QUEUE_TIME, &LONG),
-            start_time: histogram(meter, START_TIME, &SHORT),
-            run_time: histogram(meter, RUN_TIME, &LONG),
-            first_byte_time: histogram(meter, FIRST_BYTE_TIME, &LONG),
-            output_bytes: counter(meter, OUTPUT_BYTES),
-            output_missing: counter(meter, OUTPUT_MISSING),
-            output_stored: counter(meter, OUTPUT_STORED),
-            output_lost: counter(meter, OUTPUT_LOST),
-            catch_ups: counter(meter, CATCH_UPS),
-            readers: updown(meter, READERS),
-            pushes: counter(meter, PUSHES),
-            exchanges: updown(meter, EXCHANGES),
-            exchanges_ended: counter(meter, EXCHANGES_ENDED),
-            transfer_bytes: counter(meter, TRANSFER_BYTES),
-            active: gauge(meter, ACTIVE),
-            queued: gauge(meter, QUEUED),
-            approvals_open: gauge(meter, APPROVALS_OPEN),
-            approval_time: histogram(meter, APPROVAL_TIME, &LONG),
-            runners: gauge(meter, RUNNERS),
-            slots: gauge(meter, SLOTS),
-            profiles_refused: gauge(meter, PROFILES_REFUSED),
-            store_time: histogram(meter, STORE_TIME, &SHORT),
-            authentication_failures: counter(meter, AUTHENTICATION_FAILURES),
-            connections: updown(meter, CONNECTIONS),
-            connections_refused: counter(meter, CONNECTIONS_REFUSED),
-            rpc_duration: histogram(meter, RPC_DURATION, &LONG),
+            executions: EXECUTIONS.counter(meter),
+            verdicts: VERDICTS.counter(meter),
+            queue_time: QUEUE_TIME.histogram(meter, &LONG),
+            start_time: START_TIME.histogram(meter, &SHORT),
+            run_time: RUN_TIME.histogram(meter, &LONG),
+            first_byte_time: FIRST_BYTE_TIME.histogram(meter, &LONG),
+            output_bytes: OUTPUT_BYTES.counter(meter),
+            output_missing: OUTPUT_MISSING.counter(meter),
+            output_stored: OUTPUT_STORED.counter(meter),
+            output_lost: OUTPUT_LOST.counter(meter),
+            outputs_storing: OUTPUTS_STORING.updown(meter),
+            catch_ups: CATCH_UPS.counter(meter),
+            readers: READERS.updown(meter),
+            pushes: PUSHES.counter(meter),
+            exchanges: EXCHANGES.updown(meter),
+            exchanges_ended: EXCHANGES_ENDED.counter(meter),
+            transfer_bytes: TRANSFER_BYTES.counter(meter),
+            active: ACTIVE.gauge(meter),
+            queued: QUEUED.gauge(meter),
+            queue_age: QUEUE_AGE.seconds(meter),
+            approvals_open: APPROVALS_OPEN.gauge(meter),
+            approval_age: APPROVAL_AGE.seconds(meter),
+            approval_time: APPROVAL_TIME.histogram(meter, &LONG),
+            sessions: SESSIONS.gauge(meter),
+            runners: RUNNERS.gauge(meter),
+            slots: SLOTS.gauge(meter),
+            profiles_refused: PROFILES_REFUSED.gauge(meter),
+            store_time: STORE_TIME.histogram(meter, &SHORT),
+            authentication_failures: AUTHENTICATION_FAILURES.counter(meter),
+            connections: CONNECTIONS.updown(meter),
+            connections_refused: CONNECTIONS_REFUSED.counter(meter),
+            rpc_duration: RPC_DURATION.histogram(meter, &LONG),
         }
     }
 
@@ -179,13 +168,28 @@ impl Metrics {
 
     /// A call of this method (from the role table) has ended.
     pub fn call_ended(&self, method: &'static str, code: Code, duration: Duration) {
-        let attributes = [
+        let mut attributes = vec![
             KeyValue::new("rpc.system.name", "grpc"),
             KeyValue::new("rpc.method", method.trim_start_matches('/')),
             KeyValue::new("rpc.response.status_code", code_name(code)),
         ];
+        attributes.extend(is_fault(code).then(|| KeyValue::new("error.type", code_name(code))));
         self.rpc_duration.record(duration.as_secs_f64(), &attributes);
     }
+}
+
+/// Whether a call that ended so is an error of this server: what the caller did wrong is not.
+#[must_use]
+pub fn is_fault(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unknown
+            | Code::DeadlineExceeded
+            | Code::Unimplemented
+            | Code::Internal
+            | Code::Unavailable
+            | Code::DataLoss
+    )
 }
 
 /// A code as the contract of gRPC writes it.
@@ -210,25 +214,4 @@ pub fn code_name(code: Code) -> &'static str {
         Code::DataLoss => "DATA_LOSS",
         Code::Unauthenticated => "UNAUTHENTICATED",
     }
-}
-
-fn counter(meter: &Meter, metric: Description) -> Counter<u64> {
-    meter.u64_counter(metric.name).with_unit(metric.unit).with_description(metric.what).build()
-}
-
-fn updown(meter: &Meter, metric: Description) -> UpDownCounter<i64> {
-    meter.i64_up_down_counter(metric.name).with_unit(metric.unit).with_description(metric.what).build()
-}
-
-fn gauge(meter: &Meter, metric: Description) -> Gauge<u64> {
-    meter.u64_gauge(metric.name).with_unit(metric.unit).with_description(metric.what).build()
-}
-
-fn histogram(meter: &Meter, metric: Description, boundaries: &[f64]) -> Histogram<f64> {
-    meter
-        .f64_histogram(metric.name)
-        .with_unit(metric.unit)
-        .with_description(metric.what)
-        .with_boundaries(boundaries.to_vec())
-        .build()
 }

@@ -6,11 +6,11 @@ use airlock_faults::{Point, hit};
 use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use tracing::{Instrument as _, Span};
 
-use super::Metrics;
+use super::{Metrics, fail};
 use crate::{
     model::{
         ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-        ServerRecord, SessionRecord, StateChange,
+        ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
@@ -62,7 +62,7 @@ impl MeasuredStore {
         }
         let result = match airlock_faults::is_away() {
             true => Err(StoreError::Unavailable("a test has it away".to_owned())),
-            false => step.instrument(span).await,
+            false => step.instrument(span.clone()).await,
         };
         if writes {
             hit(Point::AfterStoreWrite, &operation);
@@ -72,6 +72,9 @@ impl MeasuredStore {
             Err(StoreError::Unavailable(_)) => "unavailable",
             Err(_) => "error",
         };
+        if result.is_err() {
+            fail(&span, outcome);
+        }
         self.metrics.store_step(operation, outcome, began.elapsed());
         result
     }
@@ -100,6 +103,7 @@ measured! {
     fn change_session(&self, id: SessionId, version: u64, change: &SessionChange) -> Cas<SessionRecord>;
     fn touch_session(&self, id: SessionId) -> ();
     fn idle_sessions(&self, at_most: u32) -> Vec<SessionRecord>;
+    fn session_levels(&self) -> SessionLevels;
     fn create_execution(&self, new: NewExecution) -> Created<ExecutionRecord>;
     fn execution_by_request(&self, tenant: &str, principal: &str, request_id: &str) -> Option<ExecutionRecord>;
     fn execution(&self, id: ExecutionId) -> Option<ExecutionRecord>;

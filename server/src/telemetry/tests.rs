@@ -1,72 +1,19 @@
-//! Trace context passes through, and the table of metrics is what is measured.
+//! The table of metrics is what is measured, and a collector that is away holds up nothing.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use airlock_proto::domain::Cause;
-use http::HeaderMap;
 use opentelemetry::metrics::MeterProvider as _;
-use opentelemetry_sdk::{
-    metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider},
-    trace::SdkTracerProvider,
-};
+use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 use tonic::Code;
-use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::*;
 use crate::{
     engine::{Levels, Observer},
     exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
+    model::SessionLevels,
     stream::StreamObserver,
 };
-
-const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
-const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-
-fn headers(value: &str) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert("traceparent", value.parse().unwrap());
-    headers
-}
-
-fn traced<T>(what: impl FnOnce() -> T) -> T {
-    let provider = SdkTracerProvider::builder().build();
-    let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
-    tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), what)
-}
-
-#[test]
-fn a_callers_trace_goes_on_in_ours() {
-    traced(|| {
-        let span = tracing::info_span!("rpc");
-        adopt_headers(&span, &headers(PARENT));
-        assert_eq!(trace_id(&span).as_deref(), Some(TRACE));
-        let _entered = span.enter();
-        let here = current_traceparent();
-        assert!(here.starts_with(&format!("00-{TRACE}-")), "{here}");
-        assert_ne!(here, PARENT);
-        assert_eq!(traceparent_of(&HeaderMap::new()), here);
-    });
-}
-
-#[test]
-fn what_is_no_trace_context_is_not_adopted() {
-    traced(|| {
-        for bad in ["", "00", "ff-zz-00-01", "00-00000000000000000000000000000000-b7ad6b7169203331-01"] {
-            let span = tracing::info_span!("rpc");
-            adopt(&span, bad);
-            adopt_headers(&span, &headers(bad));
-            assert_ne!(trace_id(&span).as_deref(), Some(TRACE));
-        }
-    });
-}
-
-#[test]
-fn without_spans_the_callers_context_is_passed_on_if_it_is_one() {
-    assert_eq!(current_traceparent(), "");
-    assert_eq!(traceparent_of(&headers(PARENT)), PARENT);
-    assert_eq!(traceparent_of(&headers("$(touch x)")), "");
-    assert_eq!(traceparent_of(&HeaderMap::new()), "");
-}
 
 /// Uses every instrument once.
 fn use_all(metrics: &Metrics) {
@@ -76,7 +23,10 @@ fn use_all(metrics: &Metrics) {
     metrics.started(second);
     metrics.finished(&Cause::Exited { code: 0 }, second);
     metrics.approval_answered("allowed", second);
-    metrics.levels(&Levels { queued: 1, active: 1, pending_approval: 1, runners: 1, slots: 1 });
+    metrics.levels(&Levels { queued: 1, active: 1, ..Levels::default() });
+    metrics.sessions(&SessionLevels { open: 1, ..SessionLevels::default() });
+    metrics.storing_began();
+    metrics.storing_ended();
     metrics.reader_opened();
     metrics.reader_closed();
     metrics.bytes_out(1);

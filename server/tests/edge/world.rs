@@ -99,7 +99,7 @@ impl World {
     pub(crate) async fn installed(more: &str) -> Self {
         Self::with_telemetry(more, |config| {
             let telemetry = Telemetry::start(config, "s").unwrap();
-            telemetry.install(config).unwrap();
+            telemetry.install().unwrap();
             telemetry
         })
         .await

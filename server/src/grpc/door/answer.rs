@@ -18,7 +18,10 @@ use tracing::Span;
 use crate::{
     api::ApiError,
     status,
-    telemetry::{Metrics, metrics::code_name},
+    telemetry::{
+        Metrics, fail,
+        metrics::{code_name, is_fault},
+    },
 };
 
 /// Says, once, how a call ended; a call whose answer was not taken to its end was cancelled.
@@ -47,18 +50,8 @@ impl Drop for Ending {
         let code = self.code.unwrap_or(Code::Cancelled);
         self.metrics.call_ended(self.method, code, self.began.elapsed());
         self.span.record("rpc.response.status_code", code_name(code));
-        // What the caller did wrong is not an error of this server.
-        let failed = matches!(
-            code,
-            Code::Unknown
-                | Code::DeadlineExceeded
-                | Code::Unimplemented
-                | Code::Internal
-                | Code::Unavailable
-                | Code::DataLoss
-        );
-        if failed {
-            self.span.record("otel.status_code", "ERROR");
+        if is_fault(code) {
+            fail(&self.span, code_name(code));
         }
     }
 }

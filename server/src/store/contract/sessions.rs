@@ -6,7 +6,7 @@ use super::fixtures::{
     MANY, OTHER, TENANT, create, end, execution, new, opened, queued, result, runner, session, step,
 };
 use crate::{
-    model::{Micros, SessionRecord, SessionState},
+    model::{Micros, SessionLevels, SessionRecord, SessionState},
     store::{Cas, Created, SessionChange, Store},
 };
 use airlock_proto::domain::{Cause, Mode, SessionId, SessionSnapshot};
@@ -119,6 +119,21 @@ pub(in crate::store) async fn live_sessions_are_counted_per_tenant(store: &dyn S
     assert_eq!(store.create_session(session(TENANT), 3).await.unwrap(), full);
     assert!(matches!(store.create_session(session(TENANT), 4).await.unwrap(), Created::New(_)));
     assert!(matches!(store.create_session(session(OTHER), 2).await.unwrap(), Created::New(_)));
+}
+
+pub(in crate::store) async fn sessions_that_are_not_over_are_counted_by_state(store: &dyn Store) {
+    assert_eq!(store.session_levels().await.unwrap(), SessionLevels::default());
+    for (state, tenant) in [
+        (SessionState::Opening, TENANT),
+        (SessionState::Open, TENANT),
+        (SessionState::Open, OTHER),
+        (SessionState::Closing, TENANT),
+        (SessionState::Closed, TENANT),
+        (SessionState::Lost, OTHER),
+    ] {
+        store.create_session(SessionRecord { state, ..session(tenant) }, MANY).await.unwrap();
+    }
+    assert_eq!(store.session_levels().await.unwrap(), SessionLevels { opening: 1, open: 2, closing: 1 });
 }
 
 /// Until the store's clock has gone on by so many microseconds.

@@ -8,7 +8,7 @@ use super::{
     lists, rules,
 };
 use crate::{
-    model::{Micros, SessionRecord, SessionState},
+    model::{Micros, SessionLevels, SessionRecord, SessionState},
     store::{
         Cas, Created, Page, PageQuery, SessionChange, SessionQuery, StoreError, page,
         sql::{
@@ -187,6 +187,23 @@ pub(in crate::store) async fn list(
     }
     sql.push(" ORDER BY id DESC");
     lists::page::<SessionRow, SessionRecord>(pool, sql, query, page).await
+}
+
+pub(in crate::store) async fn levels(pool: &Pool) -> Result<SessionLevels, StoreError> {
+    let counted: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT state, count(*) FROM sessions WHERE state IN ('OPENING', 'OPEN', 'CLOSING') GROUP BY state",
+    )
+    .fetch_all(pool)
+    .await?;
+    let of = |state: SessionState| {
+        let count = counted.iter().find(|(name, _)| name == state.name()).map_or(0, |(_, count)| *count);
+        count.unsigned_abs()
+    };
+    Ok(SessionLevels {
+        opening: of(SessionState::Opening),
+        open: of(SessionState::Open),
+        closing: of(SessionState::Closing),
+    })
 }
 
 pub(in crate::store) async fn change(

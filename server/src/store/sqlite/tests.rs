@@ -279,6 +279,10 @@ async fn what_is_asked_often_uses_an_index_of_what_lives() {
             "sessions_idle",
         ),
         (
+            "SELECT state, count(*) FROM sessions WHERE state IN ('OPENING', 'OPEN', 'CLOSING') GROUP BY state",
+            "sessions_live",
+        ),
+        (
             "SELECT * FROM milestones WHERE tenant = 'x' AND sequence > 1 ORDER BY sequence",
             "milestones_by_tenant",
         ),

@@ -16,7 +16,7 @@ use airlock_proto::domain::{
 use crate::{
     model::{
         ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-        ServerRecord, SessionRecord, StateChange,
+        ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
@@ -163,6 +163,9 @@ impl Store for MemoryStore {
         not_here()
     }
     async fn idle_sessions(&self, _: u32) -> Result<Vec<SessionRecord>, StoreError> {
+        not_here()
+    }
+    async fn session_levels(&self) -> Result<SessionLevels, StoreError> {
         not_here()
     }
     async fn create_execution(&self, _: NewExecution) -> Result<Created<ExecutionRecord>, StoreError> {

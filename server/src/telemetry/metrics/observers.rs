@@ -9,6 +9,7 @@ use super::Metrics;
 use crate::{
     engine::{Levels, Observer},
     exchange::{ExchangeKind, ExchangeObserver, ExchangeOutcome},
+    model::SessionLevels,
     stream::StreamObserver,
 };
 
@@ -56,10 +57,24 @@ impl Observer for Metrics {
     fn levels(&self, levels: &Levels) {
         self.active.record(levels.active, &[]);
         self.queued.record(levels.queued, &[]);
+        self.queue_age.record(levels.queue_age.as_secs_f64(), &[]);
         self.approvals_open.record(levels.pending_approval, &[]);
-        self.runners.record(levels.runners, &[]);
-        self.slots.record(levels.slots, &[]);
+        self.approval_age.record(levels.approval_age.as_secs_f64(), &[]);
+        self.runners.record(levels.runners.saturating_sub(levels.draining), &[state("connected")]);
+        self.runners.record(levels.draining, &[state("draining")]);
+        self.slots.record(levels.slots_taken, &[state("taken")]);
+        self.slots.record(levels.slots.saturating_sub(levels.slots_taken), &[state("free")]);
     }
+
+    fn sessions(&self, levels: &SessionLevels) {
+        self.sessions.record(levels.opening, &[state("opening")]);
+        self.sessions.record(levels.open, &[state("open")]);
+        self.sessions.record(levels.closing, &[state("closing")]);
+    }
+}
+
+fn state(name: &'static str) -> KeyValue {
+    KeyValue::new("state", name)
 }
 
 impl StreamObserver for Metrics {
@@ -97,5 +112,13 @@ impl StreamObserver for Metrics {
 
     fn lost(&self) {
         self.output_lost.add(1, &[]);
+    }
+
+    fn storing_began(&self) {
+        self.outputs_storing.add(1, &[]);
+    }
+
+    fn storing_ended(&self) {
+        self.outputs_storing.add(-1, &[]);
     }
 }

@@ -1,0 +1,173 @@
+//! The ends that traces, metrics and logs leave by: an OTLP collector where one is configured, and standard error.
+//! Without a collector trace context is passed on all the same.
+
+use std::time::{Duration, Instant};
+
+use opentelemetry::{
+    KeyValue, global,
+    metrics::{Meter, MeterProvider as _},
+    trace::TracerProvider as _,
+};
+use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
+use opentelemetry_otlp::{
+    ExporterBuildError, LogExporter, MetricExporter, SpanExporter, WithExportConfig as _,
+};
+use opentelemetry_sdk::{
+    Resource,
+    logs::SdkLoggerProvider,
+    metrics::{PeriodicReader, SdkMeterProvider},
+    trace::{Sampler, SdkTracerProvider},
+};
+use tracing::Metadata;
+use tracing_subscriber::{
+    EnvFilter, Layer, Registry,
+    filter::{FilterExt as _, FilterFn, ParseError, filter_fn},
+    layer::SubscriberExt as _,
+    reload,
+    util::SubscriberInitExt as _,
+};
+
+use crate::{Level, lines};
+
+/// Of one export to the collector.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Where our own spans and events come from.
+const OURS: &str = "airlock";
+
+/// How a program is watched.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What collectors know the program as.
+    pub service: String,
+    /// Which of several programs of that name it is.
+    pub instance: String,
+    /// The collector's gRPC address, such as `http://127.0.0.1:4317`.
+    pub endpoint: Option<String>,
+    /// The share of traces that is kept where the caller has not decided, from 0 to 1.
+    pub sampling: f64,
+    /// How often metrics are sent.
+    pub interval: Duration,
+    /// Whether lines of the log are JSON.
+    pub json: bool,
+    /// What is logged: a level, or directives. `RUST_LOG` overrules it.
+    pub level: String,
+    /// For everything that is left to be sent at the end.
+    pub flush: Duration,
+}
+
+/// Why telemetry did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// An exporter could not be made.
+    #[error("the exporter of {what} could not be made: {source}")]
+    Exporter {
+        /// `traces`, `metrics` or `logs`.
+        what: &'static str,
+        /// Why.
+        source: ExporterBuildError,
+    },
+    /// The level is not one.
+    #[error("the log level cannot be read: {0}")]
+    Level(#[source] ParseError),
+    /// This process logs already.
+    #[error("logging was set up before: {0}")]
+    Installed(#[source] tracing_subscriber::util::TryInitError),
+}
+
+/// The ends that traces, metrics and logs leave by.
+#[derive(Debug)]
+pub struct Telemetry {
+    settings: Settings,
+    traces: SdkTracerProvider,
+    metrics: SdkMeterProvider,
+    logs: Option<SdkLoggerProvider>,
+}
+
+impl Telemetry {
+    /// Opens the way to the collector, if one is configured. It is connected to as needed, and a collector that is
+    /// away holds up nothing. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// The exporters could not be made.
+    pub fn start(settings: Settings) -> Result<Self, TelemetryError> {
+        let resource = Resource::builder()
+            .with_service_name(settings.service.clone())
+            .with_attribute(KeyValue::new("service.instance.id", settings.instance.clone()))
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .build();
+        let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(settings.sampling)));
+        let mut traces = SdkTracerProvider::builder().with_resource(resource.clone()).with_sampler(sampler);
+        let mut metrics = SdkMeterProvider::builder().with_resource(resource.clone());
+        let mut logs = None;
+        if let Some(endpoint) = &settings.endpoint {
+            let failed = |what| move |source| TelemetryError::Exporter { what, source };
+            let exporter = SpanExporter::builder().with_tonic();
+            let exporter = exporter.with_endpoint(endpoint).with_timeout(EXPORT_TIMEOUT).build();
+            traces = traces.with_batch_exporter(exporter.map_err(failed("traces"))?);
+            let exporter = MetricExporter::builder().with_tonic();
+            let exporter = exporter.with_endpoint(endpoint).with_timeout(EXPORT_TIMEOUT).build();
+            let reader = PeriodicReader::builder(exporter.map_err(failed("metrics"))?);
+            metrics = metrics.with_reader(reader.with_interval(settings.interval).build());
+            let exporter = LogExporter::builder().with_tonic();
+            let exporter = exporter.with_endpoint(endpoint).with_timeout(EXPORT_TIMEOUT).build();
+            let builder = SdkLoggerProvider::builder().with_resource(resource);
+            logs = Some(builder.with_batch_exporter(exporter.map_err(failed("logs"))?).build());
+        }
+        Ok(Self { settings, traces: traces.build(), metrics: metrics.build(), logs })
+    }
+
+    /// Makes this process log, its spans traces, its events records of the collector's log, and this the way of all
+    /// metrics in it. Gives what changes the level.
+    ///
+    /// # Errors
+    /// The level cannot be read, or somebody has done so before.
+    pub fn install(&self) -> Result<Level, TelemetryError> {
+        let from_environment = std::env::var(EnvFilter::DEFAULT_ENV).ok();
+        let is_fixed = from_environment.is_some();
+        let text = from_environment.unwrap_or_else(|| self.settings.level.clone());
+        let filter = || EnvFilter::try_new(&text).map(reload::Layer::new).map_err(TelemetryError::Level);
+
+        let traces = tracing_opentelemetry::layer()
+            .with_tracer(self.traces.tracer(OURS))
+            .with_location(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_filter(only_ours(|data| data.is_span()));
+        let (of_lines, handle) = filter()?;
+        let lines = lines::layer(self.settings.json).with_filter(of_lines);
+        let mut handles = vec![handle];
+        let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = vec![traces.boxed(), lines.boxed()];
+        if let Some(logs) = &self.logs {
+            let (of_records, handle) = filter()?;
+            let records = OpenTelemetryTracingBridge::new(logs);
+            layers.push(records.with_filter(of_records.and(only_ours(|data| data.is_event()))).boxed());
+            handles.push(handle);
+        }
+        tracing_subscriber::registry().with(layers).try_init().map_err(TelemetryError::Installed)?;
+        global::set_meter_provider(self.metrics.clone());
+        Ok(Level::new(handles, text, is_fixed))
+    }
+
+    /// Where instruments are made.
+    #[must_use]
+    pub fn meter(&self, scope: &'static str) -> Meter {
+        self.metrics.meter(scope)
+    }
+
+    /// Sends what is left, for at most `flush`. Blocks.
+    pub fn flush(self) {
+        let until = Instant::now() + self.settings.flush;
+        let left = || until.saturating_duration_since(Instant::now()).min(EXPORT_TIMEOUT);
+        let traced = self.traces.shutdown_with_timeout(left());
+        let measured = self.metrics.shutdown_with_timeout(left());
+        let logged = self.logs.map_or(Ok(()), |logs| logs.shutdown_with_timeout(left()));
+        if let Err(error) = traced.and(measured).and(logged) {
+            tracing::warn!(%error, "some telemetry was not sent");
+        }
+    }
+}
+
+/// Spans and events of the libraries would be most of every trace; those of the exporters would have no end.
+fn only_ours(is: fn(&Metadata<'_>) -> bool) -> FilterFn<impl Fn(&Metadata<'_>) -> bool + Clone> {
+    filter_fn(move |data| is(data) && data.target().starts_with(OURS))
+}

@@ -1,0 +1,92 @@
+//! What a metric is called in Prometheus, by the rules that the OpenTelemetry Collector goes by: the unit becomes a
+//! part of the name, a sum that only grows ends in `_total`, a distribution becomes three series.
+
+use std::collections::BTreeSet;
+
+use crate::{Description, Kind};
+
+/// What the collector puts on every series: who sent it.
+const OF_EVERY_SERIES: [&str; 2] = ["job", "instance"];
+/// The upper bound of a bucket.
+const BUCKET: &str = "le";
+
+/// One series of a metric in Prometheus.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// The names of its labels.
+    pub labels: BTreeSet<String>,
+}
+
+/// The series that a metric becomes.
+#[must_use]
+pub fn series_of(metric: &Description) -> Vec<Series> {
+    let name = with_unit(metric.name, metric.unit);
+    let labels: BTreeSet<String> =
+        metric.attributes.iter().copied().map(plain).chain(OF_EVERY_SERIES.map(str::to_owned)).collect();
+    let series = |name: String| Series { name, labels: labels.clone() };
+    match metric.kind {
+        Kind::Counter => vec![series(format!("{name}_total"))],
+        Kind::Gauge | Kind::UpDown => vec![series(name)],
+        Kind::Histogram => {
+            let mut bucket = series(format!("{name}_bucket"));
+            bucket.labels.insert(BUCKET.to_owned());
+            vec![bucket, series(format!("{name}_sum")), series(format!("{name}_count"))]
+        }
+    }
+}
+
+/// The unit's word is added unless it is in the name already; what is counted is no unit.
+fn with_unit(name: &str, unit: &str) -> String {
+    let name = plain(name);
+    let word = match unit {
+        "s" => "seconds",
+        "By" => "bytes",
+        _ => return name,
+    };
+    if name.split('_').any(|part| part == word) { name } else { format!("{name}_{word}") }
+}
+
+/// Letters and digits, with `_` between them.
+fn plain(name: &str) -> String {
+    let parts = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(name: &'static str, kind: Kind, unit: &'static str) -> Vec<String> {
+        let metric = Description { name, kind, unit, attributes: &["rpc.method"], what: "" };
+        series_of(&metric).into_iter().map(|series| series.name).collect()
+    }
+
+    #[test]
+    fn names_are_those_that_the_collector_makes() {
+        assert_eq!(
+            names("airlock.queue.time", Kind::Histogram, "s"),
+            [
+                "airlock_queue_time_seconds_bucket",
+                "airlock_queue_time_seconds_sum",
+                "airlock_queue_time_seconds_count"
+            ]
+        );
+        assert_eq!(names("airlock.output.bytes", Kind::Counter, "By"), ["airlock_output_bytes_total"]);
+        assert_eq!(names("airlock.output.stored", Kind::Counter, "By"), ["airlock_output_stored_bytes_total"]);
+        assert_eq!(names("airlock.first_byte.time", Kind::Gauge, "s"), ["airlock_first_byte_time_seconds"]);
+        assert_eq!(names("airlock.readers", Kind::UpDown, "{reader}"), ["airlock_readers"]);
+    }
+
+    #[test]
+    fn labels_are_the_attributes_and_who_sent_it() {
+        let metric =
+            Description { name: "a", kind: Kind::Histogram, unit: "s", attributes: &["rpc.method"], what: "" };
+        let all = series_of(&metric);
+        assert_eq!(
+            all.iter().map(|series| series.labels.iter().map(String::as_str).collect()).collect::<Vec<Vec<_>>>(),
+            [vec!["instance", "job", "le", "rpc_method"], vec!["instance", "job", "rpc_method"], vec!["instance", "job", "rpc_method"]]
+        );
+    }
+}

@@ -99,6 +99,22 @@ need_npm_package() { # NAME VERSION INTEGRITY
     rm -rf "$work"
 }
 
+# A program of a Debian package, unpacked only: no service of that package is installed or started.
+need_unpacked_program() { # PROGRAM PACKAGE PATH-IN-PACKAGE
+    local target="$tools/bin/$1" work
+    [ -x "$target" ] && return
+    say "fetching $1 from Debian"
+    work=$(mktemp -d)
+    (cd "$work" && { apt-get download "$2" >/dev/null 2>&1 ||
+        { apt-get update >/dev/null 2>&1 && apt-get download "$2" >/dev/null 2>&1; }; }) ||
+        die "Debian did not give $2" "see what it says: apt-get download $2"
+    dpkg-deb --fsys-tarfile "$work"/*.deb | tar -x -C "$work" "./$3"
+    mkdir -p "$tools/bin"
+    install -m 0755 "$work/$3" "$target.new"
+    mv "$target.new" "$target"
+    rm -rf "$work"
+}
+
 need_cargo_tool() { # PROGRAM CRATE VERSION
     command -v "$1" >/dev/null 2>&1 && return
     say "building $2 $3 from crates.io; once, some minutes"
@@ -173,6 +189,8 @@ main() {
         /usr/bin/python3 -c 'import pip, venv, ensurepip' 2>/dev/null || missing+=(python3-pip python3-venv)
         install_debian
         need_wheel_program rotel-agent "$ROTEL" rotel/rotel-agent
+        # What tries the alerts.
+        need_unpacked_program promtool prometheus usr/bin/promtool
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
         need_python_packages python "gRPC for Python" "$GRPC_PYTHON"
         need_python_packages moto "a server of S3" "$MOTO"

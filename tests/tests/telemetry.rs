@@ -1,39 +1,43 @@
-//! A real OpenTelemetry collector receives the trace of one run, parent and children joined from the
-//! caller to the command, and the metrics. What commands say stays out of both.
+//! What is told of the work: a real OpenTelemetry collector receives every metric and the trace of a run; spans say
+//! truthfully how their work ended; lines of the log say their trace, and their level changes while a program runs.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
-use std::{collections::BTreeMap, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    process::Command,
+    time::Duration,
+};
 
-use airlock_cli::client::{Client, v1};
+use airlock_cli::client::Client;
 use airlock_tests::{
+    collector::{Collector, text},
+    exercise::{CALLER, CANARY, Exercise, TRACE},
     process::{Process, until},
     programs::program,
     reader::{run, spec},
     site::{PATIENCE, Site, free_address},
+    tools::tool,
 };
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 
-const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
-const CALLER: &str = "b7ad6b7169203331";
-const SECRET: &str = "hush-this-is-in-the-command";
-
-fn collector(site: &Site, port: u16) -> Process {
-    let tools = std::env::var_os("PATH").unwrap();
-    let cache = std::env::var("XDG_CACHE_HOME")
-        .unwrap_or_else(|_| format!("{}/.cache", std::env::var("HOME").unwrap()));
-    let path = format!("{}:{cache}/airlock/tools/bin", tools.to_string_lossy());
+fn collector(folder: &Path, port: u16) -> Process {
     let endpoint = format!("127.0.0.1:{port}");
-    let mut command = Command::new("env");
-    command.env("PATH", path).arg("rotel-agent").args([
+    let mut command = Command::new(tool("rotel-agent"));
+    command.args([
         "start",
         "--exporter=blackhole",
         "--debug-log=traces",
         "--debug-log=metrics",
+        "--debug-log=logs",
         "--debug-log-verbosity=detailed",
     ]);
     command.args(["--otlp-grpc-endpoint", &endpoint, "--otlp-http-endpoint", "127.0.0.1:0"]);
-    command.current_dir(site.path());
-    Process::start(&mut command, &site.path().join("collector.log"))
+    command.current_dir(folder);
+    let collector = Process::start(&mut command, &folder.join("collector.log"));
+    until("the collector listens", PATIENCE, || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    collector
 }
 
 /// A span as the collector printed it.
@@ -65,61 +69,61 @@ fn spans(log: &str) -> BTreeMap<String, Span> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_trace_of_a_run_joins_caller_server_runner_and_command() {
+async fn a_real_collector_receives_every_metric_of_the_tables_and_one_trace_of_a_run() {
+    let folder = tempfile::Builder::new().prefix("airlock-collector-").tempdir().unwrap();
     let port = free_address().port();
-    let otlp = format!("[telemetry]\notlp_endpoint = \"http://127.0.0.1:{port}\"\n");
-    let server_extra = format!("{otlp}metrics_interval = \"1s\"\n");
-    let site = Site::with_tables(&server_extra, &otlp);
-    let collector = collector(&site, port);
-    until("the collector listens", PATIENCE, || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-    let (server, runner) = (site.server(&[]), site.runner(&[]));
-    drop(site.ready().await);
-
-    let mut settings = site.settings();
-    settings.traceparent = Some(format!("00-{TRACE}-{CALLER}-01"));
-    let client = Client::connect(settings).await.unwrap();
-    let env = BTreeMap::from([("QUIET".to_owned(), SECRET.into())]);
-    let command = v1::ExecutionSpec { env, ..spec(&format!("echo $TRACEPARENT; true {SECRET}")) };
-    let story = run(&client, command).await.unwrap();
-    let inside = String::from_utf8(story.stdout).unwrap();
-    let inside: Vec<&str> = inside.trim().split('-').collect();
+    let collector = collector(folder.path(), port);
+    let mut exercise = Exercise::start(&format!("http://127.0.0.1:{port}")).await;
+    let inside = exercise.traceparent().await;
+    let inside: Vec<&str> = inside.split('-').collect();
     assert_eq!((inside.len(), inside[1]), (4, TRACE), "the command is told its trace: {inside:?}");
+    exercise.everything().await;
+    // Metrics are sent each second.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let lines = exercise.stop();
 
-    assert!(runner.terminate(PATIENCE).success());
-    assert!(server.terminate(PATIENCE).success());
-    let of_trace = |log: &str| {
-        let all = spans(log);
-        all.into_values().filter(|span| span.trace == TRACE).collect::<Vec<_>>()
-    };
-    until("the spans arrive", PATIENCE, || {
-        of_trace(&collector.output()).iter().any(|span| span.id == inside[2])
-    });
+    until("the spans arrive", PATIENCE, || spans(&collector.output()).contains_key(inside[2]));
     let log = collector.output();
-    let found = of_trace(&log);
-    let names: Vec<&str> = found.iter().map(|span| span.name.as_str()).collect();
-    let ids: Vec<&str> = found.iter().map(|span| span.id.as_str()).collect();
-    for name in ["decide", "place", "sandbox start", "run"] {
-        assert!(names.contains(&name), "a span `{name}` among {names:?}");
+    let found: Vec<Span> = spans(&log).into_values().filter(|span| span.trace == TRACE).collect();
+    let names: BTreeSet<&str> = found.iter().map(|span| span.name.as_str()).collect();
+    let ids: BTreeSet<&str> = found.iter().map(|span| span.id.as_str()).collect();
+    for name in [
+        "airlock.v1.ExecutionService/Run",
+        "authenticate",
+        "decide",
+        "audit",
+        "store",
+        "queue",
+        "place",
+        "sandbox start",
+        "run",
+        "spool",
+        "stream",
+    ] {
+        assert!(names.contains(name), "a span `{name}` among {names:?}");
     }
+    assert!(log.contains("approve"), "the approver's own trace has its answer");
     for span in &found {
-        let joined = span.parent == CALLER || ids.contains(&span.parent.as_str());
-        assert!(joined, "`{}` hangs in the air: {span:?} among {found:?}", span.name);
+        let joined = span.parent == CALLER || ids.contains(span.parent.as_str());
+        assert!(joined, "`{}` hangs in the air: {span:?}", span.name);
     }
     let command_parent = found.iter().find(|span| span.id == inside[2]).unwrap();
     assert_eq!(command_parent.name, "run", "the command's parent is the runner's span");
-    for metric in ["airlock.executions", "airlock.verdicts", "airlock.run.time", "airlock.runner.jobs"] {
-        assert!(log.contains(metric), "the metric {metric} arrived");
-    }
-    assert!(!log.contains(SECRET), "no command text or environment value is in traces or metrics");
-    assert!(!(server_log(&site) + &runner_log(&site)).contains(SECRET), "nor in a log line");
+    let tables = airlock_server::telemetry::metrics::TABLE.iter().chain(airlock_runner::METRICS);
+    let missing: Vec<&str> = tables
+        .map(|metric| metric.name)
+        .filter(|name| !log.lines().any(|line| line.split_whitespace().any(|word| word == *name)))
+        .collect();
+    assert!(missing.is_empty(), "metrics that never arrived: {missing:?}");
+    assert!(log.contains("a job ended"), "lines of the log arrive too");
+    assert!(!log.contains(CANARY) && !lines.contains(CANARY), "and nothing of what was run");
 }
 
 #[test]
 fn a_dev_sends_what_its_runner_has_to_say_too() {
     let site = Site::new();
     let port = free_address().port();
-    let collector = collector(&site, port);
-    until("the collector listens", PATIENCE, || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let collector = collector(site.path(), port);
     let airlock = |arguments: &[&str]| {
         let mut command = Command::new(program("airlock"));
         command.args(arguments).env("AIRLOCK_STATE", site.path().join("state"));
@@ -156,10 +160,83 @@ async fn a_collector_that_never_answers_holds_up_neither_a_command_nor_a_stop() 
     assert!(server.terminate(PATIENCE).success());
 }
 
-fn server_log(site: &Site) -> String {
-    std::fs::read_to_string(site.path().join("server.log")).unwrap()
+#[tokio::test(flavor = "multi_thread")]
+async fn spans_say_how_their_work_ended_and_lines_of_the_log_say_their_trace() {
+    let collector = Collector::listen().await;
+    let otlp = format!("[telemetry]\notlp_endpoint = \"{}\"\n", collector.endpoint());
+    let site = Site::with_tables(&otlp, &otlp);
+    let (server, runner) = (site.server(&[]), site.runner(&[]));
+    let client = site.ready().await;
+    assert_eq!(run(&client, spec("exit 3")).await.unwrap().exit_code(), Some(3));
+    assert_eq!(run(&client, spec("true")).await.unwrap().exit_code(), Some(0));
+    let stranger = Client::connect_lazy(site.settings_with("nobodys-token-however-long-it-may-be-at-all")).unwrap();
+    stranger.execution("x").await.unwrap_err();
+    assert!(runner.terminate(PATIENCE).success());
+    assert!(server.terminate(PATIENCE).success());
+    let named = |name: &str| {
+        let all = collector.spans().into_iter().map(|seen| seen.span);
+        all.filter(|span| span.name == name).collect::<Vec<_>>()
+    };
+    until("the spans arrive", PATIENCE, || named("run").len() == 2 && named("stream").len() == 2);
+    let mut ends: Vec<(StatusCode, Option<String>, String)> = named("run")
+        .iter()
+        .map(|span| {
+            let status = span.status.clone().unwrap_or_default();
+            (status.code(), text(&span.attributes, "error.type"), status.message)
+        })
+        .collect();
+    ends.sort_by_key(|(code, _, _)| *code as i32);
+    let (well, badly) = ((StatusCode::Ok, None, String::new()), "EXITED".to_owned());
+    assert_eq!(ends, [well, (StatusCode::Error, Some(badly.clone()), badly)]);
+    let refused: Vec<Option<String>> = named("authenticate")
+        .iter()
+        .filter(|span| span.status.clone().unwrap_or_default().code() == StatusCode::Error)
+        .map(|span| text(&span.attributes, "error.type"))
+        .collect();
+    assert_eq!(refused, [Some("TOKEN_UNKNOWN".to_owned())]);
+    let decided = named("decide");
+    assert!(decided.iter().all(|span| text(&span.attributes, "airlock.verdict").as_deref() == Some("ALLOW")));
+    assert!(decided.iter().all(|span| text(&span.attributes, "airlock.reason").is_some()));
+    let closed: Vec<_> = named("stream").iter().map(|span| text(&span.attributes, "airlock.closed_with")).collect();
+    assert_eq!(closed, [Some("finished".to_owned()), Some("finished".to_owned())]);
+
+    let records = collector.records();
+    let failed = records.iter().find(|record| format!("{:?}", record.body).contains("authentication failed"));
+    let failed = failed.expect("the collector has the line");
+    let span = named("authenticate").into_iter().find(|span| span.span_id == failed.span_id).unwrap();
+    assert_eq!(span.trace_id, failed.trace_id, "its place in the trace is there");
+    let lines = std::fs::read_to_string(site.log("server")).unwrap();
+    let place = format!("trace_id={} span_id={}", hex::encode(&span.trace_id), hex::encode(&span.span_id));
+    assert!(lines.lines().any(|line| line.contains("authentication failed") && line.contains(&place)), "{lines}");
 }
 
-fn runner_log(site: &Site) -> String {
-    std::fs::read_to_string(site.path().join("runner-1.log")).unwrap()
+#[tokio::test(flavor = "multi_thread")]
+async fn the_level_of_the_log_changes_while_programs_run() {
+    let site = Site::with_tables("[telemetry]\nlog_level = \"warn\"\n", "[telemetry]\nlog = \"warn\"\n");
+    let (server, runner) = (site.server(&[]), site.runner(&[]));
+    let client = site.ready().await;
+    run(&client, spec("true")).await.unwrap();
+    assert!(!runner.output().contains("a job ended"), "{}", runner.output());
+    let change = |config: &str, from: &str, to: &str| {
+        let path = site.path().join(format!("{config}.toml"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+    };
+    let shown = |process: &Process, line: &str| {
+        let what = format!("`{line}` in {}", process.log().display());
+        until(&what, PATIENCE, || process.output().contains(line));
+    };
+    change("runner-1", "log = \"warn\"", "log = \"info\"");
+    change("server", "log_level = \"warn\"", "log_level = \"info,airlock_server::tls=debug\"");
+    shown(&runner, "the log level is another now");
+    shown(&server, "the log level is another now");
+    run(&client, spec("true")).await.unwrap();
+    shown(&runner, "a job ended");
+    drop(std::net::TcpStream::connect(site.address).unwrap());
+    shown(&server, "a connection was not taken");
+
+    change("server", "log_level = \"info,", "log_level = \"nonsense=x=y,");
+    shown(&server, "its file cannot be used");
+    run(&client, spec("true")).await.unwrap();
 }

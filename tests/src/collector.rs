@@ -1,0 +1,198 @@
+//! An OTLP collector in the test's own process, which keeps all that is exported to it: to be looked at piece by piece,
+//! and to be searched as a whole.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use opentelemetry_proto::tonic::{
+    collector::{
+        logs::v1::{
+            ExportLogsServiceRequest, ExportLogsServiceResponse,
+            logs_service_server::{LogsService, LogsServiceServer},
+        },
+        metrics::v1::{
+            ExportMetricsServiceRequest, ExportMetricsServiceResponse,
+            metrics_service_server::{MetricsService, MetricsServiceServer},
+        },
+        trace::v1::{
+            ExportTraceServiceRequest, ExportTraceServiceResponse,
+            trace_service_server::{TraceService, TraceServiceServer},
+        },
+    },
+    common::v1::{KeyValue, any_value::Value},
+    logs::v1::LogRecord,
+    metrics::v1::{Metric, metric::Data},
+    resource::v1::Resource,
+    trace::v1::Span,
+};
+use prost::Message as _;
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status, transport::Server};
+
+/// Of one export, in bytes.
+const MESSAGE_BYTES: usize = 64 << 20;
+
+/// See the module. It ends when it is dropped.
+#[derive(Debug)]
+pub struct Collector {
+    kept: Kept,
+    endpoint: String,
+    serving: JoinHandle<()>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Kept(Arc<Mutex<Exports>>);
+
+#[derive(Debug, Default)]
+struct Exports {
+    traces: Vec<ExportTraceServiceRequest>,
+    metrics: Vec<ExportMetricsServiceRequest>,
+    logs: Vec<ExportLogsServiceRequest>,
+}
+
+/// A span, and who sent it.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// `service.name` of the sender.
+    pub service: String,
+    /// As it was sent.
+    pub span: Span,
+}
+
+impl Collector {
+    /// One that listens on a free port of the loopback.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn listen() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let kept = Kept::default();
+        let server = Server::builder()
+            .add_service(TraceServiceServer::new(kept.clone()).max_decoding_message_size(MESSAGE_BYTES))
+            .add_service(MetricsServiceServer::new(kept.clone()).max_decoding_message_size(MESSAGE_BYTES))
+            .add_service(LogsServiceServer::new(kept.clone()).max_decoding_message_size(MESSAGE_BYTES))
+            .serve_with_incoming(TcpListenerStream::new(listener));
+        let serving = tokio::spawn(async move { server.await.unwrap() });
+        Self { kept, endpoint, serving }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// Every span so far.
+    #[must_use]
+    pub fn spans(&self) -> Vec<Seen> {
+        let exports = self.kept.lock();
+        let resources = exports.traces.iter().flat_map(|export| &export.resource_spans);
+        resources
+            .flat_map(|resource| {
+                let service = service(resource.resource.as_ref());
+                let spans = resource.scope_spans.iter().flat_map(|scope| &scope.spans);
+                spans.map(move |span| Seen { service: service.clone(), span: span.clone() })
+            })
+            .collect()
+    }
+
+    /// Every metric so far, once for each time that it was sent.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<Metric> {
+        let exports = self.kept.lock();
+        let resources = exports.metrics.iter().flat_map(|export| &export.resource_metrics);
+        let scopes = resources.flat_map(|resource| &resource.scope_metrics);
+        scopes.flat_map(|scope| scope.metrics.iter().cloned()).collect()
+    }
+
+    /// Every line of a log so far.
+    #[must_use]
+    pub fn records(&self) -> Vec<LogRecord> {
+        let exports = self.kept.lock();
+        let resources = exports.logs.iter().flat_map(|export| &export.resource_logs);
+        let scopes = resources.flat_map(|resource| &resource.scope_logs);
+        scopes.flat_map(|scope| scope.log_records.iter().cloned()).collect()
+    }
+
+    /// All of it, as it came.
+    #[must_use]
+    pub fn everything(&self) -> Vec<u8> {
+        let exports = self.kept.lock();
+        let traces = exports.traces.iter().map(prost::Message::encode_to_vec);
+        let metrics = exports.metrics.iter().map(prost::Message::encode_to_vec);
+        let logs = exports.logs.iter().map(ExportLogsServiceRequest::encode_to_vec);
+        traces.chain(metrics).chain(logs).flatten().collect()
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, Exports> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn service(resource: Option<&Resource>) -> String {
+    let attributes = resource.map(|resource| resource.attributes.as_slice()).unwrap_or_default();
+    text(attributes, "service.name").unwrap_or_default()
+}
+
+/// An attribute that is a text.
+#[must_use]
+pub fn text(attributes: &[KeyValue], name: &str) -> Option<String> {
+    let value = attributes.iter().find(|one| one.key == name)?.value.as_ref()?;
+    match value.value.as_ref()? {
+        Value::StringValue(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// The attributes of every point of a metric.
+#[must_use]
+pub fn points(metric: &Metric) -> Vec<Vec<KeyValue>> {
+    match &metric.data {
+        Some(Data::Gauge(gauge)) => gauge.data_points.iter().map(|point| point.attributes.clone()).collect(),
+        Some(Data::Sum(sum)) => sum.data_points.iter().map(|point| point.attributes.clone()).collect(),
+        Some(Data::Histogram(all)) => all.data_points.iter().map(|point| point.attributes.clone()).collect(),
+        Some(Data::ExponentialHistogram(_) | Data::Summary(_)) | None => Vec::new(),
+    }
+}
+
+#[tonic::async_trait]
+impl TraceService for Kept {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        self.lock().traces.push(request.into_inner());
+        Ok(Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+#[tonic::async_trait]
+impl MetricsService for Kept {
+    async fn export(
+        &self,
+        request: Request<ExportMetricsServiceRequest>,
+    ) -> Result<Response<ExportMetricsServiceResponse>, Status> {
+        self.lock().metrics.push(request.into_inner());
+        Ok(Response::new(ExportMetricsServiceResponse::default()))
+    }
+}
+
+#[tonic::async_trait]
+impl LogsService for Kept {
+    async fn export(
+        &self,
+        request: Request<ExportLogsServiceRequest>,
+    ) -> Result<Response<ExportLogsServiceResponse>, Status> {
+        self.lock().logs.push(request.into_inner());
+        Ok(Response::new(ExportLogsServiceResponse::default()))
+    }
+}

@@ -1,0 +1,279 @@
+//! Everything that telemetry has something to say of, done once by a server, a runner and their clients: commands that
+//! end well and badly, files, input, approvals, credentials that are wrong, a runner that dies. Each text that a client
+//! or a command brings along holds [`CANARY`].
+
+use std::{
+    io::{Cursor, Write as _},
+    net::TcpStream,
+    time::Duration,
+};
+
+use airlock_cli::client::{
+    Client, From, Progress,
+    v1::{self, approval_service_decide_request as decide},
+};
+use crate::{
+    process::Process,
+    reader::{cause, read, run, spec, spec_in},
+    site::{Extras, PATIENCE, Site, sha256},
+};
+
+/// What no export and no line of a log may hold.
+pub const CANARY: &str = "canary7f3a91";
+
+/// The trace that the client says it is in.
+pub const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+/// The client's own span.
+pub const CALLER: &str = "b7ad6b7169203331";
+
+const BOB: &str = "bobs-own-token-of-the-test-which-is-long-enough";
+/// Asks about one script, and denies one program.
+const ASKS: &str = "name = \"asks\"\nextends = \"sandboxed\"\n[policy]\nask = [\"Bash(bash x.sh:*)\"]\n\
+    deny = [\"Bash(shutdown:*)\"]\n";
+/// Keeps little of an output.
+const SMALL: &str = "name = \"small\"\nextends = \"sandboxed\"\n[limits]\noutput_bytes = 65536\n";
+/// Wants what the runner does not have.
+const WANTS: &str = "name = \"wants\"\nextends = \"sandboxed\"\nsecrets = [\"NOT_HERE\"]\n";
+
+/// A site at work.
+#[derive(Debug)]
+pub struct Exercise {
+    /// Where its files are.
+    pub site: Site,
+    server: Process,
+    runner: Option<Process>,
+    agent: Client,
+    bob: Client,
+}
+
+impl Exercise {
+    /// Starts a server and a runner that send what they have to this collector, every second.
+    ///
+    /// # Panics
+    /// If they do not start.
+    pub async fn start(endpoint: &str) -> Self {
+        let telemetry = format!("[telemetry]\notlp_endpoint = \"{endpoint}\"\nmetrics_interval = \"1s\"\n");
+        let bob = format!(
+            "[[identity]]\nname = \"bob\"\ntenant = \"acme\"\nroles = [\"approver\"]\n\
+             match = {{ token_sha256 = \"{}\" }}\n",
+            sha256(BOB.as_bytes())
+        );
+        let server = format!("{bob}{telemetry}log_format = \"json\"\n[limits]\nring_bytes = 65536\n");
+        let profiles = [("asks", ASKS), ("small", SMALL), ("wants", WANTS)];
+        let site = Site::with(Extras {
+            server_tables: server,
+            runner_tables: telemetry,
+            profiles: profiles.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec(),
+            ..Extras::default()
+        });
+        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        drop(site.ready().await);
+        let mut settings = site.settings();
+        settings.traceparent = Some(format!("00-{TRACE}-{CALLER}-01"));
+        let agent = Client::connect(settings).await.unwrap();
+        let bob = Client::connect_lazy(site.settings_with(BOB)).unwrap();
+        Self { site, server, runner: Some(runner), agent, bob }
+    }
+
+    /// What a command is told of its place in the trace.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub async fn traceparent(&self) -> String {
+        let story = run(&self.agent, spec("echo $TRACEPARENT")).await.unwrap();
+        String::from_utf8(story.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Does all of it.
+    ///
+    /// # Panics
+    /// If something comes out otherwise than it should.
+    pub async fn everything(&mut self) {
+        let session = self.session("asks").await;
+        self.commands(&session).await;
+        self.refusals(&session).await;
+        self.approval(&session).await;
+        self.files(&session).await;
+        self.outputs().await;
+        self.strangers().await;
+        self.lost_runner().await;
+        self.agent.close_session(&session).await.unwrap();
+    }
+
+    /// Stops both programs in order; gives their logs.
+    ///
+    /// # Panics
+    /// If they do not stop well.
+    pub fn stop(self) -> String {
+        let Self { site, server, runner, agent, bob } = self;
+        drop((agent, bob));
+        assert!(runner.unwrap().terminate(PATIENCE).success());
+        assert!(server.terminate(PATIENCE).success());
+        ["server", "runner-1"].map(|name| std::fs::read_to_string(site.log(name)).unwrap()).concat()
+    }
+
+    async fn session(&self, profile: &str) -> String {
+        let request = v1::SessionServiceCreateRequest {
+            profile: profile.to_owned(),
+            env: [(format!("SESSION_{CANARY}"), CANARY.into())].into_iter().collect(),
+            labels: [("told".to_owned(), CANARY.to_owned())].into_iter().collect(),
+            ..Default::default()
+        };
+        self.agent.create_session(request).await.unwrap().session_id
+    }
+
+    /// A command with a canary in everything that goes with it.
+    fn told(session: &str, command: &str) -> v1::ExecutionSpec {
+        v1::ExecutionSpec {
+            description: format!("Say {CANARY}"),
+            env: [(format!("OF_{CANARY}"), CANARY.into())].into_iter().collect(),
+            labels: [("told".to_owned(), CANARY.to_owned())].into_iter().collect(),
+            request_id: format!("{CANARY}-{}", sha256(command.as_bytes()).get(..8).unwrap_or_default()),
+            ..spec_in(session, command)
+        }
+    }
+
+    async fn commands(&self, session: &str) {
+        let write = format!("mkdir -p {CANARY}; echo {CANARY} | tee {CANARY}/file; cd {CANARY}");
+        let story = run(&self.agent, Self::told(session, &write)).await.unwrap();
+        assert_eq!(story.stdout, format!("{CANARY}\n").as_bytes());
+        let bad = format!("cd /workspace; cat {CANARY}-not-there; exit 3");
+        assert_eq!(run(&self.agent, Self::told(session, &bad)).await.unwrap().exit_code(), Some(3));
+        let killed = run(&self.agent, Self::told(session, &format!(": {CANARY}; kill -9 $$"))).await.unwrap();
+        assert_eq!(cause(killed.end.as_ref().unwrap()), v1::CauseCode::Signaled);
+        let protected = format!("mkdir d; echo {CANARY} > d/.bashrc");
+        let story = run(&self.agent, Self::told(session, &protected)).await.unwrap();
+        assert!(!story.end.unwrap().result.unwrap().violations.is_empty(), "it was moved away");
+        let slow = v1::ExecutionSpec {
+            timeout: Some(prost_types::Duration { seconds: 1, nanos: 0 }),
+            ..Self::told(session, &format!(": {CANARY}; sleep 60"))
+        };
+        let timed = run(&self.agent, slow).await.unwrap();
+        assert_eq!(cause(timed.end.as_ref().unwrap()), v1::CauseCode::TimedOut);
+        let input = v1::ExecutionSpec { stdin: true, ..Self::told(session, "cat") };
+        let reads = self.agent.start(input).await.unwrap().execution_id;
+        let mut typed = Cursor::new(CANARY.as_bytes().to_vec());
+        self.agent.write_stdin(&reads, 0, &mut typed).await.unwrap();
+        assert_eq!(read(self.agent.attach(&reads, From::Beginning)).await.unwrap().stdout, CANARY.as_bytes());
+    }
+
+    /// What is not run, by policy, by the runner, or because it is nothing.
+    async fn refusals(&self, session: &str) {
+        for denied in [format!("shutdown {CANARY}"), format!("echo '{CANARY}"), format!("$({CANARY}")] {
+            run(&self.agent, Self::told(session, &denied)).await.unwrap_err();
+        }
+        let wants = v1::ExecutionSpec { profile: "wants".to_owned(), ..Self::told("", "echo never") };
+        let refused = run(&self.agent, wants).await.unwrap();
+        assert_eq!(cause(refused.end.as_ref().unwrap()), v1::CauseCode::Refused);
+        self.agent.execution(CANARY).await.unwrap_err();
+        let profile = v1::ExecutionSpec { profile: CANARY.to_owned(), ..spec("true") };
+        run(&self.agent, profile).await.unwrap_err();
+        let request = v1::PolicyServiceCheckRequest {
+            command: format!("rm -rf {CANARY}").into(),
+            ..Default::default()
+        };
+        self.agent.check(request).await.unwrap();
+    }
+
+    async fn approval(&self, session: &str) {
+        let script = format!("cd /workspace; printf 'echo {CANARY}' > x.sh");
+        run(&self.agent, spec_in(session, &script)).await.unwrap();
+        let asks = v1::ExecutionSpec {
+            on_ask: v1::OnAsk::Wait.into(),
+            ..Self::told(session, &format!("bash x.sh {CANARY}"))
+        };
+        let id = self.agent.start(asks).await.unwrap().execution_id;
+        let open = self.bob.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
+        let approval = open.approvals.into_iter().find(|open| open.execution_id == id).unwrap();
+        let request = v1::ApprovalServiceDecideRequest {
+            approval_id: approval.approval_id,
+            binding: approval.binding,
+            answer: Some(decide::Answer::AllowOnce(decide::AllowOnce {})),
+        };
+        self.bob.decide(request).await.unwrap();
+        let end = read(self.agent.attach(&id, From::Beginning)).await.unwrap();
+        assert_eq!(end.stdout, format!("{CANARY}\n").as_bytes());
+    }
+
+    async fn files(&self, session: &str) {
+        let header = v1::UploadHeader {
+            session_id: session.to_owned(),
+            path: format!("{CANARY}-up").into(),
+            format: v1::FileFormat::File.into(),
+            ..Default::default()
+        };
+        let mut source = Cursor::new(CANARY.as_bytes().to_vec());
+        self.agent.upload(header, &mut source, &Progress::default()).await.unwrap();
+        self.agent.stat(session, format!("{CANARY}-up").as_bytes()).await.unwrap();
+        self.agent.stat(session, format!("{CANARY}-none").as_bytes()).await.unwrap_err();
+        self.agent.stat(session, format!("../{CANARY}").as_bytes()).await.unwrap_err();
+        let to = self.site.path().join("came");
+        let path = format!("{CANARY}-up");
+        let done = self.agent.download_file(session, path.as_bytes(), &to, &Progress::default()).await;
+        done.unwrap();
+        assert_eq!(std::fs::read(to).unwrap(), CANARY.as_bytes());
+    }
+
+    /// An output with a hole, and a reader that comes late.
+    async fn outputs(&self) {
+        let much = format!("yes {CANARY} | head -c 1000000");
+        let small = v1::ExecutionSpec { profile: "small".to_owned(), ..Self::told("", &much) };
+        let execution = self.agent.start(small).await.unwrap().execution_id;
+        self.ended(&execution).await;
+        let story = read(self.agent.attach(&execution, From::Beginning)).await.unwrap();
+        assert!(story.missing > 0, "the middle is gone");
+        let much = format!("yes {CANARY} | head -c 30000000");
+        let mut late = self.agent.run(Self::told("", &much));
+        while late.execution_id().is_none() {
+            late.next().await.unwrap();
+        }
+        let id = late.execution_id().unwrap().to_owned();
+        self.ended(&id).await;
+        assert_eq!(read(late).await.unwrap().exit_code(), Some(0));
+    }
+
+    async fn ended(&self, execution: &str) -> v1::Execution {
+        loop {
+            let now = self.agent.wait(execution, Duration::from_secs(30)).await.unwrap();
+            if now.state() == v1::ExecutionState::Finished {
+                return now;
+            }
+        }
+    }
+
+    /// Who is not known, who does not speak TLS, and a profile that is none.
+    async fn strangers(&self) {
+        let token = format!("{CANARY}-is-nobodys-token-however-long-it-may-be");
+        let stranger = Client::connect_lazy(self.site.settings_with(&token)).unwrap();
+        stranger.execution("x").await.unwrap_err();
+        let mut plain = TcpStream::connect(self.site.address).unwrap();
+        plain.write_all(format!("GET /{CANARY} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
+        std::fs::write(self.site.path().join("profiles/broken.toml"), "name = \"broken\"\nno_key = 1\n").unwrap();
+        // The server looks each second.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        std::fs::remove_file(self.site.path().join("profiles/broken.toml")).unwrap();
+    }
+
+    /// A runner that dies, and whose disk forgets what its command wrote.
+    async fn lost_runner(&mut self) {
+        let spec = Self::told("", &format!("echo {CANARY}; sleep 600"));
+        let mut events = self.agent.run(spec);
+        while !matches!(events.next().await.unwrap().unwrap().event, Some(v1::event::Event::Output(_))) {}
+        let id = events.execution_id().unwrap().to_owned();
+        let runner = self.runner.take().unwrap();
+        runner.kill();
+        let spool = self.site.path().join("runner-1/spool").join(&id);
+        std::fs::remove_dir_all(&spool).unwrap();
+        self.runner = Some(self.site.runner(&[]));
+        assert_eq!(cause(&self.ended(&id).await), v1::CauseCode::RunnerLost);
+        drop(events);
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while !matches!(
+            self.agent.execution(&id).await.unwrap().output_state(),
+            v1::OutputState::Lost | v1::OutputState::Partial
+        ) {
+            assert!(tokio::time::Instant::now() < deadline, "its output is said to be lost");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}

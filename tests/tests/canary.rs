@@ -1,0 +1,74 @@
+//! Nothing of what is run is told: commands, arguments, paths, values of variables, output and what goes with them hold
+//! a canary, and it is looked for in everything that leaves the programs.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{collections::BTreeSet, time::Duration};
+
+use airlock_tests::{
+    collector::{Collector, points},
+    exercise::{CANARY, Exercise, TRACE},
+    process::until,
+    site::PATIENCE,
+};
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+
+fn holds(everything: &[u8], text: &str) -> bool {
+    everything.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// The values that attributes of metrics have, each with its metric's and its own name.
+fn values(collector: &Collector) -> BTreeSet<(String, String, String)> {
+    let metrics = collector.metrics();
+    let all = metrics.iter().flat_map(|metric| {
+        points(metric).into_iter().flatten().map(|attribute| (metric.name.clone(), attribute))
+    });
+    all.map(|(metric, attribute)| match attribute.value.and_then(|value| value.value) {
+        Some(Value::StringValue(text)) => (metric, attribute.key, text),
+        other => (metric, attribute.key, format!("not a text: {other:?}")),
+    })
+    .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_canary_leaves_by_traces_metrics_or_logs() {
+    let collector = Collector::listen().await;
+    let mut exercise = Exercise::start(collector.endpoint()).await;
+    exercise.everything().await;
+    // Metrics are sent each second.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let lines = exercise.stop();
+
+    until("all has come", PATIENCE, || {
+        let of_trace = |span: &airlock_tests::collector::Seen| hex::encode(&span.span.trace_id) == TRACE;
+        let names: BTreeSet<String> =
+            collector.spans().into_iter().filter(of_trace).map(|span| span.span.name).collect();
+        let records = collector.records();
+        ["run", "spool", "sandbox start", "stream", "decide"].iter().all(|name| names.contains(*name))
+            && !records.is_empty()
+            && collector.metrics().iter().any(|metric| metric.name == "airlock.runner.jobs")
+    });
+    let everything = collector.everything();
+    assert!(holds(&everything, "sandbox start") && holds(&everything, "a job ended"), "it can be found at all");
+    if holds(&everything, CANARY) {
+        let spans: Vec<_> =
+            collector.spans().into_iter().filter(|span| format!("{span:?}").contains(CANARY)).collect();
+        let records: Vec<_> =
+            collector.records().into_iter().filter(|one| format!("{one:?}").contains(CANARY)).collect();
+        unreachable!("in spans: {spans:#?}\nin records: {records:#?}");
+    }
+    let told: Vec<&str> = lines.lines().filter(|line| line.contains(CANARY)).collect();
+    assert!(told.is_empty(), "in the logs' lines: {told:#?}");
+    assert!(lines.contains("a job ended") && lines.contains("\"trace_id\""), "lines were written: {lines}");
+
+    let values = values(&collector);
+    let odd: Vec<_> = values
+        .iter()
+        .filter(|(_, _, value)| {
+            let plain = |letter: char| letter.is_ascii_alphanumeric() || "._/-".contains(letter);
+            value.len() > 80 || !value.chars().all(plain) || uuid::Uuid::try_parse(value).is_ok()
+        })
+        .collect();
+    assert!(odd.is_empty(), "values of closed sets are plain words: {odd:#?}");
+    assert!(values.len() < 400, "and few: {}", values.len());
+}

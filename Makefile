@@ -3,7 +3,7 @@
 SEED ?=
 COUNT ?= 300000
 
-.PHONY: run test test-vm chaos fleet lint fmt build images bench fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
+.PHONY: run test test-vm chaos fleet lint fmt build images bench panels fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -42,6 +42,10 @@ images: ## build the images of server, runner and client with podman, with what 
 bench: setup-run ## measure, as ratios side by side in one run
 	@cargo build --quiet --locked --release --workspace --bins
 	@cargo bench --quiet --locked --workspace --bench run --bench layers --bench latency --bench files --bench decide
+
+panels: ## draw the dashboards' panels from a real load, into docs/panels; SECONDS=240
+	@scripts/setup.sh panels
+	@SECONDS_OF_WORK=$(or $(SECONDS),240) scripts/panels.sh
 
 fuzz: ## fuzz parse and decide, the grammar's C under AddressSanitizer; SECONDS=600
 	@scripts/setup.sh fuzz

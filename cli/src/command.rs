@@ -35,6 +35,7 @@ mod signal;
 mod spec;
 mod start;
 mod terminal;
+mod trace;
 mod wait;
 mod watch;
 
@@ -106,9 +107,12 @@ pub fn command_line() -> clap::Command {
 /// Does what the arguments of the process say.
 #[must_use]
 pub fn main() -> ExitCode {
-    let parsed = help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
-        Ok(cli) => cli,
+    let parsed = help::command().try_get_matches().and_then(|matches| {
+        let name = matches.subcommand_name().map(str::to_owned);
+        Cli::from_arg_matches(&matches).map(|cli| (cli, name))
+    });
+    let (cli, name) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             let error = elsewhere::explained(error);
             say_usage(&error);
@@ -121,7 +125,9 @@ pub fn main() -> ExitCode {
         Command::Policy(policy) => policy.run(),
         Command::Keys(keys) => keys.run(),
         Command::Completions(completions) => completions.run(),
-        command => in_runtime(command),
+        // Its server and runner have telemetry of their own.
+        dev @ Command::Dev(_) => in_runtime(dev, None),
+        command => in_runtime(command, name),
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -142,14 +148,14 @@ fn say_usage(error: &clap::Error) {
     };
 }
 
-fn in_runtime(command: Command) -> Result<u8, Failure> {
+fn in_runtime(command: Command, name: Option<String>) -> Result<u8, Failure> {
     // An error means that there is one already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("the async runtime does not start: {error}")))?;
-    let done = runtime.block_on(dispatch(command));
+    let done = runtime.block_on(trace::traced(name, dispatch(command)));
     runtime.shutdown_timeout(SHUTDOWN);
     done
 }

@@ -59,6 +59,17 @@ pub struct Seen {
     pub span: Span,
 }
 
+/// A metric as it was sent once, and who sent it.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// `service.name` of the sender.
+    pub job: String,
+    /// Its `service.instance.id`.
+    pub instance: String,
+    /// As it was sent.
+    pub metric: Metric,
+}
+
 impl Collector {
     /// One that listens on a free port of the loopback.
     ///
@@ -90,7 +101,7 @@ impl Collector {
         let resources = exports.traces.iter().flat_map(|export| &export.resource_spans);
         resources
             .flat_map(|resource| {
-                let service = service(resource.resource.as_ref());
+                let service = of_resource(resource.resource.as_ref(), "service.name");
                 let spans = resource.scope_spans.iter().flat_map(|scope| &scope.spans);
                 spans.map(move |span| Seen { service: service.clone(), span: span.clone() })
             })
@@ -100,10 +111,26 @@ impl Collector {
     /// Every metric so far, once for each time that it was sent.
     #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
+        self.measured().into_iter().map(|measured| measured.metric).collect()
+    }
+
+    /// As [`Collector::metrics`], each with who sent it.
+    #[must_use]
+    pub fn measured(&self) -> Vec<Measured> {
         let exports = self.kept.lock();
         let resources = exports.metrics.iter().flat_map(|export| &export.resource_metrics);
-        let scopes = resources.flat_map(|resource| &resource.scope_metrics);
-        scopes.flat_map(|scope| scope.metrics.iter().cloned()).collect()
+        resources
+            .flat_map(|resource| {
+                let of = |name| of_resource(resource.resource.as_ref(), name);
+                let (job, instance) = (of("service.name"), of("service.instance.id"));
+                let metrics = resource.scope_metrics.iter().flat_map(|scope| &scope.metrics);
+                metrics.map(move |metric| Measured {
+                    job: job.clone(),
+                    instance: instance.clone(),
+                    metric: metric.clone(),
+                })
+            })
+            .collect()
     }
 
     /// Every line of a log so far.
@@ -138,9 +165,9 @@ impl Kept {
     }
 }
 
-fn service(resource: Option<&Resource>) -> String {
+fn of_resource(resource: Option<&Resource>, name: &str) -> String {
     let attributes = resource.map(|resource| resource.attributes.as_slice()).unwrap_or_default();
-    text(attributes, "service.name").unwrap_or_default()
+    text(attributes, name).unwrap_or_default()
 }
 
 /// An attribute that is a text.

@@ -120,7 +120,7 @@ async fn a_real_collector_receives_every_metric_of_the_tables_and_one_trace_of_a
 }
 
 #[test]
-fn a_dev_sends_what_its_runner_has_to_say_too() {
+fn one_trace_has_client_server_runner_and_sandbox() {
     let site = Site::new();
     let port = free_address().port();
     let collector = collector(site.path(), port);
@@ -133,16 +133,26 @@ fn a_dev_sends_what_its_runner_has_to_say_too() {
     let endpoint = format!("http://127.0.0.1:{port}");
     let dev = Process::start(&mut airlock(&["dev", "--otlp", &endpoint]), &site.path().join("dev.log"));
     assert!(airlock(&["runners", "--wait"]).output().unwrap().status.success(), "{}", dev.output());
-    let output = airlock(&["run", "--", "echo $TRACEPARENT"]).output().unwrap();
+    let mut run = airlock(&["run", "--", "echo $TRACEPARENT"]);
+    let output = run.env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint).output().unwrap();
     let inside = String::from_utf8(output.stdout).unwrap();
     let inside = inside.trim().split('-').nth(2).unwrap_or_default().to_owned();
     assert!(dev.terminate(PATIENCE).success());
     until("the spans arrive", PATIENCE, || spans(&collector.output()).contains_key(&inside));
     let log = collector.output();
     let found: Vec<Span> = spans(&log).into_values().filter(|span| span.trace == TRACE).collect();
-    for name in ["decide", "place", "sandbox start", "run", "spool"] {
+    for name in ["decide", "place", "sandbox start", "spool"] {
         assert!(found.iter().any(|span| span.name == name), "a span `{name}` among {found:?}");
     }
+    // From the command's own parent up to the caller.
+    let mut up = Vec::new();
+    let mut id = inside;
+    while let Some(span) = found.iter().find(|span| span.id == id) {
+        up.push(span.name.as_str());
+        id.clone_from(&span.parent);
+    }
+    assert_eq!(up, ["run", "place", "airlock.v1.ExecutionService/Run", "airlock run"], "{found:?}");
+    assert_eq!(id, CALLER, "and above them whoever called");
     for metric in ["airlock.executions", "airlock.runner.jobs", "airlock.runner.launch.time"] {
         assert!(log.contains(metric), "the metric {metric} arrived");
     }

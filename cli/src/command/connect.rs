@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 
-use super::Failure;
+use super::{Failure, trace::traceparent};
 use crate::{
     client::{Client, ClientError, Credentials, Settings},
     state::{Connection, StateFolder, read_bounded},
@@ -150,11 +150,6 @@ impl Connect {
         settings.credentials = Credentials::Token(token_in(&folder.path().join(token_file))?);
         Ok(settings)
     }
-}
-
-/// The caller's place in a trace.
-pub(super) fn traceparent() -> Option<String> {
-    std::env::var("TRACEPARENT").ok()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Failure, args, connect::traceparent, interrupt::Interrupts, output};
+use super::{Failure, args, interrupt::Interrupts, output, trace::traceparent};
 use crate::{
     client::Settings,
     dev::{Dev as Instance, DevError, Options},

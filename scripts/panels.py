@@ -6,6 +6,7 @@ The file of OpenMetrics says from when to when. A panel that shows nothing is sa
 its query does not fit what is measured, or the work had nothing for it.
 """
 
+import io
 import json
 import math
 import pathlib
@@ -20,6 +21,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
+from PIL import Image  # noqa: E402
 
 STEP = 2
 # Of rates: some sendings of the metrics, which come each second.
@@ -108,8 +110,11 @@ def main():
             draw(axes, panel, lines, last - first)
         figure.suptitle(f"{dashboard['title']} (seconds from the beginning of the work)", fontsize=10)
         figure.tight_layout()
-        figure.savefig(folder / f"{path.stem}.png", dpi=80)
+        picture = io.BytesIO()
+        figure.savefig(picture, dpi=80)
         pyplot.close(figure)
+        # Few colours are enough, and make a small file.
+        Image.open(picture).convert("RGB").quantize(32).save(folder / f"{path.stem}.png", optimize=True)
     if empty:
         sys.exit("panels that show nothing:\n  " + "\n  ".join(empty))
 

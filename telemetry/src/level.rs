@@ -4,7 +4,7 @@
 use std::{
     fs::File,
     io::{self, Read as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -84,7 +84,7 @@ pub async fn follow(mut level: Level, file: PathBuf, read: fn(&str) -> Result<St
     }
 }
 
-fn text_of(path: &PathBuf) -> io::Result<String> {
+fn text_of(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(FILE_BYTES).read_to_string(&mut text)?;
     Ok(text)

@@ -1,8 +1,6 @@
 //! Nothing of what is run is told: commands, arguments, paths, values of variables, output and what goes with them hold
 //! a canary, and it is looked for in everything that leaves the programs.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::{collections::BTreeSet, time::Duration};
 
 use airlock_tests::{

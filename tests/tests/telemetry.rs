@@ -1,8 +1,6 @@
 //! What is told of the work: a real OpenTelemetry collector receives every metric and the trace of a run; spans say
 //! truthfully how their work ended; lines of the log say their trace, and their level changes while a program runs.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,

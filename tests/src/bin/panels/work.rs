@@ -97,7 +97,8 @@ async fn agent(client: Client, number: u64, until: Instant) {
         let mut notes = std::io::Cursor::new("a note\nanother\n".repeat(20_000).into_bytes());
         let _ = client.upload(header, &mut notes, &Progress::default()).await;
         for _ in 0..random.usize(8..25) {
-            let command = COMMANDS[random.usize(..COMMANDS.len()).min(random.usize(..COMMANDS.len()))];
+            let command = COMMANDS.get(random.usize(..COMMANDS.len()).min(random.usize(..COMMANDS.len())));
+            let command = command.copied().unwrap_or_default();
             let asks = random.u8(..12) == 0;
             let command = if asks { "printf 'echo deployed' > deploy.sh; bash deploy.sh" } else { command };
             let on_ask = if asks { v1::OnAsk::Wait } else { v1::OnAsk::Fail };

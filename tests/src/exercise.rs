@@ -58,7 +58,7 @@ impl Exercise {
              match = {{ token_sha256 = \"{}\" }}\n",
             sha256(BOB.as_bytes())
         );
-        let server = format!("{bob}{telemetry}log_format = \"json\"\n[limits]\nring_bytes = 65536\n");
+        let server = format!("{bob}{telemetry}log_format = \"json\"\n[limits]\nring_bytes = 131072\n");
         let profiles = [("asks", ASKS), ("small", SMALL), ("wants", WANTS)];
         let site = Site::with(Extras {
             server_tables: server,

@@ -14,7 +14,7 @@ use airlock_cli::client::{
 };
 use crate::{
     process::Process,
-    reader::{cause, read, run, spec, spec_in},
+    reader::{Story, cause, read, run, spec, spec_in},
     site::{Extras, PATIENCE, Site, sha256},
 };
 
@@ -142,7 +142,7 @@ impl Exercise {
         let killed = run(&self.agent, Self::told(session, &format!(": {CANARY}; kill -9 $$"))).await.unwrap();
         assert_eq!(cause(killed.end.as_ref().unwrap()), v1::CauseCode::Signaled);
         let protected = format!("mkdir d; echo {CANARY} > d/.bashrc");
-        let story = run(&self.agent, Self::told(session, &protected)).await.unwrap();
+        let story = self.approved(Self::told(session, &protected)).await;
         assert!(!story.end.unwrap().result.unwrap().violations.is_empty(), "it was moved away");
         let slow = v1::ExecutionSpec {
             timeout: Some(prost_types::Duration { seconds: 1, nanos: 0 }),
@@ -178,10 +178,13 @@ impl Exercise {
     async fn approval(&self, session: &str) {
         let script = format!("cd /workspace; printf 'echo {CANARY}' > x.sh");
         run(&self.agent, spec_in(session, &script)).await.unwrap();
-        let asks = v1::ExecutionSpec {
-            on_ask: v1::OnAsk::Wait.into(),
-            ..Self::told(session, &format!("bash x.sh {CANARY}"))
-        };
+        let end = self.approved(Self::told(session, &format!("bash x.sh {CANARY}"))).await;
+        assert_eq!(end.stdout, format!("{CANARY}\n").as_bytes());
+    }
+
+    /// Runs what a person has to allow first.
+    async fn approved(&self, spec: v1::ExecutionSpec) -> Story {
+        let asks = v1::ExecutionSpec { on_ask: v1::OnAsk::Wait.into(), ..spec };
         let id = self.agent.start(asks).await.unwrap().execution_id;
         let open = self.bob.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
         let approval = open.approvals.into_iter().find(|open| open.execution_id == id).unwrap();
@@ -191,8 +194,7 @@ impl Exercise {
             answer: Some(decide::Answer::AllowOnce(decide::AllowOnce {})),
         };
         self.bob.decide(request).await.unwrap();
-        let end = read(self.agent.attach(&id, From::Beginning)).await.unwrap();
-        assert_eq!(end.stdout, format!("{CANARY}\n").as_bytes());
+        read(self.agent.attach(&id, From::Beginning)).await.unwrap()
     }
 
     async fn files(&self, session: &str) {

@@ -141,8 +141,11 @@ impl Exercise {
         assert_eq!(run(&self.agent, Self::told(session, &bad)).await.unwrap().exit_code(), Some(3));
         let killed = run(&self.agent, Self::told(session, &format!(": {CANARY}; kill -9 $$"))).await.unwrap();
         assert_eq!(cause(killed.end.as_ref().unwrap()), v1::CauseCode::Signaled);
-        let protected = format!("mkdir d; echo {CANARY} > d/.bashrc");
-        let story = self.approved(Self::told(session, &protected)).await;
+        // Of a name that the policy cannot see.
+        let protected =
+            format!("python3 -c 'import os; os.mkdir(\"d\"); open(\"d/.bash\" + \"rc\", \"w\").write(\"{CANARY}\")'");
+        let story = run(&self.agent, Self::told(session, &protected)).await.unwrap();
+        assert_eq!(story.exit_code(), Some(0), "{:?}", story.end);
         assert!(!story.end.unwrap().result.unwrap().violations.is_empty(), "it was moved away");
         let slow = v1::ExecutionSpec {
             timeout: Some(prost_types::Duration { seconds: 1, nanos: 0 }),

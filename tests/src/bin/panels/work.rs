@@ -35,7 +35,7 @@ const COMMANDS: [&str; 14] = [
     "cat not-there",
     "exit 2",
     "yes a line of output | head -c 3000000",
-    "mkdir -p sub && echo x > sub/.bashrc",
+    "mkdir -p sub; python3 -c 'open(\"sub/.bash\" + \"rc\", \"w\").write(\"x\")'",
     "shutdown now",
 ];
 
@@ -101,8 +101,6 @@ async fn agent(client: Client, number: u64, until: Instant) {
             let command = command.copied().unwrap_or_default();
             let asks = random.u8(..12) == 0;
             let command = if asks { "printf 'echo deployed' > deploy.sh; bash deploy.sh" } else { command };
-            // A person is asked about protected names, too.
-            let asks = asks || command.contains(".bashrc");
             let on_ask = if asks { v1::OnAsk::Wait } else { v1::OnAsk::Fail };
             let _ = run(&client, v1::ExecutionSpec { on_ask: on_ask.into(), ..spec_in(&session, command) }).await;
             if Instant::now() > until {

@@ -155,6 +155,9 @@ impl Exercise {
         assert_eq!(cause(timed.end.as_ref().unwrap()), v1::CauseCode::TimedOut);
         let input = v1::ExecutionSpec { stdin: true, ..Self::told(session, "cat") };
         let reads = self.agent.start(input).await.unwrap().execution_id;
+        while self.agent.execution(&reads).await.unwrap().state() != v1::ExecutionState::Running {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         let mut typed = Cursor::new(CANARY.as_bytes().to_vec());
         self.agent.write_stdin(&reads, 0, &mut typed).await.unwrap();
         assert_eq!(read(self.agent.attach(&reads, From::Beginning)).await.unwrap().stdout, CANARY.as_bytes());

@@ -16,8 +16,8 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 pub use airlock_telemetry::TelemetryError;
 pub(crate) use airlock_telemetry::traceparent_of_span as traceparent;
 pub(crate) use events::{JobEnded, JobRefused};
-pub(crate) use metrics::{Levels, Metrics};
 pub use metrics::TABLE as METRICS;
+pub(crate) use metrics::{Levels, Metrics};
 
 use crate::config::{RunnerConfig, TelemetryConfig};
 

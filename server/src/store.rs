@@ -13,7 +13,8 @@ use airlock_proto::domain::{
 
 use crate::model::{
     ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, LiveExecution, Micros,
-    MilestoneRecord, RememberedRule, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, SessionState, StateChange,
+    MilestoneRecord, RememberedRule, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, SessionState,
+    StateChange,
 };
 
 #[cfg(test)]

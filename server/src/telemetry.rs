@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use airlock_telemetry::{Level, Settings};
 
-pub use airlock_telemetry::{TelemetryError, adopt, adopt_headers, current_traceparent, fail, traceparent_of};
+pub use airlock_telemetry::{
+    TelemetryError, adopt, adopt_headers, current_traceparent, fail, traceparent_of,
+};
 pub use metrics::Metrics;
 
 use crate::config::{Config as ServerConfig, LogFormat, Telemetry as Config};

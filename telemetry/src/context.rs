@@ -128,7 +128,10 @@ mod tests {
             assert_eq!(traceparent_of(&HeaderMap::new()), here);
         });
         assert_eq!(spans.len(), 1);
-        assert_eq!(spans.first().map(|span| span.parent_span_id.to_string()).as_deref(), Some("b7ad6b7169203331"));
+        assert_eq!(
+            spans.first().map(|span| span.parent_span_id.to_string()).as_deref(),
+            Some("b7ad6b7169203331")
+        );
     }
 
     #[test]

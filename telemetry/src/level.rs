@@ -36,7 +36,11 @@ pub struct Level {
 }
 
 impl Level {
-    pub(crate) fn new(filters: Vec<reload::Handle<EnvFilter, Registry>>, text: String, is_fixed: bool) -> Self {
+    pub(crate) fn new(
+        filters: Vec<reload::Handle<EnvFilter, Registry>>,
+        text: String,
+        is_fixed: bool,
+    ) -> Self {
         Self { filters, text, is_fixed }
     }
 

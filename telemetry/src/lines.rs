@@ -141,6 +141,9 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         let [outside, inside] = lines.as_slice() else { unreachable!("two lines: {text}") };
         assert!(outside.ends_with("count=1") && !outside.contains("trace_id"), "{outside}");
-        assert!(inside.contains("inside") && inside.contains(" trace_id=") && inside.contains(" span_id="), "{inside}");
+        assert!(
+            inside.contains("inside") && inside.contains(" trace_id=") && inside.contains(" span_id="),
+            "{inside}"
+        );
     }
 }

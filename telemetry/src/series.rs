@@ -74,19 +74,33 @@ mod tests {
             ]
         );
         assert_eq!(names("airlock.output.bytes", Kind::Counter, "By"), ["airlock_output_bytes_total"]);
-        assert_eq!(names("airlock.output.stored", Kind::Counter, "By"), ["airlock_output_stored_bytes_total"]);
+        assert_eq!(
+            names("airlock.output.stored", Kind::Counter, "By"),
+            ["airlock_output_stored_bytes_total"]
+        );
         assert_eq!(names("airlock.first_byte.time", Kind::Gauge, "s"), ["airlock_first_byte_time_seconds"]);
         assert_eq!(names("airlock.readers", Kind::UpDown, "{reader}"), ["airlock_readers"]);
     }
 
     #[test]
     fn labels_are_the_attributes_and_who_sent_it() {
-        let metric =
-            Description { name: "a", kind: Kind::Histogram, unit: "s", attributes: &["rpc.method"], what: "" };
+        let metric = Description {
+            name: "a",
+            kind: Kind::Histogram,
+            unit: "s",
+            attributes: &["rpc.method"],
+            what: "",
+        };
         let all = series_of(&metric);
         assert_eq!(
-            all.iter().map(|series| series.labels.iter().map(String::as_str).collect()).collect::<Vec<Vec<_>>>(),
-            [vec!["instance", "job", "le", "rpc_method"], vec!["instance", "job", "rpc_method"], vec!["instance", "job", "rpc_method"]]
+            all.iter()
+                .map(|series| series.labels.iter().map(String::as_str).collect())
+                .collect::<Vec<Vec<_>>>(),
+            [
+                vec!["instance", "job", "le", "rpc_method"],
+                vec!["instance", "job", "rpc_method"],
+                vec!["instance", "job", "rpc_method"]
+            ]
         );
     }
 }

@@ -8,14 +8,14 @@ use std::{
     time::Duration,
 };
 
-use airlock_cli::client::{
-    Client, From, Progress,
-    v1::{self, approval_service_decide_request as decide},
-};
 use crate::{
     process::Process,
     reader::{Story, cause, read, run, spec, spec_in},
     site::{Extras, PATIENCE, Site, sha256},
+};
+use airlock_cli::client::{
+    Client, From, Progress,
+    v1::{self, approval_service_decide_request as decide},
 };
 
 /// What no export and no line of a log may hold.
@@ -142,8 +142,9 @@ impl Exercise {
         let killed = run(&self.agent, Self::told(session, &format!(": {CANARY}; kill -9 $$"))).await.unwrap();
         assert_eq!(cause(killed.end.as_ref().unwrap()), v1::CauseCode::Signaled);
         // Of a name that the policy cannot see.
-        let protected =
-            format!("python3 -c 'import os; os.mkdir(\"d\"); open(\"d/.bash\" + \"rc\", \"w\").write(\"{CANARY}\")'");
+        let protected = format!(
+            "python3 -c 'import os; os.mkdir(\"d\"); open(\"d/.bash\" + \"rc\", \"w\").write(\"{CANARY}\")'"
+        );
         let story = run(&self.agent, Self::told(session, &protected)).await.unwrap();
         assert_eq!(story.exit_code(), Some(0), "{:?}", story.end);
         assert!(!story.end.unwrap().result.unwrap().violations.is_empty(), "it was moved away");
@@ -256,7 +257,8 @@ impl Exercise {
         stranger.execution("x").await.unwrap_err();
         let mut plain = TcpStream::connect(self.site.address).unwrap();
         plain.write_all(format!("GET /{CANARY} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
-        std::fs::write(self.site.path().join("profiles/broken.toml"), "name = \"broken\"\nno_key = 1\n").unwrap();
+        std::fs::write(self.site.path().join("profiles/broken.toml"), "name = \"broken\"\nno_key = 1\n")
+            .unwrap();
         // The server looks each second.
         tokio::time::sleep(Duration::from_secs(2)).await;
         std::fs::remove_file(self.site.path().join("profiles/broken.toml")).unwrap();

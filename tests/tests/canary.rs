@@ -47,7 +47,10 @@ async fn no_canary_leaves_by_traces_metrics_or_logs() {
             && collector.metrics().iter().any(|metric| metric.name == "airlock.runner.jobs")
     });
     let everything = collector.everything();
-    assert!(holds(&everything, "sandbox start") && holds(&everything, "a job ended"), "it can be found at all");
+    assert!(
+        holds(&everything, "sandbox start") && holds(&everything, "a job ended"),
+        "it can be found at all"
+    );
     if holds(&everything, CANARY) {
         let spans: Vec<_> =
             collector.spans().into_iter().filter(|span| format!("{span:?}").contains(CANARY)).collect();

@@ -97,7 +97,17 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
         .collect();
     assert_none(&found, "unsafe code is in sandbox/init/src/sys.rs only");
     for library in [
-        "proto", "escape", "policy", "archive", "faults", "telemetry", "server", "runner", "cli", "tests", "fuzz",
+        "proto",
+        "escape",
+        "policy",
+        "archive",
+        "faults",
+        "telemetry",
+        "server",
+        "runner",
+        "cli",
+        "tests",
+        "fuzz",
     ] {
         let path = source::root().join(library).join("src/lib.rs");
         let text = std::fs::read_to_string(path).unwrap();

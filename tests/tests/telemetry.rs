@@ -177,7 +177,8 @@ async fn spans_say_how_their_work_ended_and_lines_of_the_log_say_their_trace() {
     let client = site.ready().await;
     assert_eq!(run(&client, spec("exit 3")).await.unwrap().exit_code(), Some(3));
     assert_eq!(run(&client, spec("true")).await.unwrap().exit_code(), Some(0));
-    let stranger = Client::connect_lazy(site.settings_with("nobodys-token-however-long-it-may-be-at-all")).unwrap();
+    let stranger =
+        Client::connect_lazy(site.settings_with("nobodys-token-however-long-it-may-be-at-all")).unwrap();
     stranger.execution("x").await.unwrap_err();
     assert!(runner.terminate(PATIENCE).success());
     assert!(server.terminate(PATIENCE).success());
@@ -205,7 +206,8 @@ async fn spans_say_how_their_work_ended_and_lines_of_the_log_say_their_trace() {
     let decided = named("decide");
     assert!(decided.iter().all(|span| text(&span.attributes, "airlock.verdict").as_deref() == Some("ALLOW")));
     assert!(decided.iter().all(|span| text(&span.attributes, "airlock.reason").is_some()));
-    let closed: Vec<_> = named("stream").iter().map(|span| text(&span.attributes, "airlock.closed_with")).collect();
+    let closed: Vec<_> =
+        named("stream").iter().map(|span| text(&span.attributes, "airlock.closed_with")).collect();
     assert_eq!(closed, [Some("finished".to_owned()), Some("finished".to_owned())]);
 
     let records = collector.records();
@@ -215,7 +217,10 @@ async fn spans_say_how_their_work_ended_and_lines_of_the_log_say_their_trace() {
     assert_eq!(span.trace_id, failed.trace_id, "its place in the trace is there");
     let lines = std::fs::read_to_string(site.log("server")).unwrap();
     let place = format!("trace_id={} span_id={}", hex::encode(&span.trace_id), hex::encode(&span.span_id));
-    assert!(lines.lines().any(|line| line.contains("authentication failed") && line.contains(&place)), "{lines}");
+    assert!(
+        lines.lines().any(|line| line.contains("authentication failed") && line.contains(&place)),
+        "{lines}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -65,7 +65,9 @@ fn unknown(expression: &str, known: &BTreeMap<String, BTreeSet<String>>) -> Vec<
         wrong.extend(picked.map(|label| format!("`{name}` has no label `{label}`: `{expression}`")));
     }
     let by = grouped(expression);
-    wrong.extend(by.difference(&labels).map(|label| format!("nothing has the label `{label}`: `{expression}`")));
+    wrong.extend(
+        by.difference(&labels).map(|label| format!("nothing has the label `{label}`: `{expression}`")),
+    );
     if series.is_empty() {
         wrong.push(format!("no series at all in `{expression}`"));
     }
@@ -101,7 +103,8 @@ fn dashboards() -> Vec<(String, Value)> {
 /// Name and expression of every alert.
 fn alerts() -> Vec<(String, String)> {
     let rules = page(RULES);
-    let field = |line: &str, name: &str| line.trim_start().strip_prefix(name).map(|rest| rest.trim().to_owned());
+    let field =
+        |line: &str, name: &str| line.trim_start().strip_prefix(name).map(|rest| rest.trim().to_owned());
     let names = rules.lines().filter_map(|line| field(line, "- alert:"));
     let expressions = rules.lines().filter_map(|line| field(line, "expr:"));
     let expressions = expressions.map(|text| text.trim_matches('\'').replace("''", "'"));
@@ -122,7 +125,8 @@ fn what_is_not_there_is_found() {
     ] {
         assert!(!unknown(wrong, &known).is_empty(), "{wrong}");
     }
-    let right = "histogram_quantile(0.9, sum by (le, instance) (rate(airlock_queue_time_seconds_bucket[5m])))";
+    let right =
+        "histogram_quantile(0.9, sum by (le, instance) (rate(airlock_queue_time_seconds_bucket[5m])))";
     assert_eq!(unknown(right, &known), Vec::<String>::new());
 }
 
@@ -134,18 +138,35 @@ fn dashboards_name_only_what_there_is_and_all_of_it() {
     let mut shown = BTreeSet::new();
     for (file, dashboard) in &all {
         assert_eq!(dashboard["uid"].as_str(), Some(file.as_str()), "its address is its file's name");
-        let ids: BTreeSet<i64> =
-            dashboard["panels"].as_array().unwrap().iter().map(|panel| panel["id"].as_i64().unwrap()).collect();
-        assert_eq!(ids.len(), dashboard["panels"].as_array().unwrap().len(), "{file}: each panel has its number");
+        let ids: BTreeSet<i64> = dashboard["panels"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|panel| panel["id"].as_i64().unwrap())
+            .collect();
+        assert_eq!(
+            ids.len(),
+            dashboard["panels"].as_array().unwrap().len(),
+            "{file}: each panel has its number"
+        );
         let legend = Regex::new(r"\{\{([a-z_]+)\}\}").unwrap();
         for (title, expression, format) in queries(dashboard) {
-            wrong.extend(unknown(&expression, &known).into_iter().map(|what| format!("{file}, {title}: {what}")));
+            wrong.extend(
+                unknown(&expression, &known).into_iter().map(|what| format!("{file}, {title}: {what}")),
+            );
             let by = grouped(&expression);
-            let labels: BTreeSet<String> =
-                named(&expression).iter().filter_map(|(name, _)| known.get(name)).flatten().cloned().collect();
+            let labels: BTreeSet<String> = named(&expression)
+                .iter()
+                .filter_map(|(name, _)| known.get(name))
+                .flatten()
+                .cloned()
+                .collect();
             let gone = legend.captures_iter(&format).map(|found| found[1].to_owned());
-            let gone = gone.filter(|label| if by.is_empty() { !labels.contains(label) } else { !by.contains(label) });
-            wrong.extend(gone.map(|label| format!("{file}, {title}: the legend's `{label}` is not in the result")));
+            let gone = gone
+                .filter(|label| if by.is_empty() { !labels.contains(label) } else { !by.contains(label) });
+            wrong.extend(
+                gone.map(|label| format!("{file}, {title}: the legend's `{label}` is not in the result")),
+            );
             shown.extend(named(&expression).into_iter().map(|(name, _)| name));
         }
     }
@@ -171,8 +192,14 @@ fn alerts_name_only_what_there_is_and_have_their_place_in_the_guide() {
     let rules = page(RULES);
     for name in names {
         let part = section.split(&format!("### {name}\n")).nth(1).unwrap().split("\n### ").next().unwrap();
-        assert!(part.contains("**Do**") || part.contains("**do**") || part.contains("Nothing brings"), "{name}: what to do");
-        assert!(rules.contains(&format!("runbook: docs/operator.md#{}", name.to_lowercase())), "{name}: where it is told");
+        assert!(
+            part.contains("**Do**") || part.contains("**do**") || part.contains("Nothing brings"),
+            "{name}: what to do"
+        );
+        assert!(
+            rules.contains(&format!("runbook: docs/operator.md#{}", name.to_lowercase())),
+            "{name}: where it is told"
+        );
         let severity = rules.split(&format!("- alert: {name}\n")).nth(1).unwrap();
         let severity = severity.lines().find_map(|line| line.trim().strip_prefix("severity: ")).unwrap();
         assert!(part.to_lowercase().trim_start().starts_with(severity), "{name} is {severity} in both");
@@ -181,10 +208,13 @@ fn alerts_name_only_what_there_is_and_have_their_place_in_the_guide() {
 
 /// What promtool says of a file.
 fn promtool(arguments: &[&str]) {
-    let output =
-        Command::new(tool("promtool")).args(arguments).current_dir(source::root().join("deploy/prometheus")).output();
+    let output = Command::new(tool("promtool"))
+        .args(arguments)
+        .current_dir(source::root().join("deploy/prometheus"))
+        .output();
     let output = output.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");
 }
 
@@ -206,7 +236,10 @@ fn under(text: &str, key: &str) -> BTreeSet<String> {
     let after = text.split(&format!("\n{key}:\n")).nth(1).unwrap();
     let inside = after.lines().take_while(|line| line.starts_with(' ') || line.trim().is_empty());
     let names = inside.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    names.filter_map(|line| Some(line.trim().split_once(':')?.0.to_owned())).filter(|name| !name.starts_with('#')).collect()
+    names
+        .filter_map(|line| Some(line.trim().split_once(':')?.0.to_owned()))
+        .filter(|name| !name.starts_with('#'))
+        .collect()
 }
 
 #[test]
@@ -215,10 +248,17 @@ fn the_collectors_pipelines_use_what_is_configured_and_reach_prometheus() {
     let listed = |key: &str| {
         let list = Regex::new(&format!(r"(?m)^\s+{key}: \[([^\]]*)\]")).unwrap();
         let all = list.captures_iter(&text).map(|found| found[1].to_owned()).collect::<Vec<_>>();
-        all.iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect::<BTreeSet<_>>()
+        all.iter()
+            .flat_map(|names| names.split(','))
+            .map(|name| name.trim().to_owned())
+            .collect::<BTreeSet<_>>()
     };
     for part in ["receivers", "processors", "exporters", "extensions"] {
-        assert_eq!(listed(part), under(&text, part), "what is configured as {part} is used, and nothing else");
+        assert_eq!(
+            listed(part),
+            under(&text, part),
+            "what is configured as {part} is used, and nothing else"
+        );
     }
     for signal in ["metrics", "traces", "logs"] {
         assert!(text.contains(&format!("\n    {signal}:\n")), "a pipeline of {signal}");
@@ -228,8 +268,14 @@ fn the_collectors_pipelines_use_what_is_configured_and_reach_prometheus() {
         rest.lines().next().unwrap().to_owned()
     };
     let scraped = page("deploy/prometheus/prometheus.yaml");
-    assert!(scraped.contains(&format!("127.0.0.1:{}\"", port(&text, "\n  prometheus:\n"))), "what it offers is scraped");
+    assert!(
+        scraped.contains(&format!("127.0.0.1:{}\"", port(&text, "\n  prometheus:\n"))),
+        "what it offers is scraped"
+    );
     assert!(scraped.contains("honor_labels: true"), "with the labels of the programs");
     let sent = page("deploy/server.toml");
-    assert!(sent.contains(&format!("http://127.0.0.1:{}\"", port(&text, "\n  otlp:\n"))), "what is sent is received");
+    assert!(
+        sent.contains(&format!("http://127.0.0.1:{}\"", port(&text, "\n  otlp:\n"))),
+        "what is sent is received"
+    );
 }

@@ -114,7 +114,9 @@ impl Core {
             (&session.directory, &session.snapshot),
             encode,
         );
-        self.parts.observer.decided(decision::verdict_name(decided.record.verdict), &decided.record.reason_code);
+        self.parts
+            .observer
+            .decided(decision::verdict_name(decided.record.verdict), &decided.record.reason_code);
         decided
     }
 

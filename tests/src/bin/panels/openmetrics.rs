@@ -35,7 +35,10 @@ pub(crate) fn of(measured: &[Measured]) -> String {
 impl Series {
     fn add(&mut self, measured: &Measured, description: &Description) {
         let names: Vec<String> = series_of(description).into_iter().map(|series| series.name).collect();
-        let common = vec![("job".to_owned(), measured.job.clone()), ("instance".to_owned(), measured.instance.clone())];
+        let common = vec![
+            ("job".to_owned(), measured.job.clone()),
+            ("instance".to_owned(), measured.instance.clone()),
+        ];
         match &measured.metric.data {
             Some(Data::Gauge(gauge)) => self.numbers(&names, &gauge.data_points, &common),
             Some(Data::Sum(sum)) => self.numbers(&names, &sum.data_points, &common),
@@ -78,7 +81,12 @@ impl Series {
     }
 
     fn put(&mut self, name: &str, labels: String, nanos: u64, value: f64) {
-        self.0.entry(name.to_owned()).or_default().entry(labels).or_default().insert(nanos / 1_000_000, value);
+        self.0
+            .entry(name.to_owned())
+            .or_default()
+            .entry(labels)
+            .or_default()
+            .insert(nanos / 1_000_000, value);
     }
 
     /// Each series is a family of its own, so that all of its samples stand together.
@@ -88,7 +96,8 @@ impl Series {
             writeln!(text, "# TYPE {name} unknown").unwrap();
             for (labels, samples) in all {
                 for (millis, value) in samples {
-                    writeln!(text, "{name}{{{labels}}} {value} {}.{:03}", millis / 1000, millis % 1000).unwrap();
+                    writeln!(text, "{name}{{{labels}}} {value} {}.{:03}", millis / 1000, millis % 1000)
+                        .unwrap();
                 }
             }
         }

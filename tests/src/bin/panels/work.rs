@@ -102,7 +102,8 @@ async fn agent(client: Client, number: u64, until: Instant) {
             let asks = random.u8(..12) == 0;
             let command = if asks { "printf 'echo deployed' > deploy.sh; bash deploy.sh" } else { command };
             let on_ask = if asks { v1::OnAsk::Wait } else { v1::OnAsk::Fail };
-            let _ = run(&client, v1::ExecutionSpec { on_ask: on_ask.into(), ..spec_in(&session, command) }).await;
+            let _ =
+                run(&client, v1::ExecutionSpec { on_ask: on_ask.into(), ..spec_in(&session, command) }).await;
             if Instant::now() > until {
                 break;
             }

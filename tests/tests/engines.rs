@@ -47,7 +47,7 @@ impl World {
     }
 
     async fn output_state(&self, id: &str) -> v1::OutputState {
-        self.client.execution(id).await.unwrap().result.unwrap().output_state()
+        self.client.execution(id).await.unwrap().output_state()
     }
 
     async fn until_stored(&self, id: &str) {

@@ -23,6 +23,25 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Headers of one request, in bytes.
 const HEADER_BYTES: usize = 8 * 1024;
 
+/// Whether the server takes new work.
+#[derive(Debug, Clone)]
+pub(crate) struct Readiness {
+    /// Cancelled once it has the links that it waits for.
+    pub(crate) linked: CancellationToken,
+    /// Cancelled once it takes nothing new.
+    pub(crate) closed: CancellationToken,
+}
+
+impl Readiness {
+    fn tell(&self) -> (StatusCode, &'static str) {
+        match (self.closed.is_cancelled(), self.linked.is_cancelled()) {
+            (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "it stops, and takes nothing new\n"),
+            (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "it waits for its links to the runners\n"),
+            (false, true) => (StatusCode::OK, "ready\n"),
+        }
+    }
+}
+
 /// The listener, bound.
 #[derive(Debug)]
 pub(crate) struct Probes(TcpListener);
@@ -33,8 +52,8 @@ impl Probes {
         TcpListener::bind(address).await.map(Self)
     }
 
-    /// Answers until `end`: healthy throughout, ready until `closed`. Answers that are not finished then are cut.
-    pub(crate) async fn run(self, closed: CancellationToken, end: CancellationToken) {
+    /// Answers until `end`: healthy throughout, ready as `readiness` says. Answers that are not finished then are cut.
+    pub(crate) async fn run(self, readiness: Readiness, end: CancellationToken) {
         let askers = Arc::new(Semaphore::new(ASKERS));
         while let Some(accepted) = end.run_until_cancelled(self.0.accept()).await {
             let asker = match accepted {
@@ -46,19 +65,19 @@ impl Probes {
                 }
             };
             let Ok(seat) = askers.clone().try_acquire_owned() else { continue };
-            let (closed, end) = (closed.clone(), end.clone());
+            let (readiness, end) = (readiness.clone(), end.clone());
             tokio::spawn(async move {
                 // Who asks wrongly, or goes away, needs no answer.
-                let _ = end.run_until_cancelled(timeout(ANSWER_WAIT, answer(asker, closed))).await;
+                let _ = end.run_until_cancelled(timeout(ANSWER_WAIT, answer(asker, readiness))).await;
                 drop(seat);
             });
         }
     }
 }
 
-async fn answer(asker: TcpStream, closed: CancellationToken) -> hyper::Result<()> {
+async fn answer(asker: TcpStream, readiness: Readiness) -> hyper::Result<()> {
     let told = move |request: Request<Incoming>| {
-        let told = tell(request.uri().path(), closed.is_cancelled());
+        let told = tell(request.uri().path(), &readiness);
         async move { Ok::<_, Infallible>(told) }
     };
     http1::Builder::new()
@@ -68,11 +87,10 @@ async fn answer(asker: TcpStream, closed: CancellationToken) -> hyper::Result<()
         .await
 }
 
-fn tell(path: &str, closed: bool) -> Response<String> {
-    let (status, text) = match (path, closed) {
-        ("/healthz", _) => (StatusCode::OK, "ok\n"),
-        ("/readyz", false) => (StatusCode::OK, "ready\n"),
-        ("/readyz", true) => (StatusCode::SERVICE_UNAVAILABLE, "it stops, and takes nothing new\n"),
+fn tell(path: &str, readiness: &Readiness) -> Response<String> {
+    let (status, text) = match path {
+        "/healthz" => (StatusCode::OK, "ok\n"),
+        "/readyz" => readiness.tell(),
         _ => (StatusCode::NOT_FOUND, "ask for /healthz or /readyz\n"),
     };
     let mut answer = Response::new(text.to_owned());
@@ -98,10 +116,14 @@ mod tests {
     async fn what_is_asked_is_answered_and_stopping_is_not_ready() {
         let probes = Probes::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = probes.0.local_addr().unwrap();
-        let (closed, end) = (CancellationToken::new(), CancellationToken::new());
-        let running = tokio::spawn(probes.run(closed.clone(), end.clone()));
+        let readiness = Readiness { linked: CancellationToken::new(), closed: CancellationToken::new() };
+        let end = CancellationToken::new();
+        let running = tokio::spawn(probes.run(readiness.clone(), end.clone()));
         let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
 
+        let answer = ask(address, &get("/readyz")).await;
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("links"), "{answer}");
+        readiness.linked.cancel();
         for (path, status) in [("/healthz", "200"), ("/readyz", "200"), ("/", "404")] {
             let answer = ask(address, &get(path)).await;
             assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");
@@ -116,7 +138,7 @@ mod tests {
         }
         drop(silent);
 
-        closed.cancel();
+        readiness.closed.cancel();
         let answer = ask(address, &get("/readyz")).await;
         assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
         assert!(ask(address, &get("/healthz")).await.starts_with("HTTP/1.1 200 "));

@@ -34,7 +34,7 @@ use crate::{
     links::Links,
     outputs::{Outputs, retention::Retention},
     peer_door::{NoPeers, PeerDoor},
-    probes::Probes,
+    probes::{Probes, Readiness},
     profiles::{LiveProfiles, Profiles, Reload},
     store::Store,
     stream::{StreamLimits, StreamParts, Streams},
@@ -159,11 +159,14 @@ impl Server {
             tasks.spawn(reload.run(tokens.closed.clone()));
         }
         let edge = edge(&config, (&engine, &streams, &exchanges), &metrics, (&tasks, &tokens));
+        let readiness = Readiness { linked: CancellationToken::new(), closed: tokens.closed.clone() };
         let (health, health_service) = tonic_health::server::health_reporter();
         if let Some(peers) = &config.peers {
             health.set_service_status("", ServingStatus::NotServing).await;
-            let (wait, closed) = (peers.ready_wait, tokens.closed.clone());
-            tasks.spawn(ready::when_linked(engine.clone(), health.clone(), wait, closed));
+            let (wait, readiness) = (peers.ready_wait, readiness.clone());
+            tasks.spawn(ready::when_linked(engine.clone(), health.clone(), wait, readiness));
+        } else {
+            readiness.linked.cancel();
         }
         let routes = grpc::routes(&edge, health_service)?;
         let door = Door {
@@ -191,7 +194,7 @@ impl Server {
             tasks,
             serving: tokio::spawn(serving),
             accepting,
-            probes: probes.map(|probes| tokio::spawn(probes.run(tokens.closed.clone(), tokens.cut.clone()))),
+            probes: probes.map(|probes| tokio::spawn(probes.run(readiness, tokens.cut.clone()))),
             _cut_when_dropped: [tokens.draining.clone().drop_guard(), tokens.cut.clone().drop_guard()],
             tokens,
             grace: config.limits.shutdown_grace,

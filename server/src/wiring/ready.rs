@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use crate::engine::Engine;
+use crate::{engine::Engine, probes::Readiness};
 
 /// Hundredths of the runners.
 const COVERED: usize = 90;
@@ -19,7 +18,7 @@ pub(super) async fn when_linked(
     engine: Engine,
     health: HealthReporter,
     most: Duration,
-    closed: CancellationToken,
+    Readiness { linked: has_links, closed }: Readiness,
 ) {
     let deadline = Instant::now() + most;
     loop {
@@ -32,6 +31,7 @@ pub(super) async fn when_linked(
             return;
         }
     }
+    has_links.cancel();
     if !closed.is_cancelled() {
         health.set_service_status("", ServingStatus::Serving).await;
     }

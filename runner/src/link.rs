@@ -10,7 +10,10 @@ mod discover;
 mod exchange;
 mod output;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -69,23 +72,29 @@ async fn keep(
                 backoff.reset();
                 known = welcomed;
             }
-            match end {
-                LinkEnd::Stopped => return,
-                LinkEnd::Refused(_) => {
-                    tracing::error!(server = server.endpoint, %end, "no link");
-                    backoff.refused()
-                }
-                LinkEnd::Lost(_) => {
-                    tracing::warn!(server = server.endpoint, %end, "no link");
-                    backoff.next()
-                }
-            }
+            let Some(wait) = wait_after(&end, &server.endpoint, &mut backoff) else { return };
+            wait
         };
         if cancel.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
             return;
         }
     }
     tracing::info!(server = server.endpoint, "its name does not lead there any more");
+}
+
+/// How long to wait after a link that ended so; not at all when the runner stops.
+fn wait_after(end: &LinkEnd, endpoint: &str, backoff: &mut Backoff) -> Option<Duration> {
+    match end {
+        LinkEnd::Stopped => None,
+        LinkEnd::Refused(_) => {
+            tracing::error!(server = endpoint, %end, "no link");
+            Some(backoff.refused())
+        }
+        LinkEnd::Lost(_) => {
+            tracing::warn!(server = endpoint, %end, "no link");
+            Some(backoff.next())
+        }
+    }
 }
 
 /// The servers that there is a link to, by the names that they give themselves.

@@ -34,7 +34,7 @@ use crate::{
     links::Links,
     outputs::{Outputs, retention::Retention},
     peer_door::{NoPeers, PeerDoor},
-    probes::{Probes, Readiness},
+    probes::Probes,
     profiles::{LiveProfiles, Profiles, Reload},
     store::Store,
     stream::{StreamLimits, StreamParts, Streams},
@@ -159,15 +159,8 @@ impl Server {
             tasks.spawn(reload.run(tokens.closed.clone()));
         }
         let edge = edge(&config, (&engine, &streams, &exchanges), &metrics, (&tasks, &tokens));
-        let readiness = Readiness { linked: CancellationToken::new(), closed: tokens.closed.clone() };
         let (health, health_service) = tonic_health::server::health_reporter();
-        if let Some(peers) = &config.peers {
-            health.set_service_status("", ServingStatus::NotServing).await;
-            let (wait, readiness) = (peers.ready_wait, readiness.clone());
-            tasks.spawn(ready::when_linked(engine.clone(), health.clone(), wait, readiness));
-        } else {
-            readiness.linked.cancel();
-        }
+        let readiness = ready::follow(&config, &engine, &health, (&tasks, &tokens)).await;
         let routes = grpc::routes(&edge, health_service)?;
         let door = Door {
             authenticator: Arc::new(Authenticator::new(&config)),

@@ -57,6 +57,18 @@ impl Level {
         text.clone_into(&mut self.text);
         Ok(())
     }
+
+    /// Takes what a file says, or says why not.
+    fn follow_to(&mut self, wanted: Result<String, String>) {
+        match wanted {
+            Ok(wanted) if wanted == self.text => {}
+            Ok(wanted) => match self.set(&wanted) {
+                Ok(()) => tracing::info!(level = wanted, "the log level is another now"),
+                Err(error) => tracing::warn!(%error, "the log level stays as it was"),
+            },
+            Err(error) => tracing::warn!(error, "the log level stays as it was: its file cannot be used"),
+        }
+    }
 }
 
 /// Follows the level that a configuration's file says: `read` finds it in the file's text, or says why that is none.
@@ -75,15 +87,7 @@ pub async fn follow(mut level: Level, file: PathBuf, read: fn(&str) -> Result<St
         if seen.as_ref() == Some(&text) {
             continue;
         }
-        let wanted = text.clone().and_then(|text| read(&text));
-        match wanted {
-            Ok(wanted) if wanted == level.text => {}
-            Ok(wanted) => match level.set(&wanted) {
-                Ok(()) => tracing::info!(level = wanted, "the log level is another now"),
-                Err(error) => tracing::warn!(%error, "the log level stays as it was"),
-            },
-            Err(error) => tracing::warn!(error, "the log level stays as it was: its file cannot be used"),
-        }
+        level.follow_to(text.clone().and_then(|text| read(&text)));
         seen = Some(text);
     }
 }

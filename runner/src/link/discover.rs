@@ -21,37 +21,26 @@ const HTTPS_PORT: u16 = 443;
 /// long as that lasts. A name that cannot be looked up changes nothing.
 pub(super) async fn all(core: Arc<Core>, index: usize, server: ServerConfig, cancel: CancellationToken) {
     let Some((host, port)) = host_and_port(&server.endpoint) else { return };
+    let mut name = Name { host, port, failing: false };
     let wanted = watch::Sender::new(BTreeSet::new());
     let mut links = JoinSet::new();
     let mut kept = BTreeMap::new();
-    let mut failing = false;
     loop {
-        match tokio::net::lookup_host((host.as_str(), port)).await {
-            Ok(found) => {
-                failing = false;
-                wanted.send_replace(found.collect());
-            }
-            Err(error) if failing => tracing::debug!(host, %error, "the name still cannot be looked up"),
-            Err(error) => {
-                failing = true;
-                tracing::warn!(host, %error, "the name cannot be looked up; the links that there are stay");
-            }
+        if let Some(found) = name.look_up().await {
+            wanted.send_replace(found);
         }
-        let addresses = wanted.borrow().clone();
-        for address in addresses {
-            if kept.contains_key(&address) {
-                continue;
-            }
-            tracing::info!(host, %address, "a server to dial");
+        let new: Vec<_> =
+            wanted.borrow().iter().filter(|address| !kept.contains_key(*address)).copied().collect();
+        for address in new {
+            tracing::info!(host = name.host, %address, "a server to dial");
             let one = ServerConfig { endpoint: at(&server, address), ..server.clone() };
             let wanted = wanted.subscribe();
             let is_wanted = move || wanted.borrow().contains(&address);
             let task = links.spawn(keep(core.clone(), index, one, is_wanted, cancel.clone()));
             kept.insert(address, task.id());
         }
-        tokio::select! {
-            () = cancel.cancelled() => break,
-            () = tokio::time::sleep(core.config.reconnect.lookup) => {}
+        if cancel.run_until_cancelled(tokio::time::sleep(core.config.reconnect.lookup)).await.is_none() {
+            break;
         }
         while let Some(ended) = links.try_join_next_with_id() {
             let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
@@ -59,6 +48,33 @@ pub(super) async fn all(core: Arc<Core>, index: usize, server: ServerConfig, can
         }
     }
     while links.join_next().await.is_some() {}
+}
+
+/// What is looked up again and again.
+struct Name {
+    host: String,
+    port: u16,
+    /// Whether the last look failed, so that it is told once.
+    failing: bool,
+}
+
+impl Name {
+    /// Where it leads now; nothing if nobody says.
+    async fn look_up(&mut self) -> Option<BTreeSet<SocketAddr>> {
+        match tokio::net::lookup_host((self.host.as_str(), self.port)).await {
+            Ok(found) => {
+                self.failing = false;
+                Some(found.collect())
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.failing, true) {
+                    let host = &self.host;
+                    tracing::warn!(host, %error, "the name cannot be looked up; the links that there are stay");
+                }
+                None
+            }
+        }
+    }
 }
 
 /// The endpoint with this address in the place of its name. Whose certificate is taken does not depend on it.

@@ -269,7 +269,7 @@ impl PeerDoor for PeerLinks {
         let request = TellRequest { runner_id: runner.to_string(), message: Some(message.into()) };
         let call =
             async { client(self.inner.channel(address, false)?).tell(request).await.map(drop).map_err(said) };
-        self.inner.ask(address, call).await
+        Box::pin(self.inner.ask(address, call)).await
     }
 
     async fn nudge(&self, address: &str, session: SessionId) -> Result<(), DoorError> {
@@ -277,7 +277,7 @@ impl PeerDoor for PeerLinks {
         let call = async {
             client(self.inner.channel(address, false)?).nudge(request).await.map(drop).map_err(said)
         };
-        self.inner.ask(address, call).await
+        Box::pin(self.inner.ask(address, call)).await
     }
 
     async fn open_output(

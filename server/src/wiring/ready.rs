@@ -4,22 +4,37 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use crate::{engine::Engine, probes::Readiness};
+use super::Tokens;
+use crate::{config::Config, engine::Engine, probes::Readiness};
 
 /// Hundredths of the runners.
 const COVERED: usize = 90;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// Whether the server takes new work, from now on: at once where it is the only one, else once it has its links.
+pub(super) async fn follow(
+    config: &Config,
+    engine: &Engine,
+    health: &HealthReporter,
+    (tasks, tokens): (&TaskTracker, &Tokens),
+) -> Readiness {
+    let readiness = Readiness { linked: CancellationToken::new(), closed: tokens.closed.clone() };
+    if let Some(peers) = &config.peers {
+        health.set_service_status("", ServingStatus::NotServing).await;
+        let (wait, readiness) = (peers.ready_wait, readiness.clone());
+        tasks.spawn(when_linked(engine.clone(), health.clone(), wait, readiness));
+    } else {
+        readiness.linked.cancel();
+    }
+    readiness
+}
+
 /// Says that the server serves once it has its links, and after `most` in any case; not once it stops.
-pub(super) async fn when_linked(
-    engine: Engine,
-    health: HealthReporter,
-    most: Duration,
-    Readiness { linked: has_links, closed }: Readiness,
-) {
+async fn when_linked(engine: Engine, health: HealthReporter, most: Duration, readiness: Readiness) {
     let deadline = Instant::now() + most;
     loop {
         let (linked, live) = engine.coverage();
@@ -27,12 +42,12 @@ pub(super) async fn when_linked(
             tracing::info!(linked, live, "ready");
             break;
         }
-        if closed.run_until_cancelled(sleep(LOOK)).await.is_none() {
+        if readiness.closed.run_until_cancelled(sleep(LOOK)).await.is_none() {
             return;
         }
     }
-    has_links.cancel();
-    if !closed.is_cancelled() {
+    readiness.linked.cancel();
+    if !readiness.closed.is_cancelled() {
         health.set_service_status("", ServingStatus::Serving).await;
     }
 }

@@ -124,7 +124,7 @@ impl Dev {
         // Where a subscriber is there already, logs and traces go its way.
         let _ = telemetry.install();
         let parts = ServerOptions { telemetry: Some(telemetry), ..ServerOptions::default() };
-        let server = Server::start_with(config, parts).await.map_err(DevError::Server)?;
+        let server = Box::pin(Server::start_with(config, parts)).await.map_err(DevError::Server)?;
         let address = format!("https://{}", server.local_addr());
 
         let config = runner_config(&folder, &options, &keys, uids.as_ref(), server.local_addr())?;

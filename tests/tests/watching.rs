@@ -2,7 +2,7 @@
 //! collector's configuration are held against the tables of metrics, the alerts are tried with series that fire them and
 //! series that do not, and each has its place in the guide.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -136,6 +136,7 @@ fn dashboards_name_only_what_there_is_and_all_of_it() {
     assert_eq!(all.len(), 5);
     let mut wrong = Vec::new();
     let mut shown = BTreeSet::new();
+    let legend = Regex::new(r"\{\{([a-z_]+)\}\}").unwrap();
     for (file, dashboard) in &all {
         assert_eq!(dashboard["uid"].as_str(), Some(file.as_str()), "its address is its file's name");
         let ids: BTreeSet<i64> = dashboard["panels"]
@@ -149,7 +150,6 @@ fn dashboards_name_only_what_there_is_and_all_of_it() {
             dashboard["panels"].as_array().unwrap().len(),
             "{file}: each panel has its number"
         );
-        let legend = Regex::new(r"\{\{([a-z_]+)\}\}").unwrap();
         for (title, expression, format) in queries(dashboard) {
             wrong.extend(
                 unknown(&expression, &known).into_iter().map(|what| format!("{file}, {title}: {what}")),

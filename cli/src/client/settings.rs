@@ -264,7 +264,7 @@ mod tests {
         settings.address = "http://127.0.0.1:1, http://127.0.0.1:2".to_owned();
         assert!(settings.way().is_ok(), "two servers of one store");
         for (more, says) in
-            [(",", "names no host"), (",http://example.com:1", "never done"), (",x y", "not an address")]
+            [(",", "is not an address"), (",http://example.com:1", "never done"), (",x y", "not an address")]
         {
             settings.address = format!("http://127.0.0.1:1{more}");
             let error = settings.way().unwrap_err().to_string();

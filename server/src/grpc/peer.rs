@@ -93,12 +93,12 @@ impl Peer for Peers {
         &self,
         request: Request<Streaming<RelayExchangeRequest>>,
     ) -> Result<Response<Self::RelayExchangeStream>, Status> {
-        let seat = self.seat()?;
         let mut incoming = request.into_inner();
         let Some(relay_exchange_request::Message::Open(open)) = self.first(&mut incoming).await?.message
         else {
             return Err(bad("message", "the first must be open"));
         };
+        let seat = self.seat()?;
         let runner: RunnerId = parsed("open.runner_id", &open.runner_id)?;
         let lent = self.0.exchanges.lend(self.0.engine.links(), &runner).await;
         let LentExchange { from: from_runner, to: outgoing } =

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+mod dashboards;
 mod secrets;
 mod values;
 
@@ -269,6 +270,12 @@ fn several_servers_share_a_store_and_roll_one_after_the_other() {
     assert_eq!(config.get("server_id"), None, "each has its pod's name");
     assert_eq!(config["store"]["postgres"]["password_file"].as_str(), Some("/etc/airlock/postgres/password"));
     assert_eq!(config["outputs"]["s3"]["bucket"].as_str(), Some("airlock-outputs"));
+    let peers = config["peers"].as_table().unwrap();
+    assert_eq!(peers["server_name"].as_str(), Some("r-airlock-server.default.svc"));
+    assert_eq!((peers["answer_wait"].as_str(), peers["relays"].as_integer()), (Some("5s"), Some(256)));
+    let env = container(server)["env"].as_array().unwrap();
+    let own = env.iter().find(|one| one["name"] == "AIRLOCK_ADVERTISE").unwrap();
+    assert_eq!(own["value"], "https://$(POD_IP):7443", "how the others reach this one");
     let egress = rendered.document("NetworkPolicy", "r-airlock-server")["spec"]["egress"].as_array().unwrap();
     let ports: Vec<&Value> = egress.iter().map(|rule| &rule["ports"][0]["port"]).collect();
     assert_eq!(ports, [&json!(7443), &json!(53), &json!(5432), &json!(9000)]);

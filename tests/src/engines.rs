@@ -5,7 +5,7 @@ use std::{
     fs,
     net::SocketAddr,
     os::unix::process::parent_id,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Output},
 };
 
@@ -77,14 +77,44 @@ impl Database {
         self.say(&self.name, sql)
     }
 
+    /// Writes all of it to a file, while servers work.
+    ///
+    /// # Panics
+    /// With what `pg_dump` says, if it fails.
+    pub fn dump(&self, file: &Path) {
+        let name = self.name.clone();
+        said(self.client("pg_dump").args(["--format=custom", "--file"]).arg(file).arg(name));
+    }
+
+    /// Removes it, whoever is connected, and makes it anew of what [`Database::dump`] wrote.
+    ///
+    /// # Panics
+    /// With what PostgreSQL says, if it fails.
+    pub fn restore(&self, file: &Path) {
+        let name = &self.name;
+        self.say("postgres", &format!("DROP DATABASE {name} WITH (FORCE)"));
+        said(self.client("createdb").args([
+            "--owner",
+            name,
+            "--template=template0",
+            "--encoding=UTF8",
+            name,
+        ]));
+        said(self.client("pg_restore").args(["--exit-on-error", "--dbname", name]).arg(file));
+    }
+
+    /// A client program of PostgreSQL's, as the superuser.
+    fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.args(["--username", "airlock", "--port", &self.port.to_string(), "--host"]);
+        command.arg(self.folder.join("run"));
+        command
+    }
+
     fn say(&self, database: &str, sql: &str) -> String {
-        let run = self.folder.join("run");
         said(
-            Command::new("psql")
-                .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--username", "airlock"])
-                .arg("--host")
-                .arg(run)
-                .args(["--port", &self.port.to_string(), "--dbname", database])
+            self.client("psql")
+                .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--dbname", database])
                 .args(["--set", "ON_ERROR_STOP=1", "--command", sql]),
         )
     }

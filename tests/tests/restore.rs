@@ -1,0 +1,285 @@
+//! The drill of the operator's guide: a store and its outputs are backed up while a server works, lost, and restored.
+//! After it a server answers for what ran, the audit is whole, and the runner, which lived on, and the restored store
+//! agree again on what runs.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{fs, path::PathBuf, process::Command};
+
+use airlock_cli::client::{Client, OutputPiece, Selection, v1};
+use airlock_tests::{
+    engines::Database,
+    process::Process,
+    reader::{Story, cause, exit_code, run, spec, spec_in},
+    site::{Extras, PATIENCE, Site},
+    source,
+};
+use tempfile::TempDir;
+
+/// More than an inline result holds.
+const NUMBERS: &str = "seq 1 20000";
+/// Holds a lock of its workspace until it is ended.
+const HOLDS: &str = "flock alive sh -c 'touch held; sleep 3600'";
+/// As the guide has it, with the paths of a host.
+const BACK_UP: [&str; 2] = [
+    "sqlite3 /var/lib/airlock/airlock.db \".backup '/backup/airlock.db'\"",
+    "pg_dump --format=custom --file=/backup/airlock.dump airlock",
+];
+
+/// Where the store and the outputs are, and their copies.
+struct State {
+    /// Without it, SQLite.
+    database: Option<Database>,
+    folder: TempDir,
+}
+
+impl State {
+    fn new(database: Option<Database>) -> Self {
+        let folder = tempfile::Builder::new().prefix("airlock-state-").tempdir().unwrap();
+        fs::create_dir(folder.path().join("copy")).unwrap();
+        Self { database, folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// For the server's configuration.
+    fn tables(&self) -> String {
+        let store = match &self.database {
+            Some(database) => database.table(database.address().port(), true),
+            None => format!("[store]\npath = \"{}\"\n", self.path("airlock.db").display()),
+        };
+        format!("{store}[outputs]\ndirectory = \"{}\"\n", self.path("outputs").display())
+    }
+
+    /// The store first, then the outputs.
+    fn back_up(&self) {
+        match &self.database {
+            Some(database) => database.dump(&self.path("copy/airlock.dump")),
+            None => {
+                let copy = format!(".backup '{}'", self.path("copy/airlock.db").display());
+                done(Command::new("sqlite3").arg(self.path("airlock.db")).arg(copy));
+            }
+        }
+        done(Command::new("cp").arg("-a").args([self.path("outputs"), self.path("copy/outputs")]));
+    }
+
+    /// Of nothing but the copies; what was there is gone.
+    fn restore(&self) {
+        fs::remove_dir_all(self.path("outputs")).unwrap();
+        done(Command::new("cp").arg("-a").args([self.path("copy/outputs"), self.path("outputs")]));
+        if let Some(database) = &self.database {
+            database.restore(&self.path("copy/airlock.dump"));
+            return;
+        }
+        for lost in ["airlock.db", "airlock.db-wal", "airlock.db-shm"] {
+            drop(fs::remove_file(self.path(lost)));
+        }
+        fs::copy(self.path("copy/airlock.db"), self.path("airlock.db")).unwrap();
+    }
+
+    fn ask(&self, sql: &str) -> String {
+        match &self.database {
+            Some(database) => database.ask(sql),
+            None => done(Command::new("sqlite3").arg(self.path("airlock.db")).arg(sql)),
+        }
+    }
+
+    /// Every execution has its entry, closed if it has ended; numbers without a gap; nothing can be taken away.
+    fn assert_audit_is_whole(&self) {
+        let without = |table: &str, which: &str| {
+            self.ask(&format!(
+                "SELECT count(*) FROM executions LEFT JOIN {table} audit ON audit.execution_id = executions.id \
+                 WHERE audit.execution_id IS NULL {which}"
+            ))
+        };
+        assert_eq!(without("audit_opened", ""), "0", "executions without an entry");
+        assert_eq!(without("audit_closed", "AND ended IS NOT NULL"), "0", "ends without an entry");
+        let gaps = "SELECT max(sequence) - min(sequence) + 1 - count(*) FROM audit_opened";
+        assert_eq!(self.ask(gaps), "0", "numbers that are not there");
+        let triggers = match &self.database {
+            Some(_) => "SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'audit%' AND tgenabled = 'O'",
+            None => "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'audit%'",
+        };
+        assert!(self.ask(triggers).parse::<u32>().unwrap() >= 3, "what keeps the audit is restored too");
+    }
+}
+
+fn done(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+struct World {
+    client: Client,
+    server: Option<Process>,
+    _runner: Process,
+    site: Site,
+    state: State,
+}
+
+impl World {
+    async fn new(database: Option<Database>) -> Self {
+        let state = State::new(database);
+        let site = Site::with(Extras { state: state.tables(), ..Extras::default() });
+        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        let client = site.ready().await;
+        Self { client, server: Some(server), _runner: runner, site, state }
+    }
+
+    async fn session(&self) -> String {
+        self.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id
+    }
+
+    /// Starts it beside what runs in the session, and waits until it runs.
+    async fn start(&self, session: &str, command: &str) -> String {
+        let beside = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(session, command) };
+        let id = self.client.start(beside).await.unwrap().execution_id;
+        self.until(&id, |one| one.state() == v1::ExecutionState::Running).await;
+        id
+    }
+
+    async fn run_in(&self, session: &str, command: &str) -> Story {
+        let beside = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(session, command) };
+        run(&self.client, beside).await.unwrap()
+    }
+
+    async fn until(&self, id: &str, holds: impl Fn(&v1::Execution) -> bool) -> v1::Execution {
+        let deadline = tokio::time::Instant::now() + PATIENCE * 3;
+        loop {
+            let now = self.client.execution(id).await.unwrap();
+            if holds(&now) {
+                return now;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "{now:?}");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn until_finished(&self, id: &str) -> v1::Execution {
+        self.until(id, |one| one.state() == v1::ExecutionState::Finished).await
+    }
+
+    async fn until_stored(&self, id: &str) {
+        self.until(id, |one| one.output_state() == v1::OutputState::Stored).await;
+    }
+
+    async fn read(&self, id: &str) -> Vec<u8> {
+        let mut parts = self.client.read_output(id, v1::OutputStream::Stdout, Selection::All);
+        let mut bytes = Vec::new();
+        while let Some(part) = parts.next().await.unwrap() {
+            if let OutputPiece::Bytes { data, .. } = part {
+                bytes.extend_from_slice(&data);
+            }
+        }
+        bytes
+    }
+
+    /// The server dies, its store and its outputs with it; another starts on the copies.
+    async fn lose_and_restore(&mut self) {
+        self.server.take().unwrap().kill();
+        self.state.restore();
+        self.server = Some(self.site.server(&[]));
+        self.client = self.site.ready().await;
+    }
+}
+
+fn numbers() -> Vec<u8> {
+    (1..=20_000).flat_map(|number| format!("{number}\n").into_bytes()).collect()
+}
+
+/// What was begun, by when it ended or will end.
+struct Work {
+    session: String,
+    /// Ended before the back-up.
+    ended: String,
+    /// Runs until `go` is there.
+    waits: String,
+    /// Ended after the back-up.
+    ended_later: String,
+    /// Began after the back-up, and has ended.
+    late: String,
+    /// Began after the back-up, and runs for an hour.
+    unknown: String,
+}
+
+/// Works, is backed up, and works on.
+async fn work(world: &World) -> Work {
+    let ended = run(&world.client, spec(NUMBERS)).await.unwrap().end.unwrap().execution_id;
+    world.until_stored(&ended).await;
+    let denied = run(&world.client, spec("echo 'not closed")).await.unwrap_err();
+    assert!(denied.rejection().is_some(), "{denied}");
+    let session = world.session().await;
+    let waits = "echo once >> begun; until [ -e go ]; do sleep 0.05; done; echo went";
+    let waits = world.start(&session, waits).await;
+    let ended_later = world.start(&session, "until [ -e end ]; do sleep 0.05; done; echo ended").await;
+
+    // Others go on working meanwhile.
+    let others = async {
+        for _ in 0..5 {
+            assert_eq!(run(&world.client, spec("true")).await.unwrap().exit_code(), Some(0));
+        }
+    };
+    let backed_up = async { tokio::task::block_in_place(|| world.state.back_up()) };
+    tokio::join!(others, backed_up);
+
+    let late = world.run_in(&session, "touch end; echo late").await.end.unwrap().execution_id;
+    world.until_finished(&ended_later).await;
+    world.until_stored(&ended_later).await;
+    let unknown = world.start(&session, HOLDS).await;
+    world.run_in(&session, "until [ -e held ]; do sleep 0.05; done").await;
+    Work { session, ended, waits, ended_later, late, unknown }
+}
+
+async fn assert_goes_on(world: &World, work: &Work) {
+    let Work { session, ended, waits, ended_later, late, unknown } = work;
+    assert_eq!(exit_code(&world.client.execution(ended).await.unwrap()), Some(0));
+    assert_eq!(world.read(ended).await, numbers(), "of the outputs' copy");
+    for gone in [late, unknown] {
+        let error = world.client.execution(gone).await.unwrap_err();
+        assert_eq!(error.rejection().unwrap().reason, "NOT_FOUND", "{error}");
+    }
+    // The lock is free once the command that nobody knows any more was ended.
+    assert_eq!(world.run_in(session, "flock alive echo free").await.stdout, b"free\n");
+    // What ran all the time was neither ended nor begun again.
+    assert_eq!(world.run_in(session, "touch go; cat begun").await.stdout, b"once\n");
+    assert_eq!(exit_code(&world.until_finished(waits).await), Some(0));
+    assert_eq!(world.read(waits).await, b"went\n");
+    // Its end came after the back-up and before the loss, and nobody has it any more.
+    let lost = world.until_finished(ended_later).await;
+    assert_eq!((cause(&lost), lost.output_state()), (v1::CauseCode::RunnerLost, v1::OutputState::Lost));
+    assert_eq!(run(&world.client, spec("echo new")).await.unwrap().stdout, b"new\n");
+    world.until_stored(waits).await;
+    world.state.assert_audit_is_whole();
+}
+
+async fn drill(database: Option<Database>) {
+    let mut world = World::new(database).await;
+    let work = work(&world).await;
+    world.lose_and_restore().await;
+    assert_goes_on(&world, &work).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_goes_on_with_what_was_backed_up_of_sqlite() {
+    drill(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_goes_on_with_what_was_backed_up_of_postgresql() {
+    drill(Some(Database::new())).await;
+}
+
+#[test]
+fn the_guide_has_the_commands_of_the_drill() {
+    let guide = fs::read_to_string(source::root().join("docs/operator.md")).unwrap();
+    let restore = [
+        "createdb --owner=airlock --template=template0 --encoding=UTF8 airlock",
+        "pg_restore --exit-on-error --dbname=airlock /backup/airlock.dump",
+    ];
+    for command in BACK_UP.iter().chain(&restore) {
+        assert!(guide.contains(command), "`{command}`");
+    }
+}

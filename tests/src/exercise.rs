@@ -14,7 +14,7 @@ use crate::{
     site::{Extras, PATIENCE, Site, sha256},
 };
 use airlock_cli::client::{
-    Client, From, Progress,
+    Client, Events, From, Progress,
     v1::{self, approval_service_decide_request as decide},
 };
 
@@ -26,6 +26,8 @@ pub const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 /// The client's own span.
 pub const CALLER: &str = "b7ad6b7169203331";
 
+/// More than all buffers on the way hold, in bytes.
+const MUCH: usize = 30_000_000;
 const BOB: &str = "bobs-own-token-of-the-test-which-is-long-enough";
 /// Asks about one script, and denies one program.
 const ASKS: &str = "name = \"asks\"\nextends = \"sandboxed\"\n[policy]\nask = [\"Bash(bash x.sh:*)\"]\n\
@@ -52,6 +54,14 @@ impl Exercise {
     /// # Panics
     /// If they do not start.
     pub async fn start(endpoint: &str) -> Self {
+        Self::start_on(endpoint, String::new(), &[]).await
+    }
+
+    /// The same, with a server whose store and outputs these tables name, and who has this environment.
+    ///
+    /// # Panics
+    /// If they do not start.
+    pub async fn start_on(endpoint: &str, state: String, env: &[(&str, &str)]) -> Self {
         let telemetry = format!("[telemetry]\notlp_endpoint = \"{endpoint}\"\nmetrics_interval = \"1s\"\n");
         let bob = format!(
             "[[identity]]\nname = \"bob\"\ntenant = \"acme\"\nroles = [\"approver\"]\n\
@@ -61,12 +71,13 @@ impl Exercise {
         let server = format!("{bob}{telemetry}log_format = \"json\"\n[limits]\nring_bytes = 131072\n");
         let profiles = [("asks", ASKS), ("small", SMALL), ("wants", WANTS)];
         let site = Site::with(Extras {
+            state,
             server_tables: server,
             runner_tables: telemetry,
             profiles: profiles.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec(),
             ..Extras::default()
         });
-        let (server, runner) = (site.server(&[]), site.runner(&[]));
+        let (server, runner) = (site.server(env), site.runner(&[]));
         drop(site.ready().await);
         let mut settings = site.settings();
         settings.traceparent = Some(format!("00-{TRACE}-{CALLER}-01"));
@@ -98,6 +109,42 @@ impl Exercise {
         self.strangers().await;
         self.lost_runner().await;
         self.agent.close_session(&session).await.unwrap();
+        // Of the runner that stops in order, and sends all it has.
+        run(&self.agent, Self::told("", "echo last")).await.unwrap();
+    }
+
+    /// A command and a session that the store does not take, as they are refused.
+    ///
+    /// # Panics
+    /// If one is taken.
+    pub async fn untaken(&self) -> [String; 2] {
+        let command = Self::told("", &format!("echo {CANARY}; date +%N"));
+        let command = self.agent.start(command).await.unwrap_err();
+        let labels = [("told".to_owned(), CANARY.to_owned())].into_iter().collect();
+        let request = v1::SessionServiceCreateRequest { labels, ..Default::default() };
+        let session = self.agent.create_session(request).await.unwrap_err();
+        [command, session].map(|error| format!("{error} {error:?}"))
+    }
+
+    /// A command whose output cannot be stored for now; gives its execution.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub async fn unstored(&self) -> String {
+        let much = format!("yes {CANARY} | head -c 200000");
+        run(&self.agent, Self::told("", &much)).await.unwrap().end.unwrap().execution_id
+    }
+
+    /// Waits until the output of an execution is stored.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    pub async fn stored(&self, execution: &str) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while self.agent.execution(execution).await.unwrap().output_state() != v1::OutputState::Stored {
+            assert!(tokio::time::Instant::now() < deadline, "it is never stored");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     /// Stops both programs in order; gives their logs.
@@ -231,13 +278,18 @@ impl Exercise {
         self.ended(&execution).await;
         let story = read(self.agent.attach(&execution, From::Beginning)).await.unwrap();
         assert!(story.missing > 0, "the middle is gone");
-        let much = format!("yes {CANARY} | head -c 30000000");
-        let mut late = self.agent.run(Self::told("", &much));
+        // While it runs one reader has seen all of it, and the other nothing.
+        let much = format!("yes {CANARY} | head -c {MUCH}; until [ -e go ]; do sleep 0.05; done");
+        let session = self.session("sandboxed").await;
+        let mut late = self.agent.run(Self::told(&session, &much));
         while late.execution_id().is_none() {
             late.next().await.unwrap();
         }
         let id = late.execution_id().unwrap().to_owned();
-        self.ended(&id).await;
+        read_much(&mut self.agent.attach(&id, From::Beginning)).await;
+        read_much(&mut late).await;
+        let go = v1::ExecutionSpec { allow_concurrent: true, ..Self::told(&session, "touch go") };
+        run(&self.agent, go).await.unwrap();
         assert_eq!(read(late).await.unwrap().exit_code(), Some(0));
     }
 
@@ -284,6 +336,16 @@ impl Exercise {
         ) {
             assert!(tokio::time::Instant::now() < deadline, "its output is said to be lost");
             tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// Reads [`MUCH`] of an output.
+async fn read_much(events: &mut Events) {
+    let mut seen = 0;
+    while seen < MUCH {
+        if let Some(v1::event::Event::Output(output)) = events.next().await.unwrap().unwrap().event {
+            seen += output.data.len();
         }
     }
 }

@@ -5,6 +5,8 @@ use std::{collections::BTreeSet, time::Duration};
 
 use airlock_tests::{
     collector::{Collector, points},
+    cutter::Cutter,
+    engines::{Bucket, Database},
     exercise::{CANARY, Exercise, TRACE},
     process::until,
     site::PATIENCE,
@@ -28,15 +30,8 @@ fn values(collector: &Collector) -> BTreeSet<(String, String, String)> {
     .collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn no_canary_leaves_by_traces_metrics_or_logs() {
-    let collector = Collector::listen().await;
-    let mut exercise = Exercise::start(collector.endpoint()).await;
-    exercise.everything().await;
-    // Metrics are sent each second.
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    let lines = exercise.stop();
-
+/// Waits until spans of all of the work, records and metrics are there.
+fn wait_for_all(collector: &Collector) {
     until("all has come", PATIENCE, || {
         let of_trace = |span: &airlock_tests::collector::Seen| hex::encode(&span.span.trace_id) == TRACE;
         let names: BTreeSet<String> =
@@ -46,6 +41,10 @@ async fn no_canary_leaves_by_traces_metrics_or_logs() {
             && !records.is_empty()
             && collector.metrics().iter().any(|metric| metric.name == "airlock.runner.jobs")
     });
+}
+
+/// Looks for the canary in everything that came to the collector, and in the lines of the logs.
+fn assert_nothing_is_told(collector: &Collector, lines: &str) {
     let everything = collector.everything();
     assert!(
         holds(&everything, "sandbox start") && holds(&everything, "a job ended"),
@@ -62,7 +61,7 @@ async fn no_canary_leaves_by_traces_metrics_or_logs() {
     assert!(told.is_empty(), "in the logs' lines: {told:#?}");
     assert!(lines.contains("a job ended") && lines.contains("\"trace_id\""), "lines were written: {lines}");
 
-    let values = values(&collector);
+    let values = values(collector);
     let odd: Vec<_> = values
         .iter()
         .filter(|(_, _, value)| {
@@ -72,4 +71,69 @@ async fn no_canary_leaves_by_traces_metrics_or_logs() {
         .collect();
     assert!(odd.is_empty(), "values of closed sets are plain words: {odd:#?}");
     assert!(values.len() < 400, "and few: {}", values.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_canary_leaves_by_traces_metrics_or_logs() {
+    let collector = Collector::listen().await;
+    let mut exercise = Exercise::start(collector.endpoint()).await;
+    exercise.everything().await;
+    // Metrics are sent each second.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let lines = exercise.stop();
+    wait_for_all(&collector);
+    assert_nothing_is_told(&collector, &lines);
+}
+
+/// What a trigger does with a new row, and by what code PostgreSQL tells of it: with the row's values in its words.
+const REFUSALS: [(&str, &str); 2] = [
+    ("PERFORM NEW.labels::text::int", "22P02"),
+    ("RAISE unique_violation USING DETAIL = NEW.labels, HINT = NEW.labels", "23505"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_canary_leaves_by_what_postgresql_and_s3_say_of_their_troubles() {
+    let (database, bucket) = (Database::new(), Bucket::new());
+    let (to_database, to_bucket) = (Cutter::still(database.address()), Cutter::still(bucket.address()));
+    let state = database.table(to_database.address.port(), true) + &bucket.table(to_bucket.address.port());
+    let collector = Collector::listen().await;
+    let mut exercise = Exercise::start_on(collector.endpoint(), state, &Bucket::KEYS).await;
+    exercise.everything().await;
+
+    let mut said = Vec::new();
+    let each = |statement: &str| {
+        for table in ["executions", "sessions"] {
+            database.ask(&statement.replace("{}", table));
+        }
+    };
+    // "Failing row contains", and then all of it.
+    each("ALTER TABLE {} ADD CONSTRAINT none CHECK (tenant = '') NOT VALID");
+    said.extend(exercise.untaken().await);
+    each("ALTER TABLE {} DROP CONSTRAINT none");
+    for (body, _) in REFUSALS {
+        database.ask(&format!(
+            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN {body}; RETURN NEW; END'"
+        ));
+        each("CREATE OR REPLACE TRIGGER refuse BEFORE INSERT ON {} FOR EACH ROW EXECUTE FUNCTION refuse()");
+        said.extend(exercise.untaken().await);
+    }
+    database.ask("DROP FUNCTION refuse CASCADE");
+    to_database.set_down(true);
+    said.extend(exercise.untaken().await);
+    to_database.set_down(false);
+    to_bucket.set_down(true);
+    let waiting = exercise.unstored().await;
+    to_bucket.set_down(false);
+    exercise.stored(&waiting).await;
+    // Metrics are sent each second.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let lines = exercise.stop();
+    wait_for_all(&collector);
+
+    for code in REFUSALS.map(|(_, code)| code).into_iter().chain(["23514"]) {
+        assert!(lines.contains(code), "the log names PostgreSQL's code {code}: {lines}");
+    }
+    assert_nothing_is_told(&collector, &lines);
+    let told: Vec<&String> = said.iter().filter(|error| error.contains(CANARY)).collect();
+    assert!(told.is_empty(), "to the caller: {told:#?}");
 }

@@ -11,6 +11,7 @@ use std::{
 use airlock_cli::client::Client;
 use airlock_tests::{
     collector::{Collector, text},
+    engines::{Bucket, Database},
     exercise::{CALLER, CANARY, Exercise, TRACE},
     process::{Process, until},
     programs::program,
@@ -68,19 +69,32 @@ fn spans(log: &str) -> BTreeMap<String, Span> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_collector_receives_every_metric_of_the_tables_and_one_trace_of_a_run() {
+    receives_everything(String::new(), &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_postgresql_and_s3_a_collector_receives_the_same_metrics_and_the_same_trace() {
+    let (database, bucket) = (Database::new(), Bucket::new());
+    let state = database.table(database.address().port(), true) + &bucket.table(bucket.address().port());
+    receives_everything(state, &Bucket::KEYS).await;
+}
+
+#[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+async fn receives_everything(state: String, env: &[(&str, &str)]) {
     let folder = tempfile::Builder::new().prefix("airlock-collector-").tempdir().unwrap();
     let port = free_address().port();
     let collector = collector(folder.path(), port);
-    let mut exercise = Exercise::start(&format!("http://127.0.0.1:{port}")).await;
+    let mut exercise = Exercise::start_on(&format!("http://127.0.0.1:{port}"), state, env).await;
     let inside = exercise.traceparent().await;
     let inside: Vec<&str> = inside.split('-').collect();
     assert_eq!((inside.len(), inside[1]), (4, TRACE), "the command is told its trace: {inside:?}");
+    // The runner that has it to send dies later.
+    until("the command's span arrives", PATIENCE, || spans(&collector.output()).contains_key(inside[2]));
     exercise.everything().await;
     // Metrics are sent each second.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let lines = exercise.stop();
 
-    until("the spans arrive", PATIENCE, || spans(&collector.output()).contains_key(inside[2]));
     let log = collector.output();
     let found: Vec<Span> = spans(&log).into_values().filter(|span| span.trace == TRACE).collect();
     let names: BTreeSet<&str> = found.iter().map(|span| span.name.as_str()).collect();

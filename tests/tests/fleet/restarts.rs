@@ -112,11 +112,11 @@ async fn a_rolling_restart_is_seen_by_nobody() {
     let client = fleet.client(&[0, 1, 2]);
     let sessions = vec![session(&client).await, session(&client).await];
     let commands = Commands::start(&fleet, sessions, "roll", 12, 250).await;
-    for number in 0..servers.len() {
-        let server = servers[number].take().unwrap();
+    for (number, seat) in servers.iter_mut().enumerate() {
+        let server = seat.take().unwrap();
         let status = server.terminate(ORDERLY);
         assert!(status.success(), "{status}");
-        servers[number] = Some(fleet.server(number, &[]));
+        *seat = Some(fleet.server(number, &[]));
         fleet.ready(number, 2).await;
     }
     commands.reckon(&client).await;

@@ -152,6 +152,21 @@ fn a_runner_whose_cluster_masks_proc_is_not_ready_and_names_the_field() {
     assert_ne!(cluster.ended(TEST, "run"), 0, "no command runs with less: {}", cluster.logs(TEST, "run"));
 }
 
+/// A line of `scripts/images.sh`, `NAME\tN MB\tN packages`, held against the documentation's table. How large programs are
+/// depends on how they were built, so that a quarter more or less is the same.
+fn assert_documented(line: &str) {
+    let numbers: Vec<f64> =
+        line.split('\t').skip(1).filter_map(|part| part.split(' ').next()?.parse().ok()).collect();
+    let name = line.split([':', '\t']).next().unwrap().trim_start_matches("localhost/");
+    let page = fs::read_to_string(source::root().join("docs/kubernetes.md")).unwrap();
+    let row = page.lines().find(|row| row.starts_with(&format!("| `{name}` |"))).unwrap();
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    let packages: f64 = cells[5].split(' ').filter_map(|word| word.parse::<f64>().ok()).sum();
+    for (told, real) in [(cells[4].parse::<f64>().unwrap(), numbers[0]), (packages, numbers[1])] {
+        assert!((told / real - 1.0).abs() < 0.25, "{row}: {line}");
+    }
+}
+
 /// The files of an image: what it starts with, layer upon layer.
 #[test]
 fn the_servers_image_holds_no_shell_and_each_says_what_is_in_it() {
@@ -170,6 +185,7 @@ fn the_servers_image_holds_no_shell_and_each_says_what_is_in_it() {
     let images = cluster.images();
     for line in images.sizes() {
         println!("  {line}");
+        assert_documented(&line);
     }
     assert_eq!(images.sizes().len(), 3);
     for (image, system) in [("server", "libc6"), ("client", "ca-certificates"), ("runner", "bubblewrap")] {

@@ -15,6 +15,8 @@ use airlock_tests::{source, tools::tool};
 use regex::Regex;
 use serde_json::Value;
 
+/// In a repository, a picture is to be small.
+const PICTURE_BYTES: usize = 60_000;
 const RULES: &str = "deploy/prometheus/airlock.rules.yaml";
 
 fn page(path: &str) -> String {
@@ -177,6 +179,26 @@ fn dashboards_name_only_what_there_is_and_all_of_it() {
         .map(|metric| metric.name)
         .collect();
     assert_eq!(hidden, Vec::<&str>::new(), "every metric has its panel");
+}
+
+#[test]
+fn each_dashboard_has_its_picture_which_the_guide_shows() {
+    let guide = page("docs/operator.md");
+    let names: BTreeSet<String> = dashboards().into_iter().map(|(name, _)| name).collect();
+    let listed = fs::read_dir(source::root().join("docs/panels")).unwrap();
+    let pictures: BTreeSet<String> =
+        listed.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    assert_eq!(
+        pictures,
+        names.iter().map(|name| format!("{name}.png")).collect(),
+        "`make panels` draws them"
+    );
+    for name in pictures {
+        let picture = fs::read(source::root().join("docs/panels").join(&name)).unwrap();
+        assert!(picture.starts_with(b"\x89PNG\r\n"), "{name} is no picture");
+        assert!(picture.len() < PICTURE_BYTES, "{name} has {} bytes", picture.len());
+        assert!(guide.contains(&format!("](panels/{name})")), "the guide shows {name}");
+    }
 }
 
 #[test]

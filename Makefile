@@ -1,7 +1,7 @@
 # The commands that people and CI run. Each sets up what it needs; a second run is quick.
 
 SEED ?=
-COUNT ?= 300000
+COUNT ?=
 
 .PHONY: run test test-vm chaos fleet lint fmt build images bench panels fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
@@ -28,9 +28,9 @@ chaos: setup-test ## kill, cut, stop and fill at random for SECONDS=3600; SEED= 
 	@cargo build --quiet --locked --workspace --bins
 	@cargo run --quiet --locked --package airlock-tests --bin chaos -- --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED)) $(if $(ROW),--row $(ROW)) $(if $(INDEX),--index $(INDEX))
 
-fleet: setup-test ## several servers, killed, replaced and asked at random: ROUNDS=50, SEED=
+fleet: setup-test ## a fleet on hosts of its own under fire: COUNT=2000 executions, SEED=; servers that come and go: ROUNDS=20
 	@cargo build --quiet --locked --workspace --bins
-	@AIRLOCK_FLEET_ROUNDS=$(or $(ROUNDS),50) $(if $(SEED),AIRLOCK_FLEET_SEED=$(SEED)) cargo nextest run --profile fleet --locked --workspace --test fleet
+	@AIRLOCK_FLEET_COUNT=$(or $(COUNT),2000) AIRLOCK_FLEET_ROUNDS=$(or $(ROUNDS),20) $(if $(SEED),AIRLOCK_FLEET_SEED=$(SEED)) cargo nextest run --profile fleet --success-output immediate --locked --workspace --test fleet
 
 lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
 	@scripts/lint.sh
@@ -52,7 +52,7 @@ fuzz: ## fuzz parse and decide, the grammar's C under AddressSanitizer; SECONDS=
 	@scripts/fuzz.sh $(or $(SECONDS),600)
 
 fuzz-bash: setup-test ## run generated commands with real bash, and compare with what was predicted; SEED=, COUNT=
-	@cargo run --quiet --locked --release --package airlock-fuzz --bin fuzz-bash -- --count $(COUNT) $(if $(SEED),--seed $(SEED))
+	@cargo run --quiet --locked --release --package airlock-fuzz --bin fuzz-bash -- --count $(or $(COUNT),300000) $(if $(SEED),--seed $(SEED))
 
 fuzz-read-only: setup-test ## run what is called read-only with real programs, on files that must not change; SEED=
 	@cargo run --quiet --locked --package airlock-fuzz --bin fuzz-read-only -- $(if $(SEED),--seed $(SEED))

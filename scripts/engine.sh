@@ -16,7 +16,8 @@ home=${TMPDIR:-/tmp}/airlock-$kind.$owner.$since
 a_port() { echo $((20000 + RANDOM % 12000)); }
 
 # PostgreSQL. `run` holds its socket, on which everybody is the superuser `airlock`; over TCP there is only TLS,
-# with passwords; `ca.pem` signed its certificate, which is for localhost.
+# with passwords; `ca.pem` signed its certificate, which is for localhost and the switch of tests whose hosts are namespaces
+# (tests/src/fleet/network.rs).
 start_postgres() {
     local bin port as=()
     bin=$({ find /usr/lib/postgresql/*/bin -maxdepth 0 2>/dev/null || true; } | sort -V | tail -1)
@@ -37,7 +38,7 @@ start_postgres() {
     local ec=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
     openssl req -x509 "${ec[@]}" -days 2 -subj /CN=ca -keyout ca.key -out ca.pem
     run openssl req "${ec[@]}" -subj /CN=localhost -keyout run/server.key -out run/server.csr
-    printf 'subjectAltName=DNS:localhost' >names
+    printf 'subjectAltName=DNS:localhost,IP:192.0.2.1' >names
     openssl x509 -req -in run/server.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out server.pem
     printf '%s\n' 'local all all trust' 'hostssl all all 127.0.0.1/32 scram-sha-256' |
         run tee run/data/pg_hba.conf

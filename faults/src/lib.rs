@@ -18,6 +18,17 @@ pub enum Point {
     BeforeStoreWrite,
     /// It was taken.
     AfterStoreWrite,
+    /// A step of the store that the clock alone brings about is about to be taken: a server says that it is there, or
+    /// that it still drives what it drives. Named after the store's method.
+    BeforeRound,
+    /// It was taken.
+    AfterRound,
+    /// Another server is about to be asked for its link; named after Peer's method.
+    BeforePeerAsk,
+    /// It has answered.
+    AfterPeerAsk,
+    /// Another server asks for a link of this one; nothing came of it yet. Named after Peer's method.
+    AfterPeerReceive,
     /// A message is about to go over the link, to the other side; named after the message. Heartbeats do
     /// not count.
     BeforeLinkSend,
@@ -51,9 +62,14 @@ pub enum Point {
 
 impl Point {
     /// Every kind there is.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 21] = [
         Self::BeforeStoreWrite,
         Self::AfterStoreWrite,
+        Self::BeforeRound,
+        Self::AfterRound,
+        Self::BeforePeerAsk,
+        Self::AfterPeerAsk,
+        Self::AfterPeerReceive,
         Self::BeforeLinkSend,
         Self::AfterLinkSend,
         Self::AfterLinkReceive,
@@ -76,6 +92,11 @@ impl Point {
         match self {
             Self::BeforeStoreWrite => "before_store_write",
             Self::AfterStoreWrite => "after_store_write",
+            Self::BeforeRound => "before_round",
+            Self::AfterRound => "after_round",
+            Self::BeforePeerAsk => "before_peer_ask",
+            Self::AfterPeerAsk => "after_peer_ask",
+            Self::AfterPeerReceive => "after_peer_receive",
             Self::BeforeLinkSend => "before_link_send",
             Self::AfterLinkSend => "after_link_send",
             Self::AfterLinkReceive => "after_link_receive",

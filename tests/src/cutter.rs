@@ -68,7 +68,21 @@ impl Cutter {
     /// If there is no port to listen on.
     #[must_use]
     pub fn new(to: SocketAddr, every: Duration) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::begin(TcpListener::bind("127.0.0.1:0").unwrap(), to, every, || {})
+    }
+
+    /// Relays what comes to `listener` to `to`, and cuts only what it is told to. What connects does `first` before.
+    #[must_use]
+    pub fn at(listener: TcpListener, to: SocketAddr, first: impl FnOnce() + Send + 'static) -> Self {
+        Self::begin(listener, to, Duration::MAX, first)
+    }
+
+    fn begin(
+        listener: TcpListener,
+        to: SocketAddr,
+        every: Duration,
+        first: impl FnOnce() + Send + 'static,
+    ) -> Self {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
@@ -81,7 +95,10 @@ impl Cutter {
         });
         let thread = {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || relay(&listener, to, every, &shared))
+            thread::spawn(move || {
+                first();
+                relay(&listener, to, every, &shared);
+            })
         };
         Self { address, shared, thread: Some(thread) }
     }

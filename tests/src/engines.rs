@@ -53,15 +53,23 @@ impl Database {
     }
 
     /// The `[store.postgres]` of a server that reaches it through this port of the loopback, by TLS.
+    #[must_use]
+    pub fn table(&self, port: u16, notify: bool) -> String {
+        self.table_at(&format!("localhost:{port}"), notify)
+    }
+
+    /// Likewise of one that reaches it at this authority, which is localhost or the switch of a [`Network`].
+    ///
+    /// [`Network`]: crate::fleet::network::Network
     ///
     /// # Panics
     /// If the file for the password cannot be written.
     #[must_use]
-    pub fn table(&self, port: u16, notify: bool) -> String {
+    pub fn table_at(&self, authority: &str, notify: bool) -> String {
         let password = self.folder.join(format!("{}.password", self.name));
         fs::write(&password, PASSWORD).unwrap();
         format!(
-            "[store.postgres]\nurl = \"postgres://{name}@localhost:{port}/{name}\"\npassword_file = \"{}\"\n\
+            "[store.postgres]\nurl = \"postgres://{name}@{authority}/{name}\"\npassword_file = \"{}\"\n\
              ca = \"{}\"\nconnect_timeout = \"2s\"\nnotify = {notify}\n",
             password.display(),
             self.folder.join("ca.pem").display(),
@@ -158,8 +166,14 @@ impl Bucket {
     /// environment; see [`Bucket::KEYS`].
     #[must_use]
     pub fn table(&self, port: u16) -> String {
+        self.table_at(&format!("127.0.0.1:{port}"))
+    }
+
+    /// Likewise of one that reaches it at this authority.
+    #[must_use]
+    pub fn table_at(&self, authority: &str) -> String {
         format!(
-            "[outputs.s3]\nbucket = \"{}\"\nendpoint = \"http://127.0.0.1:{port}\"\ninsecure_http = true\n\
+            "[outputs.s3]\nbucket = \"{}\"\nendpoint = \"http://{authority}\"\ninsecure_http = true\n\
              request_timeout = \"2s\"\nretry_for = \"1s\"\n",
             self.name
         )

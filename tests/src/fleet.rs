@@ -1,40 +1,41 @@
-//! Several servers and runners of one store on the loopback, each a process of its own, with mutual TLS. Which runner
-//! dials which server is the test's to say, so that there are servers without a link to some runner.
+//! Several servers and runners of one store, each a process of its own, with mutual TLS: on the loopback, or each on a host
+//! of its own. Which runner dials which server is the test's to say, so that there are servers without a link to some runner.
 //!
-//! All of them share one host: no firewall or address tells them apart, only their certificates and names.
+//! On the loopback no firewall or address tells them apart, only their certificates and names.
+
+mod config;
+pub mod network;
 
 use std::{
     fs,
     net::SocketAddr,
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
 };
 
 use airlock_cli::client::{Client, Credentials, Patience, Settings, v1, v1::AdminServiceListRunnersRequest};
-use airlock_server::store::{
-    Store as _,
-    sqlite::{SqliteOptions, SqliteStore},
-};
 use tempfile::TempDir;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
+use self::network::{Host, Network};
 use crate::{
+    engines::{Bucket, Database},
     pki::{Pair, Pki},
     process::Process,
     programs::program,
-    site::{PATIENCE, free_address, sha256, sweep},
+    site::{PATIENCE, free_address, sweep},
 };
 
 /// Runners end what runs under their uids when they start, so each has uids of its own.
 const FIRST_UID: u32 = 200_000_000;
 const UIDS: u32 = 500;
+/// Runners of one fleet, at most.
+const RUNNERS: u32 = 8;
+/// Where servers on hosts of their own listen.
+const PORT: u16 = 7443;
 
 const TOKEN: &str = "a-token-of-the-fleet-that-is-long-enough";
-/// So that a server that died is followed soon.
-const LINK: &str = "[link]\nlease = \"3s\"\nheartbeat_interval = \"500ms\"\nheartbeat_timeout = \"3s\"\n";
-
 /// Where servers and runners live during one test.
 #[derive(Debug)]
 pub struct Fleet {
@@ -44,27 +45,85 @@ pub struct Fleet {
     /// Where the servers listen, now and after a restart.
     pub servers: Vec<SocketAddr>,
     server: Pair,
+    place: Place,
+    uids: u32,
+    _database: Option<Database>,
+}
+
+/// Where they are to each other.
+#[derive(Debug)]
+enum Place {
+    Loopback,
+    /// On hosts of their own: of the servers, of the runners.
+    Hosts(Vec<Host>, Vec<Host>),
+}
+
+/// What every server of a fleet has in its configuration, and every runner.
+#[derive(Debug, Clone, Default)]
+pub struct Shared {
+    /// Where the servers keep their store.
+    pub store: String,
+    /// Where they keep outputs; empty: in a folder of the fleet.
+    pub outputs: String,
+    /// Tables of each server besides.
+    pub server: String,
+    /// Tables of each runner besides.
+    pub runner: String,
 }
 
 impl Fleet {
-    /// A fleet of so many servers, and of a runner for each entry of `runners`, which dials the servers of these numbers.
-    /// Nothing runs yet.
+    /// A fleet of so many servers on a database of their own, and of a runner for each entry of `runners`, which dials the
+    /// servers of these numbers. Nothing runs yet.
     ///
     /// # Panics
     /// If files cannot be written.
     #[must_use]
-    pub async fn new(servers: usize, runners: &[&[usize]]) -> Self {
+    pub fn new(servers: usize, runners: &[&[usize]]) -> Self {
+        let database = Database::new();
+        let shared = Shared { store: database.table(database.address().port(), true), ..Shared::default() };
+        let servers: Vec<_> = (0..servers).map(|_| free_address()).collect();
+        let uids = FIRST_UID + u32::from(servers.first().map_or(0, SocketAddr::port)) * UIDS * RUNNERS;
+        Self::write(servers, runners, Place::Loopback, &shared, uids, Some(database))
+    }
+
+    /// A fleet of servers and runners, each on a host of its own, where every runner dials every server.
+    ///
+    /// # Panics
+    /// If files cannot be written, or hosts cannot be made.
+    #[must_use]
+    pub fn on_hosts(network: &Network, servers: u8, runners: u8, shared: &Shared) -> Self {
+        let hosts = |kind: &str, count: u8, first: u8| -> Vec<Host> {
+            (0..count).map(|number| network.host(&format!("{kind}-{}", number + 1), first + number)).collect()
+        };
+        let (of_servers, of_runners) = (hosts("server", servers, 11), hosts("runner", runners, 101));
+        let addresses: Vec<_> = of_servers.iter().map(|host| SocketAddr::from((host.ip, PORT))).collect();
+        let all: Vec<usize> = (0..addresses.len()).collect();
+        // Ports do not tell fleets on hosts of their own apart; the processes of their tests do.
+        let process = (u32::from(u16::MAX) + 1) + std::process::id() % (u32::from(u16::MAX) + 1);
+        let uids = FIRST_UID + process * UIDS * RUNNERS;
+        let dials = vec![all.as_slice(); of_runners.len()];
+        Self::write(addresses, &dials, Place::Hosts(of_servers, of_runners), shared, uids, None)
+    }
+
+    fn write(
+        servers: Vec<SocketAddr>,
+        runners: &[&[usize]],
+        place: Place,
+        shared: &Shared,
+        uids: u32,
+        database: Option<Database>,
+    ) -> Self {
         let folder = tempfile::Builder::new().prefix("airlock-fleet-").tempdir().unwrap();
         let pki = Pki::new(&folder.path().join("pki"));
-        let servers = (0..servers).map(|_| free_address()).collect();
-        let server = pki.issue("server", &["localhost"]);
-        let fleet = Self { folder, pki, servers, server };
-        fleet.share_store().await;
+        let hosts: Vec<String> = servers.iter().map(|address| address.ip().to_string()).collect();
+        let names: Vec<&str> = std::iter::once("localhost").chain(hosts.iter().map(String::as_str)).collect();
+        let server = pki.issue("server", &names);
+        let fleet = Self { folder, pki, servers, server, place, uids, _database: database };
         for number in 0..fleet.servers.len() {
-            fleet.write_server(number, runners.len());
+            fleet.write_server(number, runners.len(), shared);
         }
         for (number, dials) in runners.iter().enumerate() {
-            fleet.write_runner(number, dials);
+            fleet.write_runner(number, dials, shared);
         }
         fleet
     }
@@ -80,124 +139,46 @@ impl Fleet {
         *self.servers.get(number).expect("a server of the fleet")
     }
 
-    /// One file, with a name for each server: what keeps a second server from a store goes by the name.
-    async fn share_store(&self) {
-        let store = self.path().join("airlock.db");
-        // Its schema is made before any server comes, because not two of them may make it at once.
-        SqliteStore::open(&store, SqliteOptions::default()).await.unwrap().close().await;
-        for number in 0..self.servers.len() {
-            symlink(&store, self.path().join(format!("store-{number}.db"))).unwrap();
-        }
-    }
-
-    fn write_server(&self, number: usize, runners: usize) {
-        let path = self.path().display();
-        let runner_ids: Vec<String> = (0..runners).map(runner_name).collect();
-        fs::write(
-            self.path().join(format!("{}.toml", server_name(number))),
-            format!(
-                r#"server_id = "{name}"
-[listen]
-address = "{address}"
-[listen.tls]
-certificate = "{certificate}"
-key = "{key}"
-client_ca = "{ca}"
-[store]
-path = "{path}/store-{number}.db"
-[outputs]
-directory = "{path}/outputs"
-[profiles]
-default = "sandboxed"
-[[identity]]
-name = "agent"
-tenant = "acme"
-roles = ["executor", "approver", "admin"]
-profiles = ["sandboxed", "strict", "demo", "read_only"]
-match = {{ token_sha256 = "{token}" }}
-[[identity]]
-name = "lead"
-tenant = "acme"
-roles = ["approver"]
-profiles = ["sandboxed", "strict", "demo", "read_only"]
-match = {{ token_sha256 = "{lead}" }}
-[[identity]]
-name = "runners"
-tenant = "system"
-roles = ["runner"]
-runner_ids = {runner_ids:?}
-match = {{ common_name = "runner" }}
-[[identity]]
-name = "servers"
-tenant = "system"
-roles = ["server"]
-match = {{ common_name = "server" }}
-{LINK}
-[peers]
-advertise = "https://{address}"
-server_name = "localhost"
-ca = "{ca}"
-certificate = "{certificate}"
-key = "{key}"
-ready_wait = "10s"
-"#,
-                name = server_name(number),
-                address = self.address(number),
-                certificate = self.server.certificate.display(),
-                key = self.server.key.display(),
-                ca = self.pki.ca().display(),
-                token = sha256(TOKEN.as_bytes()),
-                lead = sha256(lead_token().as_bytes()),
-            ),
-        )
-        .unwrap();
-    }
-
-    fn write_runner(&self, number: usize, dials: &[usize]) {
-        let (path, name) = (self.path().display(), runner_name(number));
-        let pair = self.pki.issue("runner", &[]);
-        let servers: String = dials
-            .iter()
-            .map(|server| {
-                format!(
-                    "[[server]]\nendpoint = \"https://{address}\"\nserver_name = \"localhost\"\nca = \"{ca}\"\n\
-                     cert = \"{cert}\"\nkey = \"{key}\"\n",
-                    address = self.address(*server),
-                    ca = self.pki.ca().display(),
-                    cert = pair.certificate.display(),
-                    key = pair.key.display(),
-                )
-            })
-            .collect();
-        let first = self.first_uid() + u32::try_from(number).unwrap() * UIDS;
-        fs::write(
-            self.path().join(format!("{name}.toml")),
-            format!(
-                "runner_id = \"{name}\"\nstate_dir = \"{path}/{name}\"\n{servers}[uids]\nfirst = {first}\ncount = {UIDS}\n\
-                 [floor]\nservers = [\"localhost\"]\n"
-            ),
-        )
-        .unwrap();
-    }
-
-    fn first_uid(&self) -> u32 {
-        FIRST_UID + u32::from(self.address(0).port()) * UIDS * 8
-    }
-
     /// Starts a server with these variables besides the test's own.
     #[must_use]
     pub fn server(&self, number: usize, env: &[(&str, &str)]) -> Process {
-        self.start("airlock-server", &server_name(number), env)
+        let env: Vec<_> = Bucket::KEYS.iter().chain(env).copied().collect();
+        self.start("airlock-server", &server_name(number), self.server_host(number), &env)
     }
 
     /// Starts a runner.
     #[must_use]
     pub fn runner(&self, number: usize) -> Process {
-        self.start("airlock-runner", &runner_name(number), &[])
+        self.runner_with(number, &[])
     }
 
-    fn start(&self, name: &str, config: &str, env: &[(&str, &str)]) -> Process {
-        let mut command = Command::new(program(name));
+    /// Starts a runner with these variables besides the test's own.
+    #[must_use]
+    pub fn runner_with(&self, number: usize, env: &[(&str, &str)]) -> Process {
+        self.start("airlock-runner", &runner_name(number), self.runner_host(number), env)
+    }
+
+    /// The host of a server, where it has one of its own.
+    #[must_use]
+    pub fn server_host(&self, number: usize) -> Option<&Host> {
+        match &self.place {
+            Place::Loopback => None,
+            Place::Hosts(servers, _) => servers.get(number),
+        }
+    }
+
+    /// The host of a runner, where it has one of its own.
+    #[must_use]
+    pub fn runner_host(&self, number: usize) -> Option<&Host> {
+        match &self.place {
+            Place::Loopback => None,
+            Place::Hosts(_, runners) => runners.get(number),
+        }
+    }
+
+    fn start(&self, name: &str, config: &str, host: Option<&Host>, env: &[(&str, &str)]) -> Process {
+        let program = program(name);
+        let mut command = host.map_or_else(|| Command::new(&program), |host| host.command(&program));
         command.arg("--config").arg(self.path().join(format!("{config}.toml")));
         command.envs(env.iter().copied());
         Process::start(&mut command, &self.log(config))
@@ -237,10 +218,8 @@ ready_wait = "10s"
     }
 
     fn settings(&self, servers: &[usize], token: &str) -> Settings {
-        let addresses: Vec<String> = servers
-            .iter()
-            .map(|number| format!("https://localhost:{}", self.address(*number).port()))
-            .collect();
+        let addresses: Vec<String> =
+            servers.iter().map(|number| format!("https://{}", self.address(*number))).collect();
         let mut settings = Settings::new(addresses.join(","));
         settings.ca = Some(fs::read(self.pki.ca()).unwrap());
         settings.credentials = Credentials::Token(token.to_owned());
@@ -315,7 +294,9 @@ impl Drop for Fleet {
     }
 }
 
-fn server_name(number: usize) -> String {
+/// The name of the server of this number.
+#[must_use]
+pub fn server_name(number: usize) -> String {
     format!("server-{}", number + 1)
 }
 

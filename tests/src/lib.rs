@@ -30,6 +30,7 @@ pub mod programs;
 pub mod raw;
 pub mod reader;
 pub mod schema;
+pub mod siege;
 pub mod site;
 pub mod source;
 pub mod tmux;

@@ -68,6 +68,11 @@ impl Process {
 
     /// Kills it (-9) and waits for its end.
     pub fn kill(mut self) {
+        self.kill_now();
+    }
+
+    /// Likewise, of one that is looked at afterwards.
+    pub fn kill_now(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -138,8 +143,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
+        self.kill_now();
     }
 }
 

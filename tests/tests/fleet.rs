@@ -11,3 +11,5 @@ mod forwarding;
 mod random;
 #[path = "fleet/restarts.rs"]
 mod restarts;
+#[path = "fleet/siege.rs"]
+mod siege;

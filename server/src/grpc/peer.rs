@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use airlock_faults::{Point, hit};
 use airlock_proto::{
     domain::{ExchangeToRunner, ExecutionId, PushToRunner, RunnerId, SessionId, ToRunner},
     runner_v1,
@@ -46,12 +47,14 @@ impl Peer for Peers {
         if !may_be_told(&message) {
             return Err(bad("message", "is not one that another server may have told"));
         }
+        hit(Point::AfterPeerReceive, &"tell");
         let told = self.0.engine.links().tell(&runner, message).await;
         told.map_err(|_| refused(runner_unreachable(&runner)))?;
         Ok(Response::new(TellResponse {}))
     }
 
     async fn nudge(&self, request: Request<NudgeRequest>) -> Result<Response<NudgeResponse>, Status> {
+        hit(Point::AfterPeerReceive, &"nudge");
         let session: SessionId = parsed("session_id", &request.into_inner().session_id)?;
         self.0.engine.nudged(session).await.map_err(refused)?;
         Ok(Response::new(NudgeResponse {}))
@@ -68,6 +71,7 @@ impl Peer for Peers {
         let seat = self.seat()?;
         let runner: RunnerId = parsed("open.runner_id", &open.runner_id)?;
         let execution: ExecutionId = parsed("open.execution_id", &open.execution_id)?;
+        hit(Point::AfterPeerReceive, &"relay_output");
         let lent = self.0.streams.lend(self.0.engine.links(), &runner, execution).await;
         let lent = lent.map_err(|_| refused(runner_unreachable(&runner)))?;
         let opened = |missing| {
@@ -100,6 +104,7 @@ impl Peer for Peers {
         };
         let seat = self.seat()?;
         let runner: RunnerId = parsed("open.runner_id", &open.runner_id)?;
+        hit(Point::AfterPeerReceive, &"relay_exchange");
         let lent = self.0.exchanges.lend(self.0.engine.links(), &runner).await;
         let LentExchange { from: from_runner, to: outgoing } =
             lent.map_err(|_| refused(runner_unreachable(&runner)))?;

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use airlock_faults::{Point, hit};
 use airlock_proto::{
     domain::{ExchangeFromRunner, ExecutionId, PushFromRunner, RunnerId, SessionId, ToRunner},
     limits::MESSAGE_BYTES,
@@ -152,9 +153,13 @@ impl Inner {
     async fn ask<T>(
         &self,
         address: &str,
+        method: &'static str,
         call: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, DoorError> {
-        let failure = match timeout(self.config.answer_wait, call).await {
+        hit(Point::BeforePeerAsk, &method);
+        let answer = timeout(self.config.answer_wait, call).await;
+        hit(Point::AfterPeerAsk, &method);
+        let failure = match answer {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(failure)) => failure,
             Err(_) => Failure::Away("it does not answer".to_owned()),
@@ -269,7 +274,7 @@ impl PeerDoor for PeerLinks {
         let request = TellRequest { runner_id: runner.to_string(), message: Some(message.into()) };
         let call =
             async { client(self.inner.channel(address, false)?).tell(request).await.map(drop).map_err(said) };
-        Box::pin(self.inner.ask(address, call)).await
+        Box::pin(self.inner.ask(address, "tell", call)).await
     }
 
     async fn nudge(&self, address: &str, session: SessionId) -> Result<(), DoorError> {
@@ -277,7 +282,7 @@ impl PeerDoor for PeerLinks {
         let call = async {
             client(self.inner.channel(address, false)?).nudge(request).await.map(drop).map_err(said)
         };
-        Box::pin(self.inner.ask(address, call)).await
+        Box::pin(self.inner.ask(address, "nudge", call)).await
     }
 
     async fn open_output(
@@ -287,11 +292,13 @@ impl PeerDoor for PeerLinks {
         execution: ExecutionId,
         ticket: &str,
     ) -> Result<(), DoorError> {
-        self.inner.ask(address, self.inner.relay_output(address, (runner, execution), ticket)).await
+        let call = self.inner.relay_output(address, (runner, execution), ticket);
+        self.inner.ask(address, "relay_output", call).await
     }
 
     async fn open_exchange(&self, address: &str, runner: &RunnerId, ticket: &str) -> Result<(), DoorError> {
-        self.inner.ask(address, self.inner.relay_exchange(address, runner, ticket)).await
+        let call = self.inner.relay_exchange(address, runner, ticket);
+        self.inner.ask(address, "relay_exchange", call).await
     }
 }
 

@@ -30,8 +30,19 @@ const TRACED: [&str; 7] = [
     "remove_rule",
 ];
 
-/// Besides those, the steps that write for what a runner did. Not those that the clock alone brings about.
+/// Besides those, the steps that write for what a runner did.
 const OF_RUNNERS: [&str; 2] = ["put_runner", "take_storing"];
+
+/// What the clock alone brings about.
+const ROUNDS: [&str; 2] = ["announce", "renew_leases"];
+
+/// Where a test can have the server die, before and after a step.
+fn points(operation: &str) -> Option<(Point, Point)> {
+    if TRACED.contains(&operation) || OF_RUNNERS.contains(&operation) {
+        return Some((Point::BeforeStoreWrite, Point::AfterStoreWrite));
+    }
+    ROUNDS.contains(&operation).then_some((Point::BeforeRound, Point::AfterRound))
+}
 
 /// A store whose steps are measured.
 pub struct MeasuredStore {
@@ -56,16 +67,16 @@ impl MeasuredStore {
         // a long view's.
         let traced = TRACED.contains(&operation) && !Span::current().is_none();
         let span = if traced { tracing::info_span!("store", operation) } else { Span::none() };
-        let writes = TRACED.contains(&operation) || OF_RUNNERS.contains(&operation);
-        if writes {
-            hit(Point::BeforeStoreWrite, &operation);
+        let points = points(operation);
+        if let Some((before, _)) = points {
+            hit(before, &operation);
         }
         let result = match airlock_faults::is_away() {
             true => Err(StoreError::Unavailable("a test has it away".to_owned())),
             false => step.instrument(span.clone()).await,
         };
-        if writes {
-            hit(Point::AfterStoreWrite, &operation);
+        if let Some((_, after)) = points {
+            hit(after, &operation);
         }
         let outcome = match &result {
             Ok(_) => "ok",

@@ -43,7 +43,7 @@ pub enum Ending {
 #[derive(Debug, Clone)]
 pub struct Part {
     /// Its name; what it writes to `ran.txt` when it begins.
-    pub name: &'static str,
+    pub name: String,
     /// What follows on that, in bash.
     pub body: String,
     /// All of its stdout.
@@ -65,8 +65,8 @@ pub struct Part {
 impl Part {
     /// A part beside all others, which ends with exit code 7.
     #[must_use]
-    pub fn new(name: &'static str, body: impl Into<String>, stdout: Vec<u8>) -> Self {
-        let body = body.into();
+    pub fn new(name: impl Into<String>, body: impl Into<String>, stdout: Vec<u8>) -> Self {
+        let (name, body) = (name.into(), body.into());
         let (stderr, ending) = (Vec::new(), Ending::Exit(7));
         Self { name, body, stdout, stderr, ending, asks: false, on_ask: false, serial: false, stdin: None }
     }
@@ -83,6 +83,43 @@ impl Part {
             separate_stderr: !self.stderr.is_empty(),
             stdin: self.stdin.is_some(),
             ..spec_in(session, &command)
+        }
+    }
+
+    /// Holds an end against the script: the cause, the bytes, and how often it ran.
+    ///
+    /// # Panics
+    /// If they do not agree.
+    pub fn agrees(&self, end: &v1::Execution, told: &Ledger, ran: u32, permits: Permits) {
+        let name = &self.name;
+        let result = end.result.as_ref().expect("an end has a result");
+        let as_written = match self.ending {
+            Ending::Exit(code) => exit_code(end) == Some(code),
+            Ending::Cancelled => cause(end) == v1::CauseCode::Cancelled,
+        };
+        let by_fault = match cause(end) {
+            v1::CauseCode::RunnerLost => permits.lost,
+            v1::CauseCode::Cancelled | v1::CauseCode::Refused => permits.drained,
+            _ => false,
+        };
+        assert!(as_written || by_fault, "{name}: {:?}", result.cause);
+        for (told, script) in [(&told.stdout, &self.stdout), (&told.stderr, &self.stderr)] {
+            assert!(told.gaps.is_empty(), "{name}: nothing is missing, but {:?}", told.gaps);
+            let complete = told.bytes == *script;
+            let prefix = (by_fault || self.ending == Ending::Cancelled) && script.starts_with(&told.bytes);
+            assert!(complete || prefix, "{name}: {} bytes came, of {}", told.bytes.len(), script.len());
+        }
+        let lengths = (told.stdout.bytes.len() as u64, told.stderr.bytes.len() as u64);
+        let said = (result.stdout_bytes, result.stderr_bytes);
+        // Who says that a runner is lost does not know what the command wrote.
+        let unknown = cause(end) == v1::CauseCode::RunnerLost && said == (0, 0);
+        assert!(unknown || said == lengths, "{name}: {said:?} bytes were said, {lengths:?} came");
+        match result.started() {
+            v1::Started::No => assert_eq!((ran, lengths), (0, (0, 0)), "{name}: it did not start"),
+            v1::Started::Yes if as_written && self.ending != Ending::Cancelled => {
+                assert_eq!(ran, 1, "{name}: it ran once");
+            }
+            _ => assert!(ran <= 1, "{name}: it ran {ran} times"),
         }
     }
 }
@@ -227,44 +264,6 @@ impl Actor {
     /// As for any start.
     pub async fn again(&self, client: &Client) -> Result<v1::Execution, ClientError> {
         client.start(self.spec.clone()).await
-    }
-
-    /// Holds an end against the script: the cause, the bytes, and how often it ran.
-    ///
-    /// # Panics
-    /// If they do not agree.
-    pub fn agrees(&self, end: &v1::Execution, told: &Ledger, ran: u32, permits: Permits) {
-        let name = self.part.name;
-        let result = end.result.as_ref().expect("an end has a result");
-        let as_written = match self.part.ending {
-            Ending::Exit(code) => exit_code(end) == Some(code),
-            Ending::Cancelled => cause(end) == v1::CauseCode::Cancelled,
-        };
-        let by_fault = match cause(end) {
-            v1::CauseCode::RunnerLost => permits.lost,
-            v1::CauseCode::Cancelled | v1::CauseCode::Refused => permits.drained,
-            _ => false,
-        };
-        assert!(as_written || by_fault, "{name}: {:?}", result.cause);
-        for (told, script) in [(&told.stdout, &self.part.stdout), (&told.stderr, &self.part.stderr)] {
-            assert!(told.gaps.is_empty(), "{name}: nothing is missing, but {:?}", told.gaps);
-            let complete = told.bytes == *script;
-            let prefix =
-                (by_fault || self.part.ending == Ending::Cancelled) && script.starts_with(&told.bytes);
-            assert!(complete || prefix, "{name}: {} bytes came, of {}", told.bytes.len(), script.len());
-        }
-        let lengths = (told.stdout.bytes.len() as u64, told.stderr.bytes.len() as u64);
-        let said = (result.stdout_bytes, result.stderr_bytes);
-        // Who says that a runner is lost does not know what the command wrote.
-        let unknown = cause(end) == v1::CauseCode::RunnerLost && said == (0, 0);
-        assert!(unknown || said == lengths, "{name}: {said:?} bytes were said, {lengths:?} came");
-        match result.started() {
-            v1::Started::No => assert_eq!((ran, lengths), (0, (0, 0)), "{name}: it did not start"),
-            v1::Started::Yes if as_written && self.part.ending != Ending::Cancelled => {
-                assert_eq!(ran, 1, "{name}: it ran once");
-            }
-            _ => assert!(ran <= 1, "{name}: it ran {ran} times"),
-        }
     }
 }
 

@@ -161,7 +161,7 @@ impl Cast {
         for (actor, written) in self.actors.iter().zip(written) {
             let now = persist(|| scene.client.execution(&actor.id)).await;
             if cause(&now) == v1::CauseCode::RunnerLost {
-                let (name, kept) = (actor.part.name, written.kept.unwrap_or_default());
+                let (name, kept) = (&actor.part.name, written.kept.unwrap_or_default());
                 let result = now.result.unwrap_or_default();
                 let read = follow(scene.client.clone(), actor.id.clone()).await.unwrap();
                 let read = (read.stdout.bytes.len() as u64, read.stderr.bytes.len() as u64);

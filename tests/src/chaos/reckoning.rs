@@ -36,9 +36,9 @@ async fn reckon_one(
     ran: &BTreeMap<String, u32>,
     permits: Permits,
 ) {
-    let name = actor.part.name;
+    let name = actor.part.name.as_str();
     let ran = ran.get(name).copied().unwrap_or_default();
-    actor.agrees(end, live, ran, permits);
+    actor.part.agrees(end, live, ran, permits);
     let stored = stored(scene, actor).await;
     assert_eq!(stored.result, end.result, "{name}: a result does not change");
     let told_again = follow(scene.client.clone(), actor.id.clone()).await.unwrap();

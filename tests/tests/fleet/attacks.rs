@@ -30,7 +30,7 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let fleet = Fleet::new(2, &[&[0]]).await;
+        let fleet = Fleet::new(2, &[&[0]]);
         let processes = [fleet.server(0, &[]), fleet.server(1, &[]), fleet.runner(0)];
         fleet.ready(0, 1).await;
         let agent = fleet.ready(1, 1).await;

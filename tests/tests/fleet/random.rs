@@ -10,7 +10,7 @@ use airlock_tests::{
 };
 use fastrand::Rng;
 
-use crate::restarts::{Commands, ORDERLY, fleet, session};
+use crate::restarts::{Commands, ORDERLY, fleet, quick, session};
 
 /// What happens to a server.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ const POINTS: [&str; 6] = [
 ];
 
 /// From the environment, for a longer or a repeated run.
-fn given(name: &str, otherwise: u64) -> u64 {
+pub(crate) fn given(name: &str, otherwise: u64) -> u64 {
     env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
@@ -72,7 +72,7 @@ async fn servers_that_come_and_go_lose_no_command_and_run_none_twice() {
     let sessions = vec![session(&client).await, session(&client).await];
     for round in 0..rounds {
         let name = format!("{round}");
-        let commands = Commands::start(&fleet, sessions.clone(), &name, 8, 60).await;
+        let commands = Commands::start(&fleet, sessions.clone(), &name, 8, 60, quick).await;
         // One server stays, so that there is somebody to go on.
         let stays = rng.usize(..servers.len());
         for (number, server) in servers.iter_mut().enumerate() {

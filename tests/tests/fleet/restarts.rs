@@ -21,6 +21,19 @@ fn script(name: &str, lines: u32, pause: &str) -> String {
     format!("echo x >> ran-{name}; for i in $(seq 1 {lines}); do echo {name} $i; sleep {pause}; done")
 }
 
+pub(crate) fn quick(name: &str, lines: u32) -> String {
+    script(name, lines, "0.1")
+}
+
+/// Likewise; and before the last of its lines it waits for a file, so that it runs for as long as it should.
+fn gated(name: &str, lines: u32) -> String {
+    format!(
+        "{}; until [ -e go ]; do sleep 0.5; done; for i in $(seq {} {lines}); do echo {name} $i; done",
+        script(name, lines / 2, "0.5"),
+        lines / 2 + 1
+    )
+}
+
 fn expected(name: &str, lines: u32) -> Vec<u8> {
     (1..=lines).flat_map(|line| format!("{name} {line}\n").into_bytes()).collect()
 }
@@ -45,6 +58,7 @@ impl Commands {
         prefix: &str,
         count: usize,
         lines: u32,
+        script: fn(&str, u32) -> String,
     ) -> Self {
         let all: Vec<usize> = (0..fleet.servers.len()).collect();
         let mut readers = JoinSet::new();
@@ -52,7 +66,7 @@ impl Commands {
             let (client, name) = (fleet.client(&all), format!("{prefix}-{number}"));
             let spec = v1::ExecutionSpec {
                 allow_concurrent: true,
-                ..spec_in(&sessions[number % sessions.len()], &script(&name, lines, "0.1"))
+                ..spec_in(&sessions[number % sessions.len()], &script(&name, lines))
             };
             readers.spawn(async move {
                 let story = read(client.run(spec)).await.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -63,7 +77,8 @@ impl Commands {
     }
 
     /// Waits for all of them, and holds each against what it must have said.
-    pub(crate) async fn reckon(mut self, client: &Client) {
+    /// Gives how many they were.
+    pub(crate) async fn reckon(mut self, client: &Client) -> usize {
         let mut count = 0;
         while let Some(done) = self.readers.join_next().await {
             let (number, name, story) = done.unwrap();
@@ -78,6 +93,7 @@ impl Commands {
             count += 1;
         }
         assert!(count > 0);
+        count
     }
 }
 
@@ -97,7 +113,7 @@ async fn stored(client: &Client, id: &str) {
 /// A fleet whose runners dial every server, all of it up.
 pub(crate) async fn fleet(servers: usize, runners: usize) -> (Fleet, Vec<Option<Process>>, Vec<Process>) {
     let all: Vec<usize> = (0..servers).collect();
-    let fleet = Fleet::new(servers, &vec![all.as_slice(); runners]).await;
+    let fleet = Fleet::new(servers, &vec![all.as_slice(); runners]);
     let processes = (0..servers).map(|number| Some(fleet.server(number, &[]))).collect();
     let hosts = (0..runners).map(|number| fleet.runner(number)).collect();
     for server in 0..servers {
@@ -106,20 +122,47 @@ pub(crate) async fn fleet(servers: usize, runners: usize) -> (Fleet, Vec<Option<
     (fleet, processes, hosts)
 }
 
+/// Waits until so many executions run.
+async fn running(client: &Client, count: usize) {
+    let filter =
+        v1::ExecutionFilter { states: vec![v1::ExecutionState::Running.into()], ..Default::default() };
+    let request = v1::ExecutionServiceListRequest { filter: Some(filter), ..Default::default() };
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let running = client.executions(request.clone()).await.unwrap().executions.len();
+        if running == count {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{running} of {count} run");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+const ROLLED: usize = 50;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rolling_restart_is_seen_by_nobody() {
-    let (fleet, mut servers, _hosts) = fleet(3, 2).await;
+    let (fleet, mut servers, _hosts) = fleet(3, 5).await;
     let client = fleet.client(&[0, 1, 2]);
-    let sessions = vec![session(&client).await, session(&client).await];
-    let commands = Commands::start(&fleet, sessions, "roll", 12, 250).await;
-    for (number, seat) in servers.iter_mut().enumerate() {
-        let server = seat.take().unwrap();
+    let mut sessions = Vec::new();
+    for _ in 0..5 {
+        sessions.push(session(&client).await);
+    }
+    let commands = Commands::start(&fleet, sessions.clone(), "roll", ROLLED, 60, gated).await;
+    running(&client, ROLLED).await;
+    for number in 0..servers.len() {
+        let server = servers[number].take().unwrap();
         let status = server.terminate(ORDERLY);
         assert!(status.success(), "{status}");
-        *seat = Some(fleet.server(number, &[]));
-        fleet.ready(number, 2).await;
+        servers[number] = Some(fleet.server(number, &[]));
+        fleet.ready(number, 5).await;
     }
-    commands.reckon(&client).await;
+    running(&client, ROLLED).await;
+    for session in &sessions {
+        let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(session, "touch go") };
+        assert_eq!(run(&client, go).await.unwrap().exit_code(), Some(0));
+    }
+    assert_eq!(commands.reckon(&client).await, ROLLED);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,7 +170,7 @@ async fn a_server_that_is_killed_loses_no_command_and_no_byte() {
     let (fleet, mut servers, _hosts) = fleet(2, 2).await;
     let client = fleet.client(&[0, 1]);
     let sessions = vec![session(&client).await, session(&client).await];
-    let commands = Commands::start(&fleet, sessions, "kill", 8, 100).await;
+    let commands = Commands::start(&fleet, sessions, "kill", 8, 100, quick).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     servers[0].take().unwrap().kill();
     commands.reckon(&fleet.client(&[1])).await;
@@ -163,7 +206,7 @@ async fn told(fleet: &Fleet, server: usize) -> Vec<bool> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_server_is_ready_when_it_has_the_links_that_the_others_have_or_after_a_while() {
-    let fleet = Fleet::new(3, &[&[0, 2]]).await;
+    let fleet = Fleet::new(3, &[&[0, 2]]);
     let _first = (fleet.server(0, &[]), fleet.runner(0));
     fleet.ready(0, 1).await;
     assert_eq!(told(&fleet, 0).await, [true], "the first has nobody to wait for");

@@ -96,7 +96,7 @@ async fn each(
     scene.ready().await;
 }
 
-/// Every step of a play without a fault, as `POINT/NAME:N`.
+/// Every step of these kinds in a play without a fault, as `POINT/NAME:N`.
 async fn survey(scene: &Scene, side: Side, kinds: &[Point], begin: impl Fn(&[(&str, &str)])) -> Vec<String> {
     let trace = scene.site.path().join("trace");
     begin(&[("AIRLOCK_FAULT_TRACE", &trace.display().to_string())]);
@@ -108,7 +108,8 @@ async fn survey(scene: &Scene, side: Side, kinds: &[Point], begin: impl Fn(&[(&s
     }
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     let mut points = Vec::new();
-    for line in text.lines() {
+    let is_meant = |line: &&str| kinds.iter().any(|kind| line.split('/').next() == Some(kind.as_str()));
+    for line in text.lines().filter(is_meant) {
         let count = counts.entry(line).or_default();
         *count += 1;
         points.push(format!("{line}:{count}"));

@@ -1,0 +1,141 @@
+//! A fleet under fire: commands of every kind are started, read and waited for through any server, while servers and runners
+//! are killed, replaced, drained and cut off at random; and the reckoning, which nothing may fail.
+//!
+//! What befalls whom, and when, follows from the seed; how threads and processes interleave does not.
+
+mod fire;
+mod load;
+mod marks;
+mod points;
+mod reckoning;
+mod tally;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use airlock_cli::client::{Client, Patience};
+use fastrand::Rng;
+use tokio::task::JoinSet;
+
+use self::{
+    load::{Done, Load},
+    tally::Tally,
+};
+use crate::{
+    cutter::Cutter,
+    engines::{Bucket, Database},
+    fleet::{
+        Fleet, Shared,
+        network::{Network, SWITCH},
+    },
+};
+
+const SERVERS: u8 = 3;
+const RUNNERS: u8 = 5;
+/// Executions that are under way at once, at most.
+const WORKERS: usize = 20;
+/// What anybody may take to go on, on a busy machine, with everything around it dying.
+pub(super) const LIMIT: Duration = Duration::from_secs(240);
+
+/// A queue that nothing leaves for having waited.
+const SERVER: &str = "[limits]\nqueue_wait = \"10m\"\n";
+const RUNNER: &str = "[reconnect]\nfirst = \"50ms\"\nmax = \"500ms\"\nrefused = \"500ms\"\n\
+    [drain]\ngrace = \"2s\"\nhandover = \"10s\"\n";
+
+/// How long and how hard.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// All that is random follows from it.
+    pub seed: u64,
+    /// Executions.
+    pub count: usize,
+}
+
+/// What came of a plan.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Faults that came about.
+    pub faults: u32,
+    /// All of it.
+    pub table: String,
+}
+
+/// Everybody, and what stands between them and their store.
+#[derive(Debug)]
+struct Field {
+    fleet: Fleet,
+    database: (Database, Cutter),
+    bucket: (Bucket, Cutter),
+    tally: Mutex<Tally>,
+}
+
+impl Field {
+    /// A client of all servers, which begins with one that the number says.
+    fn client(&self, number: usize) -> Client {
+        let servers: Vec<usize> =
+            (0..usize::from(SERVERS)).map(|one| (one + number) % usize::from(SERVERS)).collect();
+        self.fleet.client_with(&servers, patience())
+    }
+
+    /// A client of one server, which waits for nobody.
+    fn hasty(&self, server: usize) -> Client {
+        self.fleet.client_with(&[server], Patience { call: Duration::from_secs(2), ..patience() })
+    }
+}
+
+fn patience() -> Patience {
+    Patience { call: LIMIT, view: LIMIT, ..Patience::default() }
+}
+
+/// Carries a plan out, and gives what was injected and what came of it, as a table.
+///
+/// The calling thread comes to be in a network of its own.
+///
+/// # Panics
+/// At the first promise that was broken.
+#[must_use]
+pub fn carry_out(plan: Plan) -> Outcome {
+    // They are outside, where other tests share them.
+    let (database, bucket) = (Database::new(), Bucket::new());
+    let network = Network::enter();
+    let doors = (network.relay(database.address()), network.relay(bucket.address()));
+    let at = |door: &Cutter| format!("{SWITCH}:{}", door.address.port());
+    let shared = Shared {
+        store: database.table_at(&at(&doors.0), true),
+        outputs: bucket.table_at(&at(&doors.1)),
+        server: SERVER.to_owned(),
+        runner: RUNNER.to_owned(),
+    };
+    let fleet = Fleet::on_hosts(&network, SERVERS, RUNNERS, &shared);
+    let field =
+        Field { fleet, database: (database, doors.0), bucket: (bucket, doors.1), tally: Mutex::default() };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    tokio::task::LocalSet::new().block_on(&runtime, besiege(Arc::new(field), plan))
+}
+
+async fn besiege(field: Arc<Field>, plan: Plan) -> Outcome {
+    let mut rng = Rng::with_seed(plan.seed);
+    let (servers, runners) = fire::start(&field).await;
+    let load = Load::open(&field, rng.fork(), plan).await;
+    let fires = [servers, runners].map(|fire| fire.burn(Arc::clone(&field), rng.fork()));
+    let mut workers = JoinSet::new();
+    for number in 0..WORKERS {
+        workers.spawn_local(Arc::clone(&load).work(Arc::clone(&field), number));
+    }
+    workers.spawn_local(load::ask(Arc::clone(&load), Arc::clone(&field), rng.fork()));
+    let mut done: Vec<Done> = Vec::new();
+    while let Some(ended) = workers.join_next().await {
+        done.extend(ended.unwrap());
+    }
+    let [servers, runners] = fires;
+    let (servers, runners) = (servers.cease(&field).await, runners.cease(&field).await);
+    fire::ready(&field).await;
+    assert_eq!(done.len(), plan.count, "everything that was accepted is accounted for");
+    reckoning::reckon(&field, &load, &done, plan, runners.troubles()).await;
+    runners.end();
+    servers.end();
+    let tally = field.tally.lock().unwrap();
+    Outcome { faults: tally.faults(), table: tally.table(plan, &done) }
+}

@@ -1,0 +1,302 @@
+//! The fire: who dies, is replaced, drained or cut off, in what order; and everything in its place again afterwards.
+
+use std::{
+    cell::RefCell,
+    os::unix::process::ExitStatusExt as _,
+    process::ExitStatus,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use fastrand::Rng;
+use nix::sys::signal::Signal;
+use tokio::{
+    sync::watch,
+    task::{JoinHandle, spawn_local},
+};
+
+use super::{
+    Field, RUNNERS, SERVERS,
+    load::{insist, until},
+    points::{OF_RUNNERS, OF_SERVERS},
+};
+use crate::{fleet::runner_name, process::Process, site::PATIENCE};
+
+/// A server that cannot reach its store when it starts gives up, and is started again by whoever keeps it.
+const STARTING: Duration = Duration::from_secs(30);
+
+/// Who is under fire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Servers,
+    Runners,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// It is killed, and comes back.
+    Killed,
+    /// It is killed, comes back, and dies again at a step of what it does.
+    DiesAt,
+    /// It is told to end, and comes back.
+    Replaced,
+    /// The link of its host goes down.
+    CutOff,
+    /// It and a runner do not reach each other, though everybody else reaches both.
+    Apart,
+    /// All connections to the database break, and for a while there are none.
+    StoreAway,
+    /// Likewise of the outputs' storage.
+    OutputsAway,
+    /// It is drained through any server, and that is undone.
+    Drained,
+}
+
+const ON_SERVERS: [Fault; 9] = [
+    Fault::Killed,
+    Fault::DiesAt,
+    Fault::DiesAt,
+    Fault::DiesAt,
+    Fault::Replaced,
+    Fault::CutOff,
+    Fault::Apart,
+    Fault::StoreAway,
+    Fault::OutputsAway,
+];
+const ON_RUNNERS: [Fault; 6] =
+    [Fault::Killed, Fault::DiesAt, Fault::DiesAt, Fault::Replaced, Fault::CutOff, Fault::Drained];
+
+/// What excuses the ends of a runner's commands, from when to when.
+#[derive(Debug, Clone)]
+pub(super) struct Trouble {
+    pub(super) runner: String,
+    pub(super) span: (Instant, Instant),
+    /// Whether it was told to end or to take nothing new; else it died.
+    pub(super) told: bool,
+}
+
+#[derive(Debug)]
+struct Slot {
+    process: Process,
+    since: Instant,
+    /// The point that it is to die at.
+    armed: Option<String>,
+}
+
+/// The fire on servers, or that on runners.
+#[derive(Debug)]
+pub(super) struct Fire {
+    side: Side,
+    slots: Vec<Slot>,
+    troubles: Vec<Trouble>,
+}
+
+/// A fire that burns until it is told to cease.
+#[derive(Debug)]
+pub(super) struct Burning {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<Fire>,
+}
+
+impl Burning {
+    /// Everything that fell is up again, without faults to come.
+    pub(super) async fn cease(self, field: &Field) -> Fire {
+        self.stop.send_replace(true);
+        let mut fire = self.task.await.unwrap();
+        for number in 0..fire.slots.len() {
+            fire.mend(field, number);
+            if fire.slots[number].armed.is_some() {
+                fire.restart(field, number, None, Duration::ZERO).await;
+            }
+        }
+        fire
+    }
+}
+
+/// Starts everybody, and waits until everybody sees everybody.
+pub(super) async fn start(field: &Field) -> (Fire, Fire) {
+    let fire = |side, count: u8| {
+        let slots = (0..usize::from(count)).map(|number| begun(field, side, number, None)).collect();
+        Fire { side, slots, troubles: Vec::new() }
+    };
+    let both = (fire(Side::Servers, SERVERS), fire(Side::Runners, RUNNERS));
+    ready(field).await;
+    both
+}
+
+/// Waits until every server has a link to every runner.
+pub(super) async fn ready(field: &Field) {
+    for server in 0..usize::from(SERVERS) {
+        drop(field.fleet.ready(server, usize::from(RUNNERS)).await);
+    }
+}
+
+fn begun(field: &Field, side: Side, number: usize, armed: Option<String>) -> Slot {
+    let env: Vec<_> = armed.iter().map(|point| ("AIRLOCK_FAULT", point.as_str())).collect();
+    let process = match side {
+        Side::Servers => field.fleet.server(number, &env),
+        Side::Runners => field.fleet.runner_with(number, &env),
+    };
+    Slot { process, since: Instant::now(), armed }
+}
+
+impl Fire {
+    /// Burns from now on.
+    pub(super) fn burn(mut self, field: Arc<Field>, mut rng: Rng) -> Burning {
+        let (stop, mut stopped) = watch::channel(false);
+        let task = spawn_local(async move {
+            while !*stopped.borrow_and_update() {
+                let pause = Duration::from_millis(rng.u64(300..2000));
+                drop(tokio::time::timeout(pause, stopped.changed()).await);
+                for number in 0..self.slots.len() {
+                    self.mend(&field, number);
+                }
+                self.inject(&field, &mut rng).await;
+            }
+            self
+        });
+        Burning { stop, task }
+    }
+
+    /// What excuses commands.
+    pub(super) fn troubles(&self) -> &[Trouble] {
+        &self.troubles
+    }
+
+    /// Ends everybody in order.
+    pub(super) fn end(self) {
+        for slot in self.slots {
+            let status = slot.process.terminate(PATIENCE);
+            assert!(status.success(), "{:?}: {status}", self.side);
+        }
+    }
+
+    async fn inject(&mut self, field: &Field, rng: &mut Rng) {
+        let (faults, points) = match self.side {
+            Side::Servers => (ON_SERVERS.as_slice(), OF_SERVERS),
+            Side::Runners => (ON_RUNNERS.as_slice(), OF_RUNNERS),
+        };
+        let (fault, number) = (faults[rng.usize(..faults.len())], rng.usize(..self.slots.len()));
+        let pause = Duration::from_millis(rng.u64(0..1500));
+        let (short, long) =
+            (Duration::from_millis(rng.u64(200..2500)), Duration::from_millis(rng.u64(500..7000)));
+        let point = format!("{}:{}", points[rng.usize(..points.len())], rng.u8(1..8));
+        let other = rng.usize(..usize::from(RUNNERS));
+        match fault {
+            Fault::Killed => self.restart(field, number, None, pause).await,
+            Fault::DiesAt => self.restart(field, number, Some(point), pause).await,
+            Fault::Replaced => self.replace(field, number, pause).await,
+            Fault::CutOff => {
+                let host = match self.side {
+                    Side::Servers => field.fleet.server_host(number),
+                    Side::Runners => field.fleet.runner_host(number),
+                };
+                let host = host.expect("everybody has a host");
+                host.set_cut(true);
+                tokio::time::sleep(long).await;
+                host.set_cut(false);
+            }
+            Fault::Apart => {
+                let hosts = field.fleet.server_host(number).zip(field.fleet.runner_host(other));
+                let (server, runner) = hosts.expect("everybody has a host");
+                runner.set_apart(server, true);
+                tokio::time::sleep(long).await;
+                runner.set_apart(server, false);
+            }
+            Fault::StoreAway => {
+                field.database.1.set_down(true);
+                tokio::time::sleep(short).await;
+                field.database.1.set_down(false);
+            }
+            Fault::OutputsAway => {
+                field.bucket.1.set_down(true);
+                tokio::time::sleep(long).await;
+                field.bucket.1.set_down(false);
+            }
+            Fault::Drained => {
+                let from = Instant::now();
+                drain(field, number, long).await;
+                self.trouble(number, from, true);
+            }
+        }
+        let what = format!("{:?}: {fault:?}", self.side);
+        field.tally.lock().unwrap().inject(&what);
+    }
+
+    /// Kills one and starts it again.
+    async fn restart(&mut self, field: &Field, number: usize, armed: Option<String>, pause: Duration) {
+        let from = self.slots[number].since_armed();
+        self.slots[number].process.kill_now();
+        tokio::time::sleep(pause).await;
+        self.slots[number] = begun(field, self.side, number, armed);
+        self.trouble(number, from, false);
+    }
+
+    async fn replace(&mut self, field: &Field, number: usize, pause: Duration) {
+        let from = self.slots[number].since_armed();
+        let slot = &mut self.slots[number];
+        let status = slot.end_in_order().await;
+        let died = slot.armed.is_some() && status.signal() == Some(9);
+        // It was told before it listened to that.
+        let early = slot.since.elapsed() < STARTING && status.signal() == Some(Signal::SIGTERM as i32);
+        assert!(
+            died || early || status.success(),
+            "{:?} {number} is told to end: {status}\n{}",
+            self.side,
+            slot.process.output()
+        );
+        tokio::time::sleep(pause).await;
+        self.slots[number] = begun(field, self.side, number, None);
+        self.trouble(number, from, true);
+        if died {
+            self.trouble(number, from, false);
+        }
+    }
+
+    /// Starts one again that died.
+    fn mend(&mut self, field: &Field, number: usize) {
+        let slot = &mut self.slots[number];
+        let Some(status) = slot.process.wait(Duration::ZERO) else { return };
+        let what = match &slot.armed {
+            Some(point) if status.signal() == Some(9) => point.split(':').next().unwrap_or(point).to_owned(),
+            _ if self.side == Side::Servers && slot.since.elapsed() < STARTING => {
+                "its start, without its store".to_owned()
+            }
+            armed => panic!("{:?} {number}, {armed:?}: {status}\n{}", self.side, slot.process.output()),
+        };
+        field.tally.lock().unwrap().died(&format!("{:?}: {what}", self.side));
+        let from = slot.since_armed();
+        self.slots[number] = begun(field, self.side, number, None);
+        self.trouble(number, from, false);
+    }
+
+    fn trouble(&mut self, number: usize, from: Instant, told: bool) {
+        if self.side == Side::Runners {
+            let span = (from, Instant::now());
+            self.troubles.push(Trouble { runner: runner_name(number), span, told });
+        }
+    }
+}
+
+impl Slot {
+    /// Tells it to end, and waits for that.
+    async fn end_in_order(&mut self) -> ExitStatus {
+        if self.process.wait(Duration::ZERO).is_none() {
+            self.process.signal(Signal::SIGTERM);
+        }
+        let process = RefCell::new(&mut self.process);
+        until("it ends", async || process.borrow_mut().wait(Duration::ZERO)).await
+    }
+
+    /// Since when it may have died.
+    fn since_armed(&self) -> Instant {
+        if self.armed.is_some() { self.since } else { Instant::now() }
+    }
+}
+
+async fn drain(field: &Field, number: usize, pause: Duration) {
+    let (client, name) = (field.client(number), runner_name(number));
+    insist("a runner is drained", || client.drain_runner(&name, false)).await;
+    tokio::time::sleep(pause).await;
+    insist("that is undone", || client.drain_runner(&name, true)).await;
+}

@@ -150,11 +150,10 @@ async fn a_rolling_restart_is_seen_by_nobody() {
     }
     let commands = Commands::start(&fleet, sessions.clone(), "roll", ROLLED, 60, gated).await;
     running(&client, ROLLED).await;
-    for number in 0..servers.len() {
-        let server = servers[number].take().unwrap();
-        let status = server.terminate(ORDERLY);
+    for (number, server) in servers.iter_mut().enumerate() {
+        let status = server.take().unwrap().terminate(ORDERLY);
         assert!(status.success(), "{status}");
-        servers[number] = Some(fleet.server(number, &[]));
+        *server = Some(fleet.server(number, &[]));
         fleet.ready(number, 5).await;
     }
     running(&client, ROLLED).await;

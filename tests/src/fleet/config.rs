@@ -92,7 +92,7 @@ ready_wait = "10s"
         fs::write(
             self.path().join(format!("{name}.toml")),
             format!(
-                "runner_id = \"{name}\"\nstate_dir = \"{path}/{name}\"\n{servers}[uids]\nfirst = {first}\ncount = {UIDS}\n\
+                "runner_id = \"{name}\"\nslots = 64\nstate_dir = \"{path}/{name}\"\n{servers}[uids]\nfirst = {first}\ncount = {UIDS}\n\
                  [floor]\nservers = [\"localhost\"]\n{}",
                 shared.runner
             ),

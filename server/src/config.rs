@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 pub use airlock_config::{ConfigError, Problem};
 pub use engines::{DatabaseUrl, Postgres, S3};
-pub use identity::{Identity, Match, RoleName};
+pub use identity::{Identity, Match, RoleName, Tenant};
 pub use sections::{
     ClientCertificates, Limits, Link, Listen, LogFormat, Outputs, Peers, Profiles, Store, Telemetry, Tls,
 };
@@ -41,6 +41,9 @@ pub struct Config {
     /// Who may call.
     #[serde(default, rename = "identity")]
     pub identities: Vec<Identity>,
+    /// What is otherwise for single tenants.
+    #[serde(default, rename = "tenant")]
+    pub tenants: Vec<Tenant>,
     /// At most so much of everything.
     #[serde(default)]
     pub limits: Limits,
@@ -66,6 +69,7 @@ impl Config {
             outputs: Outputs::at(state.join("outputs")),
             profiles: Profiles::default(),
             identities: Vec::new(),
+            tenants: Vec::new(),
             limits: Limits::default(),
             link: Link::default(),
             peers: None,

@@ -24,6 +24,7 @@ use airlock_proto::domain::{
 pub(crate) use self::{
     core::{Core, micros},
     runners::runner_unreachable,
+    seats::Seat,
 };
 pub use self::{
     observer::{Levels, NoObserver, Observer},
@@ -164,6 +165,7 @@ impl Engine {
         let core = Arc::new(Core::new(parts).await?);
         poll::poll_once(&core).await?;
         core.spawn(placement::drive_sessions(core.clone()));
+        core.spawn(placement::fill_vacancies(core.clone()));
         core.spawn(poll::poll_forever(core.clone()));
         let sink: Arc<dyn LinkSink> = core.clone();
         core.parts.links.attach(Arc::downgrade(&sink));

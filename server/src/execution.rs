@@ -215,6 +215,9 @@ impl Core {
     fn changed_state(&self, before: &ExecutionRecord, after: &ExecutionRecord) {
         let observer = &self.parts.observer;
         if PLACED.contains(&before.state) && !PLACED.contains(&after.state) {
+            if let (ExecutionState::Finished, Some(runner)) = (after.state, &before.runner_id) {
+                self.seats.has_room(runner);
+            }
             self.free_slot(before);
         }
         match after.state {
@@ -303,6 +306,11 @@ pub(crate) fn not_running(record: &ExecutionRecord) -> ApiError {
 /// There are as many as there may be, for now.
 pub(crate) fn exhausted(limit: &'static str, value: u64) -> ApiError {
     ApiError::Exhausted { limit, value, retry_after: Duration::from_secs(1) }
+}
+
+/// There were as many as there may be in this second or on this day.
+pub(crate) fn exhausted_for(limit: &'static str, value: u64, wait_micros: i64) -> ApiError {
+    ApiError::Exhausted { limit, value, retry_after: Duration::from_micros(wait_micros.unsigned_abs()) }
 }
 
 /// One bad field.

@@ -16,6 +16,7 @@ pub mod engine;
 pub mod exchange;
 pub mod exchange_door;
 pub mod execution;
+pub mod fair;
 pub mod files;
 pub mod fleet;
 pub mod grpc;

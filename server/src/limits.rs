@@ -1,6 +1,8 @@
 //! The named limits and clocks of the engine, and what must hold between them. Plain data.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::store::Room;
 
 /// What `executions_per_session` can be at most, so that all of a session's can be looked at in one go.
 pub(crate) const EXECUTIONS_PER_SESSION_MOST: u32 = 1000;
@@ -15,8 +17,16 @@ pub struct EngineLimits {
     pub executions_per_tenant: u64,
     /// Executions of a session that are not finished.
     pub executions_per_session: u32,
+    /// Executions of a tenant that wait in the queue.
+    pub queue_per_tenant: u64,
     /// Executions of all tenants that wait in the queue.
     pub queue: u64,
+    /// Executions of a tenant that are started in a second.
+    pub starts_per_second: u64,
+    /// Bytes of output of a tenant's executions that ended on one day (UTC).
+    pub output_bytes_per_day: u64,
+    /// What is otherwise for single tenants.
+    pub tenants: BTreeMap<String, TenantLimits>,
     /// Runners with a link to this server.
     pub runners: u32,
     /// Watches of many executions at once, on this server.
@@ -68,7 +78,11 @@ impl Default for EngineLimits {
             sessions_per_tenant: 1024,
             executions_per_tenant: 1024,
             executions_per_session: 256,
+            queue_per_tenant: 1024,
             queue: 4096,
+            starts_per_second: 1000,
+            output_bytes_per_day: 1 << 40,
+            tenants: BTreeMap::new(),
             runners: 1000,
             watches: 1024,
             watches_per_tenant: 128,
@@ -94,6 +108,36 @@ impl Default for EngineLimits {
     }
 }
 
+/// What is otherwise for one tenant than for the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TenantLimits {
+    /// Its share of what is contended: twice the weight is served twice as often.
+    pub weight: u32,
+    /// Instead of [`EngineLimits::executions_per_tenant`].
+    pub executions: Option<u64>,
+    /// Instead of [`EngineLimits::queue_per_tenant`].
+    pub queue: Option<u64>,
+    /// Instead of [`EngineLimits::sessions_per_tenant`].
+    pub sessions: Option<u64>,
+    /// Instead of [`EngineLimits::starts_per_second`].
+    pub starts_per_second: Option<u64>,
+    /// Instead of [`EngineLimits::output_bytes_per_day`].
+    pub output_bytes_per_day: Option<u64>,
+}
+
+impl Default for TenantLimits {
+    fn default() -> Self {
+        Self {
+            weight: 1,
+            executions: None,
+            queue: None,
+            sessions: None,
+            starts_per_second: None,
+            output_bytes_per_day: None,
+        }
+    }
+}
+
 /// Two limits that contradict each other, or one that is zero.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{limit}` {problem}")]
@@ -105,6 +149,22 @@ pub struct LimitError {
 }
 
 impl EngineLimits {
+    /// What a tenant may have.
+    #[must_use]
+    pub fn room(&self, tenant: &str) -> Room {
+        let own = self.tenants.get(tenant).cloned().unwrap_or_default();
+        Room {
+            sessions_per_tenant: own.sessions.unwrap_or(self.sessions_per_tenant),
+            executions_per_tenant: own.executions.unwrap_or(self.executions_per_tenant),
+            executions_per_session: u64::from(self.executions_per_session),
+            queue_per_tenant: own.queue.unwrap_or(self.queue_per_tenant),
+            queue: self.queue,
+            starts_per_second: own.starts_per_second.unwrap_or(self.starts_per_second),
+            output_bytes_per_day: own.output_bytes_per_day.unwrap_or(self.output_bytes_per_day),
+            weight: own.weight,
+        }
+    }
+
     /// Checks the limits against each other. `longest_grace` is the longest time that a profile gives
     /// commands between SIGTERM and SIGKILL.
     ///
@@ -115,7 +175,10 @@ impl EngineLimits {
             ("sessions_per_tenant", self.sessions_per_tenant),
             ("executions_per_tenant", self.executions_per_tenant),
             ("executions_per_session", u64::from(self.executions_per_session)),
+            ("queue_per_tenant", self.queue_per_tenant),
             ("queue", self.queue),
+            ("starts_per_second", self.starts_per_second),
+            ("output_bytes_per_day", self.output_bytes_per_day),
             ("runners", u64::from(self.runners)),
             ("watches", u64::from(self.watches)),
             ("watches_per_tenant", u64::from(self.watches_per_tenant)),

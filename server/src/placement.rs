@@ -5,6 +5,7 @@
 //! moment.
 
 mod drive;
+mod fill;
 mod order;
 mod pick;
 mod send;
@@ -17,13 +18,14 @@ use airlock_proto::domain::{
 };
 
 pub(crate) use drive::drive_sessions;
+pub(crate) use fill::fill_vacancies;
 
 use tracing::Instrument as _;
 
 use crate::{
     approval::as_found,
     decision::{self, Offer, Ruling},
-    engine::{Core, micros},
+    engine::{Core, Seat, micros},
     execution::{finish_with, lost_result},
     limits::EXECUTIONS_PER_SESSION_MOST,
     links::Link,
@@ -69,13 +71,6 @@ impl Core {
         Ok(())
     }
 
-    /// Wakes the session that has waited longest for a slot, if one is free.
-    pub(crate) fn wake_waiting(&self, link: &Link) {
-        if let Some(next) = self.seats.next_waiting(&link.hello.runner_id, link.hello.slots) {
-            self.wake.wake(next);
-        }
-    }
-
     /// Offers an execution whose turn it is to its session's runner, if that can take it now.
     async fn place(&self, session: &SessionRecord, turn: &LiveExecution) -> Result<(), StoreError> {
         let waited = self.head_since(turn.id).elapsed();
@@ -87,18 +82,23 @@ impl Core {
         let Some(link) = link.filter(|link| link.is_reconciled() && !link.is_draining()) else {
             return Ok(());
         };
+        match self.seats.take(&link.hello.runner_id, link.hello.slots, turn.id) {
+            Seat::Taken => {}
+            Seat::Contended => {
+                self.vacant.wake(link.hello.runner_id.clone());
+                return Ok(());
+            }
+            Seat::Full => return Ok(()),
+        }
         if session.state == SessionState::Opening {
             return self.ask_open(&link, session.id).await;
         }
-        if self.seats.take(&link.hello.runner_id, link.hello.slots, turn.id, session.id) {
-            let placed = self.place_on(&link, session, turn).await;
-            if !matches!(placed, Ok(true)) {
-                self.seats.release(&link.hello.runner_id, turn.id);
-                link.forget(turn.id);
-            }
-            placed?;
+        let placed = self.place_on(&link, session, turn).await;
+        if !matches!(placed, Ok(true)) {
+            self.seats.release(&link.hello.runner_id, turn.id);
+            link.forget(turn.id);
         }
-        Ok(())
+        placed.map(drop)
     }
 
     /// Offers an execution that has a slot. Whether it takes it up.

@@ -21,9 +21,12 @@ use crate::model::{
 pub(crate) mod contract;
 pub(crate) mod page;
 pub mod postgres;
+mod room;
 mod sql;
 pub mod sqlite;
 mod step;
+
+pub use room::{Created, Room, TakeQueued};
 
 /// Why a step was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -72,37 +75,6 @@ pub enum Durability {
     Process,
     /// The death of the host, too; each step waits for the disk.
     Disk,
-}
-
-/// What became of a creation with a client's key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Created<T> {
-    /// It is new.
-    New(T),
-    /// The same request was made before; this is what it made.
-    Existing(T),
-    /// The key was used for another request.
-    Conflict,
-    /// There are as many as there may be, by this limit.
-    Full {
-        /// Its name.
-        limit: &'static str,
-        /// Its value.
-        value: u64,
-    },
-}
-
-/// How many there may be. What is created ended counts against none of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
-    /// Sessions of its tenant that are `OPENING`, `OPEN` or `CLOSING`.
-    pub sessions_per_tenant: u64,
-    /// Executions of its tenant that are not `FINISHED`.
-    pub executions_per_tenant: u64,
-    /// Executions of its session that are not `FINISHED`.
-    pub executions_per_session: u64,
-    /// Executions of all tenants that are `QUEUED`.
-    pub queue: u64,
 }
 
 /// What became of a compare-and-set.
@@ -395,6 +367,10 @@ pub trait Store: Send + Sync {
         version: u64,
         step: &Transition,
     ) -> Result<Cas<ExecutionRecord>, StoreError>;
+    /// Takes what is `QUEUED` for a runner, whichever server drives it, for this server to place: only what its
+    /// session's order lets run now, fairly between tenants (see [`crate::fair`]), those first that have waited longest
+    /// of each. No two servers take the same.
+    async fn take_queued(&self, take: &TakeQueued) -> Result<Vec<(ExecutionId, SessionId)>, StoreError>;
     /// Changes only where the output is; not a change of state. Nothing happens without such a row.
     async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError>;
     /// Takes the storing of a `FINISHED` execution's output, which is `LIVE` or `STORING`, for so long: from nobody,

@@ -25,12 +25,12 @@ pub use error::{ServeError, StartError};
 use crate::{
     authn::Authenticator,
     changes::Changes,
-    config::Config,
+    config::{Config, Tenant},
     engine::{Engine, EngineParts, TraceHooks},
     exchange::{ExchangeLimits, ExchangeParts, Exchanges},
     fleet::Fleet,
     grpc::{self, Edge, door::Door, peers::PeerLinks},
-    limits::EngineLimits,
+    limits::{EngineLimits, TenantLimits},
     links::Links,
     outputs::{Outputs, retention::Retention},
     peer_door::{NoPeers, PeerDoor},
@@ -346,7 +346,11 @@ fn engine_limits(config: &Config) -> EngineLimits {
         sessions_per_tenant: limits.sessions_per_tenant,
         executions_per_tenant: limits.executions_per_tenant,
         executions_per_session: limits.executions_per_session,
+        queue_per_tenant: limits.queue_per_tenant,
         queue: limits.queue,
+        starts_per_second: limits.starts_per_second,
+        output_bytes_per_day: limits.output_bytes_per_day,
+        tenants: config.tenants.iter().map(tenant_limits).collect(),
         runners: limits.runners,
         watches: limits.watches,
         watches_per_tenant: limits.watches_per_tenant,
@@ -363,6 +367,18 @@ fn engine_limits(config: &Config) -> EngineLimits {
         open_wait: limits.open_wait,
         ..EngineLimits::default()
     }
+}
+
+fn tenant_limits(tenant: &Tenant) -> (String, TenantLimits) {
+    let own = TenantLimits {
+        weight: tenant.weight,
+        executions: tenant.executions,
+        queue: tenant.queue,
+        sessions: tenant.sessions,
+        starts_per_second: tenant.starts_per_second,
+        output_bytes_per_day: tenant.output_bytes_per_day,
+    };
+    (tenant.name.clone(), own)
 }
 
 fn stream_limits(config: &Config) -> StreamLimits {

@@ -26,6 +26,31 @@ pub struct Identity {
     pub runner_ids: Vec<String>,
 }
 
+/// What is otherwise for one tenant than `limits` has it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tenant {
+    /// Whose; as identities name it.
+    pub name: String,
+    /// Its share of the queue; twice the weight is served twice as often. 1 where none is said.
+    #[serde(default = "even")]
+    pub weight: u32,
+    /// Instead of `limits.executions_per_tenant`.
+    pub executions: Option<u64>,
+    /// Instead of `limits.queue_per_tenant`.
+    pub queue: Option<u64>,
+    /// Instead of `limits.sessions_per_tenant`.
+    pub sessions: Option<u64>,
+    /// Instead of `limits.starts_per_second`.
+    pub starts_per_second: Option<u64>,
+    /// Instead of `limits.output_bytes_per_day`.
+    pub output_bytes_per_day: Option<u64>,
+}
+
+fn even() -> u32 {
+    1
+}
+
 /// How an identity is recognised: by exactly one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]

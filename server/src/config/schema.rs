@@ -6,6 +6,8 @@ use std::{net::SocketAddr, time::Duration};
 use airlock_config::{Field, Form, Kind};
 use airlock_proto::limits;
 
+use crate::fair;
+
 /// The longest time that any field may hold.
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
 /// The shortest interval between two of anything periodic.
@@ -36,6 +38,7 @@ pub(super) const SCHEMA: &[Field] = &[
     Field::required("outputs", Kind::Table(OUTPUTS)),
     Field::new("profiles", Kind::Table(PROFILES)),
     Field::new("identity", Kind::List(&Kind::Table(IDENTITY))),
+    Field::new("tenant", Kind::List(&Kind::Table(TENANT))),
     Field::new("limits", Kind::Table(LIMITS)),
     Field::new("link", Kind::Table(LINK)),
     Field::new("peers", Kind::Table(PEERS)),
@@ -124,6 +127,17 @@ const MATCH: &[Field] = &[
     Field::new("token_sha256", Kind::Text),
 ];
 
+const PACE: Kind = Kind::Number { least: 1, most: fair::PER_SECOND_MOST };
+const TENANT: &[Field] = &[
+    Field::required("name", Kind::Text),
+    Field::new("weight", Kind::Number { least: 1, most: fair::WEIGHT_MOST as u64 }),
+    Field::new("executions", COUNT),
+    Field::new("queue", COUNT),
+    Field::new("sessions", COUNT),
+    Field::new("starts_per_second", PACE),
+    Field::new("output_bytes_per_day", COUNT),
+];
+
 /// With a profile's own, every decision goes through them.
 const RULES: Kind = Kind::Number { least: 1, most: 10_000 };
 
@@ -139,6 +153,9 @@ const LIMITS: &[Field] = &[
     Field::new("executions_per_tenant", COUNT),
     Field::new("sessions_per_tenant", COUNT),
     Field::new("executions_per_session", COUNT_32),
+    Field::new("queue_per_tenant", COUNT),
+    Field::new("starts_per_second", PACE),
+    Field::new("output_bytes_per_day", COUNT),
     Field::new("queue", COUNT),
     Field::new("runners", COUNT_32),
     Field::new("queue_wait", INTERVAL),

@@ -145,6 +145,12 @@ pub struct Limits {
     pub sessions_per_tenant: u64,
     /// Executions of one session that are not finished.
     pub executions_per_session: u32,
+    /// Executions of one tenant that wait in the queue.
+    pub queue_per_tenant: u64,
+    /// Executions that one tenant starts in a second; as many at once after a pause.
+    pub starts_per_second: u64,
+    /// Bytes of output of one tenant's executions that ended on one day (UTC).
+    pub output_bytes_per_day: u64,
     /// Executions of all tenants that wait in the queue.
     pub queue: u64,
     /// Runners with a link to this server.
@@ -202,6 +208,9 @@ impl Default for Limits {
             sessions_per_tenant: 1024,
             executions_per_session: 256,
             runners: 1000,
+            queue_per_tenant: 1024,
+            starts_per_second: 1000,
+            output_bytes_per_day: 1 << 40,
             queue: 4096,
             queue_wait: Duration::from_secs(60),
             approval_valid: Duration::from_secs(15 * 60),

@@ -54,6 +54,8 @@ fn every_contradiction_has_its_line_and_field() {
     let table: &[(&str, &str, usize, &str, &str)] = &[
         ("queue = 10", "readers = 3", 21, "limits.readers", "less than"),
         ("server-1", "server 1", 2, "server_id", "not a server id"),
+        ("[limits]", "[[tenant]]\nname = \"defualt\"\n[limits]", 21, "tenant[0].name", "no identity"),
+        ("[limits]", "[[tenant]]\nname = \"default\"\n[[tenant]]\nname = \"default\"\n[limits]", 23, "tenant[1].name", "also the name"),
         ("127.0.0.1:0", "0.0.0.0:1", 6, "listen.insecure_loopback", "other hosts"),
         ("insecure_loopback = true", "", 4, "listen.tls", "no certificate"),
         ("127.0.0.1:0\"", "127.0.0.1:7\"\nprobes = \"0.0.0.0:7\"", 6, "listen.probes", "speaks gRPC"),

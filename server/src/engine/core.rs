@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_proto::domain::{CancelledBy, ExecutionId, RunnerId};
+use airlock_proto::domain::{CancelledBy, ExecutionId, RunnerId, SessionId};
 use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Span;
@@ -29,7 +29,9 @@ use crate::{
 /// What the parts of the engine share.
 pub(crate) struct Core {
     pub(crate) parts: EngineParts,
-    pub(crate) wake: Wake,
+    pub(crate) wake: Wake<SessionId>,
+    /// Runners with free slots that somebody waits for.
+    pub(crate) vacant: Wake<RunnerId>,
     pub(crate) session_waits: SessionWaits,
     pub(crate) seats: Seats,
     pub(crate) watches: WatchRoom,
@@ -66,6 +68,7 @@ impl Core {
         Ok(Self {
             parts,
             wake: Wake::default(),
+            vacant: Wake::default(),
             session_waits: SessionWaits::default(),
             seats: Seats::default(),
             watches: WatchRoom::default(),

@@ -141,7 +141,7 @@ impl Core {
         };
         let begun = Instant::now();
         let (mut live, mut placed) = (HashSet::new(), HashSet::new());
-        let mut next_yield = None;
+        let (mut next_yield, mut others_wait) = (None, false);
         let mut after = None;
         loop {
             let found = self.store().live_executions(None, after, TEND_PAGE).await?;
@@ -156,6 +156,7 @@ impl Core {
                     }
                     ExecutionState::Queued => {
                         levels.queued += 1;
+                        others_wait |= record.owner_server.as_deref() != Some(self.parts.server_id.as_str());
                         levels.queue_age = levels.queue_age.max(self.since(record.queued));
                     }
                     ExecutionState::Starting | ExecutionState::Running => {
@@ -178,6 +179,7 @@ impl Core {
         }
         self.prune(&live);
         self.seats.prune(&placed, begun);
+        self.seats.set_others_wait(others_wait);
         self.parts.observer.levels(&levels);
         Ok(next_yield)
     }

@@ -1,45 +1,120 @@
-//! Which execution takes up a slot of which runner, and which sessions wait for one. Memory only: it
+//! Which execution takes up a slot of which runner, and whether others wait for one. Memory only: it
 //! is counted anew from the store whenever a runner makes a link, and follows what it reports of other servers'
-//! executions.
+//! executions. Whose turn the next free slot is, the store says.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
+    collections::{HashMap, HashSet},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 
-use airlock_proto::domain::{ExecutionId, RunnerId, SessionId};
+use airlock_proto::domain::{ExecutionId, RunnerId};
 
 /// The slots of all runners.
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
     runners: Mutex<HashMap<RunnerId, Runner>>,
+    /// Other servers have something in the queue.
+    others_wait: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Runner {
     /// Since when.
     taken: HashMap<ExecutionId, Instant>,
-    /// Sessions with something to run and no free slot, each once, the longest wait first.
-    waiting: VecDeque<SessionId>,
+    /// How often somebody asked in vain, since it was last seen that nobody waits.
+    asked: u64,
+    /// It has said that it has no room, whatever is counted here.
+    is_full: bool,
+}
+
+/// What became of the wish for a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seat {
+    /// It has one.
+    Taken,
+    /// One is free, but others wait for it too: the store says who is next.
+    Contended,
+    /// None is free. Who waits is found by the store when one is.
+    Full,
+}
+
+/// Free slots that somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Vacancy {
+    pub(crate) free: u32,
+    asked: u64,
+}
+
+impl Runner {
+    fn free(&self, slots: u32) -> u32 {
+        let taken = u32::try_from(self.taken.len()).unwrap_or(u32::MAX);
+        if self.is_full { 0 } else { slots.saturating_sub(taken) }
+    }
 }
 
 impl Seats {
-    /// Takes one of `slots` for an execution. Without a free one its session is told when there is.
-    pub(crate) fn take(&self, runner: &RunnerId, slots: u32, id: ExecutionId, session: SessionId) -> bool {
+    /// Takes one of `slots` for an execution, unless others wait for one.
+    pub(crate) fn take(&self, runner: &RunnerId, slots: u32, id: ExecutionId) -> Seat {
         let mut runners = self.lock();
         let runner = runners.entry(runner.clone()).or_default();
         if runner.taken.contains_key(&id) {
-            return true;
+            return Seat::Taken;
         }
-        if runner.taken.len() < slots as usize {
+        let is_free = runner.free(slots) > 0;
+        if is_free && runner.asked == 0 && !self.others_wait.load(Ordering::Relaxed) {
             runner.taken.insert(id, Instant::now());
-            return true;
+            return Seat::Taken;
         }
-        if !runner.waiting.contains(&session) {
-            runner.waiting.push_back(session);
+        runner.asked = runner.asked.saturating_add(1);
+        if is_free { Seat::Contended } else { Seat::Full }
+    }
+
+    /// Holds a slot for what was taken from the queue. Whether there is one.
+    pub(crate) fn hold(&self, runner: &RunnerId, slots: u32, id: ExecutionId) -> bool {
+        let mut runners = self.lock();
+        let runner = runners.entry(runner.clone()).or_default();
+        let holds = runner.taken.contains_key(&id) || runner.free(slots) > 0;
+        if holds {
+            runner.taken.entry(id).or_insert_with(Instant::now);
         }
-        false
+        holds
+    }
+
+    /// The free slots of a runner, if somebody waits for one.
+    pub(crate) fn vacancy(&self, runner: &RunnerId, slots: u32) -> Option<Vacancy> {
+        let mut runners = self.lock();
+        let runner = runners.get_mut(runner)?;
+        let free = runner.free(slots);
+        (free > 0 && runner.asked > 0).then_some(Vacancy { free, asked: runner.asked })
+    }
+
+    /// Nobody waits any more, but for who has asked since this vacancy was seen.
+    pub(crate) fn none_waits(&self, runner: &RunnerId, seen: Vacancy) {
+        if let Some(runner) = self.lock().get_mut(runner)
+            && runner.asked == seen.asked
+        {
+            runner.asked = 0;
+        }
+    }
+
+    /// The runner has said that it has no room: so it is until something there ends, or the next look at everything.
+    pub(crate) fn set_full(&self, runner: &RunnerId) {
+        self.lock().entry(runner.clone()).or_default().is_full = true;
+    }
+
+    /// Something there has ended.
+    pub(crate) fn has_room(&self, runner: &RunnerId) {
+        if let Some(runner) = self.lock().get_mut(runner) {
+            runner.is_full = false;
+        }
+    }
+
+    pub(crate) fn set_others_wait(&self, wait: bool) {
+        self.others_wait.store(wait, Ordering::Relaxed);
     }
 
     /// Notes that a runner has an execution, whichever server offered it.
@@ -52,6 +127,7 @@ impl Seats {
     pub(crate) fn prune(&self, placed: &HashSet<ExecutionId>, since: Instant) {
         for runner in self.lock().values_mut() {
             runner.taken.retain(|id, taken| *taken >= since || placed.contains(id));
+            runner.is_full = false;
         }
     }
 
@@ -59,13 +135,6 @@ impl Seats {
         if let Some(runner) = self.lock().get_mut(runner) {
             runner.taken.remove(&id);
         }
-    }
-
-    /// The session that has waited longest, if there is a free slot now.
-    pub(crate) fn next_waiting(&self, runner: &RunnerId, slots: u32) -> Option<SessionId> {
-        let mut runners = self.lock();
-        let runner = runners.get_mut(runner)?;
-        if runner.taken.len() < slots as usize { runner.waiting.pop_front() } else { None }
     }
 
     pub(crate) fn reset(&self, runner: &RunnerId, taken: HashSet<ExecutionId>) {
@@ -93,36 +162,64 @@ impl Seats {
 mod tests {
     use super::*;
 
+    fn fresh() -> (Seats, RunnerId, [ExecutionId; 3]) {
+        (Seats::default(), "r".parse().expect("an id"), [(); 3].map(|()| ExecutionId::new()))
+    }
+
     #[test]
-    fn who_waits_longest_gets_the_next_free_slot() {
-        let seats = Seats::default();
-        let runner: RunnerId = "r".parse().expect("an id");
-        let (first, second) = (ExecutionId::new(), ExecutionId::new());
-        let (a, b) = (SessionId::new(), SessionId::new());
-        assert!(seats.take(&runner, 1, first, a));
-        assert!(seats.take(&runner, 1, first, a), "the same one again takes nothing more");
-        assert!(!seats.take(&runner, 1, second, b));
-        assert!(!seats.take(&runner, 1, second, b));
-        assert_eq!(seats.next_waiting(&runner, 1), None, "nothing is free yet");
+    fn a_free_slot_is_taken_until_somebody_waits_and_then_the_store_says_who_is_next() {
+        let (seats, runner, [first, second, third]) = fresh();
+        assert_eq!(seats.take(&runner, 1, first), Seat::Taken);
+        assert_eq!(seats.take(&runner, 1, first), Seat::Taken, "the same one again takes nothing more");
+        assert_eq!(seats.take(&runner, 1, second), Seat::Full);
+        assert_eq!(seats.vacancy(&runner, 1), None, "nothing is free yet");
         seats.release(&runner, first);
-        assert_eq!(seats.next_waiting(&runner, 1), Some(b));
-        assert_eq!(seats.next_waiting(&runner, 1), None, "and waits only once");
-        assert_eq!(seats.taken(&runner), 0);
+        assert_eq!(seats.take(&runner, 1, third), Seat::Contended, "the other was there before it");
+        let seen = seats.vacancy(&runner, 1).expect("a free slot");
+        assert_eq!(seen.free, 1);
+        assert!(seats.hold(&runner, 1, second) && !seats.hold(&runner, 1, third));
+        assert_eq!(seats.take(&runner, 1, second), Seat::Taken);
+        seats.release(&runner, second);
+        assert_eq!(seats.take(&runner, 1, first), Seat::Contended);
+        seats.none_waits(&runner, seen);
+        assert_eq!(seats.take(&runner, 1, third), Seat::Contended, "one has asked since");
+        seats.none_waits(&runner, seats.vacancy(&runner, 1).expect("a free slot"));
+        assert_eq!(seats.take(&runner, 1, third), Seat::Taken);
+    }
+
+    #[test]
+    fn while_other_servers_have_a_queue_nobody_goes_before_it() {
+        let (seats, runner, [first, ..]) = fresh();
+        seats.set_others_wait(true);
+        assert_eq!(seats.take(&runner, 1, first), Seat::Contended);
+    }
+
+    #[test]
+    fn a_runner_that_says_it_is_full_is_asked_again_when_something_ends_or_at_the_next_look() {
+        let (seats, runner, [first, second, _]) = fresh();
+        assert_eq!(seats.take(&runner, 2, first), Seat::Taken);
+        seats.set_full(&runner);
+        assert_eq!(seats.take(&runner, 2, second), Seat::Full);
+        seats.release(&runner, first);
+        assert_eq!(seats.vacancy(&runner, 2), None, "what it refused frees nothing");
+        seats.has_room(&runner);
+        assert_eq!(seats.vacancy(&runner, 2).map(|seen| seen.free), Some(2));
+        seats.set_full(&runner);
+        seats.prune(&HashSet::new(), Instant::now());
+        assert!(seats.vacancy(&runner, 2).is_some());
     }
 
     #[test]
     fn what_another_server_gave_a_runner_takes_a_slot_until_it_is_over() {
-        let seats = Seats::default();
-        let runner: RunnerId = "r".parse().expect("an id");
-        let (theirs, ours) = (ExecutionId::new(), ExecutionId::new());
+        let (seats, runner, [theirs, ours, _]) = fresh();
         seats.note(&runner, theirs);
-        assert!(!seats.take(&runner, 1, ours, SessionId::new()));
+        assert_eq!(seats.take(&runner, 1, ours), Seat::Full);
         seats.prune(&HashSet::from([theirs]), Instant::now());
         assert_eq!(seats.taken(&runner), 1);
         let before = Instant::now();
         seats.note(&runner, ours);
         seats.prune(&HashSet::new(), before);
         assert_eq!(seats.taken(&runner), 1, "one that was given while the list was read is not on it yet");
-        assert!(seats.take(&runner, 1, ours, SessionId::new()));
+        assert_eq!(seats.take(&runner, 1, ours), Seat::Taken);
     }
 }

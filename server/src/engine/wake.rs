@@ -1,24 +1,31 @@
-//! Hints that something may be done: which sessions' queues to look at, and who waits for a session.
+//! Hints that something may be done: which sessions' queues to look at, which runners' free slots, and who waits for a session.
 //! Any of them may be lost or doubled; the poll finds what they missed.
 
 use std::{
     collections::{HashMap, HashSet},
+    hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use airlock_proto::domain::SessionId;
 use tokio::sync::{Notify, futures::Notified};
 
-/// Sessions whose queues want to be looked at. Holds each session once.
-#[derive(Debug, Default)]
-pub(crate) struct Wake {
-    pending: Mutex<HashSet<SessionId>>,
+/// Sessions or runners that want to be looked at. Holds each once.
+#[derive(Debug)]
+pub(crate) struct Wake<T> {
+    pending: Mutex<HashSet<T>>,
     notify: Notify,
 }
 
-impl Wake {
-    /// Wants this session's queue to be looked at.
-    pub(crate) fn wake(&self, id: SessionId) {
+impl<T> Default for Wake<T> {
+    fn default() -> Self {
+        Self { pending: Mutex::default(), notify: Notify::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Wake<T> {
+    /// Wants this one to be looked at.
+    pub(crate) fn wake(&self, id: T) {
         if lock(&self.pending).insert(id) {
             self.notify.notify_one();
         }
@@ -29,10 +36,10 @@ impl Wake {
         self.notify.notified().await;
     }
 
-    /// Takes up to `at_most` sessions, none of those in `busy`.
-    pub(crate) fn take(&self, at_most: usize, busy: &HashSet<SessionId>) -> Vec<SessionId> {
+    /// Takes up to `at_most`, none of those in `busy`.
+    pub(crate) fn take(&self, at_most: usize, busy: &HashSet<T>) -> Vec<T> {
         let mut pending = lock(&self.pending);
-        let taken: Vec<_> = pending.iter().filter(|id| !busy.contains(id)).take(at_most).copied().collect();
+        let taken: Vec<_> = pending.iter().filter(|id| !busy.contains(id)).take(at_most).cloned().collect();
         for id in &taken {
             pending.remove(id);
         }

@@ -165,6 +165,9 @@ impl Core {
         let passes = PASSING.contains(&reason.as_str());
         let started = if reason == ALREADY_ACCEPTED { Started::Unknown } else { Started::No };
         let is_news = record.state == ExecutionState::Starting && record.attempt == report.attempt;
+        if is_full && is_news {
+            self.seats.set_full(&link.hello.runner_id);
+        }
         if reason == NO_DIRECTORY && is_news {
             self.set_back(link, record.session_id).await?;
         }

@@ -8,7 +8,7 @@ use airlock_proto::domain::{
 };
 use tracing::Instrument as _;
 
-use super::{exhausted, spec, violation};
+use super::{exhausted, exhausted_for, spec, violation};
 use crate::{
     api::{ApiError, StartExecution},
     decision::{self, Asked, Decided, execution_hash},
@@ -16,7 +16,7 @@ use crate::{
     model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState},
     profiles::ResolvedProfile,
     session::check_open,
-    store::{Created, NewExecution, Room},
+    store::{Created, NewExecution},
 };
 
 /// Where an execution is to run: the session, and whether it is yet to be made.
@@ -72,6 +72,7 @@ impl Core {
             Created::Existing(existing) => repeated(existing, hash, &key),
             Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
             Created::Full { limit, value } => Err(exhausted(limit, value)),
+            Created::Later { limit, value, wait_micros } => Err(exhausted_for(limit, value, wait_micros)),
         }
     }
 
@@ -201,12 +202,7 @@ impl Core {
             approval,
             approval_valid_micros: micros(self.approval_valid(&session)),
             session: setting.is_new.then_some(session),
-            room: Room {
-                sessions_per_tenant: limits.sessions_per_tenant,
-                executions_per_tenant: limits.executions_per_tenant,
-                executions_per_session: u64::from(limits.executions_per_session),
-                queue: limits.queue,
-            },
+            room: limits.room(&who.tenant),
         }
     }
 

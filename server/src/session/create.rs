@@ -9,7 +9,7 @@ use crate::{
     api::{ApiError, CreateSession, StartExecution},
     decision::session_hash,
     engine::Core,
-    execution::exhausted,
+    execution::{exhausted, exhausted_for},
     model::{Principal, SessionRecord, SessionState},
     profiles::ResolvedProfile,
     store::{Created, PageQuery, SessionQuery},
@@ -51,7 +51,7 @@ impl Core {
         session.labels = request.labels;
         session.idle_timeout = request.idle_timeout.unwrap_or(IDLE_TIMEOUT_DEFAULT);
         let key = session.request_id.clone().unwrap_or_default();
-        let per_tenant = self.parts.limits.sessions_per_tenant;
+        let per_tenant = self.parts.limits.room(&who.tenant).sessions_per_tenant;
         match self.store().create_session(session, per_tenant).await? {
             Created::New(session) => {
                 match self.parts.links.get(&session.runner_id) {
@@ -63,6 +63,7 @@ impl Core {
             Created::Existing(session) => self.wait_open(session).await,
             Created::Conflict => Err(ApiError::AlreadyExists { request_id: key }),
             Created::Full { limit, value } => Err(exhausted(limit, value)),
+            Created::Later { limit, value, wait_micros } => Err(exhausted_for(limit, value, wait_micros)),
         }
     }
 

@@ -9,6 +9,7 @@ pub(super) mod executions;
 pub(crate) mod fixtures;
 pub(super) mod lists;
 pub(super) mod milestones;
+pub(super) mod queue;
 pub(super) mod races;
 pub(super) mod rules;
 pub(super) mod runners;
@@ -99,6 +100,11 @@ macro_rules! contract_tests {
             servers::servers_are_there_with_their_links_until_their_lease_is_over,
             servers::one_server_at_a_time_stores_an_output,
             servers::an_output_that_nobody_stores_is_found_by_who_could,
+            queue::the_next_of_a_runner_is_whose_tenant_stands_furthest_back,
+            queue::only_what_has_its_turn_is_taken,
+            queue::what_a_runner_refused_is_taken_again,
+            queue::starts_are_paced_and_output_is_counted_by_the_day,
+            queue::a_tenant_s_own_queue_is_limited,
             races::one_of_many_steps_from_a_version_wins,
             races::one_of_many_equal_requests_creates,
             races::many_at_once_do_not_pass_a_limit,
@@ -116,6 +122,7 @@ macro_rules! contract_tests {
             together::one_request_at_many_servers_makes_one_thing,
             together::of_many_that_close_a_session_one_does,
             together::limits_hold_across_servers,
+            together::of_many_that_take_from_the_queue_each_gets_others,
             together::milestones_of_many_servers_are_read_in_their_order,
         }
     };

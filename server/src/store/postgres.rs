@@ -16,14 +16,14 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use sqlx::PgPool;
-use tables::{approvals, executions, milestones, rules, runners, servers, sessions, transition};
+use tables::{approvals, executions, milestones, queue, rules, runners, servers, sessions, transition};
 
 pub use options::{PostgresOptions, PostgresTls, TlsMode};
 
 use self::hints::Hints;
 use super::{
     ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones, NewExecution,
-    Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError, Transition,
+    Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError, TakeQueued, Transition,
 };
 use crate::{
     changes::Changes,
@@ -198,6 +198,10 @@ impl Store for PostgresStore {
             self.hint(id, &record.tenant);
         }
         taken
+    }
+
+    async fn take_queued(&self, take: &TakeQueued) -> Result<Vec<(ExecutionId, SessionId)>, StoreError> {
+        again!(self, queue::take(self.begin().await?, take))
     }
 
     async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {

@@ -13,12 +13,12 @@ use std::{fs::File, path::Path, sync::Arc, time::Duration};
 
 use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use sqlx::SqlitePool;
-use tables::{approvals, executions, milestones, rules, runners, servers, sessions, transition};
+use tables::{approvals, executions, milestones, queue, rules, runners, servers, sessions, transition};
 
 use super::{
     ApprovalAnswer, ApprovalQuery, Cas, Created, Durability, ExecutionQuery, MilestoneQuery, Milestones,
     NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
-    Transition,
+    TakeQueued, Transition,
 };
 use crate::model::{
     ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
@@ -167,6 +167,10 @@ impl Store for SqliteStore {
         step: &Transition,
     ) -> Result<Cas<ExecutionRecord>, StoreError> {
         transition::take(self.begin().await?, id, version, step).await
+    }
+
+    async fn take_queued(&self, take: &TakeQueued) -> Result<Vec<(ExecutionId, SessionId)>, StoreError> {
+        queue::take(self.begin().await?, take).await
     }
 
     async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {

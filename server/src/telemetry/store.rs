@@ -15,7 +15,7 @@ use crate::{
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
         NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
-        Transition,
+        TakeQueued, Transition,
     },
 };
 
@@ -31,7 +31,7 @@ const TRACED: [&str; 7] = [
 ];
 
 /// Besides those, the steps that write for what a runner did.
-const OF_RUNNERS: [&str; 2] = ["put_runner", "take_storing"];
+const OF_RUNNERS: [&str; 3] = ["put_runner", "take_queued", "take_storing"];
 
 /// What the clock alone brings about.
 const ROUNDS: [&str; 2] = ["announce", "renew_leases"];
@@ -121,6 +121,7 @@ measured! {
     fn executions(&self, query: &ExecutionQuery, page: &PageQuery) -> Page<ExecutionRecord>;
     fn live_executions(&self, session: Option<SessionId>, after: Option<ExecutionId>, at_most: u32) -> Vec<LiveExecution>;
     fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
+    fn take_queued(&self, take: &TakeQueued) -> Vec<(ExecutionId, SessionId)>;
     fn set_output(&self, id: ExecutionId, output: OutputState) -> ();
     fn take_storing(&self, id: ExecutionId, server_id: &str, lease_micros: i64) -> bool;
     fn unstored(&self, server_id: &str, at_most: u32) -> Vec<ExecutionRecord>;

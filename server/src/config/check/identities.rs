@@ -52,6 +52,25 @@ pub(super) fn check(config: &Config, found: &mut Findings) {
         runner(identity, &field, found);
         server(identity, &field, found);
     }
+    tenants(config, found);
+}
+
+/// Each of a tenant that somebody belongs to, and once: a slip in a name would leave a limit without effect.
+fn tenants(config: &Config, found: &mut Findings) {
+    let mut names = HashMap::new();
+    for (index, tenant) in config.tenants.iter().enumerate() {
+        let (field, shown) = (format!("tenant[{index}].name"), tenant.name.escape_debug());
+        if let Some(other) = names.insert(&tenant.name, index) {
+            let what = format!("`{shown}` is also the name of tenant {}", other + 1);
+            found.require(false, &field, what, "say everything of a tenant in one place");
+        }
+        found.require(
+            config.identities.iter().any(|identity| identity.tenant == tenant.name),
+            &field,
+            format!("no identity has the tenant `{shown}`"),
+            "write it as the identities do, or remove it",
+        );
+    }
 }
 
 fn one(identity: &Identity, field: &str, found: &mut Findings) {

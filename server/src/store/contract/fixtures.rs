@@ -25,7 +25,11 @@ pub(super) const ROOMY: Room = Room {
     sessions_per_tenant: MANY,
     executions_per_tenant: MANY,
     executions_per_session: MANY,
+    queue_per_tenant: MANY,
     queue: MANY,
+    starts_per_second: MANY,
+    output_bytes_per_day: MANY,
+    weight: 1,
 };
 
 pub(in crate::store) fn session(tenant: &str) -> SessionRecord {

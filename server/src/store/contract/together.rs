@@ -232,7 +232,7 @@ fn made<T>(
                 id(&made)
             }
             Created::Existing(made) => id(&made),
-            Created::Conflict | Created::Full { .. } => panic!("neither new nor there"),
+            Created::Conflict | Created::Full { .. } | Created::Later { .. } => panic!("neither new nor there"),
         })
         .collect();
     (ids, new_ones)
@@ -342,4 +342,25 @@ pub(in crate::store) async fn milestones_of_many_servers_are_read_in_their_order
     let entries = servers[0].audit(0, 1_000).await.unwrap();
     let numbers: Vec<_> = entries.iter().map(|entry| entry.sequence).collect();
     assert_eq!(numbers, (1..=i64::try_from(2 * LIVES).unwrap()).collect::<Vec<_>>());
+}
+
+pub(in crate::store) async fn of_many_that_take_from_the_queue_each_gets_others(servers: Servers<'_>) {
+    const WAIT: usize = 24;
+    for _ in 0..WAIT {
+        let session = opened(servers[0], TENANT).await;
+        create(servers[0], new(execution(&session))).await;
+    }
+    let taken = race(servers, |store, caller| async move {
+        store.take_queued(&super::queue::taking(&format!("server-{caller}"), 2)).await
+    });
+    let taken: Vec<_> = taken.await.into_iter().flat_map(|taken| taken.unwrap()).collect();
+    let others: HashSet<_> = taken.iter().collect();
+    assert_eq!(others.len(), taken.len(), "none of them twice");
+    let mut left = WAIT - taken.len();
+    // Whoever was passed by is found by who asks next.
+    while left > 0 {
+        let more = servers[1].take_queued(&super::queue::taking("server-last", 5)).await.unwrap().len();
+        assert!(more > 0, "{left} are left");
+        left -= more.min(left);
+    }
 }

@@ -20,6 +20,10 @@ pub(in crate::store) const MANY_WRITERS: bool = true;
 pub(in crate::store) const NOW: &str = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint";
 /// After a query for a row that is about to be changed: nobody else changes it before the transaction ends.
 pub(in crate::store) const TO_CHANGE: &str = " FOR NO KEY UPDATE";
+/// After a query for rows `e` that are taken by whoever comes first: those that another has hold of are passed by.
+pub(in crate::store) const TO_TAKE: &str = " FOR NO KEY UPDATE OF e SKIP LOCKED";
+/// The function that gives the greatest of its arguments.
+pub(in crate::store) const GREATEST: &str = "greatest";
 
 // The row of a counter is locked from the number's being taken to the end of the transaction, so that
 // numbers become visible in their order, have no holes, and are never given twice.

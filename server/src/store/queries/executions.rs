@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 use super::{
     approvals, audit,
     engine::{self, Arguments, Connection, Db, Pool, Tx, clock},
-    lists, milestones, sessions,
+    lists, milestones, queue, sessions,
 };
 use crate::{
     model::{ExecutionRecord, LiveExecution, Micros, StateChange},
@@ -63,7 +63,16 @@ pub(in crate::store) async fn create(
         return Ok(Created::Full { limit, value });
     }
     let now = clock(&mut tx).await?;
-    let (peer, queue) = (new.peer.clone(), new.room.queue);
+    let (peer, room) = (new.peer.clone(), new.room);
+    // Denials are no starts.
+    let starts = asked.state != ExecutionState::Finished;
+    let paced_to = match starts {
+        true => match queue::pace(&mut tx, &asked.tenant, &room, now).await? {
+            Ok(paced_to) => Some(paced_to),
+            Err(later) => return Ok(later),
+        },
+        false => None,
+    };
     if let Some(session) = new.session.clone() {
         sessions::insert(&mut tx, session, now).await?;
     }
@@ -77,11 +86,14 @@ pub(in crate::store) async fn create(
         approvals::insert(&mut tx, approval).await?;
     }
     sessions::touch(&mut tx, record.session_id, now).await?;
+    if let Some(paced_to) = paced_to {
+        queue::note_start(&mut tx, &record.tenant, paced_to, room.weight).await?;
+    }
     audit::open(&mut tx, record, &peer, now).await?;
     // From here on there is one creation at a time, so that what others added meanwhile is seen.
     let waits = engine::MANY_WRITERS && record.state == ExecutionState::Queued;
-    if waits && queued(&mut tx).await? > queue {
-        return Ok(Created::Full { limit: "queue", value: queue });
+    if waits && queued(&mut tx).await? > room.queue {
+        return Ok(Created::Full { limit: "queue", value: room.queue });
     }
     if taken.finished {
         audit::close(&mut tx, record, now).await?;
@@ -105,8 +117,9 @@ async fn full(tx: &mut Tx, new: &NewExecution) -> Result<Option<(&'static str, u
     if record.state == ExecutionState::Finished {
         return Ok(None);
     }
-    let (tenant, session): (i64, i64) = sqlx::query_as(
+    let (tenant, waiting, session): (i64, i64, i64) = sqlx::query_as(
         "SELECT (SELECT count(*) FROM executions WHERE tenant = $1 AND ended IS NULL), \
+         (SELECT count(*) FROM executions WHERE tenant = $1 AND ended IS NULL AND state = 'QUEUED'), \
          (SELECT count(*) FROM executions WHERE session_id = $2 AND ended IS NULL)",
     )
     .bind(&record.tenant)
@@ -115,6 +128,7 @@ async fn full(tx: &mut Tx, new: &NewExecution) -> Result<Option<(&'static str, u
     .await?;
     let counts = [
         ("executions_per_tenant", tenant.unsigned_abs(), room.executions_per_tenant),
+        ("queue_per_tenant", waiting.unsigned_abs(), room.queue_per_tenant),
         ("queue", queued(tx).await?, room.queue),
         ("executions_per_session", session.unsigned_abs(), room.executions_per_session),
     ];

@@ -3,7 +3,7 @@
 //! which all engines take; columns are named, so that a later schema's new ones do no harm.
 //!
 //! A transaction locks in this order, in engines that lock rows: its tenant's turn, the execution, the
-//! approval, the session, and last the numbers of audit and milestones.
+//! approval, the session, the tenant, and last the numbers of audit and milestones.
 
 use super::engine;
 
@@ -12,6 +12,7 @@ mod audit;
 pub(in crate::store) mod executions;
 mod lists;
 pub(in crate::store) mod milestones;
+pub(in crate::store) mod queue;
 pub(in crate::store) mod rules;
 pub(in crate::store) mod runners;
 pub(in crate::store) mod servers;

@@ -1,11 +1,11 @@
 //! Steps in the lives of executions: compare-and-set, and all that goes with one, in one transaction.
 
-use airlock_proto::domain::{ExecutionId, OutputState};
+use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState};
 
 use super::{
     approvals, audit,
     engine::{self, Tx, clock},
-    executions, milestones, sessions,
+    executions, milestones, queue, sessions,
 };
 use crate::{
     model::ExecutionRecord,
@@ -25,6 +25,7 @@ pub(in crate::store) async fn take(
         return Ok(Cas::Stale(record));
     }
     let now = clock(&mut tx).await?;
+    let from = record.state;
     let taken = step::taken(record, step, now)?;
     let record = &taken.record;
     executions::update(&mut tx, record).await?;
@@ -42,7 +43,13 @@ pub(in crate::store) async fn take(
         sessions::touch(&mut tx, record.session_id, now).await?;
         if let Some(result) = &record.result {
             sessions::follow(&mut tx, record.session_id, result).await?;
+            queue::note_output(&mut tx, &record.tenant, result, now).await?;
         }
+    }
+    match (from, record.state) {
+        (ExecutionState::Queued, ExecutionState::Starting) => queue::charge(&mut tx, &record.tenant).await?,
+        (ExecutionState::Starting, ExecutionState::Queued) => queue::give_back(&mut tx, id).await?,
+        _ => {}
     }
     // Last, for its number is taken in the order of the commits.
     if let Some(milestone) = taken.milestone {

@@ -17,6 +17,10 @@ pub(in crate::store) const MANY_WRITERS: bool = false;
 pub(in crate::store) const NOW: &str = "CAST(unixepoch('subsec') * 1000000 AS INTEGER)";
 /// After a query for a row that is about to be changed.
 pub(in crate::store) const TO_CHANGE: &str = "";
+/// After a query for rows `e` that are taken by whoever comes first.
+pub(in crate::store) const TO_TAKE: &str = "";
+/// The function that gives the greatest of its arguments.
+pub(in crate::store) const GREATEST: &str = "max";
 
 pub(in crate::store) const AUDIT_OPEN: &str = "INSERT INTO audit_opened \
      (execution_id, tenant, principal, peer, verdict, reason_code, opened, command) \

@@ -21,7 +21,7 @@ use crate::{
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
         NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
-        Transition,
+        TakeQueued, Transition,
     },
 };
 
@@ -196,6 +196,9 @@ impl Store for MemoryStore {
         not_here()
     }
     async fn outputs_ended_before(&self, _: Micros, _: u32) -> Result<Vec<ExecutionId>, StoreError> {
+        not_here()
+    }
+    async fn take_queued(&self, _: &TakeQueued) -> Result<Vec<(ExecutionId, SessionId)>, StoreError> {
         not_here()
     }
     async fn renew_leases(&self, _: &str, _: i64) -> Result<u64, StoreError> {

@@ -1,0 +1,17 @@
+-- What is counted of each tenant, for the limits and for its place in the queue.
+CREATE TABLE tenants (
+  name         TEXT    NOT NULL PRIMARY KEY,
+  -- What it was served, in the queue's virtual time, and what one more placement costs it.
+  served       INTEGER NOT NULL,
+  cost         INTEGER NOT NULL,
+  -- When it may start something if it keeps to its pace, in microseconds.
+  paced_to     INTEGER NOT NULL,
+  -- Bytes that its commands wrote on this day since 1970.
+  output_day   INTEGER NOT NULL,
+  output_bytes INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX tenants_by_served ON tenants (served);
+
+-- Until when what is QUEUED is left to the server that is placing it.
+ALTER TABLE executions ADD COLUMN taken_until INTEGER NOT NULL DEFAULT 0;

@@ -1,0 +1,181 @@
+//! What is counted of each tenant, and what is taken from the queue.
+
+use airlock_proto::domain::{ExecutionId, ExecutionResult, SessionId};
+use sqlx::QueryBuilder;
+
+use super::{
+    engine::{self, Connection, Db, Tx, clock},
+    executions,
+};
+use crate::{
+    fair,
+    model::{ExecutionRecord, Micros},
+    store::{
+        Created, Room, StoreError, TakeQueued, Transition,
+        sql::rows::{id, integer},
+        step,
+    },
+};
+
+/// When it joined the queue, as in [`crate::placement`]'s order.
+const JOINED: &str = "CASE WHEN e.approval_id IS NULL THEN e.created ELSE e.queued END";
+/// Nothing of its session goes before it.
+const HAS_ITS_TURN: &str = "(NOT e.serial OR NOT EXISTS (SELECT 1 FROM executions a \
+     WHERE a.session_id = e.session_id AND a.ended IS NULL AND a.serial AND a.id <> e.id \
+     AND (a.state IN ('STARTING', 'RUNNING') OR (a.state = 'QUEUED' AND \
+     (CASE WHEN a.approval_id IS NULL THEN a.created ELSE a.queued END, a.id) < \
+     (CASE WHEN e.approval_id IS NULL THEN e.created ELSE e.queued END, e.id)))))";
+
+/// Where its pace takes a tenant with one more start; or, where it is over its pace or the bytes of its day, what to
+/// answer. Read in the tenant's turn.
+pub(in crate::store) async fn pace(
+    connection: &mut Connection,
+    tenant: &str,
+    room: &Room,
+    now: Micros,
+) -> Result<Result<i64, Created<ExecutionRecord>>, StoreError> {
+    let counted: Option<(i64, i64, i64)> =
+        sqlx::query_as("SELECT paced_to, output_day, output_bytes FROM tenants WHERE name = $1")
+            .bind(tenant)
+            .fetch_optional(connection)
+            .await?;
+    let (paced_to, day, bytes) = counted.unwrap_or_default();
+    let (today, wait_micros) = fair::day(now.0);
+    let most = room.output_bytes_per_day;
+    if day == today && bytes.unsigned_abs() >= most {
+        return Ok(Err(Created::Later { limit: "output_bytes_per_day", value: most, wait_micros }));
+    }
+    let most = room.starts_per_second;
+    let late = |wait_micros| Created::Later { limit: "starts_per_second", value: most, wait_micros };
+    Ok(fair::paced(paced_to, now.0, most).map_err(late))
+}
+
+/// Notes a start, and what placements of this tenant cost from now on.
+pub(in crate::store) async fn note_start(
+    connection: &mut Connection,
+    tenant: &str,
+    paced_to: i64,
+    weight: u32,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO tenants (name, served, cost, paced_to, output_day, output_bytes) VALUES ($1, 0, $2, $3, 0, 0) \
+         ON CONFLICT (name) DO UPDATE SET cost = excluded.cost, paced_to = excluded.paced_to",
+    )
+    .bind(tenant)
+    .bind(fair::cost(weight))
+    .bind(paced_to)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Notes that a tenant was served: one of its executions is offered to a runner.
+pub(in crate::store) async fn charge(connection: &mut Connection, tenant: &str) -> Result<(), StoreError> {
+    let mut sql = QueryBuilder::<Db>::new(
+        "SELECT served, cost, (SELECT max(served) FROM tenants) FROM tenants WHERE name = ",
+    );
+    sql.push_bind(tenant).push(engine::TO_CHANGE);
+    let counted: Option<(i64, i64, i64)> = sql.build_query_as().fetch_optional(&mut *connection).await?;
+    let Some((served, cost, head)) = counted else { return Ok(()) };
+    sqlx::query("UPDATE tenants SET served = $1 WHERE name = $2")
+        .bind(fair::after(served, head, cost))
+        .bind(tenant)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Counts what an execution wrote against the day on which it ended.
+pub(in crate::store) async fn note_output(
+    connection: &mut Connection,
+    tenant: &str,
+    result: &ExecutionResult,
+    now: Micros,
+) -> Result<(), StoreError> {
+    let bytes = integer(result.stdout_bytes.saturating_add(result.stderr_bytes));
+    if bytes == 0 {
+        return Ok(());
+    }
+    let (today, _) = fair::day(now.0);
+    sqlx::query(
+        "UPDATE tenants SET output_bytes = $1 + CASE WHEN output_day = $2 THEN output_bytes ELSE 0 END, \
+         output_day = $2 WHERE name = $3",
+    )
+    .bind(bytes)
+    .bind(today)
+    .bind(tenant)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// What is refused for want of room is offered again by whoever has some: nobody holds it any more.
+pub(in crate::store) async fn give_back(connection: &mut Connection, id: ExecutionId) -> Result<(), StoreError> {
+    sqlx::query("UPDATE executions SET taken_until = 0 WHERE id = $1")
+        .bind(id.to_string())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub(in crate::store) async fn take(
+    mut tx: Tx,
+    take: &TakeQueued,
+) -> Result<Vec<(ExecutionId, SessionId)>, StoreError> {
+    let now = clock(&mut tx).await?;
+    let rows: Vec<(String, String)> = next(take, now).build_query_as().fetch_all(&mut *tx).await?;
+    let mut taken = Vec::with_capacity(rows.len());
+    for (execution, session) in rows {
+        let execution = id::<ExecutionId>("id", &execution)?;
+        if !hold(&mut tx, execution, take, now).await? {
+            continue;
+        }
+        taken.push((execution, id::<SessionId>("session_id", &session)?));
+    }
+    engine::commit(tx).await?;
+    Ok(taken)
+}
+
+/// The next for a runner: whose tenant stands furthest back, each further one of a tenant as if those before it had been
+/// served already. What another transaction has hold of is passed by.
+fn next(take: &TakeQueued, now: Micros) -> QueryBuilder<Db> {
+    let mut sql = QueryBuilder::new("WITH ranked AS (SELECT e.id, row_number() OVER (PARTITION BY e.tenant ORDER BY ");
+    sql.push(JOINED).push(", e.id) AS place FROM executions e JOIN sessions s ON s.id = e.session_id ");
+    sql.push("WHERE e.state = 'QUEUED' AND s.state IN ('OPENING', 'OPEN') AND s.runner_id = ");
+    sql.push_bind(take.runner.to_string());
+    is_free(&mut sql, take, now);
+    sql.push(" AND ").push(HAS_ITS_TURN);
+    sql.push(") SELECT e.id, e.session_id FROM executions e JOIN ranked r ON r.id = e.id ");
+    sql.push("LEFT JOIN tenants t ON t.name = e.tenant WHERE e.state = 'QUEUED'");
+    is_free(&mut sql, take, now);
+    sql.push(" ORDER BY ").push(engine::GREATEST);
+    sql.push("(coalesce(t.served, 0), (SELECT coalesce(max(served), 0) FROM tenants) - ");
+    sql.push_bind(fair::CREDIT).push(") + r.place * coalesce(t.cost, ").push_bind(fair::ONE);
+    sql.push("), ").push(JOINED).push(", e.id LIMIT ").push_bind(i64::from(take.at_most));
+    sql.push(engine::TO_TAKE);
+    sql
+}
+
+fn is_free(sql: &mut QueryBuilder<Db>, take: &TakeQueued, now: Micros) {
+    sql.push(" AND (e.taken_until <= ").push_bind(now.0);
+    sql.push(" OR e.owner_server = ").push_bind(take.server_id.clone()).push(")");
+}
+
+/// Leaves one to this server for a while. Whether it is there.
+async fn hold(tx: &mut Tx, id: ExecutionId, take: &TakeQueued, now: Micros) -> Result<bool, StoreError> {
+    let Some(record) = executions::get_to_change(tx, id).await? else { return Ok(false) };
+    if record.owner_server.as_deref() != Some(take.server_id.as_str()) {
+        let lease = Some((take.server_id.clone(), take.lease_micros));
+        let taken = step::taken(record, &Transition { lease, ..Transition::default() }, now)?;
+        executions::update(tx, &taken.record).await?;
+        if let Some(change) = &taken.change {
+            executions::insert_change(tx, id, change).await?;
+        }
+    }
+    sqlx::query("UPDATE executions SET taken_until = $1 WHERE id = $2")
+        .bind(now.0.saturating_add(take.hold_micros))
+        .bind(id.to_string())
+        .execute(&mut **tx)
+        .await?;
+    Ok(true)
+}

@@ -41,7 +41,7 @@ images: ## build the images of server, runner and client with podman, with what 
 
 bench: setup-run ## measure, as ratios side by side in one run
 	@cargo build --quiet --locked --release --workspace --bins
-	@cargo bench --quiet --locked --workspace --bench run --bench layers --bench latency --bench files --bench decide
+	@cargo bench --quiet --locked --workspace --bench run --bench layers --bench latency --bench files --bench decide --bench placement
 
 panels: ## draw the dashboards' panels from a real load, into docs/panels; SECONDS=240
 	@scripts/setup.sh panels

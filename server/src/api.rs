@@ -33,6 +33,8 @@ pub struct CreateSession {
     pub env: BTreeMap<String, Vec<u8>>,
     /// The client's.
     pub labels: BTreeMap<String, String>,
+    /// What its runner must have.
+    pub runner_labels: BTreeMap<String, String>,
     /// None: the default.
     pub idle_timeout: Option<Duration>,
 }
@@ -71,6 +73,8 @@ pub struct StartExecution {
     pub profile: Option<String>,
     /// For the throw-away session.
     pub base: Option<String>,
+    /// For the throw-away session.
+    pub runner_labels: BTreeMap<String, String>,
     /// Not in the session's order.
     pub allow_concurrent: bool,
     /// Its input stays open for what is written to it.

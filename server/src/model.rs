@@ -109,6 +109,8 @@ pub struct SessionRecord {
     pub base: String,
     /// The client's.
     pub labels: BTreeMap<String, String>,
+    /// What its runner must have.
+    pub runner_labels: BTreeMap<String, String>,
     /// Closed after so long without a live execution.
     pub idle_timeout: Duration,
     /// Made for one execution.

@@ -4,6 +4,7 @@
 //! of the policy: every placement decides its command again, in the directory and by the rules of that
 //! moment.
 
+pub mod choose;
 mod drive;
 mod fill;
 mod order;
@@ -80,7 +81,7 @@ impl Core {
         }
         let link = self.parts.links.get(&session.runner_id);
         let Some(link) = link.filter(|link| link.is_reconciled() && !link.is_draining()) else {
-            return Ok(());
+            return self.move_on(session, turn.id).await;
         };
         match self.seats.take(&link.hello.runner_id, link.hello.slots, turn.id) {
             Seat::Taken => {}
@@ -88,7 +89,7 @@ impl Core {
                 self.vacant.wake(link.hello.runner_id.clone());
                 return Ok(());
             }
-            Seat::Full => return Ok(()),
+            Seat::Full => return self.move_on(session, turn.id).await,
         }
         if session.state == SessionState::Opening {
             return self.ask_open(&link, session.id).await;

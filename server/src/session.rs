@@ -125,6 +125,7 @@ fn blank(who: &Principal, profile: &ResolvedProfile) -> Result<SessionRecord, Ap
         runner_id,
         base: String::new(),
         labels: BTreeMap::new(),
+        runner_labels: BTreeMap::new(),
         idle_timeout: IDLE_TIMEOUT_DEFAULT,
         throwaway: false,
         snapshot: SessionSnapshot::default(),

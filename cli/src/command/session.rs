@@ -70,6 +70,9 @@ pub(super) struct Create {
     /// A label; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair)]
     label: Vec<(String, String)>,
+    /// A label that its runner must have; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair)]
+    runner_label: Vec<(String, String)>,
     /// Close it after so long without a command [default: 1h].
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     idle_timeout: Option<Duration>,
@@ -102,6 +105,7 @@ impl Create {
                 base: self.base,
                 env: args::variables(&self.env)?,
                 labels: self.label.into_iter().collect(),
+                runner_labels: self.runner_label.into_iter().collect(),
                 idle_timeout: args::wire_duration(self.idle_timeout),
             })
             .await?;

@@ -59,6 +59,9 @@ pub(super) struct Spec {
     /// A label; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair)]
     label: Vec<(String, String)>,
+    /// Without a session: a label that the runner must have; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair, conflicts_with = "session")]
+    runner_label: Vec<(String, String)>,
     /// The key that makes a repeated start find the first one [default: a new one].
     #[arg(long, value_name = "KEY", default_value = "", hide_default_value = true)]
     request_id: String,
@@ -111,6 +114,7 @@ impl Spec {
             kill_on_disconnect: false,
             allow_concurrent: self.allow_concurrent,
             labels: self.label.into_iter().collect(),
+            runner_labels: self.runner_label.into_iter().collect(),
             base: base.unwrap_or_default(),
             stdin: false,
             inline_limit: self.inline_limit.unwrap_or(0),

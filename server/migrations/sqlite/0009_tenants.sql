@@ -15,3 +15,6 @@ CREATE INDEX tenants_by_served ON tenants (served);
 
 -- Until when what is QUEUED is left to the server that is placing it.
 ALTER TABLE executions ADD COLUMN taken_until INTEGER NOT NULL DEFAULT 0;
+
+-- What its runner must have, as JSON.
+ALTER TABLE sessions ADD COLUMN runner_labels TEXT NOT NULL DEFAULT '{}';

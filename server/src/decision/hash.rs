@@ -2,6 +2,8 @@
 //! every field that changes what runs or where, and nothing else: not the description, not the labels,
 //! not the trace.
 
+use std::collections::BTreeMap;
+
 use airlock_proto::{
     canonical::CanonicalHash,
     domain::{Mode, Pty, Shell},
@@ -35,6 +37,7 @@ pub(crate) fn execution_hash(request: &StartExecution) -> [u8; 32] {
         hash.number(u64::from(size.cols));
         hash.bytes(term.as_bytes());
     }
+    runner_labels(&mut hash, &request.runner_labels);
     hash.finish()
 }
 
@@ -47,7 +50,19 @@ pub(crate) fn session_hash(request: &CreateSession) -> [u8; 32] {
     hash.optional(request.base.as_ref());
     hash.env(&request.env);
     hash.optional(request.idle_timeout.map(|timeout| timeout.as_nanos().to_be_bytes()).as_ref());
+    runner_labels(&mut hash, &request.runner_labels);
     hash.finish()
+}
+
+/// Only where there are any, so that the keys of requests that were made before there were such labels still hold.
+fn runner_labels(hash: &mut CanonicalHash, labels: &BTreeMap<String, String>) {
+    if !labels.is_empty() {
+        hash.number(labels.len() as u64);
+        for (key, value) in labels {
+            hash.bytes(key.as_bytes());
+            hash.bytes(value.as_bytes());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -65,7 +80,7 @@ mod tests {
     #[test]
     fn every_field_that_changes_what_runs_changes_the_hash_and_no_other() {
         let base = StartExecution { command: b"ls".to_vec(), ..StartExecution::default() };
-        let changed: [fn(&mut StartExecution); 21] = [
+        let changed: [fn(&mut StartExecution); 22] = [
             |r| r.command = b"ls ".to_vec(),
             |r| r.shell = Some(Shell::Bash),
             |r| r.session_id = Some(SessionId::new()),
@@ -76,6 +91,7 @@ mod tests {
             |r| r.separate_stderr = true,
             |r| r.profile = Some("strict".to_owned()),
             |r| r.base = Some("strict".to_owned()),
+            |r| r.runner_labels = [("zone".to_owned(), "a".to_owned())].into(),
             |r| r.allow_concurrent = true,
             |r| r.stdin = true,
             |r| r.dangerously_disable_sandbox = true,
@@ -106,11 +122,12 @@ mod tests {
     #[test]
     fn a_session_request_is_told_apart_by_its_fields() {
         let base = CreateSession::default();
-        let changed: [fn(&mut CreateSession); 6] = [
+        let changed: [fn(&mut CreateSession); 7] = [
             |r| r.profile = Some("a".to_owned()),
             |r| r.mode = Some(Mode::Bypass),
             |r| r.shell = Some(Shell::Zsh),
             |r| r.base = Some("a".to_owned()),
+            |r| r.runner_labels = [("zone".to_owned(), "a".to_owned())].into(),
             |r| drop(r.env.insert("A".to_owned(), Vec::new())),
             |r| r.idle_timeout = Some(Duration::from_secs(1)),
         ];

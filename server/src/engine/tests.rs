@@ -11,6 +11,7 @@ mod leading;
 mod limits;
 mod links;
 mod order;
+mod placing;
 mod remember;
 mod requested;
 mod restart;

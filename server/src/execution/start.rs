@@ -14,6 +14,7 @@ use crate::{
     decision::{self, Asked, Decided, execution_hash},
     engine::{Core, micros},
     model::{ExecutionRecord, ExecutionSpec, Micros, Principal, SessionRecord, SessionState},
+    placement::choose::Wants,
     profiles::ResolvedProfile,
     session::check_open,
     store::{Created, NewExecution},
@@ -84,7 +85,11 @@ impl Core {
             let profile = self.with_remembered(profile, &who.tenant, session.id).await?;
             return Ok(Setting { session, is_new: true, profile });
         };
-        let given = [("spec.profile", request.profile.is_some()), ("spec.base", request.base.is_some())];
+        let given = [
+            ("spec.profile", request.profile.is_some()),
+            ("spec.base", request.base.is_some()),
+            ("spec.runner_labels", !request.runner_labels.is_empty()),
+        ];
         let violations: Vec<_> = given
             .iter()
             .filter(|(_, given)| *given)
@@ -143,7 +148,12 @@ impl Core {
             session.state_message = "its command was not allowed".to_owned();
         } else {
             let grant = &decided.grant;
-            session.runner_id = self.pick_runner(request.base.as_deref(), grant.shell, grant.unsandboxed)?;
+            session.runner_id = self.pick_runner(&Wants {
+                labels: &request.runner_labels,
+                base: request.base.as_deref(),
+                shell: grant.shell,
+                unsandboxed: grant.unsandboxed,
+            })?;
         }
         Ok(setting)
     }

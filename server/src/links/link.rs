@@ -318,6 +318,11 @@ impl Link {
         self.body().opening.insert(id)
     }
 
+    /// Whether it was asked on this link, and has not failed.
+    pub(crate) fn is_opening(&self, id: SessionId) -> bool {
+        self.body().opening.contains(&id)
+    }
+
     /// Notes that the runner has a session. Only up to the reconciliation does it matter which.
     pub(crate) fn set_has_session(&self, id: SessionId) {
         let mut body = self.body();

@@ -1,15 +1,15 @@
 //! Filling the free slots of runners that more wait for than there are: who is next, the store says.
 
-use std::{
-    collections::HashSet,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use airlock_proto::domain::ExecutionId;
+
+use super::choose::Wants;
 use crate::{
     engine::{Core, micros},
     links::Link,
-    store::{StoreError, TakeQueued},
+    model::{SessionRecord, SessionState},
+    store::{SessionChange, StoreError, TakeQueued},
 };
 
 /// For how long what a server took from the queue is left to it. If it is not on a runner by then, any server has it.
@@ -60,5 +60,32 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Moves a throw-away session that its runner has not been asked for, and cannot make just now, to a runner with a
+    /// free slot, if there is one.
+    pub(super) async fn move_on(&self, session: &SessionRecord, id: ExecutionId) -> Result<(), StoreError> {
+        let asked = self.parts.links.get(&session.runner_id).is_some_and(|link| link.is_opening(session.id));
+        if !session.throwaway || session.state != SessionState::Opening || asked {
+            return Ok(());
+        }
+        let wants = |unsandboxed| Wants {
+            labels: &session.runner_labels,
+            base: Some(session.base.as_str()).filter(|base| !base.is_empty()),
+            shell: session.shell,
+            unsandboxed,
+        };
+        if self.pick_free_runner(&wants(false)).is_none() {
+            return Ok(());
+        }
+        let Some(record) = self.store().execution(id).await? else { return Ok(()) };
+        let wants = Wants { shell: record.spec.shell, ..wants(record.spec.dangerously_disable_sandbox) };
+        let Some(runner) = self.pick_free_runner(&wants) else { return Ok(()) };
+        self.change_session(session.id, |now| {
+            let is_same = now.state == SessionState::Opening && now.version == session.version;
+            is_same.then(|| SessionChange { runner_id: Some(runner.clone()), ..SessionChange::default() })
+        })
+        .await
+        .map(drop)
     }
 }

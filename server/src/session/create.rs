@@ -11,6 +11,7 @@ use crate::{
     engine::Core,
     execution::{exhausted, exhausted_for},
     model::{Principal, SessionRecord, SessionState},
+    placement::choose::Wants,
     profiles::ResolvedProfile,
     store::{Created, PageQuery, SessionQuery},
 };
@@ -35,7 +36,13 @@ impl Core {
             return Err(ApiError::Invalid(vec![not_permitted(&profile, session.mode)]));
         }
         session.shell = request.shell.unwrap_or(session.shell);
-        session.runner_id = match self.pick_runner(request.base.as_deref(), session.shell, false) {
+        let wants = Wants {
+            labels: &request.runner_labels,
+            base: request.base.as_deref(),
+            shell: session.shell,
+            unsandboxed: false,
+        };
+        session.runner_id = match self.pick_runner(&wants) {
             Ok(runner) => runner,
             // A request that was made before has its session, whatever is the matter now.
             Err(error) => {
@@ -49,6 +56,7 @@ impl Core {
         session.base = request.base.unwrap_or_default();
         session.env = request.env;
         session.labels = request.labels;
+        session.runner_labels = request.runner_labels;
         session.idle_timeout = request.idle_timeout.unwrap_or(IDLE_TIMEOUT_DEFAULT);
         let key = session.request_id.clone().unwrap_or_default();
         let per_tenant = self.parts.limits.room(&who.tenant).sessions_per_tenant;
@@ -165,6 +173,7 @@ impl Core {
         let mut session = blank(who, profile)?;
         session.mode = request.mode.unwrap_or(session.mode);
         session.base = request.base.clone().unwrap_or_default();
+        session.runner_labels.clone_from(&request.runner_labels);
         session.idle_timeout = THROWAWAY_IDLE;
         session.throwaway = true;
         Ok(session)

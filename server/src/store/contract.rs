@@ -122,6 +122,7 @@ macro_rules! contract_tests {
             together::one_request_at_many_servers_makes_one_thing,
             together::of_many_that_close_a_session_one_does,
             together::limits_hold_across_servers,
+            together::a_tenant_s_own_limits_hold_across_servers,
             together::of_many_that_take_from_the_queue_each_gets_others,
             together::milestones_of_many_servers_are_read_in_their_order,
         }

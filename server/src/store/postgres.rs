@@ -23,7 +23,8 @@ pub use options::{PostgresOptions, PostgresTls, TlsMode};
 use self::hints::Hints;
 use super::{
     ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones, NewExecution,
-    Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError, TakeQueued, Transition,
+    Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError, TakeQueued,
+    Transition,
 };
 use crate::{
     changes::Changes,

@@ -50,8 +50,12 @@ pub fn start(spec: Option<v1::ExecutionSpec>) -> Result<Start, ApiError> {
 impl Checker {
     fn spec(&mut self, spec: v1::ExecutionSpec) -> Start {
         let in_session = !spec.session_id.is_empty();
-        for (field, value) in [("spec.profile", &spec.profile), ("spec.base", &spec.base)] {
-            if in_session && !value.is_empty() {
+        for (field, is_empty) in [
+            ("spec.profile", spec.profile.is_empty()),
+            ("spec.base", spec.base.is_empty()),
+            ("spec.runner_labels", spec.runner_labels.is_empty()),
+        ] {
+            if in_session && !is_empty {
                 self.bad(field, "only without a session");
             }
         }
@@ -95,6 +99,7 @@ impl Checker {
             inline_limit: Some(spec.inline_limit).filter(|limit| *limit > 0),
             pty,
             labels: self.labels("spec.labels", spec.labels),
+            runner_labels: self.labels("spec.runner_labels", spec.runner_labels),
             traceparent: String::new(),
         };
         Start { request, kill_on_disconnect: spec.kill_on_disconnect }

@@ -28,7 +28,7 @@ pub(super) const ROOMY: Room = Room {
     queue_per_tenant: MANY,
     queue: MANY,
     starts_per_second: MANY,
-    output_bytes_per_day: MANY,
+    output_bytes_per_day: u64::MAX,
     weight: 1,
 };
 
@@ -50,6 +50,7 @@ pub(in crate::store) fn session(tenant: &str) -> SessionRecord {
         runner_id: runner("runner-1"),
         base: "repo".to_owned(),
         labels: labels(&[("team", "blue")]),
+        runner_labels: labels(&[("zone", "north")]),
         idle_timeout: Duration::from_secs(3600),
         throwaway: false,
         snapshot: SessionSnapshot { text: b"# PATH=/bin\nalias a=b\n".to_vec(), problem: String::new() },

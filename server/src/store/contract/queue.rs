@@ -51,7 +51,8 @@ pub(in crate::store) async fn the_next_of_a_runner_is_whose_tenant_stands_furthe
     let weighty = [waits(store, "c", 4).await, waits(store, "c", 4).await, waits(store, "c", 4).await];
     step(store, &light, offer()).await;
     let mut served = [(TENANT, 0, 1), ("c", 0, 4), (OTHER, fair::cost(1), 1)];
-    let mut left = [heavy.iter().map(|record| record.id).collect::<Vec<_>>(), weighty.map(|r| r.id).to_vec(), vec![]];
+    let mut left =
+        [heavy.iter().map(|record| record.id).collect::<Vec<_>>(), weighty.map(|r| r.id).to_vec(), vec![]];
     for _ in 0..12 {
         let head = served.iter().map(|(_, served, _)| *served).max().unwrap();
         let after = |index: &usize| fair::after(served[*index].1, head, fair::cost(served[*index].2));

@@ -232,7 +232,9 @@ fn made<T>(
                 id(&made)
             }
             Created::Existing(made) => id(&made),
-            Created::Conflict | Created::Full { .. } | Created::Later { .. } => panic!("neither new nor there"),
+            Created::Conflict | Created::Full { .. } | Created::Later { .. } => {
+                panic!("neither new nor there")
+            }
         })
         .collect();
     (ids, new_ones)
@@ -363,4 +365,29 @@ pub(in crate::store) async fn of_many_that_take_from_the_queue_each_gets_others(
         assert!(more > 0, "{left} are left");
         left -= more.min(left);
     }
+}
+
+/// A hostile tenant that asks all servers at once gets no more than one that asks one.
+pub(in crate::store) async fn a_tenant_s_own_limits_hold_across_servers(servers: Servers<'_>) {
+    let session = opened(servers[0], TENANT).await;
+    let session = &session;
+    let ask = |room: Room| {
+        race(servers, move |store, _| {
+            store.create_execution(NewExecution { room, ..new(execution(session)) })
+        })
+    };
+    let made = ask(Room { starts_per_second: 1, ..ROOMY }).await;
+    let mut times = Vec::new();
+    for outcome in made {
+        match outcome.unwrap() {
+            Created::New(record) => times.push(record.created.0),
+            Created::Later { limit: "starts_per_second", .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    times.sort_unstable();
+    assert!(!times.is_empty() && times.windows(2).all(|pair| pair[1] - pair[0] >= 1_000_000), "{times:?}");
+    let most = times.len() as u64 + 3;
+    let made = ask(Room { queue_per_tenant: most, ..ROOMY }).await;
+    assert_eq!(made.iter().filter(|made| matches!(made, Ok(Created::New(_)))).count(), 3);
 }

@@ -96,21 +96,26 @@ pub(in crate::store) async fn note_output(
     if bytes == 0 {
         return Ok(());
     }
+    let mut sql = QueryBuilder::<Db>::new("SELECT output_day, output_bytes FROM tenants WHERE name = ");
+    sql.push_bind(tenant).push(engine::TO_CHANGE);
+    let counted: Option<(i64, i64)> = sql.build_query_as().fetch_optional(&mut *connection).await?;
+    let Some((day, before)) = counted else { return Ok(()) };
     let (today, _) = fair::day(now.0);
-    sqlx::query(
-        "UPDATE tenants SET output_bytes = $1 + CASE WHEN output_day = $2 THEN output_bytes ELSE 0 END, \
-         output_day = $2 WHERE name = $3",
-    )
-    .bind(bytes)
-    .bind(today)
-    .bind(tenant)
-    .execute(connection)
-    .await?;
+    let before = if day == today { before } else { 0 };
+    sqlx::query("UPDATE tenants SET output_bytes = $1, output_day = $2 WHERE name = $3")
+        .bind(before.saturating_add(bytes))
+        .bind(today)
+        .bind(tenant)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
 /// What is refused for want of room is offered again by whoever has some: nobody holds it any more.
-pub(in crate::store) async fn give_back(connection: &mut Connection, id: ExecutionId) -> Result<(), StoreError> {
+pub(in crate::store) async fn give_back(
+    connection: &mut Connection,
+    id: ExecutionId,
+) -> Result<(), StoreError> {
     sqlx::query("UPDATE executions SET taken_until = 0 WHERE id = $1")
         .bind(id.to_string())
         .execute(connection)
@@ -139,7 +144,8 @@ pub(in crate::store) async fn take(
 /// The next for a runner: whose tenant stands furthest back, each further one of a tenant as if those before it had been
 /// served already. What another transaction has hold of is passed by.
 fn next(take: &TakeQueued, now: Micros) -> QueryBuilder<Db> {
-    let mut sql = QueryBuilder::new("WITH ranked AS (SELECT e.id, row_number() OVER (PARTITION BY e.tenant ORDER BY ");
+    let mut sql =
+        QueryBuilder::new("WITH ranked AS (SELECT e.id, row_number() OVER (PARTITION BY e.tenant ORDER BY ");
     sql.push(JOINED).push(", e.id) AS place FROM executions e JOIN sessions s ON s.id = e.session_id ");
     sql.push("WHERE e.state = 'QUEUED' AND s.state IN ('OPENING', 'OPEN') AND s.runner_id = ");
     sql.push_bind(take.runner.to_string());

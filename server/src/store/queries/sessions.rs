@@ -23,7 +23,7 @@ macro_rules! columns {
     () => {
         "id, version, tenant, principal, request_id, request_hash, state, state_message, profile, mode, shell, \
          directory, env, runner_id, base, labels, idle_timeout, throwaway, snapshot, snapshot_problem, created, \
-         last_used"
+         last_used, runner_labels"
     };
 }
 
@@ -31,7 +31,7 @@ const INSERT: &str = concat!(
     "INSERT INTO sessions (",
     columns!(),
     ") \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)"
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)"
 );
 
 pub(in crate::store) async fn create(
@@ -109,6 +109,7 @@ pub(in crate::store) async fn insert(
         .bind(engine::text(&session.snapshot.problem))
         .bind(session.created.0)
         .bind(session.last_used.0)
+        .bind(json::write(&session.runner_labels)?)
         .execute(connection)
         .await?;
     Ok(session)

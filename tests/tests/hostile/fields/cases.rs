@@ -180,7 +180,8 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
         add("spec.env", said, one(|spec| spec.env = env));
     }
     for (said, labels) in bad_labels() {
-        add("spec.labels", said, one(|spec| spec.labels = labels));
+        add("spec.labels", said, one(|spec| spec.labels.clone_from(&labels)));
+        add("spec.runner_labels", said, one(|spec| spec.runner_labels = labels));
     }
     for (said, name) in bad_names() {
         add("spec.profile", said, one(|spec| spec.profile = name.clone()));
@@ -191,6 +192,9 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
     for (field, set) in [
         ("spec.profile", (|spec| spec.profile = "strict".to_owned()) as fn(&mut v1::ExecutionSpec)),
         ("spec.base", |spec| spec.base = "base".to_owned()),
+        ("spec.runner_labels", |spec| {
+            spec.runner_labels.insert("zone".to_owned(), "a".to_owned());
+        }),
     ] {
         add(field, "only without a session", one(|spec| (spec.session_id = ID.to_owned(), set(spec)).1));
     }
@@ -334,6 +338,7 @@ fn sessions() -> Vec<Case> {
     }
     for (said, labels) in bad_labels() {
         add("labels", said, &|request| request.labels.clone_from(&labels));
+        add("runner_labels", said, &|request| request.runner_labels.clone_from(&labels));
     }
     for (said, time) in bad_times(24 * 3600 + 1) {
         add("idle_timeout", said, &|request| request.idle_timeout = time);

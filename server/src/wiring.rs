@@ -125,6 +125,11 @@ impl Server {
     /// # Errors
     /// See [`StartError`].
     pub async fn start_with(config: Config, options: Options) -> Result<RunningServer, StartError> {
+        // All that is made on the way is not the caller's to hold.
+        Box::pin(Self::make(config, options)).await
+    }
+
+    async fn make(config: Config, options: Options) -> Result<RunningServer, StartError> {
         config.check()?;
         let telemetry = match options.telemetry {
             Some(telemetry) => telemetry,

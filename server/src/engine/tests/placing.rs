@@ -77,7 +77,10 @@ async fn a_tenant_with_many_in_the_queue_does_not_hold_up_one_with_a_single_comm
 #[tokio::test]
 async fn a_tenant_of_twice_the_weight_is_served_twice_as_often() {
     let heavy = TenantLimits { weight: 2, ..TenantLimits::default() };
-    let world = World::with(|limits| drop(limits.tenants.insert("other".to_owned(), heavy))).await;
+    let world = World::with(|limits| {
+        limits.tenants.insert("other".to_owned(), heavy);
+    })
+    .await;
     let mut runner = narrow(&world, "r").await;
     world.engine.start(who("ann"), alone("touch first")).await.unwrap();
     let mut job = serve(&mut runner).await;

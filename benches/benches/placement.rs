@@ -33,8 +33,13 @@ const SECOND: u64 = 1_000_000;
 const LENGTH: f64 = 2.0 * SECOND as f64;
 /// The share of the fleet that the tenants without a burst take up.
 const STEADY: f64 = 0.7;
+/// The share of the fleet that has to be taken for the spread of it to say something.
+const LEAST_LOAD: f64 = 0.1;
 /// Between two looks of a server at what the others placed.
 const POLL: u64 = SECOND;
+
+/// Of what is smaller, no ratio is told.
+const COMPARABLE: f64 = 0.05;
 
 /// SplitMix64.
 struct Random(u64);
@@ -126,7 +131,7 @@ enum Event {
 struct Outcome {
     /// For each tenant, how long each execution waited.
     waits: Vec<Vec<u64>>,
-    /// For each second, the most slots taken on one runner over the mean; only while the fleet was not full.
+    /// For each second, the most slots taken on one runner over the mean; while nobody waited, and the fleet was not idle.
     spread: Vec<f64>,
     /// What each runner ran.
     ran: Vec<u64>,
@@ -206,7 +211,7 @@ impl<'w> Fleet<'w> {
     fn note_spread(&mut self) {
         let all: u32 = self.taken.iter().sum();
         let mean = f64::from(all) / RUNNERS as f64;
-        if all > 0 && self.waiting.iter().all(Queue::is_empty) {
+        if mean > LEAST_LOAD * f64::from(SLOTS) && self.waiting.iter().all(Queue::is_empty) {
             self.outcome.spread.push(f64::from(self.taken.iter().copied().max().unwrap()) / mean);
         }
     }
@@ -272,7 +277,9 @@ impl<'w> Fleet<'w> {
         if self.taken[runner] < SLOTS && self.waiting[runner].is_empty() {
             return self.begin(index, runner, server);
         }
+        // A refusal tells the server what the others placed there.
         self.outcome.refused += u64::from(self.known[server][runner] < SLOTS);
+        self.known[server][runner] = self.known[server][runner].max(SLOTS);
         self.waiting[runner].push(self.work[index].tenant, index);
     }
 
@@ -324,7 +331,8 @@ fn quantile<T: Copy + PartialOrd>(values: &[T], percent: usize) -> Option<T> {
 }
 
 fn print_row(name: &str, fleet: f64, central: f64) {
-    println!("| {name} | {fleet:.3} | {central:.3} | {:.2} |", fleet / central.max(0.001));
+    let ratio = if central < COMPARABLE { String::new() } else { format!("{:.2}", fleet / central) };
+    println!("| {name} | {fleet:.3} | {central:.3} | {ratio} |");
 }
 
 fn print(fleet: &Outcome, central: &Outcome) {

@@ -13,6 +13,9 @@ pub const CREDIT: i64 = 16 * ONE;
 pub const WEIGHT_MOST: u32 = 1000;
 /// The most starts in a second that a pace can be.
 pub const PER_SECOND_MOST: u64 = SECOND.unsigned_abs();
+/// Bytes of one execution that count against its tenant's day, at most: a runner that lies about one does not use up
+/// the day.
+pub const OUTPUT_COUNTED_MOST: u64 = 1 << 30;
 /// In microseconds.
 const SECOND: i64 = 1_000_000;
 /// In microseconds.

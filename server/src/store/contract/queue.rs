@@ -138,6 +138,16 @@ pub(in crate::store) async fn output_is_counted_by_the_day(store: &dyn Store) {
     assert!((1..=24 * 3600 * 1_000_000).contains(&wait), "{wait}");
     assert_eq!(later(&try_one(store, room(101), &session).await), None);
     assert_eq!(later(&try_one(store, room(1), &other).await), None);
+
+    // Of what a runner says that lies, no more counts than of any other.
+    let record = in_session(store, &other).await;
+    let record = step(store, &record, offer()).await;
+    let record = step(store, &record, run()).await;
+    let mut lied = result(Cause::Exited { code: 0 });
+    (lied.stdout_bytes, lied.stderr_bytes) = (u64::MAX, u64::MAX);
+    step(store, &record, end(lied)).await;
+    assert_eq!(later(&try_one(store, room(fair::OUTPUT_COUNTED_MOST + 1), &other).await), None);
+    assert!(later(&try_one(store, room(fair::OUTPUT_COUNTED_MOST), &other).await).is_some());
 }
 
 pub(in crate::store) async fn a_tenant_s_own_queue_is_limited(store: &dyn Store) {

@@ -92,7 +92,8 @@ pub(in crate::store) async fn note_output(
     result: &ExecutionResult,
     now: Micros,
 ) -> Result<(), StoreError> {
-    let bytes = integer(result.stdout_bytes.saturating_add(result.stderr_bytes));
+    let written = result.stdout_bytes.saturating_add(result.stderr_bytes);
+    let bytes = integer(written.min(fair::OUTPUT_COUNTED_MOST));
     if bytes == 0 {
         return Ok(());
     }

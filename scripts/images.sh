@@ -29,13 +29,15 @@ build() { # OPTION...
     "${podman[@]}" build --quiet --network host --layers --format oci "$@" >/dev/null
 }
 
-# A Debian of the packages that every one has, as an image.
+# A Debian of the packages that every one has, as an image, named after how it is made.
 base_from_archive() {
-    local image=localhost/airlock-base:$SUITE
+    local how image
+    how=(--variant=minbase --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*'
+        --dpkgopt='path-exclude=/usr/share/locale/*' "$SUITE")
+    image=localhost/airlock-base:$SUITE-$(cksum <<<"${how[*]}" | cut -d' ' -f1)
     if ! "${podman[@]}" image exists "$image"; then
         say "making $image from Debian's archive"
-        mmdebstrap --quiet --variant=minbase --dpkgopt='path-exclude=/usr/share/doc/*' \
-            --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' "$SUITE" "$work/base.tar" >"$work/log" 2>&1 ||
+        mmdebstrap --quiet "${how[@]}" "$work/base.tar" >"$work/log" 2>&1 ||
             die "mmdebstrap could not make a Debian: $(tail -n 1 "$work/log")" "is its archive reachable from here?"
         "${podman[@]}" import --quiet "$work/base.tar" "$image" >/dev/null
         rm "$work/base.tar"

@@ -85,14 +85,16 @@ start_s3() {
 }
 
 end_with_owner() {
-    local pid
-    pid=$(cat pid)
-    (
+    # In a session of its own: who interrupts the tests does not interrupt this.
+    export -f started
+    export owner since home
+    setsid bash -c '
+        pid=$(cat pid)
         while [ "$(started)" = "$since" ]; do sleep 1; done
-        kill -INT "$pid" 2>/dev/null || true
+        kill -INT "$pid" 2>/dev/null
         while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
         rm -rf "${home:?}"
-    ) </dev/null >/dev/null 2>&1 9>&- &
+    ' </dev/null >/dev/null 2>&1 9>&- &
     disown -a
 }
 

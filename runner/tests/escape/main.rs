@@ -16,10 +16,10 @@ mod suite;
 
 mod disk;
 #[expect(dead_code, reason = "shared with the other tests, which use more of it")]
-#[path = "../link/fake.rs"]
+#[path = "../it/fake.rs"]
 mod fake;
 #[expect(dead_code, reason = "shared with the other tests, which use more of it")]
-#[path = "../link/fixture.rs"]
+#[path = "../it/fixture.rs"]
 mod fixture;
 #[path = "../../../sandbox/tests/escape/host_state.rs"]
 mod host_state;

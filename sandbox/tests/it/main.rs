@@ -8,6 +8,7 @@
 )]
 
 mod binds;
+mod building;
 mod cgroup;
 mod end;
 mod failures;

@@ -1,0 +1,26 @@
+//! The whole runner against a server that the test plays: real links over the loopback, real sandboxes.
+
+mod bound;
+mod commands;
+mod confined;
+mod controls;
+mod disks;
+mod exchanges;
+mod fake;
+mod faults;
+mod fixture;
+mod floor;
+mod hostile;
+mod identity;
+mod input;
+mod jobs;
+mod killed;
+mod leaks;
+mod outside;
+mod process;
+mod protected;
+mod sessions;
+mod shown;
+mod silence;
+mod snapshots;
+mod terminal;

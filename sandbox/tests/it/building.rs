@@ -1,0 +1,190 @@
+//! Command building: whatever a command is, it does what it does as a script of its own, inside the sandbox and
+//! outside.
+//!
+//! Each row runs twice in equal sandboxes: as Airlock runs it, and as a file that `bash +H -O
+//! expand_aliases` is given, with the same snapshot sourced. Output, exit code and last directory
+//! must be the same; the one thing that may differ is the script's path.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails by panicking"
+)]
+
+mod outside;
+mod rows;
+mod shells;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use airlock_sandbox::{Cause, LaunchSpec, Session};
+
+use crate::support::{Host, finish};
+
+/// Where the script of the reference is, and that of Airlock.
+const REFERENCE: &str = "/tmp/reference-script";
+const OURS: &str = "/run/airlock/run/command";
+
+/// As a session's snapshot is: functions, options, aliases.
+const SNAPSHOT: &[u8] = br#"greeting () 
+{ 
+    echo "greeting $1 from ${FUNCNAME[0]}"
+}
+up () 
+{ 
+    builtin cd ..
+}
+picky () 
+{ 
+    case "$1" in 
+        +([0-9]))
+            echo number
+        ;;
+        *)
+            echo other
+        ;;
+    esac
+}
+shopt -s expand_aliases
+shopt -s nullglob
+set -o pipefail
+alias greet='echo hello '
+alias ll='ls -l'
+alias two='echo one; echo two'
+alias world='everyone'
+"#;
+
+#[derive(Debug, PartialEq)]
+struct Seen {
+    output: String,
+    cause: Cause,
+    directory: Option<PathBuf>,
+}
+
+struct Site {
+    host: Host,
+    session: Session,
+}
+
+impl Site {
+    fn new() -> Self {
+        let host = Host::new();
+        let session = host.session();
+        Self { host, session }
+    }
+
+    /// As Airlock runs it.
+    fn built(&self, command: &[u8], snapshot: Option<&[u8]>) -> Seen {
+        self.empty();
+        let spec = LaunchSpec { snapshot: snapshot.map(Into::into), ..self.host.spec(command) };
+        self.seen(&spec, OURS)
+    }
+
+    /// As a file that bash is given.
+    fn reference(&self, command: &[u8], snapshot: Option<&[u8]>) -> Seen {
+        self.empty();
+        let tmp = &self.session.folders.tmp;
+        let name = |path: &str| tmp.join(Path::new(path).file_name().unwrap());
+        fs::write(name(REFERENCE), command).unwrap();
+        let mut driver = String::new();
+        if let Some(snapshot) = snapshot {
+            fs::write(tmp.join("reference-snapshot"), snapshot).unwrap();
+            let sourced = "unset BASH_ENV\nshopt -s extglob\n. /tmp/reference-snapshot\nshopt -u extglob\n";
+            fs::write(tmp.join("reference-env"), sourced).unwrap();
+            driver.push_str("export BASH_ENV=/tmp/reference-env; ");
+        }
+        driver.push_str("exec bash --noprofile --norc +H -O expand_aliases ");
+        driver.push_str(REFERENCE);
+        self.seen(&self.host.spec(driver), REFERENCE)
+    }
+
+    fn seen(&self, spec: &LaunchSpec, script: &str) -> Seen {
+        let output = finish(self.host.start(&self.session, spec));
+        let ended = output.ended;
+        Seen { output: output.stdout.replace(script, "SCRIPT"), cause: ended.cause, directory: ended.cwd }
+    }
+
+    /// What the row before left is gone.
+    fn empty(&self) {
+        let folders = &self.session.folders;
+        for folder in [&folders.workspace, &folders.home, &folders.tmp] {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let is_folder = fs::symlink_metadata(&path).unwrap().is_dir();
+                if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn every_row_is_as_its_file(snapshot: Option<&[u8]>) {
+    let site = Site::new();
+    let rows = rows::all();
+    assert!(rows.len() >= 120, "{} rows", rows.len());
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let (wanted, got) = (site.reference(row, snapshot), site.built(row, snapshot));
+        if wanted != got {
+            let shown = String::from_utf8_lossy(row.get(..200).unwrap_or(row)).into_owned();
+            wrong.push(format!("{shown:?}\n  as a file: {wanted:?}\n  built:     {got:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_command_does_what_it_does_as_a_file() {
+    every_row_is_as_its_file(None);
+}
+
+#[test]
+fn every_command_does_what_it_does_as_a_file_behind_the_same_snapshot() {
+    every_row_is_as_its_file(Some(SNAPSHOT));
+}
+
+#[test]
+fn a_snapshot_is_in_force_and_extended_globs_are_not() {
+    let site = Site::new();
+    let said = |command: &str| site.built(command.as_bytes(), Some(SNAPSHOT)).output;
+    assert_eq!(said("greet world"), "hello everyone\n");
+    assert_eq!(said("greeting you"), "greeting you from greeting\n");
+    // It was read with extended globs, and is matched without.
+    assert_eq!(said("picky 12; picky x"), "other\nother\n");
+    assert_eq!(said("shopt -q extglob || echo off; echo ${BASH_ENV-none}"), "off\nnone\n");
+    assert_eq!(said("false | true; echo $?"), "1\n");
+    // The control.
+    assert!(site.built(b"greeting you", None).output.contains("greeting: command not found"));
+}
+
+#[test]
+fn what_is_read_only_has_no_aliases() {
+    let site = Site::new();
+    let command = "alias ls='echo aliased'\nls -d /workspace\nshopt -q expand_aliases || echo off";
+    let output = site.host.run(&site.session, &site.host.read_only_spec(command));
+    assert_eq!(output.stdout, "/workspace\noff\n");
+    assert_eq!(site.built(command.as_bytes(), None).output, "aliased -d /workspace\n", "the control");
+    let spec = LaunchSpec { snapshot: Some(SNAPSHOT.to_vec()), ..site.host.read_only_spec("ll") };
+    assert_eq!(site.host.refused(&site.session, &spec).step(), "request");
+}
+
+#[test]
+fn the_prefix_stands_in_front_and_its_words_are_data() {
+    let site = Site::new();
+    let with = |prefix: &[&str], command: &str| {
+        let prefix = prefix.iter().map(|word| word.as_bytes().to_vec()).collect();
+        LaunchSpec { prefix, ..site.host.spec(command) }
+    };
+    let seen = site.seen(&with(&["/usr/bin/env", "A=x y; echo $HOME"], "echo \"$A\"; mkdir d; cd d"), OURS);
+    assert_eq!(seen.output, "x y; echo $HOME\n");
+    assert_eq!(seen.directory, Some("/workspace/d".into()), "env becomes the shell");
+    let seen = site.seen(&with(&["/usr/bin/setpriv", "--no-new-privs", "--"], "exit 7"), OURS);
+    assert_eq!(seen.cause, Cause::Exited(7));
+    // One that does not become the shell has not moved.
+    let seen = site.seen(&with(&["/usr/bin/timeout", "--foreground", "60"], "mkdir e; cd e"), OURS);
+    assert_eq!(seen.directory, None);
+    let gone = site.host.refused(&site.session, &with(&["/usr/bin/no-such-prefix"], "true"));
+    assert_eq!(gone.step(), "prefix");
+    assert!(!gone.is_shell_unavailable() && gone.hint().unwrap().contains("shell.prefix"), "{gone}");
+}

@@ -1,0 +1,25 @@
+//! The edge of a real server, over TLS on loopback: who gets in, what is refused and how, and that the
+//! service runs on.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod auth;
+mod background;
+mod collector;
+mod control;
+mod exchange;
+mod files;
+mod link;
+mod malformed;
+mod open;
+mod outputs;
+mod raw;
+mod reload;
+mod runner;
+mod runs;
+mod stdin;
+mod stop;
+mod stop_order;
+mod told;
+mod trace;
+mod world;

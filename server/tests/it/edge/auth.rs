@@ -1,0 +1,132 @@
+//! Who gets in, to what.
+
+use std::time::Duration;
+
+use airlock_server::authn::roles::{Access, TABLE};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+use tonic::Code;
+
+use crate::edge::{
+    raw::{call, contract, framed, send},
+    world::{TOKENS, World},
+};
+
+const MANY_FAILURES: &str = "[limits]\nauthentication_failures_per_minute = 100000\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_method_is_open_without_good_credentials() {
+    let world = World::with(MANY_FAILURES).await;
+    let channel = world.plain();
+    for path in contract() {
+        for (authorization, reason) in [
+            (None, "CREDENTIALS_MISSING"),
+            (Some("Bearer wrong"), "TOKEN_UNKNOWN"),
+            (Some("Bearer "), "CREDENTIALS_MALFORMED"),
+            (Some("Basic ZXhlY3V0b3I6"), "CREDENTIALS_MALFORMED"),
+        ] {
+            let outcome = send(&channel, &path, authorization, framed(b"")).await;
+            assert!(outcome.is(Code::Unauthenticated, reason), "{path} {authorization:?}: {outcome:?}");
+        }
+    }
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_method_is_open_to_too_small_a_role() {
+    let world = World::new().await;
+    let channel = world.plain();
+    for path in contract() {
+        let (_, access) = TABLE.iter().find(|(name, _)| *name == path).unwrap();
+        let Access::AnyOf(roles) = access else { panic!("{path} is open to anyone") };
+        for (token, _, names) in TOKENS {
+            let may = roles.iter().any(|role| names.contains(&format!("{role:?}").to_lowercase()));
+            let outcome = call(&channel, &path, token, b"").await;
+            let forbidden = outcome.is(Code::PermissionDenied, "FORBIDDEN");
+            assert_eq!(!forbidden, may, "{path} as {token}: {outcome:?}");
+            assert_ne!(outcome.code, Code::Unauthenticated, "{path} as {token}");
+        }
+    }
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_certificate_fails_the_handshake() {
+    let world = World::new().await;
+    let path = "/airlock.v1.ApprovalService/List";
+    let good = send(&world.certified("lead"), path, None, framed(b"")).await;
+    assert_eq!(good.code, Code::Ok, "{good:?}");
+    let forged = send(&world.forged("lead"), path, None, framed(b"")).await;
+    assert_eq!(forged.code, Code::Unknown, "{forged:?}");
+    // Not even with a good token.
+    let forged = call(&world.forged("lead"), path, "executor", b"").await;
+    assert_eq!(forged.code, Code::Unknown, "{forged:?}");
+    let again = send(&world.certified("lead"), path, None, framed(b"")).await;
+    assert_eq!(again.code, Code::Ok);
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verified_certificate_of_nobody_is_nobody() {
+    let world = World::new().await;
+    let outcome =
+        send(&world.certified("other"), "/airlock.v1.ApprovalService/List", None, framed(b"")).await;
+    assert!(outcome.is(Code::Unauthenticated, "CERTIFICATE_UNKNOWN"), "{outcome:?}");
+    // A bad token is not made good by a good certificate.
+    let outcome = call(&world.certified("lead"), "/airlock.v1.ApprovalService/List", "wrong", b"").await;
+    assert!(outcome.is(Code::Unauthenticated, "TOKEN_UNKNOWN"), "{outcome:?}");
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guessing_tokens_is_slowed_down() {
+    let world = World::with("[limits]\nauthentication_failures_per_minute = 5\n").await;
+    let channel = world.plain();
+    let path = "/airlock.v1.ApprovalService/List";
+    let mut last = None;
+    for guess in 0..8 {
+        last = Some(call(&channel, path, &format!("guess-{guess}"), b"").await);
+    }
+    let last = last.unwrap();
+    assert!(last.is(Code::ResourceExhausted, "AUTHENTICATION_RATE_LIMITED"), "{last:?}");
+    let certified = send(&world.certified("lead"), path, None, framed(b"")).await;
+    assert_eq!(certified.code, Code::Ok, "{certified:?}");
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_say_nothing_are_ended() {
+    let world = World::with("[limits]\nhandshake_timeout = \"300ms\"\n").await;
+    for greeting in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01"] {
+        let mut stream = TcpStream::connect(world.server.local_addr()).await.unwrap();
+        stream.write_all(greeting).await.unwrap();
+        let mut rest = Vec::new();
+        // Ended with or without an alert; what counts is that it ends.
+        let _ended = timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await.unwrap();
+    }
+    let good = call(&world.plain(), "/airlock.v1.ApprovalService/List", "approver", b"").await;
+    assert_eq!(good.code, Code::Ok);
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_over_the_limit_are_not_taken() {
+    let world = World::with("[limits]\nconnections = 1\nhandshake_timeout = \"5s\"\n").await;
+    let path = "/airlock.v1.ApprovalService/List";
+    let first = world.plain();
+    assert_eq!(call(&first, path, "approver", b"").await.code, Code::Ok);
+    assert_eq!(call(&world.plain(), path, "approver", b"").await.code, Code::Unknown);
+    assert_eq!(call(&first, path, "approver", b"").await.code, Code::Ok);
+    drop(first);
+    for _ in 0..50 {
+        if call(&world.plain(), path, "approver", b"").await.code == Code::Ok {
+            world.server.shut_down().await;
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the place of a connection that was closed is not free again");
+}

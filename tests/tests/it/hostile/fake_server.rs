@@ -1,0 +1,357 @@
+//! A server that says to a real runner what a test wants, in the place of an honest one: same address,
+//! same certificate.
+
+use std::{net::SocketAddr, time::Duration};
+
+use airlock_proto::{
+    LINK_PROTOCOL_VERSION,
+    domain::{
+        Decided, Epoch, ExecutionId, Grant, NetworkMode, PathRules, Protect, SandboxLimits, SandboxProfile,
+        SessionId, Shell, Sockets, StartJob,
+    },
+    runner_v1::{
+        self as wire, ConnectRequest, ConnectResponse, ExchangeRequest, ExchangeResponse, PushOutputRequest,
+        PushOutputResponse,
+        connect_request::Message as Up,
+        connect_response::Message as Down,
+        runner_link_server::{RunnerLink, RunnerLinkServer},
+    },
+};
+use airlock_tests::{
+    pki::Pair,
+    process::Process,
+    site::{PATIENCE, Site},
+};
+use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{
+    Request, Response, Status, Streaming,
+    transport::{Certificate, Identity, Server, ServerTlsConfig, server::TcpIncoming},
+};
+
+const QUEUE: usize = 256;
+const HEARTBEAT: Duration = Duration::from_millis(500);
+
+type Outgoing<T> = mpsc::Sender<Result<T, Status>>;
+
+/// The service: hands every stream to the test.
+struct Service {
+    links: mpsc::Sender<(Streaming<ConnectRequest>, Outgoing<ConnectResponse>)>,
+    pushes: mpsc::Sender<Push>,
+}
+
+#[tonic::async_trait]
+impl RunnerLink for Service {
+    type ConnectStream = ReceiverStream<Result<ConnectResponse, Status>>;
+    type PushOutputStream = ReceiverStream<Result<PushOutputResponse, Status>>;
+    type ExchangeStream = ReceiverStream<Result<ExchangeResponse, Status>>;
+
+    async fn connect(
+        &self,
+        request: Request<Streaming<ConnectRequest>>,
+    ) -> Result<Response<Self::ConnectStream>, Status> {
+        let (outgoing, queue) = mpsc::channel(QUEUE);
+        drop(self.links.send((request.into_inner(), outgoing)).await);
+        Ok(Response::new(ReceiverStream::new(queue)))
+    }
+
+    async fn exchange(
+        &self,
+        _: Request<Streaming<ExchangeRequest>>,
+    ) -> Result<Response<Self::ExchangeStream>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn push_output(
+        &self,
+        request: Request<Streaming<PushOutputRequest>>,
+    ) -> Result<Response<Self::PushOutputStream>, Status> {
+        let (outgoing, queue) = mpsc::channel(QUEUE);
+        drop(self.pushes.send(Push { incoming: request.into_inner(), outgoing }).await);
+        Ok(Response::new(ReceiverStream::new(queue)))
+    }
+}
+
+/// A server of lies.
+pub(crate) struct FakeServer {
+    links: mpsc::Receiver<(Streaming<ConnectRequest>, Outgoing<ConnectResponse>)>,
+    pushes: mpsc::Receiver<Push>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for FakeServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The runner's side of an output stream.
+pub(crate) struct Push {
+    pub(crate) incoming: Streaming<PushOutputRequest>,
+    pub(crate) outgoing: Outgoing<PushOutputResponse>,
+}
+
+impl Push {
+    pub(crate) async fn next(&mut self) -> Result<Option<wire::push_output_request::Message>, Status> {
+        let next = timeout(PATIENCE, self.incoming.message()).await.unwrap();
+        Ok(next?.map(|message| message.message.unwrap()))
+    }
+
+    pub(crate) async fn read(&self, read: wire::Read) {
+        let message = wire::push_output_response::Message::Read(read);
+        drop(self.outgoing.send(Ok(PushOutputResponse { message: Some(message) })).await);
+    }
+}
+
+/// The site's own certificate for its server.
+pub(crate) fn server_pair(site: &Site) -> Pair {
+    let pki = site.path().join("pki");
+    Pair { certificate: pki.join("server.pem"), key: pki.join("server.key") }
+}
+
+impl FakeServer {
+    /// Listens at `address` with this certificate, and wants clients of the site's authority.
+    pub(crate) fn listen(site: &Site, address: SocketAddr, pair: &Pair) -> Self {
+        let read = |path: &std::path::Path| std::fs::read(path).unwrap();
+        let tls = ServerTlsConfig::new()
+            .identity(Identity::from_pem(read(&pair.certificate), read(&pair.key)))
+            .client_ca_root(Certificate::from_pem(read(&site.pki.ca())));
+        let (links, links_out) = mpsc::channel(QUEUE);
+        let (pushes, pushes_out) = mpsc::channel(QUEUE);
+        let incoming = TcpIncoming::bind(address).unwrap().with_nodelay(Some(true));
+        let router = Server::builder()
+            .tls_config(tls)
+            .unwrap()
+            .add_service(RunnerLinkServer::new(Service { links, pushes }));
+        let task = tokio::spawn(async move { router.serve_with_incoming(incoming).await.unwrap() });
+        Self { links: links_out, pushes: pushes_out, task }
+    }
+
+    /// In the place of the site's own server.
+    pub(crate) fn new(site: &Site) -> Self {
+        Self::listen(site, site.address, &server_pair(site))
+    }
+
+    /// The next link, its Hello taken in, nothing said yet.
+    pub(crate) async fn greeted(&mut self) -> Link {
+        let (mut incoming, outgoing) = timeout(PATIENCE, self.links.recv()).await.unwrap().unwrap();
+        let first = timeout(PATIENCE, incoming.message()).await.unwrap().unwrap().unwrap();
+        match first.message.unwrap() {
+            Up::Hello(hello) => Link { hello, incoming, outgoing },
+            other => panic!("its first message is {other:?}"),
+        }
+    }
+
+    /// The next link, up and reconciled.
+    pub(crate) async fn linked(&mut self) -> Link {
+        let mut link = self.greeted().await;
+        link.say(Down::Welcome(welcome())).await;
+        link.until(|message| matches!(message, Up::Reconciled(_)).then_some(())).await;
+        link
+    }
+
+    pub(crate) async fn no_link(&mut self, wait: Duration) {
+        let link = timeout(wait, self.links.recv()).await;
+        assert!(link.is_err(), "the runner talks to it");
+    }
+
+    pub(crate) async fn pushed(&mut self) -> Push {
+        timeout(PATIENCE, self.pushes.recv()).await.unwrap().unwrap()
+    }
+}
+
+/// An honest one.
+pub(crate) fn welcome() -> wire::Welcome {
+    wire::Welcome {
+        server_id: "server-1".to_owned(),
+        protocol_version: LINK_PROTOCOL_VERSION,
+        heartbeat_interval: Some(HEARTBEAT.try_into().unwrap()),
+        link_grace: Some(prost_types::Duration { seconds: 240, nanos: 0 }),
+    }
+}
+
+/// The server's side of a control stream.
+pub(crate) struct Link {
+    pub(crate) hello: wire::Hello,
+    pub(crate) incoming: Streaming<ConnectRequest>,
+    pub(crate) outgoing: Outgoing<ConnectResponse>,
+}
+
+impl Link {
+    pub(crate) async fn say(&self, message: Down) {
+        self.send(ConnectResponse { message: Some(message) }).await;
+    }
+
+    pub(crate) async fn send(&self, message: ConnectResponse) {
+        drop(self.outgoing.send(Ok(message)).await);
+    }
+
+    /// What the runner says, up to what is looked for. Says on its own that the server is there.
+    pub(crate) async fn until<T>(&mut self, mut wanted: impl FnMut(&Up) -> Option<T>) -> T {
+        // Not anew for each message: a runner that says much would never hear of the server.
+        let mut beat = tokio::time::interval(HEARTBEAT);
+        let look = async {
+            loop {
+                let message = tokio::select! {
+                    message = self.incoming.message() => message.unwrap().expect("the link is held"),
+                    _ = beat.tick() => {
+                        self.say(Down::Heartbeat(wire::ServerHeartbeat {})).await;
+                        continue;
+                    }
+                };
+                if let Some(found) = wanted(&message.message.unwrap()) {
+                    return found;
+                }
+            }
+        };
+        timeout(PATIENCE, look).await.unwrap()
+    }
+
+    /// A new session on the runner.
+    pub(crate) async fn session(&mut self) -> SessionId {
+        let id = SessionId::new();
+        let report = self.open(&id.to_string(), "").await;
+        assert_eq!(report.phase(), wire::SessionPhase::Open, "{report:?}");
+        id
+    }
+
+    pub(crate) async fn open(&mut self, session_id: &str, base: &str) -> wire::SessionReport {
+        let open =
+            wire::OpenSession { session_id: session_id.to_owned(), base: base.to_owned(), profile: None };
+        self.say(Down::OpenSession(open)).await;
+        self.until(|message| match message {
+            Up::Session(report) if report.session_id == session_id => Some(report.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// An offer of this grant, with the hash that belongs to it.
+    pub(crate) fn offer(&self, grant: Grant) -> wire::StartJob {
+        let binding = grant.binding();
+        let epoch: Epoch = self.hello.epoch.parse().unwrap();
+        let not_after_clock_ms = self.hello.clock_ms + 600_000;
+        let execution_id = ExecutionId::new();
+        StartJob {
+            execution_id,
+            attempt: 1,
+            epoch,
+            not_after_clock_ms,
+            grant,
+            binding,
+            traceparent: String::new(),
+        }
+        .into()
+    }
+
+    /// The report that answers an offer for good: REFUSED, or how it ended.
+    pub(crate) async fn answer(&mut self, offer: &wire::StartJob) -> wire::JobReport {
+        self.say(Down::StartJob(offer.clone())).await;
+        self.end(&offer.execution_id).await
+    }
+
+    pub(crate) async fn end(&mut self, id: &str) -> wire::JobReport {
+        use wire::JobPhase::{Ended, Lost, Refused};
+        self.job(id, &[Ended, Lost, Refused]).await
+    }
+
+    /// The next report of a job in one of these phases.
+    pub(crate) async fn job(&mut self, id: &str, phases: &[wire::JobPhase]) -> wire::JobReport {
+        self.until(|message| match message {
+            Up::Job(report) if report.execution_id == id && phases.contains(&report.phase()) => {
+                Some(report.clone())
+            }
+            _ => None,
+        })
+        .await
+    }
+
+    /// Proves that an honest offer runs on this link: it leaves its mark in the session's workspace.
+    pub(crate) async fn an_honest_job_runs(&mut self, site: &Site, runner: &Process) {
+        let session = self.session().await;
+        let mark = format!("honest-{session}");
+        let report = self.answer(&self.offer(grant(session, &format!("echo ran > /workspace/{mark}")))).await;
+        assert_eq!(exit_code(&report), Some(0), "{report:?}");
+        assert_eq!(marks(site, &mark), 1, "its mark is there");
+        crate::hostile::world::no_panic("runner", runner);
+    }
+}
+
+/// A grant that every runner takes.
+pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
+    Grant {
+        session_id,
+        command: command.as_bytes().to_vec(),
+        shell: Shell::Bash,
+        directory: b"/workspace".to_vec(),
+        env: Default::default(),
+        profile: SandboxProfile {
+            rootfs: None,
+            paths: PathRules::default(),
+            protect: Protect::default(),
+            sockets: Sockets::default(),
+            pass_env: Vec::new(),
+            secrets: Vec::new(),
+            shell_init: String::new(),
+            shell_prefix: Vec::new(),
+            name: "sandboxed".to_owned(),
+            root_binds: Vec::new(),
+            network: NetworkMode::Loopback,
+            env: Default::default(),
+            path: String::new(),
+            allowed_env: Vec::new(),
+            limits: SandboxLimits::default(),
+        },
+        read_only: false,
+        requires: Vec::new(),
+        separate_stderr: false,
+        pty: None,
+        timeout: Duration::from_secs(60),
+        idle_timeout: None,
+        keep_directory: false,
+        unsandboxed: false,
+        snapshot_digest: Vec::new(),
+        stdin: false,
+        decided: Decided::default(),
+        inline_limit: 30_000,
+    }
+}
+
+/// Why a job was refused, or nothing.
+pub(crate) fn refusal(report: &wire::JobReport) -> Option<String> {
+    let cause = report.result.as_ref()?.cause.as_ref()?;
+    match cause.detail.as_ref()? {
+        airlock_proto::v1::cause::Detail::Refused(refused) => Some(refused.reason.clone()),
+        _ => None,
+    }
+}
+
+pub(crate) fn exit_code(report: &wire::JobReport) -> Option<i32> {
+    let cause = report.result.as_ref()?.cause.as_ref()?;
+    match cause.detail.as_ref()? {
+        airlock_proto::v1::cause::Detail::Exited(exited) => Some(exited.code),
+        _ => None,
+    }
+}
+
+/// Files on this host below the site, but for its bases, whose name begins so.
+pub(crate) fn marks(site: &Site, name: &str) -> usize {
+    let output = std::process::Command::new("find")
+        .arg(site.path())
+        .args(["-name", &format!("{name}*")])
+        .output()
+        .unwrap();
+    output.stdout.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// A site with a runner that comes back soon after it was told no, and no server yet.
+pub(crate) fn site() -> Site {
+    let site = Site::with_tables("", "[reconnect]\nrefused = \"200ms\"\n");
+    let file = site.path().join("runner-1.toml");
+    let allowed = site.path().join("allowed");
+    std::fs::create_dir_all(&allowed).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let sources = format!("bind_sources = [\"{}\"]\n", allowed.display());
+    std::fs::write(&file, text.replace("bind_sources = []\n", &sources)).unwrap();
+    site
+}

@@ -1,0 +1,382 @@
+//! A server that asks a runner for more than its floor, or for something else than what was decided.
+//! Each offer is refused by its stable reason, nothing of it runs, and an honest offer still does.
+
+use std::{os::unix::fs::symlink, time::Duration};
+
+use airlock_proto::{
+    domain::{Bind, DecidedPath, Grant, PathAccess, Requirement},
+    limits, runner_v1 as wire,
+    runner_v1::connect_response::Message as Down,
+};
+use airlock_tests::site::Site;
+
+use crate::hostile::fake_server::{FakeServer, Link, exit_code, grant, marks, refusal, site};
+
+type Change = Box<dyn Fn(&mut Grant)>;
+
+/// A lie that its hash covers: what is changed, and the reason of the refusal.
+fn change(
+    what: &'static str,
+    reason: &'static str,
+    change: impl Fn(&mut Grant) + 'static,
+) -> (&'static str, &'static str, Change) {
+    (what, reason, Box::new(change))
+}
+
+fn bind(source: impl Into<String>, target: &str) -> impl Fn(&mut Grant) + 'static {
+    let bind = Bind { source: source.into(), target: target.to_owned() };
+    move |grant| grant.profile.root_binds.push(bind.clone())
+}
+
+fn env(name: &'static str, value: &'static [u8]) -> impl Fn(&mut Grant) + 'static {
+    move |grant| {
+        grant.env.insert(name.to_owned(), value.to_vec());
+    }
+}
+
+fn directory(directory: &'static [u8]) -> impl Fn(&mut Grant) + 'static {
+    move |grant| grant.directory = directory.to_vec()
+}
+
+fn binds(site: &Site) -> Vec<(&'static str, &'static str, Change)> {
+    let allowed = site.path().join("allowed").display().to_string();
+    symlink("/root", site.path().join("allowed/link")).unwrap();
+    let below = |rest: &str| format!("{allowed}{rest}");
+    let state = site.path().join("runner-1").display().to_string();
+    vec![
+        change("/etc", "floor", bind("/etc", "/mnt")),
+        change("/root", "floor", bind("/root", "/mnt")),
+        change("/", "floor", bind("/", "/mnt")),
+        change("/usr/../root", "floor", bind("/usr/../root", "/mnt")),
+        change("/proc/self/root", "floor", bind("/proc/self/root", "/mnt")),
+        change("/etc/shadow", "floor", bind("/etc/shadow", "/mnt/shadow")),
+        change("the runner's own state", "floor", bind(state, "/mnt")),
+        change("what is not there", "floor", bind(below("/nothing"), "/mnt")),
+        change("a link that leads out", "floor", bind(below("/link"), "/mnt")),
+        change("a way back up", "floor", bind(below("/../runner-1"), "/mnt")),
+        change("a name that begins alike", "floor", bind(below("2"), "/mnt")),
+        change("a relative source", "floor", bind("allowed", "/mnt")),
+        change("no source", "floor", bind("", "/mnt")),
+        change("a NUL in the source", "floor", bind(below("\0"), "/mnt")),
+        change("over the workspace", "floor", bind(below(""), "/workspace")),
+        change("over /proc", "floor", bind(below(""), "/proc/sys")),
+        change("over the root", "floor", bind(below(""), "/")),
+        change("over /etc", "floor", bind(below(""), "/etc")),
+        change("over HOME", "floor", bind(below(""), "/home/agent")),
+        change("over a way to the workspace", "floor", bind(below(""), "/usr/../workspace")),
+        change("to nowhere", "floor", bind(below(""), "")),
+        change("to a relative place", "floor", bind(below(""), "mnt")),
+    ]
+}
+
+fn beyond_limits() -> Vec<(&'static str, &'static str, Change)> {
+    vec![
+        change("outside the sandbox", "floor", |grant| grant.unsandboxed = true),
+        change("max_timeout", "floor", |grant| grant.timeout = Duration::from_secs(30 * 60 + 1)),
+        change("max_timeout, far", "floor", |grant| grant.timeout = Duration::from_secs(300_000_000_000)),
+        change("max_grace", "floor", |grant| grant.profile.limits.grace = Duration::from_secs(31)),
+        change("max_open_files", "floor", |grant| grant.profile.limits.open_files = 65_537),
+        change("max_processes", "floor", |grant| grant.profile.limits.processes = u32::MAX),
+        change("max_file_bytes", "floor", |grant| grant.profile.limits.file_size = u64::MAX),
+        change("max_output_bytes", "floor", |grant| grant.profile.limits.output_bytes = (64 << 20) + 1),
+        change("max_private_tmp_bytes", "floor", |grant| grant.profile.limits.private_tmp_bytes = u64::MAX),
+    ]
+}
+
+fn malformed() -> Vec<(&'static str, &'static str, Change)> {
+    let many = |grant: &mut Grant| grant.env.extend((0..257).map(|index| (format!("V{index}"), vec![])));
+    let much = |grant: &mut Grant| drop(grant.env.insert("A".to_owned(), vec![b'x'; limits::ENV_BYTES]));
+    vec![
+        change("a NUL in the command", "malformed_grant", |grant| grant.command.push(0)),
+        change("a long command", "malformed_grant", |grant| {
+            grant.command.resize(limits::COMMAND_BYTES + 1, b' ');
+        }),
+        change("many variables", "malformed_grant", many),
+        change("much environment", "malformed_grant", much),
+        change("a NUL in the directory", "malformed_grant", directory(b"/workspace/\0")),
+        change("a long directory", "malformed_grant", |grant| grant.directory.resize(5000, b'/')),
+        change("/etc", "no_such_directory", directory(b"/etc")),
+        change("up and out", "no_such_directory", directory(b"/workspace/../../etc")),
+        change("as if below", "no_such_directory", directory(b"/workspace//etc")),
+        change("alike", "no_such_directory", directory(b"/workspaces")),
+        change("a relative directory", "no_such_directory", directory(b"workspace")),
+        change("no directory", "no_such_directory", directory(b"")),
+        change("what is not there", "no_such_directory", directory(b"/workspace/nothing")),
+        change("LD_PRELOAD", "environment", env("LD_PRELOAD", b"/workspace/x.so")),
+        change("a function", "environment", env("BASH_FUNC_x%%", b"() { :; }")),
+        change("BASH_ENV", "environment", env("BASH_ENV", b"/workspace/env")),
+        change("BASH_ENV, allowed", "environment", |grant| {
+            env("BASH_ENV", b"/workspace/env")(grant);
+            grant.profile.allowed_env = vec!["BASH_ENV".to_owned()];
+        }),
+        change("a name with =", "environment", env("A=B", b"x")),
+        change("no name", "environment", env("", b"x")),
+        change("a NUL in a value", "environment", env("A", b"a\0b")),
+        change("a profile's variable that is no text", "malformed_grant", |grant| {
+            grant.profile.env.insert("A".to_owned(), vec![0xff]);
+        }),
+        change("writable, though read-only is required", "read_only_mount", |grant| {
+            grant.requires = vec![Requirement::ReadOnlyMount];
+        }),
+        change("a trusted path in the workspace", "untrusted_path", |grant| {
+            trusting(b"touch")(grant);
+            grant.profile.path = "/workspace/bin:/usr/bin".to_owned();
+        }),
+        change("a trusted path with the current directory", "untrusted_path", |grant| {
+            trusting(b"touch")(grant);
+            grant.profile.path = "/usr/sbin::/usr/bin".to_owned();
+        }),
+        change("a trusted path that the request sets", "untrusted_path", |grant| {
+            trusting(b"touch")(grant);
+            grant.profile.allowed_env = vec!["PATH".to_owned()];
+            env("PATH", b"/tmp")(grant);
+        }),
+        change("a program of the workspace", "untrusted_path", trusting(b"/workspace/touch")),
+        change("a program by a relative path", "untrusted_path", trusting(b"./touch")),
+        change("a path of a process", "untrusted_path", |grant| {
+            trusting(b"touch")(grant);
+            let path = b"/proc/self/cwd/x".to_vec();
+            grant.decided.paths = vec![DecidedPath { path, access: PathAccess::Write }];
+        }),
+        change("a snapshot that is not there", "no_snapshot", |grant| grant.snapshot_digest = vec![7; 32]),
+        change("another session", "no_such_session", |grant| {
+            grant.session_id = airlock_proto::domain::SessionId::new();
+        }),
+    ]
+}
+
+/// Requires that this program is found where no command can write.
+fn trusting(program: &'static [u8]) -> impl Fn(&mut Grant) {
+    move |grant| {
+        grant.requires = vec![Requirement::TrustedPath];
+        grant.decided.programs = vec![program.to_vec()];
+    }
+}
+
+/// Offers each; the marks that its command would leave are not there.
+async fn are_refused(link: &mut Link, site: &Site, lies: Vec<(&'static str, &'static str, Change)>) {
+    let session = link.session().await;
+    for (index, (what, reason, change)) in lies.into_iter().enumerate() {
+        let mut lie = grant(session, &format!("touch /workspace/lie-{index} ~/lie-{index} #"));
+        change(&mut lie);
+        let report = link.answer(&link.offer(lie)).await;
+        assert_eq!(refusal(&report).as_deref(), Some(reason), "{what}: {report:?}");
+        assert_eq!(report.phase(), wire::JobPhase::Refused, "{what}");
+        let started = report.result.unwrap().started();
+        assert_eq!(started, airlock_proto::v1::Started::No, "{what}");
+    }
+    assert_eq!(marks(site, "lie-"), 0, "nothing of it ran");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_beyond_the_floor_is_refused() {
+    let site = site();
+    let mut server = FakeServer::new(&site);
+    let runner = site.runner(&[]);
+    let mut link = server.linked().await;
+    are_refused(&mut link, &site, binds(&site)).await;
+    are_refused(&mut link, &site, beyond_limits()).await;
+    are_refused(&mut link, &site, malformed()).await;
+    link.an_honest_job_runs(&site, &runner).await;
+
+    // Control: what the floor does permit is given.
+    let session = link.session().await;
+    std::fs::write(site.path().join("allowed/file"), "shown").unwrap();
+    let mut shown = grant(session, "test \"$(cat /mnt/file)\" = shown && ! touch /mnt/new 2>/dev/null");
+    bind(site.path().join("allowed").display().to_string(), "/mnt")(&mut shown);
+    let report = link.answer(&link.offer(shown)).await;
+    assert_eq!(exit_code(&report), Some(0), "control: {report:?}");
+}
+
+type Spoil = fn(&mut wire::StartJob);
+
+/// Lies about the offer itself: the hash belongs to something else, or the offer to another time.
+fn offers() -> Vec<(&'static str, &'static str, Spoil)> {
+    fn of(offer: &mut wire::StartJob) -> &mut wire::Grant {
+        offer.grant.as_mut().unwrap()
+    }
+    vec![
+        ("a hash of zeros", "binding_mismatch", |offer| of(offer).binding = vec![0; 32].into()),
+        ("another command", "binding_mismatch", |offer| of(offer).command = "touch /workspace/lie-x".into()),
+        ("another directory", "binding_mismatch", |offer| of(offer).directory = "/workspace/".into()),
+        ("another variable", "binding_mismatch", |offer| {
+            drop(of(offer).env.insert("A".to_owned(), "b".into()));
+        }),
+        ("writable after all", "binding_mismatch", |offer| of(offer).read_only = !of(offer).read_only),
+        ("outside after all", "binding_mismatch", |offer| of(offer).unsandboxed = true),
+        ("required after all", "binding_mismatch", |offer| {
+            of(offer).requires = vec!["TRUSTED_PATH".to_owned()];
+        }),
+        ("a bind after all", "binding_mismatch", |offer| {
+            let bind = wire::Bind { source: "/usr".to_owned(), target: "/mnt".to_owned() };
+            of(offer).profile.as_mut().unwrap().root_binds = vec![bind];
+        }),
+        ("limits after all", "binding_mismatch", |offer| {
+            of(offer).profile.as_mut().unwrap().limits.as_mut().unwrap().processes = 2000;
+        }),
+        ("another session's hash", "binding_mismatch", |offer| {
+            of(offer).session_id = "01900000-0000-7000-8000-000000000000".to_owned();
+        }),
+        ("another epoch", "stale_epoch", |offer| {
+            offer.epoch = "11111111-1111-4111-8111-111111111111".to_owned();
+        }),
+        ("too late", "past_not_after", |offer| offer.not_after_clock_ms = 0),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_of_something_else_or_of_another_time_is_refused() {
+    let site = site();
+    let mut server = FakeServer::new(&site);
+    let runner = site.runner(&[]);
+    let mut link = server.linked().await;
+    let session = link.session().await;
+    for (index, (what, reason, change)) in offers().into_iter().enumerate() {
+        let mut offer = link.offer(grant(session, &format!("touch /workspace/lie-{index}")));
+        change(&mut offer);
+        let report = link.answer(&offer).await;
+        assert_eq!(refusal(&report).as_deref(), Some(reason), "{what}: {report:?}");
+    }
+    assert_eq!(marks(&site, "lie-"), 0, "nothing of it ran");
+    link.an_honest_job_runs(&site, &runner).await;
+}
+
+/// Offers that are not of the contract's form.
+fn unreadable() -> Vec<(&'static str, Spoil)> {
+    fn of(offer: &mut wire::StartJob) -> &mut wire::Grant {
+        offer.grant.as_mut().unwrap()
+    }
+    vec![
+        ("no grant", |offer| offer.grant = None),
+        ("no profile", |offer| of(offer).profile = None),
+        ("no limits", |offer| of(offer).profile.as_mut().unwrap().limits = None),
+        ("no timeout", |offer| of(offer).timeout = None),
+        ("a negative timeout", |offer| {
+            of(offer).timeout = Some(prost_types::Duration { seconds: -1, nanos: 0 });
+        }),
+        ("a short hash", |offer| of(offer).binding = vec![0; 31].into()),
+        ("no hash", |offer| of(offer).binding = Vec::new().into()),
+        ("an unknown shell", |offer| of(offer).shell = 99),
+        ("an unknown network", |offer| of(offer).profile.as_mut().unwrap().network = 99),
+        ("an unknown requirement", |offer| of(offer).requires = vec!["ROOT".to_owned()]),
+        ("a session that is none", |offer| of(offer).session_id = "../../etc".to_owned()),
+        ("an execution that is none", |offer| offer.execution_id = "../../etc/passwd".to_owned()),
+        ("an epoch that is none", |offer| offer.epoch = String::new()),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_that_cannot_be_read_runs_nothing_and_holds_up_nothing() {
+    let site = site();
+    let mut server = FakeServer::new(&site);
+    let runner = site.runner(&[]);
+    let mut link = server.linked().await;
+    let session = link.session().await;
+    for (index, (what, change)) in unreadable().into_iter().enumerate() {
+        let mut offer = link.offer(grant(session, &format!("touch /workspace/lie-{index}")));
+        change(&mut offer);
+        link.say(Down::StartJob(offer.clone())).await;
+        // The next offer on the same link is answered, and no other report came before its answer but
+        // at most a refusal of this one.
+        let next = link.offer(grant(session, "true"));
+        link.say(Down::StartJob(next.clone())).await;
+        let accepted = link
+            .until(|message| match message {
+                wire::connect_request::Message::Job(report) if report.execution_id == next.execution_id => {
+                    Some(report.phase() != wire::JobPhase::Refused)
+                }
+                wire::connect_request::Message::Job(report) if report.execution_id == offer.execution_id => {
+                    (report.phase() != wire::JobPhase::Refused).then_some(false)
+                }
+                _ => None,
+            })
+            .await;
+        assert!(accepted, "{what}");
+        link.end(&next.execution_id).await;
+    }
+    assert_eq!(marks(&site, "lie-"), 0, "nothing of it ran");
+    link.an_honest_job_runs(&site, &runner).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_only_grant_that_requires_nothing_is_read_only_all_the_same() {
+    let site = site();
+    let mut server = FakeServer::new(&site);
+    let runner = site.runner(&[]);
+    let mut link = server.linked().await;
+    let session = link.session().await;
+    let command = "touch /workspace/lie-1 ~/lie-2 /tmp/lie-3; test $? != 0";
+    let narrowed = Grant { read_only: true, ..grant(session, command) };
+    let report = link.answer(&link.offer(narrowed)).await;
+    assert_eq!(exit_code(&report), Some(0), "{report:?}");
+    assert_eq!(marks(&site, "lie-"), 0, "nothing was written");
+    let control = link.answer(&link.offer(grant(session, command))).await;
+    assert_eq!((exit_code(&control), marks(&site, "lie-")), (Some(1), 3), "control: else it writes");
+    link.an_honest_job_runs(&site, &runner).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn grants_of_nothing_at_all_end_and_break_nothing() {
+    let site = site();
+    let mut server = FakeServer::new(&site);
+    let runner = site.runner(&[]);
+    let mut link = server.linked().await;
+    let session = link.session().await;
+    let none = |change: fn(&mut Grant)| {
+        let mut grant = grant(session, "echo some output; echo more >&2");
+        change(&mut grant);
+        grant
+    };
+    for grant in [
+        none(|grant| grant.timeout = Duration::ZERO),
+        none(|grant| grant.profile.limits.grace = Duration::ZERO),
+        none(|grant| grant.profile.limits.output_bytes = 0),
+        none(|grant| grant.profile.limits.output_bytes = 1),
+        none(|grant| grant.profile.limits.open_files = 0),
+        none(|grant| grant.profile.limits.processes = 0),
+        none(|grant| grant.profile.limits.file_size = 0),
+        none(|grant| grant.profile.limits.private_tmp_bytes = 0),
+        none(|grant| grant.command.clear()),
+        none(|grant| grant.profile.path = "\0".to_owned()),
+        none(|grant| drop(grant.profile.env.insert("A=B".to_owned(), b"x".to_vec()))),
+        none(|grant| drop(grant.profile.env.insert(String::new(), b"\0".to_vec()))),
+        none(|grant| grant.profile.name = "../".repeat(1000)),
+        none(|grant| grant.shell = airlock_proto::domain::Shell::Pwsh),
+        none(|grant| grant.profile.allowed_env = vec!["\0".to_owned(); 1000]),
+    ] {
+        let report = link.answer(&link.offer(grant)).await;
+        assert!(report.result.is_some(), "it has an outcome: {report:?}");
+        crate::hostile::world::no_panic("runner", &runner);
+    }
+    link.an_honest_job_runs(&site, &runner).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_offer_runs_twice() {
+    let site = site();
+    let mut server = FakeServer::new(&site);
+    let runner = site.runner(&[]);
+    let mut link = server.linked().await;
+    let session = link.session().await;
+    let offer = link.offer(grant(session, "echo ran >> /workspace/times; sleep 0.2"));
+    for _ in 0..5 {
+        link.say(Down::StartJob(offer.clone())).await;
+    }
+    assert_eq!(exit_code(&link.end(&offer.execution_id).await), Some(0));
+    let again = link.answer(&offer).await;
+    assert_eq!(exit_code(&again), Some(0), "a repeated offer is answered by the journal: {again:?}");
+    let next = wire::StartJob { attempt: 2, ..offer.clone() };
+    assert_eq!(refusal(&link.answer(&next).await).as_deref(), Some("already_accepted"));
+    let forget = wire::ForgetJob { execution_id: offer.execution_id.clone() };
+    link.say(Down::ForgetJob(forget)).await;
+    for offer in [&offer, &next] {
+        assert_eq!(
+            refusal(&link.answer(offer).await).as_deref(),
+            Some("already_accepted"),
+            "forgotten, not undone"
+        );
+    }
+    let count = link.answer(&link.offer(grant(session, "test $(wc -l < /workspace/times) = 1"))).await;
+    assert_eq!(exit_code(&count), Some(0), "it ran once: {count:?}");
+    link.an_honest_job_runs(&site, &runner).await;
+}

@@ -1,0 +1,170 @@
+//! A session that is closed, and one that is lost: every method that takes its id, or that of an execution in it,
+//! says so, or still tells what is known. Methods and fields are taken from the contract, so that a new one
+//! without a case fails the test.
+
+use airlock_cli::client::Client;
+use airlock_proto::v1;
+use airlock_tests::{
+    raw::{Answer, Connection},
+    reader::{run, spec_in},
+    schema::Schema,
+    site::PATIENCE,
+};
+use tonic::Code;
+
+use crate::hostile::{
+    tenants::{Ids, request},
+    world::{World, call, tables},
+};
+
+/// A runner is lost after eleven seconds.
+const LINK: &str = "[link]\nheartbeat_interval = \"500ms\"\nheartbeat_timeout = \"2s\"\nlink_grace = \"2s\"\n\
+    ending_grace = \"6s\"\nlost_after = \"11s\"\n";
+
+/// What a method answers about what is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// What is known of it.
+    Told,
+    /// That the session is gone, and how.
+    Refused,
+    /// That the command does not run, and how it ended.
+    NotRunning,
+    /// That the approval can no longer be answered.
+    Withdrawn,
+}
+
+fn expected(path: &str, field: &str) -> Expected {
+    match (path.rsplit('.').next().unwrap(), field) {
+        ("SessionService/Get" | "SessionService/Close", "session_id")
+        | (
+            "ExecutionService/List" | "ApprovalService/List" | "ApprovalService/ListRules",
+            "filter.session_id",
+        )
+        | ("ExecutionService/Get" | "ExecutionService/Wait" | "ExecutionService/Cancel", "execution_id")
+        | ("ExecutionService/Attach" | "ExecutionService/ReadOutput", "execution_id") => Expected::Told,
+        ("SessionService/Update" | "PolicyService/Check", "session_id")
+        | ("ExecutionService/Run" | "ExecutionService/Start", "spec.session_id")
+        | ("FileService/Upload", "header.session_id") => Expected::Refused,
+        (file, "session_id" | "quarantine_id") if file.starts_with("FileService/") => Expected::Refused,
+        ("ExecutionService/Signal" | "ExecutionService/Detach", "execution_id")
+        | ("ExecutionService/WriteStdin" | "ExecutionService/Resize", "execution_id") => Expected::NotRunning,
+        ("ApprovalService/Decide", "approval_id") => Expected::Withdrawn,
+        _ => panic!("{path} takes an id in `{field}`, and nothing is expected of it"),
+    }
+}
+
+/// A session with a command that runs in the background, one that waits for its turn, and one for a person.
+async fn busy(world: &World) -> (Ids, [String; 3]) {
+    let wanted = v1::SessionServiceCreateRequest { profile: "demo".to_owned(), ..Default::default() };
+    let session = world.client.create_session(wanted).await.unwrap().session_id;
+    let start = async |spec: v1::ExecutionSpec| world.client.start(spec).await.unwrap();
+    let runs = v1::ExecutionSpec { background: true, ..spec_in(&session, "echo begun; tail -f /dev/null") };
+    let runs = start(runs).await.execution_id;
+    let mut events = world.client.attach(&runs, airlock_cli::client::From::Beginning);
+    let mut story = airlock_tests::reader::Story::default();
+    while story.stdout != b"begun\n" {
+        story.take(events.next().await.unwrap().unwrap());
+    }
+    start(spec_in(&session, "touch first; tail -f /dev/null")).await;
+    let queued = start(spec_in(&session, "touch second")).await.execution_id;
+    let on_ask = v1::OnAsk::Wait.into();
+    let asks = start(v1::ExecutionSpec { on_ask, ..spec_in(&session, "make something") }).await;
+    assert_eq!(asks.state(), v1::ExecutionState::PendingApproval);
+    let filter = v1::ApprovalFilter { session_id: session.clone(), states: vec![] };
+    let list = v1::ApprovalServiceListRequest { filter: Some(filter), page: None };
+    let binding = world.client.approvals(list).await.unwrap().approvals[0].binding.to_vec();
+    let approval = asks.approval_id.clone();
+    let ids = Ids { session, execution: runs.clone(), approval, rule: String::new(), binding };
+    (ids, [runs, queued, asks.execution_id])
+}
+
+async fn end_of(client: &Client, id: &str) -> v1::Cause {
+    let end = client.wait(id, PATIENCE).await.unwrap();
+    end.result.unwrap_or_else(|| panic!("it has not ended")).cause.unwrap()
+}
+
+fn code_of(answer: &Answer) -> (Code, String) {
+    (answer.status.code(), answer.reason())
+}
+
+/// Every method that can be told of the session, one after the other.
+async fn assert_told(world: &World, connection: &Connection, ids: &Ids, reason: &str, words: &str) {
+    let mut count = 0;
+    let schema = Schema::of_the_contract();
+    for method in schema.public() {
+        for field in schema.fields(&method.request) {
+            let name = field.path.rsplit('.').next().unwrap();
+            if !name.ends_with("_id") || ["request_id", "transfer_id", "runner_id", "rule_id"].contains(&name)
+            {
+                continue;
+            }
+            // A watch goes on for as long as its client wants it.
+            if method.path.ends_with("ExecutionService/Watch") {
+                continue;
+            }
+            let place = format!("{} {}", method.path, field.path);
+            let (agent, request) = (world.agent(), request(&method.path, &field.path, ids));
+            let answer = call(connection, &method.path, &agent, &request);
+            let answer =
+                tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| panic!("{place} hangs"));
+            let said = answer.status.message();
+            match expected(&method.path, &field.path) {
+                Expected::Told => assert_eq!(answer.status.code(), Code::Ok, "{place}: {said}"),
+                Expected::Refused => {
+                    assert_eq!(
+                        code_of(&answer),
+                        (Code::FailedPrecondition, reason.to_owned()),
+                        "{place}: {said}"
+                    );
+                    assert!(said.contains(words) && said.contains("make another"), "{place}: {said}");
+                }
+                Expected::NotRunning => {
+                    let not_running = (Code::FailedPrecondition, "NOT_RUNNING".to_owned());
+                    assert_eq!(code_of(&answer), not_running, "{place}: {said}");
+                    assert!(said.contains("it has ended ("), "{place}: {said}");
+                }
+                Expected::Withdrawn => {
+                    let not_open = (Code::FailedPrecondition, "APPROVAL_NOT_OPEN".to_owned());
+                    assert_eq!(code_of(&answer), not_open, "{place}: {said}");
+                }
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 22, "{count} cases");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_session_and_a_lost_one_say_what_they_are_wherever_they_are_named() {
+    let world = World::with(&(tables(100_000) + LINK)).await;
+    let connection = world.connect().await;
+    let (closed, ends) = busy(&world).await;
+    let state = world.client.close_session(&closed.session).await.unwrap().state();
+    assert_eq!(state, v1::SessionState::Closed);
+    for id in &ends {
+        let cause = end_of(&world.client, id).await;
+        let Some(v1::cause::Detail::Cancelled(by)) = &cause.detail else { panic!("{cause:?}") };
+        assert_eq!(by.by(), v1::CancelledBy::Session, "{cause:?}");
+    }
+    assert_told(&world, &connection, &closed, "SESSION_CLOSED", "it was closed (on request)").await;
+
+    // Its runner is away for too long. What it has of outputs can be read when it is back.
+    let (lost, ends) = busy(&world).await;
+    let World { client, server, runner, site } = world;
+    runner.kill();
+    for id in &ends {
+        let code = end_of(&client, id).await.code();
+        assert_eq!(code, v1::CauseCode::RunnerLost, "{id}");
+    }
+    let state = client.session(&lost.session).await.unwrap().state();
+    assert_eq!(state, v1::SessionState::Lost);
+    let runner = site.runner(&[]);
+    let world = World { client, server, runner, site };
+    assert_told(&world, &connection, &lost, "SESSION_LOST", "it is lost (its runner is gone)").await;
+    // The control: one that is neither.
+    let open =
+        world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
+    assert_eq!(run(&world.client, spec_in(&open, "echo open")).await.unwrap().stdout, b"open\n");
+    world.runs_on().await;
+}

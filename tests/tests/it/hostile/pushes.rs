@@ -1,0 +1,300 @@
+//! A runner that lies on an output stream: with tickets that are not its own, and with bytes that were
+//! not asked for. No reader is shown a wrong byte, and the truth arrives when it is told.
+
+use std::time::Duration;
+
+use airlock_proto::{
+    limits::CHUNK_BYTES,
+    runner_v1::{
+        self as wire, JobPhase, connect_request::Message as Up, push_output_request::Message as PushUp,
+    },
+    v1,
+};
+use airlock_tests::{
+    reader::{Story, exit_code, replay, spec},
+    site::PATIENCE,
+};
+use bytes::Bytes;
+use tokio::task::JoinHandle;
+use tonic::{Code, Status};
+use tonic_types::StatusExt as _;
+
+use crate::hostile::{
+    fake_runner::{FakePush, FakeRunner, exited},
+    world::World,
+};
+
+/// What the command truly wrote.
+const TRUTH: &[u8] = b"the truth, the whole truth and nothing but the truth\n";
+
+fn reason(status: &Status) -> String {
+    status.get_error_details().error_info().map(|info| info.reason.clone()).unwrap_or_default()
+}
+
+fn output_hello(runner_id: &str, execution_id: &str, ticket: &str) -> PushUp {
+    PushUp::Hello(wire::OutputHello {
+        runner_id: runner_id.to_owned(),
+        execution_id: execution_id.to_owned(),
+        ticket: ticket.to_owned(),
+        missing: false,
+    })
+}
+
+/// A lying runner with one execution, and somebody who reads that.
+struct Stage {
+    world: World,
+    runner: FakeRunner,
+    job: wire::StartJob,
+    reader: JoinHandle<Story>,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let world = World::new().await;
+        let mut runner = FakeRunner::linked(&world).await;
+        let spec = v1::ExecutionSpec { base: "only-here".to_owned(), ..spec("true") };
+        let id = world.client.start(spec).await.unwrap().execution_id;
+        let reader = {
+            let (client, id) = (world.client.clone(), id.clone());
+            tokio::spawn(async move { replay(&client, &id).await.unwrap() })
+        };
+        let job = runner.takes_one().await;
+        Self { world, runner, job, reader }
+    }
+
+    fn id(&self) -> String {
+        self.job.execution_id.clone()
+    }
+
+    /// An output stream, opened as it should be, and the first read that is asked for on it.
+    async fn push(&mut self) -> (FakePush, wire::Read) {
+        loop {
+            let ticket = self.runner.ticket(&self.job.execution_id).await;
+            // A ticket may be too old by the time it is read here; then there is another.
+            if let Ok(mut push) = self.runner.push(Some(output_hello("runner-2", &self.id(), &ticket))).await
+                && let Some(read) = push.read().await
+            {
+                return (push, read);
+            }
+        }
+    }
+
+    /// The end comes, the truth is told, and the reader has exactly that.
+    async fn the_truth_arrives(mut self) {
+        let report = wire::JobReport {
+            result: Some(exited(0, TRUTH.len() as u64)),
+            ..self.runner.report(&self.id(), self.job.attempt, JobPhase::Ended)
+        };
+        self.runner.say(Up::Job(report)).await;
+        while !self.reader.is_finished() {
+            let told = tokio::time::timeout(Duration::from_secs(2), async {
+                let (mut push, mut read) = self.push().await;
+                loop {
+                    answer_truly(&push, &read).await;
+                    match push.read().await {
+                        Some(next) => read = next,
+                        None => break,
+                    }
+                }
+            });
+            drop(told.await);
+        }
+        let story = self.reader.await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&story.stdout), String::from_utf8_lossy(TRUTH));
+        assert_eq!((story.stderr.len(), story.missing), (0, 0));
+        assert_eq!(exit_code(&story.end.unwrap()), Some(0));
+        drop(self.runner);
+        self.world.alone_with_its_runner().await;
+        self.world.runs_on().await;
+    }
+}
+
+/// Answers one read as an honest runner would.
+async fn answer_truly(push: &FakePush, read: &wire::Read) {
+    let truth = if read.stream() == v1::OutputStream::Stdout { TRUTH } else { b"" };
+    let from = usize::try_from(read.offset).unwrap().min(truth.len());
+    let length = usize::try_from(read.max_bytes).unwrap().min(truth.len() - from);
+    if length > 0 {
+        let data = Bytes::copy_from_slice(&truth[from..from + length]);
+        push.say(PushUp::Chunk(wire::OutputChunk { read_id: read.read_id, offset: read.offset, data })).await;
+    }
+    let done = wire::ReadDone {
+        read_id: read.read_id,
+        offset: (from + length) as u64,
+        end: from + length == truth.len(),
+        total: truth.len() as u64,
+    };
+    push.say(PushUp::Done(done)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tickets_open_one_stream_of_one_execution_to_one_runner() {
+    let mut stage = Stage::new().await;
+    let id = stage.id();
+    let unknown = "01900000-0000-7000-8000-000000000000";
+    let malformed = (Code::InvalidArgument, "MALFORMED_MESSAGE");
+    let not_known = (Code::FailedPrecondition, "TICKET_UNKNOWN");
+    let cases = [
+        ("no ticket", Some(output_hello("runner-2", &id, "")), not_known),
+        ("a guess", Some(output_hello("runner-2", &id, "00000000000040008000000000000000")), not_known),
+        ("a long guess", Some(output_hello("runner-2", &id, &"t".repeat(500_000))), not_known),
+        (
+            "another runner's name",
+            Some(output_hello("runner-1", &id, "t")),
+            (Code::PermissionDenied, "FORBIDDEN"),
+        ),
+        ("no runner", Some(output_hello("", &id, "t")), malformed),
+        ("no execution", Some(output_hello("runner-2", "../..", "t")), malformed),
+        ("a chunk first", Some(PushUp::Chunk(wire::OutputChunk::default())), malformed),
+        ("an end first", Some(PushUp::Done(wire::ReadDone::default())), malformed),
+        ("nothing first", None, malformed),
+    ];
+    for (what, hello, (code, expected)) in cases {
+        let status = match stage.runner.push(hello).await {
+            Err(status) => status,
+            Ok(push) => push.end().await,
+        };
+        assert_eq!((status.code(), reason(&status).as_str()), (code, expected), "{what}: {status:?}");
+    }
+    let ticket = stage.runner.ticket(&id).await;
+    let other = stage.runner.push(Some(output_hello("runner-2", unknown, &ticket))).await.err().unwrap();
+    assert_eq!(
+        (other.code(), reason(&other).as_str()),
+        (Code::PermissionDenied, "TICKET_OF_ANOTHER"),
+        "{other:?}"
+    );
+    let good = stage.runner.push(Some(output_hello("runner-2", &id, &ticket))).await;
+    let good =
+        good.unwrap_or_else(|status| panic!("control: what others tried has not used it up: {status:?}"));
+    let used = stage.runner.push(Some(output_hello("runner-2", &id, &ticket))).await.err().unwrap();
+    assert_eq!(
+        (used.code(), reason(&used).as_str()),
+        (Code::FailedPrecondition, "TICKET_UNKNOWN"),
+        "{used:?}"
+    );
+    drop(good);
+    stage.the_truth_arrives().await;
+}
+
+/// A lie, as an answer to a read.
+type Lie = fn(&wire::Read) -> Vec<PushUp>;
+
+fn chunk(read: &wire::Read, offset: u64, length: usize) -> PushUp {
+    let data = Bytes::from(vec![b'!'; length]);
+    PushUp::Chunk(wire::OutputChunk { read_id: read.read_id, offset, data })
+}
+
+fn gap(read: &wire::Read, from: u64, to: u64) -> PushUp {
+    PushUp::Gap(wire::OutputGap { read_id: read.read_id, from, to })
+}
+
+fn done(read: &wire::Read, offset: u64, end: bool) -> PushUp {
+    PushUp::Done(wire::ReadDone { read_id: read.read_id, offset, end, total: offset })
+}
+
+/// Each breaks the protocol with its very first message, so that not one of its bytes may be shown.
+const LIES: [(&str, Lie); 14] = [
+    ("a chunk nobody asked for", |read| {
+        vec![chunk(&wire::Read { read_id: read.read_id + 1000, ..*read }, 0, 10)]
+    }),
+    ("a chunk of read 0", |read| vec![chunk(&wire::Read { read_id: 0, ..*read }, 0, 10)]),
+    ("a later offset", |read| vec![chunk(read, read.offset + 1, 10)]),
+    ("the last offset", |read| vec![chunk(read, u64::MAX, 10)]),
+    ("an empty chunk", |read| vec![chunk(read, read.offset, 0)]),
+    ("a chunk over its size", |read| vec![chunk(read, read.offset, CHUNK_BYTES + 1)]),
+    ("a chunk far over its size", |read| vec![chunk(read, read.offset, 900_000)]),
+    ("a gap from nowhere", |read| vec![gap(read, read.offset + 1, read.offset + 5)]),
+    ("a gap backwards", |read| vec![gap(read, read.offset, read.offset)]),
+    ("an end of an unknown read", |read| vec![done(&wire::Read { read_id: 77_777, ..*read }, 0, true)]),
+    ("an end elsewhere", |read| vec![done(read, read.offset + 1, true)]),
+    ("an end at the last offset", |read| vec![done(read, u64::MAX, false)]),
+    ("a second hello", |_| vec![output_hello("runner-2", "01900000-0000-7000-8000-000000000000", "t")]),
+    ("the end of a waiting read that is none", |read| vec![done(read, read.offset, false)]),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_that_were_not_asked_for_end_their_stream_and_no_reader_sees_them() {
+    let mut stage = Stage::new().await;
+    for (what, lie) in LIES {
+        let (push, read) = stage.push().await;
+        for message in lie(&read) {
+            push.say(message).await;
+        }
+        // Its end; the status may be a plain end, for nobody owes a liar a reason.
+        let status = push.end().await;
+        assert!(matches!(status.code(), Code::Ok | Code::InvalidArgument), "{what}: {status:?}");
+        assert!(!stage.reader.is_finished(), "{what}: its reader is not harmed");
+    }
+    stage.the_truth_arrives().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_bytes_than_there_was_credit_for_end_the_stream() {
+    let mut stage = Stage::new().await;
+    let (push, read) = stage.push().await;
+    assert!(read.max_bytes >= 1 && read.follow, "{read:?}");
+    // Bytes within the credit are the runner's word for what the command wrote, and are shown; it is
+    // not held to more than that by anybody. What goes beyond the credit ends the stream.
+    let mut sent = 0;
+    while sent <= read.max_bytes + 4 * CHUNK_BYTES as u64 {
+        let length = CHUNK_BYTES as u64;
+        let message = chunk(&read, read.offset + sent, CHUNK_BYTES);
+        let message = wire::PushOutputRequest { message: Some(message) };
+        if tokio::time::timeout(PATIENCE, push.outgoing.send(message)).await.unwrap().is_err() {
+            break;
+        }
+        sent += length;
+    }
+    let status = push.end().await;
+    assert!(matches!(status.code(), Code::Ok | Code::InvalidArgument), "{status:?}");
+    // Its own command is what it has spoiled, and nobody else's.
+    let Stage { world, runner, job, reader } = stage;
+    world.client.cancel(&job.execution_id).await.unwrap();
+    reader.abort();
+    drop(runner);
+    world.runs_on().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_the_wrong_size_end_the_stream_with_its_reason() {
+    let mut stage = Stage::new().await;
+    let (push, read) = stage.push().await;
+    push.say(chunk(&read, read.offset, 2 << 20)).await;
+    let status = push.end().await;
+    assert_eq!(
+        (status.code(), reason(&status).as_str()),
+        (Code::InvalidArgument, "MESSAGE_TOO_LARGE"),
+        "{status:?}"
+    );
+    let (push, read) = stage.push().await;
+    push.say(chunk(&read, read.offset, CHUNK_BYTES + 1)).await;
+    let status = push.end().await;
+    assert_eq!(
+        (status.code(), reason(&status).as_str()),
+        (Code::InvalidArgument, "MALFORMED_MESSAGE"),
+        "{status:?}"
+    );
+    let details = status.get_error_details();
+    assert_eq!(details.bad_request().unwrap().field_violations[0].field, "chunk.data");
+    stage.the_truth_arrives().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_that_are_cut_in_the_middle_lose_and_double_nothing() {
+    let mut stage = Stage::new().await;
+    let half = TRUTH.len() / 2;
+    for turn in 0..10 {
+        let (push, read) = stage.push().await;
+        if turn == 5 {
+            // A part of the truth, and then nothing more.
+            assert_eq!(read.offset, 0);
+            let data = Bytes::from_static(&TRUTH[..half]);
+            push.say(PushUp::Chunk(wire::OutputChunk { read_id: read.read_id, offset: 0, data })).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        } else if turn > 5 {
+            assert_eq!(read.offset, half as u64, "it goes on where it was");
+        }
+        drop(push);
+    }
+    stage.the_truth_arrives().await;
+}

@@ -1,0 +1,207 @@
+//! Every subcommand of `airlock`, against a server that lies in every field, on a pipe and on a terminal: nothing that
+//! hides, steers or misleads reaches standard output or standard error raw. What commands wrote is given as it is, and
+//! is left out here; on a pipe so are the names that `ls` and `diff` give to other programs, and an imported profile.
+
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use airlock_tests::programs::program;
+use nix::pty::{Winsize, openpty};
+use regex::bytes::Regex;
+
+use crate::hostile::lying_server::{HOSTILE, Lies, LyingServer};
+
+const ID: &str = "01234567-89ab-7def-8123-456789abcdef";
+/// After this a command has said what it has to say to such a server.
+const LONG: Duration = Duration::from_secs(4);
+
+/// Of each subcommand, what it is called with; none where it talks to no server and is not told anything from outside.
+const CALLS: &[(&str, &[&[&str]])] = &[
+    ("dev", &[]),
+    ("run", &[&["--", "ls"], &["--json", "--", "ls"], &["--on-ask", "wait", "--", "ls"]]),
+    ("start", &[&["--", "ls"], &["--json", "--", "ls"]]),
+    ("logs", &[&[ID], &["--json", ID], &["--grep", "x", ID], &["--tail", "3", ID]]),
+    ("attach", &[&[ID], &["--json", ID]]),
+    ("wait", &[&[ID, "--timeout", "1s"]]),
+    ("ps", &[&["--all"], &["--json"], &["--quiet"]]),
+    ("show", &[&[ID], &["--json", ID]]),
+    ("kill", &[&[ID]]),
+    ("signal", &[&["-s", "TERM", ID]]),
+    ("detach", &[&[ID]]),
+    ("watch", &[&["-n", "3"], &["--json", "-n", "3"]]),
+    ("session create", &[&[], &["--json"]]),
+    ("session list", &[&["--all"], &["--json"], &["--quiet"]]),
+    ("session update", &[&["--idle-timeout", "1h", ID], &["--json", "--idle-timeout", "1h", ID]]),
+    ("session close", &[&[ID]]),
+    ("cp", &[&["here", "SESSION:there"], &["SESSION:there", "got"]]),
+    ("ls", &[&["SESSION:"], &["-l", "SESSION:"], &["--json", "SESSION:"]]),
+    ("diff", &[&["SESSION"], &["--stat", "SESSION"], &["--name-only", "SESSION"], &["--json", "SESSION"]]),
+    ("quarantine list", &[&[ID], &["--json", ID], &["--quiet", ID]]),
+    ("quarantine restore", &[&[ID, ID]]),
+    ("check", &[&[HOSTILE], &["--profile", HOSTILE, "ls"], &["--profile", "hostile.toml", HOSTILE]]),
+    ("policy test", &[&["hostile.toml"], &[HOSTILE]]),
+    ("policy import", &[&["settings.json"], &[HOSTILE]]),
+    ("approve", &[&[], &["--json"], &["--quiet"], &[HOSTILE], &["--yes", HOSTILE], &["--deny", HOSTILE]]),
+    ("rules list", &[&[], &["--json"], &["--quiet"]]),
+    ("rules remove", &[&[ID]]),
+    ("profile list", &[&[], &["--json"]]),
+    ("profile show", &[&[HOSTILE], &["--json", HOSTILE]]),
+    ("doctor", &[&[], &["--json"]]),
+    ("completions", &[]),
+    ("keys", &[&["keys", "--client", "lead=LIE"], &["keys", "--client", HOSTILE]]),
+    ("runners", &[&[], &["--json"], &["--quiet"]]),
+    ("runners show", &[&[HOSTILE], &["--json", HOSTILE]]),
+    ("runners drain", &[&[HOSTILE]]),
+    ("runners undrain", &[&[HOSTILE]]),
+];
+
+/// Those that give exact names, or an exact profile, to other programs.
+const EXACT: &[&str] = &["ls", "diff", "policy import"];
+
+fn leaves(command: &clap::Command, above: &str, found: &mut Vec<String>) {
+    for one in command.get_subcommands().filter(|one| one.get_name() != "help") {
+        let name = format!("{above} {}", one.get_name()).trim_start().to_owned();
+        if one.get_subcommands().next().is_none() || name == "runners" {
+            found.push(name.clone());
+        }
+        leaves(one, &name, found);
+    }
+}
+
+#[test]
+fn every_subcommand_is_called() {
+    let mut all = Vec::new();
+    leaves(&airlock_cli::command::command_line(), "", &mut all);
+    let mut called: Vec<String> = CALLS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    all.sort();
+    called.sort();
+    assert_eq!(called, all, "add calls of a new subcommand");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_misleads_reaches_a_terminal() {
+    for lies in [Lies::Answers(0), Lies::Answers(1), Lies::Answers(2), Lies::Errors] {
+        walk(lies, Whereto::Terminal).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_misleads_reaches_a_pipe() {
+    for lies in [Lies::Answers(0), Lies::Answers(3), Lies::Errors] {
+        walk(lies, Whereto::Pipe).await;
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whereto {
+    Terminal,
+    Pipe,
+}
+
+async fn walk(lies: Lies, whereto: Whereto) {
+    let server = LyingServer::start(lies).await;
+    let address = format!("http://{}", server.address);
+    let (mut saw_escaped, mut said) = (0, 0);
+    for (name, calls) in CALLS {
+        for words in *calls {
+            let folder = tempfile::tempdir().unwrap();
+            prepare(folder.path());
+            let arguments: Vec<String> = name
+                .split(' ')
+                .chain(words.iter().copied())
+                .map(|word| word.replace("SESSION", ID).replace("LIE", HOSTILE))
+                .collect();
+            let mut command = airlock(folder.path(), &address, &arguments);
+            let shown = tokio::task::spawn_blocking(move || shown(&mut command, whereto)).await.unwrap();
+            let is_exact = whereto == Whereto::Pipe && EXACT.contains(name) && !words.contains(&"--json");
+            if !is_exact {
+                assert_harmless(&shown, &format!("{lies:?} {whereto:?} {name} {words:?}"));
+            }
+            said += usize::from(!shown.is_empty());
+            saw_escaped += usize::from(String::from_utf8_lossy(&shown).contains("\\u{202e}"));
+        }
+    }
+    assert!(
+        said > 50 && saw_escaped > 20,
+        "{lies:?} {whereto:?}: {said} said something, {saw_escaped} escaped"
+    );
+}
+
+fn prepare(folder: &Path) {
+    fs::write(folder.join("here"), "x").unwrap();
+    let quoted = toml::Value::String(HOSTILE.to_owned());
+    let profile = format!(
+        "name = \"hostile\"\n[policy]\nask = [\"Bash(ls:*)\"]\n[[policy.test]]\ncommand = {quoted}\nexpect = \"allow\"\n"
+    );
+    fs::write(folder.join("hostile.toml"), profile).unwrap();
+    let settings = serde_json::json!({"permissions": {"allow": [HOSTILE, format!("Bash({HOSTILE})")]}, HOSTILE: HOSTILE});
+    fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
+}
+
+fn airlock(folder: &Path, address: &str, arguments: &[String]) -> Command {
+    let mut command = Command::new(program("airlock"));
+    let local = ["check", "policy", "keys"].contains(&arguments[0].as_str());
+    command.args(arguments.iter().take_while(|word| *word != "--"));
+    if !local {
+        command.args(["--address", address, "--insecure-loopback"]);
+    }
+    command.args(arguments.iter().skip_while(|word| *word != "--"));
+    command.current_dir(folder).env("HOME", folder).env("TERM", "xterm-256color").stdin(Stdio::null());
+    for name in ["AIRLOCK_STATE", "AIRLOCK_ADDRESS", "AIRLOCK_CA", "AIRLOCK_TOKEN_FILE", "NO_COLOR"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Everything that it writes until it ends, or is ended.
+fn shown(command: &mut Command, whereto: Whereto) -> Vec<u8> {
+    let (child, mut from): (Child, File) = match whereto {
+        Whereto::Terminal => {
+            let window = Winsize { ws_row: 60, ws_col: 300, ws_xpixel: 0, ws_ypixel: 0 };
+            let pty = openpty(Some(&window), None).unwrap();
+            let child = command.stdout(pty.slave.try_clone().unwrap()).stderr(pty.slave).spawn().unwrap();
+            (child, File::from(pty.master))
+        }
+        Whereto::Pipe => {
+            let (reads, writes) = std::io::pipe().unwrap();
+            let child = command.stdout(writes.try_clone().unwrap()).stderr(writes).spawn().unwrap();
+            (child, File::from(std::os::fd::OwnedFd::from(reads)))
+        }
+    };
+    // Else the end would not be seen: the command holds the other descriptors.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let reader = std::thread::spawn(move || {
+        let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
+        while let Ok(got @ 1..) = from.read(&mut buffer) {
+            all.extend_from_slice(&buffer[..got]);
+        }
+        all
+    });
+    end(child);
+    reader.join().unwrap()
+}
+
+fn end(mut child: Child) {
+    let until = Instant::now() + LONG;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > until {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn assert_harmless(shown: &[u8], what: &str) {
+    // Colours, and what a spinner moves by; the lie holds no such sequence.
+    let own = Regex::new("\\x1b\\[[0-9;?]*[A-Za-z]").unwrap();
+    let rest = own.replace_all(shown, &b""[..]);
+    let text = String::from_utf8_lossy(&rest);
+    let raw = |c: char| !matches!(c, '\n' | '\r') && airlock_escape::hides(c);
+    let at = text.find(raw).or_else(|| text.find(['\u{430}', '\u{301}', '\u{5d0}']));
+    assert!(!text.contains("]0;owned\u{7}") && at.is_none(), "{what}: at {at:?} of:\n{text:?}");
+}

@@ -1,0 +1,45 @@
+//! The whole-system tests, as one program: linking it once is most of what building them costs.
+//!
+//! Each module is one subject. nextest runs every test in a process of its own, so the modules share nothing at run time.
+
+mod approvals;
+mod approver;
+mod archives;
+mod background;
+mod background_death;
+mod canary;
+mod chaos;
+mod clocks;
+mod contract_files;
+mod day;
+mod demo;
+mod documentation;
+mod endings;
+mod engines;
+mod exit_codes;
+mod fleet;
+mod helm;
+mod hostile;
+mod inside;
+mod kube;
+mod links;
+mod load;
+mod no_runner;
+mod on_demand;
+mod output;
+mod output_files;
+mod outside;
+mod pods;
+mod reflection;
+mod restore;
+mod results;
+mod shells;
+mod slow_readers;
+mod structure;
+mod systemd;
+mod tasks;
+mod telemetry;
+mod terminal;
+mod transcript;
+mod watching;
+mod work;

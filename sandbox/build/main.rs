@@ -24,12 +24,19 @@ fn main() {
         println!("cargo::rerun-if-changed={}", here.join(watched).display());
     }
     filters(&here.join("seccomp"), &out);
-    build(&init, &out.join("init-target"), &target);
-    let built = out.join("init-target").join(&target).join("init/airlock-init");
+    let target_dir = shared(&out).join("init-build");
+    build(&init, &target_dir, &target);
+    let built = target_dir.join(&target).join("init/airlock-init");
     let program = out.join("airlock-init");
     // A build folder may share its files with a copy of itself: nothing is written over.
     let _ = fs::remove_file(&program);
     fs::copy(&built, &program).expect("the program that was just built");
+}
+
+/// The directory of the whole build, of which `out` is `<profile>/build/<package>/out`. The program is the same in every
+/// profile: it is built once for all of them.
+fn shared(out: &Path) -> &Path {
+    out.ancestors().nth(4).unwrap_or(out)
 }
 
 /// One file for each architecture and each choice a profile has.

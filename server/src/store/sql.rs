@@ -4,5 +4,7 @@
 pub(super) mod errors;
 pub(super) mod json;
 pub(super) mod listed;
+pub(super) mod migrations;
 pub(super) mod names;
+mod row;
 pub(super) mod rows;

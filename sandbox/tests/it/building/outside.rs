@@ -6,8 +6,8 @@ use std::fs;
 use airlock_sandbox::LaunchSpec;
 use airlock_sandbox::env::outside;
 
-use crate::support::finish;
 use crate::building::{Seen, Site, rows};
+use crate::support::finish;
 
 /// A row that writes there would write to the host's own.
 const HOSTS_OWN: &[u8] = b"/tmp/";

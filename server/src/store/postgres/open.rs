@@ -4,15 +4,13 @@ use std::time::Duration;
 
 use sqlx::{
     Connection as _, PgConnection, PgPool,
-    migrate::{MigrateError, Migrator},
+    migrate::MigrateError,
     postgres::PgPoolOptions,
 };
 use tokio::time::timeout;
 
 use super::PostgresOptions;
-use crate::store::StoreError;
-
-static MIGRATIONS: Migrator = sqlx::migrate!("./migrations/postgres");
+use crate::store::{StoreError, sql::migrations::POSTGRES};
 
 /// How long migrations may take, and those of another server be waited for.
 const MIGRATIONS_WAIT: Duration = Duration::from_secs(600);
@@ -57,10 +55,10 @@ pub(super) async fn prepare(options: &PostgresOptions) -> Result<(), StoreError>
 
 /// Servers that start together take turns: the migrator holds a lock of the database.
 async fn migrate(connection: &mut PgConnection) -> Result<(), StoreError> {
-    MIGRATIONS.run(connection).await.map_err(|error| match error {
+    POSTGRES.run(connection).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) => StoreError::Newer {
             found,
-            known: MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default(),
+            known: POSTGRES.iter().map(|migration| migration.version).max().unwrap_or_default(),
         },
         MigrateError::Execute(error) => error.into(),
         other => StoreError::Corrupt(other.to_string()),

@@ -4,12 +4,12 @@
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
 use airlock_proto::domain::{ExecutionResult, ExecutionState, OutputState, SessionSnapshot};
-use sqlx::FromRow;
 
 use super::{
     errors::unreadable,
     json::{self, DecisionJson, EnvJson, SpecJson},
     names::{self, Named},
+    row::row,
 };
 use crate::{
     model::{
@@ -19,32 +19,33 @@ use crate::{
     store::StoreError,
 };
 
-/// A row of `sessions`.
-#[derive(FromRow)]
-pub(in crate::store) struct SessionRow {
-    id: String,
-    version: i64,
-    tenant: String,
-    principal: String,
-    request_id: Option<String>,
-    request_hash: Vec<u8>,
-    state: String,
-    state_message: String,
-    profile: String,
-    mode: String,
-    shell: String,
-    directory: Vec<u8>,
-    env: String,
-    runner_id: String,
-    base: String,
-    labels: String,
-    runner_labels: String,
-    idle_timeout: i64,
-    throwaway: bool,
-    snapshot: Vec<u8>,
-    snapshot_problem: String,
-    created: i64,
-    last_used: i64,
+row! {
+    /// A row of `sessions`.
+    pub(in crate::store) struct SessionRow {
+        id: String,
+        version: i64,
+        tenant: String,
+        principal: String,
+        request_id: Option<String>,
+        request_hash: Vec<u8>,
+        state: String,
+        state_message: String,
+        profile: String,
+        mode: String,
+        shell: String,
+        directory: Vec<u8>,
+        env: String,
+        runner_id: String,
+        base: String,
+        labels: String,
+        runner_labels: String,
+        idle_timeout: i64,
+        throwaway: bool,
+        snapshot: Vec<u8>,
+        snapshot_problem: String,
+        created: i64,
+        last_used: i64,
+    }
 }
 
 impl TryFrom<SessionRow> for SessionRecord {
@@ -78,40 +79,41 @@ impl TryFrom<SessionRow> for SessionRecord {
     }
 }
 
-/// A row of `executions`.
-#[derive(FromRow)]
-pub(in crate::store) struct ExecutionRow {
-    id: String,
-    version: i64,
-    session_id: String,
-    tenant: String,
-    principal: String,
-    request_id: Option<String>,
-    request_hash: Vec<u8>,
-    state: String,
-    link: Option<String>,
-    runner_id: Option<String>,
-    runner_epoch: Option<String>,
-    attempt: i64,
-    owner_server: Option<String>,
-    lease_until: i64,
-    approval_id: Option<String>,
-    cancel_requested: bool,
-    backgrounded: Option<String>,
-    output: String,
-    output_from: i64,
-    traceparent: String,
-    created: i64,
-    queued: i64,
-    started: Option<i64>,
-    ended: Option<i64>,
-    labels: String,
-    directory: Vec<u8>,
-    decision: String,
-    result: Option<Vec<u8>>,
-    spec: String,
-    command: Vec<u8>,
-    yield_after: Option<i64>,
+row! {
+    /// A row of `executions`.
+    pub(in crate::store) struct ExecutionRow {
+        id: String,
+        version: i64,
+        session_id: String,
+        tenant: String,
+        principal: String,
+        request_id: Option<String>,
+        request_hash: Vec<u8>,
+        state: String,
+        link: Option<String>,
+        runner_id: Option<String>,
+        runner_epoch: Option<String>,
+        attempt: i64,
+        owner_server: Option<String>,
+        lease_until: i64,
+        approval_id: Option<String>,
+        cancel_requested: bool,
+        backgrounded: Option<String>,
+        output: String,
+        output_from: i64,
+        traceparent: String,
+        created: i64,
+        queued: i64,
+        started: Option<i64>,
+        ended: Option<i64>,
+        labels: String,
+        directory: Vec<u8>,
+        decision: String,
+        result: Option<Vec<u8>>,
+        spec: String,
+        command: Vec<u8>,
+        yield_after: Option<i64>,
+    }
 }
 
 impl TryFrom<ExecutionRow> for ExecutionRecord {
@@ -153,26 +155,27 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
     }
 }
 
-/// The small part of a row of `executions`.
-#[derive(FromRow)]
-pub(in crate::store) struct LiveRow {
-    id: String,
-    version: i64,
-    session_id: String,
-    state: String,
-    link: Option<String>,
-    runner_id: Option<String>,
-    attempt: i64,
-    owner_server: Option<String>,
-    lease_until: i64,
-    approval_id: Option<String>,
-    is_answered: bool,
-    serial: bool,
-    backgrounded: bool,
-    created: i64,
-    queued: i64,
-    started: Option<i64>,
-    yield_after: Option<i64>,
+row! {
+    /// The small part of a row of `executions`.
+    pub(in crate::store) struct LiveRow {
+        id: String,
+        version: i64,
+        session_id: String,
+        state: String,
+        link: Option<String>,
+        runner_id: Option<String>,
+        attempt: i64,
+        owner_server: Option<String>,
+        lease_until: i64,
+        approval_id: Option<String>,
+        is_answered: bool,
+        serial: bool,
+        backgrounded: bool,
+        created: i64,
+        queued: i64,
+        started: Option<i64>,
+        yield_after: Option<i64>,
+    }
 }
 
 impl TryFrom<LiveRow> for LiveExecution {
@@ -203,15 +206,16 @@ impl TryFrom<LiveRow> for LiveExecution {
     }
 }
 
-/// A row of `state_changes`.
-#[derive(FromRow)]
-pub(in crate::store) struct ChangeRow {
-    version: i64,
-    state: String,
-    link: Option<String>,
-    at: i64,
-    approval_id: Option<String>,
-    backgrounded_by: Option<String>,
+row! {
+    /// A row of `state_changes`.
+    pub(in crate::store) struct ChangeRow {
+        version: i64,
+        state: String,
+        link: Option<String>,
+        at: i64,
+        approval_id: Option<String>,
+        backgrounded_by: Option<String>,
+    }
 }
 
 impl TryFrom<ChangeRow> for StateChange {
@@ -229,12 +233,13 @@ impl TryFrom<ChangeRow> for StateChange {
     }
 }
 
-/// A row of `milestones`.
-#[derive(FromRow)]
-pub(in crate::store) struct MilestoneRow {
-    sequence: i64,
-    execution_id: String,
-    milestone: String,
+row! {
+    /// A row of `milestones`.
+    pub(in crate::store) struct MilestoneRow {
+        sequence: i64,
+        execution_id: String,
+        milestone: String,
+    }
 }
 
 impl TryFrom<MilestoneRow> for MilestoneRecord {
@@ -249,26 +254,27 @@ impl TryFrom<MilestoneRow> for MilestoneRecord {
     }
 }
 
-/// A row of `approvals`.
-#[derive(FromRow)]
-pub(in crate::store) struct ApprovalRow {
-    id: String,
-    execution_id: String,
-    session_id: String,
-    tenant: String,
-    principal: String,
-    state: String,
-    binding: Vec<u8>,
-    shell: String,
-    directory: Vec<u8>,
-    description: String,
-    decision: String,
-    created: i64,
-    expires: i64,
-    decided_by: String,
-    reason: String,
-    command: Vec<u8>,
-    files: String,
+row! {
+    /// A row of `approvals`.
+    pub(in crate::store) struct ApprovalRow {
+        id: String,
+        execution_id: String,
+        session_id: String,
+        tenant: String,
+        principal: String,
+        state: String,
+        binding: Vec<u8>,
+        shell: String,
+        directory: Vec<u8>,
+        description: String,
+        decision: String,
+        created: i64,
+        expires: i64,
+        decided_by: String,
+        reason: String,
+        command: Vec<u8>,
+        files: String,
+    }
 }
 
 impl TryFrom<ApprovalRow> for ApprovalRecord {
@@ -297,17 +303,18 @@ impl TryFrom<ApprovalRow> for ApprovalRecord {
     }
 }
 
-/// A row of `remembered_rules`.
-#[derive(FromRow)]
-pub(in crate::store) struct RuleRow {
-    id: String,
-    tenant: String,
-    session_id: String,
-    profile: String,
-    rule: String,
-    approval_id: String,
-    decided_by: String,
-    created: i64,
+row! {
+    /// A row of `remembered_rules`.
+    pub(in crate::store) struct RuleRow {
+        id: String,
+        tenant: String,
+        session_id: String,
+        profile: String,
+        rule: String,
+        approval_id: String,
+        decided_by: String,
+        created: i64,
+    }
 }
 
 impl TryFrom<RuleRow> for RememberedRule {
@@ -328,19 +335,20 @@ impl TryFrom<RuleRow> for RememberedRule {
     }
 }
 
-/// A row of `runners`.
-#[derive(FromRow)]
-pub(in crate::store) struct RunnerRow {
-    id: String,
-    epoch: String,
-    draining: bool,
-    version: String,
-    labels: String,
-    slots: i64,
-    bases: String,
-    capabilities: String,
-    shells: String,
-    last_seen: i64,
+row! {
+    /// A row of `runners`.
+    pub(in crate::store) struct RunnerRow {
+        id: String,
+        epoch: String,
+        draining: bool,
+        version: String,
+        labels: String,
+        slots: i64,
+        bases: String,
+        capabilities: String,
+        shells: String,
+        last_seen: i64,
+    }
 }
 
 impl TryFrom<RunnerRow> for RunnerRecord {
@@ -362,23 +370,24 @@ impl TryFrom<RunnerRow> for RunnerRecord {
     }
 }
 
-/// An entry of the audit, joined from its two rows.
-#[derive(FromRow)]
-pub(in crate::store) struct AuditRow {
-    sequence: i64,
-    execution_id: String,
-    tenant: String,
-    principal: String,
-    peer: String,
-    command: Vec<u8>,
-    verdict: String,
-    reason_code: String,
-    decided_by: String,
-    runner_id: Option<String>,
-    opened: i64,
-    closed: Option<i64>,
-    cause: String,
-    started: String,
+row! {
+    /// An entry of the audit, joined from its two rows.
+    pub(in crate::store) struct AuditRow {
+        sequence: i64,
+        execution_id: String,
+        tenant: String,
+        principal: String,
+        peer: String,
+        command: Vec<u8>,
+        verdict: String,
+        reason_code: String,
+        decided_by: String,
+        runner_id: Option<String>,
+        opened: i64,
+        closed: Option<i64>,
+        cause: String,
+        started: String,
+    }
 }
 
 impl TryFrom<AuditRow> for AuditRecord {

@@ -8,14 +8,12 @@ use std::{
 
 use sqlx::{
     Connection as _, SqliteConnection, SqlitePool,
-    migrate::{MigrateError, Migrator},
+    migrate::MigrateError,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
 use super::SqliteOptions;
-use crate::store::{Durability, StoreError};
-
-static MIGRATIONS: Migrator = sqlx::migrate!("./migrations/sqlite");
+use crate::store::{Durability, StoreError, sql::migrations::SQLITE};
 
 /// What a checkpoint leaves of the write-ahead log at most, in bytes.
 const LOG_BYTES: &str = "16777216";
@@ -89,10 +87,10 @@ fn pool(options: SqliteOptions) -> SqlitePoolOptions {
 }
 
 pub(super) async fn migrate(pool: &SqlitePool) -> Result<(), StoreError> {
-    MIGRATIONS.run(pool).await.map_err(|error| match error {
+    SQLITE.run(pool).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) => StoreError::Newer {
             found,
-            known: MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default(),
+            known: SQLITE.iter().map(|migration| migration.version).max().unwrap_or_default(),
         },
         MigrateError::Execute(error) => error.into(),
         other => StoreError::Corrupt(other.to_string()),

@@ -148,7 +148,8 @@ async fn an_output_stream_needs_a_ticket() {
         let channel = world.certified(certificate);
         async move {
             let path = "/airlock.runner.v1.RunnerLink/PushOutput";
-            crate::edge::raw::send(&channel, path, None, crate::raw::framed(&hello.encode_to_vec())).await
+            crate::edge::raw::send(&channel, path, None, crate::edge::raw::framed(&hello.encode_to_vec()))
+                .await
         }
     };
     let outcome = push("runner-1", "runner-1").await;

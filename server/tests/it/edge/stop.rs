@@ -84,8 +84,13 @@ async fn it_can_be_embedded_on_a_given_socket() {
     assert_eq!(server.local_addr(), address);
     let channel =
         tonic::transport::Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
-    let outcome =
-        crate::edge::raw::send(&channel, "/airlock.v1.SessionService/List", None, crate::raw::framed(b"")).await;
+    let outcome = crate::edge::raw::send(
+        &channel,
+        "/airlock.v1.SessionService/List",
+        None,
+        crate::edge::raw::framed(b""),
+    )
+    .await;
     assert_eq!(outcome.code, tonic::Code::Ok, "{outcome:?}");
     server.shut_down().await;
 }

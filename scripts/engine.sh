@@ -13,7 +13,10 @@ since=$(started)
 [ -n "$since" ] || die "there is no process $owner" "name one that lives as long as the tests"
 home=${TMPDIR:-/tmp}/airlock-$kind.$owner.$since
 
-a_port() { echo $((20000 + RANDOM % 12000)); }
+# Of PostgreSQL, which cannot be asked to choose one: apart from the range of tests/src/port.rs, and tried until one is free.
+a_port() { echo $((12000 + RANDOM % 5000)); }
+# How long is waited for what starts, in seconds: the first test of a run starts it, beside others.
+export PGCTLTIMEOUT=240
 
 # PostgreSQL. `run` holds its socket, on which everybody is the superuser `airlock`; over TCP there is only TLS,
 # with passwords; `ca.pem` signed its certificate, which is for localhost and the switch of tests whose hosts are namespaces
@@ -63,23 +66,21 @@ start_postgres() {
 start_s3() {
     [ -d "$tools/moto" ] || die "there is no moto here" "run scripts/setup.sh test"
     local port pid
-    for _ in 1 2 3 4 5 6 7 8; do
-        port=$(a_port)
-        PYTHONPATH="$tools/moto" PYTHONDONTWRITEBYTECODE=1 setsid /usr/bin/python3 -m moto.server \
-            --host 127.0.0.1 --port "$port" </dev/null >log 2>&1 9>&- &
-        pid=$!
-        # Python takes its time to read all of it.
-        for _ in $(seq 600); do
-            kill -0 "$pid" 2>/dev/null || break
-            if curl --silent --fail --output /dev/null "http://127.0.0.1:$port/moto-api/data.json"; then
-                echo "$pid" >pid
-                echo "$port" >port
-                return
-            fi
-            sleep 0.1
-        done
-        kill "$pid" 2>/dev/null || true
+    PYTHONPATH="$tools/moto" PYTHONDONTWRITEBYTECODE=1 setsid /usr/bin/python3 -m moto.server \
+        --host 127.0.0.1 --port 0 </dev/null >log 2>&1 9>&- &
+    pid=$!
+    # Python takes its time to read all of it. It says which port it was given.
+    for _ in $(seq $((PGCTLTIMEOUT * 10))); do
+        kill -0 "$pid" 2>/dev/null || break
+        port=$(sed -n 's|.* Running on http://127.0.0.1:\([0-9]*\).*|\1|p' log)
+        if [ -n "$port" ] && curl --silent --fail --output /dev/null "http://127.0.0.1:$port/moto-api/data.json"; then
+            echo "$pid" >pid
+            echo "$port" >port
+            return
+        fi
+        sleep 0.1
     done
+    kill "$pid" 2>/dev/null || true
     cat log
     return 1
 }

@@ -37,7 +37,7 @@ install_airlock() {
 }
 
 wait_ready() {
-    for _ in $(seq 600); do
+    for _ in $(seq 3000); do
         airlock-runner ready --config /etc/airlock/runner.toml >/dev/null 2>&1 && return
         sleep 0.2
     done

@@ -40,7 +40,7 @@ without_disk() {
     trap - EXIT
     systemctl stop airlock-runner
     # The kernel takes the mounts of a unit down a little after its last process.
-    for _ in $(seq 50); do
+    for _ in $(seq 600); do
         umount $STATE && break
         sleep 0.2
     done
@@ -139,14 +139,14 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
 
 # Nothing of any session is left: no folder, mount, loop device but that of the state, or limit.
 gone() { # PID
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         [ -z "$(ls -A $STATE/sessions $STATE/trash | grep -v :)" ] && break
         sleep 0.2
     done
     ls -A $STATE/sessions $STATE/trash
     [ -z "$(ls -A $STATE/sessions | grep -v :)" ] || fail "folders are left"
     if grep "$STATE/sessions/" "/proc/$1/mountinfo"; then fail "mounts are left"; fi
-    for _ in $(seq 50); do
+    for _ in $(seq 600); do
         [ "$(losetup -n -O BACK-FILE | grep -c sessions)" = 0 ] && break
         sleep 0.2
     done
@@ -198,7 +198,7 @@ check_without_quotas_auto_counts_and_says_so() {
 check_a_backend_that_is_named_and_cannot_be_had_keeps_the_runner_down() {
     local said
     with_disk ext4 noatime quota
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         journalctl --no-pager -u airlock-runner -n 30 | grep -q 'workspace.backend' && break
         sleep 0.2
     done
@@ -232,7 +232,7 @@ check_a_disk_that_runs_full_ends_the_one_who_fills_it() {
     said=$(session 2>&1) && fail "a session was made below the reserve: $said"
     grep -q 'disk_reserve_bytes' <<<"$said" || fail "$said"
     airlock session close --token-file $TOKEN "$own" "$other"
-    for _ in $(seq 100); do [ -z "$(ls -A $STATE/sessions)" ] && break; sleep 0.2; done
+    for _ in $(seq 600); do [ -z "$(ls -A $STATE/sessions)" ] && break; sleep 0.2; done
     [ "$(inside -- 'echo on')" = on ] || fail "nothing runs although there is room again"
     without_disk
 }

@@ -6,10 +6,17 @@ runner_mounts() {
 }
 
 check_before_a_host_goes_down_what_runs_may_end_and_nothing_new_begins() {
-    local id
-    id=$(airlock start --token-file $TOKEN -- 'sleep 3; echo whole')
-    until [ -n "$(session_processes)" ]; do sleep 0.1; done
-    airlock-runner drain --config /etc/airlock/runner.toml
+    local id drain
+    id=$(airlock start --token-file $TOKEN -- 'trap "echo whole; exit" USR1; echo begun; while :; do sleep 0.2; done')
+    until airlock logs --token-file $TOKEN "$id" | grep begun; do sleep 0.1; done
+    airlock-runner drain --config /etc/airlock/runner.toml &
+    drain=$!
+    # It waits for what runs, which goes on.
+    while airlock-runner ready --config /etc/airlock/runner.toml; do sleep 0.2; done
+    kill -0 $drain || fail "it does not wait for what runs"
+    airlock signal --token-file $TOKEN -s USR1 "$id"
+    wait $drain
+    [ "$(airlock logs --token-file $TOKEN "$id")" = $'begun\nwhole' ] || fail "it was not left to end"
     [ "$(airlock wait --token-file $TOKEN "$id" >/dev/null; echo $?)" = 0 ] || fail "it was not left to end"
     airlock-runner ready --config /etc/airlock/runner.toml && fail "it would take new commands"
     systemctl restart airlock-runner

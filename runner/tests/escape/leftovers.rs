@@ -20,12 +20,16 @@ struct Left {
 /// What is beside the sessions on the host, for links to lead to.
 const BESIDE: &str = "beside";
 
+/// As a release, a million. A build with debug assertions is many times slower; these are still more than one `rm` takes.
+const ENTRIES: u32 = if cfg!(debug_assertions) { 250_000 } else { 1_000_000 };
+
 impl Attempt for Left {
     async fn make(self, site: &mut Site) {
         let beside = site.it.state(BESIDE);
         assert!(site.on_host(&format!("mkdir -p {0} && echo kept > {0}/kept", beside.display())));
         let session = site.session().await;
         let words = self.words.replace("{beside}", &beside.to_string_lossy());
+        let words = words.replace("{entries}", &ENTRIES.to_string());
         let mut leave = grant(session, &words);
         leave.timeout = LONG;
         let id = site.it.offer(leave).await;
@@ -93,7 +97,7 @@ attempts! {
         plain: "rm -r -- */*",
     };
     a_million_entries: Left {
-        words: "python3 -c \"\nimport os\nfor i in range(1000000):\n    if i % 50000 == 0:\n        first = str(i)\n        os.close(os.open(first, os.O_CREAT | os.O_WRONLY))\n    else:\n        os.link(first, str(i))\n\"",
+        words: "python3 -c \"\nimport os\nfor i in range({entries}):\n    if i % 50000 == 0:\n        first = str(i)\n        os.close(os.open(first, os.O_CREAT | os.O_WRONLY))\n    else:\n        os.link(first, str(i))\n\"",
         plain: "rm -- *",
     };
 }

@@ -1,0 +1,195 @@
+//! Mount namespaces of a test's own. Nothing is mounted before the kernel has said that the thread left the one it came
+//! from, and that nothing mounted in the new one is seen elsewhere.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "support for tests: what is missing fails the test")]
+
+use std::{
+    collections::BTreeSet,
+    ffi::{CString, OsString},
+    fs,
+    marker::PhantomData,
+    panic::resume_unwind,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+};
+
+use nix::sched::{CloneFlags, unshare};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
+
+/// The words that start a program in a mount namespace of its own, from which nothing is seen elsewhere. More options
+/// of `unshare`, `--` and the program follow.
+pub const PRIVATE: [&str; 4] = ["/usr/bin/unshare", "--mount", "--propagation", "private"];
+
+const THIS_THREAD: &str = "thread-self";
+
+/// The calling thread is in a mount namespace of its own, as is every thread and process that it starts from now on.
+/// The only way for a test to mount.
+#[derive(Debug)]
+pub struct PrivateMounts {
+    /// The namespace that the thread came from, and its own.
+    outer: OsString,
+    own: OsString,
+    /// Another thread may be in another namespace.
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+impl PrivateMounts {
+    /// Moves the calling thread into a mount namespace of its own. What is mounted there ends with the last thread and
+    /// process in it. Needs root.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel refuses, or the namespace is not private.
+    #[must_use]
+    pub fn enter() -> Self {
+        let outer = namespace(THIS_THREAD).expect("the namespace of this thread");
+        unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace; it takes root");
+        let own = namespace(THIS_THREAD).expect("the namespace of this thread");
+        assert_ne!(own, outer, "the thread is where it was");
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+            .expect("mounts that are not shared");
+        let shared = peers(THIS_THREAD).expect("the table of mounts");
+        assert!(shared.is_empty(), "mounts of groups {shared:?} are seen elsewhere");
+        let private = Self { outer, own, _of_this_thread: PhantomData };
+        private.assert();
+        private
+    }
+
+    /// Runs `test` on a thread of its own, in a mount namespace of its own.
+    ///
+    /// # Panics
+    ///
+    /// If `test` does, or as [`PrivateMounts::enter`].
+    pub fn run<T: Send>(test: impl FnOnce(&Self) -> T + Send) -> T {
+        let done = thread::scope(|scope| scope.spawn(|| test(&Self::enter())).join());
+        done.unwrap_or_else(|cause| resume_unwind(cause))
+    }
+
+    /// Holds that the thread is still there, and not in the namespace that it came from or that the system's first
+    /// process is in.
+    ///
+    /// # Panics
+    ///
+    /// If it is elsewhere.
+    pub fn assert(&self) {
+        let now = namespace(THIS_THREAD).expect("the namespace of this thread");
+        assert_eq!(now, self.own, "the thread has left its mount namespace");
+        assert_ne!(now, self.outer, "the thread is in the mount namespace that it came from");
+        // Whoever may not ask could not have made a namespace either.
+        assert_ne!(Some(now), namespace("1"), "the thread is in the system's first mount namespace");
+    }
+
+    /// Shows `source` at `target` too, which must exist.
+    ///
+    /// # Panics
+    ///
+    /// If the thread is not in its namespace, or the kernel refuses.
+    #[must_use]
+    pub fn bind(&self, source: impl AsRef<Path>, target: impl AsRef<Path>) -> Mounted<'_> {
+        self.assert();
+        let (source, target) = (source.as_ref(), target.as_ref());
+        mount_bind(source, target)
+            .unwrap_or_else(|errno| panic!("{} on {}: {errno}", source.display(), target.display()));
+        Mounted { target: target.to_owned(), of: self }
+    }
+
+    /// Mounts a file system in memory at `target`, with these options of tmpfs.
+    ///
+    /// # Panics
+    ///
+    /// If the thread is not in its namespace, or the kernel refuses.
+    #[must_use]
+    pub fn tmpfs(&self, target: impl AsRef<Path>, options: &str) -> Mounted<'_> {
+        self.assert();
+        let target = target.as_ref();
+        let options = CString::new(options).expect("options of tmpfs");
+        let flags = MountFlags::NODEV | MountFlags::NOSUID;
+        mount("tmpfs", target, "tmpfs", flags, Some(options.as_c_str()))
+            .unwrap_or_else(|errno| panic!("memory on {}: {errno}", target.display()));
+        Mounted { target: target.to_owned(), of: self }
+    }
+
+    /// Takes away what is mounted at `target`, whoever mounted it; its last users keep it until they let go of it.
+    ///
+    /// # Panics
+    ///
+    /// If the thread is not in its namespace, or nothing is mounted there.
+    pub fn unmount(&self, target: impl AsRef<Path>) {
+        self.assert();
+        let target = target.as_ref();
+        unmount(target, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)
+            .unwrap_or_else(|errno| panic!("unmount {}: {errno}", target.display()));
+    }
+}
+
+/// Something that is mounted, until it is dropped.
+#[derive(Debug)]
+pub struct Mounted<'a> {
+    target: PathBuf,
+    of: &'a PrivateMounts,
+}
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            self.of.unmount(&self.target);
+        } else if namespace(THIS_THREAD).as_ref() == Some(&self.of.own) {
+            let _ = unmount(&self.target, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW);
+        }
+    }
+}
+
+/// A program that starts in a mount namespace of its own; `options` are more of `unshare`'s. The program and its words
+/// are the arguments that follow.
+#[must_use]
+pub fn private_command(options: &[&str]) -> Command {
+    let [program, words @ ..] = PRIVATE;
+    let mut command = Command::new(program);
+    command.args(words).args(options).arg("--");
+    command
+}
+
+/// A program that starts where the process `pid` is, which was started by [`private_command`]; `options` are more of
+/// `nsenter`'s. The program and its words are the arguments that follow.
+///
+/// # Panics
+///
+/// If `pid` has no mount namespace of its own.
+#[must_use]
+pub fn inside_command(pid: u32, options: &[&str]) -> Command {
+    assert!(is_private(pid), "process {pid} has no mount namespace of its own");
+    let mut command = Command::new("/usr/bin/nsenter");
+    command.args(["--target", &pid.to_string(), "--mount"]).args(options).arg("--");
+    command
+}
+
+/// Whether the process `pid` is in another mount namespace than the calling thread, and nothing that is mounted there is
+/// seen here.
+#[must_use]
+pub fn is_private(pid: u32) -> bool {
+    let pid = pid.to_string();
+    let (Some(theirs), Some(ours)) = (namespace(&pid), namespace(THIS_THREAD)) else { return false };
+    let (Some(shared), Some(here)) = (peers(&pid), peers(THIS_THREAD)) else { return false };
+    theirs != ours && shared.is_disjoint(&here)
+}
+
+fn namespace(process: &str) -> Option<OsString> {
+    fs::read_link(format!("/proc/{process}/ns/mnt")).ok().map(PathBuf::into_os_string)
+}
+
+/// The groups of mounts that see one another's changes in which a process's mounts are.
+fn peers(process: &str) -> Option<BTreeSet<String>> {
+    let table = fs::read(format!("/proc/{process}/mountinfo")).ok()?;
+    let table = String::from_utf8_lossy(&table).into_owned();
+    // The optional fields are between the sixth and a lone dash.
+    let optional = |line: &str| {
+        let fields = line.split(' ').skip(6).take_while(|field| *field != "-");
+        fields
+            .filter_map(|field| field.split_once(':').map(|(_, group)| group.to_owned()))
+            .collect::<Vec<_>>()
+    };
+    Some(table.lines().flat_map(optional).collect())
+}

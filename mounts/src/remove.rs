@@ -1,0 +1,270 @@
+//! Removes a tree that hostile commands have shaped, through directory handles: any names, any modes, any depth, any
+//! number of entries, with a handful of descriptors.
+//!
+//! A directory below the first level that is not empty is moved up to it, so that nothing that is looked into is
+//! deeper than that. Nothing that changes the tree may run any more. Must not follow a link, and must not pass a mount
+//! point.
+
+use std::{
+    ffi::{CStr, CString, OsStr},
+    fs, io,
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{
+        AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, RenameFlags, ResolveFlags, chmod, fstat, openat,
+        openat2, renameat_with, statat, unlinkat,
+    },
+    io::Errno,
+};
+
+use crate::table;
+
+/// Passes over the tree's root without any progress, after which it is given up.
+const IDLE_PASSES: usize = 8;
+/// Attempts to open a name while the kernel answers that the tree changes.
+const TRIES: usize = 100;
+
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// One name, which is not a link, in the same mount.
+const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_XDEV);
+
+/// A tree that was not removed, or not completely.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    /// Something is mounted at this path: the tree's root, or a place below it. Nothing beyond it was touched.
+    /// Unless it was mounted during the removal, nothing at all was removed.
+    #[error("`{}` is a mount point; unmount it, then remove the directory", .0.display())]
+    Mounted(PathBuf),
+    /// A step failed.
+    #[error("`{}` cannot be removed: {source}", path.display())]
+    Step {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl From<RemoveError> for io::Error {
+    fn from(error: RemoveError) -> Self {
+        let kind = match &error {
+            RemoveError::Mounted(_) => io::ErrorKind::ResourceBusy,
+            RemoveError::Step { source, .. } => source.kind(),
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// Removes `path` and everything below it. A path that does not exist is no error; a link at `path` is removed itself.
+/// The path's parent may be reached through links and mounts; the tree itself may contain neither. Needs `/proc`.
+/// Blocks.
+///
+/// # Errors
+///
+/// [`RemoveError::Mounted`] if something is mounted at `path` or below it; [`RemoveError::Step`] otherwise.
+pub fn remove_tree(path: impl AsRef<Path>) -> Result<(), RemoveError> {
+    let path = path.as_ref();
+    let step = |source: io::Error| step(path.to_owned(), source);
+    let Some(name) = path.file_name() else {
+        return Err(step(io::Error::new(io::ErrorKind::InvalidInput, "it has no name of its own")));
+    };
+    let name = CString::new(name.as_bytes()).map_err(|error| step(error.into()))?;
+    let above = path.parent().filter(|above| *above != Path::new("")).unwrap_or(Path::new("."));
+    let parent = match openat(CWD, above, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(parent) => parent,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(errno) => return Err(step(errno.into())),
+    };
+    let root = match open_directory(parent.as_fd(), &name) {
+        Ok(root) => root,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(Errno::NOTDIR | Errno::LOOP) => return unlink(parent.as_fd(), &name),
+        Err(errno) => return Err(failed(parent.as_fd(), &name, errno)),
+    };
+    let mounts = shown(root.as_fd()).and_then(|path| table::mounts_below(&path)).map_err(step)?;
+    match mounts.into_iter().next() {
+        Some(mount) => Err(RemoveError::Mounted(mount)),
+        None => remove_all(parent.as_fd(), &name, root),
+    }
+}
+
+fn remove_all(parent: BorrowedFd<'_>, name: &CStr, root: OwnedFd) -> Result<(), RemoveError> {
+    let mut tree = Tree { root, moved: 0 };
+    let mut idle = 0;
+    loop {
+        let removed = tree.pass()?;
+        match unlinkat(parent, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+            Err(errno) => return Err(failed(parent, name, errno)),
+        }
+        idle = if removed { 0 } else { idle + 1 };
+        if idle > IDLE_PASSES {
+            return Err(failed(parent, name, Errno::NOTEMPTY));
+        }
+    }
+}
+
+struct Tree {
+    root: OwnedFd,
+    moved: u64,
+}
+
+impl Tree {
+    /// Deletes what the root holds now; what is moved up meanwhile may be left. True if anything went.
+    fn pass(&mut self) -> Result<bool, RemoveError> {
+        let mut removed = false;
+        for entry in list(self.root.as_fd())? {
+            let entry = entry.map_err(|errno| failed(self.root.as_fd(), c".", errno))?;
+            let name = entry.file_name();
+            if is_dots(name) {
+                continue;
+            }
+            if !is_directory(self.root.as_fd(), &entry)? {
+                unlink(self.root.as_fd(), name)?;
+                removed = true;
+                continue;
+            }
+            match open_directory(self.root.as_fd(), name) {
+                Ok(directory) => self.clear(&directory)?,
+                Err(Errno::NOENT) => continue,
+                Err(errno) => return Err(failed(self.root.as_fd(), name, errno)),
+            }
+            match unlinkat(&self.root, name, AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT) => removed = true,
+                // An entry was not seen; another pass sees it.
+                Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+                Err(errno) => return Err(failed(self.root.as_fd(), name, errno)),
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Deletes what a directory of the first level holds, or moves it up.
+    fn clear(&mut self, directory: &OwnedFd) -> Result<(), RemoveError> {
+        for entry in list(directory.as_fd())? {
+            let entry = entry.map_err(|errno| failed(directory.as_fd(), c".", errno))?;
+            let name = entry.file_name();
+            if is_dots(name) {
+                continue;
+            }
+            if !is_directory(directory.as_fd(), &entry)? {
+                unlink(directory.as_fd(), name)?;
+            } else if unlinkat(directory, name, AtFlags::REMOVEDIR).is_err() {
+                self.move_up(directory.as_fd(), name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn move_up(&mut self, directory: BorrowedFd<'_>, name: &CStr) -> Result<(), RemoveError> {
+        // What may not be written cannot be moved.
+        match handle(directory, name) {
+            Ok(_) => {}
+            Err(Errno::NOENT) => return Ok(()),
+            Err(errno) => return Err(failed(directory, name, errno)),
+        }
+        loop {
+            self.moved += 1;
+            let target = format!("moved-{}", self.moved);
+            return match renameat_with(directory, name, &self.root, &target, RenameFlags::NOREPLACE) {
+                Ok(()) | Err(Errno::NOENT) => Ok(()),
+                Err(Errno::EXIST) => continue,
+                // Of a quota, not of a mount, which was looked for just now.
+                Err(Errno::XDEV) => Err(step(path(directory, name), Errno::XDEV)),
+                Err(errno) => Err(failed(directory, name, errno)),
+            };
+        }
+    }
+}
+
+fn list(directory: BorrowedFd<'_>) -> Result<Dir, RemoveError> {
+    Dir::read_from(directory).map_err(|errno| failed(directory, c".", errno))
+}
+
+fn is_dots(name: &CStr) -> bool {
+    matches!(name.to_bytes(), b"." | b"..")
+}
+
+fn is_directory(parent: BorrowedFd<'_>, entry: &DirEntry) -> Result<bool, RemoveError> {
+    let name = entry.file_name();
+    let kind = match entry.file_type() {
+        FileType::Unknown => match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+            Err(errno) => return Err(failed(parent, name, errno)),
+        },
+        known => known,
+    };
+    Ok(kind == FileType::Directory)
+}
+
+fn unlink(parent: BorrowedFd<'_>, name: &CStr) -> Result<(), RemoveError> {
+    match unlinkat(parent, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(failed(parent, name, errno)),
+    }
+}
+
+/// A directory that may be read and changed, whatever its mode was.
+fn open_directory(parent: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    resolve(handle(parent, name)?.as_fd(), c".", LIST)
+}
+
+/// A handle of a directory of the same mount, whose mode lets its owner do everything from now on.
+fn handle(parent: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    let handle = resolve(parent, name, HANDLE)?;
+    if !Mode::from_raw_mode(fstat(&handle)?.st_mode).contains(Mode::RWXU) {
+        // The handle's own entry of /proc leads to what was opened, whatever has the name now.
+        chmod(own_entry(handle.as_fd()), Mode::RWXU)?;
+    }
+    Ok(handle)
+}
+
+fn resolve(parent: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    for _ in 0..TRIES {
+        match openat2(parent, name, flags, Mode::empty(), RESOLVE) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            other => return other,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+fn own_entry(handle: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", handle.as_raw_fd())
+}
+
+/// The path of a handle, as the table of mounts writes it.
+fn shown(handle: BorrowedFd<'_>) -> io::Result<PathBuf> {
+    fs::read_link(own_entry(handle))
+}
+
+fn path(parent: BorrowedFd<'_>, name: &CStr) -> PathBuf {
+    shown(parent).unwrap_or_default().join(OsStr::from_bytes(name.to_bytes()))
+}
+
+/// The kernel says `EXDEV` of a directory that is a mount point, and `EBUSY` of a file.
+fn failed(parent: BorrowedFd<'_>, name: &CStr, errno: Errno) -> RemoveError {
+    let path = path(parent, name);
+    match errno {
+        Errno::XDEV | Errno::BUSY => RemoveError::Mounted(path),
+        other => step(path, other),
+    }
+}
+
+fn step(path: PathBuf, error: impl Into<io::Error>) -> RemoveError {
+    RemoveError::Step { path, source: error.into() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! A test's directory in which something may be mounted.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "support for tests: what is missing fails the test")]
+
+use std::{
+    path::{Path, PathBuf},
+    thread,
+};
+
+use crate::{RemoveError, TemporaryDir};
+
+/// As `tempfile::TempDir`, for what a test mounts in, or gives to a launcher, a runner or a container engine. When it
+/// is dropped with a mount below it, nothing is removed, and the test fails with the mount's path.
+#[derive(Debug)]
+pub struct ScratchDir(TemporaryDir);
+
+impl ScratchDir {
+    /// Makes one.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be made.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "it makes a directory")]
+    pub fn new() -> Self {
+        Self::with_prefix("airlock-test-")
+    }
+
+    /// Makes one whose name begins with `prefix`.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be made.
+    #[must_use]
+    pub fn with_prefix(prefix: &str) -> Self {
+        Self(TemporaryDir::new(prefix).expect("a temporary directory"))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Leaves it to the caller, to look into it after a failure.
+    #[must_use]
+    pub fn keep(mut self) -> PathBuf {
+        self.0.give_up();
+        self.path().to_owned()
+    }
+}
+
+impl Drop for ScratchDir {
+    fn drop(&mut self) {
+        match self.0.remove() {
+            Ok(()) => {}
+            Err(error @ RemoveError::Mounted(_)) if !thread::panicking() => {
+                panic!("{error}; nothing in `{}` was removed", self.path().display())
+            }
+            Err(error) => eprintln!("a directory of a test stays: {error}"),
+        }
+    }
+}

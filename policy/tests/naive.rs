@@ -153,32 +153,11 @@ fn compare(seed: u64, count: usize) {
         );
         *seen.entry(naive).or_insert(0_usize) += 1;
     }
+    println!("{seen:?}");
     // A comparison that only ever sees one verdict compares little.
     for verdict in [Verdict::Allow, Verdict::Ask, Verdict::Deny] {
         assert!(seen.get(&verdict).is_some_and(|times| *times > count / 20), "{seen:?}");
     }
-}
-
-const EACH: usize = 6_000;
-
-#[test]
-fn the_same_verdict_on_plain_text_first_part() {
-    compare(1, EACH);
-}
-
-#[test]
-fn the_same_verdict_on_plain_text_second_part() {
-    compare(2, EACH);
-}
-
-#[test]
-fn the_same_verdict_on_plain_text_third_part() {
-    compare(3, EACH);
-}
-
-#[test]
-fn the_same_verdict_on_plain_text_fourth_part() {
-    compare(4, EACH);
 }
 
 /// Bytes changed at random: whatever the naive decider can still read and denies.
@@ -212,11 +191,10 @@ fn what_the_naive_decider_denies_after_a_change_is_denied() {
 }
 
 /// The text in a disguise that changes how it looks and not what it runs.
-#[test]
-fn what_the_naive_decider_denies_is_allowed_in_no_disguise() {
-    let mut dice = Dice::new(6);
+fn disguise(seed: u64, count: usize) {
+    let mut dice = Dice::new(seed);
     let mut denied = 0;
-    for _ in 0..20_000 {
+    for _ in 0..count {
         let words = words(&mut dice);
         let deny = vec![format!("Bash({}:*)", words[0])];
         let law = Law { allow: vec!["Bash".into()], ask: vec![], deny, mode: Mode::Default, sandboxed: true };
@@ -227,6 +205,52 @@ fn what_the_naive_decider_denies_is_allowed_in_no_disguise() {
         assert_ne!(verdict, Verdict::Allow, "{text:?} for {words:?}");
         denied += usize::from(verdict == Verdict::Deny);
     }
+    println!("{denied} of {count} were denied");
     // Some disguises hide the name for good and are asked about; most do not.
-    assert!(denied > 12_000, "{denied} were denied");
+    assert!(denied * 5 > count * 3, "{denied} of {count} were denied");
+}
+
+mod sample {
+    use super::{compare, disguise};
+
+    #[test]
+    fn the_same_verdict_on_plain_text() {
+        compare(airlock_sampling::seed(), airlock_sampling::extent(6_000, 24_000));
+    }
+
+    #[test]
+    fn what_the_naive_decider_denies_is_allowed_in_no_disguise() {
+        disguise(airlock_sampling::seed(), airlock_sampling::extent(5_000, 20_000));
+    }
+}
+
+mod long {
+    use super::{compare, disguise};
+
+    const EACH: usize = 6_000;
+
+    #[test]
+    fn the_same_verdict_on_plain_text_first_part() {
+        compare(1, EACH);
+    }
+
+    #[test]
+    fn the_same_verdict_on_plain_text_second_part() {
+        compare(2, EACH);
+    }
+
+    #[test]
+    fn the_same_verdict_on_plain_text_third_part() {
+        compare(3, EACH);
+    }
+
+    #[test]
+    fn the_same_verdict_on_plain_text_fourth_part() {
+        compare(4, EACH);
+    }
+
+    #[test]
+    fn what_the_naive_decider_denies_is_allowed_in_no_disguise() {
+        disguise(6, 20_000);
+    }
 }

@@ -51,7 +51,8 @@ fn work(args: &Args) -> io::Result<ExitCode> {
     let jobs = std::thread::available_parallelism()?.get();
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000));
     println!("seed {seed}");
-    let report = run(&Settings { seed, commands: args.count, workers: args.jobs.unwrap_or(jobs), driver })?;
+    let workers = args.jobs.unwrap_or(jobs);
+    let report = run(&Settings { seed, commands: args.count, one_in: 1, workers, driver })?;
     print!("{report}");
     Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -30,8 +30,10 @@ const TRIES_OF_A_PROGRAM: usize = 500;
 pub struct Settings {
     /// The same seed makes the same commands.
     pub seed: u64,
-    /// How many commands that are called read-only are run.
+    /// How many commands that are called read-only are chosen from.
     pub commands: usize,
+    /// One in so many of them is run; the seed says with which it begins.
+    pub one_in: usize,
     /// How many sandboxes work at a time.
     pub workers: usize,
     /// The program that runs inside, which is `fuzz-read-only`.
@@ -69,7 +71,7 @@ pub fn run(settings: &Settings) -> io::Result<Report> {
                 scope.spawn(move || work(worker, queue, counts))
             })
             .collect();
-        feed(&mut generator, settings.commands, &counts, &jobs);
+        feed(&mut generator, settings, &counts, &jobs);
         drop(jobs);
         for worker in workers {
             worker.join().map_err(|_| io::Error::other("a worker panicked"))??;
@@ -79,18 +81,22 @@ pub fn run(settings: &Settings) -> io::Result<Report> {
     Ok(counts.report.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Decides about commands, and sends those that are read-only until there are enough.
-fn feed(generator: &mut Generator, commands: usize, counts: &Counts, jobs: &SyncSender<Job>) {
+/// Decides about commands, and sends those that are read-only, or a sample of them, until there are enough.
+fn feed(generator: &mut Generator, settings: &Settings, counts: &Counts, jobs: &SyncSender<Job>) {
     let Some(profile) = Profile::builtin("strict") else {
         return;
     };
     let mut tried: BTreeMap<(usize, Option<usize>), usize> = BTreeMap::new();
-    let mut sent = 0;
-    while sent < commands && counts.lock().findings.len() < MOST_FINDINGS {
+    let (mut found, one_in) = (0, settings.one_in.max(1));
+    let begin = usize::try_from(settings.seed % one_in as u64).unwrap_or_default();
+    while found < settings.commands && counts.lock().findings.len() < MOST_FINDINGS {
         let generated = generator.next_command();
         let decision = decide(&Request::bash(generated.command.as_bytes()), &profile);
         if decision.read_only {
-            sent += 1;
+            found += 1;
+            if (found + begin) % one_in != 0 {
+                continue;
+            }
             // Where a worker has failed nobody listens any more.
             if jobs.send(Job { generated, decision }).is_err() {
                 return;

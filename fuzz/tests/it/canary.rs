@@ -7,13 +7,14 @@
 use std::path::{Path, PathBuf};
 
 use airlock_fuzz::canary::inside::Seen;
+use airlock_fuzz::canary::report::Report;
 use airlock_fuzz::canary::run::{Settings, run};
 use airlock_fuzz::canary::vocabulary::list;
 use airlock_fuzz::canary::worker::Worker;
 use airlock_fuzz::canary::{judge, place};
 use airlock_policy::{Decision, Profile, Request, decide};
 
-/// How many commands the short run tries.
+/// How many commands are tried.
 const COMMANDS: usize = 1500;
 /// How many commands of each program of this system it runs at least.
 const EACH: usize = 2;
@@ -33,15 +34,13 @@ fn seen(command: &str) -> Seen {
     seen
 }
 
-#[test]
-fn what_is_called_read_only_changes_nothing_and_starts_nothing_else() {
-    let report = run(&Settings { seed: 1, commands: COMMANDS, workers: 2, driver: driver() }).unwrap();
+/// Nothing changes, and nothing starts that was not predicted.
+fn harmless(seed: u64, one_in: usize) -> Report {
+    let report = run(&Settings { seed, commands: COMMANDS, one_in, workers: 2, driver: driver() }).unwrap();
     assert!(report.findings.is_empty(), "{report}");
-    assert_eq!(report.ran, COMMANDS);
-    assert!(report.started > COMMANDS / 2, "programs are started and seen: {report}");
-    let rare: Vec<_> =
-        report.programs.iter().filter(|(_, tally)| tally.ran < EACH).map(|(name, _)| name).collect();
-    assert!(rare.is_empty(), "each program that is there runs {EACH} times; too rarely: {rare:?}");
+    assert_eq!(report.ran, COMMANDS / one_in);
+    assert!(report.started > report.ran / 2, "programs are started and seen: {report}");
+    report
 }
 
 #[test]
@@ -137,5 +136,29 @@ fn generated_names_are_in_the_tree() {
         // It tells by a change.
         let seen = worker.run(&format!("[ -e {quoted} ] || touch missing")).unwrap();
         assert!(seen.changed.is_empty(), "`{name}` is not in the tree");
+    }
+}
+
+mod sample {
+    use super::*;
+
+    #[test]
+    fn what_is_called_read_only_changes_nothing_and_starts_nothing_else() {
+        let report = harmless(airlock_sampling::seed(), airlock_sampling::extent(4, 1));
+        let all = report.programs.len();
+        let ran = report.programs.values().filter(|tally| tally.ran > 0).count();
+        assert!(ran > all / 3, "the sample is of all programs: {ran} of {all}");
+    }
+}
+
+mod long {
+    use super::*;
+
+    #[test]
+    fn what_is_called_read_only_changes_nothing_and_starts_nothing_else() {
+        let report = harmless(1, 1);
+        let rare: Vec<_> =
+            report.programs.iter().filter(|(_, tally)| tally.ran < EACH).map(|(name, _)| name).collect();
+        assert!(rare.is_empty(), "each program that is there runs {EACH} times; too rarely: {rare:?}");
     }
 }

@@ -13,6 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use airlock_mounts::TemporaryDir;
 use airlock_runner::{Runner, RunnerConfig, RunningRunner};
 use airlock_server::{
     config::{self, ClientCertificates, Config, Identity, Listen, Match, RoleName, Tls},
@@ -20,7 +21,6 @@ use airlock_server::{
     telemetry::Telemetry,
     wiring::{Options as ServerOptions, RunningServer, Server},
 };
-use tempfile::TempDir;
 
 pub use error::DevError;
 pub use keys::KeysError;
@@ -81,7 +81,7 @@ pub struct Dev {
     server: RunningServer,
     _uids: Option<UidBlock>,
     _tenure: Tenure,
-    temporary: Option<TempDir>,
+    temporary: Option<TemporaryDir>,
 }
 
 impl Dev {
@@ -99,15 +99,14 @@ impl Dev {
     /// # Errors
     /// As for [`Dev::start`].
     pub async fn start_temporary(options: Options) -> Result<Self, DevError> {
-        let temporary =
-            tempfile::Builder::new().prefix("airlock-local-").tempdir().map_err(DevError::Temporary)?;
+        let temporary = TemporaryDir::new("airlock-local-").map_err(DevError::Temporary)?;
         let folder = StateFolder::locate(Some(temporary.path()))?;
         Self::start_in(folder, Some(temporary), options).await
     }
 
     async fn start_in(
         folder: StateFolder,
-        temporary: Option<TempDir>,
+        temporary: Option<TemporaryDir>,
         options: Options,
     ) -> Result<Self, DevError> {
         if !options.listen.ip().is_loopback() {
@@ -124,7 +123,7 @@ impl Dev {
         // Where a subscriber is there already, logs and traces go its way.
         let _ = telemetry.install();
         let parts = ServerOptions { telemetry: Some(telemetry), ..ServerOptions::default() };
-        let server = Box::pin(Server::start_with(config, parts)).await.map_err(DevError::Server)?;
+        let server = Server::start_with(config, parts).await.map_err(DevError::Server)?;
         let address = format!("https://{}", server.local_addr());
 
         let config = runner_config(&folder, &options, &keys, uids.as_ref(), server.local_addr())?;
@@ -180,7 +179,7 @@ impl Dev {
         self.folder.withdraw();
         let cut = self.runner.shut_down().await;
         self.server.shut_down().await;
-        if let Some(Err(error)) = self.temporary.map(TempDir::close) {
+        if let Some(Err(error)) = self.temporary.map(TemporaryDir::close) {
             tracing::warn!(%error, "the temporary state folder is left behind");
         }
         cut

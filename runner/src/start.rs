@@ -13,6 +13,7 @@ use airlock_proto::domain::{Capability, RunnerId, SessionId};
 use airlock_sandbox::{
     CapabilityReport, Check, Config as LauncherConfig, LaunchError, Launcher, Profile, UidIsolation, UidRange,
 };
+use futures::future::BoxFuture;
 use rustix::fs::{FlockOperation, flock};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -108,7 +109,13 @@ impl Runner {
     ///
     /// # Errors
     /// See [`StartError`].
-    pub async fn start(config: RunnerConfig) -> Result<RunningRunner, StartError> {
+    pub fn start(config: RunnerConfig) -> BoxFuture<'static, Result<RunningRunner, StartError>> {
+        // Boxed as a trait object: the compiler generates the runner's code in this crate, and not once more in every
+        // program that polls this future.
+        Box::pin(Self::make(config))
+    }
+
+    async fn make(config: RunnerConfig) -> Result<RunningRunner, StartError> {
         config.check()?;
         let id = config.id()?;
         let servers = config.servers.clone();

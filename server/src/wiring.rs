@@ -10,6 +10,7 @@ mod stop;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use futures::future::LocalBoxFuture;
 use rustls::ServerConfig;
 use tokio::{net::TcpListener, sync::Semaphore, task::JoinHandle};
 use tokio_stream::wrappers::ReceiverStream;
@@ -124,9 +125,13 @@ impl Server {
     ///
     /// # Errors
     /// See [`StartError`].
-    pub async fn start_with(config: Config, options: Options) -> Result<RunningServer, StartError> {
-        // All that is made on the way is not the caller's to hold.
-        Box::pin(Self::make(config, options)).await
+    pub fn start_with(
+        config: Config,
+        options: Options,
+    ) -> LocalBoxFuture<'static, Result<RunningServer, StartError>> {
+        // Boxed as a trait object: the compiler generates the server's code in this crate, and not once more in every
+        // program that polls this future.
+        Box::pin(Self::make(config, options))
     }
 
     async fn make(config: Config, options: Options) -> Result<RunningServer, StartError> {

@@ -12,7 +12,27 @@ use airlock_proto::domain::{
     Cause, DeniedBy, ExecutionId, ExecutionResult, ExecutionState, Mode, OutputState, SessionId, Shell,
 };
 
-use crate::model::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict};
+use crate::{
+    model::{DecisionRecord, ExecutionRecord, ExecutionSpec, Micros, Verdict},
+    store::sqlite::SqliteOptions,
+};
+
+/// How long a test waits for what must happen. All of it passes only where the test fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A store whose waits end in an error only where the test fails.
+pub(crate) fn sqlite() -> SqliteOptions {
+    SqliteOptions { busy_timeout: PATIENCE, acquire_timeout: PATIENCE, ..SqliteOptions::default() }
+}
+
+/// Waits until this holds.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !holds().await {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
 
 /// An execution that policy denied.
 pub(crate) fn execution() -> ExecutionRecord {

@@ -216,6 +216,23 @@ impl Core {
     }
 }
 
+#[cfg(test)]
+impl Core {
+    /// Has everything that is measured by this process's clock begun so much earlier. Links are left as they are.
+    pub(super) fn pass(&self, time: Duration) {
+        let mut memory = self.memory();
+        let Memory { heads, unlinked, .. } = &mut *memory;
+        for since in heads.values_mut().chain(unlinked.values_mut()) {
+            *since -= time;
+        }
+    }
+
+    /// Whether an execution is known to wait for nothing but a runner.
+    pub(super) fn is_head(&self, id: ExecutionId) -> bool {
+        self.memory().heads.contains_key(&id)
+    }
+}
+
 /// A duration in the store's unit.
 pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)

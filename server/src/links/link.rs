@@ -407,6 +407,17 @@ impl Link {
         body.probes.sessions.0.remove(&id);
     }
 
+    /// Has everything that is measured on this link begun so much earlier.
+    #[cfg(test)]
+    pub(crate) fn pass(&self, time: Duration) {
+        let mut body = self.body();
+        body.heard -= time;
+        body.sent -= time;
+        for job in body.jobs.values_mut() {
+            job.sent -= time;
+        }
+    }
+
     fn body(&self) -> MutexGuard<'_, Body> {
         self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,5 @@
 //! Commands that wait for a person.
 
-use std::time::Duration;
-
 use airlock_proto::domain::{
     CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionResult, ExecutionState, JobPhase, Mode,
     Requirement,
@@ -10,7 +8,7 @@ use airlock_proto::domain::{
 use super::support::{Runner, World, exited, patient, run, stranger, who};
 use crate::{
     api::{ApiError, CreateSession},
-    engine::ApproverAnswer,
+    engine::{ApproverAnswer, poll::poll_once},
     model::{ApprovalRecord, ApprovalState, ExecutionRecord, SessionRecord, Verdict},
     store::{ApprovalQuery, PageQuery},
 };
@@ -105,10 +103,15 @@ async fn only_the_right_person_may_answer_and_only_what_was_shown() {
 
 #[tokio::test]
 async fn nobody_answers_in_time() {
-    let world = World::with(|limits| limits.approval_valid = Duration::from_millis(100)).await;
+    let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
     let (record, approval) = asked(&world, &session).await;
+    let valid = approval.expires.since(approval.created);
+    world.pass(valid / 2).await;
+    poll_once(&world.engine.core).await.unwrap();
+    assert_eq!(world.get(record.id).await.state, ExecutionState::PendingApproval, "there is time left");
+    world.pass(valid).await;
     assert_eq!(world.cause(record.id).await, Cause::ApprovalExpired);
     assert_eq!(world.store.approval(approval.id).await.unwrap().unwrap().state, ApprovalState::Expired);
     let error = answer(&world, "bob", &approval, ApproverAnswer::AllowOnce).await.unwrap_err();

@@ -10,8 +10,10 @@ use airlock_proto::domain::{
 use super::support::{Runner, World, alone, exited, who};
 use crate::{
     api::{ApiError, CreateSession},
+    engine::poll::poll_once,
     model::SessionState,
     store::Transition,
+    testing::PATIENCE,
 };
 
 const BY_CLIENT: Cause = Cause::Cancelled(CancelledBy::Client);
@@ -143,11 +145,11 @@ async fn a_session_that_cannot_be_made_ends_what_waits_for_it() {
 #[tokio::test]
 async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word_changes_no_result() {
     // The longest grace of the built-in profiles is 5 s; after the sum of all three nothing can run.
+    let lost_after = Duration::from_millis(125_300);
     let world = World::with(|limits| {
-        limits.heartbeat_interval = Duration::from_millis(50);
-        limits.heartbeat_timeout = Duration::from_millis(100);
+        limits.heartbeat_timeout = PATIENCE;
         limits.link_grace = Duration::from_millis(100);
-        limits.lost_after = Duration::from_millis(5300);
+        limits.lost_after = lost_after;
     })
     .await;
     let mut runner = Runner::ready(&world).await;
@@ -162,8 +164,11 @@ async fn a_runner_that_stays_away_is_lost_with_all_that_it_ran_and_its_late_word
     runner.next_job().await;
     let epoch = runner.epoch;
     drop(runner);
-    let away = world.until_true(record.id, |record| record.link == Some(LinkState::Unreachable)).await;
-    assert_eq!(away.state, ExecutionState::Running, "nothing is said of it too early");
+    world.until_true(record.id, |record| record.link == Some(LinkState::Unreachable)).await;
+    world.pass(lost_after / 2).await;
+    poll_once(&world.engine.core).await.unwrap();
+    assert_eq!(world.get(record.id).await.state, ExecutionState::Running, "nothing is said of it too early");
+    world.pass(lost_after).await;
     let lost = world.finished(record.id).await.result.unwrap();
     assert_eq!((lost.cause.clone(), lost.started), (Cause::RunnerLost, Started::Yes));
     for id in [offered.id, never_arrived.id] {
@@ -214,10 +219,15 @@ async fn a_cancel_that_crossed_a_refusal_is_not_lost_in_the_queue() {
 async fn an_idle_session_is_closed() {
     let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
-    let request = CreateSession { idle_timeout: Some(Duration::from_millis(50)), ..CreateSession::default() };
+    let idle = Duration::from_secs(600);
+    let request = CreateSession { idle_timeout: Some(idle), ..CreateSession::default() };
     let ann = who("ann");
     let (session, ()) = tokio::join!(world.engine.create_session(ann, request), runner.open_session());
     let id = session.unwrap().id;
+    world.pass(idle / 2).await;
+    poll_once(&world.engine.core).await.unwrap();
+    assert_eq!(world.engine.session(who("ann"), id).await.unwrap().state, SessionState::Open);
+    world.pass(idle).await;
     assert_eq!(runner.close_session().await, id);
     let session = world.engine.session(who("ann"), id).await.unwrap();
     assert_eq!(

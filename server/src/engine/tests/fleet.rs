@@ -11,15 +11,16 @@ use airlock_proto::domain::{
     RunnerId, SessionId, Started, ToRunner,
 };
 
-use super::support::{Runner, SOON, World, exited, hello, run, who};
+use super::support::{Runner, World, exited, hello, run, who};
 use crate::{
     api::CreateSession,
-    engine::{Engine, RunnerState},
+    engine::{Engine, RunnerState, poll::poll_once},
     links::LinkRefusal,
     model::{ExecutionRecord, SessionState},
     peer_door::PeerDoor,
     store::PageQuery,
     stream_door::DoorError,
+    testing::{self, PATIENCE},
 };
 
 /// The servers of a test, by name, which is their address, too.
@@ -63,7 +64,7 @@ struct Two {
 
 impl Two {
     async fn new() -> Self {
-        Self::with_lease(Duration::from_secs(30)).await
+        Self::with_lease(Duration::from_secs(3600)).await
     }
 
     async fn with_lease(lease: Duration) -> Self {
@@ -88,15 +89,12 @@ impl Two {
     /// Waits until a server has read that another has a link to the runner.
     async fn until_seen(&self, engine: &Engine) {
         let page = PageQuery { size: 10, token: None };
-        let seen = async {
-            while engine.list_runners(&[RunnerState::Connected], &page).await.unwrap().items.is_empty()
-                || engine.core.known_runners().is_empty()
-            {
-                engine.core.poll_now.notify_one();
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(SOON, seen).await.unwrap();
+        testing::until("the runner is seen", async || {
+            engine.core.poll_now.notify_one();
+            let connected = engine.list_runners(&[RunnerState::Connected], &page).await.unwrap();
+            !connected.items.is_empty() && !engine.core.known_runners().is_empty()
+        })
+        .await;
     }
 }
 
@@ -148,7 +146,7 @@ async fn a_server_without_a_link_has_one_with_a_link_place_and_tells_through_it(
     two.second.cancel(who("ann"), record.id, CancelledBy::Admin).await.unwrap();
     assert_eq!(runner.expect_end(record.id).await, Cause::Cancelled(CancelledBy::Admin));
     runner.report(&job, JobPhase::Ended, Some(exited(0))).await;
-    let waited = two.second.wait(who("ann"), record.id, SOON).await.unwrap();
+    let waited = two.second.wait(who("ann"), record.id, PATIENCE).await.unwrap();
     assert_eq!(waited.state, ExecutionState::Finished);
 }
 
@@ -196,8 +194,7 @@ async fn an_offer_of_a_server_that_died_is_made_again_by_another_and_not_twice()
     let record = two.world.start(&session, "touch a").await;
     let job = first.next_job().await;
     // It dies before the runner has answered.
-    two.world.engine.core.stop.cancel();
-    two.world.engine.links().close();
+    two.world.kill().await;
     let again = loop {
         // It may have been asked to make the session, too, as long as that was being made.
         if let ToRunner::StartJob(job) = second.next().await {
@@ -225,8 +222,7 @@ async fn what_is_on_its_way_to_a_server_is_not_missing() {
     let record = two.world.start(&session, "touch a").await;
     let job = first.take().await;
     two.world.until(record.id, ExecutionState::Running).await;
-    two.world.engine.core.stop.cancel();
-    two.world.engine.links().close();
+    two.world.kill().await;
     second.say(FromRunner::Reconciled).await;
     let ToRunner::Probe { number } = second.next().await else { panic!("it is asked first") };
     assert_eq!(two.world.get(record.id).await.state, ExecutionState::Running);
@@ -250,8 +246,7 @@ async fn what_is_still_missing_after_the_answer_is_lost() {
     let record = two.world.start(&session, "touch a").await;
     let job = first.take().await;
     two.world.until(record.id, ExecutionState::Running).await;
-    two.world.engine.core.stop.cancel();
-    two.world.engine.links().close();
+    two.world.kill().await;
     let mut forgetful = hello("r", job.epoch);
     forgetful.answers_probes = true;
     let mut second = Runner::to(&two.second, &two.world, forgetful).await.unwrap();
@@ -281,7 +276,7 @@ async fn a_life_that_was_followed_by_another_is_fenced_everywhere() {
     late.reconciled().await;
     let mut runner = Runner::to(&two.world.engine, &two.world, hello("r", new)).await.unwrap();
     runner.reconciled().await;
-    tokio::time::timeout(SOON, late.handle.ended())
+    tokio::time::timeout(PATIENCE, late.handle.ended())
         .await
         .expect("its link is ended where it has not come back");
     let refused = Runner::to(&two.second, &two.world, hello("r", old)).await;
@@ -316,13 +311,12 @@ async fn an_output_whose_server_died_is_stored_by_another() {
     second.runs(&job).await;
     first.ends(&job, 0).await;
     two.world.finished(record.id).await;
-    two.world.engine.core.stop.cancel();
+    two.world.kill().await;
     two.world.keeper.ended.lock().unwrap().clear();
     assert_eq!(two.world.get(record.id).await.output, OutputState::Live);
-    let found = async {
-        while !two.world.keeper.ended.lock().unwrap().contains(&record.id) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(SOON, found).await.expect("the second's look finds it");
+    testing::until("the second's look finds it", async || {
+        poll_once(&two.second.core).await.unwrap();
+        two.world.keeper.ended.lock().unwrap().contains(&record.id)
+    })
+    .await;
 }

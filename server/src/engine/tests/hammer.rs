@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use airlock_proto::domain::{Cause, ExecutionState};
 
-use super::support::{Auto, SOON, World, alone, run, who};
+use super::support::{Auto, World, alone, run, who};
 use crate::{
     api::{CreateSession, StartExecution},
     store::{PageQuery, SessionQuery},
+    testing::{PATIENCE, until},
 };
 
 const WORKERS: usize = 16;
@@ -38,7 +39,7 @@ async fn sixteen_at_a_time_each_runs_once() {
                 );
                 let (first, twin) = (first.unwrap(), twin.unwrap());
                 assert_eq!(first.id, twin.id, "one key, one execution");
-                let done = world.engine.wait(who("ann"), first.id, SOON).await.unwrap();
+                let done = world.engine.wait(who("ann"), first.id, PATIENCE).await.unwrap();
                 assert_eq!(done.state, ExecutionState::Finished, "{done:?}");
                 assert_eq!(done.result.unwrap().cause, Cause::Exited { code: 0 });
                 ids.push(first.id);
@@ -56,10 +57,9 @@ async fn sixteen_at_a_time_each_runs_once() {
     assert_eq!(world.store.live_executions(None, None, 1).await.unwrap(), []);
     let page = PageQuery { size: 1000, token: None };
     // The throw-away sessions go, too; the common one stays.
-    let deadline = tokio::time::Instant::now() + SOON;
-    while world.store.sessions(&SessionQuery::default(), &page).await.unwrap().items.len() > 1 {
-        assert!(tokio::time::Instant::now() < deadline, "throw-away sessions are left");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    until("no throw-away session is left", async || {
+        world.store.sessions(&SessionQuery::default(), &page).await.unwrap().items.len() == 1
+    })
+    .await;
     world.engine.shut_down().await;
 }

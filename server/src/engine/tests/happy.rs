@@ -5,11 +5,12 @@ use airlock_proto::domain::{
     OutputState, Started, ToRunner,
 };
 
-use super::support::{Runner, SOON, World, alone, denied, run, stranger, who};
+use super::support::{Runner, World, alone, denied, run, stranger, who};
 use crate::{
     api::{ApiError, CheckCommand, CreateSession, StartExecution},
     model::{SessionState, Verdict},
     store::{ExecutionQuery, PageQuery},
+    testing::PATIENCE,
 };
 
 const PAGE: PageQuery = PageQuery { size: 10, token: None };
@@ -39,7 +40,7 @@ async fn a_command_goes_from_start_to_end_and_the_output_keeper_is_told() {
     assert_eq!((running.state, running.link), (ExecutionState::Running, Some(LinkState::Connected)));
     assert_eq!(running.output, OutputState::Live);
     runner.ends(&job, 3).await;
-    let done = world.engine.wait(who("ann"), record.id, SOON).await.unwrap();
+    let done = world.engine.wait(who("ann"), record.id, PATIENCE).await.unwrap();
     let result = done.result.unwrap();
     assert_eq!(
         (done.state, result.cause, result.started),
@@ -177,7 +178,7 @@ async fn another_tenants_things_are_not_there() {
     assert!(not_found(
         engine.cancel(eve, record.id, airlock_proto::domain::CancelledBy::Client).await.unwrap_err()
     ));
-    assert!(not_found(engine.wait(eve, record.id, SOON).await.unwrap_err()));
+    assert!(not_found(engine.wait(eve, record.id, PATIENCE).await.unwrap_err()));
     let check = CheckCommand { session_id: Some(session.id), ..CheckCommand::default() };
     assert!(not_found(engine.check(eve, check).await.unwrap_err()));
     let query = ExecutionQuery { tenant: Some("t".to_owned()), ..ExecutionQuery::default() };

@@ -6,10 +6,11 @@ use airlock_proto::domain::{Epoch, ExecutionState, FromRunner, ToRunner};
 
 use super::support::{Runner, World, hello};
 use crate::{
-    engine::RunnerState,
+    engine::{RunnerState, poll::poll_once},
     links::{LinkError, LinkRefusal},
     store::PageQuery,
     stream_door::{DoorError, OutputDoor as _},
+    testing::PATIENCE,
 };
 
 #[tokio::test]
@@ -49,24 +50,37 @@ async fn there_are_no_more_runners_than_the_limit() {
 
 #[tokio::test]
 async fn a_silent_link_is_ended_and_a_live_one_hears_the_server() {
+    let (interval, silence) = (Duration::from_secs(60), Duration::from_secs(600));
     let world = World::with(|limits| {
-        limits.heartbeat_interval = Duration::from_millis(100);
-        limits.heartbeat_timeout = Duration::from_millis(200);
+        limits.heartbeat_interval = interval;
+        limits.heartbeat_timeout = silence;
     })
     .await;
-    let runner = Runner::ready(&world).await;
-    let ended = tokio::time::timeout(super::support::SOON, runner.handle.ended()).await.unwrap();
+    let mut runner = Runner::ready(&world).await;
+    let link = world.engine.links().get(&"r".parse().unwrap()).unwrap();
+    link.pass(interval);
+    runner.hears_heartbeat().await;
+    poll_once(&world.engine.core).await.unwrap();
+    assert!(!link.has_ended(), "it was not silent for long");
+    link.pass(silence);
+    let ended = tokio::time::timeout(PATIENCE, runner.handle.ended()).await.unwrap();
     assert_eq!(ended, LinkError::Ended("the runner is silent"));
 }
 
 #[tokio::test]
 async fn a_link_that_leaves_offers_unanswered_is_ended() {
-    let world = World::with(|limits| limits.start_window = Duration::from_millis(100)).await;
+    let window = Duration::from_secs(600);
+    let world = World::with(|limits| limits.start_window = window).await;
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
     let record = world.start(&session, "touch a").await;
     runner.next_job().await;
-    let ended = tokio::time::timeout(super::support::SOON, runner.handle.ended()).await.unwrap();
+    let link = world.engine.links().get(&"r".parse().unwrap()).unwrap();
+    link.pass(window / 2);
+    poll_once(&world.engine.core).await.unwrap();
+    assert!(!link.has_ended(), "there is time left");
+    link.pass(window);
+    let ended = tokio::time::timeout(PATIENCE, runner.handle.ended()).await.unwrap();
     assert_eq!(ended, LinkError::Ended("the runner neither takes nor refuses a job"));
     assert_eq!(world.get(record.id).await.state, ExecutionState::Starting);
 }

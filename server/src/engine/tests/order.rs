@@ -9,7 +9,9 @@ use airlock_proto::domain::{
 use super::support::{Runner, World, exited, hello, patient, run, who};
 use crate::{
     api::{CreateSession, StartExecution},
+    engine::poll::poll_once,
     model::SessionRecord,
+    testing::until,
 };
 
 #[tokio::test]
@@ -70,13 +72,15 @@ async fn a_runner_is_given_no_more_than_it_has_slots() {
 
 #[tokio::test]
 async fn waiting_for_a_runner_is_bounded_and_waiting_for_ones_own_session_does_not_count() {
-    let world = World::with(|limits| limits.queue_wait = Duration::from_millis(1500)).await;
+    let wait = Duration::from_secs(60);
+    let world = World::with(|limits| limits.queue_wait = wait).await;
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
     world.start(&session, "touch a").await;
     let job = runner.take().await;
     let behind = world.start(&session, "touch b").await;
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    world.pass(2 * wait).await;
+    runner.silence().await;
     assert_eq!(world.get(behind.id).await.state, ExecutionState::Queued, "its own session is busy");
     runner.ends(&job, 0).await;
     assert_eq!(runner.take().await.execution_id, behind.id);
@@ -84,6 +88,11 @@ async fn waiting_for_a_runner_is_bounded_and_waiting_for_ones_own_session_does_n
     let other = world.session(&mut runner).await;
     drop(runner);
     let stuck = world.start(&other, "touch c").await;
+    until("it waits for a runner alone", async || world.engine.core.is_head(stuck.id)).await;
+    world.pass(wait / 2).await;
+    poll_once(&world.engine.core).await.unwrap();
+    assert_eq!(world.get(stuck.id).await.state, ExecutionState::Queued, "there is time left");
+    world.pass(wait).await;
     assert_eq!(world.cause(stuck.id).await, Cause::QueueExpired);
 }
 

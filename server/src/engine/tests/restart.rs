@@ -6,6 +6,7 @@ use std::time::Duration;
 use airlock_proto::domain::{Cause, ExecutionState, FromRunner, JobPhase, LinkState, OutputState, Started};
 
 use super::support::{Runner, World, hello};
+use crate::engine::poll::poll_once;
 
 #[tokio::test]
 async fn what_was_queued_is_placed_by_the_next_server() {
@@ -171,7 +172,7 @@ async fn a_runner_whose_journal_is_new_vouches_for_what_was_offered_since_it_beg
 
 #[tokio::test]
 async fn a_cancelled_offer_that_did_not_arrive_ends_when_it_cannot_arrive_any_more() {
-    let world = World::with(|limits| limits.start_window = Duration::from_millis(500)).await;
+    let world = World::new().await;
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
     let record = world.start(&session, "touch a").await;
@@ -181,7 +182,8 @@ async fn a_cancelled_offer_that_did_not_arrive_ends_when_it_cannot_arrive_any_mo
     runner.reconciled().await;
     runner.expect_end(record.id).await;
     assert_eq!(world.get(record.id).await.state, ExecutionState::Starting);
-    runner.say(FromRunner::Heartbeat { clock_ms: 60_000, running: 0 }).await;
+    // By the runner's clock the offer is void.
+    runner.say(FromRunner::Heartbeat { clock_ms: 36_000_000, running: 0 }).await;
     let result = world.finished(record.id).await.result.unwrap();
     assert_eq!(result.started, Started::No);
     assert!(matches!(result.cause, Cause::Cancelled(_)));
@@ -189,15 +191,17 @@ async fn a_cancelled_offer_that_did_not_arrive_ends_when_it_cannot_arrive_any_mo
 
 #[tokio::test]
 async fn another_server_takes_over_when_a_lease_is_over_and_not_before() {
-    let world = World::with(|limits| limits.lease = Duration::from_secs(3)).await;
+    let lease = Duration::from_secs(60);
+    let world = World::with(|limits| limits.lease = lease).await;
     let mut runner = Runner::ready(&world).await;
     let session = world.session(&mut runner).await;
     let record = world.start(&session, "touch a").await;
     runner.take().await;
-    world.engine.core.stop.cancel();
+    world.kill().await;
     let other = world.another("server-2").await;
-    tokio::time::sleep(Duration::from_millis(1500)).await;
+    poll_once(&other.core).await.unwrap();
     assert_eq!(world.get(record.id).await.owner_server.as_deref(), Some("server-1"), "its lease is not over");
+    world.pass(2 * lease).await;
     world.until_true(record.id, |record| record.owner_server.as_deref() == Some("server-2")).await;
     other.shut_down().await;
 }

@@ -10,6 +10,7 @@ use std::{
 use airlock_proto::domain::{
     BoundFile, CancelledBy, Cause, ExecutionId, ExecutionState, FileState, OutputState, RunnerId, SessionId,
 };
+use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
 
 pub(super) use self::runner::{Auto, Runner, exited, hello};
@@ -17,22 +18,36 @@ use crate::{
     api::{ApiError, CreateSession, StartExecution},
     approval::FileLook,
     changes::Changes,
-    engine::{Engine, EngineParts, NoObserver, TraceHooks},
+    engine::{Engine, EngineParts, NoObserver, TraceHooks, micros},
     fleet::Fleet,
     limits::EngineLimits,
     links::Links,
     model::{ExecutionRecord, Principal, Role, SessionRecord},
     peer_door::{NoPeers, PeerDoor},
     profiles::{LiveProfiles, Profiles},
-    store::{
-        Store,
-        sqlite::{SqliteOptions, SqliteStore},
-    },
+    store::{Store, sqlite::SqliteStore},
     stream_door::OutputKeeper,
+    testing::{self, PATIENCE},
 };
 
-/// Longer than anything takes here.
-pub(super) const SOON: Duration = Duration::from_secs(10);
+/// No limit of a test ends anything by itself, unless the test sets it.
+fn limits() -> EngineLimits {
+    const LONG: Duration = Duration::from_secs(3600);
+    EngineLimits {
+        queue_wait: LONG,
+        approval_valid: LONG,
+        lease: LONG,
+        heartbeat_timeout: LONG,
+        lost_after: 3 * LONG,
+        start_window: LONG,
+        open_wait: LONG,
+        close_wait: PATIENCE,
+        drain_wait: PATIENCE,
+        send_wait: PATIENCE,
+        stop_wait: PATIENCE,
+        ..EngineLimits::default()
+    }
+}
 
 /// Beside the built-in profiles.
 const OWN_PROFILE: &str = "name = \"own\"\nextends = \"demo\"\n[approvals]\nself_approval = true\n";
@@ -116,8 +131,8 @@ impl World {
             std::fs::write(folder.path().join(format!("profiles/{name}.toml")), text).unwrap();
         }
         let store: Arc<dyn Store> =
-            SqliteStore::open(&folder.path().join("store.db"), SqliteOptions::default()).await.unwrap();
-        let mut limits = EngineLimits::default();
+            SqliteStore::open(&folder.path().join("store.db"), testing::sqlite()).await.unwrap();
+        let mut limits = limits();
         change(&mut limits);
         let keeper = Arc::new(Keeper::default());
         let looker = Arc::new(Looker::default());
@@ -132,10 +147,18 @@ impl World {
         self.engine.core.parts.profiles.replace(Profiles::load(Some(&folder)).unwrap());
     }
 
-    /// Kills the server, nothing handed over, and starts another on the same store.
-    pub(super) async fn restart(&mut self) {
-        self.engine.core.stop.cancel();
+    /// Kills the server: nothing is handed over, and nothing goes on.
+    pub(super) async fn kill(&self) {
+        let core = &self.engine.core;
+        core.stop.cancel();
+        core.tasks.close();
+        core.tasks.wait().await;
         self.engine.links().close();
+    }
+
+    /// Kills the server, and starts another on the same store.
+    pub(super) async fn restart(&mut self) {
+        self.kill().await;
         self.engine = start(
             &self.folder,
             &self.store,
@@ -145,6 +168,26 @@ impl World {
             Arc::new(NoPeers),
         )
         .await;
+    }
+
+    /// Lets time pass for all that the store and this server's engine measure, without waiting for it, and has the
+    /// engine look. Links do not age.
+    pub(super) async fn pass(&self, time: Duration) {
+        let file = SqliteConnectOptions::new().filename(self.folder.path().join("store.db"));
+        let mut store = file.busy_timeout(PATIENCE).connect().await.unwrap();
+        for sql in [
+            "UPDATE executions SET created = created - $1, queued = queued - $1, started = started - $1, \
+             lease_until = lease_until - $1",
+            "UPDATE sessions SET created = created - $1, last_used = last_used - $1",
+            "UPDATE approvals SET created = created - $1, expires = expires - $1",
+            "UPDATE runners SET last_seen = last_seen - $1",
+            "UPDATE servers SET lease_until = lease_until - $1",
+        ] {
+            sqlx::query(sql).bind(micros(time)).execute(&mut store).await.unwrap();
+        }
+        store.close().await.unwrap();
+        self.engine.core.pass(time);
+        self.engine.core.poll_now.notify_one();
     }
 
     /// A second server on the same store.
@@ -182,7 +225,7 @@ impl World {
         id: ExecutionId,
         done: impl Fn(&ExecutionRecord) -> bool,
     ) -> ExecutionRecord {
-        let deadline = tokio::time::Instant::now() + SOON;
+        let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
             let record = self.get(id).await;
             if done(&record) {
@@ -195,7 +238,7 @@ impl World {
 
     /// Waits until this holds of the session.
     pub(super) async fn until_session(&self, id: SessionId, done: impl Fn(&SessionRecord) -> bool) {
-        let deadline = tokio::time::Instant::now() + SOON;
+        let deadline = tokio::time::Instant::now() + PATIENCE;
         while !done(&self.store.session(id).await.unwrap().unwrap()) {
             assert!(tokio::time::Instant::now() < deadline, "the session is not so");
             tokio::time::sleep(Duration::from_millis(5)).await;

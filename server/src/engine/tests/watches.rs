@@ -1,15 +1,14 @@
 //! Watching many executions.
 
-use std::time::Duration;
-
 use airlock_proto::domain::{ExecutionId, ExecutionState};
 use futures::StreamExt as _;
 
-use super::support::{Auto, Runner, SOON, World, denied, run, stranger, who};
+use super::support::{Auto, Runner, World, denied, run, stranger, who};
 use crate::{
     api::{ApiError, CreateSession, WatchEvent, WatchExecutions},
     engine::WatchStream,
     model::Milestone::{self, Backgrounded, Finished, Started},
+    testing::PATIENCE,
 };
 
 async fn watch(world: &World, cursor: Option<Vec<u8>>) -> WatchStream {
@@ -21,7 +20,7 @@ async fn watch(world: &World, cursor: Option<Vec<u8>>) -> WatchStream {
 }
 
 async fn next(events: &mut WatchStream) -> WatchEvent {
-    tokio::time::timeout(SOON, events.next()).await.unwrap().unwrap().unwrap()
+    tokio::time::timeout(PATIENCE, events.next()).await.unwrap().unwrap().unwrap()
 }
 
 async fn told(events: &mut WatchStream) -> (ExecutionId, Milestone) {
@@ -168,11 +167,9 @@ async fn watches_are_limited_and_a_reader_that_stopped_holds_up_nobody() {
 async fn a_server_that_stops_ends_watches_with_a_reason_to_come_back() {
     let world = World::new().await;
     let mut events = watch(&world, None).await;
-    let end = async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        world.engine.shut_down().await;
-    };
-    let (last, ()) = tokio::join!(tokio::time::timeout(SOON, events.next()), end);
+    let mut next = events.next();
+    assert!(futures::poll!(&mut next).is_pending(), "it waits");
+    let (last, ()) = tokio::join!(tokio::time::timeout(PATIENCE, next), world.engine.shut_down());
     let error = last.unwrap().unwrap().unwrap_err();
     assert!(matches!(error, ApiError::Unavailable { reason: "SHUTTING_DOWN", .. }), "{error:?}");
     assert!(events.next().await.is_none());

@@ -12,7 +12,7 @@ use airlock_proto::domain::{
 };
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use super::{SOON, World};
+use super::{PATIENCE, World};
 pub(crate) use crate::engine::testing::hello;
 use crate::{
     engine::Engine,
@@ -89,11 +89,17 @@ impl Runner {
     /// The next message that is no heartbeat.
     pub(crate) async fn next(&mut self) -> ToRunner {
         loop {
-            let message = tokio::time::timeout(SOON, self.outgoing.recv()).await.unwrap().unwrap();
+            let message = tokio::time::timeout(PATIENCE, self.outgoing.recv()).await.unwrap().unwrap();
             if message != ToRunner::Heartbeat {
                 return message;
             }
         }
+    }
+
+    /// Waits until the server says that it is there.
+    pub(crate) async fn hears_heartbeat(&mut self) {
+        let heard = async { while self.outgoing.recv().await.unwrap() != ToRunner::Heartbeat {} };
+        tokio::time::timeout(PATIENCE, heard).await.unwrap();
     }
 
     /// Nothing is said for a while.

@@ -3,7 +3,7 @@
 use airlock_proto::domain::{ApprovalId, Cause, ExecutionResult, ExecutionState};
 
 use super::{
-    fixtures::{MINUTE, TENANT, approval, create, end, first, opened, queued, step, waiting},
+    fixtures::{HOUR, TENANT, approval, create, end, first, opened, queued, step, waiting},
     sessions::later,
 };
 use crate::{
@@ -22,12 +22,12 @@ pub(super) fn answer(state: ApprovalState) -> ApprovalAnswer {
 
 pub(in crate::store) async fn an_approval_reads_back_as_it_was_written(store: &dyn Store) {
     let session = opened(store, TENANT).await;
-    let new = waiting(&session, MINUTE);
+    let new = waiting(&session, HOUR);
     let asked = new.approval.clone().unwrap();
     let record = create(store, new).await;
     assert_eq!(record.approval_id, Some(asked.id));
     let wanted =
-        ApprovalRecord { created: record.created, expires: Micros(record.created.0 + MINUTE), ..asked };
+        ApprovalRecord { created: record.created, expires: Micros(record.created.0 + HOUR), ..asked };
     assert_eq!(store.approval(wanted.id).await.unwrap(), Some(wanted));
     assert_eq!(store.approval(ApprovalId::new()).await.unwrap(), None);
 }
@@ -37,7 +37,7 @@ pub(in crate::store) async fn an_approval_is_answered_once(store: &dyn Store) {
     for (first, second) in
         [(ApprovalState::Allowed, ApprovalState::Denied), (ApprovalState::Denied, ApprovalState::Allowed)]
     {
-        let record = create(store, waiting(&session, MINUTE)).await;
+        let record = create(store, waiting(&session, HOUR)).await;
         let id = record.approval_id.unwrap();
         let before = store.approval(id).await.unwrap().unwrap();
         let Cas::Done(answered) = store.answer_approval(id, &answer(first)).await.unwrap() else {
@@ -62,7 +62,7 @@ pub(in crate::store) async fn an_approval_is_answered_once(store: &dyn Store) {
 
 pub(in crate::store) async fn an_answer_after_its_time_does_not_count(store: &dyn Store) {
     let session = opened(store, TENANT).await;
-    let slow = create(store, waiting(&session, MINUTE)).await.approval_id.unwrap();
+    let slow = create(store, waiting(&session, HOUR)).await.approval_id.unwrap();
     let early = store.answer_approval(slow, &answer(ApprovalState::Expired)).await.unwrap();
     assert!(matches!(early, Cas::Stale(approval) if approval.state == ApprovalState::Open));
 
@@ -85,8 +85,8 @@ pub(in crate::store) async fn an_answer_after_its_time_does_not_count(store: &dy
 
 pub(in crate::store) async fn leaving_the_wait_withdraws_what_is_open(store: &dyn Store) {
     let session = opened(store, TENANT).await;
-    let ends = create(store, waiting(&session, MINUTE)).await;
-    let allowed = create(store, waiting(&session, MINUTE)).await;
+    let ends = create(store, waiting(&session, HOUR)).await;
+    let allowed = create(store, waiting(&session, HOUR)).await;
     let id = allowed.approval_id.unwrap();
     store.answer_approval(id, &answer(ApprovalState::Allowed)).await.unwrap();
     let queue = Transition { state: Some(ExecutionState::Queued), ..Transition::default() };
@@ -104,10 +104,10 @@ pub(in crate::store) async fn leaving_the_wait_withdraws_what_is_open(store: &dy
 
 pub(in crate::store) async fn asking_again_withdraws_the_first_question(store: &dyn Store) {
     let session = opened(store, TENANT).await;
-    let record = create(store, waiting(&session, MINUTE)).await;
+    let record = create(store, waiting(&session, HOUR)).await;
     let first_question = record.approval_id.unwrap();
     let second = ApprovalRecord { binding: [4; 32], ..approval(&record) };
-    let ask = Transition { approval: Some((second.clone(), MINUTE)), ..Transition::default() };
+    let ask = Transition { approval: Some((second.clone(), HOUR)), ..Transition::default() };
     let asked = step(store, &record, ask).await;
     assert_eq!((asked.approval_id, asked.version), (Some(second.id), 2));
     let first_question = store.approval(first_question).await.unwrap().unwrap();
@@ -117,7 +117,7 @@ pub(in crate::store) async fn asking_again_withdraws_the_first_question(store: &
     let queued = queued(store, &session).await;
     let back = Transition {
         state: Some(ExecutionState::PendingApproval),
-        approval: Some((approval(&queued), MINUTE)),
+        approval: Some((approval(&queued), HOUR)),
         ..Transition::default()
     };
     let back = step(store, &queued, back).await;
@@ -130,9 +130,9 @@ pub(in crate::store) async fn open_approvals_are_listed_oldest_first(store: &dyn
     let other = opened(store, TENANT).await;
     let mut ids = Vec::new();
     for _ in 0..3 {
-        ids.push(create(store, waiting(&session, MINUTE)).await.approval_id.unwrap());
+        ids.push(create(store, waiting(&session, HOUR)).await.approval_id.unwrap());
     }
-    let elsewhere = create(store, waiting(&other, MINUTE)).await.approval_id.unwrap();
+    let elsewhere = create(store, waiting(&other, HOUR)).await.approval_id.unwrap();
     store.answer_approval(ids[1], &answer(ApprovalState::Denied)).await.unwrap();
     let list = async |query: ApprovalQuery, size| {
         let page = store.approvals(&query, &first(size)).await.unwrap();
@@ -153,7 +153,7 @@ pub(in crate::store) async fn open_approvals_are_listed_oldest_first(store: &dyn
 
 pub(in crate::store) async fn an_answer_is_one_of_three(store: &dyn Store) {
     let session = opened(store, TENANT).await;
-    let id = create(store, waiting(&session, MINUTE)).await.approval_id.unwrap();
+    let id = create(store, waiting(&session, HOUR)).await.approval_id.unwrap();
     for state in [ApprovalState::Open, ApprovalState::Withdrawn] {
         let error = store.answer_approval(id, &answer(state)).await.unwrap_err();
         assert!(matches!(error, StoreError::Refused(_)));

@@ -5,7 +5,7 @@ use airlock_proto::domain::{Cause, ExecutionState, SessionId};
 use super::{
     approvals::answer,
     fixtures::{
-        MINUTE, OTHER, TENANT, create, decision, denied, end, execution, new, offer, opened, queued, result,
+        HOUR, OTHER, TENANT, create, decision, denied, end, execution, new, offer, opened, queued, result,
         run, runner, step, waiting,
     },
 };
@@ -68,7 +68,7 @@ pub(in crate::store) async fn a_denial_has_a_closed_entry(store: &dyn Store) {
 
 pub(in crate::store) async fn the_entry_names_who_approved(store: &dyn Store) {
     let session = opened(store, TENANT).await;
-    let record = create(store, waiting(&session, MINUTE)).await;
+    let record = create(store, waiting(&session, HOUR)).await;
     store.answer_approval(record.approval_id.unwrap(), &answer(ApprovalState::Allowed)).await.unwrap();
     let queue = Transition {
         state: Some(ExecutionState::Queued),

@@ -2,7 +2,7 @@
 
 use airlock_proto::domain::{BackgroundedBy, Cause, DirectoryReport, ExecutionState, OutputState};
 
-use super::fixtures::{MINUTE, TENANT, create, end, offer, opened, queued, result, run, step, waiting};
+use super::fixtures::{HOUR, TENANT, create, end, offer, opened, queued, result, run, step, waiting};
 use crate::{
     model::{ExecutionRecord, SessionRecord},
     store::{Cas, Store, StoreError, Transition},
@@ -53,7 +53,7 @@ pub(in crate::store) async fn leaving_the_foreground_is_a_step_in_the_history(st
 
 pub(in crate::store) async fn only_what_runs_leaves_the_foreground(store: &dyn Store) {
     let session = opened(store, TENANT).await;
-    let pending = create(store, waiting(&session, MINUTE)).await;
+    let pending = create(store, waiting(&session, HOUR)).await;
     let queued = queued(store, &session).await;
     let starting = step(store, &queued, offer()).await;
     let at_once = Transition { backgrounded: Some(BY), ..run() };

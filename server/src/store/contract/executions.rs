@@ -7,7 +7,7 @@ use airlock_proto::domain::{
 
 use super::{
     fixtures::{
-        MINUTE, OTHER, ROOMY, TENANT, approval, create, denied, end, execution, finished, new, offer, opened,
+        HOUR, OTHER, ROOMY, TENANT, approval, create, denied, end, execution, finished, new, offer, opened,
         queued, result, run, serial, session, step, waiting,
     },
     sessions::later,
@@ -163,7 +163,7 @@ pub(in crate::store) async fn live_executions_are_counted_per_tenant(store: &dyn
     let record = queued(store, &session).await;
     let record = step(store, &record, offer()).await;
     step(store, &record, run()).await;
-    create(store, waiting(&session, MINUTE)).await;
+    create(store, waiting(&session, HOUR)).await;
     create(store, denied(&session)).await;
     finished(store, &session).await;
     let two = NewExecution { room: Room { executions_per_tenant: 2, ..ROOMY }, ..new(execution(&session)) };
@@ -226,7 +226,7 @@ pub(in crate::store) async fn what_lives_is_found_oldest_first_with_what_is_next
     create(store, denied(&session)).await;
     let placed = create(store, new(serial(&session))).await;
     let placed = step(store, &placed, offer()).await;
-    let asked = create(store, waiting(&session, MINUTE)).await;
+    let asked = create(store, waiting(&session, HOUR)).await;
     let mut apart = execution(&session);
     apart.decision.concurrency_safe = false;
     apart.spec.allow_concurrent = true;

@@ -18,7 +18,8 @@ use crate::{
 
 pub(crate) const TENANT: &str = "acme";
 pub(super) const OTHER: &str = "other";
-pub(super) const MINUTE: i64 = 60_000_000;
+/// In microseconds; more than any test takes.
+pub(super) const HOUR: i64 = 3_600_000_000;
 /// More than any test makes.
 pub(in crate::store) const MANY: u64 = 1_000_000;
 pub(super) const ROOMY: Room = Room {

@@ -3,7 +3,7 @@
 use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState};
 
 use super::fixtures::{
-    MANY, MINUTE, OTHER, TENANT, create, denied, execution, finished, first, labels, new, offer, opened,
+    HOUR, MANY, OTHER, TENANT, create, denied, execution, finished, first, labels, new, offer, opened,
     queued, runner, session, step, waiting,
 };
 use crate::{
@@ -148,7 +148,7 @@ pub(in crate::store) async fn outputs_that_are_old_are_found_oldest_first(store:
     }
     queued(store, &session).await;
     let old = async |before, at_most| store.outputs_ended_before(before, at_most).await.unwrap();
-    let later = Micros(store.now().await.unwrap().0 + MINUTE);
+    let later = Micros(store.now().await.unwrap().0 + HOUR);
     assert_eq!(old(later, 9).await, [first.id, second.id]);
     assert_eq!(old(later, 1).await, [first.id]);
     assert_eq!(old(first.ended.unwrap(), 9).await, []);
@@ -194,7 +194,7 @@ pub(in crate::store) async fn a_tenant_sees_nothing_of_another(store: &dyn Store
     let mine = opened(store, TENANT).await;
     let theirs = opened(store, OTHER).await;
     for session in [&mine, &theirs] {
-        create(store, waiting(session, MINUTE)).await;
+        create(store, waiting(session, HOUR)).await;
         create(store, denied(session)).await;
     }
     let tenant = Some(TENANT.to_owned());

@@ -8,7 +8,7 @@ use futures::future::join_all;
 use super::{
     approvals::answer,
     fixtures::{
-        MINUTE, ROOMY, TENANT, create, end, execution, first, new, offer, opened, queued, result, run, step,
+        HOUR, ROOMY, TENANT, create, end, execution, first, new, offer, opened, queued, result, run, step,
         waiting,
     },
 };
@@ -173,7 +173,7 @@ async fn whole(store: &dyn Store, session: &SessionRecord, record: &ExecutionRec
 pub(in crate::store) async fn an_answer_and_an_end_agree(store: &dyn Store) {
     let session = opened(store, TENANT).await;
     for _ in 0..20 {
-        let record = create(store, waiting(&session, MINUTE)).await;
+        let record = create(store, waiting(&session, HOUR)).await;
         let id = record.approval_id.unwrap();
         let allow = answer(ApprovalState::Allowed);
         let over = end(ExecutionResult::not_started(Cause::QueueExpired));

@@ -11,7 +11,7 @@ use crate::{
     store::{ApprovalAnswer, Cas, Remember, RuleQuery, SessionChange, Store, StoreError},
 };
 
-const MINUTE: i64 = 60_000_000;
+const HOUR: i64 = 60_000_000;
 
 fn rule(text: &str, session: Option<SessionId>) -> RememberedRule {
     RememberedRule {
@@ -32,7 +32,7 @@ async fn remember(
     rules: Vec<RememberedRule>,
     at_most: u64,
 ) -> Result<ApprovalState, StoreError> {
-    let id = create(store, waiting(session, MINUTE)).await.approval_id.unwrap();
+    let id = create(store, waiting(session, HOUR)).await.approval_id.unwrap();
     let remember = Some(Remember { rules, limit: "rules_per_session", at_most });
     let given = ApprovalAnswer { remember, ..answer(ApprovalState::Allowed) };
     let done = store.answer_approval(id, &given).await;

@@ -3,7 +3,7 @@
 use airlock_proto::domain::{Cause, Epoch, OutputState};
 
 use super::{
-    fixtures::{MINUTE, TENANT, end, offer, opened, queued, result, runner, step},
+    fixtures::{HOUR, TENANT, end, offer, opened, queued, result, runner, step},
     sessions::later,
 };
 use crate::{
@@ -27,12 +27,12 @@ pub(in crate::store) async fn servers_are_there_with_their_links_until_their_lea
 ) {
     assert_eq!(store.servers().await.unwrap(), []);
     let (one, two) = (server("one", &["a", "b"]), server("two", &[]));
-    store.announce(&two, MINUTE).await.unwrap();
-    store.announce(&one, MINUTE).await.unwrap();
+    store.announce(&two, HOUR).await.unwrap();
+    store.announce(&one, HOUR).await.unwrap();
     assert_eq!(store.servers().await.unwrap(), [one.clone(), two.clone()]);
 
     let fewer = ServerRecord { address: None, ..server("one", &["b"]) };
-    store.announce(&fewer, MINUTE).await.unwrap();
+    store.announce(&fewer, HOUR).await.unwrap();
     assert_eq!(store.servers().await.unwrap(), [fewer, two.clone()]);
 
     store.announce(&one, MOMENT).await.unwrap();
@@ -40,7 +40,7 @@ pub(in crate::store) async fn servers_are_there_with_their_links_until_their_lea
     assert_eq!(store.servers().await.unwrap(), std::slice::from_ref(&two), "its time is over");
     store.announce(&two, 0).await.unwrap();
     assert_eq!(store.servers().await.unwrap(), [], "it has left");
-    store.announce(&one, MINUTE).await.unwrap();
+    store.announce(&one, HOUR).await.unwrap();
     assert_eq!(store.servers().await.unwrap(), [one], "it is back");
 }
 
@@ -61,23 +61,23 @@ async fn ended(store: &dyn Store, output: OutputState) -> ExecutionRecord {
 pub(in crate::store) async fn one_server_at_a_time_stores_an_output(store: &dyn Store) {
     let record = ended(store, OutputState::Live).await;
     later(store, 2 * MOMENT).await;
-    assert!(store.take_storing(record.id, "two", MINUTE).await.unwrap());
-    assert!(store.take_storing(record.id, "two", MINUTE).await.unwrap(), "it has it");
-    assert!(!store.take_storing(record.id, "one", MINUTE).await.unwrap(), "another has it");
+    assert!(store.take_storing(record.id, "two", HOUR).await.unwrap());
+    assert!(store.take_storing(record.id, "two", HOUR).await.unwrap(), "it has it");
+    assert!(!store.take_storing(record.id, "one", HOUR).await.unwrap(), "another has it");
     let after = store.execution(record.id).await.unwrap().unwrap();
     assert_eq!(after.version, record.version);
     assert_eq!(after.owner_server.as_deref(), Some("two"));
 
     assert!(store.take_storing(record.id, "two", MOMENT).await.unwrap());
     later(store, 2 * MOMENT).await;
-    assert!(store.take_storing(record.id, "one", MINUTE).await.unwrap(), "its time was over");
+    assert!(store.take_storing(record.id, "one", HOUR).await.unwrap(), "its time was over");
     store.set_output(record.id, OutputState::Stored).await.unwrap();
-    assert!(!store.take_storing(record.id, "one", MINUTE).await.unwrap(), "there is nothing to store");
+    assert!(!store.take_storing(record.id, "one", HOUR).await.unwrap(), "there is nothing to store");
 }
 
 pub(in crate::store) async fn an_output_that_nobody_stores_is_found_by_who_could(store: &dyn Store) {
-    store.announce(&server("two", &["a"]), MINUTE).await.unwrap();
-    store.announce(&server("three", &["b"]), MINUTE).await.unwrap();
+    store.announce(&server("two", &["a"]), HOUR).await.unwrap();
+    store.announce(&server("three", &["b"]), HOUR).await.unwrap();
     let first = ended(store, OutputState::Live).await;
     let second = ended(store, OutputState::Storing).await;
     ended(store, OutputState::Stored).await;
@@ -89,6 +89,6 @@ pub(in crate::store) async fn an_output_that_nobody_stores_is_found_by_who_could
     assert_eq!(found("two", 10).await, [first.id, second.id]);
     assert_eq!(found("two", 1).await, [first.id]);
     assert_eq!(found("three", 10).await, [], "it has no link to their runner");
-    assert!(store.take_storing(first.id, "one", MINUTE).await.unwrap());
+    assert!(store.take_storing(first.id, "one", HOUR).await.unwrap());
     assert_eq!(found("two", 10).await, [second.id], "one has it");
 }

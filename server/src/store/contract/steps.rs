@@ -6,7 +6,7 @@ use airlock_proto::domain::{
 };
 
 use super::fixtures::{
-    MINUTE, TENANT, approval, create, decision, end, execution, finished, new, offer, opened, queued, result,
+    HOUR, TENANT, approval, create, decision, end, execution, finished, new, offer, opened, queued, result,
     run, runner, step, waiting,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 
 pub(in crate::store) async fn a_life_from_queue_to_end_leaves_its_history(store: &dyn Store) {
     let session = opened(store, TENANT).await;
-    let mut asked = waiting(&session, MINUTE);
+    let mut asked = waiting(&session, HOUR);
     asked.record.decision.concurrency_safe = false;
     let made = create(store, asked).await;
     assert_eq!(made.state, PendingApproval);
@@ -94,7 +94,7 @@ pub(in crate::store) async fn only_the_closed_table_is_taken(store: &dyn Store) 
         Transition { state: Some(PendingApproval), ..Transition::default() },
         Transition { state: Some(Starting), ..Transition::default() },
         Transition { state: None, ..offer() },
-        Transition { approval: Some((approval(&record), MINUTE)), ..Transition::default() },
+        Transition { approval: Some((approval(&record), HOUR)), ..Transition::default() },
     ] {
         let error = store.transition(record.id, 1, &half).await.unwrap_err();
         assert!(matches!(error, StoreError::Refused(_)), "{half:?}: {error:?}");
@@ -103,7 +103,7 @@ pub(in crate::store) async fn only_the_closed_table_is_taken(store: &dyn Store) 
 
 async fn brought_to(store: &dyn Store, session: &SessionRecord, state: ExecutionState) -> ExecutionRecord {
     match state {
-        PendingApproval => create(store, waiting(session, MINUTE)).await,
+        PendingApproval => create(store, waiting(session, HOUR)).await,
         Queued => queued(store, session).await,
         Starting => step(store, &queued(store, session).await, offer()).await,
         Running => {
@@ -118,7 +118,7 @@ fn to_state(record: &ExecutionRecord, state: ExecutionState) -> Transition {
     match state {
         PendingApproval => Transition {
             state: Some(state),
-            approval: Some((approval(record), MINUTE)),
+            approval: Some((approval(record), HOUR)),
             ..Transition::default()
         },
         Queued => Transition { state: Some(state), ..Transition::default() },
@@ -131,7 +131,7 @@ fn to_state(record: &ExecutionRecord, state: ExecutionState) -> Transition {
 pub(in crate::store) async fn a_finished_execution_takes_output_and_lease_alone(store: &dyn Store) {
     let session = opened(store, TENANT).await;
     let ended = finished(store, &session).await;
-    let lease = Some(("server-1".to_owned(), MINUTE));
+    let lease = Some(("server-1".to_owned(), HOUR));
     let stored = Transition { output: Some(OutputState::Stored), lease, ..Transition::default() };
     let after = step(store, &ended, stored).await;
     assert_eq!((after.version, after.output), (ended.version, OutputState::Stored));
@@ -152,7 +152,7 @@ pub(in crate::store) async fn what_is_no_state_leaves_the_version(store: &dyn St
     let record = queued(store, &session).await;
     let quiet = Transition {
         state: Some(Queued),
-        lease: Some(("server-1".to_owned(), MINUTE)),
+        lease: Some(("server-1".to_owned(), HOUR)),
         decision: Some((decision(Verdict::Ask), b"/workspace/b".to_vec())),
         cancel_requested: Some(true),
         output: Some(OutputState::Storing),
@@ -160,7 +160,7 @@ pub(in crate::store) async fn what_is_no_state_leaves_the_version(store: &dyn St
     };
     let now = store.now().await.unwrap();
     let after = step(store, &record, quiet).await;
-    assert!(after.lease_until.0 >= now.0 + MINUTE);
+    assert!(after.lease_until.0 >= now.0 + HOUR);
     let wanted = ExecutionRecord {
         lease_until: after.lease_until,
         decision: decision(Verdict::Ask),
@@ -211,8 +211,7 @@ pub(in crate::store) async fn the_link_is_only_there_on_a_runner(store: &dyn Sto
 pub(in crate::store) async fn a_new_owner_is_a_compare_and_set(store: &dyn Store) {
     let session = opened(store, TENANT).await;
     let record = queued(store, &session).await;
-    let take =
-        |server: &str| Transition { lease: Some((server.to_owned(), MINUTE)), ..Transition::default() };
+    let take = |server: &str| Transition { lease: Some((server.to_owned(), HOUR)), ..Transition::default() };
     let taken = step(store, &record, take("server-2")).await;
     assert_eq!((taken.owner_server.as_deref(), taken.version), (Some("server-2"), 2));
     let late = store.transition(record.id, record.version, &take("server-3")).await.unwrap();
@@ -224,16 +223,16 @@ pub(in crate::store) async fn leases_are_renewed_for_what_lives(store: &dyn Stor
     let mine = queued(store, &session).await;
     let ended = finished(store, &session).await;
     let other = queued(store, &session).await;
-    let lease = Some(("server-2".to_owned(), MINUTE));
+    let lease = Some(("server-2".to_owned(), HOUR));
     let other = step(store, &other, Transition { lease, ..Transition::default() }).await;
     let now = store.now().await.unwrap();
-    assert_eq!(store.renew_leases("server-1", MINUTE).await.unwrap(), 1);
+    assert_eq!(store.renew_leases("server-1", HOUR).await.unwrap(), 1);
     let renewed = store.execution(mine.id).await.unwrap().unwrap();
-    assert!(renewed.lease_until.0 >= now.0 + MINUTE);
+    assert!(renewed.lease_until.0 >= now.0 + HOUR);
     assert_eq!(renewed, ExecutionRecord { lease_until: renewed.lease_until, ..mine });
     assert_eq!(store.execution(ended.id).await.unwrap(), Some(ended));
     assert_eq!(store.execution(other.id).await.unwrap(), Some(other));
-    assert_eq!(store.renew_leases("server-3", MINUTE).await.unwrap(), 0);
+    assert_eq!(store.renew_leases("server-3", HOUR).await.unwrap(), 0);
 }
 
 pub(in crate::store) async fn a_result_moves_the_session_only_where_it_says_so(store: &dyn Store) {

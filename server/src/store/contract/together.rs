@@ -17,8 +17,8 @@ use futures::{
 use super::{
     approvals::answer,
     fixtures::{
-        MANY, MINUTE, OTHER, ROOMY, TENANT, create, denied, end, execution, first, new, offer, opened,
-        queued, result, run, runner, session, step, waiting,
+        HOUR, MANY, OTHER, ROOMY, TENANT, create, denied, end, execution, first, new, offer, opened, queued,
+        result, run, runner, session, step, waiting,
     },
 };
 use crate::{
@@ -91,7 +91,7 @@ pub(in crate::store) async fn of_many_that_take_over_a_lease_one_gets_it(servers
             race(servers, |store, caller| {
                 let (id, version) = (record.id, record.version);
                 async move {
-                    let lease = Some((format!("server-{caller}-takes-over"), MINUTE));
+                    let lease = Some((format!("server-{caller}-takes-over"), HOUR));
                     store.transition(id, version, &Transition { lease, ..Transition::default() }).await
                 }
             })
@@ -100,10 +100,7 @@ pub(in crate::store) async fn of_many_that_take_over_a_lease_one_gets_it(servers
         assert_eq!(taken.version, record.version + 1);
         let owner = taken.owner_server.clone().unwrap();
         let leases = join_all((0..CALLERS * 2).map(|caller| async move {
-            servers[caller % 2]
-                .renew_leases(&format!("server-{caller}-takes-over"), 2 * MINUTE)
-                .await
-                .unwrap()
+            servers[caller % 2].renew_leases(&format!("server-{caller}-takes-over"), 2 * HOUR).await.unwrap()
         }));
         assert_eq!(leases.await.iter().sum::<u64>(), 1, "{owner} alone");
         let over = Transition { lease: Some(("over".to_owned(), 0)), ..Transition::default() };
@@ -156,7 +153,7 @@ pub(in crate::store) async fn of_many_ends_the_first_is_the_truth(servers: Serve
 pub(in crate::store) async fn of_many_answers_to_an_approval_one_counts(servers: Servers<'_>) {
     let session = opened(servers[0], TENANT).await;
     for _ in 0..ROUNDS {
-        let record = create(servers[0], waiting(&session, MINUTE)).await;
+        let record = create(servers[0], waiting(&session, HOUR)).await;
         let id = record.approval_id.unwrap();
         let given = only(
             race(servers, |store, caller| async move {
@@ -193,7 +190,7 @@ pub(in crate::store) async fn what_many_remember_at_once_is_there_once_and_withi
     servers: Servers<'_>,
 ) {
     let session = opened(servers[0], TENANT).await;
-    let asked = join_all((0..CALLERS * 4).map(|_| create(servers[0], waiting(&session, MINUTE)))).await;
+    let asked = join_all((0..CALLERS * 4).map(|_| create(servers[0], waiting(&session, HOUR)))).await;
     let asked: Vec<_> = asked.iter().filter_map(|record| record.approval_id).collect();
     let (same, many) = asked.split_at(CALLERS * 2);
     let told =

@@ -1,12 +1,16 @@
 //! A real PostgreSQL for tests: one cluster for all tests of a run, a database for each test. Nothing but
 //! tests uses this.
 
-use std::{path::PathBuf, process::Command, sync::Arc, time::Duration};
+use std::{path::PathBuf, process::Command, sync::Arc};
 
 use uuid::Uuid;
 
 use super::{PostgresOptions, PostgresStore, PostgresTls};
-use crate::{changes::Changes, store::Store, testing::engine};
+use crate::{
+    changes::Changes,
+    store::Store,
+    testing::{PATIENCE, engine},
+};
 
 /// The cluster of this run of the tests.
 pub(crate) struct Cluster {
@@ -63,9 +67,9 @@ impl Database {
             password: None,
             tls: PostgresTls::default(),
             connections: 8,
-            connect_timeout: Duration::from_secs(20),
-            statement_timeout: Duration::from_secs(20),
-            lock_timeout: Duration::from_secs(20),
+            connect_timeout: PATIENCE,
+            statement_timeout: PATIENCE,
+            lock_timeout: PATIENCE,
             notify: false,
             name: "airlock-test".to_owned(),
         }

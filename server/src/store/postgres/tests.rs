@@ -9,9 +9,12 @@ use std::time::Duration;
 use airlock_proto::domain::OutputState;
 
 use super::{testing::Pair, *};
-use crate::store::contract::{
-    contract_tests,
-    fixtures::{TENANT, create, execution, new, opened},
+use crate::{
+    store::contract::{
+        contract_tests,
+        fixtures::{TENANT, create, execution, new, opened},
+    },
+    testing::PATIENCE,
 };
 
 mod with_hints {
@@ -33,9 +36,6 @@ mod without_hints {
 
     contract_tests!(fresh);
 }
-
-/// More than any machine needs for a hint.
-const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn what_another_server_does_rings_here() {
@@ -60,7 +60,7 @@ async fn what_another_server_does_rings_here() {
     tokio::select! {
         () = heard => {}
         () = rings => {}
-        () = tokio::time::sleep(LONG) => panic!("nothing was heard"),
+        () = tokio::time::sleep(PATIENCE) => panic!("nothing was heard"),
     }
     pair.one.close().await;
     pair.other.close().await;
@@ -85,7 +85,7 @@ async fn hints_come_again_after_their_connection_was_lost() {
     tokio::select! {
         () = bell.changed() => {}
         () = rings => {}
-        () = tokio::time::sleep(LONG) => panic!("nothing was heard"),
+        () = tokio::time::sleep(PATIENCE) => panic!("nothing was heard"),
     }
     pair.one.close().await;
     pair.other.close().await;

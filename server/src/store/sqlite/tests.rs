@@ -11,9 +11,12 @@ use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
 
 use super::*;
-use crate::store::contract::{
-    contract_tests,
-    fixtures::{MANY, TENANT, create, denied, execution, new, opened, session},
+use crate::{
+    store::contract::{
+        contract_tests,
+        fixtures::{MANY, TENANT, create, denied, execution, new, opened, session},
+    },
+    testing,
 };
 
 struct Fresh {
@@ -43,7 +46,7 @@ async fn fresh() -> Fresh {
 }
 
 async fn open(path: &Path) -> Result<Arc<SqliteStore>, StoreError> {
-    SqliteStore::open(path, SqliteOptions::default()).await
+    SqliteStore::open(path, testing::sqlite()).await
 }
 
 contract_tests!(fresh);
@@ -64,7 +67,7 @@ async fn a_store_that_is_opened_again_has_everything() {
     store.close().await;
     drop(store);
     for durability in [Durability::Disk, Durability::Process] {
-        let options = SqliteOptions { durability, ..SqliteOptions::default() };
+        let options = SqliteOptions { durability, ..testing::sqlite() };
         let store = SqliteStore::open(&path, options).await.unwrap();
         assert_eq!(store.execution(record.id).await.unwrap(), Some(record.clone()));
         assert_eq!(store.session(session.id).await.unwrap().unwrap().id, session.id);
@@ -76,7 +79,7 @@ async fn a_store_that_is_opened_again_has_everything() {
 async fn durability_sets_what_sqlite_waits_for() {
     for (durability, wanted) in [(Durability::Process, 1), (Durability::Disk, 2)] {
         let folder = tempfile::tempdir().unwrap();
-        let options = SqliteOptions { durability, ..SqliteOptions::default() };
+        let options = SqliteOptions { durability, ..testing::sqlite() };
         let store = SqliteStore::open(&folder.path().join("airlock.db"), options).await.unwrap();
         let ask = async |sql: &'static str| -> i64 {
             sqlx::query_scalar(sql).fetch_one(&store.write).await.unwrap()
@@ -233,12 +236,15 @@ async fn a_row_that_cannot_be_read_is_corrupt_and_named_by_column_only() {
 
 #[tokio::test]
 async fn a_busy_store_is_unavailable_after_a_while() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = SqliteOptions { acquire_timeout: Duration::from_millis(700), ..SqliteOptions::default() };
-    let store = SqliteStore::open(&folder.path().join("airlock.db"), options).await.unwrap();
+    let Fresh { store, folder: _folder } = fresh().await;
     let held = store.begin().await.unwrap();
+    // Nothing but the clock can end the wait, so it goes on by itself.
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
     let error = store.renew_leases("server", 1).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+    assert!(begun.elapsed() >= testing::sqlite().acquire_timeout, "{:?}", begun.elapsed());
+    tokio::time::resume();
     drop(held);
     store.renew_leases("server", 1).await.unwrap();
 }

@@ -3,6 +3,9 @@
 use super::{super::testing::Database, *};
 use crate::model::{ExecutionRecord, SessionRecord};
 
+/// For one statement, of those that are to run into it.
+const SHORT: Duration = Duration::from_secs(2);
+
 /// Has every new execution run `body` (of PL/pgSQL), with `tries` counting them, committed or not.
 fn at_creation(database: &Database, when: &str, body: &str) {
     database.say("CREATE SEQUENCE tries");
@@ -106,9 +109,12 @@ async fn a_lock_is_waited_for_so_long_and_no_longer() {
 #[tokio::test]
 async fn a_statement_takes_so_long_and_no_longer() {
     let database = Database::make();
-    let options = PostgresOptions { statement_timeout: Duration::from_millis(500), ..database.options() };
-    let (store, session) = opened_with(&options).await;
+    // What is not to take long is done by another server.
+    let (other, session) = opened_with(&database.options()).await;
+    other.close().await;
     at_creation(&database, "", "PERFORM pg_sleep(600);");
+    let options = PostgresOptions { statement_timeout: SHORT, ..database.options() };
+    let store = PostgresStore::open(&options, Changes::default()).await.unwrap();
     let error = create_in(&store, &session).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
     assert_eq!(store.audit(0, 9).await.unwrap(), vec![]);
@@ -118,12 +124,12 @@ async fn a_statement_takes_so_long_and_no_longer() {
 #[tokio::test]
 async fn a_server_that_stands_still_in_a_transaction_holds_no_lock_for_long() {
     let database = Database::make();
-    let options = PostgresOptions { statement_timeout: Duration::from_millis(700), ..database.options() };
-    let (still, session) = opened_with(&options).await;
-    let record = create_in(&still, &session).await.unwrap();
+    let (other, session) = opened_with(&database.options()).await;
+    let record = create_in(&other, &session).await.unwrap();
+    let options = PostgresOptions { statement_timeout: SHORT, ..database.options() };
+    let still = PostgresStore::open(&options, Changes::default()).await.unwrap();
     let mut held = still.begin().await.unwrap();
     executions::get_to_change(&mut held, record.id).await.unwrap();
-    let (other, _) = opened_with(&database.options()).await;
     let cancel = Transition { cancel_requested: Some(true), ..Transition::default() };
     assert!(matches!(other.transition(record.id, 1, &cancel).await.unwrap(), Cas::Done(_)));
     drop(held);
@@ -136,12 +142,14 @@ async fn a_busy_store_is_unavailable_after_a_while() {
     let database = Database::make();
     let options = PostgresOptions { connections: 1, ..database.options() };
     let (store, _) = opened_with(&options).await;
-    store.close().await;
-    let options = PostgresOptions { connect_timeout: Duration::from_millis(700), ..options };
-    let store = PostgresStore::open(&options, Changes::default()).await.unwrap();
     let held = store.begin().await.unwrap();
+    // Nothing but the clock can end the wait, so it goes on by itself.
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
     let error = store.renew_leases("server", 1).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+    assert!(begun.elapsed() >= options.connect_timeout, "{:?}", begun.elapsed());
+    tokio::time::resume();
     drop(held);
     store.renew_leases("server", 1).await.unwrap();
     store.close().await;

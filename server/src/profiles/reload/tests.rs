@@ -1,10 +1,12 @@
 //! Looks at a folder that changes: what comes into force, and what stays.
 
 use std::{
+    cell::Cell,
     fs, io,
     os::unix::fs::symlink,
     path::Path,
     sync::{Mutex, PoisonError},
+    time::SystemTime,
 };
 
 use super::*;
@@ -25,6 +27,7 @@ impl io::Write for Log {
 
 struct World {
     folder: tempfile::TempDir,
+    writes: Cell<u64>,
     reload: Reload,
     seen: Seen,
 }
@@ -47,11 +50,15 @@ impl World {
             live,
             metrics: Metrics::new(&opentelemetry::global::meter("test")),
         };
-        Self { folder, reload, seen: Seen::default() }
+        Self { folder, writes: Cell::new(0), reload, seen: Seen::default() }
     }
 
+    /// Each time with another time of the change, however quickly one write follows another.
     fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
+        self.writes.set(self.writes.get() + 1);
+        let mut file = fs::File::create(self.path(name)).unwrap();
+        io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(self.writes.get())).unwrap();
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     runner::Trick,
-    world::{Stderr, Stdout, World, pattern},
+    world::{Stderr, Stdout, World, patient, pattern},
 };
 use crate::{
     api::ApiError,
@@ -403,7 +403,7 @@ async fn a_server_that_stops_says_so() {
 #[tokio::test]
 async fn a_line_of_many_chunks_in_a_folder_is_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let world = World::over(Arc::new(Outputs::local(folder.path()).unwrap()), StreamLimits::default());
+    let world = World::over(Arc::new(Outputs::local(folder.path()).unwrap()), patient());
     let id = world.run(false);
     let mut bytes = b"first\n".to_vec();
     bytes.resize(2 * MIB, b'x');

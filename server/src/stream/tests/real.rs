@@ -5,8 +5,8 @@ use std::sync::Arc;
 use airlock_proto::domain::OutputState;
 use tokio::task::JoinSet;
 
-use super::world::{Stderr, Stdout, World};
-use crate::{outputs::Outputs, stream::StreamLimits};
+use super::world::{Stderr, Stdout, World, patient};
+use crate::outputs::Outputs;
 
 /// What `seq 1 n` writes.
 fn numbers(n: usize) -> Vec<u8> {
@@ -17,7 +17,7 @@ fn numbers(n: usize) -> Vec<u8> {
 async fn many_readers_on_many_threads_read_what_was_written_and_stored() {
     let folder = tempfile::tempdir().unwrap();
     let outputs = Arc::new(Outputs::local(folder.path()).unwrap());
-    let mut world = World::over(outputs, StreamLimits::default());
+    let mut world = World::over(outputs, patient());
     let id = world.run(true);
     let (out, err) = (numbers(500_000), numbers(20_000));
 
@@ -65,7 +65,7 @@ async fn many_readers_on_many_threads_read_what_was_written_and_stored() {
 async fn gaps_and_lost_beginnings_are_stored_as_such() {
     let folder = tempfile::tempdir().unwrap();
     let outputs = Arc::new(Outputs::local(folder.path()).unwrap());
-    let world = World::over(outputs, StreamLimits::default());
+    let world = World::over(outputs, patient());
     let bytes = numbers(100_000);
     for (cut, output) in
         [((100_000, 200_000), OutputState::Stored), ((0, 200_000), OutputState::Partial { from: 200_000 })]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use airlock_proto::domain::{ExecutionId, OutputState};
 use futures::StreamExt as _;
 
-use super::world::{Stdout, World};
+use super::world::{Stdout, World, patient};
 use crate::{
     outputs::Outputs,
-    stream::{OutputLine, Pattern, ReadDone, ReadPart, Search, Selection, StreamLimits},
+    stream::{OutputLine, Pattern, ReadDone, ReadPart, Search, Selection},
 };
 
 const CHUNK: usize = 32 * 1024;
@@ -50,7 +50,7 @@ impl World {
 }
 
 async fn stored(folder: &tempfile::TempDir, bytes: &[u8], cut: Option<(u64, u64)>) -> (World, ExecutionId) {
-    let world = World::over(Arc::new(Outputs::local(folder.path()).unwrap()), StreamLimits::default());
+    let world = World::over(Arc::new(Outputs::local(folder.path()).unwrap()), patient());
     let id = world.run(false);
     world.write(id, Stdout, bytes);
     world.runner.spool(id, Stdout, |spool| spool.cut = cut);
@@ -72,7 +72,7 @@ async fn a_match_is_found_wherever_a_chunk_ends_in_it() {
         let offset = bytes.len() as u64;
         bytes.extend_from_slice(word);
         bytes.extend_from_slice(b"\nlast");
-        let live = World::new();
+        let live = World::with(patient());
         let running = live.run(false);
         live.write(running, Stdout, &bytes);
         let (world, id) = stored(&folder, &bytes, None).await;
@@ -152,7 +152,7 @@ async fn a_line_that_is_not_finished_is_looked_at_again_until_it_matches() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_worst_pattern_ends_with_its_reader_and_holds_up_no_other() {
-    let world = World::new();
+    let world = World::with(patient());
     let (id, other) = (world.run(false), world.run(false));
     // Lines of the greatest length at which it never matches, and never soon.
     let letters = (0..8 << 20_u32).map(|at: u32| match at {

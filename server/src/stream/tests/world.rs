@@ -29,6 +29,16 @@ pub(super) use OutputStream::{Stderr, Stdout};
 /// Long beyond every limit; a test that waits so long hangs.
 const FOREVER: Duration = Duration::from_secs(3600);
 
+/// For tests in real time: nobody is given up for being slow.
+pub(super) fn patient() -> StreamLimits {
+    StreamLimits {
+        open_wait: testing::PATIENCE,
+        read_timeout: testing::PATIENCE,
+        unreachable_wait: 3 * testing::PATIENCE,
+        ..StreamLimits::default()
+    }
+}
+
 /// Everything there is.
 pub(super) struct World {
     pub(super) store: Arc<MemoryStore>,

@@ -15,6 +15,8 @@ use nix::{
     unistd::Pid,
 };
 
+use crate::PATIENCE;
+
 const CONFIG: &str = r#"
 server_id = "s"
 [listen]
@@ -82,7 +84,7 @@ fn what_cannot_be_served_is_exit_1() {
 
 fn wait(mut child: Child) -> Option<i32> {
     let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(15) {
+    while began.elapsed() < PATIENCE {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code();
         }

@@ -23,3 +23,14 @@ mod stop_order;
 mod told;
 mod trace;
 mod world;
+
+use crate::PATIENCE;
+
+/// Waits until this holds.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !holds().await {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}

@@ -1,7 +1,5 @@
 //! Runs that begin in the background: what their stream shows, and what goes on after it.
 
-use std::time::Duration;
-
 use airlock_proto::{
     domain::ToRunner,
     limits::TIMEOUT_MAX,
@@ -10,13 +8,14 @@ use airlock_proto::{
 use tokio::time::timeout;
 use tonic::Streaming;
 
-use crate::edge::{
-    runner::link_up,
-    runs::{get, request, spec},
-    world::World,
+use crate::{
+    PATIENCE,
+    edge::{
+        runner::link_up,
+        runs::{get, request, spec},
+        world::World,
+    },
 };
-
-const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn all(mut stream: Streaming<v1::ExecutionServiceRunResponse>) -> Vec<v1::Event> {
     let mut events = Vec::new();

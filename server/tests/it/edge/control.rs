@@ -13,13 +13,15 @@ use tokio::time::timeout;
 use tonic::{Code, Status, Streaming};
 use tonic_types::StatusExt as _;
 
-use crate::edge::{
-    runner::{Link, OUTPUT, link_up},
-    runs::{get, request, running},
-    world::World,
+use crate::{
+    PATIENCE,
+    edge::{
+        runner::{Link, OUTPUT, link_up},
+        runs::{get, request, running},
+        until,
+        world::World,
+    },
 };
-
-const PATIENCE: Duration = Duration::from_secs(10);
 
 type Watch = Streaming<v1::ExecutionServiceWatchResponse>;
 
@@ -253,7 +255,7 @@ async fn a_watch_tells_what_happens_and_another_goes_on_after_its_cursor() {
         let status = timeout(PATIENCE, events.message()).await.unwrap().unwrap_err();
         assert_eq!(reason(&status), (Code::Unavailable, "SHUTTING_DOWN".to_owned()), "nothing of another's");
     }
-    timeout(Duration::from_secs(20), stop).await.unwrap().unwrap();
+    timeout(PATIENCE, stop).await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,12 +267,7 @@ async fn watches_over_the_limit_are_refused_and_one_that_ends_makes_room() {
     assert_eq!(reason(&status), (Code::ResourceExhausted, "LIMIT_REACHED".to_owned()));
     assert_eq!(status.get_details_error_info().unwrap().metadata["limit"], "watches");
     drop(only);
-    let freed = async {
-        while watch(&world, "executor", "", b"").await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, freed).await.unwrap();
+    until("its place is free again", async || watch(&world, "executor", "", b"").await.is_ok()).await;
     world.server.shut_down().await;
 }
 

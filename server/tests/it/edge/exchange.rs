@@ -17,12 +17,13 @@ use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Status, Streaming, transport::Channel};
 
-use crate::edge::{
-    runner::{Link, link_up},
-    world::World,
+use crate::{
+    PATIENCE,
+    edge::{
+        runner::{Link, link_up},
+        world::World,
+    },
 };
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A request of the identity with this token.
 pub(crate) fn by<T>(token: &str, message: T) -> Request<T> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use airlock_proto::{
     domain::{
         DownloadStarted, Downloaded, ExchangeFailed, ExchangeFailure, ExchangeFromRunner, ExchangeOrder,
-        ExchangeToRunner, FileFormat, Uploaded,
+        ExchangeToRunner, FileFormat, ToRunner, Uploaded,
     },
     runner_v1::{self as wire, exchange_request::Message},
     v1::{self, file_service_download_response::Part as Down, file_service_upload_request::Part},
@@ -19,13 +19,15 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
-use crate::edge::{
-    exchange::{Line, Stage, by, chunk, info},
-    raw::{Outcome, framed, send},
-    world::World,
+use crate::{
+    PATIENCE,
+    edge::{
+        exchange::{Line, Stage, by, chunk, info},
+        raw::{Outcome, framed, send},
+        world::World,
+    },
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
 const END: ExchangeToRunner = ExchangeToRunner::End { close: false };
 const READY: ExchangeFromRunner = ExchangeFromRunner::Ready { offset: 0 };
 
@@ -164,7 +166,7 @@ impl<S: futures::Stream> ChainPending for S {}
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_of_others_and_closed_ones_have_no_files() {
     let world = World::new().await;
-    let stage = Stage::set(&world).await;
+    let mut stage = Stage::set(&world).await;
     let session_id = stage.session.clone();
     let outcome = refusal(&stage, "stranger", vec![stage.header("")]).await;
     assert!(outcome.is(Code::NotFound, "NOT_FOUND"), "{outcome:?}");
@@ -186,10 +188,13 @@ async fn sessions_of_others_and_closed_ones_have_no_files() {
 
     let mut sessions = v1::session_service_client::SessionServiceClient::new(world.plain());
     let close = by("executor", v1::SessionServiceCloseRequest { session_id });
+    let closing = tokio::spawn(async move { sessions.close(close).await });
     // The played runner does not answer that, and need not.
-    let _ = timeout(Duration::from_millis(200), sessions.close(close)).await;
+    let asked = stage.link.order().await;
+    assert!(matches!(asked, ToRunner::CloseSession { .. }), "{asked:?}");
     let outcome: Outcome = files.stat(by("executor", stat)).await.unwrap_err().into();
     assert!(outcome.is(Code::FailedPrecondition, "SESSION_CLOSED"), "{outcome:?}");
+    closing.abort();
     world.server.shut_down().await;
 }
 
@@ -361,20 +366,25 @@ async fn an_exchange_needs_its_own_ticket() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn over_a_limit_one_is_told_which_and_when_to_try_again() {
-    let world = World::with("[limits]\nexchanges_per_tenant = 1\nexchange_open_wait = \"200ms\"\n").await;
+    let world = World::with("[limits]\nexchanges_per_tenant = 1\n").await;
     let mut stage = Stage::set(&world).await;
     let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), path: Bytes::new() };
     let (mut files, request) = (stage.files.clone(), stat.clone());
     let call = tokio::spawn(async move { files.stat(by("executor", request)).await });
     let (line, _) = stage.line().await;
-    let status = stage.files.clone().stat(by("executor", stat.clone())).await.unwrap_err();
+    let status = stage.files.clone().stat(by("executor", stat)).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
     assert_eq!(status.get_details_error_info().unwrap().metadata["limit"], "exchanges_per_tenant");
     assert!(status.get_details_retry_info().is_some());
     drop(line);
     assert_eq!(call.await.unwrap().unwrap_err().code(), Code::Unavailable);
 
+    world.server.shut_down().await;
+
     // A runner that does not come.
+    let world = World::with("[limits]\nexchange_open_wait = \"200ms\"\n").await;
+    let stage = Stage::set(&world).await;
+    let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), path: Bytes::new() };
     let outcome: Outcome = stage.files.clone().stat(by("executor", stat)).await.unwrap_err().into();
     assert!(outcome.is(Code::Unavailable, "RUNNER_UNREACHABLE"), "{outcome:?}");
     world.server.shut_down().await;

@@ -1,6 +1,6 @@
 //! Calls with any bytes whatever, and what comes back.
 
-use std::{collections::VecDeque, convert::Infallible, pin::Pin, task, time::Duration};
+use std::{collections::VecDeque, convert::Infallible, pin::Pin, task};
 
 use airlock_proto::FILE_DESCRIPTOR_SET;
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -12,8 +12,7 @@ use tonic::{Code, Status, body::Body, transport::Channel};
 use tonic_types::StatusExt as _;
 use tower::{Service as _, ServiceExt as _};
 
-/// The longest that any answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::PATIENCE;
 
 /// How a call ended.
 #[derive(Debug, PartialEq, Eq)]

@@ -19,9 +19,10 @@ use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Status, Streaming, transport::Channel};
 
-use crate::edge::{raw::Outcome, world::World};
-
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::{
+    PATIENCE,
+    edge::{raw::Outcome, world::World},
+};
 
 pub(crate) fn hello(runner: &str) -> ConnectRequest {
     FromRunner::Hello(RunnerHello {

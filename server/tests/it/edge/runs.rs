@@ -1,7 +1,5 @@
 //! Commands, as a client sees them, on a runner that the test plays.
 
-use std::time::Duration;
-
 use airlock_proto::{
     domain::{CancelledBy, Cause, ToRunner},
     v1::{self, event::Event as Kind, execution_service_client::ExecutionServiceClient},
@@ -10,12 +8,13 @@ use tokio::time::timeout;
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
 
-use crate::edge::{
-    runner::{Link, OUTPUT, RunStream, link_up},
-    world::World,
+use crate::{
+    PATIENCE,
+    edge::{
+        runner::{Link, OUTPUT, RunStream, link_up},
+        world::World,
+    },
 };
-
-const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn request<T>(token: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
@@ -143,15 +142,22 @@ async fn a_command_ends_with_its_stream_where_that_was_asked_for() {
 async fn a_command_outlives_its_stream_otherwise() {
     let world = World::new().await;
     let (stream, mut link, id) = running(&world, |_| {}).await;
+    let control = spec("pwd", |spec| {
+        spec.kill_on_disconnect = true;
+        spec.allow_concurrent = true;
+    });
+    let (control, job) = link.run(&world, control, None).await;
     drop(stream);
+    // The control goes after it. Once that is ended, the end of the other stream was seen, too.
+    drop(control);
     let end = async {
         loop {
-            if let ToRunner::EndJob { .. } = link.order().await {
-                return;
+            if let ToRunner::EndJob { execution_id, .. } = link.order().await {
+                return execution_id;
             }
         }
     };
-    assert!(timeout(Duration::from_millis(500), end).await.is_err(), "it was ended");
+    assert_eq!(timeout(PATIENCE, end).await.unwrap(), job.execution_id, "the first was ended");
     let execution = get(&world, "executor", &id).await.unwrap();
     assert_eq!(execution.state(), v1::ExecutionState::Running);
     world.server.shut_down().await;
@@ -176,7 +182,7 @@ async fn a_server_that_stops_ends_views_with_a_status_to_resume_by() {
     while let Ok(Some(order)) = link.next().await {
         assert!(!matches!(order, ToRunner::EndJob { .. }), "{order:?}");
     }
-    timeout(Duration::from_secs(20), stop).await.unwrap().unwrap();
+    timeout(PATIENCE, stop).await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,13 +18,17 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 use tonic_types::StatusExt as _;
 
-use crate::edge::{
-    exchange::{Line, Stage, by},
-    raw::Outcome,
-    world::World,
+use crate::{
+    PATIENCE,
+    edge::{
+        exchange::{Line, Stage, by},
+        raw::Outcome,
+        world::World,
+    },
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Chunks of 64 KiB in the window that the server gives each stream.
+const WINDOW_CHUNKS: u64 = 16;
 const CLOSE: ExchangeToRunner = ExchangeToRunner::End { close: true };
 
 type Write = v1::ExecutionServiceWriteStdinRequest;
@@ -166,9 +170,9 @@ async fn inputs_that_nobody_reads_stop_nothing_else_of_their_client() {
         let ticket = stage.ticket().await;
         let line = Line::open(world.certified("runner-1"), "runner-1", ticket).await.unwrap();
         line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
-        // As much as fits on the way is on the way.
+        // As much as fits on the way is on the way: the stream's window at least.
         let mut before = u64::MAX;
-        while before != sent.load(Ordering::Relaxed) {
+        while before != sent.load(Ordering::Relaxed) || before < WINDOW_CHUNKS {
             before = sent.load(Ordering::Relaxed);
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -3,7 +3,7 @@
 //! A lock on the store holds the stop between its steps: an end that was reported and cannot be written yet, and
 //! leases that cannot be handed over.
 
-use std::time::Duration;
+use std::{fs, path::Path};
 
 use airlock_proto::{
     domain::ExecutionId,
@@ -16,17 +16,19 @@ use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use crate::edge::{
-    collector::Collector,
-    raw::Outcome,
-    runner::{RunStream, link_up},
-    world::World,
+use crate::{
+    PATIENCE,
+    edge::{
+        collector::Collector,
+        raw::Outcome,
+        runner::{RunStream, link_up},
+        until,
+        world::World,
+    },
 };
 
-/// Long beyond every bound of a stop.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// More than a report needs to the other side of the loopback, and less than the store waits for its lock.
-const ARRIVAL: Duration = Duration::from_secs(1);
+/// The system call in which SQLite sleeps between two tries to get a lock.
+const SLEEPS: &str = if cfg!(target_arch = "aarch64") { "115 " } else { "230 " };
 
 fn spec(command: &str) -> v1::ExecutionSpec {
     v1::ExecutionSpec { command: command.to_owned().into(), ..Default::default() }
@@ -37,6 +39,27 @@ async fn store(world: &World) -> SqliteConnection {
         .filename(world.config.store.path.as_ref().unwrap())
         .busy_timeout(PATIENCE);
     SqliteConnection::connect_with(&options).await.unwrap()
+}
+
+/// Waits until the server has told the store that it has this link, so that nothing but reports is written.
+async fn until_announced(store: &mut SqliteConnection) {
+    until("the link is announced", async || {
+        let links = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM links").fetch_one(&mut *store).await;
+        links.unwrap() == 1
+    })
+    .await;
+}
+
+/// Waits until somebody waits for the store's lock: its thread then sleeps, and else waits for work.
+async fn until_store_is_waited_for() {
+    until("the report is at the store", async || {
+        let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
+        let says = |thread: &Path, file| fs::read_to_string(thread.join(file)).unwrap_or_default();
+        threads.map(|thread| thread.path()).any(|thread| {
+            says(&thread, "comm").starts_with("sqlx-sqlite") && says(&thread, "syscall").starts_with(SLEEPS)
+        })
+    })
+    .await;
 }
 
 async fn start(channel: Channel) -> Status {
@@ -78,10 +101,10 @@ async fn a_stop_takes_its_steps_in_their_order() {
     let mut watch = health.watch(HealthCheckRequest::default()).await.unwrap().into_inner();
     assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::Serving);
     let (mut lock, mut store) = (store(&world).await, store(&world).await);
+    until_announced(&mut store).await;
     sqlx::query("BEGIN IMMEDIATE").execute(&mut lock).await.unwrap();
     link.ended(&ending, 0).await;
-    // Nothing says that a report is being taken in: it waits for the store.
-    tokio::time::sleep(ARRIVAL).await;
+    until_store_is_waited_for().await;
 
     let stop = tokio::spawn(world.server.shut_down());
     assert_eq!(watch.message().await.unwrap().unwrap().status(), ServingStatus::NotServing, "first of all");

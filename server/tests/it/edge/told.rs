@@ -8,6 +8,7 @@ use tonic::{Code, Request, Status};
 
 use crate::edge::{
     runner::{Link, hello, link_up},
+    until,
     world::World,
 };
 
@@ -125,13 +126,11 @@ async fn admins_are_told_version_limits_and_what_runners_can_enforce() {
     let first = link_up(&world).await;
     let second = Link::open(world.certified("runners"), vec![hello("b")]).await.unwrap();
     second.say.send(FromRunner::Reconciled.into()).await.unwrap();
-    let answer = loop {
-        let answer = capabilities(&world, "admin", "").await.unwrap();
-        if answer.runners.len() == 2 {
-            break answer;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    };
+    until("both runners are listed", async || {
+        capabilities(&world, "admin", "").await.unwrap().runners.len() == 2
+    })
+    .await;
+    let answer = capabilities(&world, "admin", "").await.unwrap();
     assert_eq!(answer.version, env!("CARGO_PKG_VERSION"));
     assert_eq!(answer.link_protocol_version, airlock_proto::LINK_PROTOCOL_VERSION);
     assert_eq!((answer.limits["readers_per_execution"], answer.limits["queue_wait"]), (77, 9000));

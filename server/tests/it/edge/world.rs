@@ -1,6 +1,6 @@
 //! A server with certificates of its own, and clients of every kind.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, net::Ipv4Addr, path::Path, time::Duration};
 
 use airlock_server::{
     config::{self, Config},
@@ -14,6 +14,8 @@ use rcgen::{
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+
+use crate::PATIENCE;
 
 /// Tokens and the roles of their identities; each identity is named as its token.
 pub(crate) const TOKENS: [(&str, &str, &str); 5] = [
@@ -53,11 +55,44 @@ fn leaf(issuer: &Issuer, dns: &str, usage: ExtendedKeyUsagePurpose) -> (String, 
     (certificate.pem(), key.serialize_pem())
 }
 
+/// An address of this host that no other test listens on at the same time: a port that was closed stays free.
+fn loopback() -> Ipv4Addr {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 64 | high, middle, low)
+}
+
+/// Has no limit end anything by itself, unless the test sets it: a played runner says nothing of itself.
+fn be_patient(config: &mut Config) {
+    const LONG: Duration = Duration::from_secs(3600);
+    let (limits, link) = (&mut config.limits, &mut config.link);
+    let (usual, usual_link) = (config::Limits::default(), config::Link::default());
+    for (limit, usual, patient) in [
+        (&mut limits.handshake_timeout, usual.handshake_timeout, LONG),
+        (&mut limits.queue_wait, usual.queue_wait, LONG),
+        (&mut limits.approval_valid, usual.approval_valid, LONG),
+        (&mut limits.open_wait, usual.open_wait, LONG),
+        (&mut limits.exchange_open_wait, usual.exchange_open_wait, LONG),
+        (&mut limits.exchange_answer_wait, usual.exchange_answer_wait, LONG),
+        (&mut limits.transfer_idle, usual.transfer_idle, LONG),
+        (&mut limits.shutdown_grace, usual.shutdown_grace, PATIENCE),
+        (&mut link.heartbeat_timeout, usual_link.heartbeat_timeout, LONG),
+        (&mut link.link_grace, usual_link.link_grace, LONG),
+        (&mut link.lost_after, usual_link.lost_after, 4 * LONG),
+        (&mut link.start_window, usual_link.start_window, LONG),
+        (&mut link.lease, usual_link.lease, LONG),
+    ] {
+        if *limit == usual {
+            *limit = patient;
+        }
+    }
+}
+
 fn config_text(folder: &Path, more: &str) -> String {
     let place = |name: &str| folder.join(name).display().to_string();
     let mut text = format!(
-        "server_id = \"s\"\n[listen]\naddress = \"127.0.0.1:0\"\n[listen.tls]\ncertificate = \"{}\"\n\
+        "server_id = \"s\"\n[listen]\naddress = \"{}:0\"\n[listen.tls]\ncertificate = \"{}\"\n\
          key = \"{}\"\nclient_ca = \"{}\"\n[store]\npath = \"{}\"\n[outputs]\ndirectory = \"{}\"\n",
+        loopback(),
         place("server.pem"),
         place("server.key"),
         place("clients.pem"),
@@ -112,7 +147,8 @@ impl World {
         fs::write(folder.path().join("server.pem"), certificate).unwrap();
         fs::write(folder.path().join("server.key"), key).unwrap();
         fs::write(folder.path().join("clients.pem"), client_ca.pem()).unwrap();
-        let config = Config::parse(&config_text(folder.path(), more), "test").unwrap();
+        let mut config = Config::parse(&config_text(folder.path(), more), "test").unwrap();
+        be_patient(&mut config);
         let options = Options { telemetry: Some(telemetry(&config.telemetry)), listener: None };
         let server = Server::start_with(config.clone(), options).await.unwrap();
         Self { server, config, server_ca, client_ca, _folder: folder }
@@ -127,8 +163,8 @@ impl World {
     fn endpoint(&self) -> Endpoint {
         Endpoint::from_shared(format!("https://{}", self.server.local_addr()))
             .unwrap()
-            .timeout(Duration::from_secs(30))
-            .connect_timeout(Duration::from_secs(5))
+            .timeout(PATIENCE)
+            .connect_timeout(PATIENCE)
     }
 
     /// Without a certificate.

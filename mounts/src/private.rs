@@ -82,6 +82,16 @@ impl PrivateMounts {
         assert_ne!(Some(now), namespace("1"), "the thread is in the system's first mount namespace");
     }
 
+    /// Lets mounts spread within the namespace, as they do on a host; still none of them is seen elsewhere.
+    ///
+    /// # Panics
+    ///
+    /// If the thread is not in its namespace, or the kernel refuses.
+    pub fn share(&self) {
+        self.assert();
+        mount_change("/", MountPropagationFlags::SHARED | MountPropagationFlags::REC).expect("shared mounts");
+    }
+
     /// Shows `source` at `target` too, which must exist.
     ///
     /// # Panics
@@ -106,8 +116,7 @@ impl PrivateMounts {
         self.assert();
         let target = target.as_ref();
         let options = CString::new(options).expect("options of tmpfs");
-        let flags = MountFlags::NODEV | MountFlags::NOSUID;
-        mount("tmpfs", target, "tmpfs", flags, Some(options.as_c_str()))
+        mount("tmpfs", target, "tmpfs", MountFlags::empty(), Some(options.as_c_str()))
             .unwrap_or_else(|errno| panic!("memory on {}: {errno}", target.display()));
         Mounted { target: target.to_owned(), of: self }
     }

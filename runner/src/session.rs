@@ -6,7 +6,6 @@
 mod copy;
 mod directory;
 mod make;
-mod remove;
 mod saved;
 mod snapshot;
 mod strays;
@@ -32,7 +31,6 @@ use snapshot::KeptSnapshot;
 
 pub(crate) use copy::CopyLimits;
 pub use make::SessionError;
-pub(crate) use remove::remove_tree;
 pub(crate) use table::{Closing, Opening, Reserved, Sessions};
 
 /// Listings and comparisons in one session at once.

@@ -20,6 +20,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use airlock_mounts::remove_tree;
 use airlock_proto::domain::{ExecutionId, InlineOutput, OutputStream};
 
 use tokio_util::sync::CancellationToken;
@@ -203,12 +204,8 @@ impl Spools {
             spool.stdout.release();
             spool.stderr.iter().for_each(|stderr| stderr.release());
         }
-        match fs::remove_dir_all(self.folder.join(id.to_string())) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(SpoolError::io("delete kept output")(error))
-            }
-            _ => Ok(()),
-        }
+        let removed = remove_tree(self.folder.join(id.to_string()));
+        removed.map_err(|error| SpoolError::io("delete kept output")(error.into()))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ExecutionId, Arc<JobSpool>>> {

@@ -12,11 +12,12 @@ mod mounts;
 mod quota;
 
 use std::fmt;
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use airlock_mounts::remove_tree;
 use rustix::fs::statvfs;
 
 use crate::runtime::random_name;
@@ -193,7 +194,7 @@ impl Disks {
         let ground = if backend.mounts() { mounts::make_ground(&self.sessions) } else { Ok(()) };
         let tried = ground.and_then(|()| trial.make(&place, id)).and_then(|disk| disk.holds(limits));
         let released = trial.release(&place, id);
-        let removed = fs::remove_dir_all(&place).map_err(step("remove what was tried"));
+        let removed = remove_tree(&place).map_err(step("remove what was tried"));
         trial.leave();
         tried.and(released).and(removed).map_err(|error| match error {
             DiskError::Step { action, cause } => DiskError::Unusable {

@@ -11,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use airlock_init::wire::{COMMAND_FOLDER, SNAPSHOT_FILE};
+use airlock_mounts::remove_tree;
 
 use crate::args::{HIDDEN_FILE, account_files};
 use crate::error::LaunchError;
@@ -71,7 +72,7 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         // What cannot be removed now, the next start removes.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = remove_tree(&self.folder);
     }
 }
 
@@ -112,7 +113,7 @@ fn sweep(state: &Path) -> io::Result<()> {
     for entry in fs::read_dir(state)? {
         let entry = entry?;
         if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
-            fs::remove_dir_all(entry.path())?;
+            remove_tree(entry.path())?;
         }
     }
     Ok(())

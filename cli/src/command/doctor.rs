@@ -5,6 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use airlock_mounts::TemporaryDir;
 use airlock_runner::doctor::{Finding, Probe, Target, Trust, host, is_well, reach, render, to_json};
 use clap::Args;
 use tonic::{Code, transport::Uri};
@@ -228,7 +229,7 @@ async fn skew(client: &Client, found: &mut Vec<Finding>) {
 
 async fn this_host(bwrap: PathBuf) -> Result<Vec<Finding>, Failure> {
     let look = move || {
-        let scratch = tempfile::Builder::new().prefix("airlock-doctor-").tempdir()?;
+        let scratch = TemporaryDir::new("airlock-doctor-")?;
         // No dev takes its processes for strays of its own.
         let uids = UidBlock::reserve(scratch.path()).map_err(std::io::Error::other)?;
         let uid = uids.as_ref().map(UidBlock::first);

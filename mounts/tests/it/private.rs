@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -37,6 +37,32 @@ fn what_is_mounted_is_seen_nowhere_else_and_ends_with_its_thread() {
     assert_eq!(fs::read_link(OWN).unwrap(), outside);
     assert_eq!(mounts_below(dir.path()).unwrap(), [] as [&Path; 0]);
     assert!(!dir.path().join("file").exists());
+}
+
+#[test]
+fn mounts_that_spread_within_a_namespace_stay_in_it() {
+    let dir = ScratchDir::new();
+    PrivateMounts::run(|outer| {
+        outer.assert();
+        // A namespace whose mounts are shared, as a host's are.
+        outer.share();
+        PrivateMounts::run(|private| {
+            private.share();
+            let beside = private_command(&[]);
+            let beside = Waiting::start(beside);
+            let sharing = Waiting::start(sharing());
+            eventually("two more namespaces", || has_namespace(&sharing) && has_namespace(&beside));
+            eventually("one of them is private", || is_private(beside.pid()));
+            let _mounted = private.tmpfs(dir.path(), "size=1m");
+            let seen = |waiting: &Waiting| {
+                let table = fs::read_to_string(format!("/proc/{}/mountinfo", waiting.pid())).unwrap();
+                table.contains(dir.path().to_str().unwrap())
+            };
+            assert!(seen(&sharing), "the control: it spreads");
+            assert!(!seen(&beside));
+        });
+        assert_eq!(mounts_below(dir.path()).unwrap(), [] as [&Path; 0]);
+    });
 }
 
 #[test]
@@ -112,7 +138,7 @@ fn a_scratch_directory_with_a_mount_fails_its_test_and_loses_nothing() {
 struct Waiting(Child);
 
 impl Waiting {
-    fn start(mut command: std::process::Command) -> Self {
+    fn start(mut command: Command) -> Self {
         Self(command.args(["sh", "-c", "echo up; exec sleep 1000"]).stdout(Stdio::null()).spawn().unwrap())
     }
 
@@ -126,6 +152,18 @@ impl Drop for Waiting {
         drop(self.0.kill());
         drop(self.0.wait());
     }
+}
+
+/// A namespace in which all is seen that is mounted here, where mounts are shared.
+fn sharing() -> Command {
+    let mut command = Command::new("/usr/bin/unshare");
+    command.args(["--mount", "--propagation", "unchanged", "--"]);
+    command
+}
+
+fn has_namespace(waiting: &Waiting) -> bool {
+    let theirs = fs::read_link(format!("/proc/{}/ns/mnt", waiting.pid()));
+    theirs.is_ok_and(|theirs| theirs != fs::read_link(OWN).unwrap())
 }
 
 fn eventually(what: &str, holds: impl Fn() -> bool) {
@@ -170,13 +208,9 @@ fn a_namespace_whose_mounts_are_shared_is_not_private() {
         private.assert();
         let _ground = private.bind(dir.path(), dir.path());
         mount_change(dir.path(), MountPropagationFlags::SHARED).unwrap();
-        let mut sharing = std::process::Command::new("/usr/bin/unshare");
-        sharing.args(["--mount", "--propagation", "unchanged", "--"]);
-        let [sharing, apart] = [sharing, private_command(&[])].map(Waiting::start);
+        let [sharing, apart] = [sharing(), private_command(&[])].map(Waiting::start);
         eventually("it has mounts of its own", || is_private(apart.pid()));
-        let outside = fs::read_link(OWN).unwrap();
-        let theirs = format!("/proc/{}/ns/mnt", sharing.pid());
-        eventually("it has a namespace", || fs::read_link(&theirs).is_ok_and(|theirs| theirs != outside));
+        eventually("it has a namespace", || has_namespace(&sharing));
         assert!(!is_private(sharing.pid()));
     });
 }

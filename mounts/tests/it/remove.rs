@@ -152,16 +152,23 @@ fn nest(at: &Path, levels: usize) {
 
 #[test]
 fn depth_costs_neither_stack_nor_descriptors() {
-    let (_dir, tree, _) = made();
-    nest(&tree.join("a"), 10_000);
-    // nextest gives each test a process of its own.
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: Some(32), maximum: limit.maximum }).unwrap();
-    let removed = tree.clone();
-    let small = thread::Builder::new().stack_size(128 << 10);
-    small.spawn(move || remove_tree(removed)).unwrap().join().unwrap().unwrap();
-    setrlimit(Resource::Nofile, limit).unwrap();
-    assert!(!tree.exists());
+    let dir = ScratchDir::new();
+    PrivateMounts::run(|private| {
+        private.assert();
+        // In memory: a disk takes its time for as many directories.
+        let _mounted = private.tmpfs(dir.path(), "size=64m");
+        let tree = dir.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        nest(&tree, 10_000);
+        // nextest gives each test a process of its own.
+        let limit = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(32), maximum: limit.maximum }).unwrap();
+        let removed = tree.clone();
+        let small = thread::Builder::new().stack_size(128 << 10);
+        small.spawn(move || remove_tree(removed)).unwrap().join().unwrap().unwrap();
+        setrlimit(Resource::Nofile, limit).unwrap();
+        assert!(!tree.exists());
+    });
 }
 
 #[test]

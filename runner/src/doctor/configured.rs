@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airlock_mounts::TemporaryDir;
 use airlock_sandbox::UidIsolation;
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, access, accessat, flock, fstat, openat,
@@ -46,7 +47,7 @@ fn local(config: &RunnerConfig) -> std::io::Result<Vec<Finding>> {
     found.extend(config.floor.bind_sources.iter().map(|path| folder("floor.bind_sources", path)));
     found.extend(config.floor.rootfs.iter().map(|path| rootfs(path)));
     found.extend(config.floor.unix_sockets.iter().map(|path| socket(path, config)));
-    let scratch = tempfile::Builder::new().prefix("airlock-doctor-").tempdir()?;
+    let scratch = TemporaryDir::new("airlock-doctor-")?;
     // The last of the range: sessions get the first free one.
     let uid = config.uids.first.saturating_add(config.uids.count.saturating_sub(1));
     let probe = Probe {

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use airlock_mounts::TemporaryDir;
 use airlock_sandbox::{
     CapabilityReport, CgroupConfig, Check, Config, DiskConfig, HostIds, InstalledShell, Launcher, Profile,
     UidIsolation, disk_check, unusable,
@@ -51,7 +52,7 @@ fn shells(report: &CapabilityReport) -> Option<Finding> {
 /// How sessions would be held to what they may take of the disk, and whether a runner would start.
 fn disk(probe: &Probe) -> (Check, bool) {
     let folder = probe.disk_folder.as_ref().unwrap_or(&probe.scratch);
-    let scratch = tempfile::Builder::new().prefix(".airlock-doctor-").tempdir_in(folder);
+    let scratch = TemporaryDir::new_in(".airlock-doctor-", folder);
     // Where nothing can be made, there is more to mend first, and this line says the rest.
     let path = scratch.as_ref().map_or(folder.as_path(), |scratch| scratch.path());
     disk_check(probe.disk, path, ids(probe).map(|ids| ids.uid))

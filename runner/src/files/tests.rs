@@ -31,15 +31,16 @@ const PIECE: usize = 1000;
 
 /// A runner's file work, and one session.
 struct Fixture {
-    dir: tempfile::TempDir,
     sessions: Arc<Sessions>,
     files: Arc<Files>,
     session: Arc<OpenSession>,
     config: TransfersConfig,
     limits: LimitsConfig,
+    /// The last to go: sessions may be mounted in it.
+    dir: airlock_mounts::ScratchDir,
 }
 
-fn restore(dir: &tempfile::TempDir, baseline: BaselineLimits, disk: DiskConfig) -> Arc<Sessions> {
+fn restore(dir: &airlock_mounts::ScratchDir, baseline: BaselineLimits, disk: DiskConfig) -> Arc<Sessions> {
     let copy = CopyLimits { bytes: 1 << 30, entries: 200_000, baseline };
     let range = UidRange::new(42_000_000, 64);
     Arc::new(Sessions::restore(dir.path(), UidIsolation::detect(), range, 8, copy, disk).unwrap())
@@ -62,7 +63,7 @@ impl Fixture {
     }
 
     fn made(config: TransfersConfig, base: Option<&Path>, disk: DiskConfig) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = airlock_mounts::ScratchDir::new();
         let limits = LimitsConfig::default();
         let sessions = restore(&dir, BaselineLimits::of(&config), disk);
         let session = open_session(&sessions, base);

@@ -15,9 +15,10 @@ use std::{
     },
 };
 
+use airlock_mounts::remove_tree;
 use airlock_proto::domain::{ExchangeFailed, SessionId};
 use rustix::{
-    fs::{CWD, StatVfs, statvfs},
+    fs::{StatVfs, statvfs},
     io::Errno,
 };
 use tokio::sync::Semaphore;
@@ -27,7 +28,7 @@ pub(super) use stage::{Stage, StageWriter};
 pub(super) use transfer::{Attached, Outcome, Phase, Place, Progress, Transfer};
 
 use super::failure::{exhausted, of_own, precondition};
-use crate::{config::TransfersConfig, session::remove_tree};
+use crate::config::TransfersConfig;
 use saved::Saved;
 
 /// Where removed bytes wait for their deletion.
@@ -61,7 +62,7 @@ impl Transfers {
         is_open: impl Fn(&SessionId) -> bool,
     ) -> io::Result<Self> {
         let trash = folder.join(TRASH);
-        remove_tree(CWD, trash.as_path())?;
+        remove_tree(&trash)?;
         saved::make_folder(&trash)?;
         let places = Arc::new(Semaphore::new(usize::try_from(config.at_once).unwrap_or(usize::MAX)));
         let kept = saved::found(&folder, TRASH, config.keep, is_open)?;
@@ -182,7 +183,7 @@ impl Transfers {
             delete(Some(self.put_away(transfer)));
         }
         let folder = self.folder.join(session.to_string());
-        if let Err(error) = remove_tree(CWD, folder.as_path()) {
+        if let Err(error) = remove_tree(folder) {
             tracing::error!(%session, %error, "the transfers of a closed session were not deleted");
         }
     }

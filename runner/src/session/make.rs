@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airlock_mounts::{RemoveError, remove_tree};
 use airlock_proto::domain::SessionId;
 use airlock_sandbox::{DiskConfig, DiskError, Disks, FolderError, Folders, HostIds, SessionDisk, WORKSPACE};
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -18,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use super::{
     OpenSession,
     copy::{CopyError, CopyLimits, copy_tree},
-    remove::remove_tree,
     saved::Saved,
 };
 
@@ -75,6 +75,10 @@ impl SessionError {
 
 fn io_error(action: &'static str) -> impl FnOnce(io::Error) -> SessionError {
     move |source| SessionError::Io { action, source }
+}
+
+fn not_removed(action: &'static str) -> impl FnOnce(RemoveError) -> SessionError {
+    move |error| io_error(action)(error.into())
 }
 
 /// The folders in which sessions live and die.
@@ -144,14 +148,14 @@ impl Places {
             // The folder of sessions is a mount, and the trash is beside it: what has no such file is none.
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 Saved::remove(place).map_err(io_error("give a session up"))?;
-                return remove_tree(CWD, place).map_err(io_error("delete a session"));
+                return remove_tree(place).map_err(not_removed("delete a session"));
             }
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(io_error("move a session to the trash")(error));
             }
             _ => {}
         }
-        remove_tree(CWD, dead).map_err(io_error("delete a session"))
+        remove_tree(dead).map_err(not_removed("delete a session"))
     }
 
     /// As [`Places::remove`], of a folder of which nothing is known but what it holds.
@@ -165,7 +169,7 @@ impl Places {
     pub(super) fn empty_trash(&self) -> Result<(), SessionError> {
         for entry in fs::read_dir(&self.trash).map_err(io_error("read the trash"))? {
             let entry = entry.map_err(io_error("read the trash"))?;
-            remove_tree(CWD, entry.path()).map_err(io_error("empty the trash"))?;
+            remove_tree(entry.path()).map_err(not_removed("empty the trash"))?;
         }
         Ok(())
     }

@@ -3,17 +3,15 @@
 use std::{
     ffi::OsStr,
     fs,
-    os::{
-        fd::AsFd,
-        unix::{
-            ffi::OsStrExt,
-            fs::{MetadataExt, PermissionsExt, symlink},
-        },
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{MetadataExt, PermissionsExt, symlink},
     },
     path::Path,
     sync::Arc,
 };
 
+use airlock_mounts::remove_tree;
 use airlock_sandbox::{DiskConfig, UidIsolation, UidRange};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 
@@ -53,7 +51,7 @@ fn entries(folder: &Path) -> usize {
 
 #[test]
 fn a_base_is_copied_without_what_is_not_a_file() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let base = dir.path().join("base");
     fs::create_dir_all(base.join("sub/empty")).unwrap();
     fs::write(base.join("sub/program"), "#!/bin/sh\n").unwrap();
@@ -85,7 +83,7 @@ fn a_base_is_copied_without_what_is_not_a_file() {
 
 #[test]
 fn a_base_over_its_limits_or_missing_leaves_nothing() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let (base, state) = (dir.path().join("base"), dir.path().join("state"));
     fs::create_dir(&base).unwrap();
     fs::write(base.join("a"), vec![0; 600 << 10]).unwrap();
@@ -101,7 +99,7 @@ fn a_base_over_its_limits_or_missing_leaves_nothing() {
 
 #[test]
 fn closing_while_it_is_made_cancels_it() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let sessions = sessions(dir.path());
     let id = SessionId::new();
     let Opening::Reserved(reserved) = sessions.reserve(id) else { panic!("it is new") };
@@ -114,7 +112,7 @@ fn closing_while_it_is_made_cancels_it() {
 
 #[test]
 fn a_close_at_any_moment_of_the_making_is_not_lost() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let sessions = sessions(dir.path());
     for round in 0..400 {
         let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else { panic!("it is new") };
@@ -136,7 +134,7 @@ fn a_close_at_any_moment_of_the_making_is_not_lost() {
 
 #[test]
 fn the_limit_is_kept_and_uids_are_used_again() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let sessions = sessions_with(dir.path(), 2, COPY);
     let first = open(&sessions, None).unwrap();
     let second = open(&sessions, None).unwrap();
@@ -150,7 +148,7 @@ fn the_limit_is_kept_and_uids_are_used_again() {
 
 #[test]
 fn sessions_outlive_the_process_and_half_made_ones_do_not() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let before = sessions(dir.path());
     let session = open(&before, None).unwrap();
     fs::create_dir(session.folders.workspace.join("deep")).unwrap();
@@ -171,7 +169,7 @@ fn sessions_outlive_the_process_and_half_made_ones_do_not() {
 
 #[test]
 fn a_session_that_cannot_be_opened_again_is_not_deleted() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let before = sessions(dir.path());
     let session = open(&before, None).unwrap();
     let file = session.folders.workspace.join("file");
@@ -200,7 +198,7 @@ fn a_session_that_cannot_be_opened_again_is_not_deleted() {
 
 #[test]
 fn only_directories_beneath_the_workspace_are_kept() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let sessions = sessions(dir.path());
     let session = open(&sessions, None).unwrap();
     let workspace = &session.folders.workspace;
@@ -249,7 +247,7 @@ fn nest(folder: &Path, depth: usize) {
 
 #[test]
 fn hostile_trees_are_removed_and_what_they_point_to_stays() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let outside = dir.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("precious"), "").unwrap();
@@ -280,12 +278,11 @@ fn hostile_trees_are_removed_and_what_they_point_to_stays() {
 
 #[test]
 fn a_link_in_the_place_of_a_tree_is_removed_itself() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     fs::create_dir(dir.path().join("kept")).unwrap();
     symlink("kept", dir.path().join("link")).unwrap();
-    let handle = fs::File::open(dir.path()).unwrap();
-    remove_tree(handle.as_fd(), "link").unwrap();
-    remove_tree(handle.as_fd(), "never-there").unwrap();
+    remove_tree(dir.path().join("link")).unwrap();
+    remove_tree(dir.path().join("never-there")).unwrap();
     assert!(dir.path().join("kept").exists());
     assert!(fs::symlink_metadata(dir.path().join("link")).is_err());
 }

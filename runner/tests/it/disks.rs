@@ -4,10 +4,9 @@
 
 use std::{fs, path::Path, time::Duration};
 
+use airlock_mounts::{PrivateMounts, ScratchDir};
 use airlock_proto::domain::{Cause, ExecutionResult, JobPhase, SessionId, SessionPhase, ToRunner};
 use airlock_runner::{Runner, config::WorkspaceBackend};
-use nix::sched::{CloneFlags, unshare};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 
 use crate::{
     fake::{FakeServer, Manners},
@@ -17,11 +16,10 @@ use crate::{
 const MIB: u64 = 1 << 20;
 
 /// In a mount namespace that all threads of the runtime share, and nobody else.
-fn apart(test: impl Future<Output = ()>) {
-    unshare(CloneFlags::CLONE_NEWNS).unwrap();
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+fn apart(test: impl AsyncFnOnce(&PrivateMounts)) {
+    let private = PrivateMounts::enter();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    runtime.block_on(test);
+    runtime.block_on(test(&private));
 }
 
 async fn with(backend: WorkspaceBackend, bytes: u64, inodes: u64) -> Fixture {
@@ -75,7 +73,7 @@ async fn full_and_on(it: &mut Fixture) -> (SessionId, SessionId) {
 
 #[test]
 fn an_image_holds_its_session_and_nothing_of_it_is_left_while_others_run() {
-    apart(async {
+    apart(async |_| {
         let mut it = with(WorkspaceBackend::Loop, 16 * MIB, 1000).await;
         let (own, other) = full_and_on(&mut it).await;
         let state = it.state("");
@@ -98,7 +96,7 @@ fn an_image_holds_its_session_and_nothing_of_it_is_left_while_others_run() {
 
 #[test]
 fn memory_holds_its_session() {
-    apart(async {
+    apart(async |_| {
         let mut it = with(WorkspaceBackend::Tmpfs, 16 * MIB, 1000).await;
         let (own, other) = full_and_on(&mut it).await;
         it.close(own).await;
@@ -111,7 +109,7 @@ fn memory_holds_its_session() {
 
 #[test]
 fn what_is_only_counted_says_which_limit_was_passed() {
-    apart(async {
+    apart(async |_| {
         let mut it = with(WorkspaceBackend::Watch, 8 * MIB, 1000).await;
         let session = it.open("").await;
         let (_, result) = it.run(grant(session, "head -c 64M /dev/zero > big; sleep 60")).await;
@@ -127,10 +125,10 @@ fn what_is_only_counted_says_which_limit_was_passed() {
 
 #[test]
 fn a_backend_that_is_named_and_does_not_work_keeps_the_runner_down() {
-    apart(async {
-        let dir = tempfile::tempdir().unwrap();
+    apart(async |private| {
+        let dir = ScratchDir::new();
         // Memory knows no quotas of projects, on any host.
-        mount("tmpfs", dir.path(), "tmpfs", MountFlags::empty(), None).unwrap();
+        let _mounted = private.tmpfs(dir.path(), "mode=0755");
         let server = FakeServer::start(Manners::default()).await;
         let mut config = fixture::config(dir.path(), &server);
         config.workspace.backend = WorkspaceBackend::Quota;
@@ -143,15 +141,17 @@ fn a_backend_that_is_named_and_does_not_work_keeps_the_runner_down() {
 
 #[test]
 fn without_room_nothing_begins_and_who_takes_the_most_of_it_is_ended() {
-    apart(async {
-        let dir = tempfile::tempdir().unwrap();
-        mount("tmpfs", dir.path(), "tmpfs", MountFlags::empty(), Some(c"size=128m")).unwrap();
+    apart(async |private| {
+        let dir = ScratchDir::new();
+        let mounted = private.tmpfs(dir.path(), "size=128m");
         let server = FakeServer::start(Manners::default()).await;
         let mut config = fixture::config(dir.path(), &server);
         config.limits.disk_reserve_bytes = 48 * MIB;
         config.workspace.watch_every = Duration::from_millis(50);
         let runner = Runner::start(config.clone()).await.unwrap();
         let mut it = Fixture::around(server, config, dir).await;
+        // Goes before the directory, which the fixture has now.
+        let _mounted = mounted;
         it.runner = Some(runner);
         let (own, other) = (it.open("").await, it.open("").await);
         let idle = it.offer(grant(other, "until [ -e end ]; do echo on >> log; sleep 0.1; done")).await;

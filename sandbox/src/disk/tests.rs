@@ -1,12 +1,11 @@
 //! Disks that are really made, in a mount namespace of the test's own. Quotas need a kernel and a file
 //! system with them: the virtual machine's.
 
-use std::thread;
+use std::fs;
 
-use nix::sched::{CloneFlags, unshare};
+use airlock_mounts::{PrivateMounts, ScratchDir};
 use rustix::fs::CWD;
 use rustix::io::Errno;
-use rustix::mount::{MountPropagationFlags, mount_change};
 
 use super::*;
 
@@ -14,15 +13,8 @@ const MIB: u64 = 1 << 20;
 
 /// Runs `test` where its mounts are nobody else's; what it leaves goes with its thread.
 fn apart(test: impl FnOnce(&Path) + Send) {
-    let folder = tempfile::tempdir().unwrap();
-    thread::scope(|scope| {
-        let done = scope.spawn(|| {
-            unshare(CloneFlags::CLONE_NEWNS).unwrap();
-            mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
-            test(folder.path());
-        });
-        done.join().unwrap();
-    });
+    let folder = ScratchDir::new();
+    PrivateMounts::run(|_| test(folder.path()));
 }
 
 fn place(sessions: &Path, name: &str) -> PathBuf {
@@ -100,7 +92,7 @@ fn lives_and_goes(sessions: &Path, backend: DiskBackend) {
         again.release(place, None).unwrap();
         assert_eq!(fs::read_dir(place.join(DISK)).unwrap().count(), 0, "under the mount there is nothing");
         again.release(place, None).unwrap();
-        fs::remove_dir_all(place).unwrap();
+        remove_tree(place).unwrap();
     }
     drop(held);
     again.leave();
@@ -162,7 +154,7 @@ fn a_backend_that_cannot_work_says_why_and_auto_goes_on_without() {
 
 #[test]
 fn without_limits_nothing_is_tried_and_the_report_says_so() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ScratchDir::new();
     let disks = Disks::open(DiskConfig::default(), folder.path(), None).unwrap();
     let check = disks.check();
     assert_eq!((disks.backend(), check.is_enforced()), (DiskBackend::Watch, false));

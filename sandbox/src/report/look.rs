@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use airlock_init::sight::{LookFor, MODE_LOOK, Sight};
 use airlock_init::wire::{HostIds, INSIDE_INIT, Landlock};
+use airlock_mounts::remove_tree;
 
 use crate::WORKSPACE;
 use crate::env::{EnvRequest, build_env};
@@ -111,7 +112,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // A stray folder of ours would do no harm.
-        let _ = fs::remove_dir_all(&self.folders.root);
+        let _ = remove_tree(&self.folders.root);
     }
 }
 

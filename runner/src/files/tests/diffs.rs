@@ -18,7 +18,7 @@ async fn what_changed_since_the_base_was_copied_is_found() {
     fixture.write("README", "one\n2\nthree\n");
     fixture.write("src/new/file", "");
     fs::remove_file(fixture.path("run")).unwrap();
-    fs::remove_dir_all(fixture.path("src/deep")).unwrap();
+    airlock_mounts::remove_tree(fixture.path("src/deep")).unwrap();
     fs::remove_file(fixture.path("link")).unwrap();
     symlink("README", fixture.path("link")).unwrap();
     fs::set_permissions(fixture.path("empty"), fs::Permissions::from_mode(0o700)).unwrap();
@@ -139,7 +139,7 @@ async fn a_path_and_a_filter_restrict_it() {
     assert_eq!(reason(fixture.diff(fixture.diff_order("nothing")).await), "NO_SUCH_FILE");
     assert_eq!(reason(fixture.diff(fixture.diff_order("../x")).await), "PATH_INVALID");
     // A folder that became a link is gone, with what was in it; nothing is looked for behind the link.
-    fs::remove_dir_all(fixture.path("src")).unwrap();
+    airlock_mounts::remove_tree(fixture.path("src")).unwrap();
     symlink("/etc", fixture.path("src")).unwrap();
     let gone = told(fixture.diff_order("src")).await;
     assert_eq!(gone, ["M src", "D src/deep", "D src/deep/data", "D src/main.rs"]);

@@ -1,15 +1,13 @@
 //! Uploads into a session that is full. The test has mounts of its own.
 
+use airlock_mounts::PrivateMounts;
 use airlock_sandbox::DiskBackend;
-use nix::sched::{CloneFlags, unshare};
-use rustix::mount::{MountPropagationFlags, mount_change};
 
 use super::*;
 
 #[test]
 fn what_does_not_fit_is_told_and_nothing_is_lost_or_left() {
-    unshare(CloneFlags::CLONE_NEWNS).unwrap();
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+    let _private = PrivateMounts::enter();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for backend in [DiskBackend::Tmpfs, DiskBackend::Loop] {
         runtime.block_on(full(backend));
@@ -25,7 +23,7 @@ async fn full(backend: DiskBackend) {
     assert_eq!(filled.kind(), io::ErrorKind::StorageFull);
     let before: Vec<_> = names(&fixture);
     let large = vec![2; 1 << 20];
-    let source = tempfile::tempdir().unwrap();
+    let source = airlock_mounts::ScratchDir::new();
     fs::write(source.path().join("mine"), &large).unwrap();
     fs::write(source.path().join("new"), &large).unwrap();
     let file = fixture.upload_order("file", "mine", FileFormat::File);

@@ -140,7 +140,7 @@ async fn nothing_is_written_through_a_folder_that_becomes_a_link() {
         control.join("new").exists()
     }));
     drop(swapping);
-    fs::remove_dir_all(fixture.session.workspace()).unwrap();
+    airlock_mounts::remove_tree(fixture.session.workspace()).unwrap();
     fs::create_dir(fixture.session.workspace()).unwrap();
     let _swapping = swap_folder_and_link(&fixture, &outside);
     let source = tempfile::tempdir().unwrap();

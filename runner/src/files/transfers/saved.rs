@@ -10,8 +10,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use airlock_mounts::remove_tree;
 use airlock_proto::domain::{DownloadOrder, FileFormat, SessionId, UploadOrder, Uploaded};
-use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -19,7 +19,6 @@ use super::{
     Kept,
     transfer::{Outcome, Phase, Progress, Transfer},
 };
-use crate::session::remove_tree;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -140,7 +139,7 @@ pub(super) fn found(
             continue;
         }
         let Some(session) = name.parse().ok().filter(&is_open) else {
-            remove_tree(CWD, entry.path().as_path())?;
+            remove_tree(entry.path())?;
             continue;
         };
         let mut of_session = HashMap::new();

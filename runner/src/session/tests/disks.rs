@@ -1,22 +1,16 @@
 //! Sessions with a file system of their own: made, found again, lost, and nothing left, whatever way they go.
 //! Each test has mounts of its own, which end with its thread.
 
+use airlock_mounts::{PrivateMounts, ScratchDir};
 use airlock_sandbox::DiskBackend;
-use nix::sched::{CloneFlags, unshare};
-use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 
 use super::*;
 
 const MIB: u64 = 1 << 20;
 
-fn apart(test: impl FnOnce(&Path) + Send) {
-    let dir = tempfile::tempdir().unwrap();
-    let alone = || {
-        unshare(CloneFlags::CLONE_NEWNS).unwrap();
-        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
-        test(dir.path());
-    };
-    std::thread::scope(|scope| scope.spawn(alone).join().unwrap());
+fn apart(test: impl FnOnce(&PrivateMounts, &Path) + Send) {
+    let dir = ScratchDir::new();
+    PrivateMounts::run(|private| test(private, dir.path()));
 }
 
 fn restore(state: &Path, backend: DiskBackend) -> Result<Sessions, SessionError> {
@@ -36,7 +30,7 @@ fn left(state: &Path) -> (usize, usize) {
 }
 
 fn lives(backend: DiskBackend) {
-    apart(|state| {
+    apart(|_, state| {
         let base = state.join("base");
         fs::create_dir(&base).unwrap();
         fs::write(base.join("file"), "of the base").unwrap();
@@ -95,12 +89,12 @@ fn a_session_in_memory_lives_on_and_leaves_nothing() {
 
 #[test]
 fn a_session_whose_memory_is_gone_is_lost_with_its_reason() {
-    apart(|state| {
+    apart(|private, state| {
         let before = restore(state, DiskBackend::Tmpfs).unwrap();
         let session = open(&before, None).unwrap();
         let kept = open(&before, None).unwrap();
         drop(before);
-        unmount(&session.folders.root, UnmountFlags::DETACH).unwrap();
+        private.unmount(&session.folders.root);
         let after = restore(state, DiskBackend::Watch).unwrap();
         assert!(after.get(&session.id).is_none());
         let [(lost, why)] = after.lost() else { panic!("{:?}", after.lost()) };
@@ -115,8 +109,42 @@ fn a_session_whose_memory_is_gone_is_lost_with_its_reason() {
 }
 
 #[test]
+fn a_session_in_which_something_is_mounted_is_not_removed_and_loses_nothing() {
+    apart(|private, state| {
+        let elsewhere = state.join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        fs::write(elsewhere.join("precious"), "kept").unwrap();
+        let sessions = restore(state, DiskBackend::Watch).unwrap();
+        let session = open(&sessions, None).unwrap();
+        let place = session.folders.workspace.join("place");
+        fs::create_dir(&place).unwrap();
+        fs::write(session.folders.home.join("own"), "").unwrap();
+        private.assert();
+        // Of the same file system: its device says nothing.
+        let mounted = private.bind(&elsewhere, &place);
+        assert!(matches!(sessions.begin_close(&session.id), Closing::Begun(_)));
+        let said = sessions.remove(&session).unwrap_err().to_string();
+        let trashed = state.join("trash").join(session.place.file_name().unwrap());
+        let place_of = format!("{}/", trashed.display());
+        assert!(said.contains(&place_of) && said.contains("is a mount point"), "{said}");
+        assert_eq!(fs::read(elsewhere.join("precious")).unwrap(), b"kept");
+        drop(sessions);
+        let said = restore(state, DiskBackend::Watch).unwrap_err().to_string();
+        assert!(said.contains("empty the trash") && said.contains("unmount it"), "{said}");
+        assert_eq!(fs::read(elsewhere.join("precious")).unwrap(), b"kept");
+        let moved = trashed.join(place.strip_prefix(&session.place).unwrap());
+        std::mem::forget(mounted);
+        private.unmount(moved);
+        let sessions = restore(state, DiskBackend::Watch).unwrap();
+        assert_eq!((entries(&state.join("sessions")), entries(&state.join("trash"))), (0, 0), "the control");
+        assert_eq!(fs::read(elsewhere.join("precious")).unwrap(), b"kept");
+        drop(sessions);
+    });
+}
+
+#[test]
 fn a_base_that_does_not_fit_is_told_as_that() {
-    apart(|state| {
+    apart(|_, state| {
         let base = state.join("base");
         fs::create_dir(&base).unwrap();
         for number in 0..600 {

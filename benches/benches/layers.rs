@@ -128,7 +128,7 @@ fn bubblewrap(before: &[&str], arguments: &[OsString], filter: Option<&Path>) {
 }
 
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
     let host = Host { folder: folder.path().to_owned(), profile: Profile::minimal() };
     let filter = folder.path().join("filter");
@@ -140,9 +140,8 @@ fn main() {
     let masks = host.start("masks", Network::SessionLoopback, CgroupMode::Auto, MASKS);
     let arguments = bubblewrap_arguments(&host, &least);
     // Both make a mount namespace in a program of their own; the second also one of processes, and its /proc.
-    let mounts = ["/usr/bin/unshare", "--mount", "--propagation", "private"];
-    let processes =
-        ["/usr/bin/unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc"];
+    let mounts = airlock_mounts::PRIVATE;
+    let processes = [&mounts[..], &["--pid", "--fork", "--mount-proc"]].concat();
 
     let ways: [(&str, &dyn Fn()); 9] = [
         ("plain bubblewrap, the same namespaces and mounts", &|| bubblewrap(&[], &arguments, None)),

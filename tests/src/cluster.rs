@@ -11,8 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airlock_mounts::{ScratchDir, inside_command, is_private, private_command};
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::{
     process::Process,
@@ -56,8 +56,7 @@ impl Images {
             store.display(),
             folder.display()
         );
-        let built = Command::new("unshare")
-            .args(["--mount", "--propagation", "private"])
+        let built = private_command(&[])
             .arg(source::root().join("scripts/images.sh"))
             .args(["--base", "archive", "--programs"])
             .arg(programs.parent().unwrap())
@@ -111,7 +110,7 @@ pub struct Field {
 /// Pods that play, until it is dropped.
 #[derive(Debug)]
 pub struct Cluster {
-    folder: TempDir,
+    folder: ScratchDir,
     /// Has the namespaces.
     holder: Process,
     addresses: BTreeMap<String, String>,
@@ -126,7 +125,7 @@ impl Cluster {
     /// If `rendered` holds what nobody has said what is to become of.
     #[must_use]
     pub fn new(images: Images, rendered: &str) -> Self {
-        let folder = tempfile::Builder::new().prefix("airlock-kube-").tempdir().unwrap();
+        let folder = ScratchDir::with_prefix("airlock-kube-");
         // Whoever is root in a pod's user namespace passes through.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let file = folder.path().join("rendered.yaml");
@@ -147,9 +146,10 @@ impl Cluster {
         let pods = said["pods"].as_object().unwrap().iter();
         let addresses = pods.map(|(name, at)| (name.clone(), at.as_str().unwrap().to_owned())).collect();
         write_settings(folder.path(), &images.store());
-        let mut holder = Command::new("unshare");
-        holder.args(["--mount", "--net", "--propagation", "private", "sleep", "infinity"]);
-        let holder = Process::start(&mut holder, &folder.path().join("holder.log"));
+        let holder = Process::start(
+            private_command(&["--net"]).args(["sleep", "infinity"]),
+            &folder.path().join("holder.log"),
+        );
         let cluster = Self { folder, holder, addresses, documents, images };
         cluster.switch();
         cluster
@@ -158,8 +158,9 @@ impl Cluster {
     /// The bridge, with an address for whoever asks from outside the pods.
     fn switch(&self) {
         let entered = format!("/proc/{}/ns/net", self.holder.pid());
-        crate::process::until("its own network", PATIENCE, || {
-            fs::read_link(&entered).is_ok_and(|own| own != fs::read_link("/proc/self/ns/net").unwrap())
+        crate::process::until("its own mounts and network", PATIENCE, || {
+            is_private(self.holder.pid())
+                && fs::read_link(&entered).is_ok_and(|own| own != fs::read_link("/proc/self/ns/net").unwrap())
         });
         for words in ["link add br0 type bridge", "addr add 10.244.17.1/24 dev br0", "link set br0 up"] {
             done(self.inside("ip").args(words.split(' ')));
@@ -314,8 +315,8 @@ impl Cluster {
     }
 
     fn inside(&self, program: &str) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["-t", &self.holder.pid().to_string(), "-m", "-n", program]);
+        let mut command = inside_command(self.holder.pid(), &["--net"]);
+        command.arg(program);
         command
     }
 
@@ -332,6 +333,10 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        // Without its own mounts there is nothing of it to take down.
+        if !is_private(self.holder.pid()) {
+            return;
+        }
         let pods = self.podman(&["pod", "ps", "--quiet", "--no-trunc"]).output();
         drop(self.podman(&["pod", "rm", "--force", "--all", "--time", "0"]).output());
         // podman leaves a pod's group in some hierarchies, and the one of all of its pods in each.

@@ -325,7 +325,7 @@ impl Exercise {
         let runner = self.runner.take().unwrap();
         runner.kill();
         let spool = self.site.path().join("runner-1/spool").join(&id);
-        std::fs::remove_dir_all(&spool).unwrap();
+        airlock_mounts::remove_tree(&spool).unwrap();
         self.runner = Some(self.site.runner(&[]));
         assert_eq!(cause(&self.ended(&id).await), v1::CauseCode::RunnerLost);
         drop(events);

@@ -15,7 +15,7 @@ use std::{
 };
 
 use airlock_cli::client::{Client, Credentials, Patience, Settings, v1, v1::AdminServiceListRunnersRequest};
-use tempfile::TempDir;
+use airlock_mounts::ScratchDir;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use self::network::{Host, Network};
@@ -39,7 +39,7 @@ const TOKEN: &str = "a-token-of-the-fleet-that-is-long-enough";
 /// Where servers and runners live during one test.
 #[derive(Debug)]
 pub struct Fleet {
-    folder: TempDir,
+    folder: ScratchDir,
     /// The authority that all trust.
     pub pki: Pki,
     /// Where the servers listen, now and after a restart.
@@ -113,7 +113,7 @@ impl Fleet {
         uids: u32,
         database: Option<Database>,
     ) -> Self {
-        let folder = tempfile::Builder::new().prefix("airlock-fleet-").tempdir().unwrap();
+        let folder = ScratchDir::with_prefix("airlock-fleet-");
         let pki = Pki::new(&folder.path().join("pki"));
         let hosts: Vec<String> = servers.iter().map(|address| address.ip().to_string()).collect();
         let names: Vec<&str> = std::iter::once("localhost").chain(hosts.iter().map(String::as_str)).collect();

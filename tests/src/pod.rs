@@ -8,8 +8,8 @@ use std::{
     process::{Command, Output},
 };
 
+use airlock_mounts::{ScratchDir, private_command, remove_tree};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::{programs::program, source};
 
@@ -110,7 +110,7 @@ pub struct SecurityContext {
 /// A pod that a test makes: its root file system, and Airlock's programs at `/opt/airlock`.
 #[derive(Debug)]
 pub struct Pod {
-    folder: TempDir,
+    folder: ScratchDir,
     name: String,
 }
 
@@ -121,7 +121,7 @@ impl Pod {
     /// If the root file system cannot be made, or a program was not built.
     #[must_use]
     pub fn new() -> Self {
-        let folder = tempfile::Builder::new().prefix("airlock-pod-").tempdir().unwrap();
+        let folder = ScratchDir::with_prefix("airlock-pod-");
         // Whoever is root in the pod's user namespace enters it.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let name = folder.path().file_name().unwrap().to_string_lossy().into_owned();
@@ -132,7 +132,7 @@ impl Pod {
         // The cache may be on another file system, or below a folder that only root enters.
         let linked = Command::new("cp").arg("-al").args([&rootfs, &own]).output().unwrap();
         if !linked.status.success() {
-            drop(fs::remove_dir_all(&own));
+            remove_tree(&own).unwrap();
             assert!(Command::new("cp").arg("-a").args([&rootfs, &own]).status().unwrap().success());
         }
         let programs = folder.path().join("programs");
@@ -152,7 +152,9 @@ impl Pod {
         let config = config(context, bundle, &self.name, script);
         fs::write(bundle.join("config.json"), serde_json::to_vec(&config).unwrap()).unwrap();
         let run = ["-k", "5", SECONDS, "runc", "--root"];
-        let output = Command::new("timeout")
+        // It makes a namespace for the container, and what it mounts before is seen nowhere else either.
+        let output = private_command(&[])
+            .arg("timeout")
             .args(run)
             .arg(bundle.join("runc"))
             .args(["run", "--bundle"])
@@ -166,8 +168,8 @@ impl Pod {
     fn delete(&self) {
         // Where it ended by itself there is nothing to delete.
         drop(
-            Command::new("runc")
-                .arg("--root")
+            private_command(&[])
+                .args(["runc", "--root"])
                 .arg(self.folder.path().join("runc"))
                 .args(["delete", "--force", &self.name])
                 .output(),

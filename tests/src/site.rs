@@ -9,7 +9,7 @@ use std::{
 };
 
 use airlock_cli::client::{Client, Credentials, Settings, v1::AdminServiceListRunnersRequest};
-use tempfile::TempDir;
+use airlock_mounts::ScratchDir;
 
 use crate::{
     pki::{Pair, Pki},
@@ -30,7 +30,7 @@ const TOKEN: &str = "a-token-of-the-test-that-is-long-enough";
 #[derive(Debug)]
 pub struct Site {
     _swept: Swept,
-    folder: TempDir,
+    folder: ScratchDir,
     /// The authority that both trust.
     pub pki: Pki,
     /// Where the server listens, now and after a restart.
@@ -78,7 +78,7 @@ impl Site {
     /// If files cannot be written.
     #[must_use]
     pub fn with(extras: Extras) -> Self {
-        let folder = tempfile::Builder::new().prefix("airlock-site-").tempdir().unwrap();
+        let folder = ScratchDir::with_prefix("airlock-site-");
         let pki = Pki::new(&folder.path().join("pki"));
         let address = free_address();
         let site = Self { _swept: Swept(folder.path().to_owned()), folder, pki, address, extras };

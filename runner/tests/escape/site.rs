@@ -69,7 +69,7 @@ fn ordinary() -> u32 {
 
 impl Site {
     pub(crate) async fn start(user: User, needs: Needs) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = airlock_mounts::ScratchDir::new();
         fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let server = FakeServer::start(Manners::default()).await;
         let name = needs.config.clone().unwrap_or_else(|| "runner".to_owned());

@@ -56,7 +56,7 @@ fn stop(child: &mut Child) -> Option<i32> {
 
 #[test]
 fn readiness_is_asked_over_a_socket_that_only_its_owner_can_use_and_that_goes_with_the_runner() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     let (file, state) = config(folder.path());
     let (code, said, errors) = run(&["ready", "--config", &file]);
     assert_eq!((code, said.as_str()), (Some(1), ""));
@@ -104,7 +104,7 @@ fn readiness_is_asked_over_a_socket_that_only_its_owner_can_use_and_that_goes_wi
 
 #[test]
 fn a_socket_that_a_dead_runner_left_is_replaced() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     let (file, state) = config(folder.path());
     let mut runner = program(&["--config", &file]).stderr(Stdio::null()).spawn().unwrap();
     eventually("the socket is there", || state.join("ready.sock").exists());
@@ -121,7 +121,7 @@ fn a_socket_that_a_dead_runner_left_is_replaced() {
 
 #[test]
 fn wrong_usage_is_exit_code_2_with_what_to_do() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     let misspelt = folder.path().join("misspelt.toml");
     fs::write(&misspelt, "runner_id = \"r\"\nstate_dir = \"/s\"\nslot = 3\n").unwrap();
     let misspelt = misspelt.display().to_string();

@@ -107,7 +107,7 @@ async fn a_silent_server_is_dialled_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_of_another_version_is_not_obeyed() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let manners = Manners { protocol_version: 99, ..Manners::default() };
     let mut server = FakeServer::start(manners).await;
     let runner = Runner::start(config(dir.path(), &server)).await.unwrap();

@@ -30,7 +30,7 @@ pub(crate) struct Fixture {
     pub(crate) runner: Option<RunningRunner>,
     pub(crate) config: RunnerConfig,
     _swept: Swept,
-    _dir: tempfile::TempDir,
+    _dir: airlock_mounts::ScratchDir,
     /// Reports that nobody has waited for yet.
     backlog: Vec<FromRunner>,
 }
@@ -58,7 +58,7 @@ impl Fixture {
     }
 
     pub(crate) async fn with(manners: Manners, change: impl FnOnce(&mut RunnerConfig)) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = airlock_mounts::ScratchDir::new();
         let mut server = FakeServer::start(manners).await;
         let mut config = config(dir.path(), &server);
         change(&mut config);
@@ -69,7 +69,7 @@ impl Fixture {
     }
 
     /// Around a runner that somebody else has started.
-    pub(crate) async fn around(mut server: FakeServer, config: RunnerConfig, dir: tempfile::TempDir) -> Self {
+    pub(crate) async fn around(mut server: FakeServer, config: RunnerConfig, dir: airlock_mounts::ScratchDir) -> Self {
         let link = server.link().await;
         let _swept = Swept(config.state_dir.clone());
         Self { server, link, runner: None, config, _swept, _dir: dir, backlog: Vec::new() }

@@ -78,7 +78,7 @@ async fn only_the_expected_server_is_obeyed_and_only_a_known_runner_is_heard() {
         (&foreign, &authority, "airlock-server.test", false),
         (&authority, &foreign, "airlock-server.test", false),
     ] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = airlock_mounts::ScratchDir::new();
         let config = config(dir.path(), &server, trusted, own, name);
         let runner = Runner::start(config).await.unwrap();
         let mut link = tokio::time::timeout(Duration::from_secs(2), server.links.recv()).await;
@@ -98,7 +98,7 @@ async fn a_name_leads_to_each_server_behind_it_and_each_has_one_link() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let authority = Authority::new();
     let mut server = tls_server(&authority, "airlock-server.test").await;
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let mut config = config(dir.path(), &server, &authority, &authority, "airlock-server.test");
     config.servers[0].endpoint = format!("https://localhost:{}", server.address.port());
     config.servers[0].discover = true;

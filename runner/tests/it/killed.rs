@@ -82,7 +82,7 @@ struct Killed {
 
 impl Killed {
     async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = airlock_mounts::ScratchDir::new();
         let server = FakeServer::start(Manners::default()).await;
         let config = write_config(dir.path(), &server);
         let process = Process::start(&config);
@@ -216,12 +216,12 @@ async fn an_upload_survives_the_runner_s_death_while_it_is_put_into_the_workspac
             // On a busy host this test may be too late with its kill: once more, with another upload.
             it.late += 1;
             assert!(it.late < 20, "it is always over before the process dies");
-            fs::remove_dir_all(it.project()).unwrap();
+            airlock_mounts::remove_tree(it.project()).unwrap();
         };
         let temporary = |path: &&PathBuf| path.to_string_lossy().contains(TEMPORARY_PREFIX);
         assert_eq!(found.iter().find(temporary), None, "half a file stays");
         assert_eq!(it.staged(), it.archive.len(), "the bytes are kept");
-        fs::remove_dir_all(it.project()).unwrap();
+        airlock_mounts::remove_tree(it.project()).unwrap();
     }
     let uploaded = it.finish().await;
     it.assert_whole(uploaded).await;

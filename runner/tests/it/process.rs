@@ -65,14 +65,14 @@ fn strays() -> usize {
         .count()
 }
 
-pub(crate) async fn fixture(server: FakeServer, dir: tempfile::TempDir) -> Fixture {
+pub(crate) async fn fixture(server: FakeServer, dir: airlock_mounts::ScratchDir) -> Fixture {
     let config = crate::fixture::config(dir.path(), &server);
     Fixture::around(server, config, dir).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_runner_loses_its_commands_and_not_their_output() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let server = FakeServer::start(Manners::default()).await;
     let path = write_config(dir.path(), &server);
     let mut first = Process::start(&path);
@@ -119,7 +119,7 @@ async fn a_killed_runner_loses_its_commands_and_not_their_output() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_runner_leaves_no_process_and_no_file_but_its_state() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let server = FakeServer::start(Manners::default()).await;
     let path = write_config(dir.path(), &server);
     let mut process = Process::start(&path);
@@ -147,7 +147,7 @@ async fn a_stopped_runner_leaves_no_process_and_no_file_but_its_state() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let base = dir.path().join("base");
     for folder in 0..6 {
         let folder = base.join(folder.to_string());
@@ -193,7 +193,7 @@ async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
 
 #[test]
 fn the_program_says_what_is_wrong_with_its_configuration() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = airlock_mounts::ScratchDir::new();
     let path = dir.path().join("runner.toml");
     fs::write(&path, "runner_id = \"r\"\nstate_dir = \"/x\"\nslots = 0\n[[server]]\nendpoint = \"http://127.0.0.1:1\"\ninsecure_loopback = true\n").unwrap();
     let check = || {

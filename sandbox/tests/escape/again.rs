@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
-use tempfile::TempDir;
+use airlock_mounts::ScratchDir;
 
 use crate::support::PROBE_AT;
 
@@ -32,7 +32,7 @@ pub(crate) fn is_it() -> bool {
 /// Runs `test`, a path in this program, and gives the uid that it had.
 pub(crate) fn run(test: &str, again: &Again) -> u32 {
     let uid = if again.user { 2_000_000_000 + std::process::id() % 100_000_000 } else { 0 };
-    let folder = TempDir::new().unwrap();
+    let folder = ScratchDir::new();
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let [program, probe] = ["escape", "probe"].map(|name| folder.path().join(name));
     copy(&std::env::current_exe().unwrap(), &program);

@@ -46,8 +46,8 @@ impl Control {
                 control(Command::new("bash").args(["-c", &command]))
             }
             Self::Capable => {
-                let own = ["unshare", "--map-root-user", "--mount", "--net", "--ipc", "--uts", "--cgroup"];
-                outside(stage, &own, command)
+                let own = ["--map-root-user", "--net", "--ipc", "--uts", "--cgroup", "--"];
+                outside(stage, &[&airlock_mounts::PRIVATE[..], &own].concat(), command)
             }
             Self::Sandbox(change) => {
                 change(stage);

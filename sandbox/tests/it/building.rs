@@ -112,7 +112,11 @@ impl Site {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 let is_folder = fs::symlink_metadata(&path).unwrap().is_dir();
-                if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+                if is_folder {
+                    airlock_mounts::remove_tree(path).unwrap();
+                } else {
+                    fs::remove_file(path).unwrap();
+                }
             }
         }
     }

@@ -151,7 +151,7 @@ fn without_cgroups_commands_run_end_and_the_gaps_are_named() {
 
 /// A runner of an ordinary user, in the cgroup whose folder is given.
 fn as_a_user(cgroup: Option<&Path>, options: &[&str]) -> Value {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     let state = folder.path().join("state");
     fs::create_dir(&state).unwrap();
     chown(&state, Some(USER), Some(USER)).unwrap();

@@ -32,7 +32,7 @@ impl Host {
 }
 
 fn launcher(bwrap: &str) -> LaunchError {
-    let state = tempfile::tempdir().unwrap();
+    let state = airlock_mounts::ScratchDir::new();
     let config = Config {
         bwrap: bwrap.into(),
         state: state.path().join("state"),
@@ -63,7 +63,7 @@ fn bubblewrap_that_is_something_else_or_too_old() {
 
 #[test]
 fn bubblewrap_that_never_answers() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     let path = folder.path().join("bwrap");
     fs::write(&path, "#!/bin/sh\nexec sleep 1000\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -167,7 +167,7 @@ fn a_directory_that_does_not_exist_or_is_none() {
 fn a_session_folder_that_is_gone() {
     let host = Host::new();
     let session = host.session();
-    fs::remove_dir_all(&session.folders.root).unwrap();
+    airlock_mounts::remove_tree(&session.folders.root).unwrap();
     let error = host.refused(&session, &host.spec("true"));
     assert_eq!(error.step(), "stage");
     assert!(error.to_string().starts_with("folder `workspace`: "), "{error}");

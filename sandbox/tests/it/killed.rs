@@ -33,7 +33,7 @@ fn kill(mut owner: Child) {
 
 #[test]
 fn nothing_is_left_when_the_owner_of_the_launcher_is_killed() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     for round in 0..5 {
         let mark = mark(round);
         let command = format!("trap '' TERM HUP; setsid sleep {mark} & sleep {mark}; true");
@@ -51,7 +51,7 @@ fn nothing_is_left_when_the_owner_of_the_launcher_is_killed() {
 
 #[test]
 fn nothing_is_left_when_the_owner_is_killed_in_the_middle_of_a_start() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     let uid = uid(10);
     for delay in 0..30 {
         let owner = owner(folder.path(), uid, &[], "sleep 1000; true");
@@ -106,7 +106,7 @@ fn an_orphan_of_bubblewraps_ends_with_a_failed_start() {
 #[test]
 fn an_orphan_of_bubblewraps_ends_with_a_killed_owner() {
     let mark = mark(22);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
     let bwrap = folder.path().join("bwrap");
     let answers = "case $1 in --help|--version) exec /usr/bin/bwrap $1;; esac";

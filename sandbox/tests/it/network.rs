@@ -3,7 +3,6 @@
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::process::Command;
 
 use airlock_sandbox::{Cause, LaunchSpec, Network, Shape};
 
@@ -19,8 +18,8 @@ fn no_interface_but_a_loopback_and_no_route() {
     let table = host.run(&session, &host.spec("tail -n +3 /proc/net/dev | cut -d: -f1"));
     assert_eq!(table.stdout.trim(), "lo");
     let script = "ip link add one type veth peer two && exec \"$0\" interfaces";
-    let mut own = Command::new("unshare");
-    let own = own.args(["--map-root-user", "--net", "sh", "-c", script]).arg(&host.probe);
+    let mut own = airlock_mounts::private_command(&["--map-root-user", "--net"]);
+    let own = own.args(["sh", "-c", script]).arg(&host.probe);
     control(own).assert_reached();
 }
 

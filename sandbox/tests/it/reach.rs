@@ -58,8 +58,8 @@ fn no_namespace_can_be_made() {
 fn nothing_can_be_mounted() {
     let host = Host::new();
     host.probe("mount").assert_out_of_reach(3);
-    let mut own = Command::new("unshare");
-    control(own.args(["--map-root-user", "--mount"]).arg(&host.probe).arg("mount")).assert_reached();
+    let mut own = airlock_mounts::private_command(&["--map-root-user"]);
+    control(own.arg(&host.probe).arg("mount")).assert_reached();
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn input_is_empty_unless_it_is_a_pipe() {
 
 #[test]
 fn ignored_signals_and_umask_of_the_runner_do_not_reach_inside() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     let example = std::env::current_exe().unwrap().with_file_name("../examples/run");
     let look = "grep SigIgn /proc/self/status; umask";
     let script = format!("trap '' INT HUP USR1; umask 077; {look}; exec \"$0\" \"$1\" '{look}'");

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use airlock_mounts::ScratchDir;
 use airlock_sandbox::env::{EnvRequest, build_env};
 use airlock_sandbox::{
     Cause, CgroupConfig, Config, Ended, Folders, HostIds, LaunchError, LaunchSpec, Launcher, Limits, Network,
     Profile, Running, Session, Shape, Shell, Stdin, UidIsolation, WORKSPACE,
 };
-use tempfile::TempDir;
 
 pub(crate) const BWRAP: &str = "/usr/bin/bwrap";
 /// Where the probe is inside.
@@ -24,7 +24,7 @@ pub(crate) const PROBE_AT: &str = "AIRLOCK_TEST_PROBE";
 static NEXT_ID: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) struct Host {
-    pub(crate) folder: TempDir,
+    pub(crate) folder: ScratchDir,
     pub(crate) launcher: Launcher,
     pub(crate) profile: Profile,
     pub(crate) limits: Limits,
@@ -40,7 +40,7 @@ pub(crate) struct Output {
 
 impl Host {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = ScratchDir::new();
         // Nobody but the runner enters it: sessions reach their own by mounts.
         fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
         let probe = folder.path().join("probe");
@@ -155,11 +155,11 @@ impl Host {
 }
 
 /// A runner that is not root: the example `run` as the user nobody.
-pub(crate) struct OrdinaryRunner(TempDir);
+pub(crate) struct OrdinaryRunner(ScratchDir);
 
 impl OrdinaryRunner {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = ScratchDir::new();
         let state = folder.path().join("state");
         fs::create_dir(&state).unwrap();
         std::os::unix::fs::chown(&state, Some(65_534), Some(65_534)).unwrap();

@@ -10,6 +10,7 @@ use std::{
 };
 
 use airlock_cli::client::Client;
+use airlock_mounts::{private_command, remove_tree};
 use sqlx::{Connection as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
 use super::actor::eventually;
@@ -137,8 +138,8 @@ impl Scene {
         fs::create_dir_all(&state).unwrap();
         let runner = self.site.command("airlock-runner", "runner-1");
         let script = "mount -t tmpfs -o size=\"$1\"m,mode=0700 tmpfs \"$2\" && shift 2 && exec \"$@\"";
-        let mut command = std::process::Command::new("unshare");
-        command.args(["--mount", "--propagation", "private", "--", "sh", "-ec", script, "sh"]);
+        let mut command = private_command(&[]);
+        command.args(["sh", "-ec", script, "sh"]);
         command.arg(mib.to_string()).arg(&state).arg(runner.get_program()).args(runner.get_args());
         Process::start(&mut command, &self.site.log("runner-1"))
     }
@@ -172,7 +173,7 @@ impl Scene {
     pub fn renew_runner(&self, env: &[(&str, &str)]) {
         self.kill(Side::Runner);
         airlock_sandbox::sweep_cgroups(&self.state().join("launcher")).unwrap();
-        fs::remove_dir_all(self.state()).unwrap();
+        remove_tree(self.state()).unwrap();
         self.start(Side::Runner, env);
     }
 

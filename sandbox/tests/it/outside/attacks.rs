@@ -120,7 +120,7 @@ fn nothing_lives_on_in_namespaces_sessions_or_cgroups_of_its_own() {
 
 #[test]
 fn nothing_lives_on_when_the_runner_is_killed() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = airlock_mounts::ScratchDir::new();
     for round in 0..5 {
         let (mark, uid) = (mark(90 + round), 3_900_000 + std::process::id() % 100_000 * 8 + round);
         let command = format!("trap '' TERM HUP; setsid sleep {mark} & unshare -Urpf sleep {mark}; true");

@@ -1,9 +1,8 @@
 //! Folders that are not what a root file system should be: links to the host,
 //! programs with setuid, devices, the host's own root.
 
-use nix::sched::{CloneFlags, unshare};
+use airlock_mounts::PrivateMounts;
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
-use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_change, unmount};
 
 use super::*;
 
@@ -110,33 +109,16 @@ fn a_file_that_only_root_reads_stays_so() {
     assert!(said.contains("/shadow: Permission denied") && said.ends_with("readable\n"), "{said}");
 }
 
-/// A mount of a folder of this test's own, gone with it. Never of anything else: what
-/// deletes the test's folder goes through it.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    fn of(source: &Path, target: &Path) -> Self {
-        fs::create_dir(target).unwrap();
-        mount_bind(source, target).unwrap();
-        Self(target.to_owned())
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = unmount(&self.0, UnmountFlags::DETACH);
-    }
-}
-
 #[test]
 fn what_is_mounted_in_it_is_not_shown() {
-    unshare(CloneFlags::CLONE_NEWNS).unwrap();
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+    let private = PrivateMounts::enter();
     let (host, root) = tiny_host();
     let other = host.folder.path().join("other");
-    fs::create_dir(&other).unwrap();
+    for folder in [&other, &root.join("mnt")] {
+        fs::create_dir(folder).unwrap();
+    }
     fs::write(other.join("file"), "").unwrap();
-    let mounted = Mounted::of(&other, &root.join("mnt"));
+    let mounted = private.bind(&other, root.join("mnt"));
     assert!(root.join("mnt/file").exists(), "the control");
     assert_eq!(host.sh("shopt -s nullglob; echo /mnt/*").stdout, "\n");
     drop(mounted);

@@ -16,7 +16,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/airlock-demo.XXXXXX")
 dev=
 clean_up() {
     [ -n "$dev" ] && kill -TERM "$dev" 2>/dev/null && wait "$dev" 2>/dev/null
-    rm -rf "$work"
+    remove_tree "$work"
 }
 trap clean_up EXIT
 export AIRLOCK_STATE="$work/state"

@@ -25,7 +25,7 @@ start_postgres() {
     local bin port as=()
     bin=$({ find /usr/lib/postgresql/*/bin -maxdepth 0 2>/dev/null || true; } | sort -V | tail -1)
     [ -x "$bin/postgres" ] || die "there is no PostgreSQL here" "run scripts/setup.sh test"
-    rm -rf run
+    remove_tree run
     mkdir run
     # It refuses to run as root. Its shared memory is no object of the host's, which tests of the sandbox look at.
     if [ "$(id -u)" -eq 0 ]; then
@@ -87,14 +87,14 @@ start_s3() {
 
 end_with_owner() {
     # In a session of its own: who interrupts the tests does not interrupt this.
-    export -f started
+    export -f started remove_tree die
     export owner since home
     setsid bash -c '
         pid=$(cat pid)
         while [ "$(started)" = "$since" ]; do sleep 1; done
         kill -INT "$pid" 2>/dev/null
         while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
-        rm -rf "${home:?}"
+        remove_tree "${home:?}"
     ' </dev/null >/dev/null 2>&1 9>&- &
     disown -a
 }

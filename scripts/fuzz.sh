@@ -125,7 +125,7 @@ report() { # TARGET LOG FOLDER
 }
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'remove_tree "$work"' EXIT
 findings=0 total=0 line=""
 say "building the fuzz targets"
 build_targets

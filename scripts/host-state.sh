@@ -365,7 +365,7 @@ compare() {
     done
     own_unit=$(unit "$(cgroup_of "$PPID")")
     now=$(mktemp -d)
-    trap 'rm -rf "$now"' EXIT
+    trap 'remove_tree "$now"' EXIT
     found=$(differences "${subjects[@]}")
     while [ -n "$found" ] && [ "$SECONDS" -lt "${HOST_STATE_PATIENCE:-20}" ]; do
         sleep 0.5

@@ -22,7 +22,7 @@ usage() {
 }
 
 work=$(mktemp -d)
-trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'remove_tree "$work"' EXIT
 
 build() { # OPTION...
     # The host's network, because nothing more than packages is fetched, and rootless set-ups may have no other.
@@ -37,7 +37,7 @@ base_from_archive() {
     image=localhost/airlock-base:$SUITE-$(cksum <<<"${how[*]}" | cut -d' ' -f1)
     if ! "${podman[@]}" image exists "$image"; then
         say "making $image from Debian's archive"
-        mmdebstrap --quiet "${how[@]}" "$work/base.tar" >"$work/log" 2>&1 ||
+        in_own_mounts mmdebstrap --quiet "${how[@]}" "$work/base.tar" >"$work/log" 2>&1 ||
             die "mmdebstrap could not make a Debian: $(tail -n 1 "$work/log")" "is its archive reachable from here?"
         "${podman[@]}" import --quiet "$work/base.tar" "$image" >/dev/null
         rm "$work/base.tar"

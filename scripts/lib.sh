@@ -63,3 +63,27 @@ die() { # WHAT CURE
     printf 'airlock: %s\n  %s\n' "$1" "$2" >&2
     exit 1
 }
+
+# Removes directories and everything in them. While something is mounted at one or below it, nothing of it is removed
+# and the script fails: a bind mount has the device number of what it shows, so `rm --one-file-system` would pass it.
+remove_tree() { # DIRECTORY...
+    local tree at mount
+    for tree in "$@"; do
+        [ -e "$tree" ] || [ -L "$tree" ] || continue
+        { [ -d "$tree" ] && [ ! -L "$tree" ]; } || die "\`$tree\` is no directory" "remove it by hand"
+        at=$(realpath -- "$tree") && [ "$at" != / ] || die "\`$tree\` cannot be removed" "name a directory below /"
+        while read -r _ _ _ _ mount _; do
+            # The kernel writes a space as \040.
+            printf -v mount '%b' "$mount"
+            case "$mount/" in
+            "$at"/*) die "\`$mount\` is a mount point, so \`$tree\` is not removed" "unmount it: umount '$mount'" ;;
+            esac
+        done </proc/self/mountinfo || die "the mounts cannot be read, so \`$tree\` is not removed" "mount /proc"
+        rm -rf --one-file-system -- "$tree"
+    done
+}
+
+# Runs a program where nothing that it mounts is seen elsewhere. Needs root.
+in_own_mounts() { # COMMAND...
+    unshare --mount --propagation private -- "$@"
+}

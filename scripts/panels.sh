@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 work=$(mktemp -d)
 prometheus=
-trap 'if [ -n "$prometheus" ]; then kill "$prometheus"; wait "$prometheus" || true; fi; rm -rf "$work"' EXIT
+trap 'if [ -n "$prometheus" ]; then kill "$prometheus"; wait "$prometheus" || true; fi; remove_tree "$work"' EXIT
 
 say "building"
 cargo build --quiet --locked --workspace --bins

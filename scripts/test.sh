@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 log=$(mktemp -d)
-trap 'rm -rf "$log"' EXIT
+trap 'remove_tree "$log"' EXIT
 
 # The whole-system tests start these programs.
 cargo build --locked --workspace --bins || exit 1

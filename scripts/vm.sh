@@ -21,7 +21,7 @@ work=$(mktemp -d)
 machine=
 end() {
     [ -n "$machine" ] && kill -KILL "$machine" 2>/dev/null
-    rm -rf "$work"
+    remove_tree "$work"
 }
 trap end EXIT
 trap 'exit 130' INT TERM

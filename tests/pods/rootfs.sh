@@ -16,13 +16,14 @@ make_rootfs() { # FOLDER
     say "making the test pods' root from Debian's archive; once, about a minute"
     work=$(mktemp -d "$1.XXXXXX")
     # shellcheck disable=SC2064
-    trap "rm -rf --one-file-system '$work'" EXIT
-    mmdebstrap --quiet --mode=root --variant=minbase --include="$PACKAGES" \
+    trap "remove_tree '$work'" EXIT
+    in_own_mounts mmdebstrap --quiet --mode=root --variant=minbase --include="$PACKAGES" \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' "$SUITE" "$work/root" >"$work/log" 2>&1 ||
         die "mmdebstrap could not make the test pods' root: $(tail -n 1 "$work/log")" \
             "is Debian's archive reachable from here?"
-    rm -rf "$work/root/var/cache/apt" "$work/root/var/lib/apt/lists" "$work/log"
+    remove_tree "$work/root/var/cache/apt" "$work/root/var/lib/apt/lists"
+    rm "$work/log"
     mkdir "$work/root/opt/airlock"
     chmod 0755 "$work"
     mv -T "$work" "$1"

@@ -49,8 +49,8 @@ make_image() { # FOLDER
     mkdir -p "$(dirname "$1")"
     work=$(mktemp -d "$1.XXXXXX")
     # shellcheck disable=SC2064
-    trap "rm -rf --one-file-system '$work'" EXIT
-    mmdebstrap --quiet --mode=root --variant=minbase --include="$PACKAGES" \
+    trap "remove_tree '$work'" EXIT
+    in_own_mounts mmdebstrap --quiet --mode=root --variant=minbase --include="$PACKAGES" \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' "$SUITE" "$work/root" >"$work/log" 2>&1 ||
         die "mmdebstrap could not make the test machine's root: $(tail -n 1 "$work/log")" \
@@ -58,7 +58,8 @@ make_image() { # FOLDER
     configure "$work/root"
     mke2fs -q -t ext4 -L airlock-root -d "$work/root" "$work/root.img" "$DISK" >/dev/null
     cp -L "$work/root/vmlinuz" "$work/root/initrd.img" "$work"
-    rm -rf "$work/root" "$work/log"
+    remove_tree "$work/root"
+    rm "$work/log"
     chmod 0755 "$work"
     # Somebody else who made the same meanwhile has won.
     mv -T "$work" "$1" 2>/dev/null || [ -d "$1" ]
@@ -69,6 +70,8 @@ image="$cache/$(sha256sum tests/vm/image.sh | cut -c 1-16)"
 if [ ! -d "$image" ]; then
     make_image "$image"
     # Those of earlier versions of this file.
-    find "$cache" -mindepth 1 -maxdepth 1 ! -path "$image" -mtime +1 -exec rm -rf {} +
+    while IFS= read -r -d '' old; do
+        remove_tree "$old"
+    done < <(find "$cache" -mindepth 1 -maxdepth 1 -type d ! -path "$image" -mtime +1 -print0)
 fi
 printf '%s\n' "$image"

@@ -1,5 +1,11 @@
 # What the checks share: setting Airlock up as its documentation says, and asking it for things. Sourced.
 
+# The checks mount, remove and reboot without looking back; on any other machine nothing of them runs.
+if [ "$(cat /etc/hostname)" != airlock-vm ] || [ ! -d /payload/vm ]; then
+    echo "the checks of tests/vm run in their virtual machine only: scripts/vm.sh" >&2
+    exit 1
+fi
+
 export AIRLOCK_ADDRESS=https://airlock-server.example:7443 AIRLOCK_CA=/etc/airlock/ca.pem
 TOKEN=/etc/airlock/orchestrator.token
 UNIT_CGROUP=/sys/fs/cgroup/system.slice/airlock-runner.service

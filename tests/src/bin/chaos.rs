@@ -75,7 +75,7 @@ async fn main() -> ExitCode {
         None => None,
         Some((_, Some(row))) => Some(row),
         Some((name, None)) => {
-            let names: Vec<String> = Row::ALL.iter().map(|(row, _)| format!("{row:?}")).collect();
+            let names: Vec<String> = Row::ALL.iter().map(|(row, ..)| format!("{row:?}")).collect();
             eprintln!("chaos: there is no row `{name}`; there are {}", names.join(", "));
             return ExitCode::from(2);
         }
@@ -89,7 +89,7 @@ async fn main() -> ExitCode {
     let mut rng = fastrand::Rng::with_seed(seed);
     let over = Instant::now() + Duration::from_secs(arguments.seconds);
     while Instant::now() < over {
-        let any = rng.choice(Row::ALL).map_or(Row::ServerPoint, |(row, _)| row);
+        let any = rng.choice(Row::ALL).map_or(Row::ServerPoint, |(row, ..)| row);
         sum.make(row.unwrap_or(any), Plan::new(rng.u64(..), Extent::Some(AT_ONCE))).await;
     }
     sum.tell(seed)

@@ -11,6 +11,8 @@ pub enum Extent {
     Share(usize, usize),
     /// So many that the seed chooses.
     Some(usize),
+    /// Likewise, one of each stretch of the list: it is ordered, and its neighbours are alike.
+    Spread(usize),
     /// The one with this index.
     One(usize),
 }
@@ -51,6 +53,12 @@ impl Plan {
                 self.rng(usize::MAX).shuffle(&mut all);
                 all.truncate(count);
             }
+            Extent::Spread(count) => {
+                let (mut rng, length, count) = (self.rng(usize::MAX), list.len(), count.min(list.len()));
+                let stretch = |number: usize| number * length / count..(number + 1) * length / count;
+                let chosen: Vec<usize> = (0..count).map(|number| rng.usize(stretch(number))).collect();
+                all.retain(|(index, _)| chosen.contains(index));
+            }
             Extent::One(one) => all.retain(|(index, _)| *index == one),
         }
         assert!(!all.is_empty(), "the row has {} injections, and none of them was chosen", list.len());
@@ -75,5 +83,38 @@ impl Plan {
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn indices(seed: u64, extent: Extent, length: usize) -> Vec<usize> {
+        let list: Vec<usize> = (0..length).collect();
+        Plan::new(seed, extent).choose(&list).into_iter().map(|(index, _)| index).collect()
+    }
+
+    #[test]
+    fn the_shares_of_a_list_are_all_of_it() {
+        let mut all: Vec<usize> = (0..4).flat_map(|which| indices(1, Extent::Share(which, 4), 10)).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_spread_has_one_of_each_stretch_and_each_comes_up() {
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..200 {
+            let chosen = indices(seed, Extent::Spread(4), 10);
+            assert_eq!(chosen.len(), 4);
+            for (number, index) in chosen.iter().enumerate() {
+                assert!((number * 10 / 4..(number + 1) * 10 / 4).contains(index), "{chosen:?}");
+            }
+            assert_eq!(chosen, indices(seed, Extent::Spread(4), 10), "the same seed chooses the same");
+            seen.extend(chosen);
+        }
+        assert_eq!(seen.len(), 10);
+        assert_eq!(indices(1, Extent::Spread(20), 3), [0, 1, 2], "not more than there are");
     }
 }

@@ -51,35 +51,41 @@ pub enum Row {
 }
 
 impl Row {
-    /// Every row there is, and how many injections its test makes at least.
-    pub const ALL: [(Self, usize); 15] = [
-        (Self::StreamCut, 60),
-        (Self::LiveStreamCut, 20),
-        (Self::SlowReader, 30),
-        (Self::ServerPoint, 120),
-        (Self::ServerMoment, 8),
-        (Self::Away, 12),
-        (Self::AwayForGood, 3),
-        (Self::RunnerPoint, 112),
-        (Self::NewRunner, 36),
-        (Self::RunnerMoment, 6),
-        (Self::HeldState, 10),
-        (Self::StoreGone, 10),
-        (Self::DiskFull, 5),
-        (Self::RunnerStops, 4),
-        (Self::ServerStops, 4),
+    /// Every row there is, how many injections there are at least, and how many of them are the sample of `make test`.
+    pub const ALL: [(Self, usize, usize); 15] = [
+        (Self::StreamCut, 60, 12),
+        (Self::LiveStreamCut, 20, 4),
+        (Self::SlowReader, 30, 6),
+        (Self::ServerPoint, 120, 12),
+        (Self::ServerMoment, 8, 2),
+        (Self::Away, 12, 3),
+        (Self::AwayForGood, 3, 1),
+        (Self::RunnerPoint, 112, 12),
+        (Self::NewRunner, 36, 4),
+        (Self::RunnerMoment, 6, 2),
+        (Self::HeldState, 10, 3),
+        (Self::StoreGone, 10, 3),
+        (Self::DiskFull, 5, 2),
+        (Self::RunnerStops, 4, 1),
+        (Self::ServerStops, 4, 1),
     ];
 
     /// The row of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().map(|(row, _)| *row).find(|row| format!("{row:?}").eq_ignore_ascii_case(name))
+        Self::ALL.iter().map(|(row, ..)| *row).find(|row| format!("{row:?}").eq_ignore_ascii_case(name))
     }
 
-    /// The least that the row's test makes, all its shares together.
+    /// The least that the row's tests make, all shares together.
     #[must_use]
     pub fn least(self) -> usize {
-        Self::ALL.iter().find(|(row, _)| *row == self).map_or(0, |(_, least)| *least)
+        Self::ALL.iter().find(|(row, ..)| *row == self).map_or(0, |(_, least, _)| *least)
+    }
+
+    /// The number of injections in `make test`.
+    #[must_use]
+    pub fn sample(self) -> usize {
+        Self::ALL.iter().find(|(row, ..)| *row == self).map_or(0, |(.., sample)| *sample)
     }
 
     /// Makes the plan's injections, one after the other.

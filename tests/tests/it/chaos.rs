@@ -1,158 +1,32 @@
-//! What survives what: every row of the fault table, by injecting its fault at each state of an execution, at each
-//! step of its start, at each event of its stream. `make chaos` goes on where this ends.
+//! What survives what: the rows of the fault table, each of which injects its fault at each state of an execution, at each
+//! step of its start, at each event of its stream.
 
-use airlock_tests::chaos::{
-    plan::{Extent, Plan},
-    rows::Row,
-};
+mod long;
+mod sample;
 
-/// All that is random follows from it. A seed that found something is a row here.
-const SEED: u64 = 6;
-/// What CI makes at least, all rows together.
+use airlock_tests::chaos::rows::Row;
+
+/// What `make test-long` makes at least, all rows together.
 const AT_LEAST: usize = 400;
 
-/// One of several shares of a row's injections.
-async fn share(row: Row, which: usize, of: usize) {
-    let plan = Plan::new(SEED, Extent::Share(which, of));
-    row.run(&plan).await;
-    let made = plan.tally().injections;
-    println!("{row:?}: {made} injections in share {which} of {of}");
-    assert!(made >= row.least() / of, "{row:?}: {made} injections, of at least {}", row.least());
-}
-
 #[test]
-fn the_rows_make_enough_injections() {
-    let least: usize = Row::ALL.iter().map(|(row, _)| row.least()).sum();
+fn the_rows_make_enough_injections_and_each_has_a_sample() {
+    let least: usize = Row::ALL.iter().map(|(row, ..)| row.least()).sum();
     assert!(least >= AT_LEAST, "{least} injections");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_stream_that_is_cut_at_any_event_goes_on_there() {
-    share(Row::StreamCut, 0, 1).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_live_stream_that_is_cut_at_any_event_goes_on_there() {
-    share(Row::LiveStreamCut, 0, 1).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_read_holds_up_nobody() {
-    share(Row::SlowReader, 0, 1).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_server_is_killed_at_every_fourth_step() {
-    share(Row::ServerPoint, 0, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_server_is_killed_at_every_fourth_step_from_the_second() {
-    share(Row::ServerPoint, 1, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_server_is_killed_at_every_fourth_step_from_the_third() {
-    share(Row::ServerPoint, 2, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_server_is_killed_at_every_fourth_step_from_the_fourth() {
-    share(Row::ServerPoint, 3, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_server_is_killed_at_any_moment() {
-    share(Row::ServerMoment, 0, 1).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_link_is_away_for_less_than_its_grace() {
-    share(Row::Away, 0, 1).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_link_is_away_for_longer() {
-    share(Row::AwayForGood, 0, 1).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_runner_is_killed_at_every_fourth_step() {
-    share(Row::RunnerPoint, 0, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_runner_is_killed_at_every_fourth_step_from_the_second() {
-    share(Row::RunnerPoint, 1, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_runner_is_killed_at_every_fourth_step_from_the_third() {
-    share(Row::RunnerPoint, 2, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_runner_is_killed_at_every_fourth_step_from_the_fourth() {
-    share(Row::RunnerPoint, 3, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_new_runner_is_killed_at_the_first_of_each_step() {
-    share(Row::NewRunner, 0, 2).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_new_runner_is_killed_at_the_first_of_each_other_step() {
-    share(Row::NewRunner, 1, 2).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_runner_is_killed_at_any_moment() {
-    share(Row::RunnerMoment, 0, 1).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn faults_meet_what_is_starting_and_what_is_not_stored_yet() {
-    share(Row::HeldState, 0, 1).await;
+    for (row, least, sample) in Row::ALL {
+        assert!((1..=least).contains(&sample), "{row:?}: {sample} of {least}");
+    }
+    for (name, text) in [("sample", include_str!("chaos/sample.rs")), ("long", include_str!("chaos/long.rs"))]
+    {
+        for (row, ..) in Row::ALL {
+            let named = [',', ')'].iter().any(|end| text.contains(&format!("Row::{row:?}{end}")));
+            assert!(named, "{row:?} has no test in `{name}`");
+        }
+    }
 }
 
 /// The spool is made before anything is started, so one that is not there says that nothing was.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_was_accepted_and_had_no_spool_was_not_started() {
-    airlock_tests::chaos::rows::accepted_and_no_more(SEED).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_store_is_gone_for_a_while() {
-    share(Row::StoreGone, 0, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_store_is_gone_for_a_while_from_the_second() {
-    share(Row::StoreGone, 1, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_store_is_gone_for_a_while_from_the_third() {
-    share(Row::StoreGone, 2, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_store_is_gone_for_a_while_from_the_fourth() {
-    share(Row::StoreGone, 3, 4).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_disk_of_the_runner_is_full() {
-    share(Row::DiskFull, 0, 1).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_runner_drains_and_ends() {
-    share(Row::RunnerStops, 0, 1).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_server_stops() {
-    share(Row::ServerStops, 0, 1).await;
+    airlock_tests::chaos::rows::accepted_and_no_more(airlock_sampling::seed()).await;
 }

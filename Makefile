@@ -2,8 +2,11 @@
 
 SEED ?=
 COUNT ?=
+# A build of scripts/lib.sh, so that everything that is built for tests is built once.
+build = bash -c 'set -e; . scripts/lib.sh; "$$0"'
+target = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run test test-vm chaos fleet lint fmt build images bench panels fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
+.PHONY: run release test test-fast test-long test-vm chaos fleet lint fmt build images bench panels fuzz fuzz-bash fuzz-read-only corpus setup-run setup-test setup-lint help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -17,19 +20,29 @@ run: setup-run ## build, then show an agent's short day through gRPC, in the san
 build: ## build every program
 	@cargo build --locked --workspace --bins
 
+release: setup-run ## build the programs of a release, their debug information in files beside them: target/dist/programs
+	@scripts/release.sh
+
 test: setup-test ## run every test; the last line counts them
 	@scripts/test.sh
 
+test-fast: setup-test ## the main job once, and the unit tests of what is changed and of what depends on it; minutes
+	@scripts/test-fast.sh
+
+test-long: setup-test ## what `make test` leaves out, and its samples in full (tests/map/long.md); an hour; SEED=
+	@$(build) build_tests
+	@AIRLOCK_TEST_LONG=1 $(if $(SEED),AIRLOCK_TEST_SEED=$(SEED)) cargo nextest run --profile long --locked --workspace --no-fail-fast
+
 test-vm: setup-test ## only the checks in a virtual machine: systemd, cgroups, AppArmor; some minutes
-	@cargo build --quiet --locked --workspace --bins
+	@$(build) release_programs
 	@scripts/vm.sh
 
 chaos: setup-test ## kill, cut, stop and fill at random for SECONDS=3600; SEED= ROW= INDEX= makes one injection again
-	@cargo build --quiet --locked --workspace --bins
-	@cargo run --quiet --locked --package airlock-tests --bin chaos -- --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED)) $(if $(ROW),--row $(ROW)) $(if $(INDEX),--index $(INDEX))
+	@$(build) build_programs
+	@$(target)/debug/chaos --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED)) $(if $(ROW),--row $(ROW)) $(if $(INDEX),--index $(INDEX))
 
 fleet: setup-test ## a fleet on hosts of its own under fire: COUNT=2000 executions, SEED=; servers that come and go: ROUNDS=20
-	@cargo build --quiet --locked --workspace --bins
+	@$(build) build_tests
 	@AIRLOCK_FLEET_COUNT=$(or $(COUNT),2000) AIRLOCK_FLEET_ROUNDS=$(or $(ROUNDS),20) $(if $(SEED),AIRLOCK_FLEET_SEED=$(SEED)) cargo nextest run --profile fleet --success-output immediate --locked --workspace --test it -E 'package(airlock-tests) & test(/^fleet::/)'
 
 lint: setup-lint ## fmt, clippy, rustdoc, buf, cargo-deny

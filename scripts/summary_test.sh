@@ -5,11 +5,13 @@ cd "$(dirname "$0")"
 
 count=0
 bad=0
+# What nextest was to run and did not.
+left=0
 
 # The last line for this input, and the exit code, must be as given.
 case_is() { # NAME EXPECTED-LINE EXPECTED-CODE INPUT
     local got code=0
-    got=$(printf '%b' "$4" | ./summary.awk) || code=$?
+    got=$(printf '%b' "$4" | ./summary.awk -v left="$left") || code=$?
     got=${got##*$'\n'}
     count=$((count + 1))
     if [ "$got" = "$2" ] && [ "$code" -eq "$3" ]; then
@@ -25,7 +27,7 @@ case_is "all passed" "tests: 12 passed, 0 failed, 0 skipped" 0 \
     '     Summary [   1.2s] 12 tests run: 12 passed, 0 skipped\n'
 case_is "a slow one has passed" "tests: 3 passed, 0 failed, 0 skipped" 0 \
     '     Summary [   1.2s] 3 tests run: 3 passed (1 slow), 0 skipped\n'
-case_is "failures and time-outs are failures" "tests: 9 passed, 3 failed, 1 skipped" 1 \
+case_is "failures and time-outs are failures" "tests: 9 passed, 3 failed, 0 skipped" 1 \
     '     Summary [   1.2s] 12 tests run: 9 passed, 2 failed, 1 timed out, 1 skipped\n'
 case_is "both runners are added up" "tests: 15 passed, 0 failed, 1 skipped" 0 \
     '     Summary [   1.2s] 12 tests run: 12 passed, 0 skipped\ntest result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s\n'
@@ -35,6 +37,10 @@ case_is "a runner that died is not a success" "tests: 0 passed, 0 failed, 0 skip
     'error: could not compile\n'
 case_is "no test at all is not a success" "tests: 0 passed, 0 failed, 0 skipped" 1 \
     '     Summary [   0.0s] 0 tests run: 0 passed, 0 skipped\n'
+
+left=2
+case_is "a test that was left out is no success" "tests: 12 passed, 0 failed, 2 skipped" 1 \
+    '     Summary [   1.2s] 12 tests run: 12 passed, 9 skipped\n'
 
 printf '1..%d\n' "$count"
 [ "$bad" -eq 0 ]

@@ -1,29 +1,86 @@
 #!/usr/bin/env bash
-# Runs every test, and says last how many passed, failed and were not run.
+# Runs every test of `make test`, and prints last how many passed, failed and were not run, and what each step took.
 #
-# Nothing is left out on purpose: a test that cannot run fails. Should nextest skip one all the same,
-# it counts as not run, and its name is printed.
+# The release build and the virtual machine run beside the tests that allow neighbours. The tests that need the host for
+# themselves follow when the machine has ended. A test that cannot run fails; one that nextest leaves out counts as not
+# run. scripts/host-state.sh compares the host before and after.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
-log=$(mktemp -d)
-trap 'remove_tree "$log"' EXIT
+work=$(mktemp -d)
+steps=()
+failed=()
+machine=
+end() {
+    # The job's own process group: the release build, or vm.sh, which ends its machine.
+    [ -n "$machine" ] && kill -TERM -- "-$machine" 2>/dev/null && wait "$machine" 2>/dev/null
+    remove_tree "$work"
+}
+trap end EXIT
+trap 'exit 130' INT TERM
 
-# The whole-system tests start these programs.
-cargo build --locked --workspace --bins || exit 1
+# Runs a step; shows and keeps its output; notes its time, and its name if it failed.
+step() { # NAME COMMAND...
+    local name=$1 begun=$SECONDS
+    shift
+    say "$name"
+    "$@" 2>&1 | tee "$work/$name"
+    [ "${PIPESTATUS[0]}" -eq 0 ] || failed+=("$name")
+    steps+=("$(printf '%5d s  %s' "$((SECONDS - begun))" "$name")")
+}
 
-cargo nextest run --locked --workspace --no-fail-fast "$@" 2>&1 | tee "$log/nextest"
-nextest=${PIPESTATUS[0]}
-# The escape suite once more, as it is released.
-cargo nextest run --locked --release --package airlock-sandbox --package airlock-runner --test escape \
-    --no-fail-fast 2>&1 | tee "$log/release"
-release=${PIPESTATUS[0]}
-cargo test --locked --workspace --doc 2>&1 | tee "$log/doc"
-doc=${PIPESTATUS[0]}
-scripts/vm.sh 2>&1 | tee "$log/vm"
-vm=${PIPESTATUS[0]}
+# Most tests wait for other processes, so there are more of them at once than processors.
+nextest() { cargo nextest run --locked --workspace --no-fail-fast --test-threads $(($(nproc) * 2)) "$@"; }
 
-scripts/summary.awk "$log/nextest" "$log/release" "$log/doc" "$log/vm"
-summary=$?
-[ "$nextest" -eq 0 ] && [ "$release" -eq 0 ] && [ "$doc" -eq 0 ] && [ "$vm" -eq 0 ] && [ "$summary" -eq 0 ]
+# Every test that nextest has to run, one a line.
+listed() { cargo nextest list --locked --workspace --message-format oneline 2>/dev/null; }
+
+begin_machine() {
+    set -m
+    {
+        begun=$SECONDS
+        release_programs && touch "$work/released"
+        printf '%5d s  release build\n' "$((SECONDS - begun))" >"$work/machine-steps"
+        begun=$SECONDS
+        scripts/vm.sh
+        code=$?
+        printf '%5d s  virtual machine\n' "$((SECONDS - begun))" >>"$work/machine-steps"
+        exit "$code"
+    } >"$work/machine" 2>&1 &
+    machine=$!
+    set +m
+}
+
+await_machine() {
+    wait "$machine" || failed+=("virtual machine")
+    machine=
+    cat "$work/machine"
+    mapfile -t -O "${#steps[@]}" steps <"$work/machine-steps"
+}
+
+await_release() {
+    until [ -e "$work/released" ] || ! kill -0 "$machine" 2>/dev/null; do sleep 1; done
+}
+
+scripts/host-state.sh take --quick "$work/host" || exit 1
+step "build" build_tests
+[ "${#failed[@]}" -eq 0 ] || exit 1
+
+begin_machine
+step "tests" nextest -E "not ($ALONE)"
+step "documentation" cargo test --quiet --locked --workspace --doc
+await_release
+# The escape suites once more, as they are released.
+step "escape as a release" nextest --release --test escape
+await_machine
+step "tests that run alone" nextest -E "$ALONE"
+step "host" scripts/host-state.sh compare --quick "$work/host"
+
+left=$(($(listed | wc -l) - $(tests_run "$work/tests" "$work/tests that run alone")))
+printf '%s\n' "${steps[@]}"
+say "tests of \`make test-long\` are not run here; tests/map/long.md names each, with its reason"
+scripts/summary.awk -v left="$left" "$work/tests" "$work/tests that run alone" "$work/escape as a release" \
+    "$work/documentation" "$work/machine" || failed+=("summary")
+[ "${#failed[@]}" -eq 0 ] || say "failed: $(IFS=,; echo "${failed[*]}")"
+[ "${#failed[@]}" -eq 0 ]

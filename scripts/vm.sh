@@ -13,7 +13,7 @@ export PATH="$PATH:/usr/sbin"
 BOOT_LIMIT=600
 LIMIT=1500
 PROGRAMS=(airlock airlock-probe airlock-runner airlock-server)
-built="${CARGO_TARGET_DIR:-target}/debug"
+built="${CARGO_TARGET_DIR:-target}/release"
 # The machine's last act; seen in its console.
 REBOOT="host::root_reboots_the_machine"
 

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Builds the programs of a release into target/dist/programs. Each has its debug information beside it, in NAME.debug, where
+# debuggers find it by the program's link. Fails if a program is larger than it may be.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+LARGEST=$((40 * 1000 * 1000)) # bytes
+
+build=${CARGO_TARGET_DIR:-target}/dist
+programs=$build/programs
+cargo build --locked --profile dist --bin airlock --bin airlock-server --bin airlock-runner --bin airlock-probe
+mkdir -p "$programs"
+for program in airlock airlock-server airlock-runner airlock-probe; do
+    objcopy --only-keep-debug "$build/$program" "$programs/$program.debug"
+    objcopy --strip-all "$build/$program" "$programs/$program"
+    (cd "$programs" && objcopy --add-gnu-debuglink="$program.debug" "$program")
+    size=$(stat -c %s "$programs/$program")
+    say "$programs/$program: $((size / 1000000)) MB"
+    [ "$size" -le "$LARGEST" ] || die "\`$program\` has $size bytes, and may have $LARGEST" "look what it links: cargo tree"
+done

@@ -1,9 +1,12 @@
-//! Real work inside: what people build, test and serve with goes on working in the sandbox, by packages
-//! from the registries. What is confined is tried elsewhere.
+//! Real work inside: what people build, test and serve with goes on working in the sandbox; packages from the registries in
+//! `make test-long`. What is confined is tried elsewhere.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
@@ -12,8 +15,8 @@ use airlock_tests::{
     airlock::{Airlock, said},
     desk::{Desk, World},
     site::{Extras, PATIENCE},
-    tools::{package, project},
 };
+use tempfile::TempDir;
 
 /// Runs scripts, each in a session of its own, after its files were put there.
 fn works(files: &[(PathBuf, &str)], steps: &[(&str, &str)]) {
@@ -29,49 +32,94 @@ fn works(files: &[(PathBuf, &str)], steps: &[(&str, &str)]) {
     desk.close();
 }
 
+/// What `pip` installs: a module, and what says that it is a package.
+const WHEEL: [(&str, &str); 4] = [
+    ("mine/__init__.py", "def double(number):\n    return number * 2\n"),
+    ("mine-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n"),
+    ("mine-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
+    (
+        "mine-1.0.dist-info/RECORD",
+        "mine/__init__.py,,\nmine-1.0.dist-info/METADATA,,\nmine-1.0.dist-info/WHEEL,,\nmine-1.0.dist-info/RECORD,,\n",
+    ),
+];
+
+/// A folder with these files.
+fn folder_of(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// Packs what is in a folder.
+fn packed(folder: &TempDir, program: &str, arguments: &[&str], name: &str) -> PathBuf {
+    let status = Command::new(program).args(arguments).current_dir(folder.path()).status().unwrap();
+    assert!(status.success(), "{program} {arguments:?}: {status}");
+    folder.path().join(name)
+}
+
 #[test]
-fn pip_installs_a_wheel_and_its_test_suite_passes() {
-    let files = [(package("idna.whl"), "idna-3.20-py3-none-any.whl"), (project("idna"), "idna.tar.gz")];
+fn pip_installs_a_package_and_its_tests_pass() {
+    let name = "mine-1.0-py3-none-any.whl";
+    let folder = folder_of(&WHEEL);
+    let arguments = ["-m", "zipfile", "-c", name, "mine", "mine-1.0.dist-info"];
+    let wheel = packed(&folder, "python3", &arguments, name);
+    let tests = folder_of(&[(
+        "test_mine.py",
+        "import unittest, mine\nclass Test(unittest.TestCase):\n    def test(self):\n        self.assertEqual(mine.double(4), 8)\n",
+    )]);
     works(
-        &files,
+        &[(wheel, name), (tests.path().join("test_mine.py"), "test_mine.py")],
         &[
             ("/usr/bin/python3 -m venv .venv", ""),
             (
-                ".venv/bin/pip install --no-index --no-deps ./idna-3.20-py3-none-any.whl",
-                "Successfully installed",
+                &format!(".venv/bin/pip install --no-index --no-deps ./{name}"),
+                "Successfully installed mine-1.0",
             ),
-            // The source without the package itself, so that what is tested is what was installed.
-            ("tar -xzf idna.tar.gz && rm -r idna-*/idna", ""),
-            ("mv idna-*/tests .", ""),
-            (".venv/bin/python -B -m unittest tests.test_idna tests.test_intranges", "\nOK"),
-            (".venv/bin/python -c 'import idna; print(idna.__file__)'", "/workspace/.venv/"),
+            (".venv/bin/python -B -m unittest test_mine", "\nOK"),
+            (".venv/bin/python -c 'import mine; print(mine.__file__)'", "/workspace/.venv/"),
+        ],
+    );
+}
+
+/// `npm` installs a package that was packed, and runs a test that uses it, beside one with many workers.
+fn npm_works(package: &Path, name: &str, uses: &str) {
+    let manifest = format!(
+        r#"{{"name": "own", "version": "1.0.0", "scripts": {{"test": "node --test"}},
+        "dependencies": {{"{name}": "file:./{name}.tgz"}}}}"#
+    );
+    let test = format!(
+        "const test = require('node:test'); const assert = require('node:assert');\n\
+         const used = require('{name}');\n\
+         test('the package', () => {{ {uses} }});\n\
+         test('many workers', async () => {{\n\
+           const {{ Worker }} = require('node:worker_threads');\n\
+           const one = () => new Promise((done) => new Worker('process.exit(7)', {{ eval: true }}).on('exit', done));\n\
+           assert.deepStrictEqual(await Promise.all([one(), one(), one()]), [7, 7, 7]);\n\
+         }});\n"
+    );
+    let folder = folder_of(&[("package.json", &manifest), ("own.test.js", &test)]);
+    fs::copy(package, folder.path().join(format!("{name}.tgz"))).unwrap();
+    works(
+        &[(folder.path().to_owned(), "own")],
+        &[
+            ("cd own && npm install --offline --no-audit --no-fund", "added 1 package"),
+            ("npm test", "# pass 2"),
         ],
     );
 }
 
 #[test]
 fn npm_installs_a_package_and_runs_tests() {
-    let manifest = r#"{"name": "mine", "version": "1.0.0", "scripts": {"test": "node --test"},
-        "dependencies": {"is-number": "file:./is-number.tgz"}}"#;
-    let test = "const test = require('node:test'); const assert = require('node:assert');\n\
-                const isNumber = require('is-number');\n\
-                test('numbers', () => { assert.ok(isNumber('5e3')); assert.ok(!isNumber('x')); });\n\
-                test('many workers', async () => {\n\
-                  const { Worker } = require('node:worker_threads');\n\
-                  const one = () => new Promise((done) => new Worker('process.exit(7)', { eval: true }).on('exit', done));\n\
-                  assert.deepStrictEqual(await Promise.all([one(), one(), one()]), [7, 7, 7]);\n\
-                });\n";
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("package.json"), manifest).unwrap();
-    fs::write(folder.path().join("mine.test.js"), test).unwrap();
-    fs::copy(package("is-number.tgz"), folder.path().join("is-number.tgz")).unwrap();
-    works(
-        &[(folder.path().to_owned(), "mine")],
-        &[
-            ("cd mine && npm install --offline --no-audit --no-fund", "added 1 package"),
-            ("npm test", "# pass 2"),
-        ],
-    );
+    let folder = folder_of(&[
+        ("package/package.json", r#"{"name": "double", "version": "1.0.0", "main": "index.js"}"#),
+        ("package/index.js", "module.exports = (number) => number * 2;\n"),
+    ]);
+    let package = packed(&folder, "tar", &["-czf", "double.tgz", "package"], "double.tgz");
+    npm_works(&package, "double", "assert.strictEqual(used(4), 8);");
 }
 
 #[test]
@@ -213,5 +261,38 @@ fn a_server_of_one_command_is_reached_by_the_next_and_by_no_other_session() {
     drop(own.airlock.bytes(&["kill", &execution]));
     for desk in [own, other] {
         drop(desk.airlock.bytes(&["session", "close", &desk.session]));
+    }
+}
+
+/// Packages of the registries, by others.
+mod long {
+    use airlock_tests::tools::{package, project};
+
+    use super::{npm_works, works};
+
+    #[test]
+    fn pip_installs_a_wheel_and_its_test_suite_passes() {
+        let files = [(package("idna.whl"), "idna-3.20-py3-none-any.whl"), (project("idna"), "idna.tar.gz")];
+        works(
+            &files,
+            &[
+                ("/usr/bin/python3 -m venv .venv", ""),
+                (
+                    ".venv/bin/pip install --no-index --no-deps ./idna-3.20-py3-none-any.whl",
+                    "Successfully installed",
+                ),
+                // The source without the package itself, so that what is tested is what was installed.
+                ("tar -xzf idna.tar.gz && rm -r idna-*/idna", ""),
+                ("mv idna-*/tests .", ""),
+                (".venv/bin/python -B -m unittest tests.test_idna tests.test_intranges", "\nOK"),
+                (".venv/bin/python -c 'import idna; print(idna.__file__)'", "/workspace/.venv/"),
+            ],
+        );
+    }
+
+    #[test]
+    fn npm_installs_a_package_and_runs_tests() {
+        let uses = "assert.ok(used('5e3')); assert.ok(!used('x'));";
+        npm_works(&package("is-number.tgz"), "is-number", uses);
     }
 }

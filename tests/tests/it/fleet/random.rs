@@ -1,5 +1,5 @@
 //! Servers that come and go at random under commands that are started, read and waited for through any of them. The plan
-//! follows from `AIRLOCK_FLEET_SEED`; how threads and processes interleave does not.
+//! follows from the seed; how threads and processes interleave does not. `make fleet` makes more rounds.
 
 use std::{env, time::Duration};
 
@@ -33,8 +33,13 @@ const POINTS: [&str; 6] = [
 ];
 
 /// From the environment, for a longer or a repeated run.
-pub(crate) fn given(name: &str, otherwise: u64) -> u64 {
-    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+pub(crate) fn given(name: &str) -> Option<u64> {
+    env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: `{text}`")))
+}
+
+/// The seed of `make fleet`, or that of the tests.
+pub(crate) fn seed() -> u64 {
+    given("AIRLOCK_FLEET_SEED").unwrap_or_else(airlock_sampling::seed)
 }
 
 fn fate(rng: &mut Rng) -> Fate {
@@ -62,9 +67,7 @@ async fn befall(fleet: &Fleet, server: &mut Option<Process>, number: usize, fate
     tokio::time::sleep(Duration::from_millis(rng.u64(500..2500))).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn servers_that_come_and_go_lose_no_command_and_run_none_twice() {
-    let (seed, rounds) = (given("AIRLOCK_FLEET_SEED", 20_261_122), given("AIRLOCK_FLEET_ROUNDS", 5));
+async fn come_and_go(seed: u64, rounds: usize) {
     eprintln!("make fleet SEED={seed} ROUNDS={rounds}");
     let mut rng = Rng::with_seed(seed);
     let (fleet, mut servers, _hosts) = fleet(3, 2).await;
@@ -93,5 +96,15 @@ async fn servers_that_come_and_go_lose_no_command_and_run_none_twice() {
     }
     for session in &sessions {
         assert_eq!(run(&client, spec_in(session, "true")).await.unwrap().exit_code(), Some(0));
+    }
+}
+
+mod sample {
+    use super::{come_and_go, given, seed};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn servers_that_come_and_go_lose_no_command_and_run_none_twice() {
+        let rounds = given("AIRLOCK_FLEET_ROUNDS").map(|rounds| usize::try_from(rounds).unwrap());
+        come_and_go(seed(), rounds.unwrap_or_else(|| airlock_sampling::extent(2, 5))).await;
     }
 }

@@ -36,6 +36,16 @@ impl ScratchDir {
         Self(TemporaryDir::new(prefix).expect("a temporary directory"))
     }
 
+    /// As [`ScratchDir::with_prefix`], in `parent`.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be made.
+    #[must_use]
+    pub fn with_prefix_in(prefix: &str, parent: &Path) -> Self {
+        Self(TemporaryDir::new_in(prefix, parent).expect("a temporary directory"))
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {

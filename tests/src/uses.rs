@@ -1,5 +1,5 @@
-//! Which items of the standard library a Rust text names, in whatever way it is written: whole paths, groups,
-//! other names, and inside macros. It reads the syntax, and errs towards finding.
+//! Which items of other crates a Rust text names, in whatever way it is written: whole paths, groups, other names, and
+//! inside macros. It reads the syntax, and errs towards finding.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -11,15 +11,26 @@ use syn::visit::{self, Visit};
 ///
 /// Where the text is not Rust.
 pub fn of_std(text: &str) -> syn::Result<Vec<String>> {
-    let mut found = Found::default();
-    found.visit_file(&syn::parse_file(text)?);
-    Ok(found.0)
+    of_crates(text, &["std", "core", "alloc"])
 }
 
-#[derive(Default)]
-struct Found(Vec<String>);
+/// The same, of these crates.
+///
+/// # Errors
+///
+/// Where the text is not Rust.
+pub fn of_crates(text: &str, crates: &[&str]) -> syn::Result<Vec<String>> {
+    let mut found = Found { crates, items: Vec::new() };
+    found.visit_file(&syn::parse_file(text)?);
+    Ok(found.items)
+}
 
-impl Found {
+struct Found<'a> {
+    crates: &'a [&'a str],
+    items: Vec<String>,
+}
+
+impl Found<'_> {
     /// What is used below `path`.
     fn tree(&mut self, path: &str, tree: &syn::UseTree) {
         let below = |name: &syn::Ident| match (path, plain(name)) {
@@ -37,8 +48,10 @@ impl Found {
 
     fn item(&mut self, path: String) {
         match path.split("::").next() {
-            Some(root) if is_std(root) && root == path => self.0.push(format!("{root}::self")),
-            Some(root) if is_std(root) => self.0.push(path),
+            Some(root) if self.crates.contains(&root) && root == path => {
+                self.items.push(format!("{root}::self"));
+            }
+            Some(root) if self.crates.contains(&root) => self.items.push(path),
             _ => {}
         }
     }
@@ -69,7 +82,7 @@ impl Found {
     }
 }
 
-impl<'ast> Visit<'ast> for Found {
+impl<'ast> Visit<'ast> for Found<'_> {
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         self.tree("", &item.tree);
     }
@@ -94,10 +107,6 @@ impl<'ast> Visit<'ast> for Found {
 
 fn plain(name: &syn::Ident) -> String {
     name.to_string().trim_start_matches("r#").to_owned()
-}
-
-fn is_std(root: &str) -> bool {
-    matches!(root, "std" | "core" | "alloc")
 }
 
 #[cfg(test)]
@@ -135,6 +144,13 @@ mod tests {
         ] {
             assert_eq!(of_std(text).unwrap(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn other_crates_are_looked_for_as_well() {
+        let text = "use nix::{sched::unshare, unistd}; fn f() { rustix::mount::mount(); std::fs::read(x); }";
+        let found = of_crates(text, &["nix", "rustix"]).unwrap();
+        assert_eq!(found, ["nix::sched::unshare", "nix::unistd", "rustix::mount::mount"]);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::process::{Command, Stdio};
+use std::{path::Path, process::Stdio};
 
+use airlock_mounts::{ScratchDir, private_command};
 use airlock_tests::source;
 
 /// Makes directories that can be changed, in a mount namespace of its own, with few files, so that a comparison is quick.
@@ -113,9 +114,9 @@ const ELSEWHERE: [&str; 4] =
 
 /// Runs a script as the first process of namespaces of its own, and returns what it printed.
 fn in_namespaces(script: &str) -> String {
-    let work = tempfile::Builder::new().prefix("airlock-test-host-").tempdir_in("/tmp").unwrap();
-    let output = Command::new("unshare")
-        .args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc", "--uts"])
+    let work = ScratchDir::with_prefix_in("airlock-test-host-", Path::new("/tmp"));
+    let apart = ["--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc", "--uts"];
+    let output = private_command(&apart)
         .args(["bash", "-c", &format!("{PREPARE}\n{script}")])
         .env("work", work.path())
         .env("host_state", source::root().join("scripts/host-state.sh"))

@@ -19,6 +19,7 @@ mod engines;
 mod exit_codes;
 mod fleet;
 mod helm;
+mod host_safety;
 mod host_state;
 mod hostile;
 mod inside;

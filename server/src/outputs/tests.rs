@@ -14,6 +14,7 @@ use super::{
     contract::{Place, check, contract_tests, is_missing, read, write},
     *,
 };
+use crate::testing::until;
 use OutputStream::{Stderr, Stdout};
 
 mod small_parts {
@@ -89,13 +90,7 @@ async fn a_writer_that_is_dropped_or_aborted_leaves_nothing() {
     let mut dropped = outputs.writer(id).await.unwrap();
     write(&mut dropped, Stdout, 3_000_000, &[], 500_000).await;
     drop(dropped);
-    for _ in 0..500 {
-        if files(&folder).is_empty() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    assert_eq!(files(&folder).len(), 0);
+    until("what was dropped is removed", async || files(&folder).is_empty()).await;
     is_missing(&outputs, id).await;
 }
 

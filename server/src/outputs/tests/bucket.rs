@@ -11,7 +11,10 @@ use super::{
     middle::{Middle, Mood},
     *,
 };
-use crate::testing::engine;
+use crate::testing::{PATIENCE, engine};
+
+/// The time for which one repeats a request that is never to be answered.
+const SHORT: Duration = Duration::from_millis(300);
 
 /// A new bucket on the server of this run, reached by way of `middle` or directly.
 struct Bucket {
@@ -47,9 +50,9 @@ impl Bucket {
                 access_key_id: self.keys.path().join("id"),
                 secret_access_key: self.keys.path().join("key"),
             },
-            connect_timeout: Duration::from_secs(2),
-            request_timeout: Duration::from_secs(20),
-            retry_for: Duration::from_secs(1),
+            connect_timeout: PATIENCE,
+            request_timeout: PATIENCE,
+            retry_for: PATIENCE,
         }
     }
 
@@ -58,12 +61,7 @@ impl Bucket {
     }
 
     fn behind(&self, middle: &Middle) -> S3Options {
-        let hasty = Duration::from_millis(500);
-        S3Options {
-            request_timeout: hasty,
-            connect_timeout: hasty,
-            ..self.options(format!("http://{}", middle.address))
-        }
+        self.options(format!("http://{}", middle.address))
     }
 
     /// Asks the server itself.
@@ -113,13 +111,7 @@ async fn large_outputs_go_in_parts_and_a_dropped_one_leaves_none() {
     write(&mut dropped, Stdout, length, &[], 1 << 20).await;
     assert_eq!(bucket.open_uploads().await, 1);
     drop(dropped);
-    for _ in 0..3000 {
-        if bucket.open_uploads().await == 0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    assert_eq!(bucket.open_uploads().await, 0);
+    until("the dropped upload is given up", async || bucket.open_uploads().await == 0).await;
     let mut writer = outputs.writer(id).await.unwrap();
     write(&mut writer, Stdout, length, &[], 1 << 20).await;
     writer.finish().await.unwrap();
@@ -140,23 +132,32 @@ async fn store(outputs: &Outputs, id: ExecutionId, length: u64) -> Result<(), Ou
 async fn a_storage_that_is_away_is_unavailable_and_loses_nothing() {
     let bucket = Bucket::make().await;
     let middle = Middle::before(bucket.port, None).await;
-    let outputs = Outputs::s3(&bucket.behind(&middle)).unwrap();
+    let patient = Outputs::s3(&bucket.behind(&middle)).unwrap();
+    let half_a_second = Duration::from_millis(500);
+    let hasty = S3Options {
+        request_timeout: half_a_second,
+        connect_timeout: half_a_second,
+        retry_for: SHORT,
+        ..bucket.behind(&middle)
+    };
+    let hasty = Outputs::s3(&hasty).unwrap();
     let kept = ExecutionId::new();
-    store(&outputs, kept, 1000).await.unwrap();
+    store(&patient, kept, 1000).await.unwrap();
     for mood in [Mood::Busy, Mood::Silent, Mood::Away] {
         middle.set(mood);
         let id = ExecutionId::new();
-        let error = store(&outputs, id, 6 << 20).await.unwrap_err();
+        let error = store(&hasty, id, 6 << 20).await.unwrap_err();
         assert!(matches!(error, OutputError::Unavailable { .. }), "{mood:?}: {error:?}");
         // Not to be confused with one that is not there.
-        for error in [outputs.stored(kept).await.err(), outputs.open(kept, Stdout).await.err()] {
+        for error in [hasty.stored(kept).await.err(), hasty.open(kept, Stdout).await.err()] {
             assert!(matches!(error, Some(OutputError::Unavailable { .. })), "{mood:?}: {error:?}");
         }
-        assert!(matches!(outputs.probe().await, Err(OutputError::Unavailable { .. })));
+        assert!(matches!(hasty.probe().await, Err(OutputError::Unavailable { .. })));
         middle.set(Mood::Fair);
-        store(&outputs, id, 6 << 20).await.unwrap();
-        check(&read(&outputs, id, Stdout, 0).await, 6 << 20, &[], 0, CHUNK_BYTES);
-        check(&read(&outputs, kept, Stdout, 0).await, 1000, &[], 0, CHUNK_BYTES);
+        until("whoever gave up soon is answered again", async || hasty.probe().await.is_ok()).await;
+        store(&patient, id, 6 << 20).await.unwrap();
+        check(&read(&patient, id, Stdout, 0).await, 6 << 20, &[], 0, CHUNK_BYTES);
+        check(&read(&patient, kept, Stdout, 0).await, 1000, &[], 0, CHUNK_BYTES);
     }
 }
 
@@ -165,8 +166,9 @@ async fn a_storage_that_goes_midway_breaks_the_writer_and_the_next_one_stores_al
     let bucket = Bucket::make().await;
     let middle = Middle::before(bucket.port, None).await;
     let outputs = Outputs::s3(&bucket.behind(&middle)).unwrap();
+    let hasty = Outputs::s3(&S3Options { retry_for: SHORT, ..bucket.behind(&middle) }).unwrap();
     let id = ExecutionId::new();
-    let mut writer = outputs.writer(id).await.unwrap();
+    let mut writer = hasty.writer(id).await.unwrap();
     write(&mut writer, Stdout, 6 << 20, &[], 1 << 20).await;
     middle.set(Mood::Away);
     assert!(matches!(writer.finish().await, Err(OutputError::Unavailable { .. })));
@@ -180,12 +182,11 @@ async fn a_storage_that_goes_midway_breaks_the_writer_and_the_next_one_stores_al
 async fn a_short_absence_is_not_even_seen() {
     let bucket = Bucket::make().await;
     let middle = Middle::before(bucket.port, None).await;
-    let patient = S3Options { retry_for: Duration::from_secs(60), ..bucket.behind(&middle) };
-    let outputs = Outputs::s3(&patient).unwrap();
+    let outputs = Outputs::s3(&bucket.behind(&middle)).unwrap();
     middle.set(Mood::Busy);
     let id = ExecutionId::new();
     let back = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        until("it is refused a few times", async || middle.refused() >= 3).await;
         middle.set(Mood::Fair);
     };
     let (stored, ()) = tokio::join!(store(&outputs, id, 1000), back);
@@ -240,9 +241,10 @@ async fn tls_is_checked_and_plain_text_is_only_spoken_when_asked_for() {
     let place = Outputs { read_bytes: PIECE, ..outputs };
     check(&read(&place, id, Stdout, 0).await, 100, &[], 0, PIECE);
 
+    let secure = S3Options { retry_for: SHORT, ..secure };
     let unknown = S3Options { ca: None, ..secure.clone() };
     let other_name = S3Options { endpoint: Some(endpoint("127.0.0.1")), ..secure };
-    let plain = S3Options { insecure_http: false, ..bucket.direct() };
+    let plain = S3Options { insecure_http: false, retry_for: SHORT, ..bucket.direct() };
     for bad in [unknown, other_name, plain] {
         // Refused when it is made, or when it is used.
         if let Ok(outputs) = Outputs::s3(&bad) {

@@ -1,6 +1,12 @@
 //! Somebody between the server and its storage: who passes everything on, or makes trouble.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use rustls::ServerConfig;
 use tokio::{
@@ -28,6 +34,7 @@ pub(super) enum Mood {
 pub(super) struct Middle {
     pub(super) address: SocketAddr,
     mood: watch::Sender<Mood>,
+    refused: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
 
@@ -38,27 +45,34 @@ impl Middle {
         let address = listener.local_addr().unwrap();
         let (mood, moods) = watch::channel(Mood::Fair);
         let acceptor = tls.map(TlsAcceptor::from);
+        let refused = Arc::new(AtomicU64::new(0));
+        let count = refused.clone();
         let task = tokio::spawn(async move {
             loop {
                 let (connection, _) = listener.accept().await.unwrap();
-                let (moods, acceptor) = (moods.clone(), acceptor.clone());
+                let (moods, acceptor, refused) = (moods.clone(), acceptor.clone(), count.clone());
                 tokio::spawn(async move {
                     match acceptor {
                         Some(acceptor) => {
                             if let Ok(connection) = acceptor.accept(connection).await {
-                                treat(connection, port, moods).await;
+                                treat(connection, port, moods, &refused).await;
                             }
                         }
-                        None => treat(connection, port, moods).await,
+                        None => treat(connection, port, moods, &refused).await,
                     }
                 });
             }
         });
-        Self { address, mood, task }
+        Self { address, mood, refused, task }
     }
 
     pub(super) fn set(&self, mood: Mood) {
         self.mood.send_replace(mood);
+    }
+
+    /// How many requests were answered with 503.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 }
 
@@ -73,6 +87,7 @@ async fn treat(
     mut connection: impl AsyncRead + AsyncWrite + Unpin,
     port: u16,
     mut moods: watch::Receiver<Mood>,
+    refused: &AtomicU64,
 ) {
     let mood = *moods.borrow_and_update();
     let work = async {
@@ -88,6 +103,7 @@ async fn treat(
                     if connection.write_all(answer.as_bytes()).await.is_err() {
                         return;
                     }
+                    refused.fetch_add(1, Ordering::Relaxed);
                 }
             }
             Mood::Silent => std::future::pending().await,

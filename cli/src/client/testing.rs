@@ -29,9 +29,13 @@ impl Dice {
     }
 }
 
+/// How long a test waits for what must happen. All of it passes only where the test fails.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// Pauses that are over at once.
 pub(super) fn quick() -> Patience {
     Patience {
+        call: PATIENCE,
         backoff_first: Duration::from_millis(1),
         backoff_max: Duration::from_millis(5),
         ..Patience::default()

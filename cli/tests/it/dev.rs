@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs};
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Site, mode};
+use crate::support::{Site, eventually, mode};
 
 fn keys(site: &Site) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(site.state().join("keys")).unwrap().flatten();
@@ -58,20 +58,21 @@ fn a_dead_one_is_not_mistaken_for_a_living_one() {
 fn commands_that_run_are_ended_with_it() {
     let mut site = Site::with_dev(&[]);
     let mut child = site.airlock(&["run", "--", "sleep 100"]).spawn().unwrap();
-    crate::support::eventually("it runs", || site.text(&["ps"]).contains("running"));
+    eventually("it runs", || site.text(&["ps"]).contains("running"));
     assert_eq!(site.stop(Signal::SIGTERM), Some(0), "{}", site.log());
     assert!(site.log().contains("commands cut: 1"), "{}", site.log());
     // It ended as cancelled, or the client learned that nobody is there any more.
     assert!(matches!(crate::support::end(&mut child), Some(1 | 130)));
     site.start(&[]);
-    assert!(site.text(&["ps", "--all"]).contains("cancelled (drain)"));
+    // What the runner could not say at the end it says now.
+    eventually("it was cancelled", || site.text(&["ps", "--all"]).contains("cancelled (drain)"));
 }
 
 #[test]
 fn a_client_whose_dev_died_does_not_wait_for_it() {
     let mut site = Site::with_dev(&[]);
     let run = site.airlock(&["run", "--", "sleep 100"]).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    crate::support::eventually("it runs", || site.text(&["ps"]).contains("running"));
+    eventually("it runs", || site.text(&["ps"]).contains("running"));
     site.stop(Signal::SIGKILL);
     let output = run.wait_with_output().unwrap();
     let why = crate::support::stderr(&output);
@@ -88,7 +89,7 @@ fn a_wait_whose_dev_died_says_so_and_soon() {
     let mut site = Site::with_dev(&[]);
     let mut run =
         site.airlock(&["run", "--", "sleep 100"]).stderr(std::process::Stdio::null()).spawn().unwrap();
-    crate::support::eventually("it runs", || site.text(&["ps"]).contains("running"));
+    eventually("it runs", || site.text(&["ps"]).contains("running"));
     let id = site.text(&["ps", "--quiet"]);
     let wait = site.airlock(&["wait", id.trim()]).stderr(std::process::Stdio::piped()).spawn().unwrap();
     site.stop(Signal::SIGKILL);

@@ -45,8 +45,8 @@ start_postgres() {
     openssl x509 -req -in run/server.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out server.pem
     printf '%s\n' 'local all all trust' 'hostssl all all 127.0.0.1/32 scram-sha-256' |
         run tee run/data/pg_hba.conf
-    # Nothing here needs to outlive the machine.
-    printf '%s\n' 'fsync = off' 'full_page_writes = off' 'max_connections = 300' 'shared_buffers = 32MB' \
+    # Nothing here needs to outlive the machine. There is room for the connections of all tests that run at once.
+    printf '%s\n' 'fsync = off' 'full_page_writes = off' 'max_connections = 1000' 'shared_buffers = 32MB' \
         "unix_socket_directories = '$home/run'" "listen_addresses = '127.0.0.1'" \
         'ssl = on' "ssl_cert_file = '$home/server.pem'" "ssl_key_file = '$home/run/server.key'" |
         run tee -a run/data/postgresql.conf

@@ -6,6 +6,7 @@
 //! becomes the program, so that not even the first `execve` is missed. Everything is
 //! killed before [`run`] returns. One thread of a process may trace.
 
+mod clock;
 mod events;
 
 use std::ffi::{OsStr, OsString};
@@ -35,9 +36,10 @@ pub struct Program<'a> {
 /// What a run may use at most.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How long it may take.
+    /// How long it may take. Time in which it waits for a processor does not count.
     pub wall: Duration,
-    /// How long what it left behind may go on after the program itself has ended.
+    /// How long what it left behind may go on after the program itself has ended, counted
+    /// in the same way.
     pub linger: Duration,
     /// How many processes there may be at a time.
     pub processes: usize,

@@ -24,10 +24,11 @@ const TREE: &str = include_str!("../../canary/tree.sh");
 /// Output that is read of one command, in bytes; then its pipe is closed.
 const OUTPUT: usize = 1 << 20;
 /// Host uids of these sessions: some for each process, one after another.
-const FIRST_UID: u32 = 4_000_000;
+/// Linux has at most 2^22 process numbers: the last is below 2,075,000,000.
+const FIRST_UID: u32 = 2_005_000_000;
 const UIDS: u32 = 16;
-/// How long the making of the tree may take.
-const MAKING: Duration = Duration::from_secs(60);
+/// How long the making of the tree, and the start of a sandbox, may take.
+const MAKING: Duration = Duration::from_secs(120);
 
 /// A session with the tree in it, which commands are tried on.
 #[derive(Debug)]
@@ -79,12 +80,12 @@ impl Forced {
             uid_isolation: UidIsolation::detect(),
             cgroup: CgroupConfig::default(),
         })?;
-        let id = FIRST_UID + std::process::id() % 1_000_000 * UIDS + number % UIDS;
+        let id = FIRST_UID + std::process::id() * UIDS + number % UIDS;
         let ids =
             (launcher.uid_isolation() == UidIsolation::PerSession).then_some(HostIds { uid: id, gid: id });
         let folders = Folders::create(folder, ids).map_err(|error| ForcedError::Tree(error.to_string()))?;
         let session = Session { folders, ids, net: Some(launcher.session_net(ids)?) };
-        let limits = Limits { nproc: 256, fsize: Some(64 << 20), ..Limits::default() };
+        let limits = Limits { nproc: 256, fsize: Some(64 << 20), start_timeout: MAKING, ..Limits::default() };
         let (profile, before) = (Profile::minimal(), Snapshot::default());
         let mut forced = Self { launcher, profile, session, limits, wall: MAKING, before };
         let (cause, said) = forced.run(TREE, false)?;

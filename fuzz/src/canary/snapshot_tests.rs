@@ -14,8 +14,7 @@ fn noticed(change: impl FnOnce(&Path)) -> Vec<String> {
     fs::create_dir(at("folder")).unwrap();
     symlink("file", at("link")).unwrap();
     let before = Snapshot::take(&[folder.path()], true).unwrap();
-    // The kernel's clock for files ticks every few milliseconds.
-    std::thread::sleep(std::time::Duration::from_millis(20));
+    until_the_clock_of_files_ticks();
     change(folder.path());
     let after = Snapshot::take(&[folder.path()], true).unwrap();
     let quick = Snapshot::take(&[folder.path()], false).unwrap();
@@ -25,6 +24,16 @@ fn noticed(change: impl FnOnce(&Path)) -> Vec<String> {
         "without bytes the same is noticed"
     );
     before.differences(&after)
+}
+
+/// The kernel's clock for files goes on every few milliseconds.
+fn until_the_clock_of_files_ticks() {
+    let other = tempfile::NamedTempFile::new().unwrap();
+    let now = || other.as_file().metadata().unwrap().modified().unwrap();
+    let before = now();
+    while now() == before {
+        fs::write(other.path(), "x").unwrap();
+    }
 }
 
 #[test]

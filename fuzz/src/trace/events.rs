@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -16,10 +15,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+use super::clock::Clock;
 use super::{Ended, Exec, GATE, Limits, Trace};
-
-/// How long the death of what was killed is waited for at a time.
-const KILLING: Duration = Duration::from_millis(10);
 
 /// Tells when a child has something to report.
 pub(super) struct ChildSignals(SignalFd);
@@ -32,14 +29,12 @@ impl ChildSignals {
         Ok(Self(SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
     }
 
-    /// Sleeps until there may be something, or until the deadline. Another thread that
-    /// does not block the signal may have taken it: no sleep is long.
-    fn wait(&self, deadline: Instant) -> io::Result<()> {
-        const LONGEST: u128 = 4;
-        let left = deadline.saturating_duration_since(Instant::now()).as_millis().saturating_add(1);
-        let millis = u16::try_from(left.min(LONGEST)).unwrap_or(u16::MAX);
+    /// Sleeps until there may be something. Another thread that does not block the
+    /// signal may have taken it: no sleep is long.
+    fn wait(&self) -> io::Result<()> {
+        const LONGEST_MILLIS: u16 = 4;
         let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut fds, PollTimeout::from(millis)) {
+        match poll(&mut fds, PollTimeout::from(LONGEST_MILLIS)) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -97,20 +92,20 @@ pub(super) fn follow(main: Pid, limits: &Limits, signals: &ChildSignals) -> io::
 
 impl Follower {
     fn until_none_is_left(&mut self, limits: &Limits, signals: &ChildSignals) -> io::Result<()> {
-        let mut deadline = Instant::now() + limits.wall;
-        let mut ended = false;
+        let mut wall = Clock::new(limits.wall);
+        let mut linger = None;
         while !self.alive.is_empty() || !self.early.is_empty() {
             signals.drain()?;
             self.all_events()?;
-            if self.ended.is_some() && !ended {
-                ended = true;
-                deadline = deadline.min(Instant::now() + limits.linger);
+            if self.ended.is_some() && linger.is_none() {
+                linger = Some(Clock::new(limits.linger));
             }
             if self.alive.is_empty() && self.early.is_empty() {
                 break;
             }
-            let late = Instant::now() >= deadline;
-            if late && ended {
+            let clocks = std::iter::once(&mut wall).chain(&mut linger);
+            let late = clocks.fold(false, |late, clock| clock.is_over(self.alive.keys()) || late);
+            if late && linger.is_some() {
                 self.leftovers = true;
                 self.kill_all();
             } else if late {
@@ -118,7 +113,7 @@ impl Follower {
             } else if self.alive.len() > limits.processes {
                 self.end_all(Ended::TooManyProcesses);
             }
-            signals.wait(if late { Instant::now() + KILLING } else { deadline })?;
+            signals.wait()?;
         }
         Ok(())
     }

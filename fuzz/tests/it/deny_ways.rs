@@ -30,7 +30,7 @@ fn runs(text: &str) -> bool {
         .arg("--bind")
         .arg(folder.path())
         .args(["/work", "--chdir", "/work", "--setenv", "PATH", path, "--setenv", "HOME", "/work"])
-        .args(["/usr/bin/timeout", "10", "/bin/bash", "--norc", "--noprofile", "-c", text])
+        .args(["/usr/bin/timeout", "120", "/bin/bash", "--norc", "--noprofile", "-c", text])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

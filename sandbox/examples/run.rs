@@ -15,6 +15,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use airlock_sandbox::env::{EnvRequest, build_env, outside};
 use airlock_sandbox::{
@@ -36,12 +37,15 @@ struct Options {
     words: Vec<String>,
 }
 
+/// How long a start may take on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 fn options() -> Result<Options, Box<dyn Error>> {
     let mut found = Options {
         bwrap: "/usr/bin/bwrap".into(),
         uid: 210_000,
         sockets: Vec::new(),
-        limits: Limits::default(),
+        limits: Limits { start_timeout: PATIENCE, ..Limits::default() },
         cgroup: CgroupConfig::default(),
         outside: false,
         report: false,

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
 
@@ -45,6 +44,14 @@ fn lives(pid: Pid) -> bool {
     test_kill_process(pid).is_ok() && !state.contains(") Z ")
 }
 
+/// Whether a signal is on its way to it. One that is ignored never is.
+fn has_pending(pid: Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
+    let pending = status.lines().filter(|line| line.starts_with("SigPnd:") || line.starts_with("ShdPnd:"));
+    let none: Vec<bool> = pending.map(|line| line.trim_end_matches('0').ends_with('\t')).collect();
+    none != [true, true]
+}
+
 #[test]
 fn one_write_ends_what_no_process_group_and_no_signal_reaches() {
     let state = tempfile::tempdir().unwrap();
@@ -63,8 +70,10 @@ fn one_write_ends_what_no_process_group_and_no_signal_reaches() {
         }
         shell.wait().unwrap();
         rustix::process::kill_process(daemon, Signal::TERM).unwrap();
-        thread::sleep(std::time::Duration::from_millis(100));
-        assert!(lives(daemon), "the control: it outlives its group and ignores SIGTERM: {way}");
+        assert!(
+            lives(daemon) && !has_pending(daemon),
+            "the control: it outlives its group and ignores SIGTERM: {way}"
+        );
         cgroup.end().unwrap().unwrap();
         assert!(!lives(daemon), "{way}");
         assert!(!cgroup.folder().exists());

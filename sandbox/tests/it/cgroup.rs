@@ -13,7 +13,12 @@ use airlock_sandbox::{
 };
 use serde_json::Value;
 
-use crate::support::{BWRAP, Host, eventually, example, finish, host_processes, processes_of};
+use crate::support::{BWRAP, Host, eventually, example, finish, host_processes, processes_of, sleepers};
+
+/// A number that no other test's processes have in their command lines.
+fn mark(test: u32) -> String {
+    format!("{}.{test}", 90_000_000 + std::process::id())
+}
 
 impl Host {
     /// Where this host's launcher has its cgroup.
@@ -43,9 +48,12 @@ impl Host {
 fn everything_of_a_sandbox_is_in_its_cgroup_and_inside_sees_only_the_root() {
     let host = Host::new();
     let session = host.session();
-    let running = host.start(&session, &host.spec("cat /proc/self/cgroup; setsid sleep 1000 & sleep 1000"));
+    let mark = mark(2);
+    let command = format!("cat /proc/self/cgroup; setsid sleep {mark} & sleep {mark}");
+    let running = host.start(&session, &host.spec(command));
     let uid = session.ids.unwrap().uid;
-    eventually("it runs", || processes_of(uid).len() >= 5);
+    eventually("both run", || sleepers(&mark).len() == 2);
+    assert!(processes_of(uid).len() >= 5);
     assert_eq!(host.sandboxes(), 1);
     let name = host.cgroup().file_name().unwrap().to_string_lossy().into_owned();
     let pids = processes_of(uid);
@@ -119,7 +127,11 @@ fn a_start_that_fails_outside_or_takes_too_long_leaves_no_cgroup() {
 #[test]
 fn what_a_daemon_used_is_counted_by_the_cgroup() {
     let host = Host::new();
-    let busy = "(setsid bash -c 'while :; do :; done' &) ; sleep 0.5";
+    // Fields 14 and 15, its own time so far in hundredths of a second. It goes on when it has told of them.
+    let busy = "mkfifo told; (setsid bash -c '
+        while read -a own < /proc/$$/stat; (( own[13] + own[14] < 20 )); do
+            for ((i = 0; i < 1000; i++)); do :; done
+        done; echo > told; while :; do :; done' &); read -r < told";
     let ended = host.sh(busy).ended;
     assert!(ended.leftovers);
     assert!(ended.user + ended.system >= Duration::from_millis(100), "{ended:?}");
@@ -136,7 +148,7 @@ fn without_cgroups_commands_run_end_and_the_gaps_are_named() {
     let names: Vec<_> = gaps.iter().map(|gap| gap.limit).collect();
     assert_eq!(names, ["cgroup", "memory", "swap", "pids", "cpu", "io"]);
 
-    let mark = format!("{}.1", 90_000_000 + std::process::id());
+    let mark = mark(1);
     let output = host.sh(format!("(setsid bash -c 'trap \"\" TERM; sleep {mark}' &); echo x; exit 4"));
     assert_eq!(output.stdout, "x\n");
     assert_eq!(output.ended.cause, Cause::Exited(4));

@@ -10,6 +10,7 @@ use airlock_sandbox::{
     Cause, CgroupConfig, Config, HostIds, LaunchError, LaunchSpec, Launcher, Session, Started, UidIsolation,
 };
 
+use crate::end::mark;
 use crate::support::{BWRAP, Host, finish, host_processes};
 
 impl Host {
@@ -93,7 +94,7 @@ fn bubblewrap_that_fails_is_quoted() {
 
 #[test]
 fn bubblewrap_that_hangs_is_given_up() {
-    let mark = format!("70000000.{}", std::process::id());
+    let mark = mark(220);
     let mut host = Host::new().with_bwrap(&format!("exec sleep {mark}"));
     host.limits.start_timeout = Duration::from_millis(300);
     let error = host.refused(&host.session(), &host.spec("true"));

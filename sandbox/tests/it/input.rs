@@ -96,7 +96,7 @@ fn nothing_but_the_command_holds_the_input() {
     let host = Host::new();
     let session = host.session();
     // The reader has gone while the command goes on.
-    let mut running = host.start(&session, &with_input(host.spec("exec <&-; echo closed; sleep 60")));
+    let mut running = host.start(&session, &with_input(host.spec("exec <&-; echo closed; sleep 1000")));
     let mut pipe = take_input(&mut running);
     let mut said = [0; 7];
     rustix::io::read(&running.streams.stdout, &mut said).unwrap();
@@ -105,7 +105,7 @@ fn nothing_but_the_command_holds_the_input() {
     running.control.kill();
     finish(running);
     // The control: a command that only does not read has an open input.
-    let mut running = host.start(&session, &with_input(host.spec("echo opened; sleep 60")));
+    let mut running = host.start(&session, &with_input(host.spec("echo opened; sleep 1000")));
     let mut pipe = take_input(&mut running);
     rustix::io::read(&running.streams.stdout, &mut said).unwrap();
     assert_eq!(pipe.write(b"x").unwrap(), 1);

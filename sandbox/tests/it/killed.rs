@@ -8,16 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Host, eventually, example, host_processes, next_start, processes_of};
+use crate::support::{
+    Host, eventually, example, host_processes, next_start, next_uid, processes_of, sleepers,
+};
 
 /// A number that no other test's processes have in their command lines.
 fn mark(test: u32) -> String {
     format!("{}.{test}", 80_000_000 + std::process::id())
-}
-
-/// A uid that no other test's processes have.
-fn uid(test: u32) -> u32 {
-    3_000_000 + std::process::id() % 100_000 * 16 + test
 }
 
 fn owner(folder: &Path, uid: u32, options: &[&str], command: &str) -> Child {
@@ -35,12 +32,12 @@ fn kill(mut owner: Child) {
 fn nothing_is_left_when_the_owner_of_the_launcher_is_killed() {
     let folder = airlock_mounts::ScratchDir::new();
     for round in 0..5 {
-        let mark = mark(round);
+        let (mark, uid) = (mark(round), next_uid());
         let command = format!("trap '' TERM HUP; setsid sleep {mark} & sleep {mark}; true");
-        let owner = owner(folder.path(), uid(round), &[], &command);
+        let owner = owner(folder.path(), uid, &[], &command);
         eventually("the command runs", || host_processes(&format!("sleep {mark}")).len() >= 2);
         kill(owner);
-        eventually("everything has ended", || processes_of(uid(round)).is_empty());
+        eventually("everything has ended", || processes_of(uid).is_empty());
     }
     let state = folder.path().join("launcher");
     let cgroup = fs::read_to_string(state.join("cgroup")).unwrap();
@@ -52,7 +49,7 @@ fn nothing_is_left_when_the_owner_of_the_launcher_is_killed() {
 #[test]
 fn nothing_is_left_when_the_owner_is_killed_in_the_middle_of_a_start() {
     let folder = airlock_mounts::ScratchDir::new();
-    let uid = uid(10);
+    let uid = next_uid();
     for delay in 0..30 {
         let owner = owner(folder.path(), uid, &[], "sleep 1000; true");
         std::thread::sleep(Duration::from_micros(700 * delay));
@@ -77,15 +74,15 @@ fn the_control_an_orphan_outlives_its_parent() {
     let mut parent =
         Command::new("bash").args(["-c", &format!("{}exec sleep 1000", orphan(&mark))]).spawn().unwrap();
     // Until the parent is asleep too, its command line holds the mark.
-    let sleeping =
-        |process: &PathBuf| fs::read_to_string(process.join("comm")).is_ok_and(|name| name == "sleep\n");
-    let alone = |marked: &[PathBuf]| matches!(marked, [orphan] if sleeping(orphan));
-    eventually("it is there", || alone(&host_processes(&mark)));
+    eventually("it is there", || host_processes(&mark).len() == 1 && sleepers(&mark).len() == 1);
     parent.kill().unwrap();
     parent.wait().unwrap();
-    std::thread::sleep(Duration::from_millis(200));
     let left = host_processes(&mark);
     assert_eq!(left.len(), 1, "without a namespace of processes around it");
+    let status = fs::read_to_string(left[0].join("status")).unwrap();
+    for pending in ["SigPnd", "ShdPnd"] {
+        assert!(status.contains(&format!("{pending}:\t{:016x}\n", 0)), "no end is on its way: {status}");
+    }
     let pid = left[0].file_name().unwrap().to_string_lossy().parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -114,7 +111,7 @@ fn an_orphan_of_bubblewraps_ends_with_a_killed_owner() {
     fs::set_permissions(&bwrap, PermissionsExt::from_mode(0o755)).unwrap();
     for mode in ["auto", "off"] {
         let options = ["--bwrap", bwrap.to_str().unwrap(), "--cgroup", mode];
-        let owner = owner(folder.path(), uid(22), &options, "true");
+        let owner = owner(folder.path(), next_uid(), &options, "true");
         eventually("both are there", || host_processes(&format!("sleep {mark}")).len() == 2);
         kill(owner);
         eventually("everything has ended", || host_processes(&mark).is_empty());

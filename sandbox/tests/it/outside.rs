@@ -6,16 +6,15 @@ mod attacks;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use airlock_sandbox::env::outside;
 use airlock_sandbox::{
     Bind, Cause, HostIds, LaunchError, LaunchSpec, Mask, MaskKind, Network, Running, Session, SessionFolder,
-    Shape, Started,
+    Shape, Started, Stdin,
 };
 
 use crate::end::mark;
-use crate::support::{Host, Output, finish, host_processes};
+use crate::support::{Host, Output, eventually, finish, finish_once, host_processes, sleepers, wait_for};
 
 fn spec(host: &Host, session: &Session, command: &str) -> LaunchSpec {
     let inside = host.spec(command);
@@ -29,6 +28,12 @@ fn try_start(host: &Host, session: &Session, spec: &LaunchSpec) -> Result<Runnin
 fn run(host: &Host, session: &Session, command: &str) -> Output {
     let running = try_start(host, session, &spec(host, session, command));
     finish(running.unwrap_or_else(|error| panic!("{}: {error}", error.step())))
+}
+
+/// A command that does this and then waits for the end of its input, to exit with 3.
+fn start_until_let_go(host: &Host, session: &Session, command: &str) -> Running {
+    let spec = spec(host, session, &format!("{command}\nread -r; exit 3"));
+    try_start(host, session, &LaunchSpec { stdin: Stdin::Pipe, ..spec }).unwrap()
 }
 
 #[test]
@@ -114,7 +119,8 @@ fn nothing_of_it_outlives_it() {
         "(setsid setsid sh -c 'trap \"\" TERM; sleep MARK; sleep MARK' &)",
     ]) {
         let mark = mark(number);
-        let output = run(&host, &session, &format!("{}\nsleep 0.05; exit 3", way.replace("MARK", &mark)));
+        let running = start_until_let_go(&host, &session, &way.replace("MARK", &mark));
+        let output = finish_once("its daemon runs", running, || !sleepers(&mark).is_empty());
         assert_eq!((output.ended.cause, output.ended.leftovers), (Cause::Exited(3), true), "{way}");
         assert_eq!(host_processes(&mark), Vec::<PathBuf>::new(), "{way}");
     }
@@ -125,12 +131,16 @@ fn it_is_killed_with_all_that_it_started() {
     let host = Host::new();
     let session = host.session();
     let mark = mark(70);
-    let command = format!("trap '' TERM HUP; setsid sleep {mark} & echo up; sleep {mark}; sleep {mark}");
+    // The signal that lets what stands still go on comes behind SIGTERM.
+    let command = format!(
+        "trap '' TERM HUP; trap 'echo still here' CONT; setsid sleep {mark} & sleep {mark} & echo up
+         while :; do wait; done"
+    );
     let running = try_start(&host, &session, &spec(&host, &session, &command)).unwrap();
-    let mut first = [0; 3];
-    rustix::io::read(&running.streams.stdout, &mut first).unwrap();
+    wait_for(&running, "up\n");
+    eventually("both run", || sleepers(&mark).len() == 2);
     running.control.terminate();
-    std::thread::sleep(Duration::from_millis(100));
+    wait_for(&running, "still here\n");
     assert!(!host_processes(&mark).is_empty(), "the control: SIGTERM alone does not end it");
     running.control.kill();
     assert_eq!(finish(running).ended.cause, Cause::Killed);

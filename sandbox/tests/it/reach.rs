@@ -3,12 +3,12 @@
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use airlock_sandbox::Session;
 
-use crate::support::{Host, PROBE, control, eventually, finish, host_processes};
+use crate::end::mark;
+use crate::support::{Host, PROBE, control, eventually, finish, host_processes, sleepers};
 
 /// A process of the host that ends with the test.
 struct Sleeper(Child);
@@ -24,10 +24,6 @@ impl Drop for Sleeper {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn is_sleep(process: &Path) -> bool {
-    fs::read(process.join("cmdline")).is_ok_and(|line| line.starts_with(b"sleep\0"))
 }
 
 #[test]
@@ -83,10 +79,9 @@ fn host_uid_is_the_sessions_own_and_not_root() {
     let host = Host::new();
     let session = host.session();
     let ids = session.ids.expect("this suite runs as root");
-    let mark = format!("50000000.{}", std::process::id());
+    let mark = mark(210);
     let running = host.start(&session, &host.spec(format!("exec bash -c 'exec 3>seen; sleep {mark}; true'")));
-    let sleeps = || host_processes(&mark).iter().filter(|path| is_sleep(path)).count();
-    eventually("the command runs", || sleeps() == 1);
+    eventually("the command runs", || sleepers(&mark).len() == 1);
     let processes = host_processes(&mark);
     assert_eq!(processes.len(), 2, "the shell and its child");
     for process in processes {
@@ -177,7 +172,7 @@ fn nothing_of_the_runners_environment_is_inside() {
 fn bubblewrap_and_pid_1_have_an_empty_environment() {
     let host = Host::new();
     let session = host.session();
-    let running = host.start(&session, &host.spec("sleep 60"));
+    let running = host.start(&session, &host.spec("sleep 1000"));
     let uid = session.ids.unwrap().uid.to_string();
     let own = |process: &std::path::PathBuf| {
         running_uid(&fs::read_to_string(process.join("status")).unwrap_or_default()) == uid
@@ -217,7 +212,7 @@ fn the_environment_is_what_was_built_and_no_more() {
 #[test]
 fn no_process_of_the_host_is_in_sight() {
     let host = Host::new();
-    let mark = format!("60000000.{}", std::process::id());
+    let mark = mark(211);
     let sleeper = Sleeper::new(&mark);
     host.probe(&format!("process {mark}")).assert_out_of_reach(2);
     host.control(&["process", &mark]).assert_reached();
@@ -266,7 +261,7 @@ fn a_sessions_keyring_is_not_the_runners() {
 fn two_commands_of_a_session_do_not_see_each_others_processes() {
     let host = Host::new();
     let session = host.session();
-    let mark = format!("61000000.{}", std::process::id());
+    let mark = mark(212);
     let first = host.start(&session, &host.spec(format!("sleep {mark}")));
     eventually("the command runs", || !host_processes(&format!("sleep {mark}")).is_empty());
     let probe = host.spec(format!("{PROBE} process {mark}"));

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use airlock_sandbox::{Cause, LaunchSpec, MAX_COMMAND, Stdin};
 
-use crate::support::{Host, finish};
+use crate::support::{Host, finish, next_uid};
 
 #[test]
 fn any_bytes_but_nul_reach_the_shell() {
@@ -109,7 +109,8 @@ fn ignored_signals_and_umask_of_the_runner_do_not_reach_inside() {
     let folder = airlock_mounts::ScratchDir::new();
     let example = std::env::current_exe().unwrap().with_file_name("../examples/run");
     let look = "grep SigIgn /proc/self/status; umask";
-    let script = format!("trap '' INT HUP USR1; umask 077; {look}; exec \"$0\" \"$1\" '{look}'");
+    let uid = next_uid();
+    let script = format!("trap '' INT HUP USR1; umask 077; {look}; exec \"$0\" --uid {uid} \"$1\" '{look}'");
     let mut bash = Command::new("bash");
     let output = bash.args(["-c", &script]).arg(example).arg(folder.path()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

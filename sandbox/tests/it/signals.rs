@@ -1,12 +1,11 @@
 //! Signals from outside reach every process of one sandbox, and nothing else.
 
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use airlock_sandbox::{Cause, Running, Signal};
 
-use crate::support::{Host, eventually, finish, host_processes, read_to_end};
+use crate::support::{Host, eventually, finish, host_processes, read_to_end, sleepers, wait_for};
 
 /// Every signal that can be sent, its name to the shell, its number.
 const ALL: [(Signal, &str, u8); 9] = [
@@ -27,16 +26,6 @@ const REST: &str = "exec 2>/dev/null; while :; do sleep 0.02; done";
 
 fn mark(test: u32) -> String {
     format!("{}.{test}", 70_000_000 + std::process::id())
-}
-
-fn wait_for(running: &Running, wanted: &str) {
-    let mut said = Vec::new();
-    while said.len() < wanted.len() {
-        let mut byte = [0];
-        assert_eq!(rustix::io::read(running.streams.stdout.as_fd(), &mut byte), Ok(1), "{wanted}");
-        said.extend(byte);
-    }
-    assert_eq!(String::from_utf8(said).unwrap(), wanted);
 }
 
 /// The letter of the state of a process.
@@ -77,7 +66,7 @@ fn what_is_not_handled_ends_the_command_with_that_signal() {
         let mark = mark(u32::from(number));
         let running = host.start(&session, &host.spec(format!("echo up; sleep {mark} & sleep {mark}; true")));
         wait_for(&running, "up\n");
-        eventually("both run", || host_processes(&mark).iter().filter(|path| sleeps(path)).count() == 2);
+        eventually("both run", || sleepers(&mark).len() == 2);
         running.control.signal(signal);
         let ended = finish(running).ended;
         assert_eq!(ended.cause, Cause::Signaled { signal: number, core: false }, "{name}");
@@ -98,15 +87,10 @@ fn the_end_is_what_the_shell_makes_of_a_signal() {
         let mark = mark(101);
         let running = host.start(&session, &host.spec(command.replace("MARK", &mark)));
         wait_for(&running, "up\n");
-        eventually("it sleeps", || host_processes(&mark).iter().any(|path| sleeps(path)));
+        eventually("it sleeps", || !sleepers(&mark).is_empty());
         running.control.signal(Signal::Quit);
         assert_eq!(finish(running).ended.cause, cause, "{command}");
     }
-}
-
-/// Whether the process is `sleep` itself, not a shell about to become it.
-fn sleeps(process: &Path) -> bool {
-    std::fs::read_to_string(process.join("comm")).is_ok_and(|name| name == "sleep\n")
 }
 
 #[test]
@@ -114,8 +98,7 @@ fn what_stands_still_goes_on_and_can_be_ended() {
     let host = Host::new();
     let session = host.session();
     let mark = mark(100);
-    let sleeper_is =
-        |wanted: char| host_processes(&mark).iter().any(|path| sleeps(path) && state(path) == wanted);
+    let sleeper_is = |wanted: char| sleepers(&mark).iter().any(|path| state(path) == wanted);
     let start = || {
         let running = host.start(&session, &host.spec(format!("echo up; sleep {mark}; true")));
         wait_for(&running, "up\n");
@@ -146,7 +129,7 @@ fn a_signal_reaches_its_own_sandbox_and_no_other_process_of_the_host() {
     let other = host.start(&session, &host.spec(&command));
     let stranger = host.start(&host.session(), &host.spec(&command));
     let mut outside =
-        Command::new("bash").args(["-c", "echo up; sleep 60"]).stdout(Stdio::piped()).spawn().unwrap();
+        Command::new("bash").args(["-c", "echo up; exec sleep 1000"]).stdout(Stdio::piped()).spawn().unwrap();
     let own = host.start(&session, &host.spec(&command));
     for running in [&own, &other, &stranger] {
         wait_for(running, "up\n");

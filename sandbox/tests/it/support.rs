@@ -2,10 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use airlock_mounts::ScratchDir;
 use airlock_sandbox::env::{EnvRequest, build_env};
@@ -21,7 +23,22 @@ pub(crate) const PROBE: &str = "/run/probe";
 /// Set where the probe that was built is out of reach: where a copy of it is.
 pub(crate) const PROBE_AT: &str = "AIRLOCK_TEST_PROBE";
 
-static NEXT_ID: AtomicU32 = AtomicU32::new(0);
+/// How long a test waits for what must happen. Only a test that fails uses it up, however slow the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The first host uid of these tests. No other crate's tests have uids between this one and the last, which is below
+/// 1,935,000,000: Linux has at most 2^22 process numbers.
+const FIRST_UID: u32 = 1_800_000_000;
+/// Host uids of one test process.
+const UIDS: u32 = 32;
+static NEXT_UID: AtomicU32 = AtomicU32::new(0);
+
+/// A host uid that no other test has: tests run as processes beside each other.
+pub(crate) fn next_uid() -> u32 {
+    let next = NEXT_UID.fetch_add(1, Ordering::SeqCst);
+    assert!(next < UIDS, "a test has {UIDS} uids at most");
+    FIRST_UID + std::process::id() * UIDS + next
+}
 
 pub(crate) struct Host {
     pub(crate) folder: ScratchDir,
@@ -54,15 +71,14 @@ impl Host {
         })
         .unwrap();
         let profile = Profile::minimal().with_bind(&probe, PROBE);
-        Self { folder, launcher, profile, limits: Limits::default(), probe }
+        Self { folder, launcher, profile, limits: limits(), probe }
     }
 
     pub(crate) fn ids(&self) -> Option<HostIds> {
-        // Tests run as processes beside each other: each has ids of its own.
-        let first = 300_000 + std::process::id() % 100_000 * 16;
-        let next = first + NEXT_ID.fetch_add(1, Ordering::SeqCst);
-        (self.launcher.uid_isolation() == UidIsolation::PerSession)
-            .then_some(HostIds { uid: next, gid: next })
+        (self.launcher.uid_isolation() == UidIsolation::PerSession).then(|| {
+            let next = next_uid();
+            HostIds { uid: next, gid: next }
+        })
     }
 
     pub(crate) fn session(&self) -> Session {
@@ -195,6 +211,11 @@ impl OrdinaryRunner {
     }
 }
 
+/// The usual limits, with a start that may take as long as it takes on this machine.
+pub(crate) fn limits() -> Limits {
+    Limits { start_timeout: PATIENCE, ..Limits::default() }
+}
+
 pub(crate) fn control(command: &mut Command) -> Findings {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -212,6 +233,26 @@ pub(crate) fn finish(running: Running) -> Output {
     let errors = std::thread::spawn(move || stderr.map(read_to_end).unwrap_or_default());
     let stdout = read_to_end(running.streams.stdout);
     Output { stdout, stderr: errors.join().unwrap(), ended: running.waiter.wait() }
+}
+
+/// Reads from the output until it has said exactly this.
+#[track_caller]
+pub(crate) fn wait_for(running: &Running, wanted: &str) {
+    let mut said = Vec::new();
+    while said.len() < wanted.len() {
+        let mut byte = [0];
+        assert_eq!(rustix::io::read(running.streams.stdout.as_fd(), &mut byte), Ok(1), "{wanted}");
+        said.extend(byte);
+    }
+    assert_eq!(String::from_utf8(said).unwrap(), wanted);
+}
+
+/// A command that reads a line before it ends: lets it end once `ready` holds.
+#[track_caller]
+pub(crate) fn finish_once(what: &str, mut running: Running, ready: impl FnMut() -> bool) -> Output {
+    eventually(what, ready);
+    drop(running.streams.stdin.take());
+    finish(running)
 }
 
 /// What the probe found.
@@ -286,14 +327,23 @@ pub(crate) fn next_start(state: &Path) {
     drop(Launcher::new(config).unwrap());
 }
 
-/// Waits until `condition` holds; fails after ten seconds.
+/// The processes of the host that are `sleep`, not a shell about to become it, with `mark` in their command line.
+pub(crate) fn sleepers(mark: &str) -> Vec<PathBuf> {
+    let is_sleep = |path: &PathBuf| fs::read_to_string(path.join("comm")).is_ok_and(|name| name == "sleep\n");
+    host_processes(mark).into_iter().filter(is_sleep).collect()
+}
+
+/// The mounts of this thread's namespace. Of the host's those of other tests come and go.
+pub(crate) fn mounts() -> String {
+    fs::read_to_string("/proc/thread-self/mountinfo").unwrap()
+}
+
+/// Waits until `condition` holds; fails when [`PATIENCE`] is over.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    for _ in 0..1000 {
-        if condition() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("not within ten seconds: {what}");
 }

@@ -10,7 +10,8 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::support::{Host, eventually, host_processes};
+use crate::end::mark;
+use crate::support::{Host, eventually, host_processes, sleepers};
 
 const SIZE: TerminalSize = TerminalSize { rows: 31, cols: 97 };
 
@@ -98,20 +99,21 @@ fn what_was_written_before_the_end_is_all_there() {
 #[test]
 fn keys_are_signals_and_jobs_are_controlled() {
     let host = Host::new();
+    let (first, second) = (mark(200), mark(201));
     let mut screen = Screen::start(&host, host.spec("PS1='$ ' bash --norc --noprofile --noediting -i"));
     screen.see("$ ");
-    screen.type_in("sleep 1000; echo after $?\n");
-    eventually("it sleeps", || !host_processes("sleep 1000").is_empty());
+    screen.type_in(&format!("sleep {first}; echo after $?\n"));
+    eventually("it sleeps", || !sleepers(&first).is_empty());
     screen.type_in("\x03");
     screen.see("$ ");
-    screen.type_in("sleep 1001\n");
-    eventually("it sleeps", || !host_processes("sleep 1001").is_empty());
+    screen.type_in(&format!("sleep {second}\n"));
+    eventually("it sleeps", || !sleepers(&second).is_empty());
     screen.type_in("\x1a");
     screen.see("Stopped");
     screen.type_in("jobs; bg; fg\n");
     screen.see("Stopped");
-    screen.see("sleep 1001 &");
-    screen.see("sleep 1001\r\n");
+    screen.see(&format!("sleep {second} &"));
+    screen.see(&format!("sleep {second}\r\n"));
     screen.type_in("\x03");
     screen.see("$ ");
     screen.type_in("exit 7\n");
@@ -167,10 +169,12 @@ for name, request in [("type", 0x5412), ("console", 0x541c), ("driver", 0x5423)]
 #[test]
 fn what_outlives_the_shell_ends_with_it_though_it_holds_the_terminal() {
     let host = Host::new();
-    let command = "trap '' HUP; setsid -f sleep 1002; (trap '' HUP TERM; sleep 1003) & disown; exit 3";
+    let mark = mark(202);
+    let command =
+        format!("trap '' HUP; setsid -f sleep {mark}; (trap '' HUP TERM; sleep {mark}) & disown; exit 3");
     let (_, ended) = Screen::start(&host, host.spec(command)).finish();
     assert_eq!((ended.cause, ended.leftovers), (Cause::Exited(3), true));
-    assert!(host_processes("sleep 1002").is_empty() && host_processes("sleep 1003").is_empty());
+    assert!(host_processes(&mark).is_empty());
 }
 
 #[test]

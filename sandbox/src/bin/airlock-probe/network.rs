@@ -14,7 +14,8 @@ use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::Way;
 
-const TIMEOUT: Duration = Duration::from_secs(2);
+/// Only what nobody answers is waited for so long.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Interfaces other than the loopback, and routes.
 pub(crate) fn interfaces() -> Vec<Way> {

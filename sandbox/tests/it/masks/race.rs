@@ -9,7 +9,7 @@ use std::process::Command;
 use airlock_sandbox::{LaunchSpec, Running, Session};
 
 use super::{Hidden, ReadOnly, Writable, masked, session};
-use crate::support::{BWRAP, Host, finish};
+use crate::support::{BWRAP, Host, eventually, finish};
 
 const LAUNCHES: usize = 200;
 /// Of which as many as these must get past the links.
@@ -51,6 +51,8 @@ impl Scene {
         );
         host.run(&session, &host.spec(decoys));
         let swapper = host.start(&session, &host.spec(SWAP));
+        let secret = session.folders.workspace.join("secret");
+        eventually("names are swapped", || secret.is_symlink());
         Self { host, session, outside, swapper }
     }
 

@@ -9,9 +9,12 @@ use std::time::Duration;
 
 use airlock_sandbox::{Cause, Limits};
 
-use super::{run, spec, try_start};
+use super::{run, spec, start_until_let_go, try_start};
 use crate::end::mark;
-use crate::support::{Host, OrdinaryRunner, eventually, example, finish, host_processes, processes_of};
+use crate::support::{
+    Host, OrdinaryRunner, eventually, example, finish, finish_once, host_processes, limits, next_uid,
+    processes_of, sleepers,
+};
 
 const SECRET: &str = "the-runners-own-secret";
 
@@ -61,7 +64,7 @@ fn its_limits_hold_and_cannot_be_raised() {
         ulimit -n 5000 || echo held; ulimit -u 5000 || echo held; ulimit -f unlimited || echo held";
     let free = run(&host, &session, "head -c 3000000 /dev/zero >f; stat -c %s f").stdout;
     assert_eq!(free, "3000000\n", "the control: without a limit");
-    host.limits = Limits { nofile: 77, nproc: 66, fsize: Some(1 << 20), ..Limits::default() };
+    host.limits = Limits { nofile: 77, nproc: 66, fsize: Some(1 << 20), ..limits() };
     let held = run(&host, &session, &format!("{{ {command}; }} 2>/dev/null")).stdout;
     assert_eq!(held, "1048576\n77\n66\n0\nheld\nheld\nheld\n");
 }
@@ -112,7 +115,8 @@ fn nothing_lives_on_in_namespaces_sessions_or_cgroups_of_its_own() {
         running.control.kill();
         assert_eq!(finish(running).ended.cause, Cause::Killed, "{way}");
         assert!(processes_of(uid).is_empty(), "{way}");
-        let output = run(&host, &session, &format!("{command}\nsleep 0.1; exit 3"));
+        let running = start_until_let_go(&host, &session, &command);
+        let output = finish_once("it runs", running, || !sleepers(&mark).is_empty());
         assert_eq!((output.ended.cause, output.ended.leftovers), (Cause::Exited(3), true), "{way}");
         assert!(processes_of(uid).is_empty(), "{way}");
     }
@@ -122,7 +126,7 @@ fn nothing_lives_on_in_namespaces_sessions_or_cgroups_of_its_own() {
 fn nothing_lives_on_when_the_runner_is_killed() {
     let folder = airlock_mounts::ScratchDir::new();
     for round in 0..5 {
-        let (mark, uid) = (mark(90 + round), 3_900_000 + std::process::id() % 100_000 * 8 + round);
+        let (mark, uid) = (mark(90 + round), next_uid());
         let command = format!("trap '' TERM HUP; setsid sleep {mark} & unshare -Urpf sleep {mark}; true");
         let mut owner = Command::new(example())
             .args(["--uid", &uid.to_string(), "--outside", "yes"])

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,13 +49,10 @@ const SETTINGS: [&str; 9] = [
 ];
 /// How far the wall clock and the monotonic one may drift apart during a test.
 const DRIFT: Duration = Duration::from_secs(1);
-/// Tests run beside each other: what one sees of another's goes away within this.
-const ROUNDS: u32 = 600;
-const ROUND: Duration = Duration::from_millis(50);
 
 /// What must be the same afterwards.
 pub(crate) struct HostState {
-    clock: Duration,
+    clock: RangeInclusive<Duration>,
     facts: BTreeSet<String>,
 }
 
@@ -66,31 +64,36 @@ impl HostState {
     /// Nothing has changed, and no process of these uids is left.
     #[track_caller]
     pub(crate) fn assert_unchanged(&self, uids: &[u32]) {
-        let drift = clock_offset().abs_diff(self.clock);
-        assert!(drift < DRIFT, "the clock of the host jumped by {drift:?}");
+        let (before, now) = (&self.clock, clock_offset());
+        let earlier = before.start().saturating_sub(*now.end());
+        let later = now.start().saturating_sub(*before.end());
+        assert!(earlier.max(later) < DRIFT, "the clock of the host jumped from {before:?} to {now:?}");
         eventually("no process is left", || processes_of(uids).is_empty());
         assert_eq!(groups_of(uids), Vec::<PathBuf>::new());
-        let mut changed: BTreeSet<String> = self.facts.symmetric_difference(&facts()).cloned().collect();
-        for _ in 0..ROUNDS {
-            if changed.is_empty() {
-                return;
+        // What another test makes meanwhile goes away, and is no change by this one.
+        let mut left: Option<BTreeSet<String>> = None;
+        eventually("the host is as it was; the changes are printed above", || {
+            let mut now: BTreeSet<String> = self.facts.symmetric_difference(&facts()).cloned().collect();
+            if let Some(left) = &left {
+                now.retain(|fact| left.contains(fact));
             }
-            std::thread::sleep(ROUND);
-            let now: BTreeSet<String> = self.facts.symmetric_difference(&facts()).cloned().collect();
-            // What another test makes meanwhile is no change by this one.
-            changed.retain(|fact| now.contains(fact));
-        }
-        panic!("the host was changed: {changed:#?}");
+            if left.as_ref() != Some(&now) {
+                println!("changes of the host: {now:#?}");
+            }
+            left.insert(now).is_empty()
+        });
     }
 }
 
-/// By how much the wall clock is ahead of the time since the start of the host.
-fn clock_offset() -> Duration {
+/// By how much the wall clock is ahead of the time since the start of the host, at least and at most: this process may
+/// have to wait between two looks at a clock.
+fn clock_offset() -> RangeInclusive<Duration> {
     let now = |clock| {
         let time = clock_gettime(clock);
         Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
     };
-    now(ClockId::Realtime) - now(ClockId::Boottime)
+    let (before, wall, after) = (now(ClockId::Boottime), now(ClockId::Realtime), now(ClockId::Boottime));
+    wall - after..=wall - before
 }
 
 fn facts() -> BTreeSet<String> {

@@ -1,16 +1,15 @@
 //! What must not go on after the end of its command.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use airlock_sandbox::Cause;
+use airlock_sandbox::{Cause, LaunchSpec, Stdin};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::layer::Layer::PidNamespace;
 use crate::stage::Stage;
-use crate::support::{eventually, finish, host_processes};
+use crate::support::{eventually, finish, host_processes, sleepers};
 
 /// How the command ends.
 #[derive(Debug, Clone, Copy)]
@@ -29,22 +28,14 @@ fn mark(name: &str) -> String {
 fn goes_on(way: &'static str, end: End) -> impl FnOnce(&mut Stage) {
     move |stage| {
         let mark = mark(way);
-        let sleeps = || -> Vec<PathBuf> {
-            let found = host_processes(&mark).into_iter();
-            found
-                .filter(|path| fs::read_to_string(path.join("comm")).is_ok_and(|name| name == "sleep\n"))
-                .collect()
-        };
+        let sleeps = || sleepers(&mark);
         let started = way.replace("MARK", &mark);
-        let last = if matches!(end, End::Itself) {
-            "read -t 0.5 <> <(:); exit 3"
-        } else {
-            "while :; do read -t 1 <> <(:); done"
-        };
-        let running = stage.host.start(&stage.own, &stage.host.spec(format!("{started}\n{last}")));
+        // It goes on until its input ends, or until it is ended.
+        let spec = stage.host.spec(format!("{started}\nread -r; exit 3"));
+        let mut running = stage.host.start(&stage.own, &LaunchSpec { stdin: Stdin::Pipe, ..spec });
         eventually("it runs", || !sleeps().is_empty());
         match end {
-            End::Itself => {}
+            End::Itself => drop(running.streams.stdin.take()),
             End::Terminated => running.control.terminate(),
             End::Killed => running.control.kill(),
         }

@@ -36,7 +36,7 @@ fn shell_bomb(stage: &mut Stage) {
     few_processes(stage);
     let mark = format!("airlock-bomb-{}", std::process::id());
     // What a command is does not stand in its shell's words; what another shell is told does.
-    let bomb = format!("exec bash -c ': {mark}; bomb() {{ bomb | bomb & }}; bomb; sleep 60'");
+    let bomb = format!("exec bash -c ': {mark}; bomb() {{ bomb | bomb & }}; bomb; sleep 1000'");
     let running = stage.host.start(&stage.own, &stage.host.spec(bomb));
     let mut most = 0;
     eventually("it grows", || {

@@ -19,7 +19,7 @@ macro_rules! elsewhere {
                 ":",
                 $port,
                 " >/dev/null 2>&1 & server=$!; answered=1; ",
-                "for try in {1..100}; do ",
+                "for try in {1..2000}; do ",
                 "(exec 3<>/dev/",
                 $kind,
                 "/",

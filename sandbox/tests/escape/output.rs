@@ -15,7 +15,7 @@ use crate::support::{finish, read_to_end};
 /// reached, but by itself.
 fn of_a_neighbour(stage: &mut Stage) {
     let neighbour =
-        stage.host.start(&stage.own, &stage.host.spec("echo first; read -t 20 <> <(:); echo last"));
+        stage.host.start(&stage.own, &stage.host.spec("echo first; read -t 1000 <> <(:); echo last"));
     let mut first = [0; 6];
     assert_eq!(rustix::io::read(neighbour.streams.stdout.as_fd(), &mut first), Ok(6));
     let write = "for fd in /proc/[0-9]*/fd/1; do case $fd in /proc/$$/*|/proc/self/*) ;; *) echo forged > $fd;; esac; done 2>/dev/null";
@@ -26,8 +26,7 @@ fn of_a_neighbour(stage: &mut Stage) {
     assert_eq!(neighbour.waiter.wait().cause, Cause::Killed);
     assert_eq!(rest, "");
     println!("stopped by {PidNamespace}: no process of a neighbour is in sight");
-    let own =
-        "sleep 20 & sleep 0.1; for fd in /proc/[0-9]*/fd/1; do echo forged > $fd; done 2>/dev/null; kill $!";
+    let own = "sleep 1000 & for fd in /proc/[0-9]*/fd/1; do echo forged > $fd; done 2>/dev/null; kill $!";
     let output = stage.host.run(&stage.own, &stage.host.spec(own));
     assert!(output.stdout.contains("forged"), "the control: its own output is reached in this way");
     stage.controlled();
@@ -35,7 +34,7 @@ fn of_a_neighbour(stage: &mut Stage) {
 
 /// What was written cannot be taken back: it is in a pipe, not in a file.
 fn taken_back(stage: &mut Stage) {
-    let take = "echo written; truncate -s 0 /dev/stdout; : > /dev/stdout; sleep 60";
+    let take = "echo written; truncate -s 0 /dev/stdout; : > /dev/stdout; sleep 1000";
     let running = stage.host.start(&stage.own, &stage.host.spec(take));
     let mut first = [0; 8];
     assert_eq!(rustix::io::read(running.streams.stdout.as_fd(), &mut first), Ok(8), "read as it comes");

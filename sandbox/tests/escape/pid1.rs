@@ -19,11 +19,13 @@ fn bent(way: &'static str) -> Row {
 fn signal(name: &'static str) -> impl FnOnce(&mut Stage) {
     move |stage| {
         let command = format!(
-            "sleep 60 & victim=$!\n\
+            "sleep 1000 & victim=$!\n\
              until grep -qx sleep /proc/$victim/comm; do :; done\n\
              state() {{ sed 's/.*) //; s/ .*//' /proc/$1/stat; }}\n\
-             kill -{name} 1; kill -{name} $victim; sleep 0.1\n\
-             echo \"pid 1: $(state 1)\"; jobs %1 >/dev/null; state $victim 2>/dev/null | grep -qx S && echo unharmed\n\
+             is_unharmed() {{ jobs %1 >/dev/null; state $victim 2>/dev/null | grep -qx S; }}\n\
+             kill -{name} 1; kill -{name} $victim\n\
+             for try in {{1..2000}}; do is_unharmed || break; sleep 0.05; done\n\
+             echo \"pid 1: $(state 1)\"; is_unharmed && echo unharmed\n\
              kill -KILL $victim 2>/dev/null; exit 7"
         );
         let output = stage.host.run(&stage.own, &stage.host.spec(command));

@@ -8,7 +8,7 @@ use crate::row::{probe, program};
 macro_rules! done_to_a_child {
     ($way:literal) => {
         program(concat!(
-            "sleep 60 >/dev/null 2>&1 & child=$!; {probe} bend $child | grep -q ",
+            "sleep 1000 >/dev/null 2>&1 & child=$!; {probe} bend $child | grep -q ",
             $way,
             ".,.reached.:true; ",
             "found=$?; kill -KILL $child; exit $found",

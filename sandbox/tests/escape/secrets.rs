@@ -75,7 +75,7 @@ fn given_on_purpose(stage: &mut Stage) {
     stage.host.profile = stage.host.profile.clone().with_bind("/usr/share", shown);
     let command = format!(
         "v={half}; v=${{v}}{SECOND}; echo $v > file; mkdir $v; exec 8< file 9< $v; \
-         bash -c \"exec -a $v sleep 60\" & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; \
+         bash -c \"exec -a $v sleep 1000\" & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; \
          {PROBE} search {FIRST} {SECOND}; kill $!"
     );
     let mut spec = stage.host.spec(command);

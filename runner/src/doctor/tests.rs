@@ -1,7 +1,5 @@
 //! What is found is told with its cure, and shown whole.
 
-use std::net::TcpListener;
-
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 use super::*;
@@ -21,7 +19,10 @@ fn findings_are_one_line_each_with_their_cures_below() {
 
 #[tokio::test]
 async fn a_port_that_nobody_listens_on_is_told() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Held, so that nobody listens there meanwhile.
+    let held = tokio::net::TcpSocket::new_v4().unwrap();
+    held.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let free = held.local_addr().unwrap();
     let found = reach(&Target { host: "127.0.0.1".to_owned(), port: free.port(), trust: None }).await;
     assert_eq!(found.last().map(|finding| finding.state), Some(State::Missing), "{found:?}");
     assert!(found.last().is_some_and(|finding| finding.cure.contains("is the server running")), "{found:?}");

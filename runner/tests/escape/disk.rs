@@ -3,20 +3,21 @@
 use airlock_proto::domain::Cause;
 
 use crate::{
-    fixture::grant,
+    fixture::{GROWS, grant},
     site::{Needs, Site},
     suite::Attempt,
 };
 
-/// Fills the disk, and then waits.
+/// Fills the disk.
 struct Fill(&'static str);
 
 const LIMITED: &str = "[workspace]\nbytes = 8388608\ninodes = 200\nwatch_every = \"50ms\"\n";
 
 impl Fill {
-    async fn tried(&self, site: &mut Site) -> Cause {
+    /// Fills it, and does something then.
+    async fn tried(&self, site: &mut Site, then: &str) -> Cause {
         let session = site.session().await;
-        let id = site.it.offer(grant(session, &format!("{} && sleep 3", self.0))).await;
+        let id = site.it.offer(grant(session, &format!("{} && {{ {then}; }}", self.0))).await;
         site.end(id).await.cause
     }
 }
@@ -27,10 +28,10 @@ impl Attempt for Fill {
     }
 
     async fn make(self, site: &mut Site) {
-        assert_eq!(self.tried(site).await, Cause::DiskLimit);
+        assert_eq!(self.tried(site, GROWS).await, Cause::DiskLimit);
         println!("stopped by the watch of the disk");
         let mut unlimited = Site::start(site.user(), Needs::default()).await;
-        assert_eq!(self.tried(&mut unlimited).await, Cause::Exited { code: 0 }, "the control");
+        assert_eq!(self.tried(&mut unlimited, "sleep 3").await, Cause::Exited { code: 0 }, "the control");
         unlimited.stop();
         site.controlled();
     }

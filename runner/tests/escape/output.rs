@@ -4,7 +4,6 @@ use std::{
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use airlock_proto::domain::{
@@ -66,7 +65,7 @@ struct Neighbour(&'static str);
 impl Attempt for Neighbour {
     async fn make(self, site: &mut Site) {
         let session = site.session().await;
-        let neighbour = site.it.offer(grant(session, "echo honest; sleep 100")).await;
+        let neighbour = site.it.offer(grant(session, "echo honest; sleep 1000")).await;
         site.it.job(neighbour, JobPhase::Running).await;
         site.run(grant(session, self.0)).await;
         let cause = Cause::Cancelled(CancelledBy::Client);
@@ -76,7 +75,7 @@ impl Attempt for Neighbour {
         println!("stopped by pid namespace: no process of a neighbour is in sight");
 
         let own =
-            format!("sleep 20 & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; {}; kill $!", self.0);
+            format!("sleep 1000 & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; {}; kill $!", self.0);
         let said = site.it.said(grant(session, &own)).await;
         assert!(said.contains("forged"), "the control: its own output is reached in this way");
         site.controlled();
@@ -86,7 +85,8 @@ impl Attempt for Neighbour {
 /// Bytes that are kept of each stream.
 const SMALL: u64 = 1 << 20;
 const LARGE: u64 = 32 << 20;
-const GIGABYTES: u64 = 2 << 30;
+/// As a release, gigabytes. A build with debug assertions is many times slower, and the caps do not know how long it takes.
+const GIGABYTES: u64 = if cfg!(debug_assertions) { 256 << 20 } else { 2 << 30 };
 
 /// Writes `{n}` bytes to each of so many streams.
 struct Flood {
@@ -109,10 +109,19 @@ impl Flood {
         site.it.offer(flood).await
     }
 
+    /// Waits until it has written more than this.
+    async fn written(&self, site: &mut Site, id: ExecutionId, bytes: u64) {
+        let mut output = site.it.output(id).await;
+        let (stream, offset, max_bytes) = (OutputStream::Stdout, bytes, 1);
+        output.read(PushToRunner::Read { read_id: 1, stream, offset, max_bytes, follow: true }).await;
+        // A byte of it, or the gap that it is in by then.
+        output.next().await;
+    }
+
     /// What it takes of the disk after its end.
     async fn taken(&self, site: &mut Site, id: ExecutionId, bytes: u64) -> u64 {
         if !self.ends {
-            tokio::time::sleep(Duration::from_secs(2)).await;
+            self.written(site, id, SMALL * 4).await;
             let cause = Cause::Cancelled(CancelledBy::Client);
             site.it.link.send(ToRunner::EndJob { execution_id: id, cause }).await;
         }

@@ -116,5 +116,5 @@ attempts! {
     through_proc_self_cwd: made("sub/.bashrc", "cd sub && echo planted > /proc/self/cwd/.bashrc");
 
     by_an_archive: made("sub/.bashrc", "mkdir -p ~/made && echo planted > ~/made/.bashrc && tar -C ~/made -cf a.tar .bashrc && tar -C sub -xf a.tar");
-    by_a_program_that_is_left_running: made("sub/.bashrc", "setsid bash -c \"echo planted > sub/.bashrc; touch done; sleep 60\" & until [ -e done ]; do :; done");
+    by_a_program_that_is_left_running: made("sub/.bashrc", "setsid bash -c \"echo planted > sub/.bashrc; touch done; sleep 1000\" & until [ -e done ]; do :; done");
 }

@@ -102,7 +102,7 @@ impl Search {
         let session = site.session().await;
         let words = format!(
             "v=${PLAIN}; echo $v > file; mkdir $v; exec 8< file 9< $v; \
-             bash -c \"exec -a $v sleep 60\" & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; \
+             bash -c \"exec -a $v sleep 1000\" & until [ \"$(< /proc/$!/comm)\" = sleep ]; do :; done; \
              {PROBE} search {FIRST} {SECOND}; kill $!"
         );
         let mut search = self.grant(site, session, &words);

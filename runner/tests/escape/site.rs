@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use airlock_proto::domain::{Cause, ExecutionId, ExecutionResult, FromRunner, Grant, JobPhase, SessionId};
@@ -14,10 +14,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::{
     fake::{FakeServer, Manners},
     fixture::{self, Fixture},
+    support::eventually,
 };
 
-/// For what takes long, on a machine that does much else.
-pub(crate) const LONG: Duration = Duration::from_secs(240);
+/// For what takes long, on a machine that does much else: as long as a test may take.
+pub(crate) const LONG: Duration = Duration::from_secs(20 * 60);
 
 /// Whose the runner is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl Drop for Runner {
 
 /// A uid that nobody else has.
 fn ordinary() -> u32 {
-    2_000_000_000 + std::process::id() % 100_000_000
+    2_000_000_000 + std::process::id()
 }
 
 impl Site {
@@ -165,15 +166,12 @@ impl Site {
     /// Ends the runner in order.
     pub(crate) fn stop(mut self) {
         let _ = kill_process(Pid::from_child(&self.runner.0), Signal::TERM);
-        let until = Instant::now() + Duration::from_secs(30);
-        loop {
-            if let Some(status) = self.runner.0.try_wait().unwrap() {
-                assert!(status.success(), "the runner: {status}");
-                return;
-            }
-            assert!(Instant::now() < until, "the runner does not end");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let mut status = None;
+        eventually("the runner ends", || {
+            status = self.runner.0.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(status.unwrap().success(), "the runner: {status:?}");
     }
 }
 
@@ -194,7 +192,8 @@ fn of(user: User, program: &Path) -> Command {
 fn config(folder: &Path, server: &FakeServer, shown: &[PathBuf]) -> String {
     format!(
         "runner_id = \"r1\"\nstate_dir = \"{}\"\n[[server]]\nendpoint = \"http://{}\"\ninsecure_loopback = true\n\
-         [uids]\nfirst = {}\ncount = {}\n[limits]\ndisk_reserve_bytes = 0\n[floor]\nbind_sources = {shown:?}\n\
+         [uids]\nfirst = {}\ncount = {}\n[limits]\ndisk_reserve_bytes = 0\nstart_timeout = \"120s\"\n\
+         dial_timeout = \"120s\"\n[floor]\nbind_sources = {shown:?}\n\
          [drain]\ngrace = \"100ms\"\nhandover = \"100ms\"\n[telemetry]\nlog = \"warn\"\n",
         folder.join("state").display(),
         server.address,

@@ -5,12 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Fails after ten seconds.
+use crate::fixture::PATIENCE;
+
+/// Fails when [`PATIENCE`] is over.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + PATIENCE;
     while !condition() {
-        assert!(Instant::now() < until, "not within ten seconds: {what}");
+        assert!(Instant::now() < until, "not within {PATIENCE:?}: {what}");
         thread::sleep(Duration::from_millis(10));
     }
 }

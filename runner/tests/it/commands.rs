@@ -12,7 +12,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::fixture::{PATIENCE, uids};
 
 fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock-runner"));
@@ -32,9 +32,10 @@ fn config(folder: &Path) -> (String, PathBuf) {
     let state = folder.join("a-folder-with-a-name-that-is-long-enough-to-be-no-socket-address".repeat(2));
     let file = folder.join("runner.toml");
     let text = format!(
-        "runner_id = \"r1\"\nstate_dir = \"{}\"\nuids = {{ first = {}, count = 300 }}\n[[server]]\nendpoint = \"http://127.0.0.1:1\"\ninsecure_loopback = true\n",
+        "runner_id = \"r1\"\nstate_dir = \"{}\"\nuids = {{ first = {}, count = {} }}\n[[server]]\nendpoint = \"http://127.0.0.1:1\"\ninsecure_loopback = true\n",
         state.display(),
-        60_000_000 + std::process::id() % 100_000 * 300,
+        uids().first,
+        uids().count,
     );
     fs::write(&file, text).unwrap();
     (file.display().to_string(), state)

@@ -6,7 +6,7 @@ use airlock_proto::domain::Cause;
 
 use crate::{
     fake::Manners,
-    fixture::{Fixture, grant},
+    fixture::{Fixture, GROWS, grant},
 };
 
 const SMALL: u64 = 8 << 20;
@@ -61,14 +61,14 @@ async fn rules_that_were_found_for_a_command_before_cover_what_came_since() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_takes_more_of_the_disk_than_it_may_is_ended() {
     for command in [
-        "head -c 64M /dev/zero > file; sleep 60",
-        "for i in {1..9}; do head -c 1M /dev/zero > ~/$i; head -c 1M /dev/zero > /tmp/$i; done; sleep 60",
-        "for i in {1..300}; do : > $i; done; sleep 60",
-        "mkdir d; head -c 64M /dev/zero > d/file; chmod 0 d; sleep 60",
+        "head -c 64M /dev/zero > file",
+        "for i in {1..9}; do head -c 1M /dev/zero > ~/$i; head -c 1M /dev/zero > /tmp/$i; done",
+        "for i in {1..300}; do : > $i; done",
+        "mkdir d; head -c 64M /dev/zero > d/file; chmod 0 d",
     ] {
         let mut it = limited(Some(200)).await;
         let session = it.open("").await;
-        let (_, result) = it.run(grant(session, command)).await;
+        let (_, result) = it.run(grant(session, &format!("{command}; {GROWS}"))).await;
         assert_eq!(result.cause, Cause::DiskLimit, "{command}");
         // It can be made smaller again, and go on.
         let again = "chmod -R 700 .; rm -rf ./* ~/* /tmp/*; sleep 1; echo x > file";

@@ -1,14 +1,17 @@
 //! What a server can do to a running job besides ending it: signals, the background, and a runner that
 //! takes no new work.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use airlock_proto::domain::{
     CancelledBy, Cause, DirectoryReport, ExecutionId, FromRunner, JobPhase, OutputStream, SessionId,
     SessionPhase, Signal, TimeoutKind, ToRunner,
 };
 
-use crate::fixture::{Fixture, grant};
+use crate::fixture::{Fixture, PATIENCE, grant};
+
+/// Longer than any test takes.
+const LONG: Duration = Duration::from_secs(20 * 60);
 
 impl Fixture {
     async fn signal(&self, execution_id: ExecutionId, signal: Signal) {
@@ -81,7 +84,9 @@ async fn what_stands_still_is_ended_within_the_grace() {
     it.signal(ticking, Signal::Kill).await;
     assert_eq!(it.cause(ticking).await, Cause::Signaled { signal: 9, core: false });
     // An end finds it standing still: it is let go on, and may say its last word.
-    let stopped = it.start(grant(session, &command("stopped"))).await;
+    let mut patient = grant(session, &command("stopped"));
+    patient.profile.limits.grace = Duration::from_secs(30);
+    let stopped = it.start(patient).await;
     it.file(session, "stopped").await;
     it.signal(stopped, Signal::Stop).await;
     let cause = Cause::Cancelled(CancelledBy::Client);
@@ -90,7 +95,7 @@ async fn what_stands_still_is_ended_within_the_grace() {
     let said = it.text(stopped, OutputStream::Stdout).await;
     assert!(said.contains("bye\n"), "{said}");
     // Time runs on for what stands still.
-    let mut brief = grant(session, "kill -STOP $$; sleep 60");
+    let mut brief = grant(session, "kill -STOP $$; sleep 1000");
     brief.timeout = Duration::from_millis(300);
     let (_, result) = it.run(brief).await;
     assert_eq!(result.cause, Cause::TimedOut(TimeoutKind::Wall));
@@ -119,26 +124,26 @@ async fn signals_and_detaches_to_what_does_not_run_do_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_background_has_its_own_time_from_the_start() {
-    let mut it = Fixture::with(Default::default(), |config| {
-        config.floor.max_timeout = Duration::from_secs(40);
-    })
-    .await;
+    let mut it = Fixture::new().await;
     let session = it.open("").await;
-    // More than it had.
-    let mut short = grant(session, "sleep 1.5; echo end");
-    short.timeout = Duration::from_secs(1);
-    let longer = it.start(short.clone()).await;
-    it.detach(longer, Duration::from_secs(30)).await;
+    // More than it had. It is sent there at once, and has run for longer than that when it may end.
+    let mut short = grant(session, "until [ -e go ]; do sleep 0.02; done; echo end");
+    short.timeout = Duration::from_secs(3);
+    let longer = it.offer(short.clone()).await;
+    it.detach(longer, LONG).await;
+    it.job(longer, JobPhase::Running).await;
+    tokio::time::sleep(short.timeout).await;
+    it.let_go("go");
     assert_eq!(it.cause(longer).await, Cause::Exited { code: 0 });
+    short.command = b"sleep 1000".to_vec();
+    short.timeout = Duration::from_millis(300);
     let (_, control) = it.run(short).await;
     assert_eq!(control.cause, Cause::TimedOut(TimeoutKind::Wall));
-    // Less: counted from its start, which was before.
-    let begun = Instant::now();
-    let less = it.start(grant(session, "sleep 20")).await;
+    // Less: counted from its start, which was before. Only the first is over while the test waits.
+    let less = it.start(grant(session, "sleep 1000")).await;
     it.detach(less, Duration::from_millis(400)).await;
-    it.detach(less, Duration::from_secs(20)).await;
+    it.detach(less, LONG).await;
     assert_eq!(it.cause(less).await, Cause::TimedOut(TimeoutKind::Wall));
-    assert!(begun.elapsed() < Duration::from_secs(15), "the first detach counts");
     it.shut_down().await;
 }
 
@@ -149,7 +154,7 @@ async fn a_detach_goes_no_further_than_the_floor() {
     })
     .await;
     let session = it.open("").await;
-    let mut grant = grant(session, "sleep 20");
+    let mut grant = grant(session, "sleep 1000");
     grant.timeout = Duration::from_millis(700);
     let id = it.start(grant).await;
     it.detach(id, Duration::MAX).await;
@@ -168,7 +173,7 @@ async fn a_detach_right_after_the_offer_counts_and_the_directory_is_not_kept() {
     };
     for _ in 0..5 {
         let id = it.offer(moves("mkdir -p sub; cd sub")).await;
-        it.detach(id, Duration::from_secs(30)).await;
+        it.detach(id, LONG).await;
         let result = it.job(id, JobPhase::Ended).await.result.unwrap();
         assert_eq!(result.cause, Cause::Exited { code: 0 });
         assert_eq!(result.directory_report, DirectoryReport::NotKept);
@@ -195,12 +200,12 @@ async fn output_over_its_cap_ends_a_job_in_the_background_only() {
         // What is over it already when it is sent there ends at once.
         let id = it.start(loud(apart)).await;
         it.file(session, "loud").await;
-        it.detach(id, Duration::from_secs(30)).await;
+        it.detach(id, LONG).await;
         assert_eq!(it.cause(id).await, Cause::OutputLimit);
         it.said(grant(session, "rm loud")).await;
         // What comes over it there ends as it does.
         let id = it.offer(loud(apart)).await;
-        it.detach(id, Duration::from_secs(30)).await;
+        it.detach(id, LONG).await;
         assert_eq!(it.cause(id).await, Cause::OutputLimit);
         it.said(grant(session, "rm -f loud")).await;
     }
@@ -262,18 +267,25 @@ async fn a_draining_runner_takes_no_new_work_until_it_is_told_to() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_that_is_to_end_is_not_talked_out_of_it() {
-    let mut it =
-        Fixture::with(Default::default(), |config| config.drain.grace = Duration::from_secs(20)).await;
+    let mut it = Fixture::with(Default::default(), |config| {
+        config.drain.grace = PATIENCE;
+        config.drain.handover = PATIENCE;
+    })
+    .await;
     let session = it.open("").await;
     let id = it.start(grant(session, "until [ -e /tmp/go ]; do sleep 0.02; done")).await;
-    let go = it.start(grant(session, "sleep 1; touch /tmp/go")).await;
+    let go = it.start(grant(session, "until [ -e go ]; do sleep 0.02; done; touch /tmp/go")).await;
     let runner = it.runner.take().unwrap();
     let down = tokio::spawn(runner.shut_down());
     assert!(it.draining().await);
     it.link.send(ToRunner::Drain { undo: true }).await;
     assert!(it.draining().await, "it says so again");
     assert_eq!(it.refusal(grant(session, "true")).await, "draining");
-    assert_eq!(it.cause(go).await, Cause::Exited { code: 0 });
-    assert_eq!(it.cause(id).await, Cause::Exited { code: 0 });
+    it.let_go("go");
+    for execution_id in [go, id] {
+        assert_eq!(it.cause(execution_id).await, Cause::Exited { code: 0 });
+        // It ends as soon as its server has all of it.
+        it.link.send(ToRunner::ForgetJob { execution_id }).await;
+    }
     assert_eq!(down.await.unwrap(), 0);
 }

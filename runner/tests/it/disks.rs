@@ -10,7 +10,8 @@ use airlock_runner::{Runner, config::WorkspaceBackend};
 
 use crate::{
     fake::{FakeServer, Manners},
-    fixture::{self, Fixture, grant},
+    fixture::{self, Fixture, GROWS, grant},
+    leaks::mounts,
 };
 
 const MIB: u64 = 1 << 20;
@@ -89,7 +90,7 @@ fn an_image_holds_its_session_and_nothing_of_it_is_left_while_others_run() {
         assert_eq!(fs::read_dir(&sessions).unwrap().count(), 0);
         it.shut_down().await;
         assert_eq!(images(&state), Vec::<String>::new());
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mounts = mounts();
         assert!(!mounts.contains(sessions.to_str().unwrap()), "{mounts}");
     });
 }
@@ -102,7 +103,7 @@ fn memory_holds_its_session() {
         it.close(own).await;
         it.close(other).await;
         it.shut_down().await;
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mounts = mounts();
         assert!(!mounts.contains(it.state("sessions").to_str().unwrap()), "{mounts}");
     });
 }
@@ -112,7 +113,7 @@ fn what_is_only_counted_says_which_limit_was_passed() {
     apart(async |_| {
         let mut it = with(WorkspaceBackend::Watch, 8 * MIB, 1000).await;
         let session = it.open("").await;
-        let (_, result) = it.run(grant(session, "head -c 64M /dev/zero > big; sleep 60")).await;
+        let (_, result) = it.run(grant(session, &format!("head -c 64M /dev/zero > big; {GROWS}"))).await;
         assert_eq!(result.cause, Cause::DiskLimit);
         let told = of_disk(&result);
         assert!(
@@ -156,7 +157,7 @@ fn without_room_nothing_begins_and_who_takes_the_most_of_it_is_ended() {
         let (own, other) = (it.open("").await, it.open("").await);
         let idle = it.offer(grant(other, "until [ -e end ]; do echo on >> log; sleep 0.1; done")).await;
         it.job(idle, JobPhase::Running).await;
-        let slowly = "for i in {1..110}; do head -c 1M /dev/zero >> big; sleep 0.05; done; sleep 60";
+        let slowly = "for i in {1..110}; do head -c 1M /dev/zero >> big; sleep 0.05; done; sleep 1000";
         let (_, result) = it.run(grant(own, slowly)).await;
         assert_eq!(result.cause, Cause::DiskLimit);
         let told = of_disk(&result);

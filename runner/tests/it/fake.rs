@@ -5,7 +5,10 @@
 use std::{
     net::SocketAddr,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -20,17 +23,27 @@ use airlock_proto::{
 };
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use tokio::{net::TcpListener, runtime::Runtime, sync::mpsc};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    runtime::Runtime,
+    sync::mpsc,
+};
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming, transport::ServerTlsConfig};
 
-pub(crate) const HEARTBEAT: Duration = Duration::from_millis(200);
+use crate::fixture::PATIENCE;
+
+/// How often the server says something in a heartbeat interval.
+const BEATS: u32 = 10;
 
 /// How the server greets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manners {
     pub(crate) protocol_version: u32,
     pub(crate) link_grace: Duration,
+    /// Silence for three of these is a dead link, so no test that needs its link says less than a machine that does
+    /// much else can keep to.
+    pub(crate) heartbeat_interval: Duration,
     pub(crate) heartbeats: bool,
     /// Whether links made from now on are read beyond their first message.
     pub(crate) read_reports: bool,
@@ -40,7 +53,8 @@ impl Default for Manners {
     fn default() -> Self {
         Self {
             protocol_version: LINK_PROTOCOL_VERSION,
-            link_grace: Duration::from_secs(60),
+            link_grace: Duration::from_secs(600),
+            heartbeat_interval: Duration::from_secs(20),
             heartbeats: true,
             read_reports: true,
         }
@@ -88,7 +102,7 @@ impl Exchange {
 
     /// The runner's next message; none: it has ended its side.
     pub(crate) async fn next(&mut self) -> Option<ExchangeFromRunner> {
-        tokio::time::timeout(Duration::from_secs(20), self.from.recv()).await.unwrap()
+        tokio::time::timeout(PATIENCE, self.from.recv()).await.unwrap()
     }
 }
 
@@ -100,36 +114,66 @@ struct Service {
     exchanges: mpsc::Sender<Exchange>,
 }
 
+/// An address of this test's, whether or not a server listens there: a socket holds it.
+#[derive(Debug)]
+pub(crate) struct Address {
+    at: SocketAddr,
+    _held: TcpSocket,
+}
+
+/// A socket at the address that lets another one listen there.
+fn socket(at: SocketAddr) -> std::io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(at)?;
+    Ok(socket)
+}
+
+impl Address {
+    fn new() -> Self {
+        let held = socket(([127, 0, 0, 1], 0).into()).unwrap();
+        Self { at: held.local_addr().unwrap(), _held: held }
+    }
+}
+
 /// A listening server.
 #[derive(Debug)]
 pub(crate) struct FakeServer {
     pub(crate) address: SocketAddr,
+    held: Address,
+    /// How many connections were made so far.
+    pub(crate) connections: Arc<AtomicUsize>,
     pub(crate) manners: Arc<Mutex<Manners>>,
     pub(crate) links: mpsc::Receiver<Link>,
     pub(crate) outputs: mpsc::Receiver<Output>,
     pub(crate) exchanges: mpsc::Receiver<Exchange>,
-    /// Of its own, so that it can go away with everything that it holds.
-    runtime: Option<Runtime>,
+    _runtime: Own,
 }
 
 impl FakeServer {
     pub(crate) async fn start(manners: Manners) -> Self {
-        Self::listen("127.0.0.1:0".parse().unwrap(), manners).await
+        Self::listen(Address::new(), manners).await
     }
 
     pub(crate) async fn with_tls(manners: Manners, tls: ServerTlsConfig) -> Self {
-        Self::serve(([127, 0, 0, 1], 0).into(), manners, Some(tls)).await
+        Self::serve(Address::new(), manners, Some(tls)).await
     }
 
-    pub(crate) async fn listen(address: SocketAddr, manners: Manners) -> Self {
+    /// Where a server was stopped, or anew.
+    pub(crate) async fn listen(address: Address, manners: Manners) -> Self {
         Self::serve(address, manners, None).await
     }
 
-    async fn serve(address: SocketAddr, manners: Manners, tls: Option<ServerTlsConfig>) -> Self {
+    async fn serve(held: Address, manners: Manners, tls: Option<ServerTlsConfig>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.unwrap();
-        let listener = runtime.spawn(bind(address)).await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let address = held.at;
+        let listener = runtime.spawn(listen(address)).await.unwrap();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&connections);
+        let incoming = TcpListenerStream::new(listener).inspect(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+        });
         let manners = Arc::new(Mutex::new(manners));
         let (links, links_seen) = mpsc::channel(16);
         let (outputs, outputs_seen) = mpsc::channel(256);
@@ -140,49 +184,54 @@ impl FakeServer {
             builder = builder.tls_config(tls).unwrap();
         }
         runtime.spawn(async move {
-            builder
-                .add_service(RunnerLinkServer::new(service))
-                .serve_with_incoming(TcpListenerStream::new(listener))
-                .await
-                .unwrap();
+            builder.add_service(RunnerLinkServer::new(service)).serve_with_incoming(incoming).await.unwrap();
         });
         Self {
             address,
+            held,
+            connections,
             manners,
             links: links_seen,
             outputs: outputs_seen,
             exchanges: exchanges_seen,
-            runtime: Some(runtime),
+            _runtime: Own(Some(runtime)),
         }
     }
 
     /// The next link, once the runner has made it.
     pub(crate) async fn link(&mut self) -> Link {
-        tokio::time::timeout(Duration::from_secs(20), self.links.recv()).await.unwrap().unwrap()
+        tokio::time::timeout(PATIENCE, self.links.recv()).await.unwrap().unwrap()
     }
 
-    /// Goes away, with every connection.
-    pub(crate) fn stop(self) -> SocketAddr {
-        self.address
+    /// Goes away, with every connection. Nobody else gets its address.
+    pub(crate) fn stop(self) -> Address {
+        self.held
     }
 }
 
-impl Drop for FakeServer {
+/// Of its own, so that a server can go away with everything that it holds.
+#[derive(Debug)]
+struct Own(Option<Runtime>);
+
+impl Drop for Own {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
     }
 }
 
 /// The address may have been a server's that is only just gone.
-async fn bind(address: SocketAddr) -> TcpListener {
-    loop {
-        match TcpListener::bind(address).await {
-            Ok(listener) => return listener,
-            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+async fn listen(address: SocketAddr) -> TcpListener {
+    let listening = async {
+        loop {
+            match socket(address).and_then(|socket| socket.listen(1024)) {
+                Ok(listener) => return listener,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
         }
-    }
+    };
+    tokio::time::timeout(PATIENCE, listening).await.unwrap()
 }
 
 type Answer<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -208,7 +257,7 @@ impl RunnerLink for Service {
         let welcome = ToRunner::Welcome {
             server_id: "fake".to_owned(),
             protocol_version: manners.protocol_version,
-            heartbeat_interval: HEARTBEAT,
+            heartbeat_interval: manners.heartbeat_interval,
             link_grace: manners.link_grace,
         };
         to.send(Ok(welcome.into())).await.unwrap();
@@ -231,7 +280,7 @@ impl RunnerLink for Service {
                         return;
                     }
                     drop(beat);
-                    tokio::time::sleep(HEARTBEAT).await;
+                    tokio::time::sleep(manners.heartbeat_interval / BEATS).await;
                 }
             });
         }

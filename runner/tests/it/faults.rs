@@ -10,14 +10,16 @@
 use std::time::Duration;
 
 use airlock_proto::domain::{
-    CancelledBy, Cause, FromRunner, JobPhase, OutputStream, PushFromRunner, SessionId, SessionPhase, Started,
-    ToRunner,
+    CancelledBy, Cause, ExecutionId, FromRunner, JobPhase, OutputStream, PushFromRunner, SessionId,
+    SessionPhase, Started, ToRunner,
 };
 use airlock_runner::{Runner, StartError, config::ServerConfig};
+use tokio::task::JoinHandle;
 
 use crate::{
     fake::{FakeServer, Manners},
-    fixture::{Fixture, config, grant, offer, reason},
+    fixture::{Fixture, PATIENCE, config, grant, offer, reason, until},
+    process::strays,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,7 +29,7 @@ async fn a_link_that_heals_is_told_everything_again() {
     let (done, _) = it.run(grant(session, "echo done")).await;
     let (forgotten, _) = it.run(grant(session, "true")).await;
     it.link.send(ToRunner::ForgetJob { execution_id: forgotten }).await;
-    let running = it.offer(grant(session, "sleep 1; echo later")).await;
+    let running = it.offer(grant(session, "until [ -e go ]; do sleep 0.02; done; echo later")).await;
     it.job(running, JobPhase::Running).await;
     let epoch = it.link.hello.epoch;
 
@@ -46,6 +48,7 @@ async fn a_link_that_heals_is_told_everything_again() {
     }
     told.sort_by_key(|(id, _)| *id);
     assert_eq!(told, [(done, JobPhase::Ended), (running, JobPhase::Running)]);
+    it.let_go("go");
     it.job(running, JobPhase::Ended).await;
     assert_eq!(it.text(running, OutputStream::Stdout).await, "later\n");
     assert_eq!(it.text(done, OutputStream::Stdout).await, "done\n");
@@ -57,11 +60,12 @@ async fn past_link_grace_the_epoch_ends_and_its_jobs_with_it() {
     let manners = Manners { link_grace: Duration::from_millis(700), ..Manners::default() };
     let mut it = Fixture::with(manners, |_| {}).await;
     let session = it.open("").await;
-    let running = it.offer(grant(session, "echo kept; sleep 100")).await;
+    let running = it.offer(grant(session, "echo kept; sleep 1000")).await;
     it.job(running, JobPhase::Running).await;
+    it.shown(running, "kept\n").await;
     let old = it.link.hello.epoch;
     let address = it.server.stop();
-    tokio::time::sleep(Duration::from_millis(2500)).await;
+    until("its jobs are ended", || strays() == 0).await;
     it.server = FakeServer::listen(address, manners).await;
     it.next_link().await;
     assert_ne!(it.link.hello.epoch, old);
@@ -81,15 +85,17 @@ async fn past_link_grace_the_epoch_ends_and_its_jobs_with_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_short_cut_ends_nothing() {
-    let manners = Manners { link_grace: Duration::from_secs(5), ..Manners::default() };
+    let manners = Manners { link_grace: PATIENCE * 5, ..Manners::default() };
     let mut it = Fixture::with(manners, |_| {}).await;
     let session = it.open("").await;
-    let running = it.offer(grant(session, "sleep 2; echo on")).await;
+    let running = it.offer(grant(session, "until [ -e go ]; do sleep 0.02; done; echo on")).await;
     it.job(running, JobPhase::Running).await;
     let address = it.server.stop();
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let runner = it.runner.as_ref().unwrap();
+    until("the link is lost", || !runner.is_linked()).await;
     it.server = FakeServer::listen(address, manners).await;
     it.next_link().await;
+    it.let_go("go");
     let ended = it.job(running, JobPhase::Ended).await.result.unwrap();
     assert_eq!(ended.cause, Cause::Exited { code: 0 });
     it.shut_down().await;
@@ -97,7 +103,8 @@ async fn a_short_cut_ends_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_server_is_dialled_again() {
-    let manners = Manners { heartbeats: false, ..Manners::default() };
+    let heartbeat_interval = Duration::from_millis(200);
+    let manners = Manners { heartbeats: false, heartbeat_interval, ..Manners::default() };
     let mut it = Fixture::with(manners, |_| {}).await;
     let first = it.link.hello.clone();
     it.next_link().await;
@@ -215,15 +222,22 @@ async fn a_link_that_is_made_while_another_offers_jobs_blocks_neither() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_server_takes_is_kept_for_a_time() {
-    let keep = Duration::from_millis(600);
-    let mut it = Fixture::with(Manners::default(), |config| config.spool.keep = keep).await;
+    let mut it = Fixture::new().await;
     let session = it.open("").await;
-    let (id, _) = it.run(grant(session, "echo kept")).await;
-    assert_eq!(it.text(id, OutputStream::Stdout).await, "kept\n");
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    let gone = it.output(id).await;
-    assert!(matches!(gone.hello, PushFromRunner::Hello { missing: true, .. }));
-    assert_eq!(std::fs::read_dir(it.state("spool")).unwrap().count(), 0);
+    let (before, _) = it.run(grant(session, "echo kept")).await;
+    assert_eq!(it.text(before, OutputStream::Stdout).await, "kept\n");
+    it.shut_down().await;
+    // The time of what is there counts from the start of the next process, that of the next job from its end.
+    it.config.spool.keep = Duration::from_millis(600);
+    it.runner = Some(Runner::start(it.config.clone()).await.unwrap());
+    it.next_link().await;
+    let (after, _) = it.run(grant(session, "echo kept")).await;
+    let spool = it.state("spool");
+    until("nothing is kept", || std::fs::read_dir(&spool).unwrap().count() == 0).await;
+    for id in [before, after] {
+        let gone = it.output(id).await;
+        assert!(matches!(gone.hello, PushFromRunner::Hello { missing: true, .. }));
+    }
     it.shut_down().await;
 }
 
@@ -236,29 +250,39 @@ async fn a_state_dir_has_one_runner() {
     Runner::start(it.config.clone()).await.unwrap().shut_down().await;
 }
 
+/// A runner that is told to end, with a job that may end by itself. Gives what `shut_down` gives.
+async fn drained(it: &mut Fixture, session: SessionId, command: &str) -> (ExecutionId, JoinHandle<usize>) {
+    let id = it.offer(grant(session, command)).await;
+    it.job(id, JobPhase::Running).await;
+    let down = tokio::spawn(it.runner.take().unwrap().shut_down());
+    it.report(|message| matches!(message, FromRunner::Draining { .. }).then_some(())).await;
+    assert_eq!(it.refusal(grant(session, "true")).await, "draining");
+    (id, down)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn draining_takes_no_new_work_and_says_what_was_cut() {
     let mut it = Fixture::with(Manners::default(), |config| {
-        config.drain.grace = Duration::from_millis(800);
-        config.drain.handover = Duration::from_secs(5);
+        config.drain.grace = PATIENCE;
+        config.drain.handover = PATIENCE;
     })
     .await;
     let session = it.open("").await;
-    let short = it.offer(grant(session, "sleep 0.4; echo whole")).await;
-    let long = it.offer(grant(session, "sleep 100")).await;
-    it.job(short, JobPhase::Running).await;
-    it.job(long, JobPhase::Running).await;
-    let runner = it.runner.take().unwrap();
-    let down = tokio::spawn(runner.shut_down());
-    it.report(|message| matches!(message, FromRunner::Draining { .. }).then_some(())).await;
-    assert_eq!(it.refusal(grant(session, "true")).await, "draining");
+    // What ends within the grace is whole.
+    let (short, down) = drained(&mut it, session, "until [ -e go ]; do sleep 0.02; done; echo whole").await;
+    it.let_go("go");
     assert_eq!(it.job(short, JobPhase::Ended).await.result.unwrap().cause, Cause::Exited { code: 0 });
+    assert_eq!(it.text(short, OutputStream::Stdout).await, "whole\n");
+    it.link.send(ToRunner::ForgetJob { execution_id: short }).await;
+    assert_eq!(down.await.unwrap(), 0);
+    // What does not is cut.
+    it.config.drain.grace = Duration::from_millis(100);
+    it.runner = Some(Runner::start(it.config.clone()).await.unwrap());
+    it.next_link().await;
+    let (long, down) = drained(&mut it, session, "sleep 1000").await;
     let cut = it.job(long, JobPhase::Ended).await.result.unwrap();
     assert_eq!(cut.cause, Cause::Cancelled(CancelledBy::Drain));
-    assert_eq!(it.text(short, OutputStream::Stdout).await, "whole\n");
-    for execution_id in [short, long] {
-        it.link.send(ToRunner::ForgetJob { execution_id }).await;
-    }
+    it.link.send(ToRunner::ForgetJob { execution_id: long }).await;
     assert_eq!(down.await.unwrap(), 1);
     // The session and nothing of the jobs is there at the next start.
     let again = Runner::start(it.config.clone()).await.unwrap();

@@ -4,8 +4,9 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use airlock_proto::domain::{
@@ -21,7 +22,20 @@ use airlock_runner::{
 
 use crate::fake::{Exchange, FakeServer, Link, Manners, Output};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits for what must happen. Only a test that fails uses it up, however slow the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// The wall time of a command that is to end by itself.
+const WALL: Duration = Duration::from_secs(240);
+
+/// Takes a little more of the disk again and again. What a command took before the first look at its session counts as
+/// there when it began, and on a busy host that look may be late.
+pub(crate) const GROWS: &str = "n=0; while sleep 0.05; do head -c 64K /dev/zero > grown-$((n++)); done";
+
+/// The first host uid of these tests. No other crate's tests have uids between this one and the last, which is below
+/// 1,800,000,000: Linux has at most 2^22 process numbers.
+const FIRST_UID: u32 = 725_000_000;
+/// Host uids of one test process.
+const UIDS: u32 = 256;
 
 /// A runner with one server.
 pub(crate) struct Fixture {
@@ -37,7 +51,7 @@ pub(crate) struct Fixture {
 
 /// A range of uids for one test: tests run in processes of their own, at once.
 pub(crate) fn uids() -> UidConfig {
-    UidConfig { first: 50_000_000 + std::process::id() % 100_000 * 300, count: 300 }
+    UidConfig { first: FIRST_UID + std::process::id() * UIDS, count: UIDS }
 }
 
 pub(crate) fn config(dir: &Path, server: &FakeServer) -> RunnerConfig {
@@ -46,6 +60,8 @@ pub(crate) fn config(dir: &Path, server: &FakeServer) -> RunnerConfig {
     let mut config = RunnerConfig::new("runner-under-test", dir.join("state"), server);
     config.uids = uids();
     config.limits.disk_reserve_bytes = 0;
+    config.limits.start_timeout = PATIENCE;
+    config.limits.dial_timeout = PATIENCE;
     config.drain.grace = Duration::from_millis(200);
     config.drain.handover = Duration::from_millis(100);
     config.reconnect.refused = Duration::from_millis(300);
@@ -234,6 +250,21 @@ impl Fixture {
         }
     }
 
+    /// Waits until a job that runs has written this, and no more.
+    pub(crate) async fn shown(&mut self, id: ExecutionId, wanted: &str) {
+        let mut output = self.output(id).await;
+        let (stream, max_bytes) = (OutputStream::Stdout, wanted.len() as u64);
+        output.read(PushToRunner::Read { read_id: 1, stream, offset: 0, max_bytes, follow: true }).await;
+        let mut bytes = Vec::new();
+        while bytes.len() < wanted.len() {
+            match output.next().await {
+                PushFromRunner::Chunk { data, .. } => bytes.extend_from_slice(&data),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(String::from_utf8(bytes).unwrap(), wanted);
+    }
+
     /// Runs a command and gives what it wrote.
     pub(crate) async fn said(&mut self, grant: Grant) -> String {
         let (id, result) = self.run(grant).await;
@@ -243,6 +274,29 @@ impl Fixture {
 
     pub(crate) fn state(&self, name: &str) -> PathBuf {
         self.config.state_dir.join(name)
+    }
+
+    /// Bytes that the runner keeps of a job.
+    pub(crate) fn spooled(&self, id: ExecutionId) -> u64 {
+        let files = fs::read_dir(self.state("spool").join(id.to_string())).into_iter().flatten().flatten();
+        files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+    }
+
+    /// Makes a file that a command waits for, in the workspace of the only session that there is.
+    pub(crate) fn let_go(&self, name: &str) {
+        let mut sessions = fs::read_dir(self.state("sessions")).unwrap().map(|entry| entry.unwrap().path());
+        let session = sessions.next().unwrap();
+        assert!(sessions.next().is_none(), "one session");
+        fs::write(session.join("disk/workspace").join(name), "").unwrap();
+    }
+}
+
+/// Waits until it is done; fails when [`PATIENCE`] is over.
+pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
 
@@ -283,7 +337,7 @@ pub(crate) fn grant(session_id: SessionId, command: &str) -> Grant {
         read_only: false,
         requires: Vec::new(),
         separate_stderr: false,
-        timeout: Duration::from_secs(30),
+        timeout: WALL,
         idle_timeout: None,
         keep_directory: false,
         unsandboxed: false,

@@ -10,7 +10,7 @@ use airlock_proto::{
     runner_v1::{ConnectResponse, StartJob as WireStartJob, connect_response::Message},
 };
 
-use crate::fixture::{Fixture, grant, offer, reason};
+use crate::fixture::{Fixture, PATIENCE, grant, offer, reason};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_than_the_floor_is_refused_and_nothing_runs() {
@@ -145,7 +145,7 @@ async fn slots_are_kept_to() {
     let session = it.open("").await;
     let mut running = Vec::new();
     for _ in 0..2 {
-        let id = it.offer(grant(session, "sleep 100")).await;
+        let id = it.offer(grant(session, "sleep 1000")).await;
         it.job(id, JobPhase::Running).await;
         running.push(id);
     }
@@ -202,11 +202,12 @@ async fn nonsense_costs_a_hostile_server_its_stream_and_nobody_else_anything() {
             break;
         }
     }
-    while tokio::time::timeout(Duration::from_secs(5), greedy.from.recv()).await.unwrap().is_some() {}
+    while tokio::time::timeout(PATIENCE, greedy.from.recv()).await.unwrap().is_some() {}
     // A running job cannot be forgotten.
-    let busy = it.offer(grant(session, "sleep 0.3; echo end")).await;
+    let busy = it.offer(grant(session, "until [ -e go ]; do sleep 0.02; done; echo end")).await;
     it.job(busy, JobPhase::Running).await;
     it.link.send(ToRunner::ForgetJob { execution_id: busy }).await;
+    it.said(grant(session, "touch go")).await;
     it.job(busy, JobPhase::Ended).await;
     assert_eq!(it.text(busy, stream).await, "end\n");
     it.shut_down().await;

@@ -3,14 +3,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, sync::atomic::Ordering, time::Duration};
 
 use airlock_proto::domain::FromRunner;
 use airlock_runner::{Runner, RunnerConfig, config::ServerConfig};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
-use crate::fake::{FakeServer, Manners};
+use crate::{
+    fake::{FakeServer, Manners},
+    fixture::until,
+};
 
 /// An authority of the test's own.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -80,11 +83,17 @@ async fn only_the_expected_server_is_obeyed_and_only_a_known_runner_is_heard() {
     ] {
         let dir = airlock_mounts::ScratchDir::new();
         let config = config(dir.path(), &server, trusted, own, name);
+        let before = server.connections.load(Ordering::SeqCst);
         let runner = Runner::start(config).await.unwrap();
-        let mut link = tokio::time::timeout(Duration::from_secs(2), server.links.recv()).await;
-        assert_eq!(link.is_ok(), linked, "{name}");
-        if let Ok(Some(link)) = &mut link {
+        let mut link = None;
+        if linked {
+            let link = link.insert(server.link().await);
             while link.from.recv().await != Some(FromRunner::Reconciled) {}
+        } else {
+            // It dials for the third time: two attempts are over.
+            let tried = || server.connections.load(Ordering::SeqCst) - before;
+            until("it tries again", || tried() >= 3).await;
+            assert!(server.links.try_recv().is_err(), "{name}");
         }
         assert_eq!(runner.is_linked(), linked);
         drop(link);

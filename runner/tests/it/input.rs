@@ -158,7 +158,7 @@ async fn a_writer_is_told_why_it_cannot_write() {
     let session = it.open("").await;
     let stranger = it.refused(ExecutionId::new()).await;
     assert_eq!(stranger, (ExchangeFailure::NotFound, "NO_SUCH_EXECUTION".to_owned()));
-    let without = it.start(grant(session, "sleep 60")).await;
+    let without = it.start(grant(session, "sleep 1000")).await;
     assert_eq!(it.refused(without).await, precondition("STDIN_CLOSED"));
     let id = it.start(with_input(session, "cat")).await;
     let (mut writer, _) = it.writer(id).await;
@@ -177,7 +177,7 @@ async fn a_writer_is_told_why_it_cannot_write() {
 async fn a_command_that_closes_its_input_says_so_to_writers() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    let id = it.start(with_input(session, "read x; echo $x; exec <&-; touch closed; sleep 60")).await;
+    let id = it.start(with_input(session, "read x; echo $x; exec <&-; touch closed; sleep 1000")).await;
     let (mut writer, _) = it.writer(id).await;
     writer.write(0, "go\n").await;
     assert_eq!(it.said(grant(session, "until [ -e closed ]; do sleep 0.02; done; echo so")).await, "so\n");
@@ -192,7 +192,7 @@ async fn a_command_that_closes_its_input_says_so_to_writers() {
 async fn an_input_that_was_ended_takes_no_more_and_a_repeated_end_is_the_same_end() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    let id = it.start(with_input(session, "cat; touch ended; sleep 60")).await;
+    let id = it.start(with_input(session, "cat; touch ended; sleep 1000")).await;
     let (mut writer, _) = it.writer(id).await;
     writer.write(0, "all of it").await;
     assert_eq!(finish(&mut writer, true).await, (9, true));
@@ -232,7 +232,7 @@ async fn writers_take_turns_and_a_cut_one_gives_its_turn_up() {
 async fn a_command_that_never_reads_holds_up_only_its_writer_until_it_ends() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    let id = it.start(with_input(session, "sleep 600")).await;
+    let id = it.start(with_input(session, "sleep 10000")).await;
     let (writer, _) = it.writer(id).await;
     let chunk = vec![7; TRANSFER_CHUNK_BYTES];
     let to = writer.to.clone();
@@ -271,7 +271,7 @@ async fn a_reader_outside_the_job_does_not_keep_its_input_open() {
     // Hands its input to another command of the session, and ends.
     let keep = "python3 -c 'import socket, time; s = socket.socket(socket.AF_UNIX); s.bind(\"/tmp/keep\"); \
                 s.listen(); c, _ = s.accept(); _, f, _, _ = socket.recv_fds(c, 1, 1); open(\"/tmp/got\", \"w\"); \
-                time.sleep(60)'";
+                time.sleep(1000)'";
     let keeper = it.start(grant(session, keep)).await;
     let give = "read -rn1 go; until [ -e /tmp/keep ]; do sleep 0.02; done; python3 -c 'import socket; \
                 s = socket.socket(socket.AF_UNIX); s.connect(\"/tmp/keep\"); socket.send_fds(s, [b\"x\"], [0])'; \

@@ -7,7 +7,6 @@ use std::{
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use airlock_archive::{Cancel, Format, Limits, Pack, TEMPORARY_PREFIX, globs, pack};
@@ -22,7 +21,7 @@ use cap_std::{ambient_authority, fs::Dir};
 
 use crate::{
     fake::{Exchange, FakeServer, Manners},
-    fixture::{Fixture, PATIENCE, grant, uids},
+    fixture::{Fixture, grant, uids, until},
     process::{Process, fixture, write_config},
 };
 
@@ -59,14 +58,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-async fn until(mut done: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < PATIENCE, "it does not come");
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    }
 }
 
 /// One upload, against a runner that is killed again and again.
@@ -186,7 +177,7 @@ async fn an_upload_survives_the_runner_s_death_while_its_bytes_come() {
         assert!(staged >= before && staged < it.archive.len(), "{staged} after {before}");
         it.send(&exchange, staged, part * round).await;
         // In the midst of what is sent in this round.
-        until(|| it.staged() > part * (round - 1)).await;
+        until("bytes come", || it.staged() > part * (round - 1)).await;
         before = it.staged();
         it.kill_and_restart().await;
     }
@@ -207,7 +198,7 @@ async fn an_upload_survives_the_runner_s_death_while_it_is_put_into_the_workspac
             let (exchange, staged) = it.begin().await;
             it.send(&exchange, staged, it.archive.len()).await;
             exchange.send(END).await;
-            until(|| files(&it.project()).len() >= put).await;
+            until("files come", || files(&it.project()).len() >= put).await;
             it.kill_and_restart().await;
             let found = files(&it.project());
             if found.len() < FILES {

@@ -6,7 +6,7 @@ use std::{
     fs,
     path::Path,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use airlock_proto::domain::{
@@ -15,7 +15,7 @@ use airlock_proto::domain::{
 
 use crate::{
     fake::{FakeServer, Manners},
-    fixture::{Fixture, grant, offer, reason, uids},
+    fixture::{Fixture, grant, offer, reason, uids, until},
 };
 
 /// The program under test; killed when the test is over.
@@ -40,18 +40,20 @@ pub(crate) fn write_config(dir: &Path, server: &FakeServer) -> std::path::PathBu
     let path = dir.join("runner.toml");
     let text = format!(
         "runner_id = \"r1\"\nstate_dir = \"{}\"\n[[server]]\nendpoint = \"http://{}\"\n\
-         insecure_loopback = true\n[uids]\nfirst = {}\ncount = 300\n[limits]\ndisk_reserve_bytes = 0\n\
+         insecure_loopback = true\n[uids]\nfirst = {}\ncount = {}\n\
+         [limits]\ndisk_reserve_bytes = 0\nstart_timeout = \"120s\"\ndial_timeout = \"120s\"\n\
          [drain]\ngrace = \"100ms\"\nhandover = \"100ms\"\n[telemetry]\nlog = \"warn\"\n",
         dir.join("state").display(),
         server.address,
         uids().first,
+        uids().count,
     );
     fs::write(&path, text).unwrap();
     path
 }
 
 /// Processes under the uids of this test.
-fn strays() -> usize {
+pub(crate) fn strays() -> usize {
     let range = uids().first..uids().first + uids().count;
     fs::read_dir("/proc")
         .unwrap()
@@ -73,19 +75,24 @@ pub(crate) async fn fixture(server: FakeServer, dir: airlock_mounts::ScratchDir)
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_runner_loses_its_commands_and_not_their_output() {
     let dir = airlock_mounts::ScratchDir::new();
-    let server = FakeServer::start(Manners::default()).await;
+    // Who says something after so much silence as this permits has read what the runner said before.
+    let manners = Manners { heartbeat_interval: Duration::from_secs(2), ..Manners::default() };
+    let server = FakeServer::start(manners).await;
     let path = write_config(dir.path(), &server);
     let mut first = Process::start(&path);
     let mut it = fixture(server, dir).await;
     assert!(!it.link.hello.capabilities.iter().any(|c| c.name == "journal_intact" && c.enforced));
     let session = it.open("").await;
     let (done, _) = it.run(grant(session, "cd /workspace; echo line >> lines; echo done")).await;
+    let journal = it.state("journal");
+    let is_told = || fs::read(&journal).unwrap().windows(6).any(|part| part == b"\"told\"");
+    until("the server counts as told", is_told).await;
     let endless = "echo line >> lines; i=0; while :; do echo $((i++)); done";
     let running = it.offer(grant(session, endless)).await;
     let quiet = it.offer(grant(session, "setsid sh -c 'trap \"\" TERM HUP; sleep 1000' & sleep 1000")).await;
     it.job(running, JobPhase::Running).await;
     it.job(quiet, JobPhase::Running).await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    until("much is written", || it.spooled(running) > 20_000).await;
     assert!(strays() > 0);
     let killed_epoch = it.link.hello.epoch;
     first.0.kill().unwrap();
@@ -122,6 +129,9 @@ async fn a_stopped_runner_leaves_no_process_and_no_file_but_its_state() {
     let dir = airlock_mounts::ScratchDir::new();
     let server = FakeServer::start(Manners::default()).await;
     let path = write_config(dir.path(), &server);
+    // For as long as the server takes.
+    let text = fs::read_to_string(&path).unwrap().replace("handover = \"100ms\"", "handover = \"120s\"");
+    fs::write(&path, text).unwrap();
     let mut process = Process::start(&path);
     let mut it = fixture(server, dir).await;
     let session = it.open("").await;
@@ -131,15 +141,14 @@ async fn a_stopped_runner_leaves_no_process_and_no_file_but_its_state() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     it.report(|message| matches!(message, FromRunner::Draining { .. }).then_some(())).await;
     it.job(running, JobPhase::Ended).await;
-    let begun = Instant::now();
-    let status = loop {
-        if let Some(status) = process.0.try_wait().unwrap() {
-            break status;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(10));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
-    assert!(status.success());
+    it.link.send(ToRunner::ForgetJob { execution_id: running }).await;
+    let mut status = None;
+    until("the runner has ended", || {
+        status = process.0.try_wait().unwrap();
+        status.is_some()
+    })
+    .await;
+    assert!(status.unwrap().success());
     assert_eq!(strays(), 0);
     assert_eq!(fs::read_dir(it.state("launcher")).unwrap().count(), 0);
     assert_eq!(fs::read_dir(it.state("trash")).unwrap().count(), 0);
@@ -161,7 +170,8 @@ async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
     let mut process = Process::start(&path);
     let mut it = fixture(server, dir).await;
     let (mut whole, mut gone) = (0, 0);
-    for delay in [0, 30, 1500].map(Duration::from_millis) {
+    // At once, in the middle, and when it is over.
+    for delay in [Some(0), Some(30), None] {
         for close in [false, true] {
             let session_id = SessionId::new();
             let open = ToRunner::OpenSession { session_id, base: "many".to_owned(), profile: None };
@@ -170,7 +180,11 @@ async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
                 assert!(matches!(it.session(session_id).await, SessionPhase::Open { .. }));
                 it.link.send(ToRunner::CloseSession { session_id }).await;
             }
-            tokio::time::sleep(delay).await;
+            match delay {
+                Some(delay) => tokio::time::sleep(Duration::from_millis(delay)).await,
+                None if close => assert_eq!(it.session(session_id).await, SessionPhase::Closed),
+                None => assert!(matches!(it.session(session_id).await, SessionPhase::Open { .. })),
+            }
             process.0.kill().unwrap();
             process.0.wait().unwrap();
             process = Process::start(&path);

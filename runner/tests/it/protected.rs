@@ -15,7 +15,10 @@ use airlock_proto::domain::{
     ViolationAction,
 };
 
-use crate::fixture::{Fixture, PATIENCE, grant};
+use crate::{
+    fixture::{Fixture, grant, until},
+    leaks::{apart, mounts},
+};
 
 const COMMANDS: usize = 200;
 const AT_ONCE: usize = 8;
@@ -56,21 +59,12 @@ fn writes(session: SessionId, command: &str, paths: &[String]) -> Grant {
     grant
 }
 
-async fn eventually_there(path: &Path) {
-    let there = async {
-        while !path.exists() {
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, there).await.unwrap();
-}
-
 /// Every third makes a protected name and is killed, every third changes one, every third does neither.
 fn command(number: usize) -> String {
     match number % 3 {
         0 => format!(
             "mkdir d{number} && echo mine > d{number}/file && printf 'made {number}' > d{number}/.bashrc \
-             && touch d{number}/ready && sleep 100"
+             && touch d{number}/ready && sleep 1000"
         ),
         1 => format!(
             "printf 'changed {number}' > c{number}/.mcp.json; mkdir d{number}; echo mine > d{number}/file"
@@ -79,12 +73,12 @@ fn command(number: usize) -> String {
     }
 }
 
-fn mounts() -> String {
-    fs::read_to_string("/proc/self/mountinfo").unwrap()
+#[test]
+fn two_hundred_commands_in_one_workspace_leave_no_ghost_and_lose_nothing() {
+    apart(two_hundred_commands());
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_commands_in_one_workspace_leave_no_ghost_and_lose_nothing() {
+async fn two_hundred_commands() {
     let mut it = Fixture::with(Default::default(), |config| config.slots = AT_ONCE as u32).await;
     let session = it.open("").await;
     let before = mounts();
@@ -125,7 +119,8 @@ async fn run_them_all(it: &mut Fixture, session: SessionId, workspace: &Path) ->
         }
         let kill = alive.iter().find(|(_, number)| **number % 3 == 0).map(|(id, number)| (*id, *number));
         if let Some((id, number)) = kill {
-            eventually_there(&workspace.join(format!("d{number}/ready"))).await;
+            let ready = workspace.join(format!("d{number}/ready"));
+            until("it is ready", || ready.exists()).await;
             it.link
                 .send(ToRunner::EndJob { execution_id: id, cause: Cause::Cancelled(CancelledBy::Client) })
                 .await;

@@ -55,14 +55,15 @@ async fn a_base_that_is_not_offered_is_said_to_be_missing() {
 async fn closing_ends_what_runs() {
     let mut it = Fixture::new().await;
     let (closed, kept) = (it.open("").await, it.open("").await);
-    let in_closed = it.offer(grant(closed, "sleep 100")).await;
-    let in_kept = it.offer(grant(kept, "sleep 1; echo on")).await;
+    let in_closed = it.offer(grant(closed, "sleep 1000")).await;
+    let in_kept = it.offer(grant(kept, "until [ -e go ]; do sleep 0.02; done; echo on")).await;
     it.job(in_closed, JobPhase::Running).await;
     it.job(in_kept, JobPhase::Running).await;
     it.close(closed).await;
     let ended = it.job(in_closed, JobPhase::Ended).await.result.unwrap();
     assert_eq!(ended.cause, Cause::Cancelled(CancelledBy::Session));
     assert_eq!(it.refusal(grant(closed, "true")).await, "no_such_session");
+    it.let_go("go");
     let other = it.job(in_kept, JobPhase::Ended).await.result.unwrap();
     assert_eq!(other.cause, Cause::Exited { code: 0 });
     it.shut_down().await;

@@ -26,7 +26,8 @@ async fn silence_ends_a_command_whatever_it_does_meanwhile() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let short = Duration::from_millis(300);
-    for command in ["sleep 60", "echo once; sleep 60", "exec >&-; exec 2>&-; sleep 60", "while :; do :; done"]
+    for command in
+        ["sleep 1000", "echo once; sleep 1000", "exec >&-; exec 2>&-; sleep 1000", "while :; do :; done"]
     {
         assert_eq!(cause(&mut it, quiet_for(short, session, command)).await, SILENT, "{command}");
     }
@@ -40,7 +41,7 @@ async fn silence_ends_a_command_whatever_it_does_meanwhile() {
 async fn the_clock_of_silence_and_the_wall_clock_are_two() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    let both = |timeout, idle| Grant { timeout, ..quiet_for(idle, session, "sleep 60") };
+    let both = |timeout, idle| Grant { timeout, ..quiet_for(idle, session, "sleep 1000") };
     let short = Duration::from_millis(300);
     assert_eq!(cause(&mut it, both(short, LONG)).await, Cause::TimedOut(TimeoutKind::Wall));
     assert_eq!(cause(&mut it, both(LONG, short)).await, SILENT);
@@ -54,7 +55,7 @@ async fn the_clock_of_silence_and_the_wall_clock_are_two() {
 async fn silence_counts_in_the_background_too() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
-    let id = it.start(quiet_for(Duration::from_secs(1), session, "echo ready; sleep 60")).await;
+    let id = it.start(quiet_for(Duration::from_secs(1), session, "echo ready; sleep 1000")).await;
     it.link.send(ToRunner::DetachJob { execution_id: id, timeout: LONG }).await;
     let ended = it.job(id, JobPhase::Ended).await;
     assert_eq!(ended.result.map(|result| result.cause), Some(SILENT));

@@ -14,6 +14,7 @@ import io
 import json
 import sys
 import tarfile
+import time
 
 import grpc
 from google.protobuf import descriptor_pool, json_format, message_factory
@@ -22,6 +23,8 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 )
 
 CHUNK = 100_000
+# SESSION_STATE_CLOSING
+CLOSING = 3
 
 
 class Service:
@@ -125,6 +128,10 @@ def whole_session(services, folder):
     except grpc.RpcError as error:
         missing = error.code().name
     closed = sessions.Close(session_id=session).session
+    # The server waits for its runner for some seconds only.
+    while closed.state == CLOSING:
+        time.sleep(0.1)
+        closed = sessions.Get(session_id=session).session
     return {
         "uploaded_files": uploaded.files,
         "output_sha256": hashlib.sha256(output).hexdigest(),

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How long a pod may take to come up, or a command in it to end.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 const POLL: Duration = Duration::from_millis(200);
 /// crun, which podman would take, does not work where control groups of both versions are mounted.
 const CONTAINERS: &str = "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=4096:4096\"]\n\

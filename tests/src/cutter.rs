@@ -17,6 +17,12 @@ const POLL: Duration = Duration::from_millis(5);
 const PIECE: usize = 16 << 10;
 /// No cut after so many bytes is asked for.
 const NEVER: i64 = i64::MAX;
+/// More bytes from the server than a TLS handshake and the greeting of HTTP/2 have: an answer is among them.
+const ANSWERED: usize = 1300;
+/// So many cuts in a row that came before any answer, and the next comes after twice the time.
+const IN_VAIN: u32 = 2;
+/// The longest time between two cuts is so many times the one that was asked for.
+const LONGEST: u32 = 16;
 
 /// A relay. Dropped, it ends all that goes through it.
 #[derive(Debug)]
@@ -35,19 +41,32 @@ struct Shared {
     /// Bytes, both ways together, until everything is cut.
     left: AtomicI64,
     cut: AtomicUsize,
-    pairs: Mutex<Vec<(TcpStream, TcpStream)>>,
+    pairs: Mutex<Vec<Pair>>,
+}
+
+/// One connection.
+#[derive(Debug)]
+struct Pair {
+    client: TcpStream,
+    server: TcpStream,
+    /// Bytes that came from the server.
+    answered: Arc<AtomicUsize>,
 }
 
 impl Shared {
-    /// Ends every connection there is.
-    fn cut_all(&self) {
+    /// Ends every connection there is. Gives whether there were some, and none of them had brought an answer yet.
+    fn cut_all(&self) -> bool {
         let pairs = std::mem::take(&mut *self.pairs.lock().unwrap_or_else(PoisonError::into_inner));
-        for (client, server) in pairs {
+        let (mut some, mut answer) = (false, false);
+        for Pair { client, server, answered } in pairs {
             // One that is closed already is not counted. The other side may be closed by this very cut.
             let open = client.shutdown(Shutdown::Both).is_ok();
             drop(server.shutdown(Shutdown::Both));
             self.cut.fetch_add(usize::from(open), Ordering::Relaxed);
+            some |= open;
+            answer |= open && answered.load(Ordering::Relaxed) >= ANSWERED;
         }
+        some && !answer
     }
 
     /// How many of `bytes` may pass before the cut, if it is among them.
@@ -62,7 +81,8 @@ impl Shared {
 }
 
 impl Cutter {
-    /// Relays to `to`, and cuts all connections once in `every`.
+    /// Relays to `to`, and cuts all connections once in `every`. Where the machine is so busy that connections are cut
+    /// before they bring an answer, the time between two cuts grows until they do: else nothing could ever go on.
     ///
     /// # Panics
     /// If there is no port to listen on.
@@ -150,10 +170,15 @@ impl Drop for Cutter {
 }
 
 fn relay(listener: &TcpListener, to: SocketAddr, every: Duration, shared: &Arc<Shared>) {
-    let mut last = Instant::now();
+    let (mut last, mut pause, mut in_vain) = (Instant::now(), every, 0);
     while !shared.stop.load(Ordering::Relaxed) {
-        if last.elapsed() >= every {
-            shared.cut_all();
+        if last.elapsed() >= pause {
+            in_vain = if shared.cut_all() { in_vain + 1 } else { 0 };
+            pause = match in_vain {
+                0 => every,
+                IN_VAIN.. => pause.saturating_mul(2).min(every.saturating_mul(LONGEST)),
+                _ => pause,
+            };
             last = Instant::now();
         }
         match listener.accept() {
@@ -172,15 +197,17 @@ fn carry(client: TcpStream, to: SocketAddr, shared: &Arc<Shared>) -> io::Result<
         stream.set_nodelay(true)?;
     }
     // Before the first byte, so that whoever has seen one can cut it.
-    let pair = (client.try_clone()?, server.try_clone()?);
+    let answered = Arc::new(AtomicUsize::default());
+    let pair =
+        Pair { client: client.try_clone()?, server: server.try_clone()?, answered: Arc::clone(&answered) };
     shared.pairs.lock().unwrap_or_else(PoisonError::into_inner).push(pair);
-    copy(client.try_clone()?, server.try_clone()?, shared);
-    copy(server, client, shared);
+    copy(client.try_clone()?, server.try_clone()?, shared, Arc::default());
+    copy(server, client, shared, answered);
     Ok(())
 }
 
 /// Its thread ends with the connection, which the relay ends at the latest.
-fn copy(mut from: TcpStream, mut to: TcpStream, shared: &Arc<Shared>) {
+fn copy(mut from: TcpStream, mut to: TcpStream, shared: &Arc<Shared>, carried: Arc<AtomicUsize>) {
     let shared = Arc::clone(shared);
     thread::spawn(move || {
         let mut piece = vec![0; PIECE];
@@ -193,6 +220,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream, shared: &Arc<Shared>) {
             if to.write_all(passes).is_err() {
                 break;
             }
+            carried.fetch_add(passes.len(), Ordering::Relaxed);
             if cut.is_some() {
                 shared.left.store(NEVER, Ordering::Relaxed);
                 shared.cut_all();

@@ -4,9 +4,12 @@ use std::process::{Command, Output};
 
 use crate::{
     airlock::{Airlock, said},
-    process::Process,
-    site::{Extras, Site},
+    process::{Process, until},
+    site::{Extras, PATIENCE, Site},
 };
+
+/// The longest that a command may be given: real work is slow on a busy machine.
+const LONGEST: &str = "30m";
 
 /// A server and a runner at work.
 #[derive(Debug)]
@@ -71,7 +74,7 @@ impl<'a> Desk<'a> {
     /// Runs a command to its end.
     #[must_use]
     pub fn run(&self, command: &str) -> Output {
-        self.airlock.run(&["run", "--session", &self.session, "--", command])
+        self.airlock.run(&["run", "--session", &self.session, "--timeout", LONGEST, "--", command])
     }
 
     /// Runs a command that must succeed, and gives both its outputs.
@@ -114,6 +117,6 @@ impl<'a> Desk<'a> {
     /// If one stays open.
     pub fn close(self) {
         drop(self.airlock.bytes(&["session", "close", &self.session]));
-        assert_eq!(self.airlock.text(&["session", "list", "--quiet"]), "", "nothing is left open");
+        until("nothing is left open", PATIENCE, || self.airlock.text(&["session", "list", "--quiet"]).is_empty());
     }
 }

@@ -14,6 +14,11 @@ use uuid::Uuid;
 use crate::source;
 
 const PASSWORD: &str = "a password of the tests";
+/// Limits of a store that a busy machine does not reach.
+const PATIENT_STORE: &str =
+    "connect_timeout = \"60s\"\nstatement_timeout = \"60s\"\nlock_timeout = \"60s\"\n";
+/// Likewise of a storage, which says soon that it is away.
+const PATIENT_STORAGE: &str = "connect_timeout = \"60s\"\nrequest_timeout = \"60s\"\nretry_for = \"1s\"\n";
 
 /// A new database.
 #[derive(Debug)]
@@ -55,22 +60,23 @@ impl Database {
     /// The `[store.postgres]` of a server that reaches it through this port of the loopback, by TLS.
     #[must_use]
     pub fn table(&self, port: u16, notify: bool) -> String {
-        self.table_at(&format!("localhost:{port}"), notify)
+        self.table_at(&format!("localhost:{port}"), notify, PATIENT_STORE)
     }
 
-    /// Likewise of one that reaches it at this authority, which is localhost or the switch of a [`Network`].
+    /// Likewise of one that reaches it at this authority, which is localhost or the switch of a [`Network`], within these
+    /// limits.
     ///
     /// [`Network`]: crate::fleet::network::Network
     ///
     /// # Panics
     /// If the file for the password cannot be written.
     #[must_use]
-    pub fn table_at(&self, authority: &str, notify: bool) -> String {
+    pub fn table_at(&self, authority: &str, notify: bool, limits: &str) -> String {
         let password = self.folder.join(format!("{}.password", self.name));
         fs::write(&password, PASSWORD).unwrap();
         format!(
             "[store.postgres]\nurl = \"postgres://{name}@{authority}/{name}\"\npassword_file = \"{}\"\n\
-             ca = \"{}\"\nconnect_timeout = \"2s\"\nnotify = {notify}\n",
+             ca = \"{}\"\nnotify = {notify}\n{limits}",
             password.display(),
             self.folder.join("ca.pem").display(),
             name = self.name,
@@ -166,15 +172,14 @@ impl Bucket {
     /// environment; see [`Bucket::KEYS`].
     #[must_use]
     pub fn table(&self, port: u16) -> String {
-        self.table_at(&format!("127.0.0.1:{port}"))
+        self.table_at(&format!("127.0.0.1:{port}"), PATIENT_STORAGE)
     }
 
-    /// Likewise of one that reaches it at this authority.
+    /// Likewise of one that reaches it at this authority within these limits.
     #[must_use]
-    pub fn table_at(&self, authority: &str) -> String {
+    pub fn table_at(&self, authority: &str, limits: &str) -> String {
         format!(
-            "[outputs.s3]\nbucket = \"{}\"\nendpoint = \"http://{authority}\"\ninsecure_http = true\n\
-             request_timeout = \"2s\"\nretry_for = \"1s\"\n",
+            "[outputs.s3]\nbucket = \"{}\"\nendpoint = \"http://{authority}\"\ninsecure_http = true\n{limits}",
             self.name
         )
     }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use crate::{
-    process::Process,
-    reader::{Story, cause, read, run, spec, spec_in},
+    process::{Process, until},
+    reader::{self, Story, cause, ended, read, run, running, spec, spec_in},
     site::{Extras, PATIENCE, Site, sha256},
 };
 use airlock_cli::client::{
@@ -45,6 +45,8 @@ pub struct Exercise {
     server: Process,
     runner: Option<Process>,
     agent: Client,
+    /// The agent, who does not ask a second time.
+    hasty: Client,
     bob: Client,
 }
 
@@ -81,9 +83,11 @@ impl Exercise {
         drop(site.ready().await);
         let mut settings = site.settings();
         settings.traceparent = Some(format!("00-{TRACE}-{CALLER}-01"));
-        let agent = Client::connect(settings).await.unwrap();
+        let agent = Client::connect(settings.clone()).await.unwrap();
+        settings.patience.call = Duration::ZERO;
+        let hasty = Client::connect_lazy(settings).unwrap();
         let bob = Client::connect_lazy(site.settings_with(BOB)).unwrap();
-        Self { site, server, runner: Some(runner), agent, bob }
+        Self { site, server, runner: Some(runner), agent, hasty, bob }
     }
 
     /// What a command is told of its place in the trace.
@@ -95,11 +99,11 @@ impl Exercise {
         String::from_utf8(story.stdout).unwrap().trim().to_owned()
     }
 
-    /// Does all of it.
+    /// Does all of it. `sent` counts how often the runner has sent its metrics: one that is killed sends no more.
     ///
     /// # Panics
     /// If something comes out otherwise than it should.
-    pub async fn everything(&mut self) {
+    pub async fn everything(&mut self, sent: &dyn Fn() -> usize) {
         let session = self.session("asks").await;
         self.commands(&session).await;
         self.refusals(&session).await;
@@ -107,6 +111,11 @@ impl Exercise {
         self.files(&session).await;
         self.outputs().await;
         self.strangers().await;
+        let before = sent();
+        // The first may have been under way.
+        tokio::task::block_in_place(|| {
+            until("the runner sends them twice", PATIENCE, || sent() > before + 1)
+        });
         self.lost_runner().await;
         self.agent.close_session(&session).await.unwrap();
         // Of the runner that stops in order, and sends all it has.
@@ -119,10 +128,10 @@ impl Exercise {
     /// If one is taken.
     pub async fn untaken(&self) -> [String; 2] {
         let command = Self::told("", &format!("echo {CANARY}; date +%N"));
-        let command = self.agent.start(command).await.unwrap_err();
+        let command = self.hasty.start(command).await.unwrap_err();
         let labels = [("told".to_owned(), CANARY.to_owned())].into_iter().collect();
         let request = v1::SessionServiceCreateRequest { labels, ..Default::default() };
-        let session = self.agent.create_session(request).await.unwrap_err();
+        let session = self.hasty.create_session(request).await.unwrap_err();
         [command, session].map(|error| format!("{error} {error:?}"))
     }
 
@@ -140,11 +149,7 @@ impl Exercise {
     /// # Panics
     /// If that takes too long.
     pub async fn stored(&self, execution: &str) {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        while self.agent.execution(execution).await.unwrap().output_state() != v1::OutputState::Stored {
-            assert!(tokio::time::Instant::now() < deadline, "it is never stored");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        reader::stored(&self.agent, execution).await;
     }
 
     /// Stops both programs in order; gives their logs.
@@ -152,8 +157,8 @@ impl Exercise {
     /// # Panics
     /// If they do not stop well.
     pub fn stop(self) -> String {
-        let Self { site, server, runner, agent, bob } = self;
-        drop((agent, bob));
+        let Self { site, server, runner, agent, hasty, bob } = self;
+        drop((agent, hasty, bob));
         assert!(runner.unwrap().terminate(PATIENCE).success());
         assert!(server.terminate(PATIENCE).success());
         ["server", "runner-1"].map(|name| std::fs::read_to_string(site.log(name)).unwrap()).concat()
@@ -203,9 +208,7 @@ impl Exercise {
         assert_eq!(cause(timed.end.as_ref().unwrap()), v1::CauseCode::TimedOut);
         let input = v1::ExecutionSpec { stdin: true, ..Self::told(session, "cat") };
         let reads = self.agent.start(input).await.unwrap().execution_id;
-        while self.agent.execution(&reads).await.unwrap().state() != v1::ExecutionState::Running {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        running(&self.agent, &reads).await;
         let mut typed = Cursor::new(CANARY.as_bytes().to_vec());
         self.agent.write_stdin(&reads, 0, &mut typed).await.unwrap();
         assert_eq!(read(self.agent.attach(&reads, From::Beginning)).await.unwrap().stdout, CANARY.as_bytes());
@@ -275,7 +278,7 @@ impl Exercise {
         let much = format!("yes {CANARY} | head -c 1000000");
         let small = v1::ExecutionSpec { profile: "small".to_owned(), ..Self::told("", &much) };
         let execution = self.agent.start(small).await.unwrap().execution_id;
-        self.ended(&execution).await;
+        ended(&self.agent, &execution).await;
         let story = read(self.agent.attach(&execution, From::Beginning)).await.unwrap();
         assert!(story.missing > 0, "the middle is gone");
         // While it runs one reader has seen all of it, and the other nothing.
@@ -293,15 +296,6 @@ impl Exercise {
         assert_eq!(read(late).await.unwrap().exit_code(), Some(0));
     }
 
-    async fn ended(&self, execution: &str) -> v1::Execution {
-        loop {
-            let now = self.agent.wait(execution, Duration::from_secs(30)).await.unwrap();
-            if now.state() == v1::ExecutionState::Finished {
-                return now;
-            }
-        }
-    }
-
     /// Who is not known, who does not speak TLS, and a profile that is none.
     async fn strangers(&self) {
         let token = format!("{CANARY}-is-nobodys-token-however-long-it-may-be");
@@ -309,11 +303,11 @@ impl Exercise {
         stranger.execution("x").await.unwrap_err();
         let mut plain = TcpStream::connect(self.site.address).unwrap();
         plain.write_all(format!("GET /{CANARY} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
-        std::fs::write(self.site.path().join("profiles/broken.toml"), "name = \"broken\"\nno_key = 1\n")
-            .unwrap();
-        // The server looks each second.
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        std::fs::remove_file(self.site.path().join("profiles/broken.toml")).unwrap();
+        let broken = self.site.path().join("profiles/broken.toml");
+        std::fs::write(&broken, "name = \"broken\"\nno_key = 1\n").unwrap();
+        let seen = || self.server.output().contains("no_key");
+        tokio::task::block_in_place(|| until("the server refuses the profile", PATIENCE, seen));
+        std::fs::remove_file(broken).unwrap();
     }
 
     /// A runner that dies, and whose disk forgets what its command wrote.
@@ -327,16 +321,12 @@ impl Exercise {
         let spool = self.site.path().join("runner-1/spool").join(&id);
         airlock_mounts::remove_tree(&spool).unwrap();
         self.runner = Some(self.site.runner(&[]));
-        assert_eq!(cause(&self.ended(&id).await), v1::CauseCode::RunnerLost);
+        assert_eq!(cause(&ended(&self.agent, &id).await), v1::CauseCode::RunnerLost);
         drop(events);
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        while !matches!(
-            self.agent.execution(&id).await.unwrap().output_state(),
-            v1::OutputState::Lost | v1::OutputState::Partial
-        ) {
-            assert!(tokio::time::Instant::now() < deadline, "its output is said to be lost");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let lost = |now: &v1::Execution| {
+            matches!(now.output_state(), v1::OutputState::Lost | v1::OutputState::Partial)
+        };
+        reader::until(&self.agent, &id, lost).await;
     }
 }
 

@@ -22,9 +22,10 @@ use self::network::{Host, Network};
 use crate::{
     engines::{Bucket, Database},
     pki::{Pair, Pki},
+    port::Port,
     process::Process,
     programs::program,
-    site::{PATIENCE, free_address, sweep},
+    site::{PATIENCE, sweep},
 };
 
 /// Runners end what runs under their uids when they start, so each has uids of its own.
@@ -39,7 +40,8 @@ const TOKEN: &str = "a-token-of-the-fleet-that-is-long-enough";
 /// Where servers and runners live during one test.
 #[derive(Debug)]
 pub struct Fleet {
-    folder: ScratchDir,
+    /// There until it is dropped.
+    folder: Option<ScratchDir>,
     /// The authority that all trust.
     pub pki: Pki,
     /// Where the servers listen, now and after a restart.
@@ -53,14 +55,28 @@ pub struct Fleet {
 /// Where they are to each other.
 #[derive(Debug)]
 enum Place {
-    Loopback,
+    /// Each with a port of its own, which it keeps.
+    Loopback { _ports: Vec<Port> },
     /// On hosts of their own: of the servers, of the runners.
     Hosts(Vec<Host>, Vec<Host>),
+}
+
+/// Timers of links and leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Timers {
+    /// The defaults, none of which runs out on a busy machine.
+    #[default]
+    Patient,
+    /// The shortest ones, so that a server that died is followed soon. They also run out by themselves on a busy machine,
+    /// and what a test expects must hold then too.
+    Short,
 }
 
 /// What every server of a fleet has in its configuration, and every runner.
 #[derive(Debug, Clone, Default)]
 pub struct Shared {
+    /// Timers of each server.
+    pub timers: Timers,
     /// Where the servers keep their store.
     pub store: String,
     /// Where they keep outputs; empty: in a folder of the fleet.
@@ -78,12 +94,14 @@ impl Fleet {
     /// # Panics
     /// If files cannot be written.
     #[must_use]
-    pub fn new(servers: usize, runners: &[&[usize]]) -> Self {
+    pub fn new(servers: usize, runners: &[&[usize]], timers: Timers) -> Self {
         let database = Database::new();
-        let shared = Shared { store: database.table(database.address().port(), true), ..Shared::default() };
-        let servers: Vec<_> = (0..servers).map(|_| free_address()).collect();
+        let store = database.table(database.address().port(), true);
+        let shared = Shared { store, timers, ..Shared::default() };
+        let ports: Vec<Port> = (0..servers).map(|_| Port::reserve()).collect();
+        let servers: Vec<_> = ports.iter().map(|port| port.address).collect();
         let uids = FIRST_UID + u32::from(servers.first().map_or(0, SocketAddr::port)) * UIDS * RUNNERS;
-        Self::write(servers, runners, Place::Loopback, &shared, uids, Some(database))
+        Self::write(servers, runners, Place::Loopback { _ports: ports }, &shared, uids, Some(database))
     }
 
     /// A fleet of servers and runners, each on a host of its own, where every runner dials every server.
@@ -118,7 +136,7 @@ impl Fleet {
         let hosts: Vec<String> = servers.iter().map(|address| address.ip().to_string()).collect();
         let names: Vec<&str> = std::iter::once("localhost").chain(hosts.iter().map(String::as_str)).collect();
         let server = pki.issue("server", &names);
-        let fleet = Self { folder, pki, servers, server, place, uids, _database: database };
+        let fleet = Self { folder: Some(folder), pki, servers, server, place, uids, _database: database };
         for number in 0..fleet.servers.len() {
             fleet.write_server(number, runners.len(), shared);
         }
@@ -131,7 +149,7 @@ impl Fleet {
     /// The folder where everything of this fleet is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        self.folder.as_ref().expect("it is there until it is dropped").path()
     }
 
     /// Where a server listens.
@@ -162,7 +180,7 @@ impl Fleet {
     #[must_use]
     pub fn server_host(&self, number: usize) -> Option<&Host> {
         match &self.place {
-            Place::Loopback => None,
+            Place::Loopback { .. } => None,
             Place::Hosts(servers, _) => servers.get(number),
         }
     }
@@ -171,7 +189,7 @@ impl Fleet {
     #[must_use]
     pub fn runner_host(&self, number: usize) -> Option<&Host> {
         match &self.place {
-            Place::Loopback => None,
+            Place::Loopback { .. } => None,
             Place::Hosts(_, runners) => runners.get(number),
         }
     }
@@ -275,21 +293,13 @@ impl Fleet {
     pub fn token(&self) -> &'static str {
         TOKEN
     }
-
-    /// Keeps the folder, to look into it after a failure.
-    #[must_use]
-    pub fn keep(mut self) -> PathBuf {
-        self.folder.disable_cleanup(true);
-        self.folder.path().to_owned()
-    }
 }
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        sweep(self.folder.path());
-        if std::thread::panicking() {
-            self.folder.disable_cleanup(true);
-            eprintln!("the fleet's logs are in {}", self.folder.path().display());
+        sweep(self.path());
+        if let Some(folder) = self.folder.take_if(|_| std::thread::panicking()) {
+            eprintln!("the fleet's logs are in {}", folder.keep().display());
         }
     }
 }

@@ -25,6 +25,7 @@ pub mod footprint;
 pub mod leftovers;
 pub mod pki;
 pub mod pod;
+pub mod port;
 pub mod process;
 pub mod programs;
 pub mod raw;

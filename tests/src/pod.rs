@@ -85,7 +85,7 @@ const NAMESPACE_FLAGS: [u32; 7] =
     [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
 /// The first host id of a pod's user namespace, and how many there are.
 const POD_IDS: (u32, u32) = (3_000_000, 65_536);
-const SECONDS: &str = "120";
+const SECONDS: &str = "240";
 
 /// A container's securityContext.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +142,7 @@ impl Pod {
         Self { folder, name }
     }
 
-    /// Runs a script of the shell in a container, to its end, which comes within two minutes.
+    /// Runs a script of the shell in a container, to its end, which it is given four minutes for.
     ///
     /// # Panics
     /// If there is no `runc`.

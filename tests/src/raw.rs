@@ -17,10 +17,10 @@ use tokio_rustls::TlsConnector;
 use tonic::Status;
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-use crate::pki::Pair;
+use crate::{pki::Pair, site::PATIENCE};
 
-/// However busy the machine is, no answer takes longer.
-pub const ANSWER: Duration = Duration::from_secs(20);
+/// How long an answer is waited for.
+pub const ANSWER: Duration = PATIENCE;
 
 /// What TLS handshakes of a client go by, that trusts `ca` and is `pair`.
 ///

@@ -1,9 +1,18 @@
 //! Reads executions to their end, and says what came.
 
+use std::time::Duration;
+
 use airlock_cli::client::{
     Client, ClientError, Events, From,
     v1::{self, Execution, ExecutionSpec, event::Event as Kind},
 };
+use tokio::time::{Instant, sleep};
+
+use crate::site::PATIENCE;
+
+const POLL: Duration = Duration::from_millis(20);
+/// The server answers after this at the latest, also while the execution runs.
+const TURN: Duration = Duration::from_secs(30);
 
 /// Everything that a reader was told.
 #[derive(Debug, Default)]
@@ -112,4 +121,84 @@ pub async fn run(client: &Client, spec: ExecutionSpec) -> Result<Story, ClientEr
 /// If there is none, or the view is lost for good.
 pub async fn replay(client: &Client, id: &str) -> Result<Story, ClientError> {
     read(client.attach(id, From::Beginning)).await
+}
+
+/// Waits until an execution has ended, and gives it.
+///
+/// # Panics
+/// If it does not end, or the server does not answer.
+pub async fn ended(client: &Client, id: &str) -> Execution {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let now = client.wait(id, TURN).await.unwrap();
+        if now.state() == v1::ExecutionState::Finished {
+            return now;
+        }
+        assert!(Instant::now() < deadline, "it does not end: {now:?}");
+    }
+}
+
+/// Waits until an execution is as `holds` says, and gives it.
+///
+/// # Panics
+/// If it never is, or the server does not answer.
+pub async fn until(client: &Client, id: &str, holds: impl Fn(&Execution) -> bool) -> Execution {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let now = client.execution(id).await.unwrap();
+        if holds(&now) {
+            return now;
+        }
+        assert!(Instant::now() < deadline, "it is never so: {now:?}");
+        sleep(POLL).await;
+    }
+}
+
+/// Waits until the command of an execution runs.
+///
+/// # Panics
+/// If it never does, or the server does not answer.
+pub async fn running(client: &Client, id: &str) -> Execution {
+    until(client, id, |now| now.state() == v1::ExecutionState::Running).await
+}
+
+/// Waits until the output of an execution is stored.
+///
+/// # Panics
+/// If it never is, or the server does not answer.
+pub async fn stored(client: &Client, id: &str) -> Execution {
+    until(client, id, |now| now.output_state() == v1::OutputState::Stored).await
+}
+
+/// Closes a session and waits until it is closed: the server itself waits for its runner for some seconds only.
+///
+/// # Panics
+/// If it is refused or never closed, or the server does not answer.
+pub async fn close(client: &Client, session: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    let mut now = client.close_session(session).await.unwrap();
+    while now.state() != v1::SessionState::Closed {
+        assert!(Instant::now() < deadline, "it is never closed: {now:?}");
+        sleep(POLL).await;
+        now = client.session(session).await.unwrap();
+    }
+}
+
+/// Reads on until stdout holds this.
+///
+/// # Panics
+/// If the execution ends before, or the view is lost for good.
+pub async fn read_until(events: &mut Events, story: &mut Story, text: &str) {
+    while !story.stdout.windows(text.len()).any(|found| found == text.as_bytes()) {
+        let event = events.next().await.unwrap();
+        story.take(event.unwrap_or_else(|| panic!("it ends without `{text}`: {story:?}")));
+    }
+}
+
+/// Waits until a command has written this to stdout.
+///
+/// # Panics
+/// If it ends before, or the view is lost for good.
+pub async fn written(client: &Client, id: &str, text: &str) {
+    read_until(&mut client.attach(id, From::Beginning), &mut Story::default(), text).await;
 }

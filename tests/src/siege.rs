@@ -27,7 +27,7 @@ use crate::{
     cutter::Cutter,
     engines::{Bucket, Database},
     fleet::{
-        Fleet, Shared,
+        Fleet, Shared, Timers,
         network::{Network, SWITCH},
     },
 };
@@ -39,6 +39,9 @@ const WORKERS: usize = 20;
 /// What anybody may take to go on, on a busy machine, with everything around it dying.
 pub(super) const LIMIT: Duration = Duration::from_secs(240);
 
+/// Links of hosts are cut under requests, which are given up soon then.
+const STORE: &str = "connect_timeout = \"5s\"\n";
+const STORAGE: &str = "connect_timeout = \"5s\"\nrequest_timeout = \"5s\"\nretry_for = \"1s\"\n";
 /// A queue that nothing leaves for having waited.
 const SERVER: &str = "[limits]\nqueue_wait = \"10m\"\n";
 const RUNNER: &str = "[reconnect]\nfirst = \"50ms\"\nmax = \"500ms\"\nrefused = \"500ms\"\n\
@@ -103,8 +106,9 @@ pub fn carry_out(plan: Plan) -> Outcome {
     let doors = (network.relay(database.address()), network.relay(bucket.address()));
     let at = |door: &Cutter| format!("{SWITCH}:{}", door.address.port());
     let shared = Shared {
-        store: database.table_at(&at(&doors.0), true),
-        outputs: bucket.table_at(&at(&doors.1)),
+        timers: Timers::Short,
+        store: database.table_at(&at(&doors.0), true, STORE),
+        outputs: bucket.table_at(&at(&doors.1), STORAGE),
         server: SERVER.to_owned(),
         runner: RUNNER.to_owned(),
     };

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -13,12 +13,14 @@ use airlock_mounts::ScratchDir;
 
 use crate::{
     pki::{Pair, Pki},
+    port::Port,
     process::Process,
     programs::program,
 };
 
-/// How long anything may take to become ready on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits for an event that must happen. It is used up only where the test fails, so it is far more than a
+/// busy machine needs. It says nothing about how long anything may take.
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Runners end what runs under their uids when they start, so each site has uids of its own.
 const FIRST_UID: u32 = 100_000_000;
@@ -35,6 +37,7 @@ pub struct Site {
     pub pki: Pki,
     /// Where the server listens, now and after a restart.
     pub address: SocketAddr,
+    _port: Port,
     extras: Extras,
 }
 
@@ -80,8 +83,9 @@ impl Site {
     pub fn with(extras: Extras) -> Self {
         let folder = ScratchDir::with_prefix("airlock-site-");
         let pki = Pki::new(&folder.path().join("pki"));
-        let address = free_address();
-        let site = Self { _swept: Swept(folder.path().to_owned()), folder, pki, address, extras };
+        let port = Port::reserve();
+        let swept = Swept(folder.path().to_owned());
+        let site = Self { _swept: swept, folder, pki, address: port.address, _port: port, extras };
         site.write();
         site
     }
@@ -331,25 +335,6 @@ impl Default for Site {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// An address that nothing listens on, and that no outgoing connection of another test can take while
-/// its server is away: below the range that the system gives to those.
-///
-/// # Panics
-/// If there is none.
-#[must_use]
-pub fn free_address() -> SocketAddr {
-    let random = uuid::Uuid::new_v4().as_u128();
-    (0..1000_u16)
-        .map(|step| {
-            SocketAddr::from((
-                [127, 0, 0, 1],
-                10_000 + (u16::try_from(random % 20_000).unwrap_or_default().wrapping_add(step * 7)) % 20_000,
-            ))
-        })
-        .find(|address| TcpListener::bind(address).is_ok())
-        .expect("a free port")
 }
 
 /// SHA-256 in hexadecimal.

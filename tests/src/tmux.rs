@@ -1,15 +1,20 @@
 //! A terminal with a person at it, as tmux plays both: a shell on a screen of a known size, keys, and what is shown.
 
 use std::{
+    cell::Cell,
     fs,
     path::{Path, PathBuf},
     process::Command,
+    time::{Duration, Instant},
 };
 
 use crate::{airlock::Airlock, process::until, site::PATIENCE};
 
 /// What the shell on the screen asks with.
 pub const PROMPT: &str = "here> ";
+
+/// Between two tries of [`Screen::press_until`].
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// One screen. Dropped, it ends with all that runs on it.
 #[derive(Debug)]
@@ -67,6 +72,21 @@ impl Screen {
     /// Types keys by tmux's names, such as `C-c` or `Enter`.
     pub fn keys(&self, keys: &[&str]) {
         done(self.tmux(&["send-keys"]).args(keys));
+    }
+
+    /// Types keys again and again until a line with this is shown: what they are for may not be there yet.
+    pub fn press_until(&self, keys: &[&str], text: &str) {
+        let pressed = Cell::new(None::<Instant>);
+        self.wait(&format!("`{text}` is shown"), |shown| {
+            if shown.contains(text) {
+                return true;
+            }
+            if pressed.get().is_none_or(|at| at.elapsed() > AGAIN) {
+                self.keys(keys);
+                pressed.set(Some(Instant::now()));
+            }
+            false
+        });
     }
 
     /// Types a line and Enter.

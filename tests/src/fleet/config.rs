@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use super::{Fleet, Shared, TOKEN, UIDS, lead_token, runner_name, server_name};
+use super::{Fleet, Shared, TOKEN, Timers, UIDS, lead_token, runner_name, server_name};
 use crate::site::sha256;
 
-/// So that a server that died is followed soon.
-const LINK: &str = "[link]\nlease = \"3s\"\nheartbeat_interval = \"500ms\"\nheartbeat_timeout = \"3s\"\n";
+/// Of [`Timers::Short`].
+const SHORT: &str = "[link]\nlease = \"3s\"\nheartbeat_interval = \"500ms\"\nheartbeat_timeout = \"3s\"\n";
 
 impl Fleet {
     pub(super) fn write_server(&self, number: usize, runners: usize, shared: &Shared) {
@@ -16,6 +16,10 @@ impl Fleet {
             said => said.to_owned(),
         };
         let (store, more) = (&shared.store, &shared.server);
+        let link = match shared.timers {
+            Timers::Patient => "",
+            Timers::Short => SHORT,
+        };
         fs::write(
             self.path().join(format!("{}.toml", server_name(number))),
             format!(
@@ -51,7 +55,7 @@ name = "servers"
 tenant = "system"
 roles = ["server"]
 match = {{ common_name = "server" }}
-{LINK}
+{link}
 [peers]
 advertise = "https://{address}"
 server_name = "localhost"

@@ -20,10 +20,15 @@ use super::{
     load::{insist, until},
     points::{OF_RUNNERS, OF_SERVERS},
 };
-use crate::{fleet::runner_name, process::Process, site::PATIENCE};
+use crate::{
+    fleet::{runner_name, server_name},
+    process::Process,
+    site::PATIENCE,
+};
 
-/// A server that cannot reach its store when it starts gives up, and is started again by whoever keeps it.
-const STARTING: Duration = Duration::from_secs(30);
+/// A line of a server's log, once it has started. One that cannot reach its store before gives up, and is started again
+/// by whoever keeps it.
+const STARTED: &str = " serving ";
 
 /// Who is under fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +84,8 @@ pub(super) struct Trouble {
 struct Slot {
     process: Process,
     since: Instant,
+    /// Bytes of its log that are of its lives before.
+    logged: usize,
     /// The point that it is to die at.
     armed: Option<String>,
 }
@@ -132,12 +139,17 @@ pub(super) async fn ready(field: &Field) {
 }
 
 fn begun(field: &Field, side: Side, number: usize, armed: Option<String>) -> Slot {
+    let logged = |name: String| std::fs::metadata(field.fleet.log(&name)).map_or(0, |log| log.len());
+    let logged = logged(match side {
+        Side::Servers => server_name(number),
+        Side::Runners => runner_name(number),
+    });
     let env: Vec<_> = armed.iter().map(|point| ("AIRLOCK_FAULT", point.as_str())).collect();
     let process = match side {
         Side::Servers => field.fleet.server(number, &env),
         Side::Runners => field.fleet.runner_with(number, &env),
     };
-    Slot { process, since: Instant::now(), armed }
+    Slot { process, since: Instant::now(), logged: usize::try_from(logged).unwrap_or_default(), armed }
 }
 
 impl Fire {
@@ -237,8 +249,8 @@ impl Fire {
         let slot = &mut self.slots[number];
         let status = slot.end_in_order().await;
         let died = slot.armed.is_some() && status.signal() == Some(9);
-        // It was told before it listened to that.
-        let early = slot.since.elapsed() < STARTING && status.signal() == Some(Signal::SIGTERM as i32);
+        // It was told before it listened to that: whoever listens is not ended by the signal itself.
+        let early = status.signal() == Some(Signal::SIGTERM as i32);
         assert!(
             died || early || status.success(),
             "{:?} {number} is told to end: {status}\n{}",
@@ -259,7 +271,7 @@ impl Fire {
         let Some(status) = slot.process.wait(Duration::ZERO) else { return };
         let what = match &slot.armed {
             Some(point) if status.signal() == Some(9) => point.split(':').next().unwrap_or(point).to_owned(),
-            _ if self.side == Side::Servers && slot.since.elapsed() < STARTING => {
+            _ if self.side == Side::Servers && !slot.has_started() => {
                 "its start, without its store".to_owned()
             }
             armed => panic!("{:?} {number}, {armed:?}: {status}\n{}", self.side, slot.process.output()),
@@ -286,6 +298,12 @@ impl Slot {
         }
         let process = RefCell::new(&mut self.process);
         until("it ends", async || process.borrow_mut().wait(Duration::ZERO)).await
+    }
+
+    /// Whether this life of a server has come to serve.
+    fn has_started(&self) -> bool {
+        let log = std::fs::read(self.process.log()).unwrap_or_default();
+        String::from_utf8_lossy(log.get(self.logged..).unwrap_or_default()).contains(STARTED)
     }
 
     /// Since when it may have died.

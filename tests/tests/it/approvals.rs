@@ -3,15 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::time::Duration;
-
 use airlock_cli::client::{
     Client, ClientError,
     v1::{self, approval_service_decide_request as decide},
 };
 use airlock_tests::{
     process::Process,
-    reader::{cause, exit_code, replay, run, spec_in},
+    reader::{cause, ended, exit_code, replay, run, spec_in},
     site::{Extras, PATIENCE, Site, sha256},
 };
 use nix::sys::signal::Signal;
@@ -70,13 +68,21 @@ impl World {
         let spec = v1::ExecutionSpec { on_ask: v1::OnAsk::Wait.into(), ..spec_in(session, command) };
         let execution = self.agent.start(spec).await.unwrap();
         assert_eq!(execution.state(), v1::ExecutionState::PendingApproval, "{command}");
-        let approval = self.open(&execution.execution_id).await.unwrap();
+        // One with little time may be over before it is asked for.
+        let states = vec![v1::ApprovalState::Open.into(), v1::ApprovalState::Expired.into()];
+        let filter = v1::ApprovalFilter { states, ..Default::default() };
+        let approval = self.approval(&execution.execution_id, filter).await.unwrap();
         (execution.execution_id, approval)
     }
 
     /// The open approval of an execution.
     async fn open(&self, execution: &str) -> Option<v1::Approval> {
-        let list = self.bob.approvals(v1::ApprovalServiceListRequest::default()).await.unwrap();
+        self.approval(execution, v1::ApprovalFilter::default()).await
+    }
+
+    async fn approval(&self, execution: &str, filter: v1::ApprovalFilter) -> Option<v1::Approval> {
+        let request = v1::ApprovalServiceListRequest { filter: Some(filter), page: None };
+        let list = self.bob.approvals(request).await.unwrap();
         list.approvals.into_iter().find(|approval| approval.execution_id == execution)
     }
 
@@ -90,7 +96,7 @@ impl World {
             }
             let now = self.agent.execution(execution).await.unwrap();
             assert!(tokio::time::Instant::now() < deadline, "not asked again: {now:?}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     }
 
@@ -108,14 +114,7 @@ impl World {
     }
 
     async fn ended(&self, execution: &str) -> v1::Execution {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        loop {
-            let now = self.agent.wait(execution, Duration::from_secs(30)).await.unwrap();
-            if now.state() == v1::ExecutionState::Finished {
-                return now;
-            }
-            assert!(tokio::time::Instant::now() < deadline, "it does not end: {now:?}");
-        }
+        ended(&self.agent, execution).await
     }
 
     async fn output(&self, execution: &str) -> String {

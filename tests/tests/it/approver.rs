@@ -9,7 +9,8 @@ use airlock_cli::client::{Client, v1};
 use airlock_tests::{
     airlock::Airlock,
     process::Process,
-    site::{Extras, PATIENCE, Site, sha256},
+    reader::{ended as end_of, exit_code},
+    site::{Extras, Site, sha256},
     tmux::Screen,
 };
 
@@ -80,11 +81,7 @@ impl Place {
     }
 
     async fn exit_code(&self, id: &str) -> Option<i32> {
-        let ended = self.agent.wait(id, PATIENCE).await.unwrap();
-        match ended.result.unwrap().cause.unwrap().detail {
-            Some(v1::cause::Detail::Exited(exited)) => Some(exited.code),
-            _ => None,
-        }
+        exit_code(&end_of(&self.agent, id).await)
     }
 }
 

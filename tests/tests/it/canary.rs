@@ -1,7 +1,7 @@
 //! Nothing of what is run is told: commands, arguments, paths, values of variables, output and what goes with them hold
 //! a canary, and it is looked for in everything that leaves the programs.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use airlock_tests::{
     collector::{Collector, points},
@@ -28,6 +28,11 @@ fn values(collector: &Collector) -> BTreeSet<(String, String, String)> {
         other => (metric, attribute.key, format!("not a text: {other:?}")),
     })
     .collect()
+}
+
+/// How often the runner has sent its metrics.
+fn sent(collector: &Collector) -> usize {
+    collector.metrics().iter().filter(|metric| metric.name == "airlock.runner.jobs").count()
 }
 
 /// Waits until spans of all of the work, records and metrics are there.
@@ -77,9 +82,8 @@ fn assert_nothing_is_told(collector: &Collector, lines: &str) {
 async fn no_canary_leaves_by_traces_metrics_or_logs() {
     let collector = Collector::listen().await;
     let mut exercise = Exercise::start(collector.endpoint()).await;
-    exercise.everything().await;
-    // Metrics are sent each second.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    exercise.everything(&|| sent(&collector)).await;
+    // Programs that stop in order send all they have.
     let lines = exercise.stop();
     wait_for_all(&collector);
     assert_nothing_is_told(&collector, &lines);
@@ -98,7 +102,7 @@ async fn no_canary_leaves_by_what_postgresql_and_s3_say_of_their_troubles() {
     let state = database.table(to_database.address.port(), true) + &bucket.table(to_bucket.address.port());
     let collector = Collector::listen().await;
     let mut exercise = Exercise::start_on(collector.endpoint(), state, &Bucket::KEYS).await;
-    exercise.everything().await;
+    exercise.everything(&|| sent(&collector)).await;
 
     let mut said = Vec::new();
     let each = |statement: &str| {
@@ -125,8 +129,6 @@ async fn no_canary_leaves_by_what_postgresql_and_s3_say_of_their_troubles() {
     let waiting = exercise.unstored().await;
     to_bucket.set_down(false);
     exercise.stored(&waiting).await;
-    // Metrics are sent each second.
-    tokio::time::sleep(Duration::from_secs(2)).await;
     let lines = exercise.stop();
     wait_for_all(&collector);
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use airlock_cli::client::{Client, v1};
 use airlock_tests::{
     airlock::Airlock,
-    reader::{cause, exit_code, read, run, spec_in},
+    reader::{cause, ended, exit_code, read, replay, run, spec_in, written},
     site::{Extras, PATIENCE, Site},
 };
 use v1::{BackgroundedBy, CauseCode, ExecutionState, TimeoutKind};
@@ -25,12 +25,6 @@ const OWN: &str = "name = \"own\"\nextends = \"demo\"\n[approvals]\nself_approva
 async fn session(client: &Client, profile: &str) -> String {
     let wanted = v1::SessionServiceCreateRequest { profile: profile.to_owned(), ..Default::default() };
     client.create_session(wanted).await.unwrap().session_id
-}
-
-async fn end(client: &Client, id: &str) -> v1::Execution {
-    let end = client.wait(id, PATIENCE).await.unwrap();
-    assert_eq!(end.state(), ExecutionState::Finished, "{end:?}");
-    end
 }
 
 /// Waits until the server knows that its runner is gone: else it would give it what comes.
@@ -54,20 +48,20 @@ fn kind(execution: &v1::Execution) -> Option<TimeoutKind> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_its_turn_or_for_a_person_spends_no_time_of_its_own() {
-    // Less than anything here waits, and much more than it takes to run.
+    // Less than anything here waits, and much more than it takes to run on a busy machine.
     let site = Site::with(Extras {
-        server_tables: "[limits]\nqueue_wait = \"8s\"\n".to_owned(),
+        server_tables: "[limits]\nqueue_wait = \"15s\"\n".to_owned(),
         profiles: vec![("own".to_owned(), OWN.to_owned())],
         ..Extras::default()
     });
     let (_server, _runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;
     let session = session(&client, "own").await;
-    let front = client.start(spec_in(&session, "echo front; sleep 9")).await.unwrap().execution_id;
+    let front = client.start(spec_in(&session, "echo front; sleep 16")).await.unwrap().execution_id;
     let clocks = v1::ExecutionSpec {
-        timeout: seconds(8),
-        idle_timeout: seconds(8),
-        yield_after: seconds(8),
+        timeout: seconds(15),
+        idle_timeout: seconds(15),
+        yield_after: seconds(15),
         ..spec_in(&session, "echo behind > file; cat file")
     };
     let behind = client.start(clocks.clone()).await.unwrap().execution_id;
@@ -79,19 +73,18 @@ async fn who_waits_for_its_turn_or_for_a_person_spends_no_time_of_its_own() {
     };
     let asks = client.start(asks).await.unwrap();
     assert_eq!(asks.state(), ExecutionState::PendingApproval);
-    assert_eq!(exit_code(&end(&client, &front).await), Some(0));
-    let behind = end(&client, &behind).await;
+    assert_eq!(exit_code(&ended(&client, &front).await), Some(0));
+    let behind = ended(&client, &behind).await;
     assert_eq!((exit_code(&behind), behind.backgrounded_by()), (Some(0), BackgroundedBy::Unspecified));
     drop(Airlock::at(&site).bytes(&["approve", "--yes", &asks.approval_id]));
-    let asked = end(&client, &asks.execution_id).await;
+    let asked = ended(&client, &asks.execution_id).await;
     assert_eq!((exit_code(&asked), asked.backgrounded_by()), (Some(0), BackgroundedBy::Unspecified));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_clock_ends_what_it_is_for() {
-    let site = Site::with_tables("[limits]\nqueue_wait = \"2s\"\n", "");
-    let _server = site.server(&[]);
-    let runner = site.runner(&[]);
+    let site = Site::new();
+    let (_server, _runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;
     let session = session(&client, "demo").await;
     let quiet = || spec_in(&session, "echo begun; tail -f /dev/null");
@@ -103,18 +96,38 @@ async fn each_clock_ends_what_it_is_for() {
     // The caller's deadline ends the caller's view, and nothing else.
     let patient = "echo begun; until [ -e go ]; do sleep 0.1; done; echo end";
     let started = client.start(spec_in(&session, patient)).await.unwrap().execution_id;
+    written(&client, &started, "begun").await;
     let view = read(client.attach(&started, airlock_cli::client::From::Beginning));
     assert!(tokio::time::timeout(Duration::from_secs(1), view).await.is_err());
     let waited = client.wait(&started, Duration::from_millis(100)).await.unwrap();
     assert_eq!(waited.state(), ExecutionState::Running, "a wait that is over says how it is");
     let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
     run(&client, go).await.unwrap();
-    assert_eq!(exit_code(&end(&client, &started).await), Some(0));
+    assert_eq!(exit_code(&ended(&client, &started).await), Some(0));
+}
 
-    // Without a runner nothing but the queue's clock runs.
+/// Nobody says yet that the runner is lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_runner_nothing_but_the_queues_clock_runs_and_then_that_is_said() {
+    let site = Site::with_tables("[limits]\nqueue_wait = \"2s\"\n", "");
+    let _server = site.server(&[]);
+    let runner = site.runner(&[]);
+    let client = site.ready().await;
+    let (one, two) = (session(&client, "demo").await, session(&client, "demo").await);
     runner.kill();
     until_alone(&client).await;
-    let clocks = v1::ExecutionSpec { timeout: seconds(1), idle_timeout: seconds(1), ..quiet() };
-    let stuck = client.start(clocks).await.unwrap().execution_id;
-    assert_eq!(cause(&end(&client, &stuck).await), CauseCode::QueueExpired);
+    let plain = client.start(spec_in(&one, "echo never")).await.unwrap().execution_id;
+    let clocks = v1::ExecutionSpec {
+        timeout: seconds(1),
+        idle_timeout: seconds(1),
+        ..spec_in(&two, "echo begun; tail -f /dev/null")
+    };
+    let clocks = client.start(clocks).await.unwrap().execution_id;
+    for id in [plain, clocks] {
+        let end = ended(&client, &id).await;
+        assert_eq!(cause(&end), CauseCode::QueueExpired, "{end:?}");
+        assert_eq!(end.result.unwrap().started(), v1::Started::No);
+        let story = tokio::time::timeout(PATIENCE, replay(&client, &id)).await.unwrap().unwrap();
+        assert!(story.stdout.is_empty() && story.end.is_some());
+    }
 }

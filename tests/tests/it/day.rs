@@ -27,7 +27,7 @@ const CUT_EVERY: Duration = Duration::from_secs(2);
 /// How often one command's connection is cut at least.
 const CUTS: usize = 3;
 /// After so many the command ends in any case.
-const MOST_TICKS: usize = 1000;
+const MOST_TICKS: usize = 10_000;
 
 /// Everything below a folder: relative names, and the content of what is a file.
 fn tree(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {

@@ -10,7 +10,7 @@ use airlock_tests::{
     cutter::Cutter,
     engines::{Bucket, Database},
     process::Process,
-    reader::{exit_code, run, spec, spec_in},
+    reader::{ended, exit_code, run, running, spec, spec_in, stored},
     site::{Extras, PATIENCE, Site},
 };
 
@@ -51,11 +51,7 @@ impl World {
     }
 
     async fn until_stored(&self, id: &str) {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        while self.output_state(id).await != v1::OutputState::Stored {
-            assert!(tokio::time::Instant::now() < deadline, "{:?}", self.output_state(id).await);
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        stored(&self.client, id).await;
     }
 
     async fn read(&self, id: &str) -> Vec<u8> {
@@ -120,15 +116,15 @@ async fn while_the_database_is_away_commands_go_on_and_new_ones_are_refused() {
     let request = v1::SessionServiceCreateRequest::default();
     let session = world.client.create_session(request).await.unwrap().session_id;
     let hold = spec_in(&session, "until [ -e go ]; do sleep 0.05; done; echo done");
-    let running = world.client.start(hold).await.unwrap().execution_id;
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while world.client.execution(&running).await.unwrap().state() != v1::ExecutionState::Running {
-        assert!(tokio::time::Instant::now() < deadline);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let held = world.client.start(hold).await.unwrap().execution_id;
+    running(&world.client, &held).await;
 
     world.database.1.set_down(true);
-    let refused = world.client.start(spec("echo never")).await.unwrap_err();
+    // Of one who does not ask for long.
+    let mut settings = world.site.settings();
+    settings.patience.call = Duration::ZERO;
+    let hasty = Client::connect(settings).await.unwrap();
+    let refused = hasty.start(spec("echo never")).await.unwrap_err();
     assert_eq!(refused.rejection().unwrap().reason, "STORE_UNAVAILABLE", "{refused}");
     assert!(refused.is_passing() && refused.retry_after().is_some(), "{refused}");
     world.database.1.set_down(false);
@@ -143,9 +139,8 @@ async fn while_the_database_is_away_commands_go_on_and_new_ones_are_refused() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     assert_eq!(touched.exit_code(), Some(0));
-    let ended = world.client.wait(&running, PATIENCE).await.unwrap();
-    assert_eq!(exit_code(&ended), Some(0));
-    assert_eq!(world.read(&running).await, b"done\n");
+    assert_eq!(exit_code(&ended(&world.client, &held).await), Some(0));
+    assert_eq!(world.read(&held).await, b"done\n");
     let commands = world.database.0.ask("SELECT count(*) FROM executions");
     assert_eq!(commands, "2", "what was refused left nothing");
 }

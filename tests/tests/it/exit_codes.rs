@@ -91,7 +91,11 @@ const FAILURES: &[Row] = &[
     ("echo a | xargs false", 123, "xargs: a command it ran failed"),
     ("echo a | xargs nosuchprogram", 127, "xargs: the command was not found"),
     ("timeout 0.1 sleep 5", 124, "timeout: the time was up; or another command of the line failed"),
-    ("timeout 5 grep x a.nowhere", 2, "grep: an error, such as a file that cannot be read or a bad pattern"),
+    (
+        "timeout 600 grep x a.nowhere",
+        2,
+        "grep: an error, such as a file that cannot be read or a bad pattern",
+    ),
     ("env -u", 125, "env: it failed itself"),
     ("nice nosuchprogram", 127, "nice: the command was not found; or another command of the line failed"),
     ("make nosuchtarget", 2, "make: a target failed, or there is no rule for it"),

@@ -3,12 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::{
-    fs,
-    net::TcpListener,
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+use std::{fs, net::TcpListener, path::PathBuf, process::Command};
 
 use airlock_cli::client::{Client, v1};
 use airlock_tests::{
@@ -41,6 +36,11 @@ impl Inside {
 
     async fn run(&self, command: &str) -> Story {
         run(&self.client, spec_in(&self.session, command)).await.unwrap()
+    }
+
+    /// How long a `sleep` of this number takes: more than a test, and what no other test says.
+    fn seconds(&self, number: u8) -> String {
+        format!("8639{number}.{}", self.site.address.port())
     }
 
     async fn decision(&self, story: &Story) -> v1::Decision {
@@ -92,11 +92,11 @@ async fn no_command_has_host_uid_zero_or_the_uid_of_another_session() {
     let inside = Inside::new().await;
     let other = new_session(&inside.client).await;
     let mut seen = Vec::new();
-    for (session, seconds) in [(&inside.session, "86391"), (&other, "86392")] {
+    for (session, seconds) in [(&inside.session, inside.seconds(1)), (&other, inside.seconds(2))] {
         let id =
             inside.client.start(spec_in(session, &format!("sleep {seconds}"))).await.unwrap().execution_id;
-        until("the command runs", PATIENCE, || !host_processes(seconds).is_empty());
-        let uids = host_uids(&host_processes(seconds)[0]);
+        until("the command runs", PATIENCE, || !host_processes(&seconds).is_empty());
+        let uids = host_uids(&host_processes(&seconds)[0]);
         assert!(uids.iter().all(|uid| *uid != 0 && *uid == uids[0]), "{uids:?}");
         seen.push(uids[0]);
         inside.client.cancel(&id).await.unwrap();
@@ -187,20 +187,20 @@ async fn no_file_of_another_session_or_of_the_host_can_be_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_process_of_the_host_or_of_another_session_is_seen() {
     let inside = Inside::new().await;
-    let mut mark = Command::new("sleep").arg("86393").stdout(Stdio::null()).spawn().unwrap();
+    let (on_host, in_other) = (inside.seconds(3), inside.seconds(4));
+    let mark = Process::start(Command::new("sleep").arg(&on_host), &inside.site.log("mark"));
+    until("the host's command runs", PATIENCE, || !host_processes(&on_host).is_empty());
     let other = new_session(&inside.client).await;
-    let id = inside.client.start(spec_in(&other, "sleep 86394")).await.unwrap().execution_id;
-    until("the other session's command runs", PATIENCE, || !host_processes("86394").is_empty());
-    for word in ["86393", "86394", &mark.id().to_string(), &inside.server.pid().to_string()] {
+    let id = inside.client.start(spec_in(&other, &format!("sleep {in_other}"))).await.unwrap().execution_id;
+    until("the other session's command runs", PATIENCE, || !host_processes(&in_other).is_empty());
+    for word in [&on_host, &in_other, &mark.pid().to_string(), &inside.server.pid().to_string()] {
         let found = inside.probe(&format!("process {word}")).await;
         assert_eq!(found["reached"], false, "{word}: {found}");
     }
-    for word in ["86393", "86394"] {
+    for word in [&on_host, &in_other] {
         assert_eq!(outside(&["process", word])["reached"], true, "control: the host sees {word}");
     }
     inside.client.cancel(&id).await.unwrap();
-    mark.kill().unwrap();
-    mark.wait().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

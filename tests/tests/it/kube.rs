@@ -140,7 +140,7 @@ fn a_runner_works_with_everything_dropped_and_the_filter_that_is_shipped() {
 fn a_runner_whose_cluster_masks_proc_is_not_ready_and_names_the_field() {
     let rendered = rendered(&[]).replace("procMount: Unmasked", "procMount: Default");
     let cluster = play(&rendered);
-    airlock_tests::process::until("it says why", std::time::Duration::from_secs(60), || {
+    airlock_tests::process::until("it says why", airlock_tests::cluster::PATIENCE, || {
         let ready = cluster.exec(RUNNER, "runner", &READY);
         let said = String::from_utf8_lossy(&ready.stderr).into_owned();
         !ready.status.success() && said.contains("floor")

@@ -26,7 +26,6 @@ mod inside;
 mod kube;
 mod links;
 mod load;
-mod no_runner;
 mod on_demand;
 mod output;
 mod output_files;

@@ -5,14 +5,13 @@
 use std::{
     io::{BufRead as _, BufReader},
     process::{Command, Stdio},
-    time::Duration,
 };
 
 use airlock_cli::client::{Client, Events, From, v1};
 use airlock_tests::{
     programs::program,
-    reader::{Story, cause, exit_code, read, replay, spec, spec_in},
-    site::{PATIENCE, Site, sha256},
+    reader::{Story, cause, ended, exit_code, read, replay, spec, spec_in},
+    site::{Site, sha256},
 };
 
 const NUMBERS: &str = "seq 1 2000000";
@@ -137,7 +136,7 @@ async fn a_cancel_is_done_while_two_hundred_readers_are_stopped() {
         stopped.push(events);
     }
     client.cancel(&id).await.unwrap();
-    let end = client.wait(&id, PATIENCE).await.unwrap();
+    let end = ended(&client, &id).await;
     assert_eq!(cause(&end), v1::CauseCode::Cancelled, "finished with all 200 still stopped");
     assert_eq!(exit_code(&end), None);
     assert_eq!(stopped.len(), 200);
@@ -167,7 +166,7 @@ async fn what_is_over_the_cap_is_a_gap_that_is_said() {
     let client = site.ready().await;
     let command = "yes xxxxxxxxx | tr -d '\\n' | head -c 100000000; echo; echo the end";
     let id = start(&client, spec(command)).await;
-    let end = client.wait(&id, Duration::from_secs(60)).await.unwrap();
+    let end = ended(&client, &id).await;
     assert_eq!(exit_code(&end), Some(0), "{end:?}");
     let story = replay(&client, &id).await.unwrap();
     let (total, cap) = (100_000_000 + 1 + 8, 64 << 20);

@@ -14,8 +14,8 @@ use airlock_cli::client::{Client, OutputPiece, Selection, v1};
 use airlock_tests::{
     airlock::Airlock,
     process::Process,
-    reader::{cause, exit_code, spec, spec_in},
-    site::{PATIENCE, Site, sha256},
+    reader::{cause, ended, exit_code, spec, spec_in},
+    site::{Site, sha256},
 };
 
 /// What a profile keeps of a stream unless it says otherwise.
@@ -86,7 +86,7 @@ async fn binary_output_is_in_a_file_byte_for_byte_whole_and_in_parts() {
     let (path, bytes) = world.blob();
     let wanted = v1::ExecutionSpec { base: "base".to_owned(), background: true, ..spec("cat blob") };
     let id = world.client.start(wanted).await.unwrap().execution_id;
-    let end = world.client.wait(&id, PATIENCE).await.unwrap();
+    let end = ended(&world.client, &id).await;
     assert_eq!(exit_code(&end), Some(0));
     let (read, missing) = world.read(&id).await;
     assert_eq!((sha256(&read), missing), (sha256(&bytes), 0), "ReadOutput");
@@ -119,7 +119,7 @@ async fn in_the_background_a_run_ends_as_it_passes_the_limit_and_what_came_befor
     let command = "seq 1 10000000 | head -c 80000000; echo over > over; tail -f /dev/null";
     let in_background = v1::ExecutionSpec { background: true, ..spec_in(&session, command) };
     let loud = world.client.start(in_background).await.unwrap().execution_id;
-    let end = world.client.wait(&loud, PATIENCE).await.unwrap();
+    let end = ended(&world.client, &loud).await;
     assert_eq!(cause(&end), v1::CauseCode::OutputLimit, "{end:?}");
     let written = usize::try_from(end.result.unwrap().stdout_bytes).unwrap();
     assert!(written > KEPT, "{written}");
@@ -142,7 +142,7 @@ async fn in_the_background_a_run_ends_as_it_passes_the_limit_and_what_came_befor
     assert_eq!(seen.stdout, b"over\n");
     assert_eq!(world.client.execution(&quiet).await.unwrap().state(), v1::ExecutionState::Running);
     world.client.cancel(&quiet).await.unwrap();
-    let end = world.client.wait(&quiet, PATIENCE).await.unwrap();
+    let end = ended(&world.client, &quiet).await;
     assert_eq!(cause(&end), v1::CauseCode::Cancelled);
     assert!(end.result.unwrap().stdout_bytes > KEPT as u64, "more than what ended the other");
 }

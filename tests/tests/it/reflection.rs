@@ -10,8 +10,8 @@ use std::{
 };
 
 use airlock_tests::{
-    process::Process,
-    site::{Site, sha256},
+    process::{Process, until},
+    site::{PATIENCE, Site, sha256},
     tools::{python_packages, tool},
 };
 use serde_json::{Value, json};
@@ -175,6 +175,12 @@ fn buf_curl_does_a_whole_session_by_reflection() {
         Command::new("tar").arg("-xOf").arg(&archive).arg("numbers.txt").output().unwrap()
     };
     assert_eq!(stdout(&shown), numbers().as_bytes());
-    let closed = curl.one("SessionService/Close", &json!({ "sessionId": session }));
-    assert_eq!(closed["session"]["state"], "SESSION_STATE_CLOSED");
+    let session = json!({ "sessionId": session });
+    let mut closed = curl.one("SessionService/Close", &session);
+    until("the session is closed", PATIENCE, || {
+        let state = closed["session"]["state"].clone();
+        assert!(state == "SESSION_STATE_CLOSING" || state == "SESSION_STATE_CLOSED", "{closed}");
+        closed = curl.one("SessionService/Get", &session);
+        state == "SESSION_STATE_CLOSED"
+    });
 }

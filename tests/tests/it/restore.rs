@@ -10,8 +10,8 @@ use airlock_cli::client::{Client, OutputPiece, Selection, v1};
 use airlock_tests::{
     engines::Database,
     process::Process,
-    reader::{Story, cause, exit_code, run, spec, spec_in},
-    site::{Extras, PATIENCE, Site},
+    reader::{Story, cause, ended, exit_code, run, running, spec, spec_in, stored},
+    site::{Extras, Site},
     source,
 };
 use tempfile::TempDir;
@@ -135,9 +135,10 @@ impl World {
 
     /// Starts it beside what runs in the session, and waits until it runs.
     async fn start(&self, session: &str, command: &str) -> String {
-        let beside = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(session, command) };
+        let timeout = Some(prost_types::Duration { seconds: 1800, nanos: 0 });
+        let beside = v1::ExecutionSpec { allow_concurrent: true, timeout, ..spec_in(session, command) };
         let id = self.client.start(beside).await.unwrap().execution_id;
-        self.until(&id, |one| one.state() == v1::ExecutionState::Running).await;
+        running(&self.client, &id).await;
         id
     }
 
@@ -146,24 +147,12 @@ impl World {
         run(&self.client, beside).await.unwrap()
     }
 
-    async fn until(&self, id: &str, holds: impl Fn(&v1::Execution) -> bool) -> v1::Execution {
-        let deadline = tokio::time::Instant::now() + PATIENCE * 3;
-        loop {
-            let now = self.client.execution(id).await.unwrap();
-            if holds(&now) {
-                return now;
-            }
-            assert!(tokio::time::Instant::now() < deadline, "{now:?}");
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
-    }
-
     async fn until_finished(&self, id: &str) -> v1::Execution {
-        self.until(id, |one| one.state() == v1::ExecutionState::Finished).await
+        ended(&self.client, id).await
     }
 
     async fn until_stored(&self, id: &str) {
-        self.until(id, |one| one.output_state() == v1::OutputState::Stored).await;
+        stored(&self.client, id).await;
     }
 
     async fn read(&self, id: &str) -> Vec<u8> {

@@ -3,15 +3,29 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::{fs::File, io::Read as _};
+use std::{
+    fs::File,
+    io::Read as _,
+    time::{Duration, SystemTime},
+};
 
 use airlock_cli::client::{Client, Events, From, OutputPiece, Selection, v1};
 use airlock_tests::{
-    reader::{Story, cause, exit_code, replay, run, spec},
-    site::{Extras, PATIENCE, Site, sha256},
+    reader::{Story, cause, ended, exit_code, read_until, replay, run, spec, spec_in},
+    site::{Extras, Site, sha256},
 };
 
 const SECRET: &str = "Zq7-hunter2-of-the-test";
+
+/// A command that runs for so long is told of.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
+
+/// How long a command ran, as the server has it.
+fn lasted(story: &Story) -> Duration {
+    let times = story.end.as_ref().unwrap().times.unwrap();
+    let time = |at: Option<prost_types::Timestamp>| SystemTime::try_from(at.unwrap()).unwrap();
+    time(times.ended).duration_since(time(times.started)).unwrap()
+}
 
 fn inline(story: &Story) -> v1::InlineOutput {
     story.end.clone().unwrap().result.unwrap().inline.unwrap()
@@ -59,7 +73,7 @@ async fn a_result_holds_clean_text_hints_and_images_and_lists_do_not() {
     let id = story.end.unwrap().execution_id;
     let full = client.execution(&id).await.unwrap();
     assert_eq!(full.result.unwrap().inline, Some(it.clone()), "the server keeps it");
-    let waited = client.wait(&id, PATIENCE).await.unwrap();
+    let waited = ended(&client, &id).await;
     assert_eq!(waited.result.unwrap().inline, Some(it));
     let again = replay(&client, &id).await.unwrap();
     assert_eq!(text(&again), shown);
@@ -83,14 +97,10 @@ async fn what_a_killed_runners_command_wrote_is_told_after_its_restart() {
     let (_server, runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;
     let id = client.start(spec("printf '\\e[1mso far\\e[0m\\n'; sleep 1000")).await.unwrap().execution_id;
-    let mut events = client.attach(&id, From::Beginning);
-    let mut story = Story::default();
-    while story.stdout.is_empty() {
-        story.take(events.next().await.unwrap().unwrap());
-    }
+    read_until(&mut client.attach(&id, From::Beginning), &mut Story::default(), "so far").await;
     runner.kill();
     let _runner = site.runner(&[]);
-    let end = client.wait(&id, PATIENCE).await.unwrap();
+    let end = ended(&client, &id).await;
     assert_eq!(cause(&end), v1::CauseCode::RunnerLost);
     let shown = end.result.unwrap().inline.unwrap().stdout.unwrap();
     assert_eq!((shown.text.as_str(), shown.whole, shown.total_lines), ("so far\n", true, Some(1)));
@@ -128,12 +138,23 @@ async fn secrets_that_the_profile_names_are_replaced_for_every_reader() {
     });
     let (_server, _runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;
-    let with =
-        |profile: &str, command: &str| v1::ExecutionSpec { profile: profile.to_owned(), ..spec(command) };
-    // It does not come from the runner: the command has it from elsewhere.
+    // It does not come from the runner: the command has it from elsewhere. It is told of before and after it says it.
     let bytes: String = SECRET.chars().map(|byte| format!("printf %s {byte}; ")).collect();
-    let command = format!("sleep 3; {bytes}sleep 2");
-    let story = run(&client, with("deploys", &command)).await.unwrap();
+    let until = |name: &str| format!("until [ -e {name} ]; do sleep 0.1; done; ");
+    let command = until("one") + &bytes + &until("two");
+    let wanted = v1::SessionServiceCreateRequest { profile: "deploys".to_owned(), ..Default::default() };
+    let session = client.create_session(wanted).await.unwrap().session_id;
+    let (mut events, mut story) = (client.run(spec_in(&session, &command)), Story::default());
+    for (name, bytes) in [("one", 0), ("two", 1)] {
+        while story.progress.last().is_none_or(|told| !told.complete || told.total_bytes < bytes) {
+            story.take(events.next().await.unwrap().unwrap());
+        }
+        let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, &format!("touch {name}")) };
+        run(&client, go).await.unwrap();
+    }
+    while let Some(event) = events.next().await.unwrap() {
+        story.take(event);
+    }
     let seen = String::from_utf8(story.stdout.clone()).unwrap();
     assert!(seen.ends_with("[secret DEPLOY_TOKEN]") && !seen.contains("hunt"), "{seen}");
     let shown = text(&story);
@@ -143,7 +164,8 @@ async fn secrets_that_the_profile_names_are_replaced_for_every_reader() {
     let id = story.end.unwrap().execution_id;
     assert_eq!(read_output(&client, &id).await, seen.as_bytes());
 
-    let refused = run(&client, with("other", "echo never")).await.unwrap();
+    let other = v1::ExecutionSpec { profile: "other".to_owned(), ..spec("echo never") };
+    let refused = run(&client, other).await.unwrap();
     let end = refused.end.unwrap();
     assert_eq!(cause(&end), v1::CauseCode::Refused);
     let cause = end.result.unwrap().cause.unwrap();
@@ -157,13 +179,27 @@ async fn a_command_that_runs_is_told_of_and_one_that_is_short_is_not() {
     let site = Site::new();
     let (_server, _runner) = (site.server(&[]), site.runner(&[]));
     let client = site.ready().await;
-    assert_eq!(run(&client, spec("echo short")).await.unwrap().progress, []);
-    let story = run(&client, spec("seq 1 7; printf '\\e[2Kpart'; sleep 5")).await.unwrap();
+    let short = run(&client, spec("echo short")).await.unwrap();
+    // By the server's own clock, which a busy machine may let run on for longer than the command.
+    let ran = lasted(&short);
+    assert!(short.progress.is_empty() || ran >= TOLD_AFTER, "it ran for {ran:?}: {:?}", short.progress);
+
+    let session = client.create_session(Default::default()).await.unwrap().session_id;
+    let long = spec_in(&session, "seq 1 7; printf '\\e[2Kpart'; until [ -e go ]; do sleep 0.1; done");
+    let (mut events, mut story) = (client.run(long), Story::default());
+    while story.progress.len() < 2 || story.progress.last().is_none_or(|told| told.total_lines != 8) {
+        story.take(events.next().await.unwrap().unwrap());
+    }
+    let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
+    run(&client, go).await.unwrap();
+    while let Some(event) = events.next().await.unwrap() {
+        story.take(event);
+    }
     let told = story.progress.last().expect("it ran for more than two seconds");
     assert_eq!(told.last_lines, ["4", "5", "6", "7", "part"]);
     assert_eq!((told.total_bytes, told.total_lines, told.complete), (22, 8, true));
-    let elapsed = |one: &v1::Progress| std::time::Duration::try_from(one.elapsed.unwrap()).unwrap();
-    assert!(story.progress.iter().all(|one| elapsed(one).as_secs() >= 2));
+    let elapsed = |one: &v1::Progress| Duration::try_from(one.elapsed.unwrap()).unwrap();
+    assert!(story.progress.iter().all(|one| elapsed(one) >= TOLD_AFTER));
     assert!(story.progress.windows(2).all(|two| elapsed(&two[0]) < elapsed(&two[1])));
     let again = replay(&client, &story.end.unwrap().execution_id).await.unwrap();
     assert_eq!((again.stdout, again.progress), (story.stdout, Vec::new()), "it is no part of the history");
@@ -175,7 +211,7 @@ async fn take_slowly(events: &mut Events, story: &mut Story, bytes: usize) {
     while story.stdout.len() < until && story.end.is_none() {
         let Some(event) = events.next().await.unwrap() else { return };
         story.take(event);
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 
@@ -195,8 +231,7 @@ async fn a_slow_reader_holds_up_neither_the_command_nor_another_nor_a_cancel() {
     let fast = replay(&other_client, &id).await.unwrap();
     assert!(fast.stdout.ends_with(b"3000000\nthe end\n"), "the fast one has all of it");
     other_client.cancel(&endless).await.unwrap();
-    let ended = other_client.wait(&endless, PATIENCE).await.unwrap();
-    assert_eq!(cause(&ended), v1::CauseCode::Cancelled);
+    assert_eq!(cause(&ended(&other_client, &endless).await), v1::CauseCode::Cancelled);
     take_slowly(&mut slow, &mut story, 1000).await;
     assert!(
         story.end.is_none() && story.stdout.len() < fast.stdout.len() / 2,

@@ -3,10 +3,12 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
-use airlock_cli::client::{Client, v1};
+use std::time::Duration;
+
+use airlock_cli::client::{Client, OutputPiece, Selection, v1};
 use airlock_tests::{
     process::{Process, until},
-    reader::{Story, cause, exit_code, replay, run, spec_in},
+    reader::{Story, cause, ended, exit_code, replay, run, spec_in},
     site::{Extras, PATIENCE, Site, sha256},
     trickle::Trickle,
 };
@@ -40,6 +42,22 @@ impl World {
     async fn start(&self, command: &str) -> String {
         let spec = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&self.session, command) };
         self.client.start(spec).await.unwrap().execution_id
+    }
+
+    /// Waits until a command has written so many bytes to stdout.
+    async fn written(&self, id: &str, bytes: usize) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let mut reader = self.client.read_output(id, v1::OutputStream::Stdout, Selection::TailBytes(1));
+            while let Some(piece) = reader.next().await.unwrap() {
+                match piece {
+                    OutputPiece::Done(done) if done.total >= bytes as u64 => return,
+                    _ => {}
+                }
+            }
+            assert!(tokio::time::Instant::now() < deadline, "it does not write so much");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Readers that have taken something, and take more.
@@ -94,7 +112,7 @@ async fn they_hold_up_nobody_and_get_what_is_kept_and_a_gap() {
         "with all of it, but for gaps that are said: {:?}",
         fast.gaps
     );
-    let end = world.client.wait(&id, PATIENCE).await.unwrap();
+    let end = ended(&world.client, &id).await;
     assert_eq!(exit_code(&end), Some(0), "and so does the command");
     let next = run(&world.client, spec_in(&world.session, "echo next")).await.unwrap();
     assert_eq!((next.exit_code(), next.stdout.as_slice()), (Some(0), &b"next\n"[..]), "and the one after it");
@@ -119,8 +137,9 @@ async fn a_cancel_does_not_wait_for_them() {
     let world = World::new().await;
     let id = world.start("yes 'no end to this'").await;
     let slow = world.slow_readers(&id).await;
+    world.written(&id, KEPT).await;
     world.client.cancel(&id).await.unwrap();
-    let end = world.client.wait(&id, PATIENCE).await.unwrap();
+    let end = ended(&world.client, &id).await;
     assert_eq!(cause(&end), v1::CauseCode::Cancelled);
     for reader in &slow {
         assert!(reader.is_reading() && reader.taken() < KEPT / 2, "the control: {} taken", reader.taken());

@@ -5,7 +5,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
     process::Command,
-    time::Duration,
 };
 
 use airlock_cli::client::Client;
@@ -13,16 +12,17 @@ use airlock_tests::{
     collector::{Collector, text},
     engines::{Bucket, Database},
     exercise::{CALLER, CANARY, Exercise, TRACE},
+    port::Port,
     process::{Process, until},
     programs::program,
     reader::{run, spec},
-    site::{PATIENCE, Site, free_address},
+    site::{PATIENCE, Site},
     tools::tool,
 };
-use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::{logs::v1::LogRecord, trace::v1::status::StatusCode};
 
-fn collector(folder: &Path, port: u16) -> Process {
-    let endpoint = format!("127.0.0.1:{port}");
+fn collector(folder: &Path, port: &Port) -> Process {
+    let endpoint = port.address.to_string();
     let mut command = Command::new(tool("rotel-agent"));
     command.args([
         "start",
@@ -35,7 +35,7 @@ fn collector(folder: &Path, port: u16) -> Process {
     command.args(["--otlp-grpc-endpoint", &endpoint, "--otlp-http-endpoint", "127.0.0.1:0"]);
     command.current_dir(folder);
     let collector = Process::start(&mut command, &folder.join("collector.log"));
-    until("the collector listens", PATIENCE, || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    until("the collector listens", PATIENCE, || std::net::TcpStream::connect(port.address).is_ok());
     collector
 }
 
@@ -82,24 +82,39 @@ async fn with_postgresql_and_s3_a_collector_receives_the_same_metrics_and_the_sa
 #[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 async fn receives_everything(state: String, env: &[(&str, &str)]) {
     let folder = tempfile::Builder::new().prefix("airlock-collector-").tempdir().unwrap();
-    let port = free_address().port();
-    let collector = collector(folder.path(), port);
-    let mut exercise = Exercise::start_on(&format!("http://127.0.0.1:{port}"), state, env).await;
+    let port = Port::reserve();
+    let collector = collector(folder.path(), &port);
+    let mut exercise = Exercise::start_on(&format!("http://{}", port.address), state, env).await;
     let inside = exercise.traceparent().await;
     let inside: Vec<&str> = inside.split('-').collect();
     assert_eq!((inside.len(), inside[1]), (4, TRACE), "the command is told its trace: {inside:?}");
     // The runner that has it to send dies later.
     until("the command's span arrives", PATIENCE, || spans(&collector.output()).contains_key(inside[2]));
-    exercise.everything().await;
-    // Metrics are sent each second.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let sent = || collector.output().split_whitespace().filter(|word| *word == "airlock.runner.jobs").count();
+    exercise.everything(&sent).await;
+    // Programs that stop in order send all they have, and the collector writes it down a little later.
     let lines = exercise.stop();
-
+    until_none("of what is missing", || missing(&collector.output()));
     let log = collector.output();
-    let found: Vec<Span> = spans(&log).into_values().filter(|span| span.trace == TRACE).collect();
-    let names: BTreeSet<&str> = found.iter().map(|span| span.name.as_str()).collect();
-    let ids: BTreeSet<&str> = found.iter().map(|span| span.id.as_str()).collect();
-    for name in [
+    let parent = spans(&log).remove(inside[2]).unwrap();
+    assert_eq!(parent.name, "run", "the command's parent is the runner's span");
+    assert!(!log.contains(CANARY) && !lines.contains(CANARY), "and nothing of what was run");
+}
+
+/// Waits until `look` finds nothing.
+fn until_none(what: &str, look: impl Fn() -> Vec<String>) {
+    let mut found = Vec::new();
+    let nothing = || {
+        found = look();
+        found.is_empty()
+    };
+    let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| until(what, PATIENCE, nothing)));
+    assert!(waited.is_ok(), "{found:#?}");
+}
+
+/// Spans of the work, the joints between them, metrics and lines that a collector does not have yet.
+fn missing(log: &str) -> Vec<String> {
+    const SPANS: [&str; 11] = [
         "airlock.v1.ExecutionService/Run",
         "authenticate",
         "decide",
@@ -111,38 +126,36 @@ async fn receives_everything(state: String, env: &[(&str, &str)]) {
         "run",
         "spool",
         "stream",
-    ] {
-        assert!(names.contains(name), "a span `{name}` among {names:?}");
-    }
-    assert!(log.contains("approve"), "the approver's own trace has its answer");
-    for span in &found {
-        let joined = span.parent == CALLER || ids.contains(span.parent.as_str());
-        assert!(joined, "`{}` hangs in the air: {span:?}", span.name);
-    }
-    let command_parent = found.iter().find(|span| span.id == inside[2]).unwrap();
-    assert_eq!(command_parent.name, "run", "the command's parent is the runner's span");
+    ];
+    let found: Vec<Span> = spans(log).into_values().filter(|span| span.trace == TRACE).collect();
+    let ids: BTreeSet<&str> = found.iter().map(|span| span.id.as_str()).collect();
+    let names: BTreeSet<&str> = found.iter().map(|span| span.name.as_str()).collect();
+    let mut missing: Vec<String> =
+        SPANS.iter().filter(|name| !names.contains(*name)).map(|name| format!("a span `{name}`")).collect();
+    let hangs = |span: &&Span| span.parent != CALLER && !ids.contains(span.parent.as_str());
+    missing.extend(found.iter().filter(hangs).map(|span| format!("what is above {span:?}")));
+    let words: BTreeSet<&str> = log.split_whitespace().collect();
     let tables = airlock_server::telemetry::metrics::TABLE.iter().chain(airlock_runner::METRICS);
-    let missing: Vec<&str> = tables
-        .map(|metric| metric.name)
-        .filter(|name| !log.lines().any(|line| line.split_whitespace().any(|word| word == *name)))
-        .collect();
-    assert!(missing.is_empty(), "metrics that never arrived: {missing:?}");
-    assert!(log.contains("a job ended"), "lines of the log arrive too");
-    assert!(!log.contains(CANARY) && !lines.contains(CANARY), "and nothing of what was run");
+    let unsent = tables.map(|metric| metric.name).filter(|name| !words.contains(name));
+    missing.extend(unsent.map(|name| format!("the metric {name}")));
+    // The approver's own trace has the answer, and lines of the log arrive too.
+    let texts = ["approve", "a job ended"].into_iter().filter(|text| !log.contains(text));
+    missing.extend(texts.map(|text| format!("`{text}`")));
+    missing
 }
 
 #[test]
 fn one_trace_has_client_server_runner_and_sandbox() {
     let site = Site::new();
-    let port = free_address().port();
-    let collector = collector(site.path(), port);
+    let port = Port::reserve();
+    let collector = collector(site.path(), &port);
     let airlock = |arguments: &[&str]| {
         let mut command = Command::new(program("airlock"));
         command.args(arguments).env("AIRLOCK_STATE", site.path().join("state"));
         command.env("TRACEPARENT", format!("00-{TRACE}-{CALLER}-01")).env_remove("AIRLOCK_ADDRESS");
         command
     };
-    let endpoint = format!("http://127.0.0.1:{port}");
+    let endpoint = format!("http://{}", port.address);
     let dev = Process::start(&mut airlock(&["dev", "--otlp", &endpoint]), &site.path().join("dev.log"));
     assert!(airlock(&["runners", "--wait"]).output().unwrap().status.success(), "{}", dev.output());
     let mut run = airlock(&["run", "--", "echo $TRACEPARENT"]);
@@ -150,24 +163,29 @@ fn one_trace_has_client_server_runner_and_sandbox() {
     let inside = String::from_utf8(output.stdout).unwrap();
     let inside = inside.trim().split('-').nth(2).unwrap_or_default().to_owned();
     assert!(dev.terminate(PATIENCE).success());
-    until("the spans arrive", PATIENCE, || spans(&collector.output()).contains_key(&inside));
-    let log = collector.output();
-    let found: Vec<Span> = spans(&log).into_values().filter(|span| span.trace == TRACE).collect();
-    for name in ["decide", "place", "sandbox start", "spool"] {
-        assert!(found.iter().any(|span| span.name == name), "a span `{name}` among {found:?}");
-    }
     // From the command's own parent up to the caller.
-    let mut up = Vec::new();
-    let mut id = inside;
-    while let Some(span) = found.iter().find(|span| span.id == id) {
-        up.push(span.name.as_str());
-        id.clone_from(&span.parent);
-    }
-    assert_eq!(up, ["run", "place", "airlock.v1.ExecutionService/Run", "airlock run"], "{found:?}");
-    assert_eq!(id, CALLER, "and above them whoever called");
-    for metric in ["airlock.executions", "airlock.runner.jobs", "airlock.runner.launch.time"] {
-        assert!(log.contains(metric), "the metric {metric} arrived");
-    }
+    let up = |log: &str| {
+        let (spans, mut names, mut id) = (spans(log), Vec::new(), inside.clone());
+        while let Some(span) = spans.get(&id).filter(|span| span.trace == TRACE) {
+            names.push(span.name.clone());
+            id.clone_from(&span.parent);
+        }
+        names.push(id);
+        names
+    };
+    let wanted = ["run", "place", "airlock.v1.ExecutionService/Run", "airlock run", CALLER];
+    until_none("of what is missing", || {
+        let log = collector.output();
+        let found = spans(&log);
+        let has = |name: &str| found.values().any(|span| span.trace == TRACE && span.name == name);
+        let spans = ["decide", "place", "sandbox start", "spool"].into_iter().filter(|name| !has(name));
+        let metrics = ["airlock.executions", "airlock.runner.jobs", "airlock.runner.launch.time"];
+        let metrics = metrics.into_iter().filter(|name| !log.contains(name));
+        let mut missing: Vec<String> = spans.chain(metrics).map(str::to_owned).collect();
+        let way = up(&log);
+        missing.extend((way != wanted).then(|| format!("from the command up to its caller: {way:?}")));
+        missing
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,7 +218,13 @@ async fn spans_say_how_their_work_ended_and_lines_of_the_log_say_their_trace() {
         let all = collector.spans().into_iter().map(|seen| seen.span);
         all.filter(|span| span.name == name).collect::<Vec<_>>()
     };
-    until("the spans arrive", PATIENCE, || named("run").len() == 2 && named("stream").len() == 2);
+    let failure = || {
+        let is_it = |record: &LogRecord| format!("{:?}", record.body).contains("authentication failed");
+        collector.records().into_iter().find(is_it)
+    };
+    until("the spans and the line arrive", PATIENCE, || {
+        named("run").len() == 2 && named("stream").len() == 2 && failure().is_some()
+    });
     let mut ends: Vec<(StatusCode, Option<String>, String)> = named("run")
         .iter()
         .map(|span| {
@@ -224,9 +248,7 @@ async fn spans_say_how_their_work_ended_and_lines_of_the_log_say_their_trace() {
         named("stream").iter().map(|span| text(&span.attributes, "airlock.closed_with")).collect();
     assert_eq!(closed, [Some("finished".to_owned()), Some("finished".to_owned())]);
 
-    let records = collector.records();
-    let failed = records.iter().find(|record| format!("{:?}", record.body).contains("authentication failed"));
-    let failed = failed.expect("the collector has the line");
+    let failed = failure().expect("the collector has the line");
     let span = named("authenticate").into_iter().find(|span| span.span_id == failed.span_id).unwrap();
     assert_eq!(span.trace_id, failed.trace_id, "its place in the trace is there");
     let lines = std::fs::read_to_string(site.log("server")).unwrap();

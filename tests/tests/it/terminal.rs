@@ -162,11 +162,11 @@ async fn keys_are_signals_and_jobs_are_controlled() {
     screen.see("^C");
     asks(&screen, INSIDE);
     screen.clear();
-    // Only from then on the terminal makes a signal of it.
+    // The terminal throws away what nobody has read when it makes a signal of a key; and a shell, which is in front until
+    // its job is, ignores the signal.
     screen.line("echo begun; sleep 1001");
     screen.see_line("begun");
-    screen.keys(&["C-z"]);
-    screen.see("Stopped");
+    screen.press_until(&["C-z"], "Stopped");
     screen.clear();
     screen.line("bg");
     screen.see("sleep 1001 &");
@@ -175,8 +175,7 @@ async fn keys_are_signals_and_jobs_are_controlled() {
     screen.clear();
     screen.line("fg");
     screen.see("\nsleep 1001\n");
-    screen.keys(&["C-\\"]);
-    screen.see("Quit");
+    screen.press_until(&["C-\\"], "Quit");
     asks(&screen, INSIDE);
     screen.keys(&["C-d"]);
     asks(&screen, PROMPT);
@@ -313,7 +312,7 @@ async fn a_killed_client_and_a_restarted_server_lose_nothing() {
     screen.see("Killed");
     // Nobody could put its terminal back.
     screen.line("stty sane; clear");
-    asks(&screen, PROMPT);
+    screen.wait("the screen is wiped", |shown| shown.trim_end() == PROMPT.trim_end());
     let id = place.running().await;
     screen.line(&format!("airlock attach -it {id}"));
     screen.see_line("in>");
@@ -347,7 +346,8 @@ async fn connections_that_are_cut_while_somebody_types_lose_and_double_nothing()
     until("all of it is there", PATIENCE, || place.file("typed").lines().count() >= wanted.len());
     assert_eq!(place.file("typed"), wanted.join("\n"));
     assert!(cutter.cuts() > 2, "the connections were cut");
-    screen.keys(&["C-d", "C-d"]);
+    screen.keys(&["C-d"]);
+    asks(&screen, INSIDE);
     screen.line("exit 3");
     asks(&screen, PROMPT);
     drop(cutter);
@@ -403,6 +403,8 @@ async fn ctrl_b_sends_a_command_to_the_background_and_is_a_terminals_own_key() {
     screen.keys(&["C-b", "Enter"]);
     screen.see_line("^B");
     screen.keys(&["C-c"]);
+    // What is typed before would be read by `cat`.
+    asks(&screen, INSIDE);
     screen.line("exit 3");
     asks(&screen, PROMPT);
 }

@@ -82,7 +82,7 @@ fn normal(text: &str) -> Vec<String> {
         (r"\d{4}-\d{2}-\d{2}", "DATE"),
         (r"\b[A-Z][a-z]{2} +\d{1,2} \d{2}:\d{2}\b", "DATE"),
         (r"\b\d{2}:\d{2}:\d{2}\b", "DATE"),
-        (r"\b(\d+h)?(\d+m)?\d+(\.\d+)? ?(ns|us|µs|ms|s|seconds?)\b", "TIME"),
+        (r"\b(\d+h)?(\d+m)?\d+(\.\d+)? ?(ns|us|µs|ms|s|seconds?|minutes?)\b", "TIME"),
         (r"\b\d+(\.\d+)? ?([kKMG]i?B|bytes)\b", "SIZE"),
         (r"\b[0-9a-f]{40,64}\b", "HASH"),
         (r"\[\d+\] \d+", "[JOB] PID"),

@@ -7,13 +7,12 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    thread,
-    time::{Duration, Instant},
 };
 
 use airlock_tests::{
-    airlock::{Airlock, said},
+    airlock::Airlock,
     desk::{Desk, World},
+    process::until,
     site::{Extras, PATIENCE},
 };
 use tempfile::TempDir;
@@ -210,7 +209,7 @@ fn sqlite_keeps_what_several_processes_write() {
             ("sqlite3 a.db 'pragma journal_mode=wal; create table t(n integer)'", "wal"),
             (
                 "for i in 1 2 3 4; do (for n in $(seq 25); do \
-                 sqlite3 -cmd '.timeout 20000' a.db \"insert into t values($n)\"; done) & done; wait",
+                 sqlite3 -cmd '.timeout 600000' a.db \"insert into t values($n)\"; done) & done; wait",
                 "",
             ),
             ("sqlite3 a.db 'select count(*), sum(n) from t; pragma integrity_check'", "100|1300\nok"),
@@ -238,24 +237,17 @@ fn a_server_of_one_command_is_reached_by_the_next_and_by_no_other_session() {
     let world = World::new(Extras::default());
     let airlock = || Airlock::at(&world.site);
     let (own, other) = (Desk::new(airlock(), "sandboxed"), Desk::new(airlock(), "sandboxed"));
-    let server = "echo hello >page && exec python3 -m http.server --bind 127.0.0.1 8123";
+    let server = "echo hello >page && exec python3 -u -m http.server --bind 127.0.0.1 8123";
     let execution = own.airlock.text(&["start", "--session", &own.session, "--", server]);
-    let began = Instant::now();
     // It is sent there once it runs.
-    while !own.airlock.run(&["detach", &execution]).status.success() {
-        assert!(began.elapsed() < PATIENCE, "the server does not run");
-        thread::sleep(Duration::from_millis(100));
-    }
+    until("the server runs", PATIENCE, || own.airlock.run(&["detach", &execution]).status.success());
     let get =
         "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://127.0.0.1:8123/page\").read())'";
-    let reached = loop {
-        let output = own.run(get);
-        if output.status.success() || began.elapsed() > PATIENCE {
-            break output;
-        }
-        thread::sleep(Duration::from_millis(100));
-    };
-    assert!(String::from_utf8_lossy(&reached.stdout).contains("hello"), "{}", said(&reached));
+    until("the server listens", PATIENCE, || {
+        String::from_utf8_lossy(&own.airlock.bytes(&["logs", &execution])).contains("Serving")
+    });
+    let reached = own.check(get);
+    assert!(reached.contains("hello"), "{reached}");
     let refused = other.fails(get);
     assert!(refused.contains("refused"), "{refused}");
     drop(own.airlock.bytes(&["kill", &execution]));

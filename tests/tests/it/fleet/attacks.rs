@@ -1,19 +1,17 @@
 //! What servers ask of each other is asked by servers alone: no other certificate or token reaches it, and it reaches
 //! nothing else.
 
-use std::time::Duration;
-
 use airlock_cli::client::{Client, From, v1};
 use airlock_proto::{
     runner_v1::{self, connect_response::Message as Told},
     server_v1::{self, peer_client::PeerClient},
 };
 use airlock_tests::{
-    fleet::Fleet,
+    fleet::{Fleet, Timers},
     pki::Pair,
     process::Process,
     raw::{Connection, frame, tls},
-    reader::spec_in,
+    reader::{ended, spec_in},
     schema::Schema,
 };
 use tonic::{Code, transport::Channel};
@@ -30,7 +28,7 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let fleet = Fleet::new(2, &[&[0]]);
+        let fleet = Fleet::new(2, &[&[0]], Timers::Patient);
         let processes = [fleet.server(0, &[]), fleet.server(1, &[]), fleet.runner(0)];
         fleet.ready(0, 1).await;
         let agent = fleet.ready(1, 1).await;
@@ -186,6 +184,6 @@ async fn a_relay_that_says_nothing_or_nonsense_ends_with_what_it_had() {
     world.agent.cancel(&id).await.unwrap();
     let story = airlock_tests::reader::replay(&world.agent, &id).await.unwrap();
     assert_eq!(story.stdout, b"hello\n");
-    let ended = world.agent.wait(&id, Duration::from_secs(60)).await.unwrap();
+    let ended = ended(&world.agent, &id).await;
     assert_eq!(airlock_tests::reader::cause(&ended), v1::CauseCode::Cancelled);
 }

@@ -7,10 +7,9 @@ use airlock_cli::client::{
     v1::{self, approval_service_decide_request as decide, event::Event as Kind},
 };
 use airlock_tests::{
-    fleet::{Fleet, runner_name},
+    fleet::{Fleet, Timers, runner_name},
     process::Process,
-    reader::{Story, cause, exit_code, replay, run, spec, spec_in},
-    site::PATIENCE,
+    reader::{Story, cause, close, ended, exit_code, replay, run, running, spec, spec_in},
 };
 use bytes::Bytes;
 
@@ -25,7 +24,7 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let fleet = Fleet::new(2, &[&[0]]);
+        let fleet = Fleet::new(2, &[&[0]], Timers::Patient);
         let processes = vec![fleet.server(0, &[]), fleet.server(1, &[]), fleet.runner(0)];
         let near = fleet.ready(0, 1).await;
         let far = fleet.ready(1, 1).await;
@@ -49,17 +48,6 @@ async fn output(client: &Client, id: &str, selection: Selection) -> Vec<u8> {
     bytes
 }
 
-/// Waits until a command runs.
-async fn running(client: &Client, id: &str) {
-    let mut events = client.attach(id, From::Beginning);
-    loop {
-        match events.next().await.unwrap().unwrap().event.unwrap() {
-            Kind::StateChanged(change) if change.state() == v1::ExecutionState::Running => return,
-            _ => {}
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_runs_through_a_server_without_a_link_and_every_server_tells_the_same_of_it() {
     let world = World::new().await;
@@ -72,7 +60,7 @@ async fn a_command_runs_through_a_server_without_a_link_and_every_server_tells_t
     for client in [&world.near, &world.far] {
         let again = replay(client, &id).await.unwrap();
         assert!(again.stdout == expected.as_bytes(), "{} bytes", again.stdout.len());
-        assert_eq!(client.wait(&id, PATIENCE).await.unwrap().execution_id, id);
+        assert_eq!(ended(client, &id).await.execution_id, id);
         let listed = client.executions(v1::ExecutionServiceListRequest::default()).await.unwrap();
         assert!(listed.executions.iter().any(|execution| execution.execution_id == id));
     }
@@ -122,7 +110,7 @@ async fn a_reader_that_stands_still_across_two_servers_holds_up_nobody() {
     assert_eq!(beside.await.unwrap().exit_code(), Some(0));
     assert_eq!(output(&world.far, &id, Selection::HeadBytes(4)).await, b"1\n2\n");
     world.far.cancel(&id).await.unwrap();
-    let ended = world.far.wait(&id, PATIENCE).await.unwrap();
+    let ended = ended(&world.far, &id).await;
     assert_eq!(cause(&ended), v1::CauseCode::Cancelled);
     while let Some(event) = still.next().await.unwrap() {
         story.take(event);
@@ -147,7 +135,7 @@ async fn input_signals_and_the_background_reach_a_command_through_another_server
     running(&world.far, &id).await;
     world.far.detach(&id).await.unwrap();
     world.far.signal(&id, v1::Signal::Int).await.unwrap();
-    let ended = world.far.wait(&id, PATIENCE).await.unwrap();
+    let ended = ended(&world.far, &id).await;
     assert!(matches!(cause(&ended), v1::CauseCode::Signaled | v1::CauseCode::Exited), "{ended:?}");
     assert_ne!(exit_code(&ended), Some(0));
 }
@@ -193,7 +181,7 @@ async fn watches_and_answers_count_at_every_server() {
         answer: Some(answer),
     };
     lead.decide(request).await.unwrap();
-    let ended = world.far.wait(&execution.execution_id, PATIENCE).await.unwrap();
+    let ended = ended(&world.far, &execution.execution_id).await;
     assert_eq!(ended.state(), v1::ExecutionState::Finished, "{ended:?}");
     let mut kinds = Vec::new();
     while kinds.len() < 2 {
@@ -220,8 +208,7 @@ async fn a_runner_is_drained_through_another_server_and_nothing_else_is_given_it
     let back = world.far.drain_runner(&name, true).await.unwrap();
     assert_eq!(back.state(), v1::RunnerState::Connected);
     assert_eq!(run(&world.far, spec_in(&session, "true")).await.unwrap().exit_code(), Some(0));
-    let closed = world.far.close_session(&session).await.unwrap();
-    assert_eq!(closed.state(), v1::SessionState::Closed);
+    close(&world.far, &session).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

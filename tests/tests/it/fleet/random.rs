@@ -7,10 +7,11 @@ use airlock_tests::{
     fleet::Fleet,
     process::Process,
     reader::{run, spec_in},
+    site::PATIENCE,
 };
 use fastrand::Rng;
 
-use crate::fleet::restarts::{Commands, ORDERLY, fleet, quick, session};
+use crate::fleet::restarts::{Commands, fleet, quick, session};
 
 /// What happens to a server.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +54,7 @@ fn fate(rng: &mut Rng) -> Fate {
 async fn befall(fleet: &Fleet, server: &mut Option<Process>, number: usize, fate: Fate, rng: &mut Rng) {
     let Some(process) = server.take() else { return };
     match fate {
-        Fate::Replaced => assert!(process.terminate(ORDERLY).success()),
+        Fate::Replaced => assert!(process.terminate(PATIENCE).success()),
         Fate::Killed | Fate::DiesAt(_) => process.kill(),
     }
     tokio::time::sleep(Duration::from_millis(rng.u64(0..1500))).await;

@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use airlock_cli::client::{Client, Patience, v1};
 use airlock_tests::{
-    fleet::Fleet,
+    fleet::{Fleet, Timers},
     process::Process,
     raw::{Connection, frame, tls},
-    reader::{Story, read, run, spec_in},
+    reader::{Story, read, run, spec_in, stored},
     site::PATIENCE,
 };
 use tokio::task::JoinSet;
-
-pub(crate) const ORDERLY: Duration = Duration::from_secs(30);
 
 /// Says its name once, and then counts: so much that a lost or doubled part shows, so slowly that servers come and go
 /// meanwhile.
@@ -25,13 +23,21 @@ pub(crate) fn quick(name: &str, lines: u32) -> String {
     script(name, lines, "0.1")
 }
 
-/// Likewise; and before the last of its lines it waits for a file, so that it runs for as long as it should.
-fn gated(name: &str, lines: u32) -> String {
+/// Likewise; and before the second half of its lines it waits for a file, so that it runs for as long as it should.
+fn halves(name: &str, lines: u32, pause: &str) -> String {
     format!(
-        "{}; until [ -e go ]; do sleep 0.5; done; for i in $(seq {} {lines}); do echo {name} $i; done",
-        script(name, lines / 2, "0.5"),
+        "{}; until [ -e go ]; do sleep {pause}; done; for i in $(seq {} {lines}); do echo {name} $i; done",
+        script(name, lines / 2, pause),
         lines / 2 + 1
     )
+}
+
+fn gated(name: &str, lines: u32) -> String {
+    halves(name, lines, "0.5")
+}
+
+fn quick_and_gated(name: &str, lines: u32) -> String {
+    halves(name, lines, "0.1")
 }
 
 fn expected(name: &str, lines: u32) -> Vec<u8> {
@@ -66,6 +72,7 @@ impl Commands {
             let (client, name) = (fleet.client(&all), format!("{prefix}-{number}"));
             let spec = v1::ExecutionSpec {
                 allow_concurrent: true,
+                timeout: Some(prost_types::Duration { seconds: 1800, nanos: 0 }),
                 ..spec_in(&sessions[number % sessions.len()], &script(&name, lines))
             };
             readers.spawn(async move {
@@ -74,6 +81,14 @@ impl Commands {
             });
         }
         Self { sessions, readers, lines }
+    }
+
+    /// Lets those that wait for a file come to their end.
+    pub(crate) async fn go(&self, client: &Client) {
+        for session in &self.sessions {
+            let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(session, "touch go") };
+            assert_eq!(run(client, go).await.unwrap().exit_code(), Some(0));
+        }
     }
 
     /// Waits for all of them, and holds each against what it must have said.
@@ -97,23 +112,10 @@ impl Commands {
     }
 }
 
-/// Waits until an output is in the storage.
-async fn stored(client: &Client, id: &str) {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        let now = client.execution(id).await.unwrap();
-        if now.output_state() == v1::OutputState::Stored {
-            return;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "not stored: {now:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 /// A fleet whose runners dial every server, all of it up.
 pub(crate) async fn fleet(servers: usize, runners: usize) -> (Fleet, Vec<Option<Process>>, Vec<Process>) {
     let all: Vec<usize> = (0..servers).collect();
-    let fleet = Fleet::new(servers, &vec![all.as_slice(); runners]);
+    let fleet = Fleet::new(servers, &vec![all.as_slice(); runners], Timers::Short);
     let processes = (0..servers).map(|number| Some(fleet.server(number, &[]))).collect();
     let hosts = (0..runners).map(|number| fleet.runner(number)).collect();
     for server in 0..servers {
@@ -151,16 +153,13 @@ async fn a_rolling_restart_is_seen_by_nobody() {
     let commands = Commands::start(&fleet, sessions.clone(), "roll", ROLLED, 60, gated).await;
     running(&client, ROLLED).await;
     for (number, server) in servers.iter_mut().enumerate() {
-        let status = server.take().unwrap().terminate(ORDERLY);
+        let status = server.take().unwrap().terminate(PATIENCE);
         assert!(status.success(), "{status}");
         *server = Some(fleet.server(number, &[]));
         fleet.ready(number, 5).await;
     }
     running(&client, ROLLED).await;
-    for session in &sessions {
-        let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(session, "touch go") };
-        assert_eq!(run(&client, go).await.unwrap().exit_code(), Some(0));
-    }
+    commands.go(&client).await;
     assert_eq!(commands.reckon(&client).await, ROLLED);
 }
 
@@ -169,10 +168,12 @@ async fn a_server_that_is_killed_loses_no_command_and_no_byte() {
     let (fleet, mut servers, _hosts) = fleet(2, 2).await;
     let client = fleet.client(&[0, 1]);
     let sessions = vec![session(&client).await, session(&client).await];
-    let commands = Commands::start(&fleet, sessions, "kill", 8, 100, quick).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let commands = Commands::start(&fleet, sessions.clone(), "kill", 8, 100, quick_and_gated).await;
+    running(&client, 8).await;
     servers[0].take().unwrap().kill();
-    commands.reckon(&fleet.client(&[1])).await;
+    let other = fleet.client(&[1]);
+    commands.go(&other).await;
+    commands.reckon(&other).await;
 }
 
 /// What a server says of itself by `grpc.health.v1`; nothing while it does not answer.
@@ -205,7 +206,7 @@ async fn told(fleet: &Fleet, server: usize) -> Vec<bool> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_server_is_ready_when_it_has_the_links_that_the_others_have_or_after_a_while() {
-    let fleet = Fleet::new(3, &[&[0, 2]]);
+    let fleet = Fleet::new(3, &[&[0, 2]], Timers::Patient);
     let _first = (fleet.server(0, &[]), fleet.runner(0));
     fleet.ready(0, 1).await;
     assert_eq!(told(&fleet, 0).await, [true], "the first has nobody to wait for");

@@ -1,11 +1,12 @@
 //! The certificates and tokens that the chart makes: one for each name, kept by upgrades, and in no configuration.
 
-use std::{fs, process::Command, time::Duration};
+use std::{fs, process::Command};
 
 use airlock_tests::{
     chart::{self, Rendered, render},
     process::{Process, until},
     programs::program,
+    site::PATIENCE,
     source,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
@@ -102,7 +103,7 @@ impl Installed {
         let mut api = Command::new("python3");
         api.arg(source::root().join("tests/pods/api.py")).arg(folder.path());
         let api = Process::start(&mut api, &log);
-        until("the API listens", Duration::from_secs(60), || api.output().ends_with('\n'));
+        until("the API listens", PATIENCE, || api.output().ends_with('\n'));
         let address = format!("http://127.0.0.1:{}", api.output().trim());
         Self { folder, _api: api, address }
     }

@@ -1,12 +1,13 @@
 //! Wrong credentials: tokens that are none, certificates of nobody, of a foreign authority or of long
 //! ago, and too many tries.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use airlock_proto::v1;
 use airlock_tests::{
     pki::Pki,
     raw::{Connection, frame, tls},
+    site::PATIENCE,
 };
 use prost::Message as _;
 use tonic::Code;
@@ -125,8 +126,8 @@ async fn a_client_does_not_talk_to_a_server_of_a_foreign_authority() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
-    const FAILURES: usize = 6;
-    let world = World::with(&tables(FAILURES.try_into().unwrap())).await;
+    const FAILURES: u32 = 6;
+    let world = World::with(&tables(FAILURES)).await;
     let connection = world.connect().await;
     let agent = world.agent();
     let id = world.client.start(airlock_tests::reader::spec("sleep 300")).await.unwrap().execution_id;
@@ -138,27 +139,39 @@ async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
     view.body.send_data(frame(&request.encode_to_vec()), true).unwrap();
     let (_body, view) = view.head().await.unwrap();
 
-    let mut reasons = Vec::new();
-    for guess in 0..FAILURES * 3 {
-        let guess = format!("Bearer guess-{guess}");
+    let (began, mut made, mut read) = (Instant::now(), 0, 0);
+    // At the end a right token is tried before the door had time to open again, which it may have on a busy machine.
+    loop {
+        let asked = Instant::now();
+        let guess = format!("Bearer guess-{made}");
+        made += 1;
         let answer = connection.call(LIST, &[("authorization", guess.as_bytes())], frame(&[])).await.unwrap();
-        if answer.reason() == "AUTHENTICATION_RATE_LIMITED" {
-            assert_eq!(answer.status.code(), Code::ResourceExhausted);
-            let retry = answer.details().retry_info().and_then(|info| info.retry_delay);
-            assert!(retry.is_some_and(|delay| delay >= Duration::from_secs(1)), "{retry:?}");
+        if answer.reason() == "TOKEN_UNKNOWN" {
+            read += 1;
+            // While they are made, a part of the allowance comes back.
+            let back = began.elapsed().as_secs_f64() * f64::from(FAILURES) / 60.0;
+            let most = f64::from(FAILURES) + back + 1.0;
+            assert!(f64::from(read) <= most, "{read} guesses in {:?}", began.elapsed());
+            continue;
         }
-        reasons.push(answer.reason());
+        assert_eq!(answer.reason(), "AUTHENTICATION_RATE_LIMITED");
+        assert_eq!(answer.status.code(), Code::ResourceExhausted);
+        let retry = answer.details().retry_info().and_then(|info| info.retry_delay).unwrap();
+        assert!(retry >= Duration::from_secs(1), "{retry:?}");
+        let right = connection.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
+        if right.reason() == "AUTHENTICATION_RATE_LIMITED" {
+            if made >= FAILURES * 3 {
+                break;
+            }
+            continue;
+        }
+        // The time to come back is told in whole seconds.
+        assert!(
+            asked.elapsed() + Duration::from_secs(1) >= retry,
+            "a right token is not read either: guessing tells nothing"
+        );
     }
-    // While they are made, a part of the allowance comes back.
-    let read = reasons.iter().filter(|reason| *reason == "TOKEN_UNKNOWN").count();
-    assert!((FAILURES..=FAILURES + 1).contains(&read), "{reasons:?}");
-    assert_eq!(reasons.last().unwrap(), "AUTHENTICATION_RATE_LIMITED");
-    let right = connection.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
-    assert_eq!(
-        right.reason(),
-        "AUTHENTICATION_RATE_LIMITED",
-        "a right token is not read either: guessing tells nothing"
-    );
+    assert!(read >= FAILURES, "{read}");
 
     // Certificates, what is open to anyone, and views that were there before are not held up.
     let runner = world.connect_with(&world.site.pki.issue("runner-2", &[])).await.unwrap();
@@ -168,13 +181,13 @@ async fn too_many_wrong_tokens_close_the_door_to_tokens_and_to_nothing_else() {
     world.unharmed();
 
     // And the door opens again.
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(90);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let answer = connection.call(LIST, &[("authorization", agent.as_bytes())], frame(&[])).await.unwrap();
         if answer.status.code() == Code::Ok {
             break;
         }
-        assert!(tokio::time::Instant::now() < deadline, "{:?}", answer.status);
+        assert!(Instant::now() < deadline, "{:?}", answer.status);
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
     world.runs_on().await;

@@ -104,6 +104,18 @@ impl FakeRunner {
         timeout(PATIENCE, look).await.unwrap()
     }
 
+    /// Waits until the server has dealt with all that was said on the link before: it takes the messages of a link one
+    /// after the other, and answers the last, a report of what does not exist. Gives its id.
+    pub(crate) async fn is_heard(&mut self) -> String {
+        let unknown = uuid::Uuid::now_v7().to_string();
+        self.say(Up::Job(self.report(&unknown, 1, wire::JobPhase::Running))).await;
+        self.until(|message| {
+            matches!(message, Down::EndJob(end) if end.execution_id == unknown).then_some(())
+        })
+        .await;
+        unknown
+    }
+
     /// The status that the server ends the link with.
     pub(crate) async fn end(mut self) -> Status {
         let end = async {

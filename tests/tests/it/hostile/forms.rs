@@ -31,12 +31,14 @@ struct Witness {
 
 impl Witness {
     async fn new(world: &World, connection: &Connection) -> Self {
-        let id = world.client.start(spec("sleep 300")).await.unwrap().execution_id;
+        let long = Some(prost_types::Duration { seconds: 1800, nanos: 0 });
+        let sleeps = v1::ExecutionSpec { timeout: long, ..spec("sleep 3600") };
+        let id = world.client.start(sleeps).await.unwrap().execution_id;
         let request = v1::ExecutionServiceAttachRequest { execution_id: id.clone(), from: None };
         let mut call =
             connection.begin(ATTACH, &[("authorization", world.agent().as_bytes())]).await.unwrap();
         call.body.send_data(frame(&request.encode_to_vec()), true).unwrap();
-        Self { id, story: tokio::spawn(call.answer_within(Duration::from_secs(300))) }
+        Self { id, story: tokio::spawn(call.answer_within(Duration::from_secs(3600))) }
     }
 
     async fn ends_unharmed(self, world: &World) {

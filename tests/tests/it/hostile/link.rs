@@ -3,13 +3,10 @@
 
 use airlock_proto::{
     LINK_PROTOCOL_VERSION,
-    runner_v1::{self as wire, JobPhase, connect_request::Message as Up, connect_response::Message as Down},
+    runner_v1::{self as wire, JobPhase, connect_request::Message as Up},
     v1,
 };
-use airlock_tests::{
-    reader::{exit_code, spec, spec_in},
-    site::PATIENCE,
-};
+use airlock_tests::reader::{ended, exit_code, running, spec, spec_in};
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
@@ -138,6 +135,7 @@ async fn a_hello_of_excess_does_not_keep_others_from_being_listed() {
         let list = world.client.runners(v1::AdminServiceListRunnersRequest::default()).await.unwrap();
         assert!(list.runners.iter().any(|runner| runner.runner_id == "runner-1"), "the others are listed");
         drop(link);
+        world.alone_with_its_runner().await;
         world.runs_on().await;
     }
 }
@@ -148,16 +146,9 @@ async fn waiting(world: &World) -> (String, v1::Execution) {
         world.client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
     let command = "touch begun; until test -e go; do sleep 0.1; done; echo the truth; exit 3";
     let execution = world.client.start(spec_in(&session, command)).await.unwrap();
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        let now = world.client.execution(&execution.execution_id).await.unwrap();
-        if now.state() == v1::ExecutionState::Running {
-            assert_eq!(now.runner_id, "runner-1");
-            return (session, now);
-        }
-        assert!(tokio::time::Instant::now() < deadline, "{now:?}");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let now = running(&world.client, &execution.execution_id).await;
+    assert_eq!(now.runner_id, "runner-1");
+    (session, now)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,12 +179,8 @@ async fn reports_of_what_was_given_to_another_change_nothing() {
         thief.say(Up::Session(report)).await;
     }
     // What does not exist at all is not made by a report of it.
-    let unknown = "01900000-0000-7000-8000-000000000000";
-    thief.say(Up::Job(thief.report(unknown, 1, JobPhase::Running))).await;
-    thief
-        .until(|message| matches!(message, Down::EndJob(end) if end.execution_id == unknown).then_some(()))
-        .await;
-    assert!(world.client.execution(unknown).await.is_err());
+    let unknown = thief.is_heard().await;
+    assert!(world.client.execution(&unknown).await.is_err());
 
     let now = world.client.execution(id).await.unwrap();
     assert_eq!((now.state(), now.version), (execution.state(), execution.version), "{now:?}");
@@ -209,10 +196,11 @@ async fn reports_of_what_was_given_to_another_change_nothing() {
     // And the truth arrives.
     let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
     world.client.start(go).await.unwrap();
-    let end = world.client.wait(id, PATIENCE).await.unwrap();
+    let end = ended(&world.client, id).await;
     assert_eq!(exit_code(&end), Some(3), "{end:?}");
-    assert_eq!(exit_code(&world.client.wait(&queued, PATIENCE).await.unwrap()), Some(0));
+    assert_eq!(exit_code(&ended(&world.client, &queued).await), Some(0));
     drop(thief);
+    world.alone_with_its_runner().await;
     world.runs_on().await;
 }
 
@@ -224,12 +212,7 @@ async fn reports_of_other_attempts_and_epochs_of_its_own_job_change_nothing() {
     let id = world.client.start(spec).await.unwrap().execution_id;
     let job = runner.takes_one().await;
     assert_eq!(job.execution_id, id);
-    let running = |execution: &v1::Execution| execution.state() == v1::ExecutionState::Running;
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while !running(&world.client.execution(&id).await.unwrap()) {
-        assert!(tokio::time::Instant::now() < deadline);
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    running(&world.client, &id).await;
     // What was accepted cannot be refused any more; an earlier attempt, or another life of the runner,
     // says nothing of this one.
     let other_epoch = |phase| wire::JobReport {
@@ -247,21 +230,22 @@ async fn reports_of_other_attempts_and_epochs_of_its_own_job_change_nothing() {
     ] {
         runner.say(Up::Job(report)).await;
     }
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    runner.is_heard().await;
     let now = world.client.execution(&id).await.unwrap();
-    assert!(running(&now), "{now:?}");
+    assert_eq!(now.state(), v1::ExecutionState::Running, "{now:?}");
 
     // Its own end is taken, and a second one does not replace it.
     let result = Some(exited(5, 0));
     runner.say(Up::Job(wire::JobReport { result, ..runner.report(&id, job.attempt, JobPhase::Ended) })).await;
-    let end = world.client.wait(&id, PATIENCE).await.unwrap();
+    let end = ended(&world.client, &id).await;
     assert_eq!(exit_code(&end), Some(5), "{end:?}");
     runner.say(Up::Job(runner.report(&id, job.attempt, JobPhase::Ended))).await;
     runner.say(Up::Job(runner.report(&id, job.attempt, JobPhase::Running))).await;
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    runner.is_heard().await;
     let after = world.client.execution(&id).await.unwrap();
     assert_eq!((exit_code(&after), after.version), (Some(5), end.version), "{after:?}");
     drop(runner);
+    world.alone_with_its_runner().await;
     world.runs_on().await;
 }
 
@@ -297,18 +281,11 @@ async fn results_of_extremes_are_kept_or_cut_and_shown() {
         let report =
             wire::JobReport { result: Some(result), ..runner.report(&id, job.attempt, JobPhase::Ended) };
         runner.say(Up::Job(report)).await;
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        loop {
-            let now = world.client.execution(&id).await.unwrap();
-            if now.state() == v1::ExecutionState::Finished {
-                break;
-            }
-            assert!(tokio::time::Instant::now() < deadline, "it never ends: {:?}", now.state());
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
+        ended(&world.client, &id).await;
         let list = world.client.executions(v1::ExecutionServiceListRequest::default()).await.unwrap();
         assert!(list.executions.iter().any(|one| one.execution_id == id), "and is listed");
     }
     drop(runner);
+    world.alone_with_its_runner().await;
     world.runs_on().await;
 }

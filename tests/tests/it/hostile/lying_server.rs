@@ -2,7 +2,11 @@
 //! in texts, names, paths, ids and numbers of enums, or in an error and its details. It speaks HTTP/2 by hand, so
 //! that nothing on its side looks at what it says.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
 
 use airlock_tests::{
     raw::frame,
@@ -21,6 +25,10 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 pub(crate) const HOSTILE: &str =
     "x\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{200b}\u{e0041}c\u{430}t\u{2066}\n\ry\u{301}\u{5d0}\u{7f}\\u{a}";
 
+/// How often a command is answered to one method. Then it is told an error for good: one that asks for ever, as it may of
+/// such answers, has said what it has to say of them.
+const ANSWERS: u32 = 3;
+
 /// How it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lies {
@@ -32,6 +40,7 @@ pub(crate) enum Lies {
 
 pub(crate) struct LyingServer {
     pub(crate) address: SocketAddr,
+    contract: Arc<Contract>,
     task: JoinHandle<()>,
 }
 
@@ -46,9 +55,10 @@ impl LyingServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let contract = Arc::new(Contract::new(lies));
+        let own = Arc::clone(&contract);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let contract = Arc::clone(&contract);
+                let contract = Arc::clone(&own);
                 tokio::spawn(async move {
                     let Ok(mut connection) = handshake(stream).await else { return };
                     while let Some(Ok((request, mut respond))) = connection.accept().await {
@@ -58,7 +68,12 @@ impl LyingServer {
                 });
             }
         });
-        Self { address, task }
+        Self { address, contract, task }
+    }
+
+    /// Another command talks to it from now on.
+    pub(crate) fn next_command(&self) {
+        self.contract.answered.lock().unwrap().clear();
     }
 }
 
@@ -66,19 +81,25 @@ struct Contract {
     schema: Schema,
     methods: HashMap<String, Method>,
     lies: Lies,
+    /// By path.
+    answered: Mutex<HashMap<String, u32>>,
 }
 
 impl Contract {
     fn new(lies: Lies) -> Self {
         let schema = Schema::of_the_contract();
         let methods = schema.public().map(|method| (method.path.clone(), method.clone())).collect();
-        Self { schema, methods, lies }
+        Self { schema, methods, lies, answered: Mutex::default() }
     }
 
     fn answer(&self, path: &str, respond: &mut SendResponse<Bytes>) -> Result<(), h2::Error> {
         let mut head = Response::new(());
         head.headers_mut().insert("content-type", "application/grpc".parse().unwrap());
-        let (Lies::Answers(round), Some(method)) = (self.lies, self.methods.get(path)) else {
+        let mut answered = self.answered.lock().unwrap();
+        let times = answered.entry(path.to_owned()).or_default();
+        *times += 1;
+        let method = self.methods.get(path).filter(|_| *times <= ANSWERS);
+        let (Lies::Answers(round), Some(method)) = (self.lies, method) else {
             error().add_header(head.headers_mut()).unwrap();
             return respond.send_response(head, true).map(drop);
         };

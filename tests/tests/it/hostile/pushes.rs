@@ -1,8 +1,12 @@
 //! A runner that lies on an output stream: with tickets that are not its own, and with bytes that were
 //! not asked for. No reader is shown a wrong byte, and the truth arrives when it is told.
 
-use std::time::Duration;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
+use airlock_cli::client::From;
 use airlock_proto::{
     limits::CHUNK_BYTES,
     runner_v1::{
@@ -11,7 +15,8 @@ use airlock_proto::{
     v1,
 };
 use airlock_tests::{
-    reader::{Story, exit_code, replay, spec},
+    process::until,
+    reader::{Story, exit_code, spec},
     site::PATIENCE,
 };
 use bytes::Bytes;
@@ -46,6 +51,8 @@ struct Stage {
     runner: FakeRunner,
     job: wire::StartJob,
     reader: JoinHandle<Story>,
+    /// Bytes that it has been shown.
+    shown: Arc<AtomicUsize>,
 }
 
 impl Stage {
@@ -54,12 +61,20 @@ impl Stage {
         let mut runner = FakeRunner::linked(&world).await;
         let spec = v1::ExecutionSpec { base: "only-here".to_owned(), ..spec("true") };
         let id = world.client.start(spec).await.unwrap().execution_id;
+        let shown = Arc::new(AtomicUsize::default());
         let reader = {
-            let (client, id) = (world.client.clone(), id.clone());
-            tokio::spawn(async move { replay(&client, &id).await.unwrap() })
+            let (mut events, shown) = (world.client.attach(id, From::Beginning), Arc::clone(&shown));
+            tokio::spawn(async move {
+                let mut story = Story::default();
+                while let Some(event) = events.next().await.unwrap() {
+                    story.take(event);
+                    shown.store(story.stdout.len(), Ordering::Relaxed);
+                }
+                story
+            })
         };
         let job = runner.takes_one().await;
-        Self { world, runner, job, reader }
+        Self { world, runner, job, reader, shown }
     }
 
     fn id(&self) -> String {
@@ -68,15 +83,7 @@ impl Stage {
 
     /// An output stream, opened as it should be, and the first read that is asked for on it.
     async fn push(&mut self) -> (FakePush, wire::Read) {
-        loop {
-            let ticket = self.runner.ticket(&self.job.execution_id).await;
-            // A ticket may be too old by the time it is read here; then there is another.
-            if let Ok(mut push) = self.runner.push(Some(output_hello("runner-2", &self.id(), &ticket))).await
-                && let Some(read) = push.read().await
-            {
-                return (push, read);
-            }
-        }
+        push(&mut self.runner, &self.job.execution_id).await
     }
 
     /// The end comes, the truth is told, and the reader has exactly that.
@@ -86,9 +93,10 @@ impl Stage {
             ..self.runner.report(&self.id(), self.job.attempt, JobPhase::Ended)
         };
         self.runner.say(Up::Job(report)).await;
-        while !self.reader.is_finished() {
-            let told = tokio::time::timeout(Duration::from_secs(2), async {
-                let (mut push, mut read) = self.push().await;
+        let id = self.id();
+        let telling = async {
+            loop {
+                let (mut push, mut read) = push(&mut self.runner, &id).await;
                 loop {
                     answer_truly(&push, &read).await;
                     match push.read().await {
@@ -96,16 +104,31 @@ impl Stage {
                         None => break,
                     }
                 }
-            });
-            drop(told.await);
-        }
-        let story = self.reader.await.unwrap();
+            }
+        };
+        let story = tokio::select! {
+            story = &mut self.reader => story.unwrap(),
+            never = telling => never,
+        };
         assert_eq!(String::from_utf8_lossy(&story.stdout), String::from_utf8_lossy(TRUTH));
         assert_eq!((story.stderr.len(), story.missing), (0, 0));
         assert_eq!(exit_code(&story.end.unwrap()), Some(0));
         drop(self.runner);
         self.world.alone_with_its_runner().await;
         self.world.runs_on().await;
+    }
+}
+
+/// See [`Stage::push`].
+async fn push(runner: &mut FakeRunner, execution_id: &str) -> (FakePush, wire::Read) {
+    loop {
+        let ticket = runner.ticket(execution_id).await;
+        // A ticket may be too old by the time it is read here; then there is another.
+        if let Ok(mut push) = runner.push(Some(output_hello("runner-2", execution_id, &ticket))).await
+            && let Some(read) = push.read().await
+        {
+            return (push, read);
+        }
     }
 }
 
@@ -248,10 +271,11 @@ async fn more_bytes_than_there_was_credit_for_end_the_stream() {
     let status = push.end().await;
     assert!(matches!(status.code(), Code::Ok | Code::InvalidArgument), "{status:?}");
     // Its own command is what it has spoiled, and nobody else's.
-    let Stage { world, runner, job, reader } = stage;
+    let Stage { world, runner, job, reader, .. } = stage;
     world.client.cancel(&job.execution_id).await.unwrap();
     reader.abort();
     drop(runner);
+    world.alone_with_its_runner().await;
     world.runs_on().await;
 }
 
@@ -290,7 +314,7 @@ async fn streams_that_are_cut_in_the_middle_lose_and_double_nothing() {
             assert_eq!(read.offset, 0);
             let data = Bytes::from_static(&TRUTH[..half]);
             push.say(PushUp::Chunk(wire::OutputChunk { read_id: read.read_id, offset: 0, data })).await;
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            until("its reader has it", PATIENCE, || stage.shown.load(Ordering::Relaxed) == half);
         } else if turn > 5 {
             assert_eq!(read.offset, half as u64, "it goes on where it was");
         }

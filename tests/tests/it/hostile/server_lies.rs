@@ -13,7 +13,9 @@ use airlock_proto::{
 };
 use airlock_tests::{
     pki::Pki,
+    process::until,
     raw::{frame, framed},
+    site::PATIENCE,
 };
 use bytes::Bytes;
 use prost::Message as _;
@@ -22,7 +24,13 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::hostile::fake_server::{FakeServer, Link, exit_code, grant, marks, server_pair, site, welcome};
+use crate::hostile::fake_server::{
+    FakeServer, Link, exit_code, grant, marks, server_pair, site, site_with, welcome,
+};
+
+/// Of a runner that a server asks for more: after three of them it leaves a server that is silent, which a busy machine
+/// must not be for so long.
+const HEARTBEAT_MIN: Duration = Duration::from_secs(3);
 
 fn seconds(seconds: i64) -> Option<prost_types::Duration> {
     Some(prost_types::Duration { seconds, nanos: 0 })
@@ -68,11 +76,12 @@ async fn what_comes_before_welcome_or_instead_of_it_is_not_obeyed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_welcome_of_extremes_is_kept_within_the_runners_limits() {
-    let site = site();
+    let site = site_with(&format!("[limits]\nheartbeat_min = \"{}s\"\n", HEARTBEAT_MIN.as_secs()));
     let mut server = FakeServer::new(&site);
     let runner = site.runner(&[]);
     let mut link = server.greeted().await;
     let forever = seconds(315_576_000_000);
+    let began = std::time::Instant::now();
     link.say(Down::Welcome(wire::Welcome {
         heartbeat_interval: seconds(0),
         link_grace: forever,
@@ -80,14 +89,12 @@ async fn a_welcome_of_extremes_is_kept_within_the_runners_limits() {
     }))
     .await;
     link.until(|message| matches!(message, Up::Reconciled(_)).then_some(())).await;
-    let began = std::time::Instant::now();
-    let mut beats = 0;
-    while began.elapsed() < Duration::from_secs(1) {
+    for beat in 0..3 {
         link.until(|message| matches!(message, Up::Heartbeat(_)).then_some(())).await;
         link.say(Down::Heartbeat(wire::ServerHeartbeat {})).await;
-        beats += 1;
+        let passed = began.elapsed();
+        assert!(passed >= HEARTBEAT_MIN * beat, "after {passed:?}: heartbeat {beat}, counted from 0");
     }
-    assert!((1..=30).contains(&beats), "{beats} heartbeats in a second; `heartbeat_min` is 100 ms");
     drop(link);
     let mut link = server.linked().await;
     link.say(Down::Welcome(welcome())).await; // A second one changes nothing.
@@ -248,6 +255,9 @@ async fn reads_without_sense_cost_their_own_stream_at_most() {
     link.an_honest_job_runs(&site, &runner).await;
 }
 
+/// What the runner's log says of a server that cannot prove who it is.
+const NOT_PROVEN: &str = "invalid peer certificate";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_under_another_name_or_authority_is_not_talked_to() {
     let site = site();
@@ -262,10 +272,12 @@ async fn a_server_under_another_name_or_authority_is_not_talked_to() {
         ("a foreign authority", foreign.issue("server", &["localhost"])),
     ] {
         let mut server = FakeServer::listen(&site, site.address, &pair);
-        server.no_link(Duration::from_secs(2)).await;
+        let refusals = || runner.output().lines().filter(|line| line.contains(NOT_PROVEN)).count();
+        let before = refusals();
+        // The first may be of the server before.
+        until(what, PATIENCE, || refusals() > before + 1);
+        server.has_no_link();
         drop(server);
-        // Until its socket is free again.
-        tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(!runner.output().contains("linked"), "{what}:\n{}", runner.output());
     }
     let mut server = FakeServer::listen(&site, site.address, &honest);
@@ -293,6 +305,7 @@ async fn garbage_server(site: &airlock_tests::site::Site, address: SocketAddr, b
     config.alpn_protocols = vec![b"h2".to_vec()];
     let acceptor = TlsAcceptor::from(std::sync::Arc::new(config));
     let listener = TcpListener::bind(address).await.unwrap();
+    let mut bodies = Vec::new();
     let (stream, _) = listener.accept().await.unwrap();
     let mut connection = h2::server::handshake(acceptor.accept(stream).await.unwrap()).await.unwrap();
     while let Some(Ok((_request, mut respond))) = connection.accept().await {
@@ -300,10 +313,7 @@ async fn garbage_server(site: &airlock_tests::site::Site, address: SocketAddr, b
         let mut body = respond.send_response(response, false).unwrap();
         drop(body.send_data(bytes.clone(), false));
         // The connection sends it while the next call is waited for; its end is the runner's.
-        tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_secs(5)).await;
-            drop(body);
-        });
+        bodies.push(body);
     }
 }
 
@@ -323,8 +333,7 @@ async fn garbage_from_a_server_is_the_end_of_its_link_and_of_nothing_else() {
         with(&[0x99; 1000]),
         with(&frame(&[0x0b].repeat(100_000))),
     ] {
-        let served =
-            tokio::time::timeout(Duration::from_secs(30), garbage_server(&site, site.address, bytes)).await;
+        let served = tokio::time::timeout(PATIENCE, garbage_server(&site, site.address, bytes)).await;
         assert!(served.is_ok(), "the runner left the connection by itself:\n{}", runner.output());
         crate::hostile::world::no_panic("runner", &runner);
     }

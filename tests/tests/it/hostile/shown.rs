@@ -10,16 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airlock_tests::programs::program;
+use airlock_tests::{programs::program, site::PATIENCE};
 use nix::pty::{Winsize, openpty};
 use regex::bytes::Regex;
 
 use crate::hostile::lying_server::{HOSTILE, Lies, LyingServer};
 
 const ID: &str = "01234567-89ab-7def-8123-456789abcdef";
-/// After this a command has said what it has to say to such a server.
-const LONG: Duration = Duration::from_secs(4);
-
 /// Of each subcommand, what it is called with; none where it talks to no server and is not told anything from outside.
 const CALLS: &[(&str, &[&[&str]])] = &[
     ("dev", &[]),
@@ -116,6 +113,7 @@ async fn walk(lies: Lies, whereto: Whereto) {
                 .chain(words.iter().copied())
                 .map(|word| word.replace("SESSION", ID).replace("LIE", HOSTILE))
                 .collect();
+            server.next_command();
             let mut command = airlock(folder.path(), &address, &arguments);
             let shown = tokio::task::spawn_blocking(move || shown(&mut command, whereto)).await.unwrap();
             let is_exact = whereto == Whereto::Pipe && EXACT.contains(name) && !words.contains(&"--json");
@@ -158,7 +156,7 @@ fn airlock(folder: &Path, address: &str, arguments: &[String]) -> Command {
     command
 }
 
-/// Everything that it writes until it ends, or is ended.
+/// Everything that it writes until it ends.
 fn shown(command: &mut Command, whereto: Whereto) -> Vec<u8> {
     let (child, mut from): (Child, File) = match whereto {
         Whereto::Terminal => {
@@ -182,18 +180,24 @@ fn shown(command: &mut Command, whereto: Whereto) -> Vec<u8> {
         }
         all
     });
-    end(child);
-    reader.join().unwrap()
+    let ended = wait(child);
+    let shown = reader.join().unwrap();
+    assert!(ended, "{command:?} does not end by itself; it wrote:\n{}", String::from_utf8_lossy(&shown));
+    shown
 }
 
-fn end(mut child: Child) {
-    let until = Instant::now() + LONG;
+/// Whether it ends by itself; it is ended otherwise.
+fn wait(mut child: Child) -> bool {
+    let deadline = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
-        if Instant::now() > until {
+        if Instant::now() > deadline {
             child.kill().unwrap();
+            child.wait().unwrap();
+            return false;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+    true
 }
 
 fn assert_harmless(shown: &[u8], what: &str) {

@@ -63,6 +63,9 @@ await_release() {
     until [ -e "$work/released" ] || ! kill -0 "$machine" 2>/dev/null; do sleep 1; done
 }
 
+# Samples choose from it; the same seed makes the same choices again.
+export AIRLOCK_TEST_SEED=${AIRLOCK_TEST_SEED:-$(od -An -N8 -tu8 /dev/urandom | tr -d ' ')}
+say "the seed of the samples: AIRLOCK_TEST_SEED=$AIRLOCK_TEST_SEED"
 scripts/host-state.sh take --quick "$work/host" || exit 1
 step "build" build_tests
 [ "${#failed[@]}" -eq 0 ] || exit 1

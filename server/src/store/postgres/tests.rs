@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use airlock_proto::domain::OutputState;
 
-use super::{testing::Pair, *};
+use super::{
+    testing::{Corner, Pair},
+    *,
+};
 use crate::{
     store::contract::{
         contract_tests,
@@ -20,8 +23,8 @@ use crate::{
 mod with_hints {
     use super::*;
 
-    async fn fresh() -> Pair {
-        Pair::open(true).await
+    async fn fresh() -> Corner {
+        Corner::open(true).await
     }
 
     contract_tests!(fresh);
@@ -30,8 +33,8 @@ mod with_hints {
 mod without_hints {
     use super::*;
 
-    async fn fresh() -> Pair {
-        Pair::open(false).await
+    async fn fresh() -> Corner {
+        Corner::open(false).await
     }
 
     contract_tests!(fresh);

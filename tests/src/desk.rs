@@ -117,6 +117,8 @@ impl<'a> Desk<'a> {
     /// If one stays open.
     pub fn close(self) {
         drop(self.airlock.bytes(&["session", "close", &self.session]));
-        until("nothing is left open", PATIENCE, || self.airlock.text(&["session", "list", "--quiet"]).is_empty());
+        until("nothing is left open", PATIENCE, || {
+            self.airlock.text(&["session", "list", "--quiet"]).is_empty()
+        });
     }
 }

@@ -208,13 +208,13 @@ impl Fleet {
         self.path().join(format!("{config}.log"))
     }
 
-    /// A client of these servers, as the agent.
+    /// A client of these servers, as the agent. It asks again for as long as a test waits for anything.
     ///
     /// # Panics
     /// If the authority's certificate is gone.
     #[must_use]
     pub fn client(&self, servers: &[usize]) -> Client {
-        Client::connect_lazy(self.settings(servers, TOKEN)).unwrap()
+        self.client_with(servers, Patience { call: PATIENCE, view: PATIENCE, ..Patience::default() })
     }
 
     /// Likewise, with another patience.

@@ -103,8 +103,9 @@ impl Follower {
             if self.alive.is_empty() && self.early.is_empty() {
                 break;
             }
-            let clocks = std::iter::once(&mut wall).chain(&mut linger);
-            let late = clocks.fold(false, |late, clock| clock.is_over(self.alive.keys()) || late);
+            // Each clock is read every time, so that none misses what its processes waited.
+            let mut late = wall.is_over(self.alive.keys());
+            late |= linger.as_mut().is_some_and(|clock| clock.is_over(self.alive.keys()));
             if late && linger.is_some() {
                 self.leftovers = true;
                 self.kill_all();

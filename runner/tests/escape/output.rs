@@ -109,13 +109,19 @@ impl Flood {
         site.it.offer(flood).await
     }
 
-    /// Waits until it has written more than this.
+    /// Reads along until it has written more than this. What is cut meanwhile is a gap.
     async fn written(&self, site: &mut Site, id: ExecutionId, bytes: u64) {
         let mut output = site.it.output(id).await;
-        let (stream, offset, max_bytes) = (OutputStream::Stdout, bytes, 1);
-        output.read(PushToRunner::Read { read_id: 1, stream, offset, max_bytes, follow: true }).await;
-        // A byte of it, or the gap that it is in by then.
-        output.next().await;
+        let (stream, max_bytes) = (OutputStream::Stdout, bytes + 1);
+        output.read(PushToRunner::Read { read_id: 1, stream, offset: 0, max_bytes, follow: true }).await;
+        let mut seen = 0;
+        while seen <= bytes {
+            seen = match output.next().await {
+                PushFromRunner::Chunk { offset, data, .. } => offset + data.len() as u64,
+                PushFromRunner::Gap { to, .. } => to,
+                other => panic!("{other:?} before the end"),
+            };
+        }
     }
 
     /// What it takes of the disk after its end.

@@ -85,7 +85,11 @@ impl Fixture {
     }
 
     /// Around a runner that somebody else has started.
-    pub(crate) async fn around(mut server: FakeServer, config: RunnerConfig, dir: airlock_mounts::ScratchDir) -> Self {
+    pub(crate) async fn around(
+        mut server: FakeServer,
+        config: RunnerConfig,
+        dir: airlock_mounts::ScratchDir,
+    ) -> Self {
         let link = server.link().await;
         let _swept = Swept(config.state_dir.clone());
         Self { server, link, runner: None, config, _swept, _dir: dir, backlog: Vec::new() }

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::{
-    Connection as _, PgConnection, PgPool,
-    migrate::MigrateError,
-    postgres::PgPoolOptions,
-};
+use sqlx::{Connection as _, PgConnection, PgPool, migrate::MigrateError, postgres::PgPoolOptions};
 use tokio::time::timeout;
 
 use super::PostgresOptions;

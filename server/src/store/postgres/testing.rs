@@ -1,5 +1,5 @@
-//! A real PostgreSQL for tests: one cluster for all tests of a run; for each test a database, or a schema where that is
-//! enough. Nothing but tests uses this.
+//! A real PostgreSQL for tests: one cluster for all tests of a run, a database for each test. Nothing but
+//! tests uses this.
 
 use std::{path::PathBuf, process::Command, sync::Arc};
 
@@ -30,24 +30,6 @@ impl Cluster {
         self.folder.join("run").display().to_string()
     }
 
-    /// How a server reaches a database, over the socket.
-    fn options(&self, database: &str, user: &str) -> PostgresOptions {
-        PostgresOptions {
-            host: self.socket(),
-            port: self.port,
-            database: database.to_owned(),
-            user: user.to_owned(),
-            password: None,
-            tls: PostgresTls::default(),
-            connections: 8,
-            connect_timeout: PATIENCE,
-            statement_timeout: PATIENCE,
-            lock_timeout: PATIENCE,
-            notify: false,
-            name: "airlock-test".to_owned(),
-        }
-    }
-
     /// Has the superuser say `sql` in `database`.
     pub(crate) fn say(&self, database: &str, sql: &str) -> String {
         let said = Command::new("psql")
@@ -61,10 +43,6 @@ impl Cluster {
     }
 }
 
-fn new_name() -> String {
-    format!("test_{}", Uuid::new_v4().simple())
-}
-
 /// A database of its own, removed when this is dropped.
 pub(crate) struct Database {
     pub(crate) cluster: Cluster,
@@ -74,14 +52,27 @@ pub(crate) struct Database {
 impl Database {
     pub(crate) fn make() -> Self {
         let cluster = Cluster::get();
-        let name = new_name();
+        let name = format!("test_{}", Uuid::new_v4().simple());
         cluster.say("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0"));
         Self { cluster, name }
     }
 
     /// How a server reaches it, over its socket.
     pub(crate) fn options(&self) -> PostgresOptions {
-        self.cluster.options(&self.name, "airlock")
+        PostgresOptions {
+            host: self.cluster.socket(),
+            port: self.cluster.port,
+            database: self.name.clone(),
+            user: "airlock".to_owned(),
+            password: None,
+            tls: PostgresTls::default(),
+            connections: 8,
+            connect_timeout: PATIENCE,
+            statement_timeout: PATIENCE,
+            lock_timeout: PATIENCE,
+            notify: false,
+            name: "airlock-test".to_owned(),
+        }
     }
 
     /// Has the superuser say `sql` in it.
@@ -116,30 +107,6 @@ impl Pair {
         let one = PostgresStore::open(&options, Changes::default()).await.unwrap();
         let other = PostgresStore::open(&options, changes.clone()).await.unwrap();
         Self { one, other, changes, database }
-    }
-
-    pub(crate) fn store(&self) -> &dyn Store {
-        &*self.one
-    }
-}
-
-/// Two servers' stores in a schema of its own, in the database that comes with the cluster. It is made in half of the time
-/// that a database takes; it goes with the cluster. Hints of other tests are heard, too, and are about nothing here.
-pub(crate) struct Corner {
-    one: Arc<PostgresStore>,
-    other: Arc<PostgresStore>,
-}
-
-impl Corner {
-    pub(crate) async fn open(notify: bool) -> Self {
-        let (cluster, name) = (Cluster::get(), new_name());
-        // First on the search path is the schema that is called as the role.
-        let role = format!("CREATE ROLE {name} LOGIN SUPERUSER; CREATE SCHEMA AUTHORIZATION {name}");
-        cluster.say("postgres", &role);
-        let options = PostgresOptions { notify, ..cluster.options("postgres", &name) };
-        let one = PostgresStore::open(&options, Changes::default()).await.unwrap();
-        let other = PostgresStore::open(&options, Changes::default()).await.unwrap();
-        Self { one, other }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {

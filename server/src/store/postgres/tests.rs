@@ -8,10 +8,7 @@ use std::time::Duration;
 
 use airlock_proto::domain::OutputState;
 
-use super::{
-    testing::{Corner, Pair},
-    *,
-};
+use super::{testing::Pair, *};
 use crate::{
     store::contract::{
         contract_tests,
@@ -23,8 +20,8 @@ use crate::{
 mod with_hints {
     use super::*;
 
-    async fn fresh() -> Corner {
-        Corner::open(true).await
+    async fn fresh() -> Pair {
+        Pair::open(true).await
     }
 
     contract_tests!(fresh);
@@ -33,8 +30,8 @@ mod with_hints {
 mod without_hints {
     use super::*;
 
-    async fn fresh() -> Corner {
-        Corner::open(false).await
+    async fn fresh() -> Pair {
+        Pair::open(false).await
     }
 
     contract_tests!(fresh);

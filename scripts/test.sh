@@ -31,7 +31,7 @@ step() { # NAME COMMAND...
 }
 
 # Most tests wait for other processes, so there are more of them at once than processors.
-nextest() { cargo nextest run --locked --workspace --no-fail-fast --test-threads $(($(nproc) * 2)) "$@"; }
+nextest() { cargo nextest run --locked --workspace --no-fail-fast --test-threads $(($(nproc) + 1)) "$@"; }
 
 # Every test that nextest has to run, one a line.
 listed() { cargo nextest list --locked --workspace --message-format oneline 2>/dev/null; }

@@ -38,9 +38,9 @@ const OPTIONS: [&str; 6] =
 /// Options that bubblewrap has later, and that would be used.
 const BETTER: [&str; 2] = ["--overlay", "--assert-userns-disabled"];
 /// How long the making of a session's network may take.
-const HOLD_TIMEOUT: Duration = Duration::from_secs(10);
+const HOLD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long bubblewrap may take to print its options or its version.
-const ANSWER_WAIT: Duration = Duration::from_secs(5);
+const ANSWER_WAIT: Duration = Duration::from_secs(30);
 const ANSWER_POLL: Duration = Duration::from_millis(1);
 
 /// Where a launcher finds what it needs.

@@ -29,7 +29,7 @@ use crate::spec::{LaunchSpec, Limits, Shape, Shell, Stdin};
 /// The most of a look's output that is read, in bytes.
 const MAX_OUTPUT: u64 = 64 << 10;
 /// How long a look may take: what it tries may stop what it looks at.
-const MOST: Duration = Duration::from_secs(10);
+const MOST: Duration = Duration::from_secs(30);
 /// The file that a look makes in its workspace, where it can.
 const MADE: &str = "made-inside";
 

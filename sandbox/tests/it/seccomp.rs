@@ -100,8 +100,8 @@ fn no_other_process_is_read_traced_or_changed() {
         attempt("limits-of-pid-2", libc::SYS_prlimit64, &[2, 7, 0, 0], 0, EPERM),
         attempt("affinity-of-pid-1", libc::SYS_sched_setaffinity, &[1, 8, 0], 14, EPERM),
         attempt("scheduler-of-pid-1", libc::SYS_sched_setscheduler, &[1, 0, 0], 22, EPERM),
-        attempt("priority-of-pid-1", libc::SYS_setpriority, &[0, 1, 0], 0, EPERM),
-        attempt("priority-of-the-user", libc::SYS_setpriority, &[2, 0, 0], 0, EPERM),
+        attempt("priority-of-pid-1", libc::SYS_setpriority, &[0, 1, 19], 0, EPERM),
+        attempt("priority-of-the-user", libc::SYS_setpriority, &[2, 0, 19], 0, EPERM),
         attempt("io-priority-of-pid-1", libc::SYS_ioprio_set, &[1, 1, 0], 0, EPERM),
     ]);
 }

@@ -191,7 +191,7 @@ impl Fire {
         let (fault, number) = (faults[rng.usize(..faults.len())], rng.usize(..self.slots.len()));
         let pause = Duration::from_millis(rng.u64(0..1500));
         let (short, long) =
-            (Duration::from_millis(rng.u64(200..2500)), Duration::from_millis(rng.u64(500..7000)));
+            (Duration::from_millis(rng.u64(200..2500)), Duration::from_millis(rng.u64(500..9000)));
         let point = format!("{}:{}", points[rng.usize(..points.len())], rng.u8(1..8));
         let other = rng.usize(..usize::from(RUNNERS));
         match fault {

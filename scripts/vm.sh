@@ -10,8 +10,11 @@ cd "$(dirname "$0")/.."
 export PATH="$PATH:/usr/sbin"
 
 # Seconds from its start to the first word of the machine, and to its end.
-BOOT_LIMIT=600
+BOOT_LIMIT=300
 LIMIT=1500
+# How often it is started. On a busy host the emulated processors can wait for each other for ever while it boots: its console
+# says `soft lockup`. A check that began is never begun again.
+BOOTS=3
 PROGRAMS=(airlock airlock-probe airlock-runner airlock-server)
 built="${CARGO_TARGET_DIR:-target}/release"
 # The machine's last act; seen in its console.
@@ -59,7 +62,7 @@ pack() {
 start() { # IMAGE
     : >"$work/results"
     TMPDIR=$work qemu-system-x86_64 -nodefaults -display none -monitor none -no-reboot \
-        -machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m 3072 \
+        -machine q35 -accel tcg,thread=single -cpu max -smp 2 -m 3072 \
         -kernel "$1/vmlinuz" -initrd "$1/initrd.img" \
         -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet mitigations=off" \
         -drive "file=$1/root.img,format=raw,if=virtio,snapshot=on" \
@@ -72,14 +75,14 @@ start() { # IMAGE
 
 # Shows results as they come; returns when the machine has ended or its time is over.
 follow() {
-    local shown=0 complete
+    local shown=0 complete begun=$SECONDS
     while kill -0 "$machine" 2>/dev/null; do
         sleep 1
         complete=$(wc -l <"$work/results")
         show "$shown" "$complete"
         shown=$complete
-        [ "$shown" -eq 0 ] && [ "$SECONDS" -gt "$BOOT_LIMIT" ] && { say "no word in $BOOT_LIMIT s"; return; }
-        [ "$SECONDS" -gt "$LIMIT" ] && { say "not at its end in $LIMIT s"; return; }
+        [ "$shown" -eq 0 ] && [ $((SECONDS - begun)) -gt "$BOOT_LIMIT" ] && { say "no word in $BOOT_LIMIT s"; return; }
+        [ $((SECONDS - begun)) -gt "$LIMIT" ] && { say "not at its end in $LIMIT s"; return; }
     done
     show "$shown" "$(wc -l <"$work/results")"
 }
@@ -113,8 +116,16 @@ run() {
     local image
     image=$(tests/vm/image.sh) || return
     pack || { say "the machine's second disk could not be made"; return 1; }
-    start "$image"
-    follow
+    local boot
+    for ((boot = 1; boot <= BOOTS; boot++)); do
+        start "$image"
+        follow
+        [ -s "$work/results" ] && return
+        kill -KILL "$machine" 2>/dev/null
+        wait "$machine" 2>/dev/null
+        say "boot $boot of $BOOTS came to nothing; the console's last lines:"
+        tail -n 3 "$work/console" >&2
+    done
 }
 
 SECONDS=0

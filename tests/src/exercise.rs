@@ -114,7 +114,7 @@ impl Exercise {
         let before = sent();
         // The first may have been under way.
         tokio::task::block_in_place(|| {
-            until("the runner sends them twice", PATIENCE, || sent() > before + 1)
+            until("the runner sends them twice", PATIENCE, || sent() > before + 1);
         });
         self.lost_runner().await;
         self.agent.close_session(&session).await.unwrap();

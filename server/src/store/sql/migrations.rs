@@ -62,8 +62,6 @@ fn migrator(files: &[File]) -> Migrator {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test")]
-
     use std::path::{Path, PathBuf};
 
     use sqlx::migrate::Migrator;

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 export PATH="$PATH:/usr/sbin"
 
 # Seconds from its start to the first word of the machine, and to its end.
-BOOT_LIMIT=300
+BOOT_LIMIT=600
 LIMIT=1500
 # How often it is started. On a busy host the emulated processors can wait for each other for ever while it boots: its console
 # says `soft lockup`. A check that began is never begun again.
@@ -73,6 +73,9 @@ start() { # IMAGE
     machine=$!
 }
 
+# Whether a processor of it has been waiting for minutes.
+stalls() { grep -q 'soft lockup .* stuck for [0-9]\{3,\}s' "$work/console" 2>/dev/null; }
+
 # Shows results as they come; returns when the machine has ended or its time is over.
 follow() {
     local shown=0 complete begun=$SECONDS
@@ -81,6 +84,7 @@ follow() {
         complete=$(wc -l <"$work/results")
         show "$shown" "$complete"
         shown=$complete
+        [ "$shown" -eq 0 ] && stalls && { say "the machine stalls"; return; }
         [ "$shown" -eq 0 ] && [ $((SECONDS - begun)) -gt "$BOOT_LIMIT" ] && { say "no word in $BOOT_LIMIT s"; return; }
         [ $((SECONDS - begun)) -gt "$LIMIT" ] && { say "not at its end in $LIMIT s"; return; }
     done

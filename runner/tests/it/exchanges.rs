@@ -14,7 +14,7 @@ use airlock_proto::{
 use crate::{
     fixture::{Fixture, PATIENCE, grant},
     input::{failure, with_input},
-    leaks::{apart, back_to, is_back_to, settled},
+    leaks::{Holdings, apart, back_to, is_back_to, settled},
 };
 
 fn invalid() -> (ExchangeFailure, String) {
@@ -48,41 +48,31 @@ fn ten_thousand_exchanges_cost_their_server_answers_and_the_runner_nothing() {
     apart(ten_thousand_exchanges());
 }
 
-async fn ten_thousand_exchanges() {
-    /// At once.
-    const MOST: u32 = 8;
-    /// How long one may be without an order.
-    const STAY: Duration = Duration::from_secs(2);
-    let mut it = Fixture::with(Default::default(), |config| {
-        config.limits.exchanges = MOST;
-        config.limits.dial_timeout = STAY;
-    })
-    .await;
-    let session = it.open("").await;
-    // Once for each kind, so that what is made once is there: output streams take turns on four connections.
+/// At once.
+const MOST: u32 = 8;
+/// How long one may be without an order.
+const STAY: Duration = Duration::from_secs(2);
+
+/// Uses each kind of thing once, so that what is made once is there: output streams take turns on four connections.
+async fn warm_up(it: &mut Fixture, session: SessionId) {
     for _ in 0..4 {
         it.said(grant(session, "true")).await;
     }
     let mut all = Vec::new();
-    for _ in 0..9 {
+    for _ in 0..MOST {
         all.push(it.exchange().await);
     }
-    assert!(matches!(all[8].next().await, Some(ExchangeFromRunner::Failed(_))));
-    drop(all);
-    let before = settled().await;
+    let mut beyond = it.exchange().await;
+    assert!(matches!(beyond.next().await, Some(ExchangeFromRunner::Failed(_))));
+}
+
+/// How many of those that were asked for were told that there are too many, and how many were opened. Every one is there or
+/// will be; without an order they do not stay.
+async fn answers(it: &mut Fixture, before: Holdings) -> (u32, u32) {
     let begun = Instant::now();
-    for index in 0..10_000 {
-        it.link.send(ToRunner::OpenExchange { ticket: format!("ticket-{index}") }).await;
-    }
-    // Meanwhile work goes on.
-    assert_eq!(it.said(grant(session, "echo on")).await, "on\n");
-    it.link.send(ToRunner::Probe { number: 1 }).await;
-    it.report(|message| matches!(message, FromRunner::Probed { .. }).then_some(())).await;
-    // Every one that was asked for is there or will be.
     let (mut told, mut opened) = (0, 0);
     while begun.elapsed() < PATIENCE {
         match it.server.exchanges.try_recv() {
-            // Without an order they do not stay.
             Ok(mut exchange) => match failure(&mut exchange).await {
                 (ExchangeFailure::Exhausted { .. }, _) => told += 1,
                 other => {
@@ -94,10 +84,31 @@ async fn ten_thousand_exchanges() {
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
+    (told, opened)
+}
+
+async fn ten_thousand_exchanges() {
+    let mut it = Fixture::with(Default::default(), |config| {
+        config.limits.exchanges = MOST;
+        config.limits.dial_timeout = STAY;
+    })
+    .await;
+    let session = it.open("").await;
+    warm_up(&mut it, session).await;
+    let before = settled().await;
+    let begun = Instant::now();
+    for index in 0..10_000 {
+        it.link.send(ToRunner::OpenExchange { ticket: format!("ticket-{index}") }).await;
+    }
+    // Meanwhile work goes on.
+    assert_eq!(it.said(grant(session, "echo on")).await, "on\n");
+    it.link.send(ToRunner::Probe { number: 1 }).await;
+    it.report(|message| matches!(message, FromRunner::Probed { .. }).then_some(())).await;
+    let (told, opened) = answers(&mut it, before).await;
     back_to(before).await;
     // A place is free again when the one that had it has stayed for its time.
-    let places = MOST * (1 + u32::try_from(begun.elapsed().as_secs() / STAY.as_secs()).unwrap());
-    assert!(told > 0 && opened <= places, "{told} told, {opened} opened in {:?}", begun.elapsed());
+    let places = u64::from(MOST) * (1 + begun.elapsed().as_secs() / STAY.as_secs());
+    assert!(told > 0 && u64::from(opened) <= places, "{told} told, {opened} opened in {:?}", begun.elapsed());
     assert_eq!(it.said(grant(session, "echo on")).await, "on\n");
     it.shut_down().await;
 }

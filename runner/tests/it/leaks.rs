@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Descriptors, children and mounts.
-type Holdings = (usize, usize, usize);
+pub(crate) type Holdings = (usize, usize, usize);
 
 /// Runs it in a mount namespace that all threads of its runtime share, and nobody else: mounts of other tests neither
 /// come nor go in it.

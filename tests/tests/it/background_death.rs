@@ -1,7 +1,7 @@
 //! The server is killed after it has written down that a command goes to the background, and before it has
 //! told its runner. The runner is told all the same.
 
-#![expect(clippy::panic, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use std::{
     os::unix::process::ExitStatusExt as _,

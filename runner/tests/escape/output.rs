@@ -106,7 +106,10 @@ impl Flood {
         flood.separate_stderr = true;
         flood.timeout = LONG;
         flood.profile.limits.output_bytes = kept;
-        site.it.offer(flood).await
+        let id = site.it.offer(flood).await;
+        // Before, there is no output to read.
+        site.it.job(id, JobPhase::Running).await;
+        id
     }
 
     /// Reads along until it has written more than this. What is cut meanwhile is a gap.
@@ -147,7 +150,6 @@ impl Attempt for Flood {
     async fn make(self, site: &mut Site) {
         let bytes = GIGABYTES / self.streams;
         let id = self.started(site, bytes, SMALL).await;
-        site.it.job(id, JobPhase::Running).await;
         let other = site.session().await;
         assert_eq!(site.it.said(grant(other, "echo on")).await, "on\n", "nobody is held up");
         let taken = self.taken(site, id, bytes).await;

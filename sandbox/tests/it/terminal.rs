@@ -1,8 +1,9 @@
 //! A command's terminal: one of its own, with a name, a size, signals and job control; and what a hostile command
 //! cannot do with it to anybody else.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
+use std::path::Path;
 
 use airlock_sandbox::env::outside;
 use airlock_sandbox::{Cause, Ended, LaunchSpec, Running, Stdin, TerminalSize};
@@ -114,10 +115,20 @@ fn keys_are_signals_and_jobs_are_controlled() {
     screen.see("Stopped");
     screen.see(&format!("sleep {second} &"));
     screen.see(&format!("sleep {second}\r\n"));
+    // bash says so before it hands over the keyboard.
+    eventually("it has the keyboard", || sleepers(&second).iter().all(|process| has_the_keyboard(process)));
     screen.type_in("\x03");
     screen.see("$ ");
     screen.type_in("exit 7\n");
     assert_eq!(screen.finish().1.cause, Cause::Exited(7));
+}
+
+/// Whether a process goes on, in the foreground of its terminal: `proc(5)`, fields 3, 5 and 8 of `stat`.
+fn has_the_keyboard(process: &Path) -> bool {
+    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
+    let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+    let (state, group) = (fields.next(), fields.nth(1));
+    state != Some("T") && group.is_some() && group == fields.nth(2)
 }
 
 #[test]

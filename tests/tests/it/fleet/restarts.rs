@@ -8,7 +8,7 @@ use airlock_tests::{
     fleet::{Fleet, Timers},
     process::Process,
     raw::{Connection, frame, tls},
-    reader::{Story, read, run, spec_in, stored},
+    reader::{Story, read, run, spec_in, stored, written},
     site::PATIENCE,
 };
 use tokio::task::JoinSet;
@@ -115,7 +115,7 @@ impl Commands {
 /// A fleet whose runners dial every server, all of it up.
 pub(crate) async fn fleet(servers: usize, runners: usize) -> (Fleet, Vec<Option<Process>>, Vec<Process>) {
     let all: Vec<usize> = (0..servers).collect();
-    let fleet = Fleet::new(servers, &vec![all.as_slice(); runners], Timers::ShortLease);
+    let fleet = Fleet::new(servers, &vec![all.as_slice(); runners], Timers::Short);
     let processes = (0..servers).map(|number| Some(fleet.server(number, &[]))).collect();
     let hosts = (0..runners).map(|number| fleet.runner(number)).collect();
     for server in 0..servers {
@@ -124,18 +124,18 @@ pub(crate) async fn fleet(servers: usize, runners: usize) -> (Fleet, Vec<Option<
     (fleet, processes, hosts)
 }
 
-/// Waits until so many executions run.
-async fn running(client: &Client, count: usize) {
+/// Waits until so many executions run; their ids.
+async fn running(client: &Client, count: usize) -> Vec<String> {
     let filter =
         v1::ExecutionFilter { states: vec![v1::ExecutionState::Running.into()], ..Default::default() };
     let request = v1::ExecutionServiceListRequest { filter: Some(filter), ..Default::default() };
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
-        let running = client.executions(request.clone()).await.unwrap().executions.len();
-        if running == count {
-            return;
+        let running = client.executions(request.clone()).await.unwrap().executions;
+        if running.len() == count {
+            return running.into_iter().map(|execution| execution.execution_id).collect();
         }
-        assert!(tokio::time::Instant::now() < deadline, "{running} of {count} run");
+        assert!(tokio::time::Instant::now() < deadline, "{} of {count} run", running.len());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -169,7 +169,10 @@ async fn a_server_that_is_killed_loses_no_command_and_no_byte() {
     let client = fleet.client(&[0, 1]);
     let sessions = vec![session(&client).await, session(&client).await];
     let commands = Commands::start(&fleet, sessions.clone(), "kill", 8, 100, quick_and_gated).await;
-    running(&client, 8).await;
+    // In the middle of what each of them says.
+    for id in running(&client, 8).await {
+        written(&client, &id, " 20\n").await;
+    }
     servers[0].take().unwrap().kill();
     let other = fleet.client(&[1]);
     commands.go(&other).await;

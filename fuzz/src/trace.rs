@@ -38,8 +38,8 @@ pub struct Program<'a> {
 pub struct Limits {
     /// How long it may take. Time in which it waits for a processor does not count.
     pub wall: Duration,
-    /// How long what it left behind may go on after the program itself has ended, counted
-    /// in the same way.
+    /// How long processes that the program started may run after it has ended, counted in the
+    /// same way.
     pub linger: Duration,
     /// How many processes there may be at a time.
     pub processes: usize,

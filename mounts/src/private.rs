@@ -37,8 +37,8 @@ pub struct PrivateMounts {
 }
 
 impl PrivateMounts {
-    /// Moves the calling thread into a mount namespace of its own. What is mounted there ends with the last thread and
-    /// process in it. Needs root.
+    /// Moves the calling thread into a mount namespace of its own. Its mounts end with the last
+    /// thread and process in it. Needs root.
     ///
     /// # Panics
     ///
@@ -78,7 +78,7 @@ impl PrivateMounts {
         let now = namespace(THIS_THREAD).expect("the namespace of this thread");
         assert_eq!(now, self.own, "the thread has left its mount namespace");
         assert_ne!(now, self.outer, "the thread is in the mount namespace that it came from");
-        // Whoever may not ask could not have made a namespace either.
+        // A thread without the permission to read this could not have made a namespace either.
         assert_ne!(Some(now), namespace("1"), "the thread is in the system's first mount namespace");
     }
 
@@ -121,7 +121,7 @@ impl PrivateMounts {
         Mounted { target: target.to_owned(), of: self }
     }
 
-    /// Takes away what is mounted at `target`, whoever mounted it; its last users keep it until they let go of it.
+    /// Unmounts `target` lazily: processes that use the mount keep it until they close it.
     ///
     /// # Panics
     ///

@@ -121,7 +121,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// Deletes what the root holds now; what is moved up meanwhile may be left. True if anything went.
+    /// Deletes the current entries of the root. Entries that are moved up meanwhile may be left. Returns true if it
+    /// deleted anything.
     fn pass(&mut self) -> Result<bool, RemoveError> {
         let mut removed = false;
         for entry in list(self.root.as_fd())? {
@@ -150,7 +151,7 @@ impl Tree {
         Ok(removed)
     }
 
-    /// Deletes what a directory of the first level holds, or moves it up.
+    /// Deletes the entries of a directory of the first level, or moves them up.
     fn clear(&mut self, directory: &OwnedFd) -> Result<(), RemoveError> {
         for entry in list(directory.as_fd())? {
             let entry = entry.map_err(|errno| failed(directory.as_fd(), c".", errno))?;
@@ -168,7 +169,7 @@ impl Tree {
     }
 
     fn move_up(&mut self, directory: BorrowedFd<'_>, name: &CStr) -> Result<(), RemoveError> {
-        // What may not be written cannot be moved.
+        // A directory without write permission cannot be moved.
         match handle(directory, name) {
             Ok(_) => {}
             Err(Errno::NOENT) => return Ok(()),

@@ -1,6 +1,6 @@
 //! A test's directory in which something may be mounted.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "support for tests: what is missing fails the test")]
+#![expect(clippy::expect_used, clippy::panic, reason = "support for tests: a failure here fails the test")]
 
 use std::{
     path::{Path, PathBuf},

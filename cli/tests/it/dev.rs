@@ -64,7 +64,7 @@ fn commands_that_run_are_ended_with_it() {
     // It ended as cancelled, or the client learned that nobody is there any more.
     assert!(matches!(crate::support::end(&mut child), Some(1 | 130)));
     site.start(&[]);
-    // What the runner could not say at the end it says now.
+    // The runner reports the end now, because it could not report it before it stopped.
     eventually("it was cancelled", || site.text(&["ps", "--all"]).contains("cancelled (drain)"));
 }
 

@@ -10,9 +10,9 @@ use nix::unistd::Pid;
 /// So many looks one after the other, at each of which all processes wait for something,
 /// are the end of a run that has had its time.
 const QUIET_LOOKS: u32 = 5;
-/// So many times its time is the most for a run that waits for a processor.
+/// A run that waits for a processor may take at most this many times its limit.
 const MOST_TIMES: u32 = 20;
-/// What the kernel counts processor time in.
+/// The unit in which the kernel counts processor time.
 const TICK: Duration = Duration::from_millis(10);
 
 /// The time of one run.
@@ -42,7 +42,7 @@ impl Clock {
     }
 }
 
-/// What the kernel says of a process.
+/// The state of a process, as the kernel reports it.
 struct Seen {
     /// Whether it waits for something else than a processor or a disk.
     waits: bool,

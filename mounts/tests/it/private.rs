@@ -80,7 +80,7 @@ fn a_mount_ends_when_it_is_dropped() {
 #[test]
 fn a_thread_that_has_left_its_namespace_mounts_nothing() {
     let dir = ScratchDir::new();
-    // What the inner namespace is left for is private too.
+    // The namespace to which the thread returns is private too.
     PrivateMounts::run(|outer| {
         outer.assert();
         let back = File::open(OWN).unwrap();

@@ -1,4 +1,4 @@
-//! What a removal takes away, and what it leaves.
+//! `remove_tree` deletes a tree and nothing outside it.
 
 use std::{
     ffi::OsStr,

@@ -268,14 +268,14 @@ async fn draining_takes_no_new_work_and_says_what_was_cut() {
     })
     .await;
     let session = it.open("").await;
-    // What ends within the grace is whole.
+    // A command that ends within the grace period keeps all of its output.
     let (short, down) = drained(&mut it, session, "until [ -e go ]; do sleep 0.02; done; echo whole").await;
     it.let_go("go");
     assert_eq!(it.job(short, JobPhase::Ended).await.result.unwrap().cause, Cause::Exited { code: 0 });
     assert_eq!(it.text(short, OutputStream::Stdout).await, "whole\n");
     it.link.send(ToRunner::ForgetJob { execution_id: short }).await;
     assert_eq!(down.await.unwrap(), 0);
-    // What does not is cut.
+    // A command that does not is cancelled.
     it.config.drain.grace = Duration::from_millis(100);
     it.runner = Some(Runner::start(it.config.clone()).await.unwrap());
     it.next_link().await;

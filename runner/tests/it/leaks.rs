@@ -35,7 +35,7 @@ fn apart_in(runtime: impl FnOnce() -> Runtime, test: impl Future<Output = ()>) {
     runtime().block_on(test);
 }
 
-/// What is mounted where the test runs.
+/// The mounts of the test's own mount namespace.
 pub(crate) fn mounts() -> String {
     fs::read_to_string("/proc/thread-self/mountinfo").unwrap()
 }

@@ -75,7 +75,7 @@ pub(crate) async fn fixture(server: FakeServer, dir: airlock_mounts::ScratchDir)
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_runner_loses_its_commands_and_not_their_output() {
     let dir = airlock_mounts::ScratchDir::new();
-    // Who says something after so much silence as this permits has read what the runner said before.
+    // A server that sends a heartbeat after this interval has read everything that the runner sent before it.
     let manners = Manners { heartbeat_interval: Duration::from_secs(2), ..Manners::default() };
     let server = FakeServer::start(manners).await;
     let path = write_config(dir.path(), &server);

@@ -70,7 +70,7 @@ impl HostState {
         assert!(earlier.max(later) < DRIFT, "the clock of the host jumped from {before:?} to {now:?}");
         eventually("no process is left", || processes_of(uids).is_empty());
         assert_eq!(groups_of(uids), Vec::<PathBuf>::new());
-        // What another test makes meanwhile goes away, and is no change by this one.
+        // Changes by tests that run at the same time disappear, and are not changes by this one.
         let mut left: Option<BTreeSet<String>> = None;
         eventually("the host is as it was; the changes are printed above", || {
             let mut now: BTreeSet<String> = self.facts.symmetric_difference(&facts()).cloned().collect();

@@ -1,12 +1,12 @@
-//! What survives what: the rows of the fault table, each of which injects its fault at each state of an execution, at each
-//! step of its start, at each event of its stream.
+//! The rows of the fault table. Each row injects its fault at each state of an execution, at each step of its start and at
+//! each event of its stream.
 
 mod long;
 mod sample;
 
 use airlock_tests::chaos::rows::Row;
 
-/// What `make test-long` makes at least, all rows together.
+/// The least number of injections that `make test-long` makes, all rows together.
 const AT_LEAST: usize = 400;
 
 #[test]

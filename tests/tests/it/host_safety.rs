@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 
 use airlock_tests::source;
 
-/// What is named in each list is allowed there as often as it says, and no more.
+/// The reviewed exceptions: how often each file may use each name.
 const ALLOWED: &str = include_str!("host_safety/allowed.toml");
-/// Has no input or output of its own (`structure.rs` holds that); its tests hold commands that nobody runs.
+/// This crate does no input or output (`structure.rs` checks that); the commands in its tests are never run.
 const NEVER_RUNS: &str = "policy/";
 /// The helper, and its tests.
 const HELPER: &str = "mounts/";
-/// What these tests look for; nothing of it is run.
+/// The samples of forbidden code; they are never run.
 const SAMPLES: &str = "tests/tests/it/host_safety/find.rs";
 /// Runs in the virtual machine, but for the script that makes its disk.
 const MACHINE: &str = "tests/vm/";

@@ -403,7 +403,7 @@ async fn ctrl_b_sends_a_command_to_the_background_and_is_a_terminals_own_key() {
     screen.keys(&["C-b", "Enter"]);
     screen.see_line("^B");
     screen.keys(&["C-c"]);
-    // What is typed before would be read by `cat`.
+    // Until the shell has the terminal again, `cat` would read the keys.
     asks(&screen, INSIDE);
     screen.line("exit 3");
     asks(&screen, PROMPT);

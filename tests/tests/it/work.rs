@@ -31,7 +31,7 @@ fn works(files: &[(PathBuf, &str)], steps: &[(&str, &str)]) {
     desk.close();
 }
 
-/// What `pip` installs: a module, and what says that it is a package.
+/// The files of a wheel for `pip`: a module and its metadata.
 const WHEEL: [(&str, &str); 4] = [
     ("mine/__init__.py", "def double(number):\n    return number * 2\n"),
     ("mine-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n"),

@@ -106,7 +106,7 @@ async fn a_lying_download_is_an_error_and_its_file_never_appears() {
         let folder = tempfile::tempdir().unwrap();
         let to = folder.path().join("file");
         std::fs::write(&to, "before").unwrap();
-        // Who lies is heard, however slowly it comes; who is silent is not.
+        // A lie is noticed even when it arrives slowly. A silent server is given up after `silence`.
         let silence = if lie == Lie::Silent { 4 * short } else { patience.silence };
         let client = client(address, Patience { silence, ..patience });
         let error = client.download_file("s", b"file", &to, &Progress::default()).await.unwrap_err();

@@ -116,8 +116,8 @@ async fn connections_that_say_nothing_are_ended() {
         let _ended = timeout(PATIENCE, stream.read_to_end(&mut rest)).await.unwrap();
     };
     tokio::join!(says(b""), says(b"GET / HTTP/1.1\r\n\r\n"), says(b"\x16\x03\x01"));
-    // Who is slow to greet is ended, too, and comes again.
-    until("who greets is let in", async || {
+    // A slow client is disconnected too, and connects again.
+    until("a client that completes its handshake is served", async || {
         call(&world.plain(), "/airlock.v1.ApprovalService/List", "approver", b"").await.code == Code::Ok
     })
     .await;

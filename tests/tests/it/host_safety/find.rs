@@ -205,7 +205,7 @@ impl<'ast> Visit<'ast> for Literals {
         self.tokens(call.tokens.clone());
     }
 
-    // What is said of an item is no text that is used.
+    // Attributes, which include documentation comments, are not code that runs.
     fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
 }
 
@@ -242,7 +242,7 @@ fn every_way_to_start_a_program_that_mounts_is_found() {
     ] {
         assert_eq!(programs(&format!("fn f() {{ {line}; }}"), true), [] as [&str; 0], "{line}");
     }
-    // What the product says of mounts is no command.
+    // A message about mounts is not a command.
     let said = r#"fn f() { g("mount namespace: {error}"); Command::new("umount"); }"#;
     assert_eq!(programs(said, false), ["umount"]);
 }

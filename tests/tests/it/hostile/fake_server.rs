@@ -30,8 +30,8 @@ use tonic::{
 };
 
 const QUEUE: usize = 256;
-/// What the runner is told: it leaves a link that was silent for three of them, and a busy machine is never so for so
-/// long.
+/// The interval that the runner is given. The runner drops a link after three silent intervals; a busy machine is never
+/// silent for that long.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 /// How often a link says something of its own accord.
 const BEAT: Duration = Duration::from_secs(5);

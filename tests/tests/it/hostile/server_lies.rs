@@ -255,7 +255,7 @@ async fn reads_without_sense_cost_their_own_stream_at_most() {
     link.an_honest_job_runs(&site, &runner).await;
 }
 
-/// What the runner's log says of a server that cannot prove who it is.
+/// The runner logs this when a server's certificate is not valid.
 const NOT_PROVEN: &str = "invalid peer certificate";
 
 #[tokio::test(flavor = "multi_thread")]

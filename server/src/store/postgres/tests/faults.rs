@@ -109,7 +109,7 @@ async fn a_lock_is_waited_for_so_long_and_no_longer() {
 #[tokio::test]
 async fn a_statement_takes_so_long_and_no_longer() {
     let database = Database::make();
-    // What is not to take long is done by another server.
+    // Another server prepares the database, without the short limit.
     let (other, session) = opened_with(&database.options()).await;
     other.close().await;
     at_creation(&database, "", "PERFORM pg_sleep(600);");

@@ -313,6 +313,9 @@ pub struct LimitsConfig {
     /// there is. The writer of a command's input may think for as long as its connection lives.
     #[serde(with = "duration")]
     pub exchange_idle: Duration,
+    /// How long a writer of a command's input waits for the writer before it.
+    #[serde(with = "duration")]
+    pub stdin_turn: Duration,
     /// Messages that wait to be sent on one link; over it the link is made anew.
     pub link_queue: u32,
     /// How long a sandbox may take to start.

@@ -20,12 +20,11 @@ use crate::exchange::{Incoming, Outgoing, failed};
 
 use sink::Sink;
 
-/// How long a writer waits for the one before it.
-const TURN: Duration = Duration::from_secs(10);
-
 /// The input of a job. Lives from the job's acceptance to its end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Input {
+    /// How long a writer waits for the one before it.
+    turn: Duration,
     /// Held by the writer whose turn it is.
     state: Mutex<State>,
     /// How often it was taken over.
@@ -54,6 +53,15 @@ enum Pipe {
 }
 
 impl Input {
+    pub(crate) fn new(turn: Duration) -> Self {
+        Self {
+            turn,
+            state: Mutex::default(),
+            takes: watch::Sender::default(),
+            over: CancellationToken::new(),
+        }
+    }
+
     /// The command runs, and reads from the other end of this pipe or terminal. Needs a runtime with I/O.
     ///
     /// # Errors
@@ -92,7 +100,7 @@ impl Input {
         let mut takes = self.takes.subscribe();
         let mut begun = false;
         let serve = async {
-            let turn = timeout(TURN, self.state.lock()).await.map_err(|_| busy())?;
+            let turn = timeout(self.turn, self.state.lock()).await.map_err(|_| busy())?;
             Writer { state: turn }.serve(incoming, outgoing, &mut begun).await
         };
         let serve = async {

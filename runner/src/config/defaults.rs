@@ -72,6 +72,7 @@ impl Default for LimitsConfig {
             output_streams: 512,
             exchanges: 64,
             exchange_idle: Duration::from_secs(5 * 60),
+            stdin_turn: Duration::from_secs(10),
             link_queue: 4096,
             start_timeout: Duration::from_secs(10),
             dial_timeout: Duration::from_secs(10),

@@ -107,6 +107,7 @@ const LIMITS: &[Field] = &[
     Field::new("output_streams", COUNT_32),
     Field::new("exchanges", COUNT_32),
     Field::new("exchange_idle", TIME),
+    Field::new("stdin_turn", TIME),
     Field::new("link_queue", Kind::at_least_u32(LINK_QUEUE_MIN)),
     Field::new("start_timeout", TIME),
     Field::new("dial_timeout", TIME),

@@ -13,6 +13,7 @@ use crate::{
     job::{self, Handle, Job},
     journal::{JobRecord, Journal, Phase},
     session::OpenSession,
+    stdin::Input,
     telemetry::JobRefused,
     trust,
 };
@@ -164,6 +165,8 @@ impl Core {
             .and_then(|()| trust::bound::check(grant, found))
             .map_err(|refusal| Refusal { files: found.to_vec(), ..refusal })?;
         self.room(journal)?;
+        let has_input = grant.stdin || grant.pty.is_some();
+        let input = has_input.then(|| Input::new(self.config.limits.stdin_turn));
         Ok(Job {
             id: offer.execution_id,
             grant: grant.clone(),
@@ -173,7 +176,7 @@ impl Core {
             snapshot,
             session,
             traceparent: offer.traceparent.clone(),
-            handle: Arc::new(Handle::new(grant.stdin || grant.pty.is_some())),
+            handle: Arc::new(Handle::new(input)),
         })
     }
 

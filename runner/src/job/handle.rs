@@ -37,10 +37,10 @@ pub(crate) struct Handle {
 
 impl Handle {
     /// Of a job that was accepted just now.
-    pub(crate) fn new(with_input: bool) -> Self {
+    pub(crate) fn new(input: Option<Input>) -> Self {
         Self {
             switch: EndSwitch::new(),
-            input: with_input.then(Input::default),
+            input,
             signals: Mutex::default(),
             background: watch::Sender::new(None),
             unkept: OnceLock::new(),
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn signals_count_only_while_the_job_runs_and_are_bounded() {
-        let handle = Handle::new(false);
+        let handle = Handle::new(None);
         assert!(handle.signal(Signal::Kill), "before it runs");
         let mut signals = handle.signals();
         assert!(signals.try_recv().is_err(), "what came before is not kept");
@@ -136,7 +136,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_detach_counts() {
-        let handle = Handle::new(false);
+        let handle = Handle::new(None);
         assert!(!handle.is_detached());
         handle.detach(Duration::from_secs(1));
         handle.detach(Duration::from_secs(2));

@@ -1,6 +1,6 @@
 //! The input of a job at its pipe: what counts as accepted, whose turn it is, and that its end frees all.
 
-use std::{fs::File, io::Read, sync::Arc};
+use std::{fs::File, io::Read, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::stream;
@@ -9,9 +9,11 @@ use tokio::sync::mpsc;
 
 use super::*;
 
+const TURN: Duration = Duration::from_secs(120);
+
 async fn open() -> (Arc<Input>, File) {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-    let input = Input::default();
+    let input = Input::new(TURN);
     input.open(write).await.unwrap();
     (Arc::new(input), File::from(read))
 }
@@ -68,7 +70,7 @@ async fn a_gap_is_told_with_where_to_go_on() {
 
 #[tokio::test]
 async fn each_state_has_its_answer() {
-    let waiting = Input::default();
+    let waiting = Input::new(TURN);
     assert_eq!(reason(sent(&waiting, Vec::new()).await.1), "NOT_RUNNING");
     let (input, pipe) = open().await;
     drop(pipe);

@@ -61,6 +61,7 @@ pub(crate) fn config(dir: &Path, server: &FakeServer) -> RunnerConfig {
     config.uids = uids();
     config.limits.disk_reserve_bytes = 0;
     config.limits.start_timeout = PATIENCE;
+    config.limits.stdin_turn = PATIENCE;
     config.limits.dial_timeout = PATIENCE;
     config.drain.grace = Duration::from_millis(200);
     config.drain.handover = Duration::from_millis(100);

@@ -144,6 +144,9 @@ pub(crate) struct Program {
     pub(crate) words_only: bool,
     #[serde(default)]
     pub(crate) prints_operands: bool,
+    /// Of no use without a network.
+    #[serde(default)]
+    pub(crate) network: bool,
     #[serde(default)]
     pub(crate) operand_ends_flags: bool,
     #[serde(default)]

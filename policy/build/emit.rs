@@ -200,13 +200,14 @@ fn program(out: &mut String, name: &str, entry: &Program, given: &Options) -> Re
     let check = check(name, entry)?;
     put(write!(
         out,
-        "Program {{ name: {name:?}, does: {:?}, operands: {}, needs: &{:?}, harmless: {}, words_only: {}, prints_operands: {}, joined: Joined::{:?}, check: {check}, options: ",
+        "Program {{ name: {name:?}, does: {:?}, operands: {}, needs: &{:?}, harmless: {}, words_only: {}, prints_operands: {}, network: {}, joined: Joined::{:?}, check: {check}, options: ",
         entry.does,
         operands(entry),
         bare(&entry.needs),
         entry.harmless,
         entry.words_only,
         entry.prints_operands,
+        entry.network,
         entry.joined
     ))?;
     options(out, given, entry.operand_ends_flags, entry.one_dash)?;

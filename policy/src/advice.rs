@@ -17,7 +17,7 @@ pub use remember::{NotRemembered, memorable};
 pub(crate) fn fill(decision: &mut Decision, facts: &Facts<'_>) {
     let silent = |command: &FoundCommand| command.category == Category::Silent;
     decision.no_output_expected = !decision.commands.is_empty() && decision.commands.iter().all(silent);
-    decision.warnings = warn::of(&facts.analysis);
+    decision.warnings = warn::of(facts);
     decision.edit = edit(facts);
     decision.category =
         if decision.edit.is_some() { Category::Edit } else { compound_category(&decision.commands) };

@@ -25,6 +25,9 @@ use crate::tables::{self, Options, Program, Takes};
 /// Words of the longest subcommand, such as `gh pr view`.
 const MOST_SUBCOMMANDS: usize = 3;
 
+/// The code of a refusal of what would only read, and would read nothing without a network.
+pub(crate) const NEEDS_NETWORK: &str = "needs_network";
+
 /// Why a command is not proven read-only.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
@@ -93,10 +96,23 @@ fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {
     let (entry, rest, more) = entry(name, &found.words)?;
     paths.extend(more);
     paths.extend(options::check(entry, rest, analysis, program.span)?);
+    if entry.network && !asks_for_help(rest) {
+        return Err(needs_network(entry, program.span));
+    }
     if found.feeds_arguments && entry.prints_operands {
         paths.extend(rest.iter().filter(|word| looks_like_path(word)).map(PathWord::read));
     }
     Ok(paths)
+}
+
+/// It only reads, but not from this host.
+fn needs_network(entry: &Program, span: Span) -> Refusal {
+    let message = format!("`{}` asks the network, which a read-only run does not have", entry.name);
+    Refusal::new(NEEDS_NETWORK, message, span)
+}
+
+fn asks_for_help(rest: &[Word]) -> bool {
+    rest.iter().any(|word| word.text.as_deref() == Some(b"--help"))
 }
 
 /// `PROGRAM --version` and nothing else.

@@ -95,6 +95,8 @@ pub(crate) struct Program {
     pub(crate) words_only: bool,
     /// Whether what it prints are its operands.
     pub(crate) prints_operands: bool,
+    /// Whether it is of no use without a network.
+    pub(crate) network: bool,
     pub(crate) joined: Joined,
     pub(crate) check: Check,
     pub(crate) options: Options,

@@ -1,13 +1,13 @@
 //! Read-only cases, a command a line: `test_data/read_only/allowed` are allowed without
-//! asking, `refused` are asked about. One file is one group of programs; `⏎` stands for
-//! a line end.
+//! asking, `refused` are asked about, and so are those of `network`, which would only read
+//! and need a network for it. One file is one group of programs; `⏎` stands for a line end.
 
 use std::collections::BTreeMap;
 
-use airlock_policy::Verdict;
+use airlock_policy::{Mode, Verdict};
 
 use crate::cases::{assert_none, entries, test_data};
-use crate::support::{codes, strict};
+use crate::support::{codes, in_mode, strict};
 
 /// Tables whose every entry is shown by a case.
 const COVERED: &[&str] = &[
@@ -78,8 +78,31 @@ fn commands_that_do_more_than_read_are_asked_about() {
 }
 
 #[test]
-fn every_entry_of_these_tables_has_a_command_that_is_allowed() {
-    let allowed: Vec<String> = groups("allowed").into_values().flatten().collect();
+fn what_needs_a_network_is_not_promised_a_run_without_one() {
+    assert_none(&wrong("network", |line| {
+        let decision = strict(line);
+        let said = decision.reasons[0].code == "needs_network" && !decision.read_only;
+        let warned = decision.warnings.iter().any(|warning| warning.code == "needs_network");
+        let right = decision.verdict == Verdict::Ask && said && warned;
+        (!right).then(|| format!("{:?}", codes(&decision)))
+    }));
+    let sandboxed = in_mode("gh pr view 1", Mode::Default);
+    assert_eq!((sandboxed.verdict, sandboxed.read_only), (Verdict::Allow, false));
+    assert_eq!(sandboxed.warnings[0].code, "needs_network");
+}
+
+/// Commands that would be allowed, those that need a network among them.
+fn reading() -> BTreeMap<String, Vec<String>> {
+    let mut all = groups("allowed");
+    for (group, commands) in groups("network") {
+        all.entry(group).or_default().extend(commands);
+    }
+    all
+}
+
+#[test]
+fn every_entry_of_these_tables_has_a_command_that_only_reads() {
+    let allowed: Vec<String> = reading().into_values().flatten().collect();
     let mut missing = Vec::new();
     for table in COVERED {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tables/{table}.toml"));
@@ -98,7 +121,7 @@ fn every_entry_of_these_tables_has_a_command_that_is_allowed() {
 
 #[test]
 fn every_group_has_enough_cases_of_both_kinds() {
-    let (allowed, refused) = (groups("allowed"), groups("refused"));
+    let (allowed, refused) = (reading(), groups("refused"));
     assert_eq!(allowed.keys().collect::<Vec<_>>(), refused.keys().collect::<Vec<_>>());
     for (kind, groups, least) in [("allowed", allowed, 12), ("refused", refused, 8)] {
         for (group, commands) in groups {

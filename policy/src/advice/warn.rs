@@ -2,14 +2,17 @@
 //! data; this only finds it.
 
 use crate::analysis::{Analysis, Found};
+use crate::decide::{CommandFacts, Facts};
 use crate::decision;
 use crate::decision::Nesting;
 use crate::launch::{base_name, behind_options};
 use crate::parse::Word;
+use crate::readonly::NEEDS_NETWORK;
 use crate::tables::advice::{Warning, WarningPair, WarningText, warning_pairs, warning_texts, warnings};
 
-pub(super) fn of(analysis: &Analysis) -> Vec<decision::Warning> {
-    let mut out = Vec::new();
+pub(super) fn of(facts: &Facts<'_>) -> Vec<decision::Warning> {
+    let analysis = &facts.analysis;
+    let mut out: Vec<decision::Warning> = facts.commands.iter().filter_map(asks_the_network).collect();
     for (index, found) in analysis.commands.iter().enumerate() {
         let Some(program) = found.program().map(base_name) else {
             continue;
@@ -24,6 +27,13 @@ pub(super) fn of(analysis: &Analysis) -> Vec<decision::Warning> {
         }
     }
     out
+}
+
+/// A command that would only read, were there a network in the sandbox.
+fn asks_the_network(command: &CommandFacts) -> Option<decision::Warning> {
+    let refusal = command.refusal.as_ref().filter(|refusal| refusal.code == NEEDS_NETWORK)?;
+    let message = "this is of no use without the network: a sandbox reaches its own loopback and no more";
+    Some(decision::Warning { code: NEEDS_NETWORK, message: message.to_owned(), span: Some(refusal.span) })
 }
 
 fn remark(code: &'static str, message: &str, found: &Found) -> decision::Warning {

@@ -140,6 +140,12 @@ fn try_construct(
     Ok(tally)
 }
 
+/// The text of that number: generated, some of it changed at random.
+#[must_use]
+pub fn text(construct: &Construct, seed: u64, index: usize) -> Vec<u8> {
+    command(construct, seed, index).text
+}
+
 /// One generated command.
 struct Command {
     text: Vec<u8>,

@@ -85,7 +85,7 @@ impl Analysis {
     pub(crate) fn of(text: &[u8], start: &Directory, surroundings: Surroundings<'_>) -> Self {
         let script = crate::parse::parse(text, SpanMap::Whole, surroundings);
         let ending = ending::of(&script);
-        let mut analysis = walk::walk(text, script, start.clone(), surroundings);
+        let mut analysis = walk::walk(script, start.clone(), surroundings);
         analysis.endings =
             ending.and_then(|spans| ending::indices(&spans, &analysis.commands)).unwrap_or_default();
         analysis

@@ -18,7 +18,7 @@ use crate::decision::{Decision, Reason, Requirement, Verdict};
 use crate::limits;
 use crate::profile::Profile;
 use crate::request::{Mode, Request, Shell};
-use crate::rules::raw::{self, RawViews};
+use crate::rules::raw::{RawViews, Unquoted};
 use crate::snapshot::Snapshot;
 
 pub(crate) use facts::{CommandFacts, Facts};
@@ -116,8 +116,8 @@ fn steps(
     let views: Vec<&Facts<'_>> = std::iter::once(facts).chain(other).collect();
     let unseen = |facts: &&Facts<'_>| !facts.analysis.complete || facts.has_opaque();
     let searched = rules.any_forbids() && (request.shell != Shell::Bash || views.iter().any(unseen));
-    let unquoted = searched.then(|| raw::unquote(request.command));
-    let raw = unquoted.as_deref().map(|unquoted| RawViews::new(request.command, unquoted));
+    let unquoted = searched.then(|| Unquoted::of(request.command));
+    let raw = unquoted.as_ref().map(|unquoted| RawViews::new(request.command, unquoted));
     if let Some(reason) = views.iter().find_map(|facts| rules.denied(facts, raw.as_ref())) {
         return Outcome::new(Verdict::Deny, reason);
     }

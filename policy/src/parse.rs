@@ -20,6 +20,7 @@ mod source;
 mod tree;
 mod word;
 
+pub(crate) use arithmetic::DECLARING;
 pub(crate) use dialect::{is_only_bash, keeps_reading};
 pub(crate) use quoting::ansi_c;
 pub(crate) use simple::RESERVED;

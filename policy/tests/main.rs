@@ -10,6 +10,7 @@ mod bounds;
 mod cases;
 mod deny_holds;
 mod json;
+mod monotone;
 mod naive;
 mod never_panics;
 mod parser_cases;

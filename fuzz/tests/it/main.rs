@@ -4,4 +4,5 @@ mod bash;
 mod canary;
 mod deny_ways;
 mod forced;
+mod monotone;
 mod trace;

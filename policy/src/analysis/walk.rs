@@ -1,6 +1,7 @@
 //! The walk over the tree: one entry for each command, in the order of the text,
 //! launched ones right behind their launcher.
 
+mod declare;
 mod feed;
 mod guess;
 
@@ -28,8 +29,6 @@ struct Walker<'a> {
     /// Of all commands met so far.
     words: usize,
     surroundings: Surroundings<'a>,
-    /// The whole text, which spans lie in.
-    text: &'a [u8],
     values: guess::Values,
     /// What the part of the pipeline before this one prints.
     piped: Option<Vec<u8>>,
@@ -40,12 +39,7 @@ struct Walker<'a> {
     passes_arguments: HashSet<Vec<u8>>,
 }
 
-pub(super) fn walk(
-    text: &[u8],
-    script: Script,
-    start: Directory,
-    surroundings: Surroundings<'_>,
-) -> Analysis {
+pub(super) fn walk(script: Script, start: Directory, surroundings: Surroundings<'_>) -> Analysis {
     let mut walker = Walker {
         out: Analysis { complete: true, ..Analysis::default() },
         nesting: Vec::new(),
@@ -56,7 +50,6 @@ pub(super) fn walk(
         shells: 0,
         words: 0,
         surroundings,
-        text,
         values: guess::Values::default(),
         piped: None,
         found: Vec::new(),
@@ -201,6 +194,7 @@ impl Walker<'_> {
         loose: &[Word],
         span: crate::Span,
     ) {
+        let assignments = &declare::all(words, assignments);
         assignments.iter().for_each(|assign| self.values.assigned(assign));
         self.values.set_by(words);
         self.out.aliases.extend(made_aliases(words));

@@ -21,6 +21,8 @@ pub(super) struct RuleSet<'a> {
     shadow: &'a Rules,
     tool: Tool,
     effort: Effort,
+    /// For paths in text that was not understood: so that rules for commands keep theirs.
+    effort_for_paths: Effort,
 }
 
 impl<'a> RuleSet<'a> {
@@ -32,13 +34,15 @@ impl<'a> RuleSet<'a> {
             shadow: profile.shadow(),
             tool: if request.shell == Shell::Pwsh { Tool::PowerShell } else { Tool::Bash },
             effort: Effort::new(),
+            effort_for_paths: Effort::new(),
         }
     }
 
     /// Set where not everything was compared: what was not found may be there.
     pub(super) fn gave_up(&self) -> Option<Reason> {
         let message = "comparing the rules with this text takes too long";
-        self.effort.is_spent().then(|| reason("rules_too_costly", message, None))
+        let is_spent = self.effort.is_spent() || self.effort_for_paths.is_spent();
+        is_spent.then(|| reason("rules_too_costly", message, None))
     }
 
     /// Whether there is anything to look for in a text that was not understood.
@@ -72,10 +76,7 @@ impl<'a> RuleSet<'a> {
         let candidates = if rules.peek().is_some() { candidates(facts) } else { Vec::new() };
         for rule in rules {
             let place = self.place(rule, facts, &candidates);
-            let in_text = || {
-                let pattern = rule.words().filter(|_| rule.tool() == self.tool)?;
-                raw.filter(|raw| raw.may_hold(pattern, &self.effort)).map(|_| (None, None))
-            };
+            let in_text = || raw.filter(|raw| self.is_in_text(rule, raw, facts)).map(|_| (None, None));
             if let Some((index, span)) = place.or_else(in_text) {
                 return Some(Reason {
                     rule: Some(rule.text().to_owned()),
@@ -85,6 +86,17 @@ impl<'a> RuleSet<'a> {
             }
         }
         None
+    }
+
+    /// Whether the rule may speak about a text that was not understood.
+    fn is_in_text(&self, rule: &Rule, raw: &RawViews<'_>, facts: &Facts<'_>) -> bool {
+        let places = (facts.places.workspace, facts.places.home);
+        match rule.tool() {
+            Tool::Read | Tool::Edit => {
+                rule.path().is_some_and(|path| raw.may_name(path, places, &self.effort_for_paths))
+            }
+            tool => tool == self.tool && rule.words().is_some_and(|words| raw.may_hold(words, &self.effort)),
+        }
     }
 
     /// The command, and the part of it, that the rule may speak about.

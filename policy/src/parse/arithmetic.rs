@@ -220,7 +220,7 @@ impl Builder<'_> {
 }
 
 /// Builtins that give attributes to the names they set.
-const DECLARING: &[&[u8]] = &[b"declare", b"typeset", b"local", b"export", b"readonly"];
+pub(crate) const DECLARING: &[&[u8]] = &[b"declare", b"typeset", b"local", b"export", b"readonly"];
 
 /// The integer and the reference attribute: every value given later is evaluated.
 fn changes_evaluation(program: &[u8], word: &Word) -> bool {

@@ -12,8 +12,10 @@ use crate::decision::Nesting;
 /// Keywords and signs that hold a compound together.
 const FRAME: &[&str] = &[
     "(", ")", "{", "}", "if", "then", "fi", "elif", "else", "while", "until", "for", "select", "in", "do",
-    "done", "case", "esac", ";", "&", ";;", ";&", ";;&", "\n", "|",
+    "done", "case", "esac", ";", "&", "\n", "|",
 ];
+/// Signs behind which bash reads the next pattern of a `case`; the grammar takes them anywhere.
+const ENDS_OF_ITEMS: &[&str] = &[";;", ";&", ";;&"];
 
 impl Builder<'_> {
     pub(super) fn compound(&mut self, node: Node<'_>) -> Statement {
@@ -51,7 +53,10 @@ impl Builder<'_> {
                 "do_group" | "elif_clause" | "else_clause" | "case_item" => {
                     self.compound_parts(child, nested);
                 }
-                kind if FRAME.contains(&kind) => {}
+                kind if ENDS_OF_ITEMS.contains(&kind) && kind_of(node) != "case_item" => {
+                    self.incomplete(child)
+                }
+                kind if FRAME.contains(&kind) || ENDS_OF_ITEMS.contains(&kind) => {}
                 _ if self.is_word(child) => words.push(child),
                 _ => nested.body.extend(self.statement(child)),
             }

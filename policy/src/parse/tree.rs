@@ -165,6 +165,8 @@ pub(crate) struct Word {
     pub(crate) exactly_one: bool,
     /// The bytes before the first that is not known; of a glob, the glob.
     pub(crate) lead: Vec<u8>,
+    /// As it is written, where the bytes are not known.
+    pub(crate) written: Vec<u8>,
     /// Whether it is a glob, with `lead` holding it.
     pub(crate) glob: bool,
     /// Whether a `..` stands behind a part that is not known.

@@ -1,12 +1,29 @@
 //! Deny and ask rules against text that was not understood: the rule's literal
 //! words, found in order, in the raw or the unquoted text. It errs towards finding.
 
+use super::globs::PathPattern;
 use super::matching::{Effort, Piece, WordPattern, matches_within};
+
+/// Steps that comparing one word with a path pattern takes, beside its bytes.
+const PATH_STEPS: usize = 32;
+
+/// A text without its quotes: as it is read, and as the shell that is given one of its words reads that.
+#[derive(Debug)]
+pub(crate) struct Unquoted {
+    text: Vec<u8>,
+    inner: Vec<u8>,
+}
+
+impl Unquoted {
+    pub(crate) fn of(text: &[u8]) -> Self {
+        Self { text: unquote(text), inner: unquote(&words_given(text)) }
+    }
+}
 
 /// The words of a text, seen raw and with quotes and escapes removed.
 #[derive(Debug)]
 pub(crate) struct RawViews<'t> {
-    views: [View<'t>; 2],
+    views: [View<'t>; 3],
 }
 
 /// The words of one text, sorted, each with its place in the text.
@@ -18,8 +35,33 @@ struct View<'t> {
 }
 
 impl<'t> RawViews<'t> {
-    pub(crate) fn new(text: &'t [u8], unquoted: &'t [u8]) -> Self {
-        Self { views: [View::new(text), View::new(unquoted)] }
+    pub(crate) fn new(text: &'t [u8], unquoted: &'t Unquoted) -> Self {
+        Self { views: [View::new(text), View::new(&unquoted.text), View::new(&unquoted.inner)] }
+    }
+
+    /// Whether a word may be a path of the pattern, seen from the workspace.
+    pub(crate) fn may_name(
+        &self,
+        pattern: &PathPattern,
+        (workspace, home): (&str, &str),
+        effort: &Effort,
+    ) -> bool {
+        self.views.iter().any(|view| {
+            view.words.chunk_by(|one, other| one.0 == other.0).filter_map(|same| same.first()).any(
+                |(word, _)| {
+                    let word = String::from_utf8_lossy(word);
+                    let path = match word.strip_prefix("~/") {
+                        Some(rest) => crate::analysis::join(home, rest),
+                        None => crate::analysis::join(workspace, &word),
+                    };
+                    let is_glob = word.contains(['*', '?', '[']);
+                    effort.spend(
+                        PATH_STEPS + path.len() + if is_glob { path.len() * pattern.text().len() } else { 0 },
+                    ) && (pattern.matches(&path, workspace, home)
+                        || (is_glob && pattern.may_match(&path, workspace, home)))
+                },
+            )
+        })
     }
 
     /// Whether every literal word of the pattern is found, in order.
@@ -41,12 +83,9 @@ impl<'t> View<'t> {
     fn holds(&self, pieces: &[Piece], effort: &Effort) -> bool {
         let mut from = 0;
         let mut program = true;
-        for piece in pieces {
-            let Piece::Word(wanted) = piece else {
-                continue;
-            };
-            let by_name = if program { first_from(&self.base_names, wanted, from, effort) } else { None };
-            let found = [by_name, first_from(&self.words, wanted, from, effort)];
+        for wanted in pieces.iter().flat_map(parts) {
+            let by_name = if program { first_from(&self.base_names, &wanted, from, effort) } else { None };
+            let found = [by_name, first_from(&self.words, &wanted, from, effort)];
             let Some(place) = found.into_iter().flatten().min() else {
                 return false;
             };
@@ -87,22 +126,58 @@ fn first_from(
     first
 }
 
+/// The parts of a word that the text is split into as well. Where the word has a star, that may stand for separators: each
+/// part may begin and end with anything.
+fn parts(piece: &Piece) -> Vec<Vec<Option<u8>>> {
+    let Piece::Word(word) = piece else { return Vec::new() };
+    let splits = |byte: &Option<u8>| byte.is_some_and(separates);
+    if !word.iter().any(splits) {
+        return vec![word.clone()];
+    }
+    let has_star = word.contains(&None);
+    let part = |part: &[Option<u8>]| {
+        let star = if has_star { &[None][..] } else { &[] };
+        [star, part, star].concat()
+    };
+    word.split(splits).filter(|bytes| !bytes.is_empty()).map(part).collect()
+}
+
 fn base_name(word: &[u8]) -> &[u8] {
     word.rsplit(|byte| *byte == b'/').next().unwrap_or(word)
 }
 
 /// Splits at everything that could separate words of a shell.
 fn tokens(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| {
-        byte.is_ascii_whitespace()
-            || matches!(byte, 0x0b | b';' | b'|' | b'&' | b'<' | b'>')
-            || matches!(byte, b'(' | b')' | b'{' | b'}' | b'`' | b'"' | b'\'' | b',' | b'=' | b'$')
-    })
-    .filter(|word| !word.is_empty())
+    text.split(|byte| separates(*byte)).filter(|word| !word.is_empty())
+}
+
+fn separates(byte: u8) -> bool {
+    byte.is_ascii_whitespace()
+        || matches!(byte, 0x0b | b';' | b'|' | b'&' | b'<' | b'>')
+        || matches!(byte, b'(' | b')' | b'{' | b'}' | b'`' | b'"' | b'\'' | b',' | b'=' | b'$')
+}
+
+/// The text as the words of a shell hold it: quotes removed, and what is in single quotes left as it is.
+fn words_given(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let (mut rest, mut literal) = (text, false);
+    while let Some((byte, tail)) = rest.split_first() {
+        rest = tail;
+        match (byte, tail.split_first()) {
+            (b'\'', _) => literal = !literal,
+            (b'\\', Some((next, after))) if !literal => {
+                rest = after;
+                out.extend((*next != b'\n').then_some(*next));
+            }
+            (b'"', _) if !literal => {}
+            (other, _) => out.push(*other),
+        }
+    }
+    out
 }
 
 /// Removes quotes, escapes and line continuations, and decodes `$'...'`.
-pub(crate) fn unquote(text: &[u8]) -> Vec<u8> {
+fn unquote(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((byte, tail)) = rest.split_first() {

@@ -96,7 +96,7 @@ fn path_rules_follow_gitignore() {
 fn raw_text_meets_rules_through_quotes_and_paths() {
     let hit = |rule: &str, text: &str| {
         let rule = Rule::parse(rule).unwrap();
-        let unquoted = raw::unquote(text.as_bytes());
+        let unquoted = raw::Unquoted::of(text.as_bytes());
         raw::RawViews::new(text.as_bytes(), &unquoted).may_hold(rule.words().unwrap(), &Effort::new())
     };
     assert!(hit("Bash(git push:*)", "((( g\"i\"t  pu\\sh"));

@@ -106,7 +106,7 @@ impl Walker<'_> {
             };
             return output(body).into_iter().collect();
         }
-        let text = self.text.get(program.span.start..program.span.end).filter(|_| self.shells == 0);
+        let text = Some(program.written.as_slice()).filter(|text| !text.is_empty());
         let mut names = vec![Vec::new()];
         for part in text.and_then(parts).unwrap_or_else(|| rough_parts(program)) {
             let values = match part {

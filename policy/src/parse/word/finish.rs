@@ -29,7 +29,14 @@ impl Builder<'_> {
         mode: Mode,
         out: &mut Vec<Word>,
     ) {
-        let span = self.span(start, end);
+        let first = out.len();
+        self.make_words(made, self.span(start, end), mode, out);
+        for word in out.iter_mut().skip(first).filter(|word| word.text.is_none()) {
+            word.written = self.bytes(start, end).to_vec();
+        }
+    }
+
+    fn make_words(&mut self, made: &Made, span: Span, mode: Mode, out: &mut Vec<Word>) {
         if mode != Mode::Quoted {
             self.check_unquoted(&made.pieces, span);
         }

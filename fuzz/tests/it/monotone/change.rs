@@ -1,0 +1,215 @@
+//! The changes of a text or a law, and what has to hold after each.
+
+use airlock_policy::{Decision, Mode, Verdict};
+use fastrand::Rng;
+
+use super::law::{self, Facts, Law};
+use super::spelling;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    OneMoreDeny,
+    OneMoreAsk,
+    OneAllowLess,
+    TighterMode,
+    InAList,
+    BeforeAnother,
+    InASubshell,
+    InAPipe,
+    InAShell,
+    InTimeout,
+    SpeltAnew,
+}
+
+pub(super) const CHANGES: &[Change] = &[
+    Change::OneMoreDeny,
+    Change::OneMoreAsk,
+    Change::OneAllowLess,
+    Change::TighterMode,
+    Change::InAList,
+    Change::BeforeAnother,
+    Change::InASubshell,
+    Change::InAPipe,
+    Change::InAShell,
+    Change::InTimeout,
+    Change::SpeltAnew,
+];
+
+pub(super) struct Changed {
+    pub(super) text: Vec<u8>,
+    pub(super) law: Law,
+}
+
+impl Change {
+    /// The text and the law after the change; none where it does not apply.
+    pub(super) fn of(self, text: &[u8], law: &Law, before: &Decision, rng: &mut Rng) -> Option<Changed> {
+        match self {
+            Self::OneMoreDeny | Self::OneMoreAsk | Self::OneAllowLess | Self::TighterMode => {
+                Some(Changed { text: text.to_vec(), law: self.tighter(law, &facts(text, before), rng)? })
+            }
+            Self::SpeltAnew => Some(Changed { text: spelling::anew(text, before, rng)?, law: law.clone() }),
+            _ => Some(Changed { text: self.within(text, before)?, law: self.without_its_own_rules(law) }),
+        }
+    }
+
+    /// Whether the second decision may follow the first.
+    pub(super) fn holds(self, before: &Decision, after: &Decision) -> bool {
+        if self == Self::SpeltAnew {
+            before.verdict == after.verdict
+        } else {
+            before.verdict <= after.verdict
+        }
+    }
+
+    fn tighter(self, law: &Law, before: &Facts<'_>, rng: &mut Rng) -> Option<Law> {
+        let mut law = law.clone();
+        match self {
+            Self::OneMoreDeny => {
+                let at = rng.usize(..=law.deny.len());
+                law.deny.insert(at, law::rule(before, rng)?);
+            }
+            Self::OneMoreAsk => {
+                let at = rng.usize(..=law.ask.len());
+                law.ask.insert(at, law::rule(before, rng)?);
+            }
+            Self::OneAllowLess => {
+                let at = rng.usize(..law.allow.len().max(1));
+                drop((at < law.allow.len()).then(|| law.allow.remove(at))?);
+            }
+            _ => {
+                let modes = [Mode::Bypass, Mode::AcceptEdits, Mode::Default, Mode::Plan];
+                let tighter: Vec<Mode> = modes.into_iter().filter(|mode| *mode > law.mode).collect();
+                law.mode = *rng.choice(&tighter)?;
+            }
+        }
+        Some(law)
+    }
+
+    /// The text as a part of a larger one that bash reads as such.
+    fn within(self, text: &[u8], before: &Decision) -> Option<Vec<u8>> {
+        let end: &[u8] = if text.contains(&b'\n') || text.contains(&b'#') { b"\n" } else { b"" };
+        let last = text.trim_ascii_end().last().copied();
+        let in_braces = !end.is_empty() || matches!(last, Some(b'&' | b';'));
+        // How a text begins is a check of the input: it looks like the rest of another.
+        let begins = text.iter().find(|byte| !matches!(byte, b' ' | b'\n'));
+        let is_rest =
+            matches!(begins, Some(b'\t' | b'-' | b';' | b'|' | b'&' | b')')) || text.ends_with(b"\\");
+        // What is found in a text that is not understood may be in no reading of it; what rules say of its words holds.
+        let by_rule = before.reasons.first().is_some_and(|first| first.rule.is_some());
+        let is_doubtful = !before.parse_complete && before.verdict != Verdict::Allow && !by_rule;
+        let empty = is_rest || is_doubtful || before.commands.is_empty();
+        // `((` would be arithmetic.
+        let open: &[u8] = if text.starts_with(b"(") { b"( " } else { b"(" };
+        match self {
+            _ if empty => None,
+            Self::InAList => Some([b"true; ", text].concat()),
+            // A text that is not complete may go on in the next line.
+            Self::BeforeAnother if !before.parse_complete => None,
+            Self::BeforeAnother => Some([text, b"\ntrue"].concat()),
+            Self::InASubshell => Some([open, text, end, b")"].concat()),
+            Self::InAPipe if in_braces => Some([b"{ ", text, b"\n} | cat"].concat()),
+            Self::InAPipe => Some([text, b" | cat"].concat()),
+            Self::InAShell => {
+                let text = String::from_utf8(text.to_vec()).ok()?;
+                Some(format!("sh -c '{}'", text.replace('\'', "'\\''")).into_bytes())
+            }
+            _ => is_one_program(text, before).then(|| [b"timeout 5 ", text].concat()),
+        }
+    }
+
+    /// A rule about `sh` or `timeout` speaks about the larger text alone.
+    fn without_its_own_rules(self, law: &Law) -> Law {
+        let own: &[&str] = match self {
+            Self::InAShell => &["Bash(sh"],
+            Self::InTimeout => &["Bash(timeout"],
+            _ => &[],
+        };
+        let mut law = law.clone();
+        law.allow.retain(|rule| !own.iter().any(|own| rule.starts_with(own)));
+        law
+    }
+}
+
+fn facts<'t>(text: &'t [u8], decision: &Decision) -> Facts<'t> {
+    Facts { text, decision: decision.clone() }
+}
+
+/// Whether the text is one program and its words: `timeout` runs no builtin and no word of the grammar.
+fn is_one_program(text: &[u8], before: &Decision) -> bool {
+    const NONE: &[&[u8]] = &[
+        b"alias",
+        b"bg",
+        b"bind",
+        b"break",
+        b"builtin",
+        b"caller",
+        b"cd",
+        b"command",
+        b"compgen",
+        b"complete",
+        b"compopt",
+        b"continue",
+        b"coproc",
+        b"declare",
+        b"dirs",
+        b"disown",
+        b"enable",
+        b"eval",
+        b"exec",
+        b"exit",
+        b"export",
+        b"fc",
+        b"fg",
+        b"function",
+        b"getopts",
+        b"hash",
+        b"help",
+        b"history",
+        b"if",
+        b"jobs",
+        b"let",
+        b"local",
+        b"logout",
+        b"mapfile",
+        b"popd",
+        b"pushd",
+        b"read",
+        b"readarray",
+        b"readonly",
+        b"return",
+        b"set",
+        b"shift",
+        b"shopt",
+        b"source",
+        b"suspend",
+        b"time",
+        b"times",
+        b"trap",
+        b"type",
+        b"typeset",
+        b"ulimit",
+        b"umask",
+        b"unalias",
+        b"unset",
+        b"wait",
+        b".",
+        b":",
+        b"!",
+        b"[[",
+        b"{",
+    ];
+    let Some(first) = before.commands.first() else { return false };
+    let outer = before.commands.iter().filter(|found| found.nesting.is_empty()).count();
+    let program = first.argv.first().filter(|word| word.span.start == 0);
+    let program = program.and_then(|word| word.text.as_deref());
+    outer == 1
+        && first.nesting.is_empty()
+        && before.parse_complete
+        && !text.contains(&b'\n')
+        && program.is_some_and(|program| !NONE.contains(&program))
+}
+
+#[test]
+fn a_verdict_that_is_looser_does_not_hold() {
+    assert!(Verdict::Allow < Verdict::Ask && Verdict::Ask < Verdict::Deny);
+}

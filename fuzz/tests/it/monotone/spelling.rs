@@ -1,0 +1,97 @@
+//! The same words, written in another way: quotes, blanks, line continuations.
+
+use airlock_policy::{Decision, Nesting, Span};
+use fastrand::Rng;
+
+/// Words that mean something else to bash when they are quoted.
+const RESERVED: &[&[u8]] = &[
+    b"if",
+    b"then",
+    b"else",
+    b"elif",
+    b"fi",
+    b"case",
+    b"esac",
+    b"for",
+    b"select",
+    b"while",
+    b"until",
+    b"do",
+    b"done",
+    b"in",
+    b"function",
+    b"time",
+    b"coproc",
+    b"{",
+    b"}",
+    b"!",
+    b"[[",
+    b"]]",
+];
+
+/// The text with some words and blanks written anew; none where nothing can be.
+pub(super) fn anew(text: &[u8], before: &Decision, rng: &mut Rng) -> Option<Vec<u8>> {
+    let words = plain_words(text, before);
+    let mut edits: Vec<(Span, Vec<u8>)> = Vec::new();
+    for (at, span) in words.iter().enumerate() {
+        if rng.u8(..3) == 0 {
+            edits.push((*span, word(text.get(span.start..span.end)?, rng)));
+        }
+        let gap = words.get(at + 1).map(|next| Span::new(span.end, next.start));
+        let gap = gap.filter(|gap| text.get(gap.start..gap.end) == Some(b" "));
+        if let Some(gap) = gap.filter(|_| rng.u8(..3) == 0) {
+            edits.push((gap, rng.choice(&["  ", "\t", " \\\n", "\\\n "])?.as_bytes().to_vec()));
+        }
+    }
+    let mut out = text.to_vec();
+    for (span, new) in edits.iter().rev() {
+        out.splice(span.start..span.end, new.iter().copied());
+    }
+    (!edits.is_empty()).then_some(out)
+}
+
+/// Where words stand that are written as the program gets them, in their order.
+fn plain_words(text: &[u8], before: &Decision) -> Vec<Span> {
+    // An alias is not expanded where a part of its name is quoted; in backquotes escapes mean something else.
+    let strange = !before.parse_complete
+        || text.contains(&b'`')
+        || ["alias", "<<"].iter().any(|part| text.windows(part.len()).any(|here| here == part.as_bytes()));
+    if strange {
+        return Vec::new();
+    }
+    let inside = |kind: &Nesting| matches!(kind, Nesting::ShellText | Nesting::Launched);
+    let outer = before.commands.iter().filter(|found| !found.nesting.iter().any(inside));
+    let mut spans: Vec<Span> = outer
+        .flat_map(|found| {
+            let condition = found.argv.first().is_some_and(|word| word.text.as_deref() == Some(b"[["));
+            found.argv.iter().filter(move |_| !condition)
+        })
+        .filter(|word| {
+            let here = text.get(word.span.start..word.span.end);
+            here == word.text.as_deref() && here.is_some_and(is_plain)
+        })
+        .map(|word| word.span)
+        .collect();
+    spans.sort();
+    spans.dedup();
+    spans
+}
+
+/// Whether no byte of it means anything to bash. In a flag's name quotes are asked about, by a validator.
+fn is_plain(word: &[u8]) -> bool {
+    let known = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./,@+:-".contains(byte);
+    !word.is_empty() && word.iter().all(known) && !word.starts_with(b"-") && !RESERVED.contains(&word)
+}
+
+fn word(word: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let (head, tail) = word.split_at(rng.usize(..=word.len()));
+    let parts: [&[&[u8]]; 6] = [
+        &[b"'", word, b"'"],
+        &[b"\"", word, b"\""],
+        &[head, b"'", tail, b"'"],
+        &[b"\"", head, b"\"", tail],
+        &[head, b"\\\n", tail],
+        &[head, b"''", tail],
+    ];
+    rng.choice(&parts).copied().unwrap_or_default().concat()
+}

@@ -1,0 +1,84 @@
+//! Where the texts come from. Nothing here knows what is decided of one.
+
+use std::path::{Path, PathBuf};
+
+use airlock_fuzz::bash::{self, grammar, grammar::Construct};
+use airlock_fuzz::canary::generate::Generator;
+use fastrand::Rng;
+
+/// A folder of `*.jsonl` files with more commands.
+const FOLDER: &str = "AIRLOCK_TEST_COMMANDS";
+
+pub(super) struct Texts {
+    seed: u64,
+    rng: Rng,
+    constructs: Vec<Construct>,
+    /// Commands of real programs, by the tables.
+    programs: Generator,
+    /// The policy's own cases, and those of the folder.
+    written: Vec<Vec<u8>>,
+    made: usize,
+}
+
+impl Texts {
+    pub(super) fn new(seed: u64) -> Self {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/test_data");
+        let mut written: Vec<Vec<u8>> =
+            files(&data, "sh").iter().map(|path| std::fs::read(path).unwrap()).collect();
+        assert!(written.len() > 500, "the policy's cases are where they are looked for");
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            let more = commands(Path::new(&folder));
+            assert!(!more.is_empty(), "{FOLDER} has no commands");
+            written.extend(more);
+        }
+        written.retain(|text| !text.contains(&0));
+        Self {
+            seed,
+            rng: Rng::with_seed(seed),
+            constructs: grammar::constructs(),
+            programs: Generator::new(seed, |_| true).unwrap(),
+            written,
+            made: 0,
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Vec<u8> {
+        self.made += 1;
+        match self.rng.u8(..3) {
+            0 => self.programs.next_command().command.into_bytes(),
+            1 => self.rng.choice(&self.written).unwrap().clone(),
+            _ => bash::text(self.rng.choice(&self.constructs).unwrap(), self.seed, self.made),
+        }
+    }
+}
+
+/// The files below that end so, in their order.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|known| known == extension) {
+                all.push(path);
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+fn commands(folder: &Path) -> Vec<Vec<u8>> {
+    let texts = files(folder, "jsonl").into_iter().map(|path| std::fs::read_to_string(path).unwrap());
+    let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+    lines
+        .filter_map(|line| {
+            let row: serde_json::Value = serde_json::from_str(&line).unwrap();
+            let text = row.get("command").or_else(|| row.get("cmd"))?.as_str()?;
+            let of_bash = row.get("shell").is_none_or(|shell| shell == "bash");
+            of_bash.then(|| text.as_bytes().to_vec())
+        })
+        .collect()
+}

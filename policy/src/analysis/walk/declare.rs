@@ -1,0 +1,31 @@
+//! Assignments among the words of `export` and its like. The grammar sees them only where nothing hides the builtin's
+//! name; bash assigns them however the name is written, and behind `command` and `builtin`, too.
+
+use crate::parse::{Assign, DECLARING, Word, assignment_name};
+
+/// The assignments that were seen, and those that are words.
+pub(super) fn all(words: &[Word], seen: &[Assign]) -> Vec<Assign> {
+    let mut all = seen.to_vec();
+    let Some((program, rest)) = words.split_first() else { return all };
+    if program.text.as_deref().is_some_and(|name| DECLARING.contains(&name)) {
+        let is_new = |assign: &Assign| {
+            !seen.iter().any(|known| known.span == assign.span && known.name == assign.name)
+        };
+        all.extend(rest.iter().filter_map(assigned).filter(is_new));
+    }
+    all
+}
+
+/// What a word `NAME=value` assigns. Its substitutions are listed with the word.
+fn assigned(word: &Word) -> Option<Assign> {
+    let name = assignment_name(&word.lead)?.to_vec();
+    let from = word.lead.iter().position(|byte| *byte == b'=')? + 1;
+    let behind = |text: &Vec<u8>| text.get(from..).unwrap_or_default().to_vec();
+    let value = Word {
+        text: word.text.as_ref().map(behind),
+        lead: behind(&word.lead),
+        substitutions: Vec::new(),
+        ..word.clone()
+    };
+    Some(Assign { name, values: vec![value], span: word.span })
+}

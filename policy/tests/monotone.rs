@@ -1,0 +1,83 @@
+//! Pairs of which the random search for verdicts that are not monotone found one looser than the other
+//! (`fuzz/tests/it/monotone.rs`), each with its control.
+
+use airlock_policy::Verdict;
+
+use crate::support::{strict, with_rules};
+
+#[test]
+fn a_rule_with_signs_in_its_words_is_found_in_text_that_is_not_understood() {
+    for text in ["alpha !$", "(alpha !$)", "(alpha '!$')", "alpha '!$' ((("] {
+        let denied = with_rules(text, &["Bash"], &[], &["Bash(alpha '!$')"]);
+        assert_eq!(denied.verdict, Verdict::Deny, "{text}");
+    }
+    let starred = with_rules("alpha x=y;z (((", &["Bash"], &[], &["Bash(alpha x=*z)"]);
+    assert_eq!(starred.verdict, Verdict::Deny);
+    let other = with_rules("(alpha !x", &["Bash"], &[], &["Bash(alpha '!$y')"]);
+    assert_ne!(other.verdict, Verdict::Deny);
+}
+
+#[test]
+fn a_value_that_a_word_falls_back_to_is_tried_at_any_depth() {
+    for text in [
+        "${x:-alpha} x",
+        "sh -c '${x:-alpha} x'",
+        "bash -c \"bash -c '\\${x:-alpha} x'\"",
+        "eval '${x:-alpha} x'",
+    ] {
+        let denied = with_rules(text, &["Bash"], &[], &["Bash(alpha x)"]);
+        assert_eq!(denied.verdict, Verdict::Deny, "{text}");
+        assert_ne!(with_rules(text, &["Bash"], &[], &["Bash(beta x)"]).verdict, Verdict::Deny, "{text}");
+    }
+}
+
+#[test]
+fn what_a_builtin_assigns_counts_however_its_name_is_written() {
+    for text in [
+        "export X=1",
+        "'export' X=1",
+        "exp\"ort\" X=1",
+        "command export X=1",
+        "builtin export X=1",
+        "l''ocal X=1",
+    ] {
+        let asked = with_rules(
+            text,
+            &["Bash(export:*)", "Bash(local:*)", "Bash(command:*)", "Bash(builtin:*)"],
+            &[],
+            &[],
+        );
+        assert_eq!(asked.verdict, Verdict::Ask, "{text}");
+    }
+    for text in ["export LANG=C", "'export' LANG=C"] {
+        assert_eq!(with_rules(text, &["Bash(export:*)"], &[], &[]).verdict, Verdict::Allow, "{text}");
+    }
+}
+
+#[test]
+fn the_end_of_an_item_is_one_in_a_case_only() {
+    for text in [
+        "ls ;; pwd",
+        "(ls ;; pwd)",
+        "{ ls ;; pwd; }",
+        "if true; then ls ;; pwd; fi",
+        "while true; do ls ;& pwd; done",
+    ] {
+        let decision = strict(text);
+        assert!(decision.verdict == Verdict::Ask && !decision.parse_complete, "{text}");
+    }
+    assert!(strict("case x in a) ls ;; b) pwd ;& *) true ;; esac").read_only);
+}
+
+#[test]
+fn paths_and_escapes_are_found_in_text_that_is_not_understood() {
+    for text in ["cat .env (((", "((cat .env) ; (", "x=((; head sub/.env", "cat ./.e* (((", "cat '.env' ((("]
+    {
+        let denied = with_rules(text, &["Bash"], &[], &["Read(.env)"]);
+        assert_eq!(denied.verdict, Verdict::Deny, "{text}");
+    }
+    assert_ne!(with_rules("cat .envrc (((", &["Bash"], &[], &["Read(.env)"]).verdict, Verdict::Deny);
+    for text in ["$'\\x72m' x (((", "sh -c '$'\\''\\x72m'\\'' x ((('"] {
+        assert_eq!(with_rules(text, &["Bash"], &[], &["Bash(rm:*)"]).verdict, Verdict::Deny, "{text}");
+    }
+}

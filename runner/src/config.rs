@@ -219,6 +219,8 @@ pub struct FloorConfig {
     pub rootfs: Vec<PathBuf>,
     /// Sockets of the host that a profile may show, each by its exact path.
     pub unix_sockets: Vec<PathBuf>,
+    /// Variables of the runner's own environment that a profile may pass to commands. Exact names.
+    pub pass_env: Vec<String>,
     /// Kinds of network that a profile may give.
     pub networks: Vec<NetworkName>,
     /// Whether a command may run outside the sandbox, where request and profile want it, too. Without root

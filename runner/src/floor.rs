@@ -86,7 +86,20 @@ pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal>
     if let Some(folder) = &grant.profile.rootfs {
         host::root(folder, allowed)?;
     }
+    pass_env(&grant.profile.pass_env, allowed)?;
     requirements(grant)
+}
+
+/// Refuses what a profile passes of the runner's environment unless the runner's own configuration names it: a server
+/// writes profiles, and must not read this host's secrets by one.
+fn pass_env(asked: &[String], allowed: &FloorConfig) -> Result<(), Refusal> {
+    match asked.iter().find(|name| !allowed.pass_env.contains(name)) {
+        Some(name) => Err(floor(format!(
+            "the profile passes `{}` of the runner's environment, which `floor.pass_env` does not name",
+            name.escape_debug()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn form(grant: &Grant) -> Result<(), Refusal> {

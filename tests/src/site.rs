@@ -52,6 +52,8 @@ pub struct Extras {
     pub runner_tables: String,
     /// Host folders that the runner lets profiles show.
     pub bind_sources: Vec<String>,
+    /// Variables of the runner's own environment that it lets profiles pass.
+    pub pass_env: Vec<String>,
     /// Whether the runner lets commands run outside the sandbox.
     pub unsandboxed: bool,
     /// Profiles that the agent may use too: name and file.
@@ -189,11 +191,13 @@ count = {UIDS}
 [floor]
 servers = ["localhost"]
 bind_sources = {binds:?}
+pass_env = {pass:?}
 unsandboxed = {unsandboxed}
 [bases]
 base = "{path}/base"
 {tables}"#,
                 binds = self.extras.bind_sources,
+                pass = self.extras.pass_env,
                 unsandboxed = self.extras.unsandboxed,
                 tables = self.extras.runner_tables,
                 port = through.port(),

@@ -43,6 +43,7 @@ impl Default for FloorConfig {
             bind_sources: Vec::new(),
             rootfs: Vec::new(),
             unix_sockets: Vec::new(),
+            pass_env: Vec::new(),
             networks: vec![NetworkName::Loopback],
             unsandboxed: false,
             servers: Vec::new(),

@@ -82,6 +82,7 @@ const FLOOR: &[Field] = &[
     Field::new("bind_sources", Kind::List(&Kind::Text)),
     Field::new("rootfs", Kind::List(&Kind::Text)),
     Field::new("unix_sockets", Kind::List(&Kind::Text)),
+    Field::new("pass_env", Kind::List(&Kind::Text)),
     Field::new("networks", Kind::List(&Kind::OneOf(&["loopback"]))),
     Field::new("unsandboxed", Kind::Bool),
     Field::new("servers", Kind::List(&Kind::Text)),

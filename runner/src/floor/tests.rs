@@ -89,6 +89,22 @@ fn more_than_the_floor_is_refused_limit_by_limit() {
 }
 
 #[test]
+fn nothing_of_the_runners_environment_is_passed_unless_the_runner_names_it() {
+    let pass = |names: &[&str]| {
+        let mut grant = grant();
+        grant.profile.pass_env = names.iter().map(|name| (*name).to_owned()).collect();
+        grant
+    };
+    let named = FloorConfig { pass_env: vec!["LANG".to_owned()], ..FloorConfig::default() };
+    assert_eq!(check(&pass(&["LANG"]), &named), Ok(()));
+    for names in [&["DATABASE_URL"][..], &["LANG", "DATABASE_URL"], &["lang"], &["LANG*"], &["*"]] {
+        assert_eq!(check(&pass(names), &named).map_err(|refusal| refusal.reason), Err("floor"), "{names:?}");
+    }
+    let refusal = check(&pass(&["LANG"]), &FloorConfig::default()).unwrap_err();
+    assert!(refusal.message.contains("`floor.pass_env`"), "{}", refusal.message);
+}
+
+#[test]
 fn a_bind_is_held_against_what_its_source_really_is() {
     let dir = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(dir.path()).unwrap();

@@ -76,7 +76,7 @@ impl Site {
         let name = needs.config.clone().unwrap_or_else(|| "runner".to_owned());
         let path = dir.path().join(format!("{name}.toml"));
         let shown = if needs.probe { vec![copy_probe(dir.path())] } else { Vec::new() };
-        fs::write(&path, config(dir.path(), &server, &shown) + needs.tables).unwrap();
+        fs::write(&path, config(dir.path(), &server, (&shown, &needs.env)) + needs.tables).unwrap();
         let program = dir.path().join("airlock-runner");
         let built = Path::new(env!("CARGO_BIN_EXE_airlock-runner"));
         fs::hard_link(built, &program).or_else(|_| fs::copy(built, &program).map(drop)).unwrap();
@@ -189,11 +189,13 @@ fn of(user: User, program: &Path) -> Command {
     }
 }
 
-fn config(folder: &Path, server: &FakeServer, shown: &[PathBuf]) -> String {
+fn config(folder: &Path, server: &FakeServer, (shown, env): (&[PathBuf], &[(String, String)])) -> String {
+    // Its floor lets profiles pass all of it, so that nothing but the scrub holds secrets back.
+    let pass: Vec<&String> = env.iter().map(|(name, _)| name).collect();
     format!(
         "runner_id = \"r1\"\nstate_dir = \"{}\"\n[[server]]\nendpoint = \"http://{}\"\ninsecure_loopback = true\n\
          [uids]\nfirst = {}\ncount = {}\n[limits]\ndisk_reserve_bytes = 0\nstart_timeout = \"120s\"\n\
-         dial_timeout = \"120s\"\n[floor]\nbind_sources = {shown:?}\n\
+         dial_timeout = \"120s\"\n[floor]\nbind_sources = {shown:?}\npass_env = {pass:?}\n\
          [drain]\ngrace = \"100ms\"\nhandover = \"100ms\"\n[telemetry]\nlog = \"warn\"\n",
         folder.join("state").display(),
         server.address,

@@ -28,6 +28,9 @@ impl World {
     async fn new(unsandboxed: bool) -> Self {
         let site = Site::with(Extras {
             unsandboxed,
+            pass_env: ["PLAIN_VALUE", "NPM_TOKEN", "OWN_TOKEN", "OTHER_TOKEN", "NOT_THERE"]
+                .map(str::to_owned)
+                .to_vec(),
             runner_tables: "[env]\npass_exceptions = [\"OWN_TOKEN\"]\n".to_owned(),
             profiles: vec![("open".to_owned(), PROFILE.to_owned())],
             ..Extras::default()

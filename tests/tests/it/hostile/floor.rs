@@ -72,6 +72,7 @@ fn binds(site: &Site) -> Vec<(&'static str, &'static str, Change)> {
 fn beyond_limits() -> Vec<(&'static str, &'static str, Change)> {
     vec![
         change("outside the sandbox", "floor", |grant| grant.unsandboxed = true),
+        change("the runner's environment", "floor", |grant| grant.profile.pass_env = vec!["PATH".to_owned()]),
         change("max_timeout", "floor", |grant| grant.timeout = Duration::from_secs(30 * 60 + 1)),
         change("max_timeout, far", "floor", |grant| grant.timeout = Duration::from_secs(300_000_000_000)),
         change("max_grace", "floor", |grant| grant.profile.limits.grace = Duration::from_secs(31)),

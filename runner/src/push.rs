@@ -20,6 +20,9 @@ use crate::spool::{JobSpool, Piece, SpoolError, StreamSpool, StreamState};
 /// How long the end of a growing stream is held back for more, once something of it was sent.
 const COALESCE: Duration = Duration::from_millis(5);
 
+/// How often the bytes behind a gap are looked for, which are deleted while they are.
+const GAP_TRIES: usize = 16;
+
 /// Why an output stream ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PushEnd {
@@ -46,6 +49,8 @@ struct Read {
     credit: u64,
     follow: bool,
     last_sent: Option<Instant>,
+    /// The bytes at `offset`, where they were read together with the gap before them.
+    held: Vec<u8>,
 }
 
 /// What a read can do now.
@@ -152,7 +157,8 @@ impl Server {
                     return Err(PushEnd::Protocol("two reads under one id"));
                 }
                 let (id, credit) = (read_id, max_bytes);
-                self.reads.push_back(Read { id, stream, offset, credit, follow, last_sent: None });
+                let (last_sent, held) = (None, Vec::new());
+                self.reads.push_back(Read { id, stream, offset, credit, follow, last_sent, held });
             }
         }
         Ok(())
@@ -212,7 +218,15 @@ impl Server {
             return Ok(Some(done(&read, state)));
         }
         let offset = read.offset;
-        let answer = match read_piece(stream, &read).await? {
+        let piece = match std::mem::take(&mut read.held) {
+            held if held.is_empty() => {
+                let (piece, behind) = read_piece(stream, &read).await?;
+                read.held = behind;
+                piece
+            }
+            held => Piece::Data(held),
+        };
+        let answer = match piece {
             Piece::Data(data) => {
                 let len = data.len() as u64;
                 read.offset += len;
@@ -241,13 +255,36 @@ fn done(read: &Read, StreamState { total, complete }: StreamState) -> PushFromRu
 
 const NOTHING: StreamState = StreamState { total: 0, complete: true };
 
-async fn read_piece(stream: Arc<StreamSpool>, read: &Read) -> Result<Piece, SpoolError> {
+/// What is next for a read, and behind a gap the bytes that follow it.
+async fn read_piece(stream: Arc<StreamSpool>, read: &Read) -> Result<(Piece, Vec<u8>), SpoolError> {
     let max = usize::try_from(read.credit).unwrap_or(usize::MAX).min(CHUNK_BYTES);
     let offset = read.offset;
-    tokio::task::spawn_blocking(move || stream.read(offset, max)).await.unwrap_or_else(|panicked| {
+    let piece = move || match stream.read(offset, max)? {
+        Piece::Gap { to } => behind(&stream, to, max),
+        piece => Ok((piece, Vec::new())),
+    };
+    tokio::task::spawn_blocking(piece).await.unwrap_or_else(|panicked| {
         let source = std::io::Error::other(panicked);
         Err(SpoolError::Io { action: "read kept output", source })
     })
+}
+
+/// A gap, and the bytes that follow it. The gap of a stream that is written grows with each byte. Its bytes are read at
+/// once, as long as they are on the disk: a reader that came back for them would be told of another gap, and of nothing
+/// but gaps for as long as the command writes.
+fn behind(stream: &StreamSpool, mut to: u64, max: usize) -> Result<(Piece, Vec<u8>), SpoolError> {
+    for _ in 0..GAP_TRIES {
+        let data = stream.still_there(to, max)?;
+        if !data.is_empty() {
+            return Ok((Piece::Gap { to }, data));
+        }
+        match stream.read(to, max)? {
+            Piece::Data(data) => return Ok((Piece::Gap { to }, data)),
+            Piece::Gap { to: further } => to = further,
+            Piece::End(_) => break,
+        }
+    }
+    Ok((Piece::Gap { to }, Vec::new()))
 }
 
 #[cfg(test)]

@@ -117,7 +117,8 @@ async fn the_first_bytes_are_not_held_back_and_a_whole_chunk_never_is() {
     let sent = Instant::now();
     let ready = |last_sent, total| {
         let stream = OutputStream::Stdout;
-        let read = Read { id: 1, stream, offset: 10, credit: 1 << 20, follow: true, last_sent };
+        let read =
+            Read { id: 1, stream, offset: 10, credit: 1 << 20, follow: true, last_sent, held: Vec::new() };
         read.ready(StreamState { total, complete: false })
     };
     assert_eq!(ready(None, 10), Ready::WhenItGrows);
@@ -217,4 +218,47 @@ async fn stderr_that_is_not_apart_is_empty_and_a_deleted_spool_closes_the_stream
     it.read(1, 0, 10, true).await;
     it.spools.remove(&it.id).unwrap();
     assert!(matches!(it.end().await, PushEnd::Removed));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_of_what_is_cut_while_it_is_written_gets_bytes_behind_each_gap() {
+    let dir = tempfile::tempdir().unwrap();
+    let spools = Spools::open(dir.path(), 1 << 30).unwrap();
+    let (spool, mut writers) = spools.create(ExecutionId::new(), 4 << 20, false, 30_000).unwrap();
+    let (to_runner, incoming) = mpsc::channel(64);
+    let (outgoing, mut from_runner) = mpsc::channel(4);
+    let task = tokio::spawn(serve(spool, ReceiverStream::new(incoming), outgoing));
+    let writing = tokio::task::spawn_blocking(move || {
+        for _ in 0..1024 {
+            writers.stdout.write(&[b'x'; 64 << 10]).unwrap();
+        }
+    });
+    let stream = OutputStream::Stdout;
+    let read = PushToRunner::Read { read_id: 1, stream, offset: 0, max_bytes: 1 << 30, follow: true };
+    to_runner.send(read).await.unwrap();
+    let (mut chunks, mut gaps, mut at) = (0_u64, 0_u64, 0);
+    loop {
+        match tokio::time::timeout(PATIENCE, from_runner.recv()).await.unwrap().unwrap() {
+            PushFromRunner::Chunk { offset, data, .. } => {
+                assert_eq!(offset, at);
+                at += data.len() as u64;
+                chunks += 1;
+            }
+            PushFromRunner::Gap { from, to, .. } => {
+                assert_eq!(from, at);
+                at = to;
+                gaps += 1;
+                // What a server permits; see its `GAPS_PER_READ`.
+                assert!(gaps <= chunks + 16, "{gaps} gaps with {chunks} chunks");
+            }
+            PushFromRunner::Done { offset, end, .. } => {
+                assert!(end && offset == 64 << 20, "{offset}");
+                break;
+            }
+            PushFromRunner::Hello { .. } => panic!("nobody asked who it is"),
+        }
+    }
+    writing.await.unwrap();
+    drop(to_runner);
+    assert!(matches!(task.await.unwrap(), PushEnd::Closed));
 }

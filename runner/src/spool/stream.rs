@@ -149,6 +149,16 @@ impl StreamSpool {
         Ok(Piece::Gap { to })
     }
 
+    /// Bytes at `offset` that are still on the disk, cut or not, at most `max` of them. None, where they are gone. Blocks
+    /// for a read of the disk.
+    pub(crate) fn still_there(&self, offset: u64, max: usize) -> Result<Vec<u8>, SpoolError> {
+        let end = self.state().total.min(self.layout.segment_end(self.layout.segment_of(offset)));
+        match usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX).min(max) {
+            0 => Ok(Vec::new()),
+            want => self.read_segment(offset, want),
+        }
+    }
+
     fn read_segment(&self, offset: u64, want: usize) -> Result<Vec<u8>, SpoolError> {
         let index = self.layout.segment_of(offset);
         let file = match File::open(self.segment_path(index)) {

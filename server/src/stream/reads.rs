@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use super::ring::Piece;
 
 /// A spool may have lost its beginning, and has one stretch cut from its middle, which grows while the
-/// command writes faster than it is read: at worst after each chunk.
+/// command writes faster than it is read: at worst after each chunk, however short that is. So many gaps are permitted
+/// besides one for each chunk.
 const GAPS_PER_READ: u64 = 16;
 
 /// Of bytes that are there a runner sends full chunks; far smaller ones would cost more than they carry.
@@ -127,7 +128,7 @@ impl Reads {
             next: offset,
             credit,
             chunks_left: (!follow).then(|| credit / SMALL_CHUNK_BYTES + GAPS_PER_READ),
-            gaps_left: credit / CHUNK_BYTES as u64 + GAPS_PER_READ,
+            gaps_left: GAPS_PER_READ,
             heard: now,
         };
         self.under_way.insert(self.latest_id, read);
@@ -204,6 +205,7 @@ impl Read {
             self.chunks_left = Some(left.checked_sub(1).ok_or(Violation::TooManyPieces)?);
         }
         self.next = self.next.checked_add(length).ok_or(Violation::OutOfOrder)?;
+        self.gaps_left = self.gaps_left.saturating_add(1);
         Ok(())
     }
 
@@ -285,6 +287,18 @@ mod tests {
         ];
         for (target, messages, violation) in cases {
             assert_eq!(answers(target, messages.clone()), Err(violation), "{messages:?}");
+        }
+    }
+
+    #[test]
+    fn a_gap_behind_each_chunk_is_what_a_fast_command_makes() {
+        let (mut reads, now) = (Reads::default(), Instant::now());
+        reads.begin(Target::Ring, OutputStream::Stdout, 0, 512 * 1024, now);
+        for step in 0..128 {
+            let at = step * 8192;
+            assert!(reads.accept(chunk(at, 4096), now).is_ok(), "{step}");
+            let gap = PushFromRunner::Gap { read_id: 1, from: at + 4096, to: at + 8192 };
+            assert!(reads.accept(gap, now).is_ok(), "{step}");
         }
     }
 

@@ -15,7 +15,7 @@
 //! # }
 //! ```
 //!
-//! Nothing here prints or looks at the environment, and no file is touched but those that a call names.
+//! Nothing here prints or looks at the environment, and no file is touched but those that a call or the settings name.
 
 mod calls;
 mod download;
@@ -24,6 +24,7 @@ mod events;
 mod files;
 mod folders;
 mod input;
+mod live;
 mod output;
 mod retry;
 mod search;
@@ -50,11 +51,12 @@ pub use events::{Events, From};
 pub use folders::{FolderDownloaded, FolderOptions, FolderUploaded};
 pub use input::Written;
 pub use output::{OutputPiece, OutputReader, Selection};
-pub use settings::{Credentials, Patience, Settings};
+pub use settings::{Credentials, Files, Patience, Settings};
 pub use upload::Progress;
 pub use watch::Watch;
 
-use settings::{Headers, Wire};
+use live::Live;
+use settings::Wire;
 
 /// Of one answer. A page of full executions may be long, and is bounded by what the server sends.
 const ANSWER_BYTES: usize = 32 * 1024 * 1024;
@@ -68,11 +70,9 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection to a server. Cheap to clone; clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Client {
+    /// As they were given; their authority and credentials may have been replaced since.
     settings: Arc<Settings>,
-    headers: Headers,
-    calls: Channel,
-    // Views have a connection of their own, so that output nobody reads cannot hold up a Cancel.
-    views: Channel,
+    live: Live,
     /// Work on disks here.
     disk: TaskTracker,
 }
@@ -101,13 +101,8 @@ impl Client {
     }
 
     fn over(settings: Settings, calls: Channel) -> Result<Self, ClientError> {
-        Ok(Self {
-            views: settings.way()?.connect_lazy(),
-            headers: settings.headers()?,
-            settings: Arc::new(settings),
-            calls,
-            disk: TaskTracker::new(),
-        })
+        let live = Live::new(&settings, calls)?;
+        Ok(Self { settings: Arc::new(settings), live, disk: TaskTracker::new() })
     }
 
     /// Where the server is.
@@ -146,16 +141,19 @@ impl Client {
     }
 
     fn calls(&self) -> Wire {
-        Wire::new(self.calls.clone(), self.headers.clone())
+        let now = self.live.now();
+        Wire::new(now.calls.clone(), now.headers.clone())
     }
 
     fn views(&self) -> Wire {
-        Wire::new(self.views.clone(), self.headers.clone())
+        let now = self.live.now();
+        Wire::new(now.views.clone(), now.headers.clone())
     }
 
     /// A connection of its own, for what may stand still because the other side takes nothing.
-    fn own_wire(&self) -> Result<Wire, ClientError> {
-        Ok(Wire::new(self.settings.way()?.connect_lazy(), self.headers.clone()))
+    fn own_wire(&self) -> Wire {
+        let now = self.live.now();
+        Wire::new(now.way.connect_lazy(), now.headers.clone())
     }
 
     /// The next message of a view that has brought nothing new since `since`, and should. Cancel-safe.

@@ -17,9 +17,9 @@ use airlock_mounts::TemporaryDir;
 use airlock_runner::{Runner, RunnerConfig, RunningRunner};
 use airlock_server::{
     config::{self, ClientCertificates, Config, Identity, Listen, Match, RoleName, Tls},
-    profiles::Profiles,
+    model::ANY_PROFILE,
     telemetry::Telemetry,
-    wiring::{Options as ServerOptions, RunningServer, Server},
+    wiring::{Options as ServerOptions, RunningServer, Server, StartError},
 };
 
 pub use error::DevError;
@@ -118,7 +118,10 @@ impl Dev {
 
         let config = server_config(&folder, &options, &keys)?;
         // Telemetry is the first to use it, and has no good words for what is wrong with it.
-        Server::check(&config).map_err(DevError::Server)?;
+        Server::check(&config).map_err(|error| match error {
+            StartError::Profiles(error) => DevError::Profiles(error),
+            error => DevError::Server(error),
+        })?;
         let telemetry = Telemetry::start(&config.telemetry, NAME).map_err(DevError::Telemetry)?;
         // Where a subscriber is there already, logs and traces go its way.
         let _ = telemetry.install();
@@ -218,7 +221,7 @@ fn server_config(folder: &StateFolder, options: &Options, keys: &Keys) -> Result
         default: options.profile.clone(),
         self_approval: true,
     };
-    server.identities = identities(options, keys)?;
+    server.identities = identities(options, keys);
     server.telemetry.otlp_endpoint.clone_from(&options.otlp);
     server.telemetry.service_name = "airlock-dev".to_owned();
     server.telemetry.log_level.clone_from(&options.log);
@@ -226,14 +229,13 @@ fn server_config(folder: &StateFolder, options: &Options, keys: &Keys) -> Result
 }
 
 /// The one who uses it, who may do everything, and the runner.
-fn identities(options: &Options, keys: &Keys) -> Result<Vec<Identity>, DevError> {
-    let known = Profiles::load(options.profiles.as_deref()).map_err(DevError::Profiles)?;
-    let others = known.names().filter(|name| *name != options.profile).map(str::to_owned);
+fn identities(options: &Options, keys: &Keys) -> Vec<Identity> {
     let user = Identity {
         name: NAME.to_owned(),
         tenant: NAME.to_owned(),
         roles: vec![RoleName::Executor, RoleName::Approver, RoleName::Auditor, RoleName::Admin],
-        profiles: std::iter::once(options.profile.clone()).chain(others).collect(),
+        // Also those that are put into the folder while it runs.
+        profiles: vec![options.profile.clone(), ANY_PROFILE.to_owned()],
         matches: Match::TokenSha256(keys.token_sha256.clone()),
         runner_ids: Vec::new(),
     };
@@ -245,7 +247,7 @@ fn identities(options: &Options, keys: &Keys) -> Result<Vec<Identity>, DevError>
         matches: Match::CommonName(keys::RUNNER_NAME.to_owned()),
         runner_ids: Vec::new(),
     };
-    Ok(vec![user, runner])
+    vec![user, runner]
 }
 
 fn runner_config(

@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod drain;
 mod environ;
 mod exchange;
+mod expiry;
 mod files;
 mod floor;
 mod guard;

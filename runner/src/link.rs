@@ -9,6 +9,7 @@ mod dial;
 mod discover;
 mod exchange;
 mod output;
+mod way;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},

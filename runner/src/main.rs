@@ -10,7 +10,7 @@ use std::{
 use airlock_runner::{Runner, RunnerConfig, Telemetry, doctor, drain, level_in, ready};
 use airlock_telemetry::follow;
 use clap::{Args, Parser, Subcommand};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::task::AbortOnDropHandle;
 
 const EXAMPLES: &str = "\
@@ -202,24 +202,64 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     runtime.map_err(|error| (FAILED, format!("the async runtime does not start: {error}")))
 }
 
-fn run(file: &Path) -> Result<(), Failure> {
-    let config = load(file)?;
-    runtime()?.block_on(serve(config, file.to_owned())).map_err(|error| (FAILED, error.to_string()))
+/// The signals that stop the runner.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
 }
 
-async fn serve(config: RunnerConfig, file: PathBuf) -> Result<(), Box<dyn std::error::Error>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
+impl Stop {
+    /// Catches them from now on; one that came before the first [`Stop::asked`] is not lost. Needs a runtime.
+    fn catch() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Returns when one of them has come. Cancel-safe.
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.hang_up.recv() => {}
+        }
+    }
+}
+
+fn run(file: &Path) -> Result<(), Failure> {
+    let runtime = runtime()?;
+    let failed = |error: Box<dyn std::error::Error>| (FAILED, error.to_string());
+    let ran = runtime.block_on(async {
+        // Before anything that takes time: a process that is the first of its container never sees a signal that it
+        // does not catch.
+        let mut stop = Stop::catch().map_err(|error| failed(error.into()))?;
+        let path = file.to_owned();
+        let loading = tokio::task::spawn_blocking(move || load(&path));
+        let config = tokio::select! {
+            loaded = loading => loaded.map_err(|error| failed(error.into()))??,
+            () = stop.asked() => return Ok(()),
+        };
+        serve(config, file.to_owned(), stop).await.map_err(failed)
+    });
+    // A file that cannot be read to its end blocks a thread, and ends with the process.
+    runtime.shutdown_background();
+    ran
+}
+
+async fn serve(
+    config: RunnerConfig,
+    file: PathBuf,
+    mut stop: Stop,
+) -> Result<(), Box<dyn std::error::Error>> {
     let telemetry = Telemetry::start(&config.telemetry, &config.runner_id)?;
     let following = tokio::spawn(follow(telemetry.level(), file, level_in));
     let _following = AbortOnDropHandle::new(following);
+    // It takes a moment, and leaves mounts and processes in order only at its end.
     let runner = Runner::start(config).await?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        _ = hang_up.recv() => {}
-    }
+    stop.asked().await;
     let cut = runner.shut_down().await;
     if cut > 0 {
         eprintln!("airlock-runner: {cut} commands were cut by the end of the drain");

@@ -9,7 +9,7 @@ pub mod roles;
 use std::{
     collections::{BTreeSet, HashMap},
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use airlock_proto::domain::RunnerId;
@@ -22,7 +22,7 @@ pub use failures::Failures;
 use crate::{
     api::ApiError,
     config::{Config, Identity, Match},
-    model::{Principal, Role},
+    model::{ANY_PROFILE, Principal, Role},
     status::AuthenticationError,
 };
 
@@ -46,11 +46,18 @@ pub struct Caller {
 /// Knows every identity.
 #[derive(Debug)]
 pub struct Authenticator {
+    known: RwLock<Arc<Known>>,
+    insecure_loopback: bool,
+    default_profile: String,
+    failures: Failures,
+}
+
+/// The identities, by the way that each is recognised.
+#[derive(Debug, Default)]
+struct Known {
     certificates: HashMap<Match, Arc<Identity>>,
     tokens: Vec<([u8; 32], Arc<Identity>)>,
     loopback: Option<Arc<Identity>>,
-    default_profile: String,
-    failures: Failures,
 }
 
 impl Caller {
@@ -71,31 +78,24 @@ impl Authenticator {
     /// Takes the identities of a checked configuration.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let mut this = Self {
-            certificates: HashMap::new(),
-            tokens: Vec::new(),
-            loopback: None,
+        let insecure_loopback = config.listen.insecure_loopback;
+        Self {
+            known: RwLock::new(Arc::new(Known::new(&config.identities, insecure_loopback))),
+            insecure_loopback,
             default_profile: config.profiles.default.clone(),
             failures: Failures::new(config.limits.authentication_failures_per_minute),
-        };
-        for identity in &config.identities {
-            let identity = Arc::new(identity.clone());
-            match &identity.matches {
-                Match::TokenSha256(text) => {
-                    let mut hash = [0; 32];
-                    // The configuration was checked; what does not decode would match nothing.
-                    if hex::decode_to_slice(text, &mut hash).is_ok() {
-                        this.tokens.push((hash, identity));
-                    }
-                }
-                Match::Loopback if config.listen.insecure_loopback => this.loopback = Some(identity),
-                Match::Loopback => {}
-                certificate => {
-                    this.certificates.insert(certificate.clone(), identity);
-                }
-            }
         }
-        this
+    }
+
+    /// Takes these identities instead, for the calls that begin from now on. Calls and links that are open go on.
+    pub(crate) fn replace(&self, identities: &[Identity]) {
+        let known = Arc::new(Known::new(identities, self.insecure_loopback));
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+    }
+
+    /// The profile of identities that name none.
+    pub(crate) fn default_profile(&self) -> &str {
+        &self.default_profile
     }
 
     /// Tells who calls. A token, where there is one, speaks louder than a certificate; a bad token is
@@ -109,10 +109,11 @@ impl Authenticator {
         peer: &Peer,
         authorization: Option<&[u8]>,
     ) -> Result<Caller, AuthenticationError> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).clone();
         let found = match (authorization, &peer.certificate) {
-            (Some(value), _) => self.by_token(peer, value),
-            (None, Some(names)) => self.by_certificate(names),
-            (None, None) => self.loopback.as_ref().ok_or(AuthenticationError::Missing),
+            (Some(value), _) => self.by_token(&known, peer, value),
+            (None, Some(names)) => known.by_certificate(names),
+            (None, None) => known.loopback.as_ref().ok_or(AuthenticationError::Missing),
         };
         // A call without credentials is no guess, and one that was not looked at is none either.
         let guessed = !matches!(
@@ -125,10 +126,59 @@ impl Authenticator {
         found.map(|identity| self.caller(identity, peer))
     }
 
-    fn by_token(&self, peer: &Peer, value: &[u8]) -> Result<&Arc<Identity>, AuthenticationError> {
+    fn by_token<'a>(
+        &self,
+        known: &'a Known,
+        peer: &Peer,
+        value: &[u8],
+    ) -> Result<&'a Arc<Identity>, AuthenticationError> {
         if self.failures.is_over(peer.address.ip()) {
             return Err(AuthenticationError::TooManyFailures);
         }
+        known.by_token(value)
+    }
+
+    fn caller(&self, identity: &Arc<Identity>, peer: &Peer) -> Caller {
+        let roles: BTreeSet<Role> = identity.roles.iter().map(|role| (*role).into()).collect();
+        let mut profiles = identity.profiles.clone();
+        if profiles.iter().all(|name| name == ANY_PROFILE) {
+            profiles.push(self.default_profile.clone());
+        }
+        let principal = Principal {
+            name: identity.name.clone(),
+            tenant: identity.tenant.clone(),
+            roles: roles.into_iter().collect(),
+            profiles,
+            peer: peer.address.to_string(),
+        };
+        Caller { principal, identity: identity.clone() }
+    }
+}
+
+impl Known {
+    fn new(identities: &[Identity], insecure_loopback: bool) -> Self {
+        let mut this = Self::default();
+        for identity in identities {
+            let identity = Arc::new(identity.clone());
+            match &identity.matches {
+                Match::TokenSha256(text) => {
+                    let mut hash = [0; 32];
+                    // The configuration was checked; what does not decode would match nothing.
+                    if hex::decode_to_slice(text, &mut hash).is_ok() {
+                        this.tokens.push((hash, identity));
+                    }
+                }
+                Match::Loopback if insecure_loopback => this.loopback = Some(identity),
+                Match::Loopback => {}
+                certificate => {
+                    this.certificates.insert(certificate.clone(), identity);
+                }
+            }
+        }
+        this
+    }
+
+    fn by_token(&self, value: &[u8]) -> Result<&Arc<Identity>, AuthenticationError> {
         let token = bearer(value).ok_or(AuthenticationError::Malformed)?;
         let hash: [u8; 32] = Sha256::digest(token).into();
         let mut place = u64::MAX;
@@ -154,23 +204,6 @@ impl Authenticator {
             }
         }
         Err(AuthenticationError::UnknownCertificate)
-    }
-
-    fn caller(&self, identity: &Arc<Identity>, peer: &Peer) -> Caller {
-        let roles: BTreeSet<Role> = identity.roles.iter().map(|role| (*role).into()).collect();
-        let profiles = if identity.profiles.is_empty() {
-            vec![self.default_profile.clone()]
-        } else {
-            identity.profiles.clone()
-        };
-        let principal = Principal {
-            name: identity.name.clone(),
-            tenant: identity.tenant.clone(),
-            roles: roles.into_iter().collect(),
-            profiles,
-            peer: peer.address.to_string(),
-        };
-        Caller { principal, identity: identity.clone() }
     }
 }
 

@@ -16,7 +16,7 @@ use airlock_server::{
 use airlock_telemetry::follow;
 use clap::{Args, Parser, Subcommand};
 use sha2::{Digest as _, Sha256};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::task::AbortOnDropHandle;
 
 const EXAMPLES: &str = "\
@@ -26,8 +26,8 @@ Examples:
   airlock-server serve --config server.toml           # the same as airlock-server --config server.toml
 
 Signals: SIGTERM, SIGINT and SIGHUP stop it in order within `limits.shutdown_grace`; commands go on on their
-runners meanwhile, for `link.link_grace`. Of a changed configuration, `telemetry.log_level` is followed at once; the rest
-is read at the next start.
+runners meanwhile, for `link.link_grace`. Of a changed configuration, `telemetry.log_level` and each `[[identity]]` are in
+force within seconds; so are changed certificates, keys and authorities. The rest is read at the next start.
 
 Environment: AIRLOCK_ADVERTISE goes before `peers.advertise`.
 
@@ -166,33 +166,72 @@ fn hash_token() -> Result<(), Failure> {
     Ok(())
 }
 
+/// The signals that stop the server.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Stop {
+    /// Catches them from now on; one that came before the first [`Stop::asked`] is not lost. Needs a runtime.
+    fn catch() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Returns when one of them has come. Cancel-safe.
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.hang_up.recv() => {}
+        }
+    }
+}
+
 fn run(file: &Path) -> Result<(), Failure> {
-    let config = load(file)?;
     let failed = |error: Box<dyn std::error::Error>| (FAILED, error.to_string());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| failed(error.into()))?;
-    let served = runtime.block_on(serve(config, file.to_owned()));
+    let served = runtime.block_on(async {
+        // Before anything that takes time: a process that is the first of its container never sees a signal that it
+        // does not catch.
+        let mut stop = Stop::catch().map_err(|error| failed(error.into()))?;
+        let path = file.to_owned();
+        let loading = tokio::task::spawn_blocking(move || load(&path));
+        let config = tokio::select! {
+            loaded = loading => loaded.map_err(|error| failed(error.into()))??,
+            () = stop.asked() => return Ok(()),
+        };
+        serve(config, file.to_owned(), stop).await.map_err(failed)
+    });
     // What still blocks a thread, such as a disk that does not answer, ends with the process.
     runtime.shutdown_background();
-    served.map_err(failed)
+    served
 }
 
-async fn serve(config: Config, file: PathBuf) -> Result<(), Box<dyn std::error::Error>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
+async fn serve(config: Config, file: PathBuf, mut stop: Stop) -> Result<(), Box<dyn std::error::Error>> {
     let telemetry = Telemetry::start(&config.telemetry, &config.server_id)?;
-    let following = tokio::spawn(follow(telemetry.install()?, file, level_in));
+    let following = tokio::spawn(follow(telemetry.install()?, file.clone(), level_in));
     let _following = AbortOnDropHandle::new(following);
-    let options = Options { telemetry: Some(telemetry), ..Options::default() };
-    let mut server = Server::start_with(config, options).await?;
+    let options = Options { telemetry: Some(telemetry), file: Some(file), ..Options::default() };
+    let mut server = tokio::select! {
+        started = Server::start_with(config, options) => started?,
+        // Nothing was promised to anybody yet. What was begun is as after a crash.
+        () = stop.asked() => {
+            tracing::info!("stopped before it served");
+            return Ok(());
+        }
+    };
     let failed = tokio::select! {
         error = server.wait() => Some(error),
-        _ = terminate.recv() => None,
-        _ = interrupt.recv() => None,
-        _ = hang_up.recv() => None,
+        () = stop.asked() => None,
     };
     server.shut_down().await;
     failed.map_or(Ok(()), |error| Err(error.into()))

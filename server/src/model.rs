@@ -4,6 +4,7 @@
 
 mod approval;
 mod order;
+mod restore;
 mod time;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -14,6 +15,7 @@ use airlock_proto::domain::{
 };
 
 pub use approval::{ApprovalRecord, ApprovalState, RememberedRule, RuleScope};
+pub use restore::{RestoreRecord, RestoreStep};
 pub use time::Micros;
 
 /// What a principal may do.
@@ -42,10 +44,27 @@ pub struct Principal {
     pub tenant: String,
     /// What it may do; sorted.
     pub roles: Vec<Role>,
-    /// The profiles it may use; the first is its default.
+    /// The profiles it may use; the first that is not [`ANY_PROFILE`] is its default.
     pub profiles: Vec<String>,
     /// Where it calls from, for the audit.
     pub peer: String,
+}
+
+/// Stands for every profile there is, in a principal's profiles.
+pub const ANY_PROFILE: &str = "*";
+
+impl Principal {
+    /// The profile of this principal's requests that name none.
+    #[must_use]
+    pub fn default_profile(&self) -> Option<&str> {
+        self.profiles.iter().map(String::as_str).find(|name| *name != ANY_PROFILE)
+    }
+
+    /// Whether it may use the profile of this name.
+    #[must_use]
+    pub fn may_use(&self, profile: &str) -> bool {
+        self.profiles.iter().any(|own| own == profile || own == ANY_PROFILE)
+    }
 }
 
 /// The state of a session.

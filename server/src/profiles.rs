@@ -23,6 +23,7 @@ use std::{
 use airlock_proto::domain::Mode;
 
 pub use live::LiveProfiles;
+pub(crate) use live::Needed;
 pub(crate) use reload::Reload;
 pub use resolve::ResolvedProfile;
 pub use single::read_one;

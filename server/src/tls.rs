@@ -4,7 +4,9 @@
 //! verified. Who that is, is not decided here.
 
 mod accept;
+mod activity;
 mod connection;
+mod live;
 
 use std::{
     path::{Path, PathBuf},
@@ -19,7 +21,9 @@ use rustls::{
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem, pem::PemObject as _};
 
 pub(crate) use accept::{Accept, AcceptLimits};
-pub(crate) use connection::Connection;
+pub(crate) use activity::OpenCall;
+pub(crate) use connection::{Connection, ConnectionInfo};
+pub(crate) use live::{Limiting, LiveTls, expiry};
 
 use crate::config::{ClientCertificates, Tls};
 
@@ -107,6 +111,23 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
     })?;
     config.alpn_protocols = vec![ALPN.to_vec()];
     Ok(Arc::new(config))
+}
+
+/// As [`server_config`], to be replaced while it is used.
+///
+/// # Errors
+/// As [`server_config`].
+pub(crate) fn live(tls: &Tls) -> Result<LiveTls, TlsError> {
+    server_config(tls).map(LiveTls::new)
+}
+
+/// Reads the files again; the next handshake uses them.
+///
+/// # Errors
+/// As [`server_config`]; nothing has changed then.
+pub(crate) fn renew(tls: &Tls, live: &LiveTls) -> Result<(), TlsError> {
+    live.replace(server_config(tls)?);
+    Ok(())
 }
 
 fn authorities(file: &Path) -> Result<RootCertStore, TlsError> {

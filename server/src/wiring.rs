@@ -5,13 +5,13 @@
 
 mod engines;
 mod error;
+mod followed;
 mod ready;
 mod stop;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use futures::future::LocalBoxFuture;
-use rustls::ServerConfig;
 use tokio::{net::TcpListener, sync::Semaphore, task::JoinHandle};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::{
@@ -23,6 +23,8 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 pub use error::{ServeError, StartError};
 
+use followed::Followed;
+
 use crate::{
     authn::Authenticator,
     changes::Changes,
@@ -30,17 +32,26 @@ use crate::{
     engine::{Engine, EngineParts, TraceHooks},
     exchange::{ExchangeLimits, ExchangeParts, Exchanges},
     fleet::Fleet,
-    grpc::{self, Edge, door::Door, peers::PeerLinks},
+    grpc::{
+        self, Edge,
+        door::{
+            Door,
+            calls::{CallLimits, Calls},
+        },
+        peers::PeerLinks,
+    },
     limits::{EngineLimits, TenantLimits},
     links::Links,
+    model::ANY_PROFILE,
     outputs::{Outputs, retention::Retention},
     peer_door::{NoPeers, PeerDoor},
     probes::Probes,
-    profiles::{LiveProfiles, Profiles, Reload},
+    profiles::{LiveProfiles, Needed, Profiles, Reload},
+    renew::Renew,
     store::Store,
     stream::{StreamLimits, StreamParts, Streams},
     telemetry::{self, Metrics, Telemetry},
-    tls::{self, Accept, AcceptLimits},
+    tls::{self, Accept, AcceptLimits, LiveTls},
 };
 
 /// How often an idle connection is asked whether it is still there.
@@ -63,6 +74,8 @@ pub struct Options {
     pub listener: Option<TcpListener>,
     /// Uses this telemetry instead of starting its own; it is shut down with the server.
     pub telemetry: Option<Telemetry>,
+    /// The file that the configuration was read from. Its identities are followed while the server runs.
+    pub file: Option<PathBuf>,
 }
 
 /// Makes servers.
@@ -144,7 +157,10 @@ impl Server {
 
         // What can be wrong with what the operator wrote comes before what takes time.
         let profiles = LiveProfiles::new(load_profiles(&config)?);
-        let tls = config.listen.tls.as_ref().map(tls::server_config).transpose()?;
+        let followed = Followed::begin(&config, options.file.as_deref());
+        let tls = config.listen.tls.as_ref().map(tls::live).transpose()?;
+        let authenticator = Arc::new(Authenticator::new(&config));
+        let needed = Needed::new(named_profiles(&config).cloned().collect());
         let listener = match options.listener {
             Some(listener) => listener,
             None => bind(config.listen.address).await?,
@@ -165,7 +181,10 @@ impl Server {
             let retention = Retention { outputs, store: store.clone(), keep };
             tasks.spawn(retention.run(tokens.closed.clone()));
         }
-        if let Some(reload) = reload(&config, profiles, &metrics) {
+        let identities = (authenticator.clone(), profiles.clone(), needed.clone());
+        let parts = followed.into_parts(&config, tls.clone(), peers.clone(), identities);
+        tasks.spawn(Renew::new(parts, metrics.clone()).run(tokens.closed.clone()));
+        if let Some(reload) = reload(&config, (profiles, needed), &metrics) {
             tasks.spawn(reload.run(tokens.closed.clone()));
         }
         let edge = edge(&config, (&engine, &streams, &exchanges), &metrics, (&tasks, &tokens));
@@ -173,7 +192,8 @@ impl Server {
         let readiness = ready::follow(&config, &engine, &health, (&tasks, &tokens)).await;
         let routes = grpc::routes(&edge, health_service)?;
         let door = Door {
-            authenticator: Arc::new(Authenticator::new(&config)),
+            authenticator,
+            calls: Calls::new(call_limits(&config)),
             metrics: metrics.clone(),
             closed: tokens.closed.clone(),
             draining: tokens.draining.clone(),
@@ -230,11 +250,11 @@ fn load_profiles(config: &Config) -> Result<Profiles, StartError> {
 
 fn named_profiles(config: &Config) -> impl Iterator<Item = &String> {
     let named = config.identities.iter().flat_map(|identity| &identity.profiles);
-    named.chain([&config.profiles.default])
+    named.filter(|name| *name != ANY_PROFILE).chain([&config.profiles.default])
 }
 
 /// What looks after the folder of profiles, if there is one.
-fn reload(config: &Config, live: LiveProfiles, metrics: &Metrics) -> Option<Reload> {
+fn reload(config: &Config, (live, needed): (LiveProfiles, Needed), metrics: &Metrics) -> Option<Reload> {
     let built_in = match config.profiles.self_approval {
         true => Profiles::builtin_with_self_approval(),
         false => Profiles::builtin(),
@@ -242,7 +262,7 @@ fn reload(config: &Config, live: LiveProfiles, metrics: &Metrics) -> Option<Relo
     Some(Reload {
         folder: config.profiles.directory.clone()?,
         built_in,
-        needed: named_profiles(config).cloned().collect(),
+        needed,
         grace_most: config.link.ending_grace,
         live,
         metrics: metrics.clone(),
@@ -396,10 +416,24 @@ fn stream_limits(config: &Config) -> StreamLimits {
     StreamLimits {
         readers_per_execution: config.limits.readers_per_execution,
         readers: config.limits.readers,
+        readers_per_tenant: config.limits.readers_per_tenant,
         ring_bytes,
         ahead_bytes: ring_bytes as u64 / 2,
         storing_lease: config.link.lease,
         ..StreamLimits::default()
+    }
+}
+
+fn call_limits(config: &Config) -> CallLimits {
+    let limits = &config.limits;
+    CallLimits {
+        waits: limits.waits,
+        waits_per_tenant: limits.waits_per_tenant,
+        lists: limits.lists,
+        lists_per_tenant: limits.lists_per_tenant,
+        checks: limits.checks,
+        checks_per_tenant: limits.checks_per_tenant,
+        timeout: limits.call_timeout,
     }
 }
 
@@ -418,13 +452,15 @@ fn exchange_limits(config: &Config) -> ExchangeLimits {
 fn accept(
     config: &Config,
     listener: TcpListener,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<LiveTls>,
     metrics: Metrics,
     tokens: &Tokens,
 ) -> (JoinHandle<()>, ReceiverStream<std::io::Result<tls::Connection>>) {
     let limits = AcceptLimits {
         connections: config.limits.connections,
+        connections_per_peer: config.limits.connections_per_peer,
         handshake_timeout: config.limits.handshake_timeout,
+        connection_idle: config.limits.connection_idle,
     };
     let (ready, connections) = Accept::channel();
     let accept = Accept::new(listener, tls, limits, metrics, tokens.cut.clone());

@@ -11,6 +11,7 @@ import base64
 import copy
 import json
 import os
+import shutil
 import sys
 
 import yaml
@@ -127,11 +128,25 @@ class Cluster:
             os.chown(path, 0, group)
             os.chmod(path, 0o750 if written else 0o2770)
 
+    def copy(self, container, root, name, group):
+        """Stands for a container that copies files of one volume to another for as long as the pod runs: once."""
+        if container["name"] != "certificates":
+            raise SystemExit(f"{name}: nothing stands for the container {container['name']}")
+        env = {one["name"]: one.get("value", name).replace("$(POD_NAME)", name) for one in container["env"]}
+        places = {mount["mountPath"]: os.path.join(root, mount["name"]) for mount in container["volumeMounts"]}
+        (source,) = (env["FROM"].replace(inside, place) for inside, place in places.items() if env["FROM"].startswith(inside))
+        for file in os.listdir(source):
+            path = os.path.join(places[env["TO"]], file)
+            shutil.copyfile(os.path.join(source, file), path)
+            os.chown(path, 0, group)
+            os.chmod(path, 0o440)
+
     def write(self, name):
         entry = self.pods[name]
         pod = entry["pod"]
         spec = pod["spec"]
-        (container,) = spec["containers"]
+        container, *copiers = spec["containers"]
+        spec["containers"] = [container]
         settings = {
             "hostUsers": spec.pop("hostUsers", True),
             "firstId": FIRST_ID,
@@ -148,14 +163,16 @@ class Cluster:
         root = os.path.join(self.folder, "volumes", name)
         for volume in spec.get("volumes", []):
             self.volume(volume, os.path.join(root, volume["name"]), group)
+        for copier in copiers:
+            self.copy(copier, root, name, group)
         os.chmod(root, 0o755)
         with open(os.path.join(root, "hosts"), "w") as file:
             file.write(self.hosts())
         volumes, mounts = [], []
         for index, mount in enumerate([*container["volumeMounts"], {"name": "hosts", "mountPath": "/etc/hosts"}]):
-            path = os.path.join(root, mount["name"], mount.get("subPath", ""))
-            if "subPathExpr" in mount:
-                path = os.path.join(path, mount["subPathExpr"].replace("$(POD_NAME)", name))
+            if "subPath" in mount or "subPathExpr" in mount:
+                raise SystemExit(f"{name}: the mount {mount['name']} would not follow a change of its volume")
+            path = os.path.join(root, mount["name"])
             kind = "File" if os.path.isfile(path.rstrip("/")) else "Directory"
             volumes.append({"name": f"v{index}", "hostPath": {"path": path.rstrip("/"), "type": kind}})
             mounts.append(

@@ -88,7 +88,8 @@ enum Manner {
 impl Client {
     /// Forwards all of `source` to the input of a running command that was started with `stdin`, and then
     /// ends that input. `source` begins at the input's byte `offset`. Returns when the command has all of
-    /// it; a command that does not read is waited for until it ends. Dropping the call leaves the input
+    /// it, or has ended with all of it that had come; a command that does not run yet is waited for, and one that
+    /// does not read until it ends. Dropping the call leaves the input
     /// open.
     ///
     /// # Errors
@@ -114,7 +115,8 @@ impl Client {
                     if !held.confirm(answer.accepted) {
                         return Err(self.contract("it confirmed input that was not sent"));
                     }
-                    if answer.ended && held.ended && held.bytes.is_empty() {
+                    // It ended with its source, or with the command.
+                    if answer.ended && held.bytes.is_empty() {
                         return Ok(Written { accepted: answer.accepted });
                     }
                     if moved {
@@ -161,13 +163,13 @@ impl Client {
                 self.forward(execution_id, &mut nothing, &mut tokio::io::empty(), Manner::Keys).await
             };
             match answer {
-                Ok(ExecutionServiceWriteStdinResponse { accepted, .. }) => {
+                Ok(ExecutionServiceWriteStdinResponse { accepted, ended }) => {
                     let moved = !is_known || accepted > held.at;
                     let fits = if is_known { held.confirm(accepted) } else { held.catch_up(accepted) };
                     if !fits {
                         return Err(self.contract("it confirmed other input than was sent"));
                     }
-                    if held.ended && held.bytes.is_empty() {
+                    if (held.ended || (is_known && ended)) && held.bytes.is_empty() {
                         return Ok(Written { accepted });
                     }
                     is_known = true;
@@ -199,7 +201,7 @@ impl Client {
         R: AsyncRead + Unpin + Send,
     {
         let (queue, taken) = mpsc::channel(QUEUE);
-        let mut client = ExecutionServiceClient::new(self.own_wire()?);
+        let mut client = ExecutionServiceClient::new(self.own_wire());
         let mut answer = std::pin::pin!(client.write_stdin(ReceiverStream::new(taken)));
         let answer = tokio::select! {
             answer = &mut answer => answer,

@@ -1,7 +1,7 @@
 //! How to reach a server and who to be there. It opens channels and attaches credentials; it reads no
 //! file and no environment.
 
-use std::{fmt, net::IpAddr, time::Duration};
+use std::{fmt, net::IpAddr, path::PathBuf, time::Duration};
 
 use tonic::{
     Request, Status,
@@ -33,6 +33,9 @@ pub struct Settings {
     pub server_name: Option<String>,
     /// Who to be.
     pub credentials: Credentials,
+    /// Where `ca` and `credentials` come from. A client looks at these files once a second, and calls with their new
+    /// content when it has changed and can be used; it does not read them before. None: nothing is read again.
+    pub files: Option<Files>,
     /// Permits plain text, to loopback only.
     pub insecure_loopback: bool,
     /// W3C trace context that every call belongs to.
@@ -42,7 +45,7 @@ pub struct Settings {
 }
 
 /// Who to be at a server.
-#[derive(Clone, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub enum Credentials {
     /// Nobody; only a server on plain loopback lets nobody in.
     #[default]
@@ -56,6 +59,17 @@ pub enum Credentials {
         /// The private key, PEM.
         key: Vec<u8>,
     },
+}
+
+/// Files that hold what a client shows to its server, and knows it by.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Files {
+    /// As [`Settings::ca`].
+    pub ca: Option<PathBuf>,
+    /// A bearer token, with or without spaces around it.
+    pub token: Option<PathBuf>,
+    /// A client certificate and its key, where there is no token.
+    pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
 /// How long to go on trying without success.
@@ -95,6 +109,7 @@ impl Settings {
             ca: None,
             server_name: None,
             credentials: Credentials::None,
+            files: None,
             insecure_loopback: false,
             traceparent: None,
             patience: Patience::default(),

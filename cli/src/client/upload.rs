@@ -119,7 +119,7 @@ impl Client {
     {
         source.seek(SeekFrom::Start(*sent)).await.map_err(|error| unreadable(&error))?;
         let (queue, taken) = mpsc::channel(QUEUE);
-        let mut client = FileServiceClient::new(self.own_wire()?);
+        let mut client = FileServiceClient::new(self.own_wire());
         let mut answer = std::pin::pin!(client.upload(ReceiverStream::new(taken)));
         let pumped = tokio::select! {
             answer = &mut answer => return self.answered(answer),

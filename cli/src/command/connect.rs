@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 
 use super::{Failure, trace::traceparent};
 use crate::{
-    client::{Client, ClientError, Credentials, Settings},
+    client::{Client, ClientError, Credentials, Files, Settings},
     state::{Connection, StateFolder, read_bounded},
 };
 
@@ -138,6 +138,11 @@ impl Connect {
             }
             (None, _, _) => Credentials::None,
         };
+        settings.files = Some(Files {
+            ca: self.ca.clone(),
+            token: self.token_file.clone(),
+            certificate: self.cert.clone().zip(self.key.clone()),
+        });
         Ok(settings)
     }
 
@@ -146,8 +151,10 @@ impl Connect {
         let Connection { address, ca, token_file, .. } = folder.connection()?;
         let mut settings = Settings::new(address);
         settings.patience.call = DEV_PATIENCE;
-        settings.ca = Some(read(&folder.path().join(ca))?);
-        settings.credentials = Credentials::Token(token_in(&folder.path().join(token_file))?);
+        let (ca, token) = (folder.path().join(ca), folder.path().join(token_file));
+        settings.ca = Some(read(&ca)?);
+        settings.credentials = Credentials::Token(token_in(&token)?);
+        settings.files = Some(Files { ca: Some(ca), token: Some(token), certificate: None });
         Ok(settings)
     }
 }

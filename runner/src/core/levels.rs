@@ -1,12 +1,15 @@
 //! How much of what there is on this runner, told to the telemetry from time to time.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::Core;
-use crate::telemetry::Levels;
+use crate::{expiry::Expiry, telemetry::Levels};
 
 /// Between two looks.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -34,6 +37,7 @@ impl Core {
             spool: self.tools.spools.used(),
             disk_free,
             disk_size,
+            expiry: Expiry::of(&self.config.servers, SystemTime::now()),
         }
     }
 }

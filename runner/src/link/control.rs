@@ -16,9 +16,9 @@ use tokio::{
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Status, Streaming, transport::Endpoint};
+use tonic::{Code, Status, Streaming};
 
-use super::{LinkEnd, dial, exchange::Exchanges, lost, output::Outputs};
+use super::{LinkEnd, dial, exchange::Exchanges, lost, output::Outputs, way::Way};
 use crate::{config::ServerConfig, core::Core, reports::Exit};
 
 /// Messages between a link's queue and its connection.
@@ -73,12 +73,13 @@ struct Link {
     welcome: Welcome,
     to_server: mpsc::Sender<ConnectRequest>,
     from_server: Streaming<ConnectResponse>,
-    endpoint: Endpoint,
+    way: Arc<Way>,
 }
 
 async fn make(core: &Core, server: &ServerConfig) -> Result<Link, LinkEnd> {
     let limit = core.config.limits.dial_timeout;
-    let endpoint = dial::endpoint(server, limit)?;
+    let way = Arc::new(Way::new(server, limit)?);
+    let (endpoint, _) = way.endpoint();
     let channel = dial::connect(&endpoint, limit).await?;
     let mut client = RunnerLinkClient::new(channel).max_decoding_message_size(MESSAGE_BYTES);
     let (to_server, queue) = mpsc::channel(WIRE_QUEUE);
@@ -94,7 +95,7 @@ async fn make(core: &Core, server: &ServerConfig) -> Result<Link, LinkEnd> {
     };
     let (from_server, welcome) =
         timeout(limit, greeting).await.map_err(|_| lost("the server does not answer"))??;
-    Ok(Link { epoch, welcome, to_server, from_server, endpoint })
+    Ok(Link { epoch, welcome, to_server, from_server, way })
 }
 
 fn welcome(core: &Core, first: &ToRunner) -> Result<Welcome, LinkEnd> {
@@ -125,8 +126,8 @@ fn ended(status: &Status) -> LinkEnd {
 }
 
 async fn run(core: &Arc<Core>, index: usize, link: Link, cancel: &CancellationToken) -> LinkEnd {
-    let Link { welcome, to_server, mut from_server, endpoint, .. } = link;
-    let streams = (Outputs::new(core, &endpoint), Exchanges::new(core, &endpoint));
+    let Link { welcome, to_server, mut from_server, way, .. } = link;
+    let streams = (Outputs::new(core, &way), Exchanges::new(core, &way));
     let cut = CancellationToken::new();
     let capacity = usize::try_from(core.config.limits.link_queue).unwrap_or(usize::MAX);
     let (exit, first, queue) = core.reports.attach(capacity, cut.clone(), || core.snapshot());

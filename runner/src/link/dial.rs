@@ -13,8 +13,34 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
-/// The way to a server. Certificates are read each time, so that new ones count from the next dial on.
-pub(super) fn endpoint(server: &ServerConfig, timeout: Duration) -> Result<Endpoint, LinkEnd> {
+/// What the files of a server's section hold. Empty where it is reached in plain text.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Material {
+    ca: Vec<u8>,
+    cert: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Material {
+    /// Reads the files. Blocks.
+    pub(super) fn read(server: &ServerConfig) -> Result<Self, LinkEnd> {
+        if server.insecure_loopback {
+            return Ok(Self { ca: Vec::new(), cert: Vec::new(), key: Vec::new() });
+        }
+        Ok(Self {
+            ca: read("ca", server.ca.as_ref())?,
+            cert: read("cert", server.cert.as_ref())?,
+            key: read("key", server.key.as_ref())?,
+        })
+    }
+}
+
+/// How a server is reached with these certificates.
+pub(super) fn endpoint(
+    server: &ServerConfig,
+    material: &Material,
+    timeout: Duration,
+) -> Result<Endpoint, LinkEnd> {
     let endpoint = Endpoint::from_shared(server.endpoint.clone())
         .map_err(lost)?
         .connect_timeout(timeout)
@@ -29,8 +55,8 @@ pub(super) fn endpoint(server: &ServerConfig, timeout: Duration) -> Result<Endpo
     }
     let name = server.server_name.as_deref().unwrap_or_default();
     let tls = ClientTlsConfig::new()
-        .ca_certificate(Certificate::from_pem(read("ca", server.ca.as_ref())?))
-        .identity(Identity::from_pem(read("cert", server.cert.as_ref())?, read("key", server.key.as_ref())?))
+        .ca_certificate(Certificate::from_pem(&material.ca))
+        .identity(Identity::from_pem(&material.cert, &material.key))
         .domain_name(name);
     endpoint.tls_config(tls).map_err(|error| lost(chain(&error)))
 }

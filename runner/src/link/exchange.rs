@@ -13,7 +13,7 @@ use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 
-use super::{LinkEnd, dial};
+use super::{LinkEnd, dial, way::Way};
 use crate::{core::Core, exchange};
 
 /// Messages between an exchange and its connection.
@@ -26,22 +26,24 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// The exchanges of one link.
 pub(super) struct Exchanges {
     core: Arc<Core>,
-    endpoint: Endpoint,
+    way: Arc<Way>,
     work: JoinSet<()>,
     turned_away: JoinSet<()>,
     /// One connection for all that are turned away.
     aside: Channel,
+    /// The version of the way that it was made with.
+    version: u64,
     /// It was logged that there are too many.
     flooded: bool,
 }
 
 impl Exchanges {
     /// Connects with the first of them. Needs a runtime.
-    pub(super) fn new(core: &Arc<Core>, endpoint: &Endpoint) -> Self {
+    pub(super) fn new(core: &Arc<Core>, way: &Arc<Way>) -> Self {
         let (work, turned_away) = (JoinSet::new(), JoinSet::new());
-        let aside = endpoint.connect_lazy();
-        let endpoint = endpoint.clone();
-        Self { core: Arc::clone(core), endpoint, work, turned_away, aside, flooded: false }
+        let (endpoint, version) = way.endpoint();
+        let (core, way, aside) = (Arc::clone(core), Arc::clone(way), endpoint.connect_lazy());
+        Self { core, way, work, turned_away, aside, version, flooded: false }
     }
 
     /// Opens an exchange that the server asked for, within `limits.exchanges`; beyond it, one that says so.
@@ -53,14 +55,14 @@ impl Exchanges {
         let limit = core.config.limits.exchanges;
         if self.work.len() < usize::try_from(limit).unwrap_or(usize::MAX) {
             self.flooded = false;
-            let endpoint = self.endpoint.clone();
+            let (endpoint, _) = self.way.endpoint();
             self.work.spawn(async move {
                 if let Err(end) = hold(&core, &endpoint, ticket).await {
                     tracing::info!(%end, "an exchange was not opened");
                 }
             });
         } else if self.turned_away.len() < TURNED_AWAY_AT_ONCE {
-            let channel = self.aside.clone();
+            let channel = self.aside();
             self.turned_away.spawn(async move {
                 if let Err(end) = turn_away(&core, channel, ticket, limit).await {
                     tracing::info!(%end, "an exchange was not turned away");
@@ -69,6 +71,18 @@ impl Exchanges {
         } else if !std::mem::replace(&mut self.flooded, true) {
             tracing::warn!("the server asks for far more than `limits.exchanges`");
         }
+    }
+}
+
+impl Exchanges {
+    /// The connection of those that are turned away, with the certificates of now.
+    fn aside(&mut self) -> Channel {
+        let (endpoint, version) = self.way.endpoint();
+        if version != self.version {
+            self.version = version;
+            self.aside = endpoint.connect_lazy();
+        }
+        self.aside.clone()
     }
 }
 

@@ -10,8 +10,9 @@ use airlock_proto::{
 use futures::{FutureExt, StreamExt};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
+use super::way::Way;
 use crate::{
     core::Core,
     push::{PushEnd, serve},
@@ -26,15 +27,30 @@ const CONNECTIONS: usize = 4;
 /// The output streams of one link.
 pub(super) struct Outputs {
     core: Arc<Core>,
+    way: Arc<Way>,
+    /// The version of the way that the channels were made with.
+    version: u64,
     channels: VecDeque<Channel>,
     streams: JoinSet<()>,
 }
 
 impl Outputs {
     /// Connects with the first streams. Needs a runtime.
-    pub(super) fn new(core: &Arc<Core>, endpoint: &Endpoint) -> Self {
+    pub(super) fn new(core: &Arc<Core>, way: &Arc<Way>) -> Self {
+        let (endpoint, version) = way.endpoint();
         let channels = (0..CONNECTIONS).map(|_| endpoint.connect_lazy()).collect();
-        Self { core: Arc::clone(core), channels, streams: JoinSet::new() }
+        Self { core: Arc::clone(core), way: Arc::clone(way), version, channels, streams: JoinSet::new() }
+    }
+
+    /// A connection with the certificates of now. Streams on other ones go on there.
+    fn channel(&mut self) -> Option<Channel> {
+        let (endpoint, version) = self.way.endpoint();
+        if version != self.version {
+            self.version = version;
+            self.channels = (0..CONNECTIONS).map(|_| endpoint.connect_lazy()).collect();
+        }
+        self.channels.rotate_left(1);
+        self.channels.front().cloned()
     }
 
     /// Opens a stream that the server asked for, within `limits.output_streams`.
@@ -45,8 +61,7 @@ impl Outputs {
             tracing::warn!(execution = %id, "the server asks for more than `limits.output_streams`");
             return;
         }
-        self.channels.rotate_left(1);
-        let Some(channel) = self.channels.front().cloned() else { return };
+        let Some(channel) = self.channel() else { return };
         let client = RunnerLinkClient::new(channel);
         let core = Arc::clone(&self.core);
         self.streams.spawn(async move {

@@ -9,6 +9,8 @@ use opentelemetry::{
     metrics::{Counter, Gauge, Histogram, UpDownCounter},
 };
 
+use crate::expiry::Expiry;
+
 /// Of the instrumentation, as collectors see it.
 const SCOPE: &str = "airlock-runner";
 
@@ -25,6 +27,7 @@ metrics! {
     SPOOL = "airlock.runner.spool.used", Gauge, "By", [], "Disk that kept output takes";
     DISK_FREE = "airlock.runner.disk.free", Gauge, "By", [], "Room on the disk of sessions and kept output";
     DISK_SIZE = "airlock.runner.disk.size", Gauge, "By", [], "The size of that disk";
+    CERTIFICATE_EXPIRY = "airlock.runner.certificate.expiry", Gauge, "s", ["file"], "Time until the certificates of a file expire, negative afterwards: the runner's `cert`, or the `ca` that it knows servers by";
     LINKS = "airlock.runner.links", UpDown, "{link}", [], "Links that are up";
     BUILD = "airlock.runner.build.info", Gauge, "{build}", ["version"], "1, with the version of the runner";
 }
@@ -33,7 +36,7 @@ metrics! {
 const SHORT: [f64; 10] = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
 /// How much of what there is on this runner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Levels {
     pub(crate) slots: u64,
     pub(crate) sessions: u64,
@@ -41,6 +44,7 @@ pub(crate) struct Levels {
     pub(crate) spool: u64,
     pub(crate) disk_free: u64,
     pub(crate) disk_size: u64,
+    pub(crate) expiry: Expiry,
 }
 
 /// The instruments.
@@ -58,6 +62,7 @@ pub(crate) struct Metrics {
     spool: Gauge<u64>,
     disk_free: Gauge<u64>,
     disk_size: Gauge<u64>,
+    certificate_expiry: Gauge<f64>,
     links: UpDownCounter<i64>,
 }
 
@@ -79,6 +84,7 @@ impl Metrics {
             spool: SPOOL.gauge(&meter),
             disk_free: DISK_FREE.gauge(&meter),
             disk_size: DISK_SIZE.gauge(&meter),
+            certificate_expiry: CERTIFICATE_EXPIRY.seconds(&meter),
             links: LINKS.updown(&meter),
         }
     }
@@ -113,6 +119,11 @@ impl Metrics {
         self.spool.record(levels.spool, &[]);
         self.disk_free.record(levels.disk_free, &[]);
         self.disk_size.record(levels.disk_size, &[]);
+        for (file, left) in [("cert", levels.expiry.certificate), ("ca", levels.expiry.ca)] {
+            if let Some(left) = left {
+                self.certificate_expiry.record(left, &[KeyValue::new("file", file)]);
+            }
+        }
     }
 
     pub(crate) fn link_up(&self) {

@@ -155,6 +155,34 @@ async fn a_stopped_runner_leaves_no_process_and_no_file_but_its_state() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_signal_that_comes_before_its_configuration_was_read_stops_it() {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    let dir = airlock_mounts::ScratchDir::new();
+    let pipe = dir.path().join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let mut process = Process::start(&pipe);
+    let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
+    let mut unwritten = None;
+    until("it reads its configuration", || {
+        // Without a reader it cannot be opened for writing.
+        unwritten = fs::OpenOptions::new().write(true).custom_flags(nonblock).open(&pipe).ok();
+        unwritten.is_some()
+    })
+    .await;
+    let pid = rustix::process::Pid::from_child(&process.0);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let mut status = None;
+    until("it has ended", || {
+        status = process.0.try_wait().unwrap();
+        status.is_some()
+    })
+    .await;
+    assert_eq!(status.unwrap().code(), Some(0), "it ends as asked, and not by the signal");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_death_while_a_session_is_made_or_closed_leaves_it_whole_or_gone() {
     let dir = airlock_mounts::ScratchDir::new();
     let base = dir.path().join("base");

@@ -15,7 +15,8 @@ pub struct Identity {
     pub tenant: String,
     /// What it may do.
     pub roles: Vec<RoleName>,
-    /// The profiles it may use, its default first; empty: only the server's default profile.
+    /// The profiles it may use, its default first; empty: only the server's default profile. `*`: every profile, also
+    /// those that come later.
     #[serde(default)]
     pub profiles: Vec<String>,
     /// How it is recognised.

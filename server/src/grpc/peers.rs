@@ -61,6 +61,8 @@ struct Inner {
     config: config::Peers,
     takers: OnceLock<(Streams, Exchanges)>,
     connections: Mutex<HashMap<String, Connections>>,
+    /// What the next connection uses; none until it is first read.
+    tls: Mutex<Option<ClientTlsConfig>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -85,6 +87,7 @@ impl PeerLinks {
             config,
             takers: OnceLock::new(),
             connections: Mutex::default(),
+            tls: Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         };
@@ -97,6 +100,21 @@ impl PeerLinks {
         let _ = self.inner.takers.set((streams, exchanges));
     }
 
+    /// Reads authority, certificate and key again. The next call to each server makes new connections with them;
+    /// calls and relays that are open go on where they are. Blocks.
+    ///
+    /// # Errors
+    /// Why the files cannot be used; nothing has changed then.
+    pub(crate) fn renew(&self) -> Result<(), String> {
+        let tls = self.inner.read_tls()?;
+        // Only an endpoint checks what it is given. Nothing is dialled.
+        let trial = Endpoint::from_static("https://localhost:1").tls_config(tls.clone());
+        trial.map_err(|error| chain(&error))?;
+        *self.inner.tls() = Some(tls);
+        self.inner.lock().clear();
+        Ok(())
+    }
+
     /// Ends every relay.
     pub(crate) async fn shut_down(&self) {
         self.inner.stop.cancel();
@@ -107,14 +125,15 @@ impl PeerLinks {
 
 impl Inner {
     fn endpoint(&self, address: &str) -> Result<Endpoint, Failure> {
-        let read = |path: &Path| {
-            fs::read(path).map_err(|error| Failure::Away(format!("`{}`: {error}", path.display())))
-        };
         let config = &self.config;
-        let tls = ClientTlsConfig::new()
-            .ca_certificate(Certificate::from_pem(read(&config.ca)?))
-            .identity(Identity::from_pem(read(&config.certificate)?, read(&config.key)?))
-            .domain_name(&config.server_name);
+        let known = self.tls().clone();
+        let tls = match known {
+            Some(tls) => tls,
+            None => {
+                let read = self.read_tls().map_err(Failure::Away)?;
+                self.tls().insert(read).clone()
+            }
+        };
         let endpoint =
             Endpoint::from_shared(address.to_owned()).map_err(away)?.tls_config(tls).map_err(away)?;
         Ok(endpoint
@@ -125,6 +144,20 @@ impl Inner {
             .keep_alive_while_idle(true)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW))
+    }
+
+    fn read_tls(&self) -> Result<ClientTlsConfig, String> {
+        let read = |path: &Path| fs::read(path).map_err(|error| format!("`{}`: {error}", path.display()));
+        let config = &self.config;
+        let identity = Identity::from_pem(read(&config.certificate)?, read(&config.key)?);
+        Ok(ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(read(&config.ca)?))
+            .identity(identity)
+            .domain_name(&config.server_name))
+    }
+
+    fn tls(&self) -> MutexGuard<'_, Option<ClientTlsConfig>> {
+        self.tls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection of those to this server, made at its first call.
@@ -315,13 +348,17 @@ fn said(status: Status) -> Failure {
 }
 
 fn away(error: impl std::error::Error) -> Failure {
+    Failure::Away(chain(&error))
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         text = format!("{text}: {cause}");
         source = cause.source();
     }
-    Failure::Away(text)
+    text
 }
 
 fn output_message(answer: Result<RelayOutputResponse, Status>) -> Result<PushFromRunner, PushBroken> {

@@ -1,6 +1,9 @@
 //! The profiles that are in force now. Whoever decides takes them anew for each decision; nobody waits.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use super::{Profiles, ResolvedProfile};
 
@@ -29,5 +32,24 @@ impl LiveProfiles {
 
     pub(crate) fn replace(&self, profiles: Profiles) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(profiles);
+    }
+}
+
+/// The names of the profiles that the configuration and its identities use. Their last version stays in force when
+/// their files are removed. Cheap to clone; all clones see the same names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Needed(Arc<RwLock<BTreeSet<String>>>);
+
+impl Needed {
+    pub(crate) fn new(names: BTreeSet<String>) -> Self {
+        Self(Arc::new(RwLock::new(names)))
+    }
+
+    pub(super) fn now(&self) -> BTreeSet<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn replace(&self, names: BTreeSet<String>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = names;
     }
 }

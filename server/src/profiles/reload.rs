@@ -3,18 +3,13 @@
 //! log at every change, and counted. It looks instead of being told, because folders that are mounted and
 //! swapped as a whole (ConfigMaps) tell nobody.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use airlock_config::ConfigError;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    LiveProfiles, Profiles, ProfilesError, ResolvedProfile,
+    LiveProfiles, Needed, Profiles, ProfilesError, ResolvedProfile,
     chain::{self, Resolved},
     folder::{self, FileOrError, Stamp},
 };
@@ -30,7 +25,7 @@ pub(crate) struct Reload {
     /// The profiles that no file can replace.
     pub built_in: Profiles,
     /// Profiles that the configuration names; they stay when their files are gone.
-    pub needed: BTreeSet<String>,
+    pub needed: Needed,
     /// The longest time that a profile may give commands to end.
     pub grace_most: Duration,
     /// What is in force.
@@ -154,7 +149,8 @@ impl Reload {
                 None => after.by_name.remove(&name),
             };
         }
-        for name in self.needed.iter().filter(|name| after.get(name).is_none()).cloned().collect::<Vec<_>>() {
+        for name in self.needed.now().into_iter().filter(|name| after.get(name).is_none()).collect::<Vec<_>>()
+        {
             let what = "it is gone, and the configuration names its profile";
             refused.entry(name.clone()).or_insert_with(|| {
                 ConfigError::whole(&file(&name), what, "put it back, or change the configuration and restart")

@@ -55,12 +55,12 @@ impl Profiles {
 
 /// The profile of a principal who names none.
 pub(crate) fn default_of(who: &Principal) -> Option<&str> {
-    who.profiles.first().map(String::as_str)
+    who.default_profile()
 }
 
 fn sees(who: &Principal, name: &str) -> bool {
     let sees_all = who.roles.iter().any(|role| matches!(role, Role::Admin | Role::Auditor));
-    sees_all || who.profiles.iter().any(|own| own == name)
+    sees_all || who.may_use(name)
 }
 
 #[cfg(test)]
@@ -105,6 +105,13 @@ mod tests {
             assert_eq!(names(&who, "s", 100, None).0, ["sandboxed", "strict"]);
             assert_eq!(profiles.seen_by(&who, Some("read_only")).unwrap().name(), "read_only");
         }
+    }
+
+    #[test]
+    fn who_may_use_any_profile_sees_all_and_has_the_first_named_one_as_its_default() {
+        let who = principal(&[Role::Executor], &["*", "strict"]);
+        assert_eq!(names(&who, "", 100, None).0, ["demo", "read_only", "sandboxed", "strict"]);
+        assert_eq!(Profiles::builtin().seen_by(&who, None).unwrap().name(), "strict");
     }
 
     #[test]

@@ -41,6 +41,7 @@ metrics! {
     PROFILES_REFUSED = "airlock.profiles.refused", Gauge, "{profile}", [], "Profiles whose files do not load; the versions of before are in force";
     STORE_TIME = "airlock.store.time", Histogram, "s", ["operation", "outcome"], "One step of the store";
     AUTHENTICATION_FAILURES = "airlock.authentication.failures", Counter, "{request}", ["reason"], "Requests without a principal";
+    CERTIFICATE_EXPIRY = "airlock.certificate.expiry", Gauge, "s", ["file"], "Time until the certificates of a file expire, negative afterwards: `tls`, `client_ca`, `peer` or `peer_ca`";
     CONNECTIONS = "airlock.connections", UpDown, "{connection}", [], "Connections that are open";
     CONNECTIONS_REFUSED = "airlock.connections.refused", Counter, "{connection}", ["reason"], "Connections that were not taken";
     BUILD = "airlock.build.info", Gauge, "{build}", ["version"], "1, with the version of the server";
@@ -84,6 +85,7 @@ pub struct Metrics {
     profiles_refused: Gauge<u64>,
     store_time: Histogram<f64>,
     authentication_failures: Counter<u64>,
+    certificate_expiry: Gauge<f64>,
     connections: UpDownCounter<i64>,
     connections_refused: Counter<u64>,
     rpc_duration: Histogram<f64>,
@@ -124,6 +126,7 @@ impl Metrics {
             profiles_refused: PROFILES_REFUSED.gauge(meter),
             store_time: STORE_TIME.histogram(meter, &SHORT),
             authentication_failures: AUTHENTICATION_FAILURES.counter(meter),
+            certificate_expiry: CERTIFICATE_EXPIRY.seconds(meter),
             connections: CONNECTIONS.updown(meter),
             connections_refused: CONNECTIONS_REFUSED.counter(meter),
             rpc_duration: RPC_DURATION.histogram(meter, &LONG),
@@ -149,6 +152,11 @@ impl Metrics {
     /// A request had no principal.
     pub fn authentication_failed(&self, reason: &'static str) {
         self.authentication_failures.add(1, &[KeyValue::new("reason", reason)]);
+    }
+
+    /// The certificates of this file (`tls`, `client_ca`, `peer` or `peer_ca`) expire in so many seconds.
+    pub fn certificate_expiry(&self, file: &'static str, seconds: f64) {
+        self.certificate_expiry.record(seconds, &[KeyValue::new("file", file)]);
     }
 
     /// A connection was taken.

@@ -1,11 +1,15 @@
 //! Takes connections, as many as the limit says, and finishes their handshakes within their time.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
-use rustls::ServerConfig;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    sync::mpsc,
     task::JoinSet,
     time::{Instant, sleep, timeout_at},
 };
@@ -13,11 +17,12 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Connection,
+    Connection, LiveTls,
     connection::{Io, Parts},
 };
 use crate::{
     authn::{CertificateNames, Peer},
+    shares::{Full, Share, Shares},
     telemetry::Metrics,
 };
 
@@ -31,16 +36,20 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct AcceptLimits {
     /// At once.
     pub(crate) connections: u32,
+    /// Of those, of one address; of IPv6, of one network of 64 bits.
+    pub(crate) connections_per_peer: u32,
     /// From the first byte to the end of the greeting.
     pub(crate) handshake_timeout: Duration,
+    /// Without an open call.
+    pub(crate) connection_idle: Duration,
 }
 
 /// Takes connections from a socket.
 pub(crate) struct Accept {
     listener: TcpListener,
-    tls: Option<TlsAcceptor>,
-    permits: Arc<Semaphore>,
-    handshake_timeout: Duration,
+    tls: Option<LiveTls>,
+    places: Shares<IpAddr>,
+    limits: AcceptLimits,
     metrics: Metrics,
     cut: CancellationToken,
 }
@@ -58,19 +67,12 @@ impl Accept {
     /// Takes connections from `listener`; those that it hands on end when `cut` is cancelled.
     pub(crate) fn new(
         listener: TcpListener,
-        tls: Option<Arc<ServerConfig>>,
+        tls: Option<LiveTls>,
         limits: AcceptLimits,
         metrics: Metrics,
         cut: CancellationToken,
     ) -> Self {
-        Self {
-            listener,
-            tls: tls.map(TlsAcceptor::from),
-            permits: Arc::new(Semaphore::new(limits.connections as usize)),
-            handshake_timeout: limits.handshake_timeout,
-            metrics,
-            cut,
-        }
+        Self { listener, tls, places: Shares::default(), limits, metrics, cut }
     }
 
     /// A channel of the right size for [`Accept::run`].
@@ -105,16 +107,27 @@ impl Accept {
         ready: &mpsc::Sender<io::Result<Connection>>,
         handshakes: &mut JoinSet<()>,
     ) {
-        let Ok(permit) = self.permits.clone().try_acquire_owned() else {
-            self.metrics.connection_refused("limit");
-            tracing::debug!(peer = %address, "limit `connections` is reached");
-            return;
+        let limits = self.limits;
+        let (all, own) = (limits.connections as usize, limits.connections_per_peer as usize);
+        let place = match self.places.take(whose(address.ip()), all, own) {
+            Ok(place) => place,
+            Err(full) => {
+                let (reason, limit) = match full {
+                    Full::All => ("limit", "connections"),
+                    Full::Own => ("peer_limit", "connections_per_peer"),
+                };
+                self.metrics.connection_refused(reason);
+                tracing::debug!(peer = %address, limit, "a limit of connections is reached");
+                return;
+            }
         };
-        let deadline = Instant::now() + self.handshake_timeout;
-        let (tls, metrics, cut) = (self.tls.clone(), self.metrics.clone(), self.cut.clone());
+        let deadline = Instant::now() + limits.handshake_timeout;
+        let held = Held { place, deadline, idle: limits.connection_idle };
+        let tls = self.tls.as_ref().map(|tls| TlsAcceptor::from(tls.now()));
+        let (metrics, cut) = (self.metrics.clone(), self.cut.clone());
         let ready = ready.clone();
         handshakes.spawn(async move {
-            match shake(stream, address, tls, deadline, permit, metrics.clone(), cut).await {
+            match shake(stream, address, tls, held, metrics.clone(), cut).await {
                 // It fails when the server stops, and then nobody wants the connection.
                 Ok(connection) => drop(ready.send(Ok(connection)).await),
                 Err(refusal) => {
@@ -129,12 +142,29 @@ impl Accept {
     }
 }
 
+/// What a connection holds, and how long.
+struct Held {
+    place: Share<IpAddr>,
+    deadline: Instant,
+    idle: Duration,
+}
+
+/// Whom a connection counts for: an address, or the network of IPv6 that one host has.
+fn whose(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [one, two, three, four, ..] = address.segments();
+            Ipv6Addr::new(one, two, three, four, 0, 0, 0, 0).into()
+        }
+        address => address,
+    }
+}
+
 async fn shake(
     stream: TcpStream,
     address: SocketAddr,
     tls: Option<TlsAcceptor>,
-    deadline: Instant,
-    permit: OwnedSemaphorePermit,
+    Held { place, deadline, idle }: Held,
     metrics: Metrics,
     cut: CancellationToken,
 ) -> Result<Connection, Refusal> {
@@ -150,5 +180,19 @@ async fn shake(
         }
     };
     let peer = Peer { address, certificate };
-    Ok(Connection::new(Parts { io, peer, permit, deadline, metrics, cut }))
+    Ok(Connection::new(Parts { io, peer, place, deadline, idle, metrics, cut }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_counts_once_whatever_addresses_of_its_network_it_takes() {
+        let of = |text: &str| whose(text.parse().unwrap());
+        assert_eq!(of("fd00::1"), of("fd00::2:3:4:5"));
+        assert_ne!(of("fd00::1"), of("fd00:0:0:1::1"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    }
 }

@@ -111,6 +111,37 @@ fn it_stops_in_order_on_either_signal() {
     }
 }
 
+/// Waits until a process reads the pipe, and gives its writing end.
+fn reader_of(pipe: &Path) -> fs::File {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let begun = Instant::now();
+    loop {
+        // Without a reader it cannot be opened for writing.
+        let opened = fs::OpenOptions::new().write(true).custom_flags(libc_nonblock()).open(pipe);
+        if let Ok(file) = opened {
+            return file;
+        }
+        assert!(begun.elapsed() < PATIENCE, "nobody reads it");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn libc_nonblock() -> i32 {
+    nix::fcntl::OFlag::O_NONBLOCK.bits()
+}
+
+#[test]
+fn a_signal_that_comes_before_its_configuration_was_read_stops_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlock-server"));
+    let child = command.arg("--config").arg(&pipe).stderr(Stdio::null()).spawn().unwrap();
+    let _unwritten = reader_of(&pipe);
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM).unwrap();
+    assert_eq!(wait(child), Some(0), "it ends as asked, and not by the signal");
+}
+
 #[test]
 fn logs_can_be_for_machines() {
     let folder = tempfile::tempdir().unwrap();

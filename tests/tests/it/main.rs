@@ -32,6 +32,7 @@ mod output_files;
 mod outside;
 mod pods;
 mod reflection;
+mod renewal;
 mod restore;
 mod results;
 mod shells;

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use airlock_proto::{domain::RunnerId, limits};
 
 use super::{Findings, is_name};
-use crate::config::{Config, Identity, Match, RoleName};
+use crate::{
+    config::{Config, Identity, Match, RoleName},
+    model::ANY_PROFILE,
+};
 
 /// SHA-256 in hexadecimal.
 const HASH_LENGTH: usize = 64;
@@ -90,10 +93,10 @@ fn one(identity: &Identity, field: &str, found: &mut Findings) {
     );
     for (index, profile) in identity.profiles.iter().enumerate() {
         found.require(
-            is_name(profile, limits::NAME_BYTES),
+            profile == ANY_PROFILE || is_name(profile, limits::NAME_BYTES),
             &format!("{field}.profiles[{index}]"),
             format!("`{}` is not a profile's name", profile.escape_debug()),
-            "use 1 to 128 of a-z A-Z 0-9 . _ -",
+            "use 1 to 128 of a-z A-Z 0-9 . _ -, or `*` for every profile",
         );
     }
 }

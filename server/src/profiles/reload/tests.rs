@@ -45,7 +45,7 @@ impl World {
         let reload = Reload {
             folder: folder.path().to_owned(),
             built_in: Profiles::builtin_with_self_approval(),
-            needed: ["mine".to_owned(), "strict".to_owned()].into(),
+            needed: Needed::new(["mine".to_owned(), "strict".to_owned()].into()),
             grace_most: Duration::from_secs(10),
             live,
             metrics: Metrics::new(&opentelemetry::global::meter("test")),

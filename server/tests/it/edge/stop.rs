@@ -83,7 +83,7 @@ async fn it_can_be_embedded_on_a_given_socket() {
     config.identities.push(toml::from_str(identity).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let options = Options { listener: Some(listener), telemetry: None };
+    let options = Options { listener: Some(listener), ..Options::default() };
     let server = Server::start_with(config, options).await.unwrap();
     assert_eq!(server.local_addr(), address);
     let channel =

@@ -26,7 +26,7 @@ pub(crate) const TOKENS: [(&str, &str, &str); 5] = [
     ("stranger", "two", "\"executor\", \"approver\", \"auditor\", \"admin\""),
 ];
 
-type Issuer = CertifiedIssuer<'static, KeyPair>;
+pub(crate) type Issuer = CertifiedIssuer<'static, KeyPair>;
 
 /// A server, and who signs its clients' certificates.
 pub(crate) struct World {
@@ -34,10 +34,10 @@ pub(crate) struct World {
     pub(crate) config: Config,
     server_ca: Issuer,
     client_ca: Issuer,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
-fn authority(name: &str) -> Issuer {
+pub(crate) fn authority(name: &str) -> Issuer {
     let mut params = CertificateParams::new(vec![]).unwrap();
     params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -46,7 +46,7 @@ fn authority(name: &str) -> Issuer {
 }
 
 /// Certificate and key in PEM.
-fn leaf(issuer: &Issuer, dns: &str, usage: ExtendedKeyUsagePurpose) -> (String, String) {
+pub(crate) fn leaf(issuer: &Issuer, dns: &str, usage: ExtendedKeyUsagePurpose) -> (String, String) {
     let mut params = CertificateParams::new(vec![]).unwrap();
     params.subject_alt_names = vec![SanType::DnsName(dns.try_into().unwrap())];
     params.extended_key_usages = vec![usage];
@@ -69,6 +69,7 @@ fn be_patient(config: &mut Config) {
     for (limit, usual, patient) in [
         (&mut limits.handshake_timeout, usual.handshake_timeout, LONG),
         (&mut limits.queue_wait, usual.queue_wait, LONG),
+        (&mut limits.call_timeout, usual.call_timeout, 2 * LONG),
         (&mut limits.approval_valid, usual.approval_valid, LONG),
         (&mut limits.open_wait, usual.open_wait, LONG),
         (&mut limits.exchange_open_wait, usual.exchange_open_wait, LONG),
@@ -147,11 +148,33 @@ impl World {
         fs::write(folder.path().join("server.pem"), certificate).unwrap();
         fs::write(folder.path().join("server.key"), key).unwrap();
         fs::write(folder.path().join("clients.pem"), client_ca.pem()).unwrap();
-        let mut config = Config::parse(&config_text(folder.path(), more), "test").unwrap();
+        let file = folder.path().join("server.toml");
+        fs::write(&file, config_text(folder.path(), more)).unwrap();
+        let mut config = Config::load(&file).unwrap();
         be_patient(&mut config);
-        let options = Options { telemetry: Some(telemetry(&config.telemetry)), listener: None };
+        let telemetry = Some(telemetry(&config.telemetry));
+        let options = Options { telemetry, file: Some(file), ..Options::default() };
         let server = Server::start_with(config.clone(), options).await.unwrap();
-        Self { server, config, server_ca, client_ca, _folder: folder }
+        Self { server, config, server_ca, client_ca, folder }
+    }
+
+    /// Stops the server, and keeps its folder.
+    pub(crate) async fn end(self) -> TempDir {
+        self.server.shut_down().await;
+        self.folder
+    }
+
+    /// Where its certificates and its configuration are.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Without a certificate, by a server that this authority has signed.
+    pub(crate) fn trusting(&self, authority: &Issuer) -> Channel {
+        let tls = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(authority.pem()))
+            .domain_name("localhost");
+        self.endpoint().tls_config(tls).unwrap().connect_lazy()
     }
 
     fn tls(&self) -> ClientTlsConfig {
@@ -175,6 +198,17 @@ impl World {
     /// With the certificate of this identity.
     pub(crate) fn certified(&self, name: &str) -> Channel {
         self.with_certificate_of(&self.client_ca, name)
+    }
+
+    /// With the certificate of this identity, by a server that this authority has signed.
+    pub(crate) fn certified_by_server_of(&self, name: &str, server: &Issuer) -> Channel {
+        let (certificate, key) =
+            leaf(&self.client_ca, &format!("{name}.test"), ExtendedKeyUsagePurpose::ClientAuth);
+        let tls = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(server.pem()))
+            .domain_name("localhost")
+            .identity(Identity::from_pem(certificate, key));
+        self.endpoint().tls_config(tls).unwrap().connect_lazy()
     }
 
     /// With a certificate for this name by somebody whom the server does not know.

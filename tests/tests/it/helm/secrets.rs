@@ -23,12 +23,11 @@ fn each_runner_sees_the_key_of_its_own_name_alone() {
     for (pool, replicas) in [("default", 3), ("large", 1)] {
         let set = rendered.document("StatefulSet", &format!("r-airlock-{pool}"));
         let volumes = set["spec"]["template"]["spec"]["volumes"].as_array().unwrap();
-        let tls = volumes.iter().find(|volume| volume["name"] == "tls").unwrap();
-        let sources = tls["projected"]["sources"].as_array().unwrap();
+        let pool_volume = volumes.iter().find(|volume| volume["name"] == "pool").unwrap();
+        let sources = pool_volume["projected"]["sources"].as_array().unwrap();
         assert_eq!(sources.len(), replicas);
         let mounts = container(set)["volumeMounts"].as_array().unwrap();
-        let mount = mounts.iter().find(|mount| mount["name"] == "tls").unwrap();
-        assert_eq!(mount["subPathExpr"], "$(POD_NAME)");
+        assert!(!mounts.iter().any(|mount| mount["name"] == "pool"), "the runner sees its own alone");
         for (ordinal, source) in sources.iter().enumerate() {
             let pod = format!("r-airlock-{pool}-{ordinal}");
             assert_eq!(source["secret"]["name"], format!("{pod}-tls"));
@@ -45,6 +44,53 @@ fn each_runner_sees_the_key_of_its_own_name_alone() {
     }
     let told = identities.iter().filter(|one| one["roles"].as_array().unwrap()[0].as_str() == Some("runner"));
     assert_eq!(told.count(), runners);
+}
+
+#[test]
+fn no_mount_keeps_a_renewed_secret_from_a_pod() {
+    for set in chart::sets() {
+        let rendered = rendered(&set);
+        for workload in rendered.of("Deployment").chain(rendered.of("StatefulSet")) {
+            let containers = workload["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+            let mounts = containers.iter().flat_map(|one| one["volumeMounts"].as_array().unwrap());
+            for mount in mounts {
+                assert_eq!((mount.get("subPath"), mount.get("subPathExpr")), (None, None), "{mount}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_runners_pod_copies_its_own_certificates_whenever_they_change() {
+    let rendered = rendered(&chart::folder().join("ci/pools-values.yaml"));
+    let set = rendered.document("StatefulSet", "r-airlock-default");
+    let containers = set["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+    let copier = containers.iter().find(|one| one["name"] == "certificates").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let [from, to] = ["from", "to"].map(|name| folder.path().join(name));
+    fs::create_dir(&from).unwrap();
+    fs::create_dir(&to).unwrap();
+    let put = |text: &str| {
+        for file in ["tls.crt", "tls.key", "ca.crt"] {
+            fs::write(from.join(file), format!("{file} {text}")).unwrap();
+        }
+    };
+    let has = |text: &str| {
+        let holds = |file: &str| {
+            fs::read_to_string(to.join(file)).is_ok_and(|found| found == format!("{file} {text}"))
+        };
+        ["tls.crt", "tls.key", "ca.crt"].iter().all(|file| holds(file))
+    };
+    put("one");
+    // Often, so that the test takes no longer than it must.
+    let script = copier["args"][0].as_str().unwrap().replace("sleep 10", "sleep 0.1");
+    let mut command = Command::new("bash");
+    command.args(["-c", &script]).env("FROM", &from).env("TO", &to);
+    let copying = Process::start(&mut command, &folder.path().join("log"));
+    until("the first are there", PATIENCE, || has("one"));
+    put("two");
+    until("the renewed ones are there", PATIENCE, || has("two"));
+    drop(copying);
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! The way to a server. It follows the files of the runner's certificate, key and authority: the next connection uses
+//! what they hold now, and connections that are open stay.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tonic::transport::Endpoint;
+
+use super::{LinkEnd, dial};
+use crate::config::ServerConfig;
+
+/// Between two looks at the files.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The way to one server, for one link.
+pub(super) struct Way {
+    server: ServerConfig,
+    timeout: Duration,
+    now: Mutex<Now>,
+}
+
+struct Now {
+    endpoint: Endpoint,
+    material: dial::Material,
+    /// Grows with each change.
+    version: u64,
+    looked: Instant,
+    /// Why the files cannot be used as they are, so that it is told once.
+    problem: Option<String>,
+}
+
+impl Way {
+    /// Reads the files. Blocks for a moment.
+    ///
+    /// # Errors
+    /// [`LinkEnd::Lost`] if they cannot be used.
+    pub(super) fn new(server: &ServerConfig, timeout: Duration) -> Result<Self, LinkEnd> {
+        let material = dial::Material::read(server)?;
+        let endpoint = dial::endpoint(server, &material, timeout)?;
+        let now = Now { endpoint, material, version: 0, looked: Instant::now(), problem: None };
+        Ok(Self { server: server.clone(), timeout, now: Mutex::new(now) })
+    }
+
+    /// The endpoint for the next connection, and its version. Looks at the files at most once a second; while they
+    /// cannot be used, it is the endpoint of before.
+    pub(super) fn endpoint(&self) -> (Endpoint, u64) {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.looked.elapsed() >= LOOK {
+            now.looked = Instant::now();
+            now.look(&self.server, self.timeout);
+        }
+        (now.endpoint.clone(), now.version)
+    }
+}
+
+impl Now {
+    fn look(&mut self, server: &ServerConfig, timeout: Duration) {
+        let read = dial::Material::read(server);
+        let made = read.and_then(|material| {
+            let is_new = material != self.material;
+            let endpoint = is_new.then(|| dial::endpoint(server, &material, timeout)).transpose()?;
+            Ok(endpoint.map(|endpoint| (endpoint, material)))
+        });
+        self.problem = match made {
+            Ok(None) => None,
+            Ok(Some((endpoint, material))) => {
+                tracing::info!(server = server.endpoint, "new certificates are used for new connections");
+                (self.endpoint, self.material) = (endpoint, material);
+                self.version += 1;
+                None
+            }
+            Err(end) => {
+                let problem = end.to_string();
+                if self.problem.as_ref() != Some(&problem) {
+                    tracing::error!(server = server.endpoint, problem, "the certificates of before are used");
+                }
+                Some(problem)
+            }
+        };
+    }
+}

@@ -1,0 +1,221 @@
+//! Reads certificates, authorities and identities again while the server runs, and puts them into force when their
+//! files have changed. It touches no connection, call or link that is open.
+//!
+//! It compares contents instead of waiting for events: directories that are mounted and swapped as a whole (Secrets)
+//! send none. Files that cannot be used change nothing; the log tells so once for each change.
+
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    authn::Authenticator,
+    config::{self, Config},
+    grpc::peers::PeerLinks,
+    model::ANY_PROFILE,
+    profiles::{LiveProfiles, Needed},
+    telemetry::Metrics,
+    tls::{self, Limiting, LiveTls},
+};
+
+/// Between two looks at the files.
+const LOOK: Duration = Duration::from_secs(1);
+/// Of one file, in bytes; the rest of a longer one is not compared.
+const FILE_BYTES: u64 = 4 << 20;
+
+/// A file of certificates whose expiry is a metric.
+struct Certificates {
+    /// The metric's attribute.
+    name: &'static str,
+    file: PathBuf,
+    limiting: Limiting,
+    /// In seconds since 1970; none while the file cannot be read.
+    expiry: Option<i64>,
+}
+
+/// Files that are put into force together.
+pub(crate) struct Part {
+    /// As the log calls it.
+    name: &'static str,
+    files: Vec<PathBuf>,
+    certificates: Vec<Certificates>,
+    /// Of what is in force.
+    seen: [u8; 32],
+    /// Why the files as they are now are not in force.
+    problem: Option<String>,
+    /// Reads the files and puts them into force, or says why not.
+    apply: Box<dyn Fn() -> Result<(), String> + Send>,
+}
+
+/// The files that are followed.
+pub(crate) struct Renew {
+    parts: Vec<Part>,
+    metrics: Metrics,
+}
+
+impl Part {
+    /// Must be made before the files are first read, so that no change in between is missed.
+    fn new(name: &'static str, files: Vec<PathBuf>) -> Self {
+        let seen = digest(&files);
+        Self { name, files, certificates: Vec::new(), seen, problem: None, apply: Box::new(|| Ok(())) }
+    }
+
+    fn with(mut self, name: &'static str, file: &Path, limiting: Limiting) -> Self {
+        self.certificates.push(Certificates { name, file: file.to_owned(), limiting, expiry: None });
+        self
+    }
+
+    fn applied_by(mut self, apply: impl Fn() -> Result<(), String> + Send + 'static) -> Self {
+        self.apply = Box::new(apply);
+        self
+    }
+
+    /// The certificate of the listening socket and the authorities of its clients.
+    pub(crate) fn tls(files: &config::Tls) -> Self {
+        let all = [&files.certificate, &files.key].into_iter().chain(&files.client_ca).cloned().collect();
+        let part = Self::new("listen.tls", all).with("tls", &files.certificate, Limiting::First);
+        match &files.client_ca {
+            Some(ca) => part.with("client_ca", ca, Limiting::Last),
+            None => part,
+        }
+    }
+
+    pub(crate) fn into_tls(self, files: config::Tls, live: LiveTls) -> Self {
+        self.applied_by(move || tls::renew(&files, &live).map_err(|error| error.to_string()))
+    }
+
+    /// This server's certificate as a client of the others.
+    pub(crate) fn peers(files: &config::Peers) -> Self {
+        Self::new("peers", vec![files.ca.clone(), files.certificate.clone(), files.key.clone()])
+            .with("peer", &files.certificate, Limiting::First)
+            .with("peer_ca", &files.ca, Limiting::Last)
+    }
+
+    pub(crate) fn into_peers(self, links: PeerLinks) -> Self {
+        self.applied_by(move || links.renew())
+    }
+
+    /// The identities of the configuration's file: who calls with which token or certificate.
+    pub(crate) fn identities(file: &Path) -> Self {
+        Self::new("identity", vec![file.to_owned()])
+    }
+
+    pub(crate) fn into_identities(
+        self,
+        authenticator: Arc<Authenticator>,
+        (live, needed): (LiveProfiles, Needed),
+    ) -> Self {
+        let files = self.files.clone();
+        self.applied_by(move || {
+            files.iter().try_for_each(|file| take_identities(file, &authenticator, (&live, &needed)))
+        })
+    }
+
+    /// Puts the files into force if they have changed. Those that cannot be used are tried again at the next look: a
+    /// certificate may be written before its key, and an identity before its profile.
+    fn look(&mut self) {
+        let now = digest(&self.files);
+        if now == self.seen {
+            self.problem = None;
+            return;
+        }
+        match (self.apply)() {
+            Ok(()) => {
+                tracing::info!(part = self.name, "the files have changed, and are in force");
+                self.seen = now;
+                self.problem = None;
+                self.date();
+            }
+            Err(error) if self.problem.as_ref() == Some(&error) => {}
+            Err(error) => {
+                tracing::error!(part = self.name, "{error}; what was read before stays in force");
+                self.problem = Some(error);
+            }
+        }
+    }
+
+    fn date(&mut self) {
+        for one in &mut self.certificates {
+            one.expiry = tls::expiry(&one.file, one.limiting).ok().flatten();
+        }
+    }
+}
+
+impl Renew {
+    pub(crate) fn new(parts: Vec<Part>, metrics: Metrics) -> Self {
+        Self { parts, metrics }
+    }
+
+    /// Looks until `stop`. Files are read on a thread that may block; a look that is under way is finished.
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
+        self.parts.iter_mut().for_each(Part::date);
+        loop {
+            self.measure();
+            if stop.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_none() {
+                return;
+            }
+            let looked = tokio::task::spawn_blocking(move || {
+                self.parts.iter_mut().for_each(Part::look);
+                self
+            });
+            // A look that panicked ends the following, and nothing else.
+            let Ok(this) = looked.await else { return };
+            self = this;
+        }
+    }
+
+    fn measure(&self) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        for one in self.parts.iter().flat_map(|part| &part.certificates) {
+            if let Some(expiry) = one.expiry {
+                #[expect(clippy::cast_precision_loss, reason = "seconds of a date fit")]
+                self.metrics.certificate_expiry(one.name, expiry as f64 - now);
+            }
+        }
+    }
+}
+
+fn take_identities(
+    file: &Path,
+    authenticator: &Authenticator,
+    (live, needed): (&LiveProfiles, &Needed),
+) -> Result<(), String> {
+    let config = Config::load(file).map_err(|error| error.to_string())?;
+    let profiles = live.now();
+    let named = config.identities.iter().flat_map(|identity| &identity.profiles);
+    let named = named.filter(|name| *name != ANY_PROFILE);
+    for name in named.clone() {
+        if profiles.get(name).is_none() {
+            return Err(format!("an identity names the profile `{name}`, which is not there"));
+        }
+    }
+    needed.replace(named.cloned().chain([authenticator.default_profile().to_owned()]).collect());
+    authenticator.replace(&config.identities);
+    Ok(())
+}
+
+/// A digest of the contents; of a file that cannot be read, of the kind of error. What is no file, such as a pipe, is not
+/// read, since that could wait without an end.
+fn digest(files: &[PathBuf]) -> [u8; 32] {
+    let mut all = Sha256::new();
+    for file in files {
+        let mut bytes = Vec::new();
+        let is_pipe = fs::metadata(file).is_ok_and(|found| !found.is_file());
+        let read = match is_pipe {
+            true => Ok(0),
+            false => File::open(file).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes)),
+        };
+        if let Err(error) = read {
+            bytes = error.kind().to_string().into_bytes();
+        }
+        all.update(Sha256::digest(&bytes));
+    }
+    all.finalize().into()
+}

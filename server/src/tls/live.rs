@@ -1,0 +1,55 @@
+//! The TLS configuration in force, and when the certificates of a file expire.
+
+use std::{
+    path::Path,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use rustls::ServerConfig;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use super::{TlsError, certificates};
+
+/// The TLS configuration that the next handshake uses. A cheap handle; all clones are one. A replacement does not
+/// touch connections that are open.
+#[derive(Clone)]
+pub(crate) struct LiveTls(Arc<RwLock<Arc<ServerConfig>>>);
+
+impl LiveTls {
+    pub(super) fn new(config: Arc<ServerConfig>) -> Self {
+        Self(Arc::new(RwLock::new(config)))
+    }
+
+    pub(crate) fn now(&self) -> Arc<ServerConfig> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn replace(&self, config: Arc<ServerConfig>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+}
+
+/// Which of a file's certificates limits its use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limiting {
+    /// The first to expire: a chain is valid as long as each of its certificates.
+    First,
+    /// The last to expire: a bundle of authorities may keep an old one beside its successor.
+    Last,
+}
+
+/// When the certificates of a PEM file expire, in seconds since 1970.
+///
+/// # Errors
+/// As for reading certificates; a certificate that cannot be parsed is left out.
+pub(crate) fn expiry(file: &Path, limiting: Limiting) -> Result<Option<i64>, TlsError> {
+    let certificates = certificates(file)?;
+    let ends = certificates.iter().filter_map(|der| {
+        let (_, certificate) = X509Certificate::from_der(der).ok()?;
+        Some(certificate.validity().not_after.timestamp())
+    });
+    Ok(match limiting {
+        Limiting::First => ends.min(),
+        Limiting::Last => ends.max(),
+    })
+}

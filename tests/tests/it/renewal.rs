@@ -1,0 +1,175 @@
+//! A server, a runner and a client whose certificates, authority and tokens are all replaced while commands run: no call
+//! fails, no view breaks, and the runner's link stays.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use airlock_cli::client::{
+    Client, ClientError, Credentials, Files, From, Patience, Settings,
+    v1::{self, ExecutionSpec},
+};
+use airlock_tests::{
+    pki::{Pair, Pki},
+    process::until,
+    reader::{Story, run},
+    site::{PATIENCE, Site, sha256},
+};
+use tokio::task::JoinHandle;
+
+const TOKEN: &str = "the-token-that-comes-after-and-is-long-enough";
+
+/// As deployments do it: a file appears whole.
+fn put(from: &Path, to: &Path) {
+    let aside = to.with_extension("new");
+    fs::copy(from, &aside).unwrap();
+    fs::rename(aside, to).unwrap();
+}
+
+fn put_pair(from: &Pair, to: &Pair) {
+    put(&from.certificate, &to.certificate);
+    put(&from.key, &to.key);
+}
+
+fn put_text(text: &str, to: &Path) {
+    let aside = to.with_extension("text");
+    fs::write(&aside, text).unwrap();
+    fs::rename(aside, to).unwrap();
+}
+
+/// Whether a server that only this authority has signed lets this token in.
+async fn answers(settings: &Settings, pki: &Pki, token: &str) -> bool {
+    let mut settings = settings.clone();
+    (settings.ca, settings.files) = (Some(fs::read(pki.ca()).unwrap()), None);
+    settings.credentials = Credentials::Token(token.to_owned());
+    settings.patience.call = Duration::ZERO;
+    match Client::connect(settings).await {
+        Ok(client) => client.executions(v1::ExecutionServiceListRequest::default()).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+async fn until_it_is(what: &str, wanted: bool, mut is: impl AsyncFnMut() -> bool) {
+    let begun = tokio::time::Instant::now();
+    while is().await != wanted {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Calls without a pause, of which each must succeed at its first try.
+fn calls(client: Client, stop: Arc<AtomicBool>) -> (Arc<AtomicU64>, JoinHandle<Result<(), ClientError>>) {
+    let done = Arc::new(AtomicU64::new(0));
+    let count = done.clone();
+    let task = tokio::spawn(async move {
+        while !stop.load(Ordering::Relaxed) {
+            client.executions(v1::ExecutionServiceListRequest::default()).await?;
+            count.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    });
+    (done, task)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_is_replaced_under_load_and_no_call_view_or_link_is_lost() {
+    let site = Site::new();
+    let (_server, runner) = (site.server(&[]), site.runner(&[]));
+    site.ready().await;
+    let token_file = site.path().join("agent.token");
+    let mut settings = site.settings();
+    let Credentials::Token(first_token) = &settings.credentials else { panic!("the agent has a token") };
+    let first_token = first_token.clone();
+    fs::write(&token_file, &first_token).unwrap();
+    settings.files =
+        Some(Files { ca: Some(site.pki.ca()), token: Some(token_file.clone()), certificate: None });
+    settings.patience = Patience { call: Duration::ZERO, ..Patience::default() };
+    let client = Client::connect(settings.clone()).await.unwrap();
+
+    // A view that lasts, and calls all the time.
+    let session = client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap().session_id;
+    let spec = ExecutionSpec {
+        command: "until [ -e /workspace/enough ]; do echo line; sleep 0.01; done".into(),
+        session_id: session.clone(),
+        allow_concurrent: true,
+        ..Default::default()
+    };
+    let id = client.start(spec).await.unwrap().execution_id;
+    let watcher = client.clone();
+    let view = tokio::spawn(async move {
+        let mut events = watcher.attach(id, From::Beginning);
+        let mut story = Story::default();
+        while let Some(event) = events.next().await? {
+            story.take(event);
+        }
+        Ok::<_, ClientError>(story)
+    });
+    let stop = Arc::new(AtomicBool::new(false));
+    let (done, calling) = calls(client.clone(), stop.clone());
+
+    // Both authorities, then every certificate, then the new authority alone.
+    let old = Pki::new(&site.path().join("old"));
+    put(&site.pki.ca(), &old.ca());
+    let new = Pki::new(&site.path().join("new"));
+    let bundle = fs::read_to_string(old.ca()).unwrap() + &fs::read_to_string(new.ca()).unwrap();
+    put_text(&bundle, &site.pki.ca());
+    let place = |name: &str| Pair {
+        certificate: site.path().join(format!("pki/{name}.pem")),
+        key: site.path().join(format!("pki/{name}.key")),
+    };
+    // Whoever trusts the bundle has read it: the server's own certificate changes after everybody's.
+    let count = done.load(Ordering::Relaxed);
+    until("calls go on", PATIENCE, || done.load(Ordering::Relaxed) > count + 500);
+    put_pair(&new.issue("runner-1", &[]), &place("runner-1"));
+    put_pair(&new.issue("server", &["localhost"]), &place("server"));
+    until_it_is("the new certificate is shown", true, async || answers(&settings, &new, &first_token).await)
+        .await;
+    put(&new.ca(), &site.pki.ca());
+    until_it_is("the old one is not", false, async || answers(&settings, &old, &first_token).await).await;
+
+    // The token: a second one, the client's file, and then the first is gone.
+    let file = site.path().join("server.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let (before, after) = (sha256(first_token.as_bytes()), sha256(TOKEN.as_bytes()));
+    let second = format!(
+        "{text}\n[[identity]]\nname = \"agent-2\"\ntenant = \"acme\"\n\
+         roles = [\"executor\", \"approver\", \"admin\"]\nprofiles = [\"sandboxed\", \"strict\"]\n\
+         match = {{ token_sha256 = \"{after}\" }}\n"
+    );
+    put_text(&second, &file);
+    until_it_is("the second token counts", true, async || answers(&settings, &new, TOKEN).await).await;
+    put_text(TOKEN, &token_file);
+    until_it_is("the client uses it", true, async || {
+        let spec = ExecutionSpec { command: "true".into(), ..Default::default() };
+        client.start(spec).await.unwrap().principal == "agent-2"
+    })
+    .await;
+    put_text(&second.replace(&before, &sha256(b"nobody's")), &file);
+    until_it_is("the first is nobody's", false, async || answers(&settings, &new, &first_token).await).await;
+
+    // What needs new connections of the runner works: exchanges, and outputs.
+    let spec = ExecutionSpec {
+        command: "touch /workspace/enough; echo done".into(),
+        session_id: session.clone(),
+        allow_concurrent: true,
+        ..Default::default()
+    };
+    assert_eq!(run(&client, spec).await.unwrap().stdout, b"done\n");
+    let story = view.await.unwrap().unwrap();
+    assert_eq!(story.exit_code(), Some(0));
+    assert!(story.missing == 0 && story.stdout.starts_with(b"line\n"));
+    client.stat(&session, b"/workspace/enough").await.unwrap();
+    stop.store(true, Ordering::Relaxed);
+    calling.await.unwrap().unwrap();
+    let log = runner.output();
+    assert_eq!(log.matches(" linked").count(), 1, "the link stays: {log}");
+}

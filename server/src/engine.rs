@@ -14,6 +14,7 @@ mod tend;
 mod uses;
 mod wake;
 mod watch;
+mod writing;
 
 use std::{sync::Arc, time::Duration};
 
@@ -265,18 +266,6 @@ impl Engine {
     /// `NotFound`.
     pub async fn execution(&self, who: &Principal, id: ExecutionId) -> Result<ExecutionRecord, ApiError> {
         self.core.execution(who, id).await
-    }
-
-    /// An execution of the caller's tenant that runs.
-    ///
-    /// # Errors
-    /// `NotFound`, `FailedPrecondition` (`NOT_RUNNING`).
-    pub async fn running_execution(
-        &self,
-        who: &Principal,
-        id: ExecutionId,
-    ) -> Result<ExecutionRecord, ApiError> {
-        self.core.running_execution(who, id).await
     }
 
     /// Executions of the caller's tenant, newest first. The query's tenant is set here.

@@ -58,6 +58,18 @@ impl Core {
         if record.state == ExecutionState::Running { Ok(record) } else { Err(not_running(&record)) }
     }
 
+    /// An execution that runs, once it does: one that waits for its turn, for a person or for its runner is waited
+    /// for. Cancelled by dropping.
+    pub(crate) async fn started_execution(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+    ) -> Result<ExecutionRecord, ApiError> {
+        let begun = |state| matches!(state, ExecutionState::Running | ExecutionState::Finished);
+        let record = self.wait_until(who, id, None, begun).await?;
+        if record.state == ExecutionState::Running { Ok(record) } else { Err(not_running(&record)) }
+    }
+
     pub(crate) async fn list_executions(
         &self,
         who: &Principal,
@@ -74,17 +86,30 @@ impl Core {
         id: ExecutionId,
         timeout: Duration,
     ) -> Result<ExecutionRecord, ApiError> {
-        let mut watch = self.parts.changes.watch(id);
         let deadline = tokio::time::Instant::now() + timeout;
+        self.wait_until(who, id, Some(deadline), |state| state == ExecutionState::Finished).await
+    }
+
+    /// Waits until the execution is in such a state, the deadline has passed or the server stops, and returns it as
+    /// it then is.
+    async fn wait_until(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+        deadline: Option<tokio::time::Instant>,
+        is_wanted: impl Fn(ExecutionState) -> bool,
+    ) -> Result<ExecutionRecord, ApiError> {
+        let mut watch = self.parts.changes.watch(id);
         loop {
             let record = self.execution(who, id).await?;
-            if record.state == ExecutionState::Finished || tokio::time::Instant::now() >= deadline {
+            let now = tokio::time::Instant::now();
+            if is_wanted(record.state) || deadline.is_some_and(|deadline| now >= deadline) {
                 return Ok(record);
             }
+            let pause = deadline.map_or(POLL, |deadline| POLL.min(deadline - now));
             tokio::select! {
                 () = watch.changed() => {}
-                () = tokio::time::sleep(POLL) => {}
-                () = tokio::time::sleep_until(deadline) => {}
+                () = tokio::time::sleep(pause) => {}
                 () = self.stop.cancelled() => return Ok(record),
             }
         }

@@ -21,7 +21,7 @@ use crate::{
 
 pub use download::{Download, DownloadPart, Parts, download};
 pub use lists::{Entry, Listed, diff, list};
-pub use quarantine::{list_quarantine, restore_quarantine};
+pub use quarantine::{list_quarantine, quarantined, restore_quarantine};
 pub use upload::upload;
 
 pub(crate) use page::TOKEN_BYTES;

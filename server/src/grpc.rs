@@ -28,6 +28,8 @@ mod watch;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use airlock_proto::{FILE_DESCRIPTOR_SET, limits::MESSAGE_BYTES, runner_v1, server_v1, v1};
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{Request, Status, service::Routes};
@@ -60,8 +62,24 @@ pub(crate) struct Edge {
 
 /// Why the services could not be put together.
 #[derive(Debug, thiserror::Error)]
-#[error("the contract cannot be shown by reflection: {0}")]
-pub struct ReflectionError(#[from] tonic_reflection::server::Error);
+pub enum ReflectionError {
+    /// The descriptors are refused.
+    #[error("the contract cannot be shown by reflection: {0}")]
+    Refused(#[from] tonic_reflection::server::Error),
+    /// The descriptors of the contract are none.
+    #[error("the contract cannot be read: {0}")]
+    Unreadable(#[from] prost::DecodeError),
+}
+
+/// The packages of the services that only runners and servers may call.
+const PRIVATE: [&str; 2] = ["airlock.runner.v1", "airlock.server.v1"];
+
+/// The descriptors of the contract without those of the private packages, which clients have no use for.
+fn public_descriptors() -> Result<Vec<u8>, prost::DecodeError> {
+    let mut set = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET)?;
+    set.file.retain(|file| !PRIVATE.contains(&file.package()));
+    Ok(set.encode_to_vec())
+}
 
 /// Every service.
 ///
@@ -77,9 +95,10 @@ pub(crate) fn routes(edge: &Arc<Edge>, health: HealthServer<impl Health>) -> Res
     };
 
     let most = edge.message_bytes;
+    let public = public_descriptors()?;
     let reflection = || {
         tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(&public)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
     let mut routes = Routes::builder();

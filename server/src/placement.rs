@@ -25,12 +25,13 @@ use tracing::Instrument as _;
 
 use crate::{
     approval::as_found,
-    decision::{self, Offer, Ruling},
+    decision::{self, Decided, Offer, Ruling},
     engine::{Core, Seat, micros},
     execution::{finish_with, lost_result},
     limits::EXECUTIONS_PER_SESSION_MOST,
     links::Link,
     model::{DecisionRecord, ExecutionRecord, LiveExecution, SessionRecord, SessionState},
+    profiles::ResolvedProfile,
     store::{Cas, StoreError, Transition},
 };
 
@@ -234,13 +235,8 @@ impl Core {
             Some(id) => self.store().approval(id).await?,
             None => None,
         };
-        let encode = self.parts.encode_decision;
-        let mode = record.spec.mode.max(session.mode);
-        let decided = decision::span().in_scope(|| {
-            let mode = (mode, self.floor_permits(session));
-            let place = (session.directory.as_slice(), &session.snapshot);
-            decision::decide(&profile, session.id, &record.spec, mode, place, encode)
-        });
+        let deciding = self.decide_stored(profile, session, record, &session.directory);
+        let decided = deciding.instrument(decision::span()).await?;
         let (mut says, grant) = (decided.record.clone(), decided.grant.clone());
         let ruling = decided.rule(approval.as_ref());
         if matches!(&ruling, Ruling::Place(offer) if offer.is_lifted()) {
@@ -248,6 +244,23 @@ impl Core {
             says = record.decision.clone();
         }
         Ok(Some(Again { ruling, record: says, grant }))
+    }
+
+    /// Decides a stored execution in this directory, by the tighter of its own mode and the session's.
+    async fn decide_stored(
+        &self,
+        profile: Arc<ResolvedProfile>,
+        session: &SessionRecord,
+        record: &ExecutionRecord,
+        directory: &[u8],
+    ) -> Result<Decided, StoreError> {
+        let encode = self.parts.encode_decision;
+        let mode = (record.spec.mode.max(session.mode), self.floor_permits(session));
+        let (id, snapshot, spec) = (session.id, session.snapshot.clone(), record.spec.clone());
+        let directory = directory.to_vec();
+        let decide =
+            move || decision::decide(&profile, id, &spec, mode, (directory.as_slice(), &snapshot), encode);
+        self.judge(&session.tenant, decide).await
     }
 
     /// The offer of a stored execution that was placed before, if it would be placed now.
@@ -300,10 +313,7 @@ impl Core {
         let Some(profile) = self.parts.profiles.get(&session.profile) else { return Ok(None) };
         let profile = self.with_remembered(profile, &session.tenant, session.id).await?;
         let encode = self.parts.encode_decision;
-        let mode = record.spec.mode.max(session.mode);
-        let mode = (mode, self.floor_permits(&session));
-        let place = (record.directory.as_slice(), &session.snapshot);
-        let decided = decision::decide(&profile, session.id, &record.spec, mode, place, encode);
+        let decided = self.decide_stored(profile.clone(), &session, record, &record.directory).await?;
         let Some(question) = decided.question(code, message, profile.name(), encode) else { return Ok(None) };
         let mut asked = record.clone();
         let files = as_found(&question.grant.decided.files, files);

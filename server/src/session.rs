@@ -6,6 +6,7 @@
 mod close;
 mod create;
 mod remote;
+mod restore;
 mod update;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -90,10 +91,28 @@ impl Core {
         who: &Principal,
         name: Option<&str>,
     ) -> Result<Arc<ResolvedProfile>, ApiError> {
-        let name = name.or_else(|| who.profiles.first().map(String::as_str)).unwrap_or_default();
-        let may_use = who.profiles.iter().any(|own| own == name);
-        let profile = self.parts.profiles.get(name).filter(|_| may_use);
+        let name = name.or_else(|| who.default_profile()).unwrap_or_default();
+        let profile = self.parts.profiles.get(name).filter(|_| who.may_use(name));
         profile.ok_or_else(|| ApiError::NotFound { what: "profile", id: name.to_owned() })
+    }
+
+    /// The profile of a session that the caller is to run or write something in. A session of another member of the
+    /// tenant binds nobody to less than their own profiles: who may not use its profile may look at it, and end what
+    /// runs in it, and no more.
+    ///
+    /// # Errors
+    /// `Forbidden`, or `FailedPrecondition` where the profile is no longer there.
+    pub(crate) fn profile_to_use(
+        &self,
+        who: &Principal,
+        session: &SessionRecord,
+    ) -> Result<Arc<ResolvedProfile>, ApiError> {
+        if !who.may_use(&session.profile) {
+            let (name, profile, id) = (&who.name, &session.profile, session.id);
+            let message = format!("`{name}` may not use profile `{profile}`, which session `{id}` has");
+            return Err(ApiError::Forbidden { message });
+        }
+        self.profile_of(session)
     }
 
     /// The profile of a session that is there.

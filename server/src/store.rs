@@ -13,8 +13,8 @@ use airlock_proto::domain::{
 
 use crate::model::{
     ApprovalRecord, ApprovalState, AuditRecord, DecisionRecord, ExecutionRecord, LiveExecution, Micros,
-    MilestoneRecord, RememberedRule, RunnerRecord, ServerRecord, SessionLevels, SessionRecord, SessionState,
-    StateChange,
+    MilestoneRecord, RememberedRule, RestoreRecord, RunnerRecord, ServerRecord, SessionLevels, SessionRecord,
+    SessionState, StateChange,
 };
 
 #[cfg(test)]
@@ -469,6 +469,10 @@ pub trait Store: Send + Sync {
     /// Audit entries in order, those after `after_sequence`. Fewer than `at_most` where they are large;
     /// none only at the end.
     async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError>;
+    /// Adds an audit entry of something that is given back from quarantine; its time is set here.
+    async fn note_restore(&self, entry: &RestoreRecord) -> Result<(), StoreError>;
+    /// Those entries, in the order in which they were written.
+    async fn restores(&self, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError>;
     /// Ends with everything written.
     async fn close(&self);
 }

@@ -6,10 +6,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -23,6 +20,8 @@ use crate::{
     changes::Changes,
     links::Links,
     model::ExecutionRecord,
+    shares::Shares,
+    slots::Slots,
     store::Store,
     stream_door::OutputDoor,
     tickets::TicketRefused,
@@ -52,7 +51,6 @@ mod tests;
 pub use limits::StreamLimits;
 pub use observe::{StreamObserver, Unobserved};
 pub use push::{LentOutput, NotLent, PushBroken};
-use read_output::SearchSlots;
 pub use read_output::{
     Amount, OutputLine, Pattern, PatternError, ReadDone, ReadOutput, ReadPart, ReadStream, Search, Selection,
 };
@@ -122,10 +120,10 @@ struct Inner {
     tasks: TaskTracker,
     tickets: Tickets,
     registry: Registry,
-    readers: AtomicUsize,
+    readers: Shares<String>,
     storing: Mutex<StoringMap>,
     storing_slots: Semaphore,
-    search_slots: SearchSlots,
+    search_slots: Slots,
 }
 
 impl Streams {
@@ -134,7 +132,7 @@ impl Streams {
     pub fn new(parts: StreamParts) -> Self {
         let StreamParts { store, outputs, door, changes, server_id, limits, observer, cancel } = parts;
         let storing_slots = Semaphore::new(limits.storing_at_once);
-        let search_slots = SearchSlots::new(limits.searches_at_once);
+        let search_slots = Slots::new(limits.searches_at_once);
         let inner = Inner {
             store,
             shelf: outputs,
@@ -147,7 +145,7 @@ impl Streams {
             tasks: TaskTracker::new(),
             tickets: Tickets::default(),
             registry: Registry::default(),
-            readers: AtomicUsize::new(0),
+            readers: Shares::default(),
             storing: Mutex::default(),
             storing_slots,
             search_slots,
@@ -232,7 +230,7 @@ impl Streams {
     /// How many views there are.
     #[must_use]
     pub fn readers(&self) -> usize {
-        self.inner.readers.load(Ordering::Relaxed)
+        self.inner.readers.taken()
     }
 
     /// What is kept in memory for readers of live output, in bytes, with what each piece costs.

@@ -23,7 +23,7 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 pub use error::{ServeError, StartError};
 
-use followed::Followed;
+use followed::{Followed, follow};
 
 use crate::{
     authn::Authenticator,
@@ -46,8 +46,7 @@ use crate::{
     outputs::{Outputs, retention::Retention},
     peer_door::{NoPeers, PeerDoor},
     probes::Probes,
-    profiles::{LiveProfiles, Needed, Profiles, Reload},
-    renew::Renew,
+    profiles::{LiveProfiles, Needed, Profiles},
     store::Store,
     stream::{StreamLimits, StreamParts, Streams},
     telemetry::{self, Metrics, Telemetry},
@@ -181,23 +180,13 @@ impl Server {
             let retention = Retention { outputs, store: store.clone(), keep };
             tasks.spawn(retention.run(tokens.closed.clone()));
         }
-        let identities = (authenticator.clone(), profiles.clone(), needed.clone());
-        let parts = followed.into_parts(&config, tls.clone(), peers.clone(), identities);
-        tasks.spawn(Renew::new(parts, metrics.clone()).run(tokens.closed.clone()));
-        if let Some(reload) = reload(&config, (profiles, needed), &metrics) {
-            tasks.spawn(reload.run(tokens.closed.clone()));
-        }
+        let live = (tls.clone(), peers.clone(), (authenticator.clone(), profiles, needed));
+        follow(&config, followed, live, &metrics, (&tasks, &tokens));
         let edge = edge(&config, (&engine, &streams, &exchanges), &metrics, (&tasks, &tokens));
         let (health, health_service) = tonic_health::server::health_reporter();
         let readiness = ready::follow(&config, &engine, &health, (&tasks, &tokens)).await;
         let routes = grpc::routes(&edge, health_service)?;
-        let door = Door {
-            authenticator,
-            calls: Calls::new(call_limits(&config)),
-            metrics: metrics.clone(),
-            closed: tokens.closed.clone(),
-            draining: tokens.draining.clone(),
-        };
+        let door = door(&config, authenticator, &metrics, &tokens);
         let (accepting, connections) = accept(&config, listener, tls, metrics, &tokens);
         let serving = transport(&config)
             .layer(door)
@@ -222,6 +211,16 @@ impl Server {
             tokens,
             grace: config.limits.shutdown_grace,
         })
+    }
+}
+
+fn door(config: &Config, authenticator: Arc<Authenticator>, metrics: &Metrics, tokens: &Tokens) -> Door {
+    Door {
+        authenticator,
+        calls: Calls::new(call_limits(config)),
+        metrics: metrics.clone(),
+        closed: tokens.closed.clone(),
+        draining: tokens.draining.clone(),
     }
 }
 
@@ -251,22 +250,6 @@ fn load_profiles(config: &Config) -> Result<Profiles, StartError> {
 fn named_profiles(config: &Config) -> impl Iterator<Item = &String> {
     let named = config.identities.iter().flat_map(|identity| &identity.profiles);
     named.filter(|name| *name != ANY_PROFILE).chain([&config.profiles.default])
-}
-
-/// What looks after the folder of profiles, if there is one.
-fn reload(config: &Config, (live, needed): (LiveProfiles, Needed), metrics: &Metrics) -> Option<Reload> {
-    let built_in = match config.profiles.self_approval {
-        true => Profiles::builtin_with_self_approval(),
-        false => Profiles::builtin(),
-    };
-    Some(Reload {
-        folder: config.profiles.directory.clone()?,
-        built_in,
-        needed,
-        grace_most: config.link.ending_grace,
-        live,
-        metrics: metrics.clone(),
-    })
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {

@@ -12,7 +12,7 @@ use airlock_proto::domain::{Mode, RuleId, SessionId};
 use crate::{
     api::{ApiError, FieldViolation},
     decision::{self, Decided},
-    engine::Core,
+    engine::{Core, DecisionEncoder},
     exchange::shown,
     execution::violation,
     model::{ApprovalRecord, ExecutionRecord, Micros, Principal, RememberedRule, RuleScope, SessionRecord},
@@ -57,7 +57,16 @@ impl Core {
         let profile = self.profile_of(&session)?;
         check_scope(who, approval, &profile, scope)?;
         let profile = self.with_remembered(profile, &session.tenant, session.id).await?;
-        let rules = self.checked_rules(&profile, &session, &record, texts).map_err(ApiError::Invalid)?;
+        let stored = Stored {
+            profile,
+            session: session.clone(),
+            record,
+            floor_permits: self.floor_permits(&session),
+            encode: self.parts.encode_decision,
+        };
+        let texts = texts.to_vec();
+        let checked = self.judge(&session.tenant, move || stored.checked_rules(&texts)).await?;
+        let rules = checked.map_err(ApiError::Invalid)?;
         let limits = &self.parts.limits;
         let (limit, at_most) = match scope {
             RuleScope::Session => ("rules_per_session", limits.rules_per_session),
@@ -76,18 +85,40 @@ impl Core {
         Ok(Remember { rules: rules.into_iter().map(rule).collect(), limit, at_most })
     }
 
-    /// Rules that together allow the command, each of them with need, and none that allows much more.
-    fn checked_rules(
+    pub(crate) async fn list_rules(
         &self,
-        profile: &ResolvedProfile,
-        session: &SessionRecord,
-        record: &ExecutionRecord,
-        texts: &[String],
-    ) -> Result<Vec<Rule>, Vec<FieldViolation>> {
+        who: &Principal,
+        session_id: Option<SessionId>,
+        page: &PageQuery,
+    ) -> Result<Page<RememberedRule>, ApiError> {
+        let query = RuleQuery { tenant: who.tenant.clone(), session_id };
+        Ok(self.store().rules(&query, page).await?)
+    }
+
+    pub(crate) async fn remove_rule(&self, who: &Principal, id: RuleId) -> Result<RememberedRule, ApiError> {
+        self.check_running()?;
+        let removed = self.store().remove_rule(&who.tenant, id, &who.name).await?;
+        removed.ok_or_else(|| ApiError::NotFound { what: "rule", id: id.to_string() })
+    }
+}
+
+/// A stored execution, with what it is decided by.
+struct Stored {
+    profile: Arc<ResolvedProfile>,
+    session: SessionRecord,
+    record: ExecutionRecord,
+    floor_permits: bool,
+    encode: DecisionEncoder,
+}
+
+impl Stored {
+    /// Rules that together allow the command, each of them with need, and none that allows much more.
+    fn checked_rules(&self, texts: &[String]) -> Result<Vec<Rule>, Vec<FieldViolation>> {
         const FIELD: &str = "allow_and_remember.rules";
+        let Self { profile, session, record, .. } = self;
         let mode = record.spec.mode.max(session.mode);
         let bad = |what: String| vec![violation(FIELD, what)];
-        let decide = |rules: &[Rule]| self.would_decide(profile, session, record, rules);
+        let decide = |rules: &[Rule]| self.would_decide(rules);
         let asked = decide(&[]);
         if asked.decision.verdict != Verdict::Ask {
             return Err(bad("the command is not asked about any more; allow it once".to_owned()));
@@ -132,41 +163,13 @@ impl Core {
         if violations.is_empty() { Ok(rules) } else { Err(violations) }
     }
 
-    /// What would be decided of a stored execution with more rules.
-    fn would_decide(
-        &self,
-        profile: &ResolvedProfile,
-        session: &SessionRecord,
-        record: &ExecutionRecord,
-        rules: &[Rule],
-    ) -> Decided {
-        let profile = profile.with_allowed(rules.iter().cloned());
-        let mode = (record.spec.mode.max(session.mode), self.floor_permits(session));
-        let encode = self.parts.encode_decision;
-        decision::decide(
-            &profile,
-            session.id,
-            &record.spec,
-            mode,
-            (&record.directory, &session.snapshot),
-            encode,
-        )
-    }
-
-    pub(crate) async fn list_rules(
-        &self,
-        who: &Principal,
-        session_id: Option<SessionId>,
-        page: &PageQuery,
-    ) -> Result<Page<RememberedRule>, ApiError> {
-        let query = RuleQuery { tenant: who.tenant.clone(), session_id };
-        Ok(self.store().rules(&query, page).await?)
-    }
-
-    pub(crate) async fn remove_rule(&self, who: &Principal, id: RuleId) -> Result<RememberedRule, ApiError> {
-        self.check_running()?;
-        let removed = self.store().remove_rule(&who.tenant, id, &who.name).await?;
-        removed.ok_or_else(|| ApiError::NotFound { what: "rule", id: id.to_string() })
+    /// What would be decided with more rules.
+    fn would_decide(&self, rules: &[Rule]) -> Decided {
+        let Self { session, record, .. } = self;
+        let profile = self.profile.with_allowed(rules.iter().cloned());
+        let mode = (record.spec.mode.max(session.mode), self.floor_permits);
+        let place = (record.directory.as_slice(), &session.snapshot);
+        decision::decide(&profile, session.id, &record.spec, mode, place, self.encode)
     }
 }
 

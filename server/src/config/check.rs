@@ -142,17 +142,39 @@ impl Config {
 
     fn limit_problems(&self, found: &mut Findings) {
         let limits = &self.limits;
+        // What one may have is never more than what all may have together: it would be another limit than it says.
+        let count = |one: u32| one as usize;
+        let shares = [
+            ("readers", limits.readers, "readers_per_execution", limits.readers_per_execution),
+            ("readers", limits.readers, "readers_per_tenant", limits.readers_per_tenant),
+            ("exchanges", limits.exchanges, "exchanges_per_tenant", limits.exchanges_per_tenant),
+            ("waits", limits.waits, "waits_per_tenant", limits.waits_per_tenant),
+            ("lists", limits.lists, "lists_per_tenant", limits.lists_per_tenant),
+            ("checks", limits.checks, "checks_per_tenant", limits.checks_per_tenant),
+            ("watches", count(limits.watches), "watches_per_tenant", count(limits.watches_per_tenant)),
+            (
+                "connections",
+                count(limits.connections),
+                "connections_per_peer",
+                count(limits.connections_per_peer),
+            ),
+        ];
+        for (limit, all, share, own) in shares {
+            found.require(
+                all >= own,
+                &format!("limits.{limit}"),
+                format!("{all} is less than {share}, which is {own}"),
+                format!("raise it, or lower {share}"),
+            );
+        }
         found.require(
-            limits.readers >= limits.readers_per_execution,
-            "limits.readers",
-            format!("{} is less than readers_per_execution", limits.readers),
-            "raise it, or lower readers_per_execution",
-        );
-        found.require(
-            limits.exchanges >= limits.exchanges_per_tenant,
-            "limits.exchanges",
-            format!("{} is less than exchanges_per_tenant", limits.exchanges),
-            "raise it, or lower exchanges_per_tenant",
+            limits.call_timeout > limits.open_wait,
+            "limits.call_timeout",
+            format!(
+                "{:?} is not more than open_wait ({:?}), so that a session could not be waited for",
+                limits.call_timeout, limits.open_wait
+            ),
+            "raise it, or lower open_wait",
         );
     }
 

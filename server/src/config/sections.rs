@@ -132,6 +132,26 @@ pub struct Limits {
     pub message_bytes: usize,
     /// Connections at once.
     pub connections: u32,
+    /// Connections at once from one address; of IPv6, from one network of 64 bits. A proxy or a NAT is one address.
+    pub connections_per_peer: u32,
+    /// A connection without an open call is ended after so long. The link of a runner is an open call.
+    #[serde(deserialize_with = "duration")]
+    pub connection_idle: Duration,
+    /// How long a call may take that is one question and one answer; more than `open_wait`. `Wait` has a time of its own.
+    #[serde(deserialize_with = "duration")]
+    pub call_timeout: Duration,
+    /// Calls of Wait and WriteStdin at once.
+    pub waits: usize,
+    /// Of those, of one tenant.
+    pub waits_per_tenant: usize,
+    /// Calls at once that list sessions, executions, approvals, rules or runners.
+    pub lists: usize,
+    /// Of those, of one tenant.
+    pub lists_per_tenant: usize,
+    /// Calls of Check at once.
+    pub checks: usize,
+    /// Of those, of one tenant.
+    pub checks_per_tenant: usize,
     /// Streams at once on one connection.
     pub streams_per_connection: u32,
     /// From the first byte of a connection to the end of its TLS handshake.
@@ -168,6 +188,8 @@ pub struct Limits {
     pub readers_per_execution: usize,
     /// Readers at once of all executions.
     pub readers: usize,
+    /// Of those, of one tenant's executions.
+    pub readers_per_tenant: usize,
     /// Watches of many executions at once.
     pub watches: u32,
     /// Of those, of one tenant.
@@ -201,6 +223,15 @@ impl Default for Limits {
         Self {
             message_bytes: limits::MESSAGE_BYTES,
             connections: 1024,
+            connections_per_peer: 512,
+            connection_idle: Duration::from_secs(15 * 60),
+            call_timeout: Duration::from_secs(2 * 60),
+            waits: 4096,
+            waits_per_tenant: 1024,
+            lists: 256,
+            lists_per_tenant: 64,
+            checks: 256,
+            checks_per_tenant: 64,
             streams_per_connection: 256,
             handshake_timeout: Duration::from_secs(10),
             authentication_failures_per_minute: 60,
@@ -217,6 +248,7 @@ impl Default for Limits {
             open_wait: Duration::from_secs(60),
             readers_per_execution: 1024,
             readers: 4096,
+            readers_per_tenant: 2048,
             watches: 1024,
             watches_per_tenant: 128,
             rules_per_session: 256,

@@ -53,6 +53,13 @@ fn every_contradiction_has_its_line_and_field() {
     // What is replaced, by what, and where it must be found.
     let table: &[(&str, &str, usize, &str, &str)] = &[
         ("queue = 10", "readers = 3", 21, "limits.readers", "less than"),
+        ("queue = 10", "readers = 2000", 21, "limits.readers", "readers_per_tenant"),
+        ("queue = 10", "waits = 3", 21, "limits.waits", "waits_per_tenant"),
+        ("queue = 10", "lists = 3", 21, "limits.lists", "lists_per_tenant"),
+        ("queue = 10", "checks = 3", 21, "limits.checks", "checks_per_tenant"),
+        ("queue = 10", "watches = 3", 21, "limits.watches", "watches_per_tenant"),
+        ("queue = 10", "connections = 3", 21, "limits.connections", "connections_per_peer"),
+        ("queue = 10", "call_timeout = \"59s\"", 21, "limits.call_timeout", "open_wait"),
         ("server-1", "server 1", 2, "server_id", "not a server id"),
         ("[limits]", "[[tenant]]\nname = \"defualt\"\n[limits]", 21, "tenant[0].name", "no identity"),
         (
@@ -114,12 +121,12 @@ fn the_schema_knows_what_the_types_know() {
 
 #[test]
 fn all_problems_come_at_once_and_in_order() {
-    let text = GOOD.replacen("server-1", "", 1).replacen("queue = 10", "readers = 1", 1);
+    let text = GOOD.replacen("server-1", "", 1).replacen("queue = 10", "exchanges = 1", 1);
     let error = Config::parse(&text, "server.toml").unwrap_err().to_string();
     let lines: Vec<&str> = error.lines().collect();
     assert_eq!(lines.len(), 2, "{error}");
     assert!(lines[0].starts_with("server.toml:2:1: `server_id`: "), "{error}");
-    assert!(lines[1].starts_with("server.toml:21:1: `limits.readers`: "), "{error}");
+    assert!(lines[1].starts_with("server.toml:21:1: `limits.exchanges`: "), "{error}");
 }
 
 #[test]

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     api::ApiError,
     model::{Micros, RunnerRecord},
+    slots::Slots,
     store::{Store, StoreError},
 };
 
@@ -35,6 +36,8 @@ pub(crate) struct Core {
     pub(crate) session_waits: SessionWaits,
     pub(crate) seats: Seats,
     pub(crate) watches: WatchRoom,
+    /// For work of the policy, as many as there are processors.
+    policy: Arc<Slots>,
     pub(crate) uses: SessionUses,
     /// Wants the poll to run now.
     pub(crate) poll_now: Notify,
@@ -72,6 +75,7 @@ impl Core {
             session_waits: SessionWaits::default(),
             seats: Seats::default(),
             watches: WatchRoom::default(),
+            policy: Arc::new(Slots::new(std::thread::available_parallelism().map_or(1, usize::from))),
             uses: SessionUses::default(),
             poll_now: Notify::new(),
             stop: CancellationToken::new(),
@@ -95,6 +99,26 @@ impl Core {
                 () = task => {}
             }
         });
+    }
+
+    /// Does work of the policy for a tenant, in the current span: on a thread that may block, since the worst text takes a
+    /// hundred milliseconds, and in the tenant's turn. Dropped midway, the work that has begun is done for nobody.
+    ///
+    /// # Errors
+    /// `Unavailable` while the server stops.
+    pub(crate) async fn judge<T: Send + 'static>(
+        &self,
+        tenant: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let cut = || StoreError::Unavailable("the server stops, or a decision was cut short".to_owned());
+        let slot = self.policy.take(tenant).await.map_err(|_| cut())?;
+        let span = Span::current();
+        let judged = tokio::task::spawn_blocking(move || {
+            let _slot = slot;
+            span.in_scope(work)
+        });
+        judged.await.map_err(|_| cut())
     }
 
     /// Refuses new work while the server stops.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airlock_proto::domain::{RunnerId, ToRunner};
+use airlock_proto::domain::{RunnerId, SessionSnapshot, ToRunner};
 
 use super::{Core, RunnerState, RunnerView};
 use crate::{
@@ -122,7 +122,7 @@ impl Core {
             None => None,
         };
         let profile = match &session {
-            Some(session) => self.profile_of(session)?,
+            Some(session) => self.profile_to_use(who, session)?,
             None => self.profile_for(who, request.profile.as_deref())?,
         };
         let profile = match &session {
@@ -136,13 +136,19 @@ impl Core {
             return Err(ApiError::Invalid(vec![violation("mode", description)]));
         }
         let shell = request.shell.or_else(|| session.as_ref().map(|session| session.shell));
-        let snapshot = session.as_ref().and_then(|session| parsed(&session.snapshot));
-        let directory = request.directory.or_else(|| session.map(|session| session.directory));
+        let (directory, snapshot) = match session {
+            Some(session) => (request.directory.or(Some(session.directory)), session.snapshot),
+            None => (request.directory, SessionSnapshot::default()),
+        };
         let directory = directory.unwrap_or_else(|| WORKSPACE.as_bytes().to_vec());
         let shell = shell.unwrap_or(profile.shell);
-        let place = (directory.as_slice(), snapshot.as_ref());
-        let decision = ask_policy(&profile, &request.command, (shell, false), (mode, None), place);
-        Ok((decision, profile.name().to_owned()))
+        let (name, command) = (profile.name().to_owned(), request.command);
+        let ask = move || {
+            let snapshot = parsed(&snapshot);
+            let place = (directory.as_slice(), snapshot.as_ref());
+            ask_policy(&profile, &command, (shell, false), (mode, None), place)
+        };
+        Ok((self.judge(&who.tenant, ask).await?, name))
     }
 }
 

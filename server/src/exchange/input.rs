@@ -9,12 +9,15 @@ use tokio::time::sleep;
 use super::{Exchange, ExchangeRefusal, Exchanges, Pieces, Start, Violation, What};
 use crate::{api::ApiError, model::Principal};
 
+/// The reason of a runner whose command has ended.
+const NOT_RUNNING: &str = "NOT_RUNNING";
+
 /// What has come of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     /// Bytes in the command's pipe, counted from its start.
     pub accepted: u64,
-    /// It was ended.
+    /// It was ended: by the writer, or with the command.
     pub ended: bool,
 }
 
@@ -56,7 +59,7 @@ async fn pass_on(exchange: &mut Exchange, pieces: &mut Pieces) -> Result<Written
         return Err(exchange.misbehaved(Violation::WrongKind));
     };
     if !poured.complete {
-        return Err(cut_short(exchange, accepted).await);
+        return cut_short(exchange, accepted, poured.reached).await;
     }
     if accepted < poured.reached || (poured.closed && !ended) {
         return Err(short_of(exchange, accepted).await);
@@ -65,11 +68,15 @@ async fn pass_on(exchange: &mut Exchange, pieces: &mut Pieces) -> Result<Written
 }
 
 /// The runner has said how far the input came, and says next why it goes no further; where it does not,
-/// the command has ended.
-async fn cut_short(exchange: &mut Exchange, accepted: u64) -> ApiError {
+/// the command has ended. A command that ends while its writer has nothing more to give ends the input, and that is no
+/// error: the writer has `reached` no further than the command.
+async fn cut_short(exchange: &mut Exchange, accepted: u64, reached: u64) -> Result<Written, ApiError> {
     match exchange.hear().await {
-        Err(refused @ ApiError::Exchange(_)) => known_to_have_come(refused, accepted),
-        _ => ApiError::Exchange(ExchangeRefusal::not_running(Some(accepted))),
+        Err(ApiError::Exchange(no)) if no.reason == NOT_RUNNING && accepted >= reached => {
+            Ok(Written { accepted, ended: true })
+        }
+        Err(refused @ ApiError::Exchange(_)) => Err(known_to_have_come(refused, accepted)),
+        _ => Err(ApiError::Exchange(ExchangeRefusal::not_running(Some(accepted)))),
     }
 }
 

@@ -28,6 +28,19 @@ impl Core {
         Ok(record)
     }
 
+    /// An execution whose input is open, once it runs; one that has no input is given as it is. The caller must be
+    /// able to run commands in its session: what is typed into a shell runs.
+    pub(crate) async fn execution_to_write_to(
+        &self,
+        who: &Principal,
+        id: ExecutionId,
+    ) -> Result<ExecutionRecord, ApiError> {
+        let record = self.execution(who, id).await?;
+        let session = self.session(who, record.session_id).await?;
+        self.profile_to_use(who, &session)?;
+        if record.spec.stdin { self.started_execution(who, id).await } else { Ok(record) }
+    }
+
     /// Has the size of a command's terminal changed. Nothing is kept of it.
     pub(crate) async fn resize(
         &self,

@@ -17,7 +17,7 @@ use crate::{
     placement::choose::Wants,
     profiles::ResolvedProfile,
     session::check_open,
-    store::{Created, NewExecution},
+    store::{Created, NewExecution, StoreError},
 };
 
 /// Where an execution is to run: the session, and whether it is yet to be made.
@@ -52,7 +52,7 @@ impl Core {
         let setting = self.setting(who, &request).await?;
         let mut spec = spec::of(&setting.session, &setting.profile, &request)?;
 
-        let decided = decision::span().in_scope(|| self.decide(&setting, &spec));
+        let decided = self.decide(&setting, &spec).instrument(decision::span()).await?;
         let fate = fate(&decided, request.wait_for_approval);
         if !matches!(fate, Fate::Denied(_)) {
             spec::consider_sleep(&mut spec, &decided.decision, &setting.profile)?;
@@ -100,30 +100,28 @@ impl Core {
         }
         let session = self.session(who, id).await?;
         check_open(&session)?;
-        let profile = self.profile_of(&session)?;
+        let profile = self.profile_to_use(who, &session)?;
         let profile = self.with_remembered(profile, &session.tenant, session.id).await?;
         Ok(Setting { session, is_new: false, profile })
     }
 
-    fn decide(&self, setting: &Setting, spec: &ExecutionSpec) -> Decided {
-        let session = &setting.session;
+    async fn decide(&self, setting: &Setting, spec: &ExecutionSpec) -> Result<Decided, StoreError> {
+        let session = setting.session.clone();
         let encode = self.parts.encode_decision;
         let permits = match setting.is_new {
             true => self.some_runner_permits_unsandboxed(),
-            false => self.floor_permits(session),
+            false => self.floor_permits(&session),
         };
-        let decided = decision::decide(
-            &setting.profile,
-            session.id,
-            spec,
-            (spec.mode, permits),
-            (&session.directory, &session.snapshot),
-            encode,
-        );
+        let (profile, spec, tenant) = (setting.profile.clone(), spec.clone(), session.tenant.clone());
+        let decide = move || {
+            let place = (session.directory.as_slice(), &session.snapshot);
+            decision::decide(&profile, session.id, &spec, (spec.mode, permits), place, encode)
+        };
+        let decided = self.judge(&tenant, decide).await?;
         self.parts
             .observer
             .decided(decision::verdict_name(decided.record.verdict), &decided.record.reason_code);
-        decided
+        Ok(decided)
     }
 
     /// Says where a throw-away session is to be. That of a denied command is closed from its beginning

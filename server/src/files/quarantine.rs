@@ -2,20 +2,23 @@
 
 use airlock_proto::{
     domain::{
-        ExchangeFromRunner, ExchangeOrder, ExecutionId, QuarantineOrder, QuarantinedFile, RunnerId, SessionId,
+        ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExecutionId, QuarantineOrder, QuarantinedFile,
+        RunnerId, SessionId,
     },
-    limits::PATH_BYTES,
+    limits::{PAGE_SIZE_MAX, PATH_BYTES},
 };
 
 use super::{Entry, Listed, can_be, lists::check, page};
 use crate::{
     api::ApiError,
-    exchange::{Exchanges, Violation},
+    exchange::{ExchangeRefusal, Exchanges, Violation},
     model::Principal,
 };
 
 /// Of an item's id.
 pub(crate) const ID_BYTES: usize = 64;
+/// Pages that are looked through for an item.
+const LOOKUP_PAGES: u32 = 100;
 /// Of a reason's name.
 const REASON_BYTES: usize = 64;
 
@@ -54,6 +57,38 @@ pub async fn list_quarantine(
         Err(error) => Err(error),
     };
     exchange.settled(listed)
+}
+
+/// The item of this id.
+///
+/// # Errors
+/// `NotFound` (`NOT_IN_QUARANTINE`); otherwise as [`super::list`].
+pub async fn quarantined(
+    exchanges: &Exchanges,
+    who: &Principal,
+    runner: &RunnerId,
+    session_id: SessionId,
+    id: &str,
+) -> Result<QuarantinedFile, ApiError> {
+    let mut token = None;
+    for _ in 0..LOOKUP_PAGES {
+        let order =
+            QuarantineOrder { session_id, after: String::new(), page_size: PAGE_SIZE_MAX.unsigned_abs() };
+        let mut listed = list_quarantine(exchanges, who, runner, order, token).await?;
+        token = Some(listed.next_page_token()).filter(|token| !token.is_empty());
+        if let Some(place) = listed.items.iter().position(|item| item.id == id) {
+            return Ok(listed.items.swap_remove(place));
+        }
+        if token.is_none() {
+            break;
+        }
+    }
+    Err(ApiError::Exchange(ExchangeRefusal {
+        failure: ExchangeFailure::NotFound,
+        reason: "NOT_IN_QUARANTINE".to_owned(),
+        message: format!("`{id}` is not in the session's quarantine"),
+        accepted: None,
+    }))
 }
 
 /// Gives an item back. Returns where it is, and the id of what stood there before, empty if nothing did.

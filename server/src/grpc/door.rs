@@ -2,6 +2,7 @@
 //! the count of how it ended. Handlers behind it cannot be reached without a caller.
 
 mod answer;
+pub(crate) mod calls;
 mod request;
 
 use std::{
@@ -10,7 +11,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use http::{HeaderMap, Request, Response};
@@ -20,23 +21,28 @@ use tower::{Layer, Service};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use answer::{Answer, Ending};
+use calls::Calls;
 
 pub(super) use request::RequestFault;
 
 use crate::{
     api::ApiError,
     authn::{
-        Authenticator, Caller, Peer,
+        Authenticator, Caller,
         roles::{self, Access},
     },
+    shares::Share,
     status::{self, AuthenticationError},
     telemetry::{self, Metrics},
+    tls::ConnectionInfo,
 };
 
 /// Where tokens are.
 const AUTHORIZATION: &str = "authorization";
 /// Calls of which it matters whether their client ended its stream or was cut off.
 const STREAMED: [&str; 2] = ["/airlock.v1.FileService/Upload", "/airlock.v1.ExecutionService/WriteStdin"];
+/// Of a call that has taken longer than `limits.call_timeout`.
+const TOO_LONG: &str = "the call took longer than limit `call_timeout`; it may have been done all the same";
 /// What calls that are in no table are counted as.
 const UNKNOWN_METHOD: &str = "/_OTHER";
 
@@ -45,6 +51,8 @@ const UNKNOWN_METHOD: &str = "/_OTHER";
 pub(crate) struct Door {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) metrics: Metrics,
+    /// The tenants' shares of calls.
+    pub(crate) calls: Calls,
     /// No new calls but those that are open to anyone.
     pub(crate) closed: CancellationToken,
     /// What is not answered by now is answered that the server stops.
@@ -90,14 +98,16 @@ where
             None => (UNKNOWN_METHOD, None),
         };
         let span = rpc_span(method, request.headers());
-        let ending = Ending::new(method, began, door.metrics.clone(), span.clone());
+        let open = request.extensions().get::<ConnectionInfo>().map(|info| info.activity.begin());
+        let ending = Ending::new(method, began, door.metrics.clone(), span.clone(), open);
+        let timeout = door.calls.timeout(method);
         let draining = door.draining.clone();
         if STREAMED.contains(&method) {
             request = request::watch(request);
         }
         let handled = async move {
-            match door.admit(&mut request, access) {
-                Ok(()) => inner.call(request).await.map(with_details),
+            match door.admit(&mut request, (method, access)) {
+                Ok(_place) => inner.call(request).await.map(with_details),
                 Err(status) => Ok(status.into_http()),
             }
         };
@@ -106,6 +116,7 @@ where
                 biased;
                 response = handled.instrument(span) => response?,
                 () = draining.cancelled() => status::from_api(&ApiError::shutting_down()).into_http(),
+                () = over(timeout) => status::adopt(Code::DeadlineExceeded, TOO_LONG).into_http(),
             };
             Ok(Answer::wrap(response, ending, draining))
         })
@@ -113,11 +124,15 @@ where
 }
 
 impl Door {
-    /// Lets a call pass, with its caller, or says why not.
-    fn admit(&self, request: &mut Request<Body>, access: Option<Access>) -> Result<(), Status> {
+    /// Lets a call pass, with its caller, or says why not. Its place is to be held until it is answered.
+    fn admit(
+        &self,
+        request: &mut Request<Body>,
+        (method, access): (&'static str, Option<Access>),
+    ) -> Result<Option<Share<String>>, Status> {
         let access = access.ok_or_else(|| status::adopt(Code::Unimplemented, ""))?;
         if access == Access::Anyone {
-            return Ok(());
+            return Ok(None);
         }
         let caller = self.authenticate(request).map_err(|error| {
             self.metrics.authentication_failed(error.reason());
@@ -129,18 +144,29 @@ impl Door {
         if self.closed.is_cancelled() {
             return Err(status::from_api(&ApiError::shutting_down()));
         }
+        let place = self.calls.place(method, &caller.principal.tenant);
+        let place = place.map_err(|error| status::from_api(&error))?;
         request.extensions_mut().insert(caller);
-        Ok(())
+        Ok(place)
     }
 
     fn authenticate(&self, request: &Request<Body>) -> Result<Caller, AuthenticationError> {
         let span = tracing::info_span!("authenticate").entered();
-        let peer = request.extensions().get::<Peer>().ok_or(AuthenticationError::Missing)?;
+        let info = request.extensions().get::<ConnectionInfo>().ok_or(AuthenticationError::Missing)?;
+        let peer = &info.peer;
         let authorization = request.headers().get(AUTHORIZATION).map(http::HeaderValue::as_bytes);
         self.authenticator.authenticate(peer, authorization).inspect_err(|error| {
             telemetry::fail(&span, error.reason());
             tracing::info!(peer = %peer.address, reason = error.reason(), "authentication failed");
         })
+    }
+}
+
+/// Returns when a call has taken as long as it may.
+async fn over(timeout: Option<Duration>) {
+    match timeout {
+        Some(timeout) => tokio::time::sleep(timeout).await,
+        None => std::future::pending().await,
     }
 }
 

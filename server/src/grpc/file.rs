@@ -41,6 +41,7 @@ impl FileService for Files {
         let wait = exchanges.limits().transfer_idle;
         let order = incoming.first("header", wait).await.and_then(validate::upload).map_err(refused)?;
         let session = engine.session_for_files(&who, order.session_id).await.map_err(refused)?;
+        engine.check_may_write(&who, &session.record).map_err(refused)?;
         let transfer_id = order.transfer_id.clone();
         let pieces = incoming.pieces(None, validate::upload_chunk);
         let uploaded = files::upload(exchanges, &who, &session.record.runner_id, order, pieces).await;
@@ -125,8 +126,15 @@ impl FileService for Files {
         let who = caller(&request)?.principal;
         let (session_id, id) = validate::restore_quarantine(request.into_inner()).map_err(refused)?;
         let session = self.0.engine.session_for_files(&who, session_id).await.map_err(refused)?;
-        let runner = &session.record.runner_id;
-        let restored = files::restore_quarantine(&self.0.exchanges, &who, runner, session_id, id).await;
+        let (engine, exchanges, runner) = (&self.0.engine, &self.0.exchanges, &session.record.runner_id);
+        let item = files::quarantined(exchanges, &who, runner, session_id, &id).await.map_err(refused)?;
+        let begun = engine.begin_restore(&who, &session.record, &item).await.map_err(refused)?;
+        let restored = files::restore_quarantine(exchanges, &who, runner, session_id, id).await;
+        let path = restored.as_ref().ok().map(|(path, _)| path.as_slice());
+        if let Err(error) = engine.end_restore(begun, path).await {
+            // That it was begun is in the audit, and the client must know what became of it.
+            tracing::error!(%error, session = %session_id, "an audit entry could not be closed");
+        }
         let (path, replaced_id) = restored.map_err(refused)?;
         Ok(Response::new(FileServiceRestoreQuarantineResponse { path: path.into(), replaced_id }))
     }

@@ -39,7 +39,7 @@ async fn pass_on(
     let mut incoming = Incoming::new(request);
     let first = incoming.first("execution_id", edge.exchanges.limits().transfer_idle).await?;
     let (id, take_over, first) = validate::write_stdin(first)?;
-    let execution = edge.engine.running_execution(who, id).await?;
+    let execution = edge.engine.execution_to_write_to(who, id).await?;
     if !execution.spec.stdin {
         return Err(closed());
     }

@@ -21,8 +21,8 @@ impl Core {
     ) -> Result<SessionRecord, ApiError> {
         let session = self.session(who, id).await?;
         check_open(&session)?;
+        let profile = self.profile_to_use(who, &session)?;
         if let Some(mode) = update.mode {
-            let profile = self.profile_of(&session)?;
             if !profile.permits(mode) {
                 return Err(ApiError::Invalid(vec![not_permitted(&profile, mode)]));
             }

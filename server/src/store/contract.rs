@@ -93,6 +93,7 @@ macro_rules! contract_tests {
             audit::the_entry_names_who_approved,
             audit::entries_are_consecutive_whatever_fails,
             audit::entries_are_read_from_any_sequence,
+            audit::what_is_given_back_has_entries_in_order,
             runners::a_runner_reads_back_as_it_was_put,
             runners::only_the_current_epoch_is_touched,
             runners::a_life_that_was_followed_by_another_never_comes_back,

@@ -16,7 +16,9 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use sqlx::PgPool;
-use tables::{approvals, executions, milestones, queue, rules, runners, servers, sessions, transition};
+use tables::{
+    approvals, executions, milestones, queue, restores, rules, runners, servers, sessions, transition,
+};
 
 pub use options::{PostgresOptions, PostgresTls, TlsMode};
 
@@ -29,8 +31,8 @@ use super::{
 use crate::{
     changes::Changes,
     model::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-        ServerRecord, SessionLevels, SessionRecord, StateChange,
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
+        RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
 };
 
@@ -331,6 +333,14 @@ impl Store for PostgresStore {
 
     async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError> {
         again!(self, tables::audit(&self.pool, after_sequence, at_most))
+    }
+
+    async fn note_restore(&self, entry: &RestoreRecord) -> Result<(), StoreError> {
+        again!(self, restores::note(self.begin().await?, entry))
+    }
+
+    async fn restores(&self, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError> {
+        again!(self, restores::list(&self.pool, at_most))
     }
 
     async fn close(&self) {

@@ -6,5 +6,6 @@ pub(super) mod json;
 pub(super) mod listed;
 pub(super) mod migrations;
 pub(super) mod names;
+pub(super) mod restores;
 mod row;
 pub(super) mod rows;

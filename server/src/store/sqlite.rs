@@ -13,7 +13,9 @@ use std::{fs::File, path::Path, sync::Arc, time::Duration};
 
 use airlock_proto::domain::{ApprovalId, Epoch, ExecutionId, OutputState, RuleId, RunnerId, SessionId};
 use sqlx::SqlitePool;
-use tables::{approvals, executions, milestones, queue, rules, runners, servers, sessions, transition};
+use tables::{
+    approvals, executions, milestones, queue, restores, rules, runners, servers, sessions, transition,
+};
 
 use super::{
     ApprovalAnswer, ApprovalQuery, Cas, Created, Durability, ExecutionQuery, MilestoneQuery, Milestones,
@@ -21,8 +23,8 @@ use super::{
     TakeQueued, Transition,
 };
 use crate::model::{
-    ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-    ServerRecord, SessionLevels, SessionRecord, StateChange,
+    ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
+    RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
 };
 
 /// How a store file is opened.
@@ -291,6 +293,14 @@ impl Store for SqliteStore {
 
     async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError> {
         tables::audit(&self.read, after_sequence, at_most).await
+    }
+
+    async fn note_restore(&self, entry: &RestoreRecord) -> Result<(), StoreError> {
+        restores::note(self.begin().await?, entry).await
+    }
+
+    async fn restores(&self, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError> {
+        restores::list(&self.read, at_most).await
     }
 
     async fn close(&self) {

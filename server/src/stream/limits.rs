@@ -13,6 +13,8 @@ pub struct StreamLimits {
     pub readers_per_execution: usize,
     /// Readers at once of all executions.
     pub readers: usize,
+    /// Of those, of one tenant's executions.
+    pub readers_per_tenant: usize,
     /// Bytes of each of the two rings of an execution, small chunks counted as larger than they are.
     pub ring_bytes: usize,
     /// Bytes that are asked for ahead of the fastest reader.
@@ -54,6 +56,7 @@ impl Default for StreamLimits {
         Self {
             readers_per_execution: 1024,
             readers: 4096,
+            readers_per_tenant: 2048,
             ring_bytes: 1024 * 1024,
             ahead_bytes: 512 * 1024,
             catch_up_bytes: 256 * 1024,
@@ -84,6 +87,7 @@ impl StreamLimits {
         let chunk = CHUNK_BYTES as u64;
         require("readers_per_execution", self.readers_per_execution > 0, "must not be 0")?;
         require("readers", self.readers > 0, "must not be 0")?;
+        require("readers_per_tenant", self.readers_per_tenant > 0, "must not be 0")?;
         require("storing_at_once", self.storing_at_once > 0, "must not be 0")?;
         require("searches_at_once", self.searches_at_once > 0, "must not be 0")?;
         require("storing_waiting", self.storing_waiting > 0, "must not be 0")?;

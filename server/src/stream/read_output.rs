@@ -9,7 +9,6 @@ mod grep;
 mod line;
 mod pattern;
 mod search;
-mod slots;
 mod source;
 mod span;
 mod tail;
@@ -20,8 +19,6 @@ mod tests;
 use airlock_proto::domain::OutputStream;
 use bytes::Bytes;
 use futures::{StreamExt as _, stream, stream::BoxStream};
-
-pub(super) use slots::SearchSlots;
 
 pub use pattern::{Pattern, PatternError};
 

@@ -1,25 +1,30 @@
 //! A reader's seat: its place in the counts of readers, given back when it goes.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use airlock_proto::domain::ExecutionId;
 
 use super::{Inner, hub::Hub, stopping};
-use crate::api::ApiError;
+use crate::{
+    api::ApiError,
+    model::ExecutionRecord,
+    shares::{Full, Share},
+};
 
 /// One reader of one execution, counted.
 pub(super) struct Seat {
     pub(super) inner: Arc<Inner>,
     pub(super) hub: Arc<Hub>,
-    is_view: bool,
+    /// Its place among all readers; the server itself takes none.
+    share: Option<Share<String>>,
 }
 
 impl Seat {
     /// Takes a seat for a view.
     ///
     /// # Errors
-    /// If all are taken, or the server stops.
-    pub(super) fn take(inner: &Arc<Inner>, id: ExecutionId) -> Result<Self, ApiError> {
+    /// If all are taken, or all of the execution's tenant, or the server stops.
+    pub(super) fn take(inner: &Arc<Inner>, record: &ExecutionRecord) -> Result<Self, ApiError> {
         if inner.cancel.is_cancelled() {
             return Err(stopping());
         }
@@ -29,33 +34,31 @@ impl Seat {
             value: value as u64,
             retry_after: limits.poll,
         };
-        let one_more = |readers: usize| (readers < limits.readers).then_some(readers + 1);
-        inner
-            .readers
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
-            .map_err(|_| full("readers", limits.readers))?;
-        let hub = inner.registry.hub(id, limits);
+        let (all, own) = (limits.readers, limits.readers_per_tenant);
+        let share = inner.readers.take(record.tenant.clone(), all, own).map_err(|reached| match reached {
+            Full::All => full("readers", all),
+            Full::Own => full("readers_per_tenant", own),
+        })?;
+        let hub = inner.registry.hub(record.id, limits);
         if !hub.enter(limits.readers_per_execution) {
-            inner.readers.fetch_sub(1, Ordering::Relaxed);
             return Err(full("readers_per_execution", limits.readers_per_execution));
         }
         inner.observer.reader_opened();
-        Ok(Self { inner: Arc::clone(inner), hub, is_view: true })
+        Ok(Self { inner: Arc::clone(inner), hub, share: Some(share) })
     }
 
     /// Takes a seat for the server itself, beside those of the views.
     pub(super) fn of_server(inner: &Arc<Inner>, id: ExecutionId) -> Self {
         let hub = inner.registry.hub(id, &inner.limits);
         hub.enter(usize::MAX);
-        Self { inner: Arc::clone(inner), hub, is_view: false }
+        Self { inner: Arc::clone(inner), hub, share: None }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         self.hub.leave();
-        if self.is_view {
-            self.inner.readers.fetch_sub(1, Ordering::Relaxed);
+        if self.share.take().is_some() {
             self.inner.observer.reader_closed();
         }
     }

@@ -102,7 +102,7 @@ pub(super) fn open(
     for stream in [OutputStream::Stdout, OutputStream::Stderr] {
         facts.check_range(stream, cursor.offset(stream))?;
     }
-    let seat = Seat::take(inner, record.id)?;
+    let seat = Seat::take(inner, &record)?;
     let watch = inner.changes.watch(record.id);
     let leaves_at_once = whose == Whose::Starter && record.backgrounded == Some(BackgroundedBy::Request);
     let mut view = View::new(seat, watch, record, facts, cursor);

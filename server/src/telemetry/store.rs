@@ -9,8 +9,8 @@ use tracing::{Instrument as _, Span};
 use super::{Metrics, fail};
 use crate::{
     model::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-        ServerRecord, SessionLevels, SessionRecord, StateChange,
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
+        RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The steps that traces show: those that change what a client asked for.
-const TRACED: [&str; 7] = [
+const TRACED: [&str; 8] = [
     "create_session",
     "change_session",
     "create_execution",
@@ -28,6 +28,7 @@ const TRACED: [&str; 7] = [
     "set_output",
     "answer_approval",
     "remove_rule",
+    "note_restore",
 ];
 
 /// Besides those, the steps that write for what a runner did.
@@ -143,4 +144,6 @@ measured! {
     fn announce(&self, server: &ServerRecord, lease_micros: i64) -> ();
     fn servers(&self) -> Vec<ServerRecord>;
     fn audit(&self, after_sequence: i64, at_most: u32) -> Vec<AuditRecord>;
+    fn note_restore(&self, entry: &RestoreRecord) -> ();
+    fn restores(&self, at_most: u32) -> Vec<RestoreRecord>;
 }

@@ -3,21 +3,23 @@
 use std::{
     future::Future as _,
     io,
+    net::IpAddr,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
-    sync::OwnedSemaphorePermit,
     time::{Instant, Sleep, sleep_until},
 };
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::Connected;
 
-use crate::{authn::Peer, telemetry::Metrics};
+use super::activity::{Activity, IdleLimit};
+use crate::{authn::Peer, shares::Share, telemetry::Metrics};
 
 /// Of the first thing that a client of HTTP/2 says.
 const GREETING_BYTES: usize = 24;
@@ -34,18 +36,28 @@ pub(super) enum Io {
 pub(super) struct Parts {
     pub(super) io: Io,
     pub(super) peer: Peer,
-    pub(super) permit: OwnedSemaphorePermit,
+    pub(super) place: Share<IpAddr>,
     pub(super) deadline: Instant,
+    /// Without an open call.
+    pub(super) idle: Duration,
     pub(super) metrics: Metrics,
     pub(super) cut: CancellationToken,
 }
 
-/// A connection. It counts against the limit until it is dropped, ends if its client does not begin to
-/// speak HTTP/2 in time, and can be cut.
+/// What a call knows of its connection.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectionInfo {
+    pub(crate) peer: Peer,
+    pub(crate) activity: Activity,
+}
+
+/// A connection. It counts against the limits until it is dropped, ends if its client does not begin to
+/// speak HTTP/2 in time or has had no call for too long, and can be cut.
 pub(crate) struct Connection {
     io: Io,
-    peer: Peer,
-    _permit: OwnedSemaphorePermit,
+    info: ConnectionInfo,
+    idle: IdleLimit,
+    _place: Share<IpAddr>,
     metrics: Metrics,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
     greeting: Option<Greeting>,
@@ -59,10 +71,12 @@ struct Greeting {
 impl Connection {
     pub(super) fn new(parts: Parts) -> Self {
         parts.metrics.connection_opened();
+        let activity = Activity::new();
         Self {
             io: parts.io,
-            peer: parts.peer,
-            _permit: parts.permit,
+            idle: IdleLimit::new(parts.idle, activity.clone()),
+            info: ConnectionInfo { peer: parts.peer, activity },
+            _place: parts.place,
             metrics: parts.metrics,
             cut: Box::pin(parts.cut.cancelled_owned()),
             greeting: Some(Greeting {
@@ -97,10 +111,10 @@ impl Drop for Connection {
 }
 
 impl Connected for Connection {
-    type ConnectInfo = Peer;
+    type ConnectInfo = ConnectionInfo;
 
-    fn connect_info(&self) -> Peer {
-        self.peer.clone()
+    fn connect_info(&self) -> ConnectionInfo {
+        self.info.clone()
     }
 }
 
@@ -120,6 +134,10 @@ impl AsyncRead for Connection {
         }
         let before = buf.filled().len();
         let read = self.io().poll_read(cx, buf);
+        // What has come is taken first: a call that is on its way is not lost.
+        if read.is_pending() && self.idle.is_over(cx) {
+            return Poll::Ready(Ok(()));
+        }
         if let Some(greeting) = &mut self.greeting {
             greeting.missing = greeting.missing.saturating_sub(buf.filled().len() - before);
             if greeting.missing == 0 {

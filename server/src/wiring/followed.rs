@@ -2,14 +2,21 @@
 
 use std::{path::Path, sync::Arc};
 
+use tokio_util::task::TaskTracker;
+
+use super::Tokens;
 use crate::{
     authn::Authenticator,
     config::Config,
     grpc::peers::PeerLinks,
-    profiles::{LiveProfiles, Needed},
-    renew::Part,
+    profiles::{LiveProfiles, Needed, Profiles, Reload},
+    renew::{Part, Renew},
+    telemetry::Metrics,
     tls::LiveTls,
 };
+
+/// Who calls, and the profiles that they name.
+pub(super) type Identities = (Arc<Authenticator>, LiveProfiles, Needed);
 
 /// The files, as they were before they were first used: a change since then is not missed.
 pub(super) struct Followed {
@@ -29,12 +36,12 @@ impl Followed {
     }
 
     /// The files, with those who use them.
-    pub(super) fn into_parts(
+    fn into_parts(
         self,
         config: &Config,
         tls: Option<LiveTls>,
         peers: Option<PeerLinks>,
-        (authenticator, profiles, needed): (Arc<Authenticator>, LiveProfiles, Needed),
+        (authenticator, profiles, needed): Identities,
     ) -> Vec<Part> {
         let files = config.listen.tls.clone();
         let tls = self.tls.zip(files.zip(tls)).map(|(part, (files, live))| part.into_tls(files, live));
@@ -42,4 +49,36 @@ impl Followed {
         let identities = self.identities.map(|part| part.into_identities(authenticator, (profiles, needed)));
         [tls, peers, identities].into_iter().flatten().collect()
     }
+}
+
+/// Follows the files of certificates, identities and profiles until the server stops.
+pub(super) fn follow(
+    config: &Config,
+    followed: Followed,
+    (tls, peers, identities): (Option<LiveTls>, Option<PeerLinks>, Identities),
+    metrics: &Metrics,
+    (tasks, tokens): (&TaskTracker, &Tokens),
+) {
+    let (_, profiles, needed) = identities.clone();
+    let parts = followed.into_parts(config, tls, peers, identities);
+    tasks.spawn(Renew::new(parts, metrics.clone()).run(tokens.closed.clone()));
+    if let Some(reload) = reload(config, (profiles, needed), metrics) {
+        tasks.spawn(reload.run(tokens.closed.clone()));
+    }
+}
+
+/// What looks after the folder of profiles, if there is one.
+fn reload(config: &Config, (live, needed): (LiveProfiles, Needed), metrics: &Metrics) -> Option<Reload> {
+    let built_in = match config.profiles.self_approval {
+        true => Profiles::builtin_with_self_approval(),
+        false => Profiles::builtin(),
+    };
+    Some(Reload {
+        folder: config.profiles.directory.clone()?,
+        built_in,
+        needed,
+        grace_most: config.link.ending_grace,
+        live,
+        metrics: metrics.clone(),
+    })
 }

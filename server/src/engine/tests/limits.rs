@@ -9,6 +9,7 @@ use crate::{
     api::{ApiError, CreateSession, UpdateSession},
     engine::poll::poll_once,
     model::SessionState,
+    testing::PATIENCE,
 };
 
 fn limit(error: &ApiError) -> &'static str {
@@ -30,6 +31,16 @@ async fn sessions_of_a_tenant_are_limited_and_a_repeated_request_still_finds_its
     assert_eq!(limit(&world.engine.start(ann, alone("touch a")).await.unwrap_err()), "sessions_per_tenant");
     let again = world.engine.create_session(ann, request).await.unwrap();
     assert_eq!(again.id, first.unwrap().id);
+}
+
+#[tokio::test]
+async fn policy_works_beside_the_threads_that_serve() {
+    let world = World::new().await;
+    let (say, heard) = std::sync::mpsc::sync_channel(1);
+    let judged = world.engine.core.judge("t", move || heard.recv_timeout(PATIENCE).is_ok());
+    // This runtime has one thread: if the policy had it, nobody could say anything.
+    let (judged, ()) = tokio::join!(judged, async move { say.send(()).unwrap() });
+    assert!(judged.unwrap());
 }
 
 #[tokio::test]

@@ -165,6 +165,21 @@ async fn a_command_that_ends_meanwhile_says_how_much_it_took() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_command_that_ends_with_all_that_was_written_ends_its_writer_well() {
+    let world = World::new();
+    let (client, pieces) = client();
+    let call = world.write(pieces, pending());
+    let (mut line, _) = world.line().await;
+    line.say(ready(0)).await;
+    client.send(Ok(piece(0, b"abc"))).await.unwrap();
+    assert_eq!(line.hear().await, Some(chunk_to(0, b"abc")));
+    line.say(written(3, false)).await;
+    line.say(failed(ExchangeFailure::FailedPrecondition, "NOT_RUNNING")).await;
+    assert_eq!(outcome(call).await.unwrap(), Written { accepted: 3, ended: true });
+    client.closed().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_runner_that_does_not_say_that_the_command_has_ended_is_not_waited_for() {
     let world = World::new();
     let (client, pieces) = client();

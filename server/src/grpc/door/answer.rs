@@ -22,6 +22,7 @@ use crate::{
         Metrics, fail,
         metrics::{code_name, is_fault},
     },
+    tls::OpenCall,
 };
 
 /// Says, once, how a call ended; a call whose answer was not taken to its end was cancelled.
@@ -31,11 +32,19 @@ pub(super) struct Ending {
     metrics: Metrics,
     span: Span,
     code: Option<Code>,
+    /// For as long as this is there, its connection is not idle.
+    _open: Option<OpenCall>,
 }
 
 impl Ending {
-    pub(super) fn new(method: &'static str, began: Instant, metrics: Metrics, span: Span) -> Self {
-        Self { method, began, metrics, span, code: None }
+    pub(super) fn new(
+        method: &'static str,
+        began: Instant,
+        metrics: Metrics,
+        span: Span,
+        open: Option<OpenCall>,
+    ) -> Self {
+        Self { method, began, metrics, span, code: None, _open: open }
     }
 
     fn see(&mut self, headers: &HeaderMap) {

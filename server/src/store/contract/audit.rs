@@ -10,7 +10,7 @@ use super::{
     },
 };
 use crate::{
-    model::{ApprovalState, AuditRecord, ExecutionRecord, Verdict},
+    model::{ApprovalState, AuditRecord, ExecutionRecord, Micros, RestoreRecord, RestoreStep, Verdict},
     store::{Store, Transition},
 };
 
@@ -110,4 +110,33 @@ pub(in crate::store) async fn entries_are_read_from_any_sequence(store: &dyn Sto
     assert_eq!(read(1, 2).await, ids[1..3]);
     assert_eq!(read(4, 100).await, []);
     assert_eq!(read(0, 0).await, []);
+}
+
+pub(in crate::store) async fn what_is_given_back_has_entries_in_order(store: &dyn Store) {
+    let session = opened(store, TENANT).await;
+    let record = queued(store, &session).await;
+    let begun = RestoreRecord {
+        session_id: session.id,
+        tenant: TENANT.to_owned(),
+        principal: "bob".to_owned(),
+        peer: "127.0.0.1:4444".to_owned(),
+        quarantine_id: "q1".to_owned(),
+        execution_id: Some(record.id),
+        path: b"/workspace/.bashrc\xff".to_vec(),
+        step: RestoreStep::Begun,
+        at: Micros(0),
+    };
+    let mut written = Vec::new();
+    for (step, execution_id) in
+        [(RestoreStep::Begun, Some(record.id)), (RestoreStep::Restored, None), (RestoreStep::Failed, None)]
+    {
+        let entry = RestoreRecord { step, execution_id, ..begun.clone() };
+        store.note_restore(&entry).await.unwrap();
+        written.push(entry);
+    }
+    let found = store.restores(10).await.unwrap();
+    assert!(found.iter().all(|entry| entry.at > Micros(0)));
+    let found: Vec<_> = found.into_iter().map(|entry| RestoreRecord { at: Micros(0), ..entry }).collect();
+    assert_eq!(found, written);
+    assert_eq!(store.restores(1).await.unwrap().len(), 1);
 }

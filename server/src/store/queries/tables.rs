@@ -13,6 +13,7 @@ pub(in crate::store) mod executions;
 mod lists;
 pub(in crate::store) mod milestones;
 pub(in crate::store) mod queue;
+pub(in crate::store) mod restores;
 pub(in crate::store) mod rules;
 pub(in crate::store) mod runners;
 pub(in crate::store) mod servers;

@@ -29,6 +29,7 @@ const SQLITE_FILES: &[File] = files!(
     "0007_retention.sql"
     "0008_live_sessions.sql"
     "0009_tenants.sql"
+    "0010_restores.sql"
 );
 
 const POSTGRES_FILES: &[File] = files!(
@@ -37,6 +38,7 @@ const POSTGRES_FILES: &[File] = files!(
     "0002_servers.sql"
     "0003_live_sessions.sql"
     "0004_tenants.sql"
+    "0005_restores.sql"
 );
 
 /// The migrations of SQLite.

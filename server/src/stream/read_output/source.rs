@@ -64,7 +64,7 @@ impl Source {
         record: &ExecutionRecord,
         stream: OutputStream,
     ) -> Result<Self, ApiError> {
-        let seat = Seat::take(inner, record.id)?;
+        let seat = Seat::take(inner, record)?;
         let facts = Facts::of(record);
         seat.hub.learn(record.runner_id.as_ref(), facts.finished);
         Ok(Self {

@@ -203,6 +203,16 @@ async fn a_slow_reader_catches_up_while_the_command_writes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tenants_readers_leave_seats_for_others() {
+    let world = World::with(StreamLimits { readers: 3, readers_per_tenant: 2, ..StreamLimits::default() });
+    let (hog, other) = (world.run_of("hog", false), world.run_of("other", false));
+    let _held = [world.attach(hog, START).await.unwrap(), world.attach(hog, START).await.unwrap()];
+    let own = world.attach(hog, START).await.err().unwrap();
+    assert!(matches!(own, ApiError::Exhausted { limit: "readers_per_tenant", value: 2, .. }), "{own:?}");
+    assert!(world.attach(other, START).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
 async fn there_are_only_so_many_readers() {
     let limits = StreamLimits { readers_per_execution: 2, readers: 3, ..StreamLimits::default() };
     let world = World::with(limits);

@@ -15,8 +15,8 @@ use airlock_proto::domain::{
 
 use crate::{
     model::{
-        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RunnerRecord,
-        ServerRecord, SessionLevels, SessionRecord, StateChange,
+        ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
+        RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
     },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
@@ -268,6 +268,12 @@ impl Store for MemoryStore {
         Ok(self.take(id, server_id, lease_micros > 0))
     }
     async fn audit(&self, _: i64, _: u32) -> Result<Vec<AuditRecord>, StoreError> {
+        not_here()
+    }
+    async fn note_restore(&self, _: &RestoreRecord) -> Result<(), StoreError> {
+        not_here()
+    }
+    async fn restores(&self, _: u32) -> Result<Vec<RestoreRecord>, StoreError> {
         not_here()
     }
     async fn close(&self) {}

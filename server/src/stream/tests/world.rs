@@ -75,7 +75,13 @@ impl World {
 
     /// An execution that runs.
     pub(super) fn run(&self, separate_stderr: bool) -> ExecutionId {
+        self.run_of(&testing::execution().tenant, separate_stderr)
+    }
+
+    /// A running command of this tenant.
+    pub(super) fn run_of(&self, tenant: &str, separate_stderr: bool) -> ExecutionId {
         let mut record = testing::execution();
+        tenant.clone_into(&mut record.tenant);
         record.version = 0;
         record.result = None;
         record.runner_id = Some(runner_id());

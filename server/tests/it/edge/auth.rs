@@ -126,7 +126,7 @@ async fn connections_that_say_nothing_are_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_over_the_limit_are_not_taken() {
-    let world = World::with("[limits]\nconnections = 1\n").await;
+    let world = World::with("[limits]\nconnections = 1\nconnections_per_peer = 1\n").await;
     let path = "/airlock.v1.ApprovalService/List";
     let first = world.plain();
     assert_eq!(call(&first, path, "approver", b"").await.code, Code::Ok);

@@ -260,12 +260,12 @@ async fn a_watch_tells_what_happens_and_another_goes_on_after_its_cursor() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn watches_over_the_limit_are_refused_and_one_that_ends_makes_room() {
-    let world = World::with("[limits]\nwatches = 1\n").await;
+    let world = World::with("[limits]\nwatches = 1\nwatches_per_tenant = 1\n").await;
     let mut only = watch(&world, "executor", "", b"").await.unwrap();
     told(&mut only).await;
     let status = watch(&world, "executor", "", b"").await.unwrap_err();
     assert_eq!(reason(&status), (Code::ResourceExhausted, "LIMIT_REACHED".to_owned()));
-    assert_eq!(status.get_details_error_info().unwrap().metadata["limit"], "watches");
+    assert_eq!(status.get_details_error_info().unwrap().metadata["limit"], "watches_per_tenant");
     drop(only);
     until("its place is free again", async || watch(&world, "executor", "", b"").await.is_ok()).await;
     world.server.shut_down().await;

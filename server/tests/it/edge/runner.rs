@@ -118,6 +118,11 @@ async fn until_running(world: &World, id: ExecutionId) {
 pub(crate) const OUTPUT: &[u8] = b"hello from the runner\n";
 
 impl Link {
+    /// The next message, whatever it is: the link holds.
+    pub(crate) async fn order_or_heartbeat(&mut self) {
+        assert!(self.next().await.unwrap().is_some(), "the link ended");
+    }
+
     /// The next message that is not a heartbeat.
     pub(crate) async fn order(&mut self) -> ToRunner {
         loop {
@@ -164,10 +169,21 @@ impl Link {
         spec: v1::ExecutionSpec,
         traceparent: Option<&str>,
     ) -> (RunStream, StartJob) {
+        self.run_by("executor", world, spec, traceparent).await
+    }
+
+    /// Likewise for another identity.
+    pub(crate) async fn run_by(
+        &mut self,
+        token: &str,
+        world: &World,
+        spec: v1::ExecutionSpec,
+        traceparent: Option<&str>,
+    ) -> (RunStream, StartJob) {
         loop {
             let run = v1::ExecutionServiceRunRequest { spec: Some(spec.clone()) };
             let mut run = Request::new(run);
-            run.metadata_mut().insert("authorization", "Bearer executor".parse().unwrap());
+            run.metadata_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
             if let Some(parent) = traceparent {
                 run.metadata_mut().insert("traceparent", parent.parse().unwrap());
             }

@@ -105,19 +105,65 @@ async fn a_command_that_ends_meanwhile_ends_its_writer() {
     let endless = futures::StreamExt::chain(stream::iter(messages), stream::pending());
     let mut executions = ExecutionServiceClient::new(world.plain());
     let call = tokio::spawn(async move { executions.write_stdin(by("executor", endless)).await });
-    let (line, _) = stage.line().await;
+    let (mut line, _) = stage.line().await;
     line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+    line.hear().await.unwrap();
     line.say(ExchangeFromRunner::Written { accepted: 2, ended: false }).await;
-    line.say(ExchangeFromRunner::Failed(ExchangeFailed {
-        failure: ExchangeFailure::FailedPrecondition,
-        reason: "NOT_RUNNING".to_owned(),
-        message: "the command does not run".to_owned(),
-    }))
-    .await;
+    line.say(not_running()).await;
     let status = timeout(PATIENCE, call).await.unwrap().unwrap().unwrap_err();
     let info = status.get_details_error_info().unwrap();
     assert_eq!((status.code(), info.reason.as_str()), (Code::FailedPrecondition, "NOT_RUNNING"));
     assert_eq!(info.metadata["accepted"], "2");
+    world.server.shut_down().await;
+}
+
+fn not_running() -> ExchangeFromRunner {
+    ExchangeFromRunner::Failed(ExchangeFailed {
+        failure: ExchangeFailure::FailedPrecondition,
+        reason: "NOT_RUNNING".to_owned(),
+        message: "the command does not run".to_owned(),
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_is_open_when_the_command_ends_gets_a_clean_end() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let spec = spec(&stage, true);
+    let (_run, job) = stage.link.run(&world, spec, None).await;
+    let messages = [write(&job.execution_id.to_string(), 0, "one\n", false)];
+    let endless = futures::StreamExt::chain(stream::iter(messages), stream::pending());
+    let mut executions = ExecutionServiceClient::new(world.plain());
+    let call = tokio::spawn(async move { executions.write_stdin(by("executor", endless)).await });
+    let (mut line, _) = stage.line().await;
+    line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+    line.hear().await.unwrap();
+    line.say(ExchangeFromRunner::Written { accepted: 4, ended: false }).await;
+    line.say(not_running()).await;
+    let answer = timeout(PATIENCE, call).await.unwrap().unwrap().unwrap().into_inner();
+    assert_eq!((answer.accepted, answer.ended), (4, true));
+    world.server.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_comes_before_the_command_runs_waits_for_it() {
+    let world = World::new().await;
+    let mut stage = Stage::set(&world).await;
+    let mut executions = ExecutionServiceClient::new(world.plain());
+    let start = v1::ExecutionServiceStartRequest { spec: Some(spec(&stage, true)) };
+    let started = executions.start(by("executor", start)).await.unwrap().into_inner();
+    let id = started.execution.unwrap().execution_id;
+    let messages = [write(&id, 0, "one\n", true)];
+    let call =
+        tokio::spawn(async move { executions.write_stdin(by("executor", stream::iter(messages))).await });
+    stage.link.run_next().await;
+    let (mut line, _) = stage.line().await;
+    line.say(ExchangeFromRunner::Ready { offset: 0 }).await;
+    assert!(matches!(line.hear().await.unwrap(), Some(ExchangeToRunner::Chunk { offset: 0, .. })));
+    assert_eq!(line.hear().await.unwrap(), Some(CLOSE));
+    line.say(ExchangeFromRunner::Written { accepted: 4, ended: true }).await;
+    let answer = timeout(PATIENCE, call).await.unwrap().unwrap().unwrap().into_inner();
+    assert_eq!((answer.accepted, answer.ended), (4, true));
     world.server.shut_down().await;
 }
 

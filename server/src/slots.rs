@@ -1,6 +1,6 @@
-//! The slots in which searches work: so many at once, in the order in which they are asked for. Of one
-//! tenant only as many are in that order as there are slots, so that those of the others wait for a few
-//! turns, however many searches it has.
+//! Slots for work on a processor: searches of output, and decisions. So many at once, in the order in which they are asked
+//! for. Of one tenant only as many are in that order as there are slots, so that those of the others wait for a few
+//! turns, however much work it has.
 
 use std::{
     collections::HashMap,
@@ -11,30 +11,30 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 /// All of them. A slot is given back when it is dropped.
 #[derive(Debug)]
-pub(in crate::stream) struct SearchSlots {
+pub(crate) struct Slots {
     at_once: usize,
     all: Arc<Semaphore>,
     /// Of those who have one or wait for one.
     by_tenant: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
-/// One of them. Fields are dropped in order: the next search of any tenant comes before the tenant's own.
+/// One of them. Fields are dropped in order: the next work of any tenant comes before the tenant's own.
 #[derive(Debug)]
-pub(super) struct SearchSlot {
+pub(crate) struct Slot {
     _slot: OwnedSemaphorePermit,
     _turn: OwnedSemaphorePermit,
 }
 
-impl SearchSlots {
-    pub(in crate::stream) fn new(at_once: usize) -> Self {
+impl Slots {
+    pub(crate) fn new(at_once: usize) -> Self {
         Self { at_once, all: Arc::new(Semaphore::new(at_once)), by_tenant: Mutex::default() }
     }
 
-    /// A slot for a search of this tenant, when it is its turn. Cancelled by dropping.
-    pub(super) async fn take(&self, tenant: &str) -> Result<SearchSlot, AcquireError> {
+    /// A slot for work of this tenant, when it is its turn. Cancelled by dropping.
+    pub(crate) async fn take(&self, tenant: &str) -> Result<Slot, AcquireError> {
         let turn = self.of_tenant(tenant).acquire_owned().await?;
         let slot = self.all.clone().acquire_owned().await?;
-        Ok(SearchSlot { _slot: slot, _turn: turn })
+        Ok(Slot { _slot: slot, _turn: turn })
     }
 
     fn of_tenant(&self, tenant: &str) -> Arc<Semaphore> {
@@ -63,7 +63,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_tenant_with_many_searches_does_not_keep_the_others_from_theirs() {
-        let slots = Arc::new(SearchSlots::new(2));
+        let slots = Arc::new(Slots::new(2));
         let order = Arc::new(Mutex::new(Vec::new()));
         let held = [slots.take("hog").await.unwrap(), slots.take("hog").await.unwrap()];
         let mut tasks = JoinSet::new();
@@ -89,7 +89,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_gives_up_or_has_ended_takes_nobodys_place() {
-        let slots = SearchSlots::new(1);
+        let slots = Slots::new(1);
         let held = slots.take("a").await.unwrap();
         for tenant in ["a", "b"] {
             let mut waiting = Box::pin(slots.take(tenant));

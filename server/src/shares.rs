@@ -1,0 +1,112 @@
+//! Places that are counted of all and of each: so many at once, and so many of one tenant or one host. A place is given
+//! back when it is dropped. Nobody waits for one.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Who has how many. A cheap handle; all clones are one.
+#[derive(Debug)]
+pub(crate) struct Shares<K: Eq + Hash> {
+    taken: Arc<Mutex<Taken<K>>>,
+}
+
+#[derive(Debug)]
+struct Taken<K> {
+    all: usize,
+    own: HashMap<K, usize>,
+}
+
+/// One place.
+#[derive(Debug)]
+pub(crate) struct Share<K: Eq + Hash> {
+    shares: Shares<K>,
+    key: K,
+}
+
+/// Why there is no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// All are taken.
+    All,
+    /// This one has as many as it may have.
+    Own,
+}
+
+impl<K: Eq + Hash> Clone for Shares<K> {
+    fn clone(&self) -> Self {
+        Self { taken: Arc::clone(&self.taken) }
+    }
+}
+
+impl<K: Eq + Hash> Default for Shares<K> {
+    fn default() -> Self {
+        Self { taken: Arc::new(Mutex::new(Taken { all: 0, own: HashMap::new() })) }
+    }
+}
+
+impl<K: Eq + Hash> Shares<K> {
+    /// Takes a place for `key`, of at most `all`, and `own` of its own.
+    ///
+    /// # Errors
+    /// [`Full::Own`] before [`Full::All`].
+    pub(crate) fn take(&self, key: K, all: usize, own: usize) -> Result<Share<K>, Full>
+    where
+        K: Clone,
+    {
+        let mut taken = self.lock();
+        let has = taken.own.get(&key).copied().unwrap_or_default();
+        if has >= own {
+            return Err(Full::Own);
+        }
+        if taken.all >= all {
+            return Err(Full::All);
+        }
+        taken.all += 1;
+        taken.own.insert(key.clone(), has + 1);
+        drop(taken);
+        Ok(Share { shares: self.clone(), key })
+    }
+
+    /// How many places are taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.lock().all
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken<K>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Eq + Hash> Drop for Share<K> {
+    fn drop(&mut self) {
+        let mut taken = self.shares.lock();
+        taken.all = taken.all.saturating_sub(1);
+        if let Some(own) = taken.own.get_mut(&self.key) {
+            *own = own.saturating_sub(1);
+            if *own == 0 {
+                taken.own.remove(&self.key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_counted_of_all_and_of_each_and_given_back() {
+        let shares = Shares::default();
+        let first = shares.take("a", 3, 2).unwrap();
+        let _second = shares.take("a", 3, 2).unwrap();
+        assert_eq!(shares.take("a", 3, 2).unwrap_err(), Full::Own);
+        let _third = shares.take("b", 3, 2).unwrap();
+        assert_eq!(shares.take("c", 3, 2).unwrap_err(), Full::All);
+        drop(first);
+        let _again = shares.take("a", 3, 2).unwrap();
+        assert_eq!((shares.taken(), shares.lock().own.len()), (3, 2), "who has none is forgotten");
+    }
+}

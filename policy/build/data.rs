@@ -21,6 +21,8 @@ pub(crate) struct Tables {
     pub(crate) launcher: BTreeMap<String, Launcher>,
     pub(crate) writer: BTreeMap<String, Writer>,
     pub(crate) global: BTreeMap<String, Set>,
+    /// Flags that only rules compare.
+    pub(crate) spelling: BTreeMap<String, Set>,
     /// Programs that do nothing but print their version when this is all they are told.
     pub(crate) version: BTreeMap<String, Vec<String>>,
     pub(crate) names: BTreeMap<String, Names>,
@@ -284,6 +286,7 @@ impl Tables {
         other.launcher.keys().try_for_each(|name| claim("launcher", name))?;
         other.writer.keys().try_for_each(|name| claim("writer", name))?;
         other.global.keys().try_for_each(|name| claim("global", name))?;
+        other.spelling.keys().try_for_each(|name| claim("spelling", name))?;
         other.version.keys().try_for_each(|name| claim("version", name))?;
         other.names.keys().try_for_each(|name| claim("names", name))?;
         other.category.keys().try_for_each(|name| claim("category", name))?;
@@ -303,6 +306,7 @@ impl Tables {
         self.launcher.extend(other.launcher);
         self.writer.extend(other.writer);
         self.global.extend(other.global);
+        self.spelling.extend(other.spelling);
         self.version.extend(other.version);
         self.names.extend(other.names);
         Ok(())

@@ -61,6 +61,12 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
         options(out, &given, true, true)?;
         put(write!(out, " }}"))
     })?;
+    list(out, "SPELLINGS", "(&str, Options)", tables.spelling.iter(), |out, (name, entry)| {
+        let given = Options::of(name, &tables.set, &entry.uses, &entry.flags, &entry.refused)?;
+        put(write!(out, "({name:?}, "))?;
+        options(out, &given, false, false)?;
+        put(write!(out, ")"))
+    })?;
     list(out, "VERSIONS", "(&str, &[&str])", tables.version.iter(), |out, (name, flags)| {
         put(write!(out, "({name:?}, &{flags:?})"))
     })?;

@@ -53,7 +53,10 @@ pub(crate) fn knows_paths(found: &Found) -> bool {
     let Some(name) = found.trusted_name() else {
         return false;
     };
-    found.safe_launcher || tables::program(name).is_some() || tables::writer(name).is_some() || name == b"git"
+    found.safe_launcher
+        || tables::program(&[name]).is_some()
+        || tables::writer(&[name]).is_some()
+        || name == b"git"
 }
 
 /// `sed -i 's/a/b/' FILE`, alone.

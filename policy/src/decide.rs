@@ -8,6 +8,7 @@ mod match_rules;
 mod outcome;
 mod parts;
 mod path_rules;
+mod spelling;
 mod terminal;
 mod zsh;
 

@@ -57,13 +57,13 @@ impl Sorted {
 
 /// Sorts the words behind the program.
 pub(crate) fn sort(words: &[Word], options: &'static Options) -> Sorted {
-    let mut sorter = Sorter { words, options, at: 0, out: Sorted::default() };
-    while sorter.at < words.len() {
-        if !sorter.step() {
-            break;
-        }
-    }
-    sorter.out
+    Sorter { words, options, judges: true, at: 0, out: Sorted::default() }.run()
+}
+
+/// Sorts the words and refuses none: flags that do harm are flags like others, and what is
+/// not known hides nothing behind it.
+pub(crate) fn spell(words: &[Word], options: &'static Options) -> Sorted {
+    Sorter { words, options, judges: false, at: 0, out: Sorted::default() }.run()
 }
 
 /// Whether an unknown word can only be an operand.
@@ -80,11 +80,22 @@ pub(crate) fn is_operand(word: &Word) -> bool {
 struct Sorter<'w> {
     words: &'w [Word],
     options: &'static Options,
+    /// Whether flags may be refused.
+    judges: bool,
     at: usize,
     out: Sorted,
 }
 
 impl Sorter<'_> {
+    fn run(mut self) -> Sorted {
+        while self.at < self.words.len() {
+            if !self.step() {
+                break;
+            }
+        }
+        self.out
+    }
+
     /// One word; false where the options end for good.
     fn step(&mut self) -> bool {
         let words = self.words;
@@ -109,7 +120,8 @@ impl Sorter<'_> {
         match text.strip_prefix(b"-") {
             None | Some(b"") => self.operand(),
             Some(cluster) if self.options.number && cluster.iter().all(u8::is_ascii_digit) => {
-                self.given(&NUMBER, None);
+                let number = (!self.judges).then(|| self.attached(cluster));
+                self.given(&NUMBER, number);
                 self.at += 1;
                 true
             }
@@ -127,6 +139,10 @@ impl Sorter<'_> {
                 true
             }
         }
+    }
+
+    fn refusal(&self, flag: &'static Flag) -> Option<&'static str> {
+        flag.refused.filter(|_| self.judges)
     }
 
     fn trouble(&mut self, trouble: Trouble) {
@@ -163,9 +179,12 @@ impl Sorter<'_> {
             let number = (self.options.number && letter.is_ascii_digit()).then_some(&NUMBER);
             let Some(flag) = self.options.short(letter).or(number) else {
                 self.trouble(Trouble::UnknownFlag);
-                break;
+                if self.judges {
+                    break;
+                }
+                continue;
             };
-            if let Some(reason) = flag.refused {
+            if let Some(reason) = self.refusal(flag) {
                 self.trouble(Trouble::Refused(reason));
                 break;
             }
@@ -174,7 +193,10 @@ impl Sorter<'_> {
                 Takes::Optional => {
                     let value = (!tail.is_empty()).then(|| self.attached(tail));
                     self.given(flag, value);
-                    break;
+                    // Where only the long name takes a value, the rest is more flags.
+                    if self.judges {
+                        break;
+                    }
                 }
                 Takes::Pair => {
                     self.pair(flag);
@@ -263,7 +285,7 @@ impl Sorter<'_> {
             self.at += 1;
             return;
         };
-        if let Some(reason) = flag.refused {
+        if let Some(reason) = self.refusal(flag) {
             self.trouble(Trouble::Refused(reason));
             self.at += 1;
             return;

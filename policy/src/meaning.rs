@@ -68,8 +68,8 @@ fn entry(argv: &[Option<&[u8]>]) -> Option<&'static Exit> {
             Some(None) | None => break None,
         }
     };
-    let of_subcommand = subcommand.and_then(|word| exits::exit(&[name, word].join(&b' ')));
-    of_subcommand.or_else(|| exits::exit(name))
+    let of_subcommand = subcommand.and_then(|word| exits::exit(&[name, word]));
+    of_subcommand.or_else(|| exits::exit(&[name]))
 }
 
 /// What shells mean by a code, whatever they ran.

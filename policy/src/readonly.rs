@@ -20,7 +20,7 @@ pub(crate) use shell::is_harmless as redirect_is_harmless;
 use crate::analysis::{Analysis, Found};
 use crate::decision::{Access, Span};
 use crate::parse::Word;
-use crate::tables::{self, Options, Program, Takes};
+use crate::tables::{self, Name, Options, Program, Takes};
 
 /// Words of the longest subcommand, such as `gh pr view`.
 const MOST_SUBCOMMANDS: usize = 3;
@@ -137,22 +137,21 @@ fn entry<'w>(
 ) -> Result<(&'static Program, &'w [Word], Vec<PathWord>), Refusal> {
     let span = words.first().map(|word| word.span).unwrap_or_default();
     let rest = words.get(1..).unwrap_or_default();
-    let Some(global) = tables::global(name) else {
-        let entry = tables::program(name).ok_or_else(|| unknown(name, span))?;
+    let mut full = vec![name];
+    let Some(global) = tables::global(&full) else {
+        let entry = tables::program(&full).ok_or_else(|| unknown(&full, span))?;
         return Ok((entry, rest, Vec::new()));
     };
     let (mut rest, mut paths) = skip_global_options(&global.options, rest)?;
     let subcommand = rest.first().map_or(span, |word| word.span);
-    let mut found = tables::program(name).map(|entry| (entry, rest));
-    let mut full = name.to_vec();
+    let mut found = tables::program(&full).map(|entry| (entry, rest));
     for _ in 0..MOST_SUBCOMMANDS {
         let Some((text, behind)) =
             rest.split_first().and_then(|(word, tail)| Some((word.text.as_ref()?, tail)))
         else {
             break;
         };
-        full.push(b' ');
-        full.extend_from_slice(text);
+        full.push(text);
         rest = behind;
         if let Some(global) = tables::global(&full) {
             let (behind, more) = skip_global_options(&global.options, rest)?;
@@ -166,11 +165,11 @@ fn entry<'w>(
 }
 
 /// What the other tables know of a program that is not read-only.
-fn unknown(name: &[u8], span: Span) -> Refusal {
+fn unknown(name: Name<'_>, span: Span) -> Refusal {
     let launcher = tables::launcher(name).map(|entry| entry.does);
     let does = tables::writer(name).map(|entry| entry.does).or(launcher);
     let does = does.unwrap_or("is not known to be read-only");
-    Refusal::new("not_read_only", format!("`{}` {does}", String::from_utf8_lossy(name)), span)
+    Refusal::new("not_read_only", format!("`{}` {does}", String::from_utf8_lossy(&name.join(&b' '))), span)
 }
 
 fn skip_global_options<'w>(

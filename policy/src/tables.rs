@@ -124,6 +124,13 @@ pub(crate) struct Launcher {
     pub(crate) options: Options,
 }
 
+impl Launcher {
+    /// Whether its own words say what it runs, and so may say anything.
+    pub(crate) fn is_told(&self) -> bool {
+        !matches!(self.runs, Runs::Flags | Runs::Input | Runs::GitConfig | Runs::Callback)
+    }
+}
+
 /// How a program that changes files uses its operands.
 #[derive(Debug)]
 pub(crate) struct Shape {
@@ -181,13 +188,19 @@ mod data {
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }
 
-/// The order of bytes; the first one alone tells most names apart.
-fn compare(known: &[u8], name: &[u8]) -> Ordering {
-    known.first().cmp(&name.first()).then_with(|| known.cmp(name))
+/// The name of an entry: the program's, then its subcommands', a word each. A word with a blank in it is part of no
+/// name.
+pub(crate) type Name<'n> = &'n [&'n [u8]];
+
+/// The order of the data, which is that of the words; the first byte alone tells most names apart.
+fn compare(known: &str, name: Name<'_>) -> Ordering {
+    let first = name.first().and_then(|word| word.first());
+    let words = known.as_bytes().split(|byte| *byte == b' ');
+    known.as_bytes().first().cmp(&first).then_with(|| words.cmp(name.iter().copied()))
 }
 
-fn find<'t, T>(sorted: &'t [T], name: &[u8], key: impl Fn(&T) -> &'static str) -> Option<&'t T> {
-    let at = sorted.binary_search_by(|entry| compare(key(entry).as_bytes(), name)).ok()?;
+fn find<'t, T>(sorted: &'t [T], name: Name<'_>, key: impl Fn(&T) -> &'static str) -> Option<&'t T> {
+    let at = sorted.binary_search_by(|entry| compare(key(entry), name)).ok()?;
     sorted.get(at)
 }
 
@@ -197,34 +210,46 @@ pub(crate) fn digest() -> &'static [u8] {
 }
 
 /// The entry of that name, such as `ls` or `git log`.
-pub(crate) fn program(name: &[u8]) -> Option<&'static Program> {
+pub(crate) fn program(name: Name<'_>) -> Option<&'static Program> {
     find(data::PROGRAMS, name, |entry| entry.name)
 }
 
 /// The writer of that name.
-pub(crate) fn writer(name: &[u8]) -> Option<&'static Writer> {
+pub(crate) fn writer(name: Name<'_>) -> Option<&'static Writer> {
     find(data::WRITERS, name, |entry| entry.name)
 }
 
 /// The launcher of that name; a dynamic linker counts as one too.
-pub(crate) fn launcher(name: &[u8]) -> Option<&'static Launcher> {
-    let linker = name.starts_with(b"ld-linux") || name.starts_with(b"ld-musl");
-    find(data::LAUNCHERS, if linker { b"ld.so" } else { name }, |entry| entry.name)
+pub(crate) fn launcher(name: Name<'_>) -> Option<&'static Launcher> {
+    let linker =
+        matches!(name, [program] if program.starts_with(b"ld-linux") || program.starts_with(b"ld-musl"));
+    find(data::LAUNCHERS, if linker { &[b"ld.so"] } else { name }, |entry| entry.name)
 }
 
 /// Whether there are launchers among the program's subcommands.
-pub(crate) fn has_launching_subcommands(name: &[u8]) -> bool {
-    let from = data::LAUNCHERS.partition_point(|entry| entry.name.as_bytes() <= name);
-    let next = data::LAUNCHERS.get(from).and_then(|entry| entry.name.as_bytes().strip_prefix(name));
-    next.is_some_and(|rest| rest.starts_with(b" "))
+pub(crate) fn has_launching_subcommands(name: Name<'_>) -> bool {
+    let from = data::LAUNCHERS.partition_point(|entry| compare(entry.name, name) != Ordering::Greater);
+    let next = data::LAUNCHERS.get(from).map(|entry| entry.name.as_bytes().split(|byte| *byte == b' '));
+    next.is_some_and(|words| words.take(name.len()).eq(name.iter().copied()))
 }
 
 /// The options before the subcommand of a program that has subcommands.
-pub(crate) fn global(name: &[u8]) -> Option<&'static Global> {
+pub(crate) fn global(name: Name<'_>) -> Option<&'static Global> {
     find(data::GLOBALS, name, |entry| entry.program)
+}
+
+/// The flags of that name, once for each table that lists them. Of programs that read their words in a way of
+/// their own there are none.
+pub(crate) fn options(name: Name<'_>) -> impl Iterator<Item = &'static Options> {
+    let own = |entry: &&Program| !entry.words_only && !matches!(entry.check, Check::Find | Check::Test);
+    let programs = program(name).filter(own).map(|entry| &entry.options);
+    let writers = writer(name).map(|entry| &entry.options);
+    let launchers = launcher(name).filter(|entry| entry.runs != Runs::Find).map(|entry| &entry.options);
+    let others = find(data::SPELLINGS, name, |entry| entry.0).map(|(_, options)| options);
+    programs.into_iter().chain(writers).chain(launchers).chain(others)
 }
 
 /// Flags with which, alone, the program prints its version.
 pub(crate) fn version_flags(name: &[u8]) -> &'static [&'static str] {
-    find(data::VERSIONS, name, |entry| entry.0).map_or(&[], |(_, flags)| flags)
+    find(data::VERSIONS, &[name], |entry| entry.0).map_or(&[], |(_, flags)| flags)
 }

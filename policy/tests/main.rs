@@ -18,5 +18,6 @@ mod pipeline;
 mod read_only_cases;
 mod rulings;
 mod snapshot;
+mod spellings;
 mod support;
 mod validators;

@@ -42,33 +42,27 @@ fn names_program(rule: &Rule) -> Result<(), NotRemembered> {
     let Some((program, rest)) = pieces.split_first() else {
         return Err(NotRemembered::Program);
     };
-    let program = literal(program).ok_or(NotRemembered::Program)?;
-    let named: Vec<Vec<u8>> = rest.iter().map_while(literal).collect();
+    let program = program.literal().ok_or(NotRemembered::Program)?;
+    let named: Vec<Vec<u8>> = rest.iter().map_while(Piece::literal).collect();
     if named.len() == rest.len() {
         return Ok(());
     }
     let name = base_name(&program);
     let anything = match named.first() {
         None => {
-            runs_anything(name) || tables::launcher(name).is_some() || tables::has_launching_subcommands(name)
+            runs_anything(name)
+                || tables::launcher(&[name]).is_some()
+                || tables::has_launching_subcommands(&[name])
         }
         Some(sub) => {
-            let full = [name, b" ".as_slice(), sub].concat();
+            let full = [name, sub.as_slice()];
             runs_anything(name)
-                || tables::launcher(name).is_some()
+                || tables::launcher(&[name]).is_some()
                 || tables::launcher(&full).is_some()
                 || tables::has_launching_subcommands(&full)
         }
     };
     if anything { Err(NotRemembered::RunsAnything) } else { Ok(()) }
-}
-
-/// The word, where it is without a star.
-fn literal(piece: &Piece) -> Option<Vec<u8>> {
-    match piece {
-        Piece::Word(word) => word.iter().copied().collect(),
-        Piece::AnyWords => None,
-    }
 }
 
 #[cfg(test)]

@@ -95,11 +95,11 @@ fn command_rule(found: &Found) -> Option<String> {
 
 /// The subcommand, where a rule for all of it is no rule for everything.
 fn subcommand<'f>(found: &'f Found, name: &str) -> Option<&'f str> {
-    tables::global(name.as_bytes())?;
+    tables::global(&[name.as_bytes()])?;
     let text = found.words.get(1)?.text.as_deref()?;
     let plain =
         text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') && !text.starts_with(b"-");
-    let full = [name.as_bytes(), b" ", text].concat();
+    let full = [name.as_bytes(), text];
     let runs = RUN_SCRIPTS.contains(&text)
         || tables::launcher(&full).is_some()
         || tables::has_launching_subcommands(&full);

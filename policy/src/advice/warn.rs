@@ -77,7 +77,7 @@ fn behind_subcommand<'w>(entry: &Warning, program: &[u8], rest: &'w [Word]) -> O
     if entry.subcommand.is_empty() {
         return Some(rest);
     }
-    let mut words = behind_options(program, rest)?;
+    let mut words = behind_options(&[program], rest)?;
     for wanted in entry.subcommand {
         let (word, tail) = words.split_first()?;
         if word.text.as_deref() != Some(wanted.as_bytes()) {

@@ -286,7 +286,7 @@ fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> Com
 /// for written.
 fn suspected_paths(found: &Found, is_writer: bool) -> Vec<PathWord> {
     let name = found.trusted_name().unwrap_or_default();
-    let known = tables::program(name).is_some();
+    let known = tables::program(&[name]).is_some();
     if !known || is_writer {
         return Vec::new();
     }

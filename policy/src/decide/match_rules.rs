@@ -3,6 +3,7 @@
 use super::facts::Facts;
 use super::outcome::reason;
 use super::path_rules;
+use super::spelling::{self, Spelt};
 use crate::analysis::Found;
 use crate::decision::{Reason, ShadowHit, Verdict};
 use crate::launch::base_name;
@@ -95,8 +96,13 @@ impl<'a> RuleSet<'a> {
             Tool::Read | Tool::Edit => {
                 rule.path().is_some_and(|path| raw.may_name(path, places, &self.effort_for_paths))
             }
-            tool => tool == self.tool && rule.words().is_some_and(|words| raw.may_hold(words, &self.effort)),
+            tool => tool == self.tool && rule.words().is_some_and(|words| self.text_holds(raw, words)),
         }
+    }
+
+    /// Whether the words may stand in a text that was not understood, in order.
+    fn text_holds(&self, text: &RawViews<'_>, words: &WordPattern) -> bool {
+        text.may_hold(words, &self.effort) || spelling::may_hold(text, words, &self.effort)
     }
 
     /// The command, and the part of it, that the rule may speak about.
@@ -232,14 +238,7 @@ impl<'a> RuleSet<'a> {
 pub(super) const PATH_STEPS: usize = 32;
 
 fn seen(words: &[crate::parse::Word]) -> Vec<Seen<'_>> {
-    words
-        .iter()
-        .map(|word| match &word.text {
-            Some(text) => Seen::Known(text),
-            None if word.exactly_one => Seen::One,
-            None => Seen::Many,
-        })
-        .collect()
+    words.iter().map(Seen::of).collect()
 }
 
 /// A command as rules that deny or ask see it.
@@ -247,6 +246,8 @@ struct Candidate<'w> {
     /// As written, by its base name, and without its global options; none where the
     /// program is not known, which is asked about elsewhere.
     forms: Vec<Vec<Seen<'w>>>,
+    /// Its flags, however they are written.
+    spelt: Option<Spelt<'w>>,
     /// Whether each of its words may be a program that it launches.
     opaque: bool,
 }
@@ -259,7 +260,7 @@ impl<'w> Candidate<'w> {
     fn of(found: &'w Found) -> Self {
         let written = seen(&found.words);
         let Some((Seen::Known(program), rest)) = written.split_first() else {
-            return Self { forms: Vec::new(), opaque: false };
+            return Self { forms: Vec::new(), spelt: None, opaque: false };
         };
         let name = base_name(program);
         let by_name: Vec<Seen<'_>> = std::iter::once(Seen::Known(name)).chain(rest.iter().copied()).collect();
@@ -271,12 +272,13 @@ impl<'w> Candidate<'w> {
             forms.insert(0, git.into_iter().chain(rest).collect());
         }
         forms.dedup();
-        Self { forms, opaque: found.opaque }
+        Self { forms, spelt: Spelt::of(found), opaque: found.opaque }
     }
 
     /// Whether it may be one that the rule names.
     fn may_meet(&self, pattern: &WordPattern, effort: &Effort) -> bool {
         self.forms.iter().any(|words| pattern.may_match(words, effort))
+            || self.spelt.as_ref().is_some_and(|spelt| spelt.may_meet(pattern, effort))
             || (self.opaque && self.may_launch(pattern, effort))
     }
 
@@ -298,14 +300,13 @@ impl<'w> Candidate<'w> {
 fn without_global_options<'w>(name: &[u8], words: &[Seen<'w>], harmless_only: bool) -> Vec<Seen<'w>> {
     let mut out: Vec<Seen<'w>> = words.iter().take(1).copied().collect();
     let mut rest = words.get(1..).unwrap_or_default();
-    let mut full = name.to_vec();
+    let mut full = vec![name];
     while let Some(global) = tables::global(&full) {
         rest = behind_options(&global.options, rest, harmless_only);
         let Some((Seen::Known(text), tail)) = rest.split_first() else {
             break;
         };
-        full.push(b' ');
-        full.extend_from_slice(text);
+        full.push(text);
         out.push(Seen::Known(text));
         rest = tail;
     }

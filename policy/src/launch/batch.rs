@@ -91,7 +91,7 @@ pub(crate) fn reads_ended_by_nul(words: &[Word]) -> bool {
     let Some((program, rest)) = words.split_first() else {
         return false;
     };
-    let Some(launcher) = tables::launcher(b"xargs").filter(|_| program.text.as_deref() == Some(b"xargs"))
+    let Some(launcher) = tables::launcher(&[b"xargs"]).filter(|_| program.text.as_deref() == Some(b"xargs"))
     else {
         return false;
     };

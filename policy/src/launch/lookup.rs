@@ -2,7 +2,7 @@
 //! options before a subcommand end; it reads no others.
 
 use crate::parse::Word;
-use crate::tables::{self, Launcher, Takes};
+use crate::tables::{self, Launcher, Name, Takes};
 
 /// Words of the longest name, such as `git submodule foreach`.
 const MOST_WORDS: usize = 3;
@@ -16,9 +16,9 @@ pub(super) enum Looked<'w> {
 }
 
 pub(super) fn launcher<'w>(name: &[u8], rest: &'w [Word]) -> Looked<'w> {
-    let mut full = name.to_vec();
+    let mut full = vec![name];
     let mut rest = rest;
-    let mut found = tables::launcher(name).map(|launcher| (launcher, rest));
+    let mut found = tables::launcher(&full).map(|launcher| (launcher, rest));
     for _ in 1..MOST_WORDS {
         if !tables::has_launching_subcommands(&full) {
             break;
@@ -32,8 +32,7 @@ pub(super) fn launcher<'w>(name: &[u8], rest: &'w [Word]) -> Looked<'w> {
         let Some(text) = word.text.as_deref() else {
             break;
         };
-        full.push(b' ');
-        full.extend_from_slice(text);
+        full.push(text);
         rest = tail;
         found = tables::launcher(&full).map(|launcher| (launcher, rest)).or(found);
     }
@@ -41,7 +40,7 @@ pub(super) fn launcher<'w>(name: &[u8], rest: &'w [Word]) -> Looked<'w> {
 }
 
 /// The words behind the options before the subcommand; `None` where one is not known.
-pub(crate) fn behind_options<'w>(name: &[u8], rest: &'w [Word]) -> Option<&'w [Word]> {
+pub(crate) fn behind_options<'w>(name: Name<'_>, rest: &'w [Word]) -> Option<&'w [Word]> {
     let options = tables::global(name).map(|global| &global.options);
     let mut rest = rest;
     while let Some((word, tail)) = rest.split_first() {
@@ -58,9 +57,9 @@ pub(crate) fn behind_options<'w>(name: &[u8], rest: &'w [Word]) -> Option<&'w [W
 }
 
 /// Whether one of the words is a subcommand that launches.
-fn may_launch(name: &[u8], rest: &[Word]) -> bool {
+fn may_launch(name: Name<'_>, rest: &[Word]) -> bool {
     rest.iter().filter_map(|word| word.text.as_deref()).any(|text| {
-        let full = [name, b" ", text].concat();
+        let full = [name, &[text]].concat();
         tables::launcher(&full).is_some_and(|launcher| launcher.runs != tables::Runs::Flags)
             || tables::has_launching_subcommands(&full)
     })

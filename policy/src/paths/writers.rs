@@ -63,16 +63,15 @@ pub(crate) fn writer_paths(found: &Found) -> Option<WriterPaths> {
 
 /// The entry of the program, or of its subcommand, and the words behind its name.
 fn entry<'w>(name: &[u8], rest: &'w [Word]) -> Option<(&'static Writer, &'w [Word])> {
-    if tables::global(name).is_none() {
-        return tables::writer(name).map(|writer| (writer, rest));
+    let mut full = vec![name];
+    if tables::global(&full).is_none() {
+        return tables::writer(&full).map(|writer| (writer, rest));
     }
-    let mut rest = behind_options(name, rest)?;
-    let mut full = name.to_vec();
+    let mut rest = behind_options(&full, rest)?;
     let mut found = None;
     for _ in 1..MOST_WORDS {
         let (word, tail) = rest.split_first()?;
-        full.push(b' ');
-        full.extend_from_slice(word.text.as_deref()?);
+        full.push(word.text.as_deref()?);
         rest = tail;
         found = tables::writer(&full).map(|writer| (writer, rest)).or(found);
         if found.is_some() {
@@ -146,7 +145,7 @@ fn named(writer: &Writer, rest: &[Word]) -> WriterPaths {
 
 /// `sed -i`, with a script that only filters otherwise.
 fn sed_in_place(rest: &[Word]) -> Option<WriterPaths> {
-    let sorted = getopt::sort(rest, &tables::writer(b"sed")?.options);
+    let sorted = getopt::sort(rest, &tables::writer(&[b"sed"])?.options);
     if !sorted.has("in-place") {
         return None;
     }

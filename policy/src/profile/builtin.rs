@@ -2,17 +2,14 @@
 
 use super::Profile;
 use crate::decision::PolicyVersion;
+use crate::launch::base_name;
 use crate::request::Mode;
 use crate::rules::{Rule, Rules, Tool, matching::Piece};
+use crate::tables::interpreters::interpreter;
 use crate::tables::names::protected_names;
+use crate::tables::{self, Launcher};
 
 pub(super) const NAMES: &[&str] = &["strict", "sandboxed", "demo", "read_only"];
-
-/// Programs that run whatever they are told: a prefix rule for one allows everything.
-const RUN_ANYTHING: &[&str] = &[
-    "sh", "bash", "zsh", "fish", "env", "sudo", "doas", "xargs", "eval", "exec", "python", "python3", "node",
-    "deno", "tsx", "ruby", "perl", "php", "lua", "npx", "bunx", "ssh", "find", "awk", "sed",
-];
 
 pub(super) fn profile(name: &str) -> Option<Profile> {
     let strict = blank("strict", "what is proven read-only or allowed by a rule runs, the rest asks");
@@ -71,9 +68,11 @@ pub(super) fn blank(name: &str, description: &str) -> Profile {
     }
 }
 
-/// Whether a prefix rule for this program would allow everything.
+/// Whether a prefix rule for this program would allow everything: it runs what it is told, by its own words or as
+/// text of a language.
 pub(crate) fn runs_anything(program: &[u8]) -> bool {
-    RUN_ANYTHING.iter().any(|name| name.as_bytes() == program) || program.starts_with(b"python")
+    let launches = tables::launcher(&[program]).is_some_and(Launcher::is_told);
+    launches || interpreter(program).is_some_and(|language| !language.texts.is_empty())
 }
 
 /// Remarks on allow rules that let more happen than they seem to.
@@ -94,18 +93,31 @@ pub(super) fn over_broad(rules: &Rules) -> Vec<String> {
 }
 
 fn is_over_broad(rule: &Rule) -> bool {
-    let Some(pattern) = rule.words() else {
-        return false;
+    let pieces = rule.words().map_or(&[][..], |pattern| pattern.pieces());
+    let open = pieces.contains(&Piece::AnyWords);
+    let Some(Piece::Word(program)) = pieces.first() else {
+        return rule.words().is_some();
     };
-    match pattern.pieces() {
-        [] | [Piece::AnyWords, ..] => true,
-        [Piece::Word(program), rest @ ..] => {
-            let literal: Vec<u8> = program.iter().copied().flatten().collect();
-            let name = literal.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-            let wild = literal.len() < program.len();
-            (wild || runs_anything(name)) && rest.contains(&Piece::AnyWords)
-        }
-    }
+    let named: Vec<Vec<u8>> = pieces.iter().map_while(Piece::literal).collect();
+    let Some((program, subcommands)) = named.split_first().filter(|_| !program.contains(&None)) else {
+        return open;
+    };
+    let name = match rule.tool() {
+        Tool::PowerShell => powershell_name(program),
+        _ => base_name(program).to_vec(),
+    };
+    let mut full: Vec<&[u8]> = vec![&name];
+    open && (runs_anything(&name)
+        || subcommands.iter().any(|word| {
+            full.push(word);
+            tables::launcher(&full).is_some_and(Launcher::is_told)
+        }))
+}
+
+/// PowerShell looks names up in any case, and a program without its ending.
+fn powershell_name(program: &[u8]) -> Vec<u8> {
+    let name = base_name(program).to_ascii_lowercase();
+    name.strip_suffix(b".exe").map(<[u8]>::to_vec).unwrap_or(name)
 }
 
 /// A protected name that the rule covers and does not name.

@@ -39,7 +39,7 @@ fn steering_name(words: &[Word]) -> Option<&Word> {
 
 /// `env -i`, `env -`, `env -u NAME`.
 fn taken_by_env(rest: &[Word]) -> Option<&Word> {
-    let launcher = tables::launcher(b"env")?;
+    let launcher = tables::launcher(&[b"env"])?;
     let sorted = getopt::sort(rest, &launcher.options);
     let first = sorted.operands.first().and_then(|index| rest.get(*index));
     let alone = first.filter(|word| word.text.as_deref() == Some(b"-"));

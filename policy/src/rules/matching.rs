@@ -4,6 +4,7 @@
 use std::cell::Cell;
 
 use crate::limits::MAX_MATCH_STEPS;
+use crate::parse::Word;
 
 /// How much comparing one decision may still cost. What does not fit is not compared;
 /// whoever decides must then ask.
@@ -38,6 +39,16 @@ pub(crate) enum Piece {
     AnyWords,
 }
 
+impl Piece {
+    /// The word, where it is without a star.
+    pub(crate) fn literal(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Word(word) => word.iter().copied().collect(),
+            Self::AnyWords => None,
+        }
+    }
+}
+
 /// One word of a command as a pattern sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seen<'a> {
@@ -47,6 +58,16 @@ pub(crate) enum Seen<'a> {
     One,
     /// Any number of words that are not known.
     Many,
+}
+
+impl<'a> Seen<'a> {
+    pub(crate) fn of(word: &'a Word) -> Self {
+        match &word.text {
+            Some(text) => Self::Known(text),
+            None if word.exactly_one => Self::One,
+            None => Self::Many,
+        }
+    }
 }
 
 /// The words of a rule.

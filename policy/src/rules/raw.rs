@@ -64,6 +64,15 @@ impl<'t> RawViews<'t> {
         })
     }
 
+    /// The words that begin with a dash.
+    pub(crate) fn dashed(&self) -> impl Iterator<Item = &'t [u8]> {
+        self.views.iter().flat_map(|view| {
+            let from = view.words.partition_point(|(word, _)| *word < b"-".as_slice());
+            let words = view.words.get(from..).unwrap_or_default().iter().map(|(word, _)| *word);
+            words.take_while(|word| word.starts_with(b"-"))
+        })
+    }
+
     /// Whether every literal word of the pattern is found, in order.
     pub(crate) fn may_hold(&self, pattern: &WordPattern, effort: &Effort) -> bool {
         self.views.iter().any(|view| view.holds(pattern.pieces(), effort))

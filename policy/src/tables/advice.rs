@@ -41,7 +41,7 @@ pub(crate) struct WarningPair {
 
 /// How a user interface may fold the program.
 pub(crate) fn category(name: &[u8]) -> Category {
-    find(data::CATEGORIES, name, |entry| entry.0).map_or(Category::Other, |(_, category)| *category)
+    find(data::CATEGORIES, &[name], |entry| entry.0).map_or(Category::Other, |(_, category)| *category)
 }
 
 pub(crate) fn warnings() -> &'static [Warning] {

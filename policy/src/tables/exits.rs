@@ -1,6 +1,6 @@
 //! What exit codes mean to the programs that give them, as data.
 
-use super::{data, find};
+use super::{Name, data, find};
 
 /// A program, or a program with its subcommand, whose exit codes mean something.
 #[derive(Debug)]
@@ -13,6 +13,6 @@ pub(crate) struct Exit {
 }
 
 /// The entry of that name, such as `grep` or `git diff`.
-pub(crate) fn exit(name: &[u8]) -> Option<&'static Exit> {
+pub(crate) fn exit(name: Name<'_>) -> Option<&'static Exit> {
     find(data::EXITS, name, |entry| entry.name)
 }

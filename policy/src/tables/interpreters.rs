@@ -28,6 +28,6 @@ pub(crate) struct Interpreter {
 pub(crate) fn interpreter(name: &[u8]) -> Option<&'static Interpreter> {
     let version = name.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
     let stem = name.get(..name.len() - version).filter(|stem| !stem.is_empty());
-    let entry = |name: &[u8]| find(data::INTERPRETERS, name, |entry| entry.name);
+    let entry = |name: &[u8]| find(data::INTERPRETERS, &[name], |entry| entry.name);
     entry(name).or_else(|| entry(stem?))
 }

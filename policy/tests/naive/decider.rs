@@ -18,7 +18,7 @@ type Command = Vec<String>;
 
 pub(crate) fn decide(text: &str, law: &Law) -> Option<Verdict> {
     let commands = commands(text)?;
-    let any = |rules: &[String]| commands.iter().any(|c| rules.iter().any(|rule| matches(rule, c)));
+    let any = |rules: &[String]| commands.iter().any(|c| rules.iter().any(|rule| forbids(rule, c)));
     let all = |test: &dyn Fn(&Command) -> bool| commands.iter().all(test);
     // The profile `strict` does not permit the mode bypass: the next tighter one holds.
     let bypass = law.mode == Mode::Bypass && law.sandboxed;
@@ -99,6 +99,59 @@ fn matches(rule: &str, command: &Command) -> bool {
         None => *command == words.split(' ').collect::<Vec<_>>(),
     }
 }
+
+/// A rule that denies or asks is also met by other spellings of the flags, where all of them are known.
+fn forbids(rule: &str, command: &Command) -> bool {
+    let words = || rule.strip_prefix("Bash(").and_then(|rule| rule.strip_suffix(')'));
+    matches(rule, command) || words().is_some_and(|words| spells(words, command))
+}
+
+fn spells(words: &str, command: &Command) -> bool {
+    let (words, open) = words.strip_suffix(":*").map_or((words, false), |prefix| (prefix, true));
+    let named: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    let known = FLAGS.iter().filter(|(name, _)| behind(name, command).is_some());
+    let Some((name, flags)) = known.max_by_key(|(name, _)| name.len()) else {
+        return false;
+    };
+    let (Some(wanted), Some(given)) = (behind(name, &named), behind(name, command)) else {
+        return false;
+    };
+    let (Some(wanted), Some(given)) = (sorted(wanted, flags), sorted(given, flags)) else {
+        return false;
+    };
+    let same = wanted.0.iter().all(|flag| given.0.contains(flag));
+    let more = open || given.0.iter().all(|flag| wanted.0.contains(flag));
+    let operands = if open { given.1.starts_with(&wanted.1) } else { given.1 == wanted.1 };
+    named.len() > 1 && same && more && operands
+}
+
+/// The flags, one by one, and the operands; `None` where a flag is not known.
+fn sorted(words: &[String], flags: &[&str]) -> Option<(Vec<String>, Vec<String>)> {
+    let (mut given, mut operands) = (Vec::new(), Vec::new());
+    for word in words {
+        match word.strip_prefix('-') {
+            None | Some("") => operands.push(word.clone()),
+            Some(long) if long.starts_with('-') => given.push(word.clone()),
+            Some(letters) => given.extend(letters.chars().map(|letter| format!("-{letter}"))),
+        }
+    }
+    given.iter().all(|flag| flags.contains(&flag.as_str())).then_some((given, operands))
+}
+
+/// The flags of each program, none of which takes a value.
+const FLAGS: &[(&str, &[&str])] = &[
+    ("ls", &["-l", "-a"]),
+    ("cat", &["-n"]),
+    ("wc", &["-l"]),
+    ("sort", &["-r", "-u"]),
+    ("head", &[]),
+    ("rm", &["-r", "-f"]),
+    ("mkdir", &["-p"]),
+    ("touch", &[]),
+    ("git status", &["-s"]),
+    ("git log", &["--oneline"]),
+    ("git push", &["-f"]),
+];
 
 /// Program, flags that only read, and whether its operands are paths.
 const READERS: &[(&str, &[&str], bool)] = &[

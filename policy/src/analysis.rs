@@ -33,6 +33,8 @@ pub(crate) struct Found {
     pub(crate) elsewhere: bool,
     /// Paths it reads as a launcher.
     pub(crate) reads: Vec<Word>,
+    /// Text that it gives to PowerShell.
+    pub(crate) powershell: Option<Vec<u8>>,
     /// Where it may run.
     pub(crate) directory: Directory,
     /// Whether its output becomes arguments of another command.

@@ -8,6 +8,7 @@ mod match_rules;
 mod outcome;
 mod parts;
 mod path_rules;
+mod powershell;
 mod spelling;
 mod terminal;
 mod zsh;
@@ -119,10 +120,14 @@ fn steps(
     let searched = rules.any_forbids() && (request.shell != Shell::Bash || views.iter().any(unseen));
     let unquoted = searched.then(|| Unquoted::of(request.command));
     let raw = unquoted.as_ref().map(|unquoted| RawViews::new(request.command, unquoted));
-    if let Some(reason) = views.iter().find_map(|facts| rules.denied(facts, raw.as_ref())) {
+    let opaque = powershell::Text::all(request, rules, &views);
+    let of_opaque = |verdict| opaque.iter().find_map(|text| text.answer(rules, verdict));
+    let denied = views.iter().find_map(|facts| rules.denied(facts, raw.as_ref()));
+    if let Some(reason) = denied.or_else(|| of_opaque(Verdict::Deny)) {
         return Outcome::new(Verdict::Deny, reason);
     }
-    if let Some(reason) = views.iter().find_map(|facts| rules.asked(facts, raw.as_ref())) {
+    let asked = views.iter().find_map(|facts| rules.asked(facts, raw.as_ref()));
+    if let Some(reason) = asked.or_else(|| of_opaque(Verdict::Ask)) {
         return Outcome::new(Verdict::Ask, reason);
     }
     if let Some(reason) = rules.gave_up() {

@@ -7,11 +7,13 @@ mod git;
 mod languages;
 mod lookup;
 mod operands;
+mod powershell;
 mod shells;
 mod split;
 
 pub(crate) use batch::{begin_with, reads_ended_by_nul, start_of_found};
 pub(crate) use lookup::behind_options;
+pub(crate) use powershell::PowerShell;
 
 use crate::decision::Span;
 use crate::getopt::{self, Sorted, Trouble};
@@ -47,6 +49,8 @@ pub(crate) struct Launches {
     pub(crate) opaque: bool,
     /// Whether it runs what it reads from standard input.
     pub(crate) runs_input: bool,
+    /// Text of PowerShell that it runs.
+    pub(crate) powershell: Option<PowerShell>,
     /// Whether the shell itself runs what stands in a file.
     pub(crate) unseen: bool,
     /// Whether what it launches runs on another host.
@@ -112,6 +116,7 @@ fn of_words(words: &[Word]) -> Launches {
 fn from_launcher(launcher: &'static Launcher, rest: &[Word]) -> Launches {
     match launcher.runs {
         Runs::Somewhere => return Launches { opaque: !rest.is_empty(), ..Launches::default() },
+        Runs::Powershell => return powershell::launches(rest),
         Runs::Find => return batch::find(rest),
         Runs::Awk => return languages::awk(rest),
         Runs::Sed => return languages::sed(rest),

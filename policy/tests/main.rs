@@ -15,6 +15,7 @@ mod naive;
 mod never_panics;
 mod parser_cases;
 mod pipeline;
+mod powershell;
 mod read_only_cases;
 mod rulings;
 mod snapshot;

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use super::{Analysis, Directory, Found, process};
 use crate::decision::Nesting;
-use crate::launch::{self, Launch};
+use crate::launch::{self, Launch, PowerShell};
 use crate::limits;
 use crate::parse::{
     Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, SpanMap, Statement, SubKind, Substitution,
@@ -200,6 +200,7 @@ impl Walker<'_> {
         self.out.aliases.extend(made_aliases(words));
         let mut launched = launch::launches(words, assignments);
         launch::begin_with(&mut launched.launches, &std::mem::take(&mut self.found));
+        let powershell = launched.powershell.take().map(|given| self.of_powershell(given, redirects));
         let index = self.push(Found {
             words: words.to_vec(),
             span,
@@ -209,6 +210,7 @@ impl Walker<'_> {
             opaque: launched.opaque,
             elsewhere: launched.elsewhere,
             reads: launched.reads,
+            powershell,
             ..Found::default()
         });
         let targets = redirects.iter().filter_map(|redirect| redirect.target.as_ref());
@@ -240,6 +242,17 @@ impl Walker<'_> {
             self.run_input(index, redirects, span);
         }
         self.guess(index, words);
+    }
+
+    /// The text that PowerShell is given in its words, and where it may read one, in its standard input.
+    fn of_powershell(&mut self, given: PowerShell, redirects: &[Redir]) -> Vec<u8> {
+        let mut texts = vec![given.text];
+        if given.reads_input {
+            let targets = redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+            texts.extend(targets.map(|target| target.text.as_ref().unwrap_or(&target.lead).clone()));
+            texts.extend(self.piped.take());
+        }
+        texts.join(&b'\n')
     }
 
     /// A shell that runs its standard input: a text in the command, or a file by name.

@@ -9,7 +9,7 @@ use crate::decision::{Reason, ShadowHit, Verdict};
 use crate::launch::base_name;
 use crate::paths::Located;
 use crate::profile::Profile;
-use crate::request::{Request, Shell};
+use crate::request::Request;
 use crate::rules::globs::PathPattern;
 use crate::rules::matching::{Effort, Seen, WordPattern};
 use crate::rules::raw::RawViews;
@@ -20,7 +20,6 @@ use crate::tables::{self, Options, Takes};
 pub(super) struct RuleSet<'a> {
     sets: Vec<&'a Rules>,
     shadow: &'a Rules,
-    tool: Tool,
     effort: Effort,
     /// For paths in text that was not understood: so that rules for commands keep theirs.
     effort_for_paths: Effort,
@@ -30,13 +29,7 @@ impl<'a> RuleSet<'a> {
     pub(super) fn new(request: &Request<'a>, profile: &'a Profile) -> Self {
         let mut sets = vec![profile.rules()];
         sets.extend(request.extra_rules);
-        Self {
-            sets,
-            shadow: profile.shadow(),
-            tool: if request.shell == Shell::Pwsh { Tool::PowerShell } else { Tool::Bash },
-            effort: Effort::new(),
-            effort_for_paths: Effort::new(),
-        }
+        Self { sets, shadow: profile.shadow(), effort: Effort::new(), effort_for_paths: Effort::new() }
     }
 
     /// Set where not everything was compared: what was not found may be there.
@@ -63,6 +56,35 @@ impl<'a> RuleSet<'a> {
     pub(super) fn asked(&self, facts: &Facts<'_>, raw: Option<&RawViews<'_>>) -> Option<Reason> {
         let rules = self.sets.iter().flat_map(|rules| &rules.ask);
         self.hit(rules, facts, raw, "ask_rule", "a rule asks about it")
+    }
+
+    /// The rule that denies what this text of PowerShell may hold.
+    pub(super) fn denied_in(&self, text: &RawViews<'_>) -> Option<Reason> {
+        let rules = self.sets.iter().flat_map(|rules| &rules.deny);
+        self.held_by(rules, text, "deny_rule", "a rule denies it")
+    }
+
+    /// The rule that asks about what this text of PowerShell may hold.
+    pub(super) fn asked_in(&self, text: &RawViews<'_>) -> Option<Reason> {
+        let rules = self.sets.iter().flat_map(|rules| &rules.ask);
+        self.held_by(rules, text, "ask_rule", "a rule asks about it")
+    }
+
+    fn held_by<'r>(
+        &self,
+        mut rules: impl Iterator<Item = &'r Rule>,
+        text: &RawViews<'_>,
+        code: &'static str,
+        message: &str,
+    ) -> Option<Reason> {
+        let holds = |rule: &&Rule| rule.words().is_some_and(|words| self.text_holds(text, &words.lowered()));
+        let rule = rules.find(holds)?;
+        Some(Reason { rule: Some(rule.text().to_owned()), ..reason(code, message, None) })
+    }
+
+    /// Whether the words may stand in a text that is not understood, in order.
+    fn text_holds(&self, text: &RawViews<'_>, words: &WordPattern) -> bool {
+        text.may_hold(words, &self.effort) || spelling::may_hold(text, words, &self.effort)
     }
 
     fn hit<'r>(
@@ -96,13 +118,8 @@ impl<'a> RuleSet<'a> {
             Tool::Read | Tool::Edit => {
                 rule.path().is_some_and(|path| raw.may_name(path, places, &self.effort_for_paths))
             }
-            tool => tool == self.tool && rule.words().is_some_and(|words| self.text_holds(raw, words)),
+            Tool::Bash | Tool::PowerShell => rule.words().is_some_and(|words| self.text_holds(raw, words)),
         }
-    }
-
-    /// Whether the words may stand in a text that was not understood, in order.
-    fn text_holds(&self, text: &RawViews<'_>, words: &WordPattern) -> bool {
-        text.may_hold(words, &self.effort) || spelling::may_hold(text, words, &self.effort)
     }
 
     /// The command, and the part of it, that the rule may speak about.
@@ -131,11 +148,11 @@ impl<'a> RuleSet<'a> {
             return None;
         }
         match rule.tool() {
-            Tool::Bash if self.tool == Tool::Bash => {
+            // Names of either shell are looked for in both: one starts the other.
+            Tool::Bash | Tool::PowerShell => {
                 rule.words().filter(|words| candidate.may_meet(words, &self.effort)).map(|_| found.span)
             }
             Tool::Read | Tool::Edit => path_rules::hit(rule, facts, index, &self.effort),
-            _ => None,
         }
     }
 

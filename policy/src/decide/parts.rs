@@ -5,6 +5,7 @@ use super::allow;
 use super::facts::Facts;
 use super::match_rules::RuleSet;
 use super::outcome::reason;
+use super::powershell;
 use crate::decision::{Reason, Verdict};
 use crate::profile::Profile;
 use crate::request::Mode;
@@ -24,6 +25,7 @@ pub(super) fn parts(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, m
         let outside = paths.iter().find(|reason| reason.command_index == Some(index));
         let (verdict, why) = rules
             .held(facts, index)
+            .or_else(|| of_powershell(rules, facts, index))
             .or_else(|| facts.hidden_program_at(index).map(|reason| (Verdict::Ask, reason)))
             .or_else(|| {
                 let message = "the mode bypass allows what no rule denies or asks about";
@@ -37,6 +39,13 @@ pub(super) fn parts(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, m
         Some(Part { verdict, why: Reason { span, command_index: Some(index), ..why } })
     };
     (0..facts.commands.len()).filter_map(part).collect()
+}
+
+/// Steps 3 and 4 for the text that this command gives to PowerShell.
+fn of_powershell(rules: &RuleSet<'_>, facts: &Facts<'_>, index: usize) -> Option<(Verdict, Reason)> {
+    let text = powershell::Text::of_command(facts, index)?;
+    let verdicts = [Verdict::Deny, Verdict::Ask].into_iter();
+    verdicts.filter_map(|verdict| Some((verdict, text.answer(rules, verdict)?))).next()
 }
 
 /// Steps 9 to 13 for one command.

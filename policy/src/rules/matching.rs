@@ -92,6 +92,17 @@ impl WordPattern {
         Self::new(vec![Piece::AnyWords])
     }
 
+    /// The same in small letters, as PowerShell compares names.
+    pub(crate) fn lowered(&self) -> Self {
+        let lower = |piece: &Piece| match piece {
+            Piece::Word(word) => {
+                Piece::Word(word.iter().map(|byte| byte.map(|byte| byte.to_ascii_lowercase())).collect())
+            }
+            Piece::AnyWords => Piece::AnyWords,
+        };
+        Self::new(self.pieces.iter().map(lower).collect())
+    }
+
     /// Whether no star is in it: then it also covers what the command launches,
     /// and its redirects, because the operator wrote them out.
     pub(crate) fn is_exact(&self) -> bool {

@@ -18,6 +18,11 @@ impl Unquoted {
     pub(crate) fn of(text: &[u8]) -> Self {
         Self { text: unquote(text), inner: unquote(&words_given(text)) }
     }
+
+    /// Text of PowerShell, as it compares names.
+    pub(crate) fn of_powershell(text: &[u8]) -> Self {
+        Self { text: powershell(text), inner: Vec::new() }
+    }
 }
 
 /// The words of a text, seen raw and with quotes and escapes removed.
@@ -183,6 +188,28 @@ fn words_given(text: &[u8]) -> Vec<u8> {
         }
     }
     out
+}
+
+/// Text of PowerShell as it compares names: in small letters, without the signs that it takes for quotes and
+/// escapes, with one kind of dash.
+fn powershell(text: &[u8]) -> Vec<u8> {
+    let mut out = String::with_capacity(text.len());
+    let text = String::from_utf8_lossy(text);
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            // In front of a line end it joins lines, between words.
+            '`' => match letters.next() {
+                Some('\n') => out.push(' '),
+                escaped => out.extend(escaped.into_iter().flat_map(char::to_lowercase)),
+            },
+            '"' | '\'' | '\u{2018}'..='\u{201b}' | '\u{201c}'..='\u{201e}' => {}
+            '\u{2013}'..='\u{2015}' => out.push('-'),
+            blank if blank.is_whitespace() => out.push(if blank == '\n' { '\n' } else { ' ' }),
+            other => out.extend(other.to_lowercase()),
+        }
+    }
+    out.into_bytes()
 }
 
 /// Removes quotes, escapes and line continuations, and decodes `$'...'`.

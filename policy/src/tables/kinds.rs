@@ -66,6 +66,8 @@ pub(crate) enum Runs {
     Flags,
     /// Somewhere among its words.
     Somewhere,
+    /// PowerShell: text by `-Command`, by standard input, or in a script.
+    Powershell,
     /// The operands, and more that come from standard input.
     Xargs,
     /// Text with more words put in.

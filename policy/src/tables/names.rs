@@ -81,6 +81,16 @@ pub(crate) fn is_nobodys(path: &str) -> bool {
     listed(data::NOBODYS_FILES, path.as_bytes()).is_some()
 }
 
+/// Whether the parameter of PowerShell, in small letters, changes nothing of what runs.
+pub(crate) fn is_powershell_switch(name: &[u8]) -> bool {
+    listed(data::POWERSHELL_SWITCHES, name).is_some()
+}
+
+/// Whether PowerShell with this parameter alone, in small letters, only tells of itself.
+pub(crate) fn tells_of_powershell(name: &[u8]) -> bool {
+    listed(data::POWERSHELL_TELLS, name).is_some()
+}
+
 /// Whether the program hands text among its arguments to a shell.
 pub(crate) fn hands_to_shell(name: &[u8]) -> bool {
     listed(data::HANDS_TO_SHELL, name).is_some()

@@ -1,0 +1,58 @@
+//! Text of PowerShell, that a request holds or that bash gives to `pwsh`. It is not read so
+//! far: rules that forbid are looked for in it word by word, and where there are any it is
+//! asked about in every mode.
+
+use super::facts::Facts;
+use super::match_rules::RuleSet;
+use super::outcome::reason;
+use crate::decision::{Reason, Span, Verdict};
+use crate::request::{Request, Shell};
+use crate::rules::raw::{RawViews, Unquoted};
+
+/// Text of PowerShell as its own readers compare it.
+pub(super) struct Text {
+    lowered: Vec<u8>,
+    folded: Unquoted,
+    /// The command that is given it, and where that stands.
+    place: Option<(usize, Span)>,
+}
+
+impl Text {
+    fn new(text: &[u8], place: Option<(usize, Span)>) -> Self {
+        Self { lowered: text.to_ascii_lowercase(), folded: Unquoted::of_powershell(text), place }
+    }
+
+    /// The text of the request, where it is of PowerShell, and those of its commands; none where no rule forbids
+    /// anything.
+    pub(super) fn all(request: &Request<'_>, rules: &RuleSet<'_>, views: &[&Facts<'_>]) -> Vec<Self> {
+        if !rules.any_forbids() {
+            return Vec::new();
+        }
+        let own = (request.shell == Shell::Pwsh).then(|| Self::new(request.command, None));
+        let started =
+            views.iter().flat_map(|facts| (0..facts.analysis.commands.len()).map(move |at| (facts, at)));
+        own.into_iter().chain(started.filter_map(|(facts, at)| Self::of_command(facts, at))).collect()
+    }
+
+    /// The text that this command is given.
+    pub(super) fn of_command(facts: &Facts<'_>, index: usize) -> Option<Self> {
+        let found = facts.analysis.commands.get(index)?;
+        let text = found.powershell.as_deref()?;
+        Some(Self::new(text, Some((index, found.span))))
+    }
+
+    /// What rules that forbid say of it: that one denies it, or that one may.
+    pub(super) fn answer(&self, rules: &RuleSet<'_>, verdict: Verdict) -> Option<Reason> {
+        let views = RawViews::new(&self.lowered, &self.folded);
+        let (index, span) = self.place.unzip();
+        let placed = |found: Reason| Reason { command_index: index, span, ..found };
+        match verdict {
+            Verdict::Deny => rules.denied_in(&views).map(placed),
+            _ => rules.asked_in(&views).map(placed).or_else(|| {
+                let message =
+                    "the text of PowerShell is not read, and a rule that denies or asks may speak about it";
+                rules.any_forbids().then(|| placed(reason("powershell_opaque", message, None)))
+            }),
+        }
+    }
+}

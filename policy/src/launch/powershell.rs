@@ -1,0 +1,46 @@
+//! PowerShell as bash starts it. Its text is kept as it is, for rules to be looked for in;
+//! it is parsed nowhere.
+
+use super::Launches;
+use crate::parse::Word;
+use crate::tables::names;
+
+/// Text of PowerShell that a command gives it.
+#[derive(Debug)]
+pub(crate) struct PowerShell {
+    /// The known words of the command, joined.
+    pub(crate) text: Vec<u8>,
+    /// Whether it may run what it reads, too.
+    pub(crate) reads_input: bool,
+}
+
+pub(super) fn launches(rest: &[Word]) -> Launches {
+    let switches =
+        rest.iter().take_while(|word| folded(word).is_some_and(|word| names::is_powershell_switch(&word)));
+    let own = rest.get(switches.count()..).unwrap_or_default();
+    if is_script(own)
+        || matches!(own, [word] if folded(word).is_some_and(|word| names::tells_of_powershell(&word)))
+    {
+        return Launches::default();
+    }
+    let text =
+        rest.iter().map(|word| word.text.as_deref().unwrap_or(&word.lead)).collect::<Vec<_>>().join(&b' ');
+    let is_dash = |word: &Word| word.text.as_deref() == Some(b"-");
+    let reads_input = own.is_empty() || own.iter().any(|word| word.text.is_none() || is_dash(word));
+    Launches { powershell: Some(PowerShell { text, reads_input }), ..Launches::default() }
+}
+
+fn folded(word: &Word) -> Option<Vec<u8>> {
+    word.text.as_deref().map(<[u8]>::to_ascii_lowercase)
+}
+
+/// `x.ps1` and `-File x.ps1`: the text is in a file, as with any other shell.
+fn is_script(words: &[Word]) -> bool {
+    let name = match words {
+        [flag, name, ..] if matches!(folded(flag).as_deref(), Some(b"-file" | b"-f")) => name,
+        [name, ..] => name,
+        [] => return false,
+    };
+    let text = name.text.as_deref().unwrap_or_default();
+    !text.starts_with(b"-") && text.to_ascii_lowercase().ends_with(b".ps1") && !text.contains(&b' ')
+}

@@ -54,8 +54,9 @@ fn meets(pattern: &PathPattern, path: &Located, facts: &Facts<'_>, effort: &Effo
     // Of a word that is not wholly known, `path` is the directory it begins with.
     let below = || pattern.matches(&format!("{}/_", path.path), workspace, home);
     let named = if path.exact {
-        // What is made there may be put into a directory of that name.
-        pattern.matches(&path.path, workspace, home) || (path.access == Access::Create && below())
+        // What is made there may be put into a directory of that name, and what reads a directory reads what is in it.
+        let contents = matches!(path.access, Access::Create | Access::Read);
+        pattern.matches(&path.path, workspace, home) || (contents && below())
     } else {
         below()
     };

@@ -1,0 +1,1 @@
+IFS=,; x=git,push; $x

@@ -1,0 +1,1 @@
+sed -ni p f

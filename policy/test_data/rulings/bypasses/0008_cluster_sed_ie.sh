@@ -1,0 +1,1 @@
+sed -nie p f

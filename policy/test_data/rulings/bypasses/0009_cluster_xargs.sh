@@ -1,0 +1,1 @@
+ls | xargs -0I{} rm {}

@@ -1,0 +1,1 @@
+tar -cf a.tar --to-command=sh x

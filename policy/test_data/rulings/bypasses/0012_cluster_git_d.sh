@@ -1,0 +1,1 @@
+git branch -vD main

@@ -1,0 +1,1 @@
+curl -so f file:///etc/passwd

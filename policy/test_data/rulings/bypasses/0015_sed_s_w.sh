@@ -1,0 +1,1 @@
+sed 's/a/b/w f' x

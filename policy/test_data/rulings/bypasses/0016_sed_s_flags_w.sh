@@ -1,0 +1,1 @@
+sed 's/a/b/gIw f' x

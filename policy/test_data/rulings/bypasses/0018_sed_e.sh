@@ -1,0 +1,1 @@
+sed '1e touch x' f

@@ -1,0 +1,1 @@
+sed 's/.*/touch x/e' f

@@ -1,0 +1,1 @@
+sed --in-place=.bak s/a/b/ f

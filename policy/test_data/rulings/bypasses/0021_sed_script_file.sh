@@ -1,0 +1,1 @@
+sed -f s.sed f

@@ -1,0 +1,1 @@
+sed --expression='w f' x

@@ -1,0 +1,1 @@
+sed -n '$!{$!N};w/dev/stdout' x

@@ -1,0 +1,1 @@
+find . -name x -fprintf f %p

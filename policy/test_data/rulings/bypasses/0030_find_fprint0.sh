@@ -1,0 +1,1 @@
+find . -name x -fprint0 f

@@ -1,0 +1,1 @@
+find . -name x -execdir sh -c x ';'

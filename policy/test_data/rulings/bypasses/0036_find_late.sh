@@ -1,0 +1,1 @@
+find . -type f -print -o -delete

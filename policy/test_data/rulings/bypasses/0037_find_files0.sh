@@ -1,0 +1,1 @@
+find -files0-from - -delete

@@ -1,0 +1,1 @@
+cd .claude && echo '{}' > settings.json

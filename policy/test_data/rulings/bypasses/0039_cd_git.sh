@@ -1,0 +1,1 @@
+cd .git/hooks; touch pre-commit

@@ -1,0 +1,1 @@
+pushd .claude; cp ../x settings.json

@@ -1,0 +1,1 @@
+cd sub && cd ../.claude && tee settings.json < x

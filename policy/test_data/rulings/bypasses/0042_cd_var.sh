@@ -1,0 +1,1 @@
+d=.claude; cd $d && echo x > settings.json

@@ -1,0 +1,1 @@
+awk '{print > "f"}' x

@@ -1,0 +1,1 @@
+awk 'BEGIN{"id" | getline x; print x}'

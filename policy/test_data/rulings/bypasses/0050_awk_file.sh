@@ -1,0 +1,1 @@
+awk -f p.awk x

@@ -1,0 +1,1 @@
+gawk '@include "x"' f

@@ -1,0 +1,1 @@
+gawk '@load "filefuncs"; BEGIN{f="system"; @f("touch x")}'

@@ -1,0 +1,1 @@
+gawk -i inplace '{print}' f

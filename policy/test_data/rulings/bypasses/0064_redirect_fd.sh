@@ -1,0 +1,1 @@
+git status 3> f >&3

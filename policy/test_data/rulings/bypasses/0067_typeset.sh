@@ -1,0 +1,1 @@
+typeset -x GIT_EXTERNAL_DIFF=./x; git diff

@@ -1,0 +1,1 @@
+readonly BASH_ENV=./x; ls

@@ -1,0 +1,1 @@
+printf -v PATH .; ls

@@ -1,0 +1,1 @@
+read PATH < f; ls

@@ -1,0 +1,1 @@
+for PATH in .; do ls; done

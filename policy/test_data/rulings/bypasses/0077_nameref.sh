@@ -1,0 +1,1 @@
+declare -n r=PATH; r=.; ls

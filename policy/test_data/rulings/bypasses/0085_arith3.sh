@@ -1,0 +1,1 @@
+x='a[$(touch F)]'; echo $((x))

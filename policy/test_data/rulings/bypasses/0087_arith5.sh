@@ -1,0 +1,1 @@
+test -v 'a[$(touch F)]'

@@ -1,0 +1,1 @@
+git diff --no-index /etc/passwd /dev/null

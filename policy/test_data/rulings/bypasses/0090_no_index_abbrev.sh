@@ -1,0 +1,1 @@
+git diff --no-ind a ../b

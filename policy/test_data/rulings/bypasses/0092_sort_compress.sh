@@ -1,0 +1,1 @@
+sort --compress-prog ./x -S 1 f

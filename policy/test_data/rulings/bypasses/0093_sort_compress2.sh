@@ -1,0 +1,1 @@
+sort --compress-program=./x f

@@ -1,0 +1,1 @@
+sort --outp=f f

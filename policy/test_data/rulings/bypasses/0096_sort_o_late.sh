@@ -1,0 +1,1 @@
+sort f -o f

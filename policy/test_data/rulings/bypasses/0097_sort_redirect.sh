@@ -1,0 +1,1 @@
+sort </dev/null -o f

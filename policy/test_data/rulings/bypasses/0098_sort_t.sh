@@ -1,0 +1,1 @@
+sort -T /etc f

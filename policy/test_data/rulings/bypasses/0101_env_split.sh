@@ -1,0 +1,1 @@
+env --split-string='git push'

@@ -1,0 +1,1 @@
+env -vS 'git push'

@@ -1,0 +1,1 @@
+env -S 'git\_push'

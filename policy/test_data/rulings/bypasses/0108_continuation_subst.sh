@@ -1,0 +1,2 @@
+echo "$\
+(touch x)"

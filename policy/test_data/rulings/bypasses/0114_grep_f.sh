@@ -1,0 +1,1 @@
+grep -rf .env .

@@ -1,0 +1,1 @@
+grep --file=.env x

@@ -1,0 +1,1 @@
+grep -r --include=.env KEY .

@@ -1,0 +1,1 @@
+grep -r . ~/.ssh/id_rsa

@@ -1,0 +1,1 @@
+cd ~/.ssh && grep -r KEY .

@@ -1,0 +1,1 @@
+cd secret && grep -r KEY

@@ -1,0 +1,1 @@
+rg KEY secret/

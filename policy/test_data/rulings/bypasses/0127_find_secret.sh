@@ -1,0 +1,1 @@
+find secret -type f -exec cat {} +

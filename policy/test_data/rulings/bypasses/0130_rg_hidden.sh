@@ -1,0 +1,1 @@
+rg --hidden KEY .env

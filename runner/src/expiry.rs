@@ -63,8 +63,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("both.pem");
         fs::write(&file, until(2030) + &until(2021)).unwrap();
-        let server =
-            ServerConfig { cert: Some(file.clone()), ca: Some(file.clone()), ..ServerConfig::default() };
+        let server = ServerConfig { cert: Some(file.clone()), ca: Some(file), ..ServerConfig::default() };
         // 2021-01-01T00:00:00Z, and a minute.
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_609_459_260);
         let found = Expiry::of(&[server], now);

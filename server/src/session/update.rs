@@ -22,10 +22,8 @@ impl Core {
         let session = self.session(who, id).await?;
         check_open(&session)?;
         let profile = self.profile_to_use(who, &session)?;
-        if let Some(mode) = update.mode {
-            if !profile.permits(mode) {
-                return Err(ApiError::Invalid(vec![not_permitted(&profile, mode)]));
-            }
+        if let Some(mode) = update.mode.filter(|mode| !profile.permits(*mode)) {
+            return Err(ApiError::Invalid(vec![not_permitted(&profile, mode)]));
         }
         let change = SessionChange {
             mode: update.mode,

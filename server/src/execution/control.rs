@@ -38,7 +38,8 @@ impl Core {
         let record = self.execution(who, id).await?;
         let session = self.session(who, record.session_id).await?;
         self.profile_to_use(who, &session)?;
-        if record.spec.stdin { self.started_execution(who, id).await } else { Ok(record) }
+        let has_none = !record.spec.stdin && record.state != ExecutionState::Finished;
+        if has_none { Ok(record) } else { self.started_execution(who, id).await }
     }
 
     /// Has the size of a command's terminal changed. Nothing is kept of it.

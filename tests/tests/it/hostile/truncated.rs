@@ -43,7 +43,8 @@ fn lets_go(what: &str, process: &Process, before: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_never_speak_are_let_go() {
-    let tables = crate::hostile::world::tables(1000) + "handshake_timeout = \"3s\"\nconnections = 64\n";
+    let tables = crate::hostile::world::tables(1000)
+        + "handshake_timeout = \"3s\"\nconnections = 64\nconnections_per_peer = 64\n";
     let world = World::with(&tables).await;
     let before = world.server.sockets();
     let mut held = Vec::new();

@@ -277,14 +277,14 @@ impl Core {
     pub(crate) fn free_slot(&self, record: &ExecutionRecord) {
         let Some(runner) = &record.runner_id else { return };
         match self.parts.links.get(runner) {
-            Some(link) => self.free_slot_on(&link, record.id),
+            Some(link) => self.free_slot_on(&link, record),
             None => self.seats.release(runner, record.id),
         }
     }
 
-    pub(crate) fn free_slot_on(&self, link: &Link, id: ExecutionId) {
-        self.seats.release(&link.hello.runner_id, id);
-        link.forget(id);
+    pub(crate) fn free_slot_on(&self, link: &Link, record: &ExecutionRecord) {
+        self.seats.release(&link.hello.runner_id, record.id);
+        link.forget(record.id, record.attempt);
         self.wake_waiting(link);
     }
 }

@@ -74,7 +74,11 @@ impl Core {
     }
 
     /// Offers an execution whose turn it is to its session's runner, if that can take it now.
-    async fn place(&self, session: &SessionRecord, turn: &LiveExecution) -> Result<(), StoreError> {
+    pub(crate) async fn place(
+        &self,
+        session: &SessionRecord,
+        turn: &LiveExecution,
+    ) -> Result<(), StoreError> {
         let waited = self.head_since(turn.id).elapsed();
         if waited > self.parts.limits.queue_wait {
             let expired = ExecutionResult::not_started(Cause::QueueExpired);
@@ -96,9 +100,8 @@ impl Core {
             return self.ask_open(&link, session.id).await;
         }
         let placed = self.place_on(&link, session, turn).await;
-        if !matches!(placed, Ok(true)) {
+        if !matches!(placed, Ok(true)) && link.set_unsent(turn.id) {
             self.seats.release(&link.hello.runner_id, turn.id);
-            link.forget(turn.id);
         }
         placed.map(drop)
     }
@@ -183,7 +186,7 @@ impl Core {
             ..Transition::default()
         };
         // Known before it is written, so that the poll does not take it for one that was never sent.
-        link.set_sent(record.id);
+        link.set_sent(record.id, record.attempt.saturating_add(1));
         let not_after = link.clock_in(self.parts.limits.start_window);
         match self.store().transition(record.id, record.version, &step).await? {
             Cas::Done(after) => {

@@ -67,8 +67,10 @@ pub enum Timers {
     /// The defaults, none of which runs out on a busy machine.
     #[default]
     Patient,
-    /// The shortest ones, so that a server that died and a host that is cut off are noticed soon. They also run out by
-    /// themselves on a busy machine, and what a test expects must hold then too.
+    /// The shortest lease, so that a server that died is followed soon. It also runs out by itself on a busy machine, and
+    /// what a test expects must hold then too.
+    ShortLease,
+    /// Likewise, and few seconds of silence end a link, so that a host that is cut off is noticed soon.
     Short,
 }
 

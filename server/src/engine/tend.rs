@@ -84,7 +84,7 @@ impl Core {
         if !link.is_reconciled() {
             return Ok(());
         }
-        match link.job(record.id) {
+        match link.job(record.id, record.attempt) {
             Some(JobOnLink::Sent | JobOnLink::Reported) => {
                 if record.backgrounded
                     && !link.knows_backgrounded(record.id)

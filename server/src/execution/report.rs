@@ -52,13 +52,17 @@ impl Core {
             return Ok(());
         }
         match record.state {
-            ExecutionState::Starting | ExecutionState::Running => {
-                link.set_reported(record.id);
+            // A refusal of an earlier attempt says nothing of this one.
+            ExecutionState::Starting | ExecutionState::Running if report.attempt == record.attempt => {
+                link.set_reported(record.id, report.attempt);
                 // Whichever server has offered it.
                 self.seats.note(&link.hello.runner_id, record.id);
             }
-            ExecutionState::Finished => self.free_slot_on(link, record.id),
-            ExecutionState::PendingApproval | ExecutionState::Queued => link.forget(record.id),
+            ExecutionState::Finished => self.free_slot_on(link, &record),
+            ExecutionState::Starting
+            | ExecutionState::Running
+            | ExecutionState::PendingApproval
+            | ExecutionState::Queued => link.forget(record.id, report.attempt),
         }
         let (id, tenant) = (record.id, record.tenant.clone());
         self.take_in_phase(link, record, report).await?;
@@ -227,7 +231,7 @@ impl Core {
         match advanced {
             Advanced::Taken(record) => self.keep_output(link, &record).await,
             Advanced::Left(record) => {
-                self.free_slot_on(link, record.id);
+                self.free_slot_on(link, &record);
                 self.note_late_end(&record, &result);
                 self.keep_output(link, &record).await;
             }
@@ -255,7 +259,7 @@ impl Core {
     }
 
     async fn forget_job(&self, link: &Link, record: &ExecutionRecord) {
-        link.forget(record.id);
+        link.forget(record.id, record.attempt);
         // Without a link it is reported, and forgotten, on the next one.
         let _ = link.send(ToRunner::ForgetJob { execution_id: record.id }, self.parts.limits.send_wait).await;
     }
@@ -263,7 +267,7 @@ impl Core {
     /// Ends what should not run, and forgets what has ended.
     async fn disown(&self, link: &Link, report: &JobReport, cause: Cause) {
         let execution_id = report.execution_id;
-        link.forget(execution_id);
+        link.forget(execution_id, report.attempt);
         let message = match report.phase {
             JobPhase::Accepted | JobPhase::Running => ToRunner::EndJob { execution_id, cause },
             JobPhase::Refused | JobPhase::Ended | JobPhase::Lost => ToRunner::ForgetJob { execution_id },

@@ -68,9 +68,10 @@ struct Probes {
     sessions: (HashSet<SessionId>, u64),
 }
 
-/// One job, and when it was first sent on this link.
+/// One offer of a job, and when it was first sent on this link.
 #[derive(Debug)]
 struct Job {
+    attempt: u32,
     sent: Instant,
     standing: Standing,
 }
@@ -105,8 +106,8 @@ pub(crate) fn lacks(shells: &BTreeMap<String, String>, shell: Shell) -> bool {
 }
 
 impl Job {
-    fn now() -> Self {
-        Self { sent: Instant::now(), standing: Standing::Sent }
+    fn now(attempt: u32, standing: Standing) -> Self {
+        Self { attempt, sent: Instant::now(), standing }
     }
 
     fn on_link(&self, clock_ms: u64) -> JobOnLink {
@@ -250,17 +251,36 @@ impl Link {
         self.body().reconciled
     }
 
-    /// Notes that the runner knows of a job.
-    pub(crate) fn set_reported(&self, id: ExecutionId) {
+    /// Notes that the runner knows of a job, by its report of this attempt.
+    pub(crate) fn set_reported(&self, id: ExecutionId, attempt: u32) {
         let mut body = self.body();
         body.probes.jobs.remove(&id);
-        let job = body.jobs.entry(id).or_insert_with(Job::now);
-        job.standing = Standing::Reported;
+        let job = body.jobs.entry(id).or_insert_with(|| Job::now(attempt, Standing::Reported));
+        if job.attempt <= attempt {
+            job.attempt = attempt;
+            job.standing = Standing::Reported;
+        }
     }
 
-    /// Notes that a job is on its way to the runner.
-    pub(crate) fn set_sent(&self, id: ExecutionId) {
-        self.body().jobs.insert(id, Job::now());
+    /// Notes that a job is on its way to the runner. A report of this attempt, which another server sent, stays noted.
+    pub(crate) fn set_sent(&self, id: ExecutionId, attempt: u32) {
+        let mut body = self.body();
+        let is_known = |job: &Job| {
+            job.attempt > attempt || (job.attempt == attempt && matches!(job.standing, Standing::Reported))
+        };
+        if !body.jobs.get(&id).is_some_and(is_known) {
+            body.jobs.insert(id, Job::now(attempt, Standing::Sent));
+        }
+    }
+
+    /// Notes that a job was not sent after all. Returns whether the runner is not known to have it: another server may
+    /// have sent it meanwhile, and the runner may have reported that here.
+    pub(crate) fn set_unsent(&self, id: ExecutionId) -> bool {
+        let mut body = self.body();
+        if body.jobs.get(&id).is_some_and(|job| matches!(job.standing, Standing::Sent)) {
+            body.jobs.remove(&id);
+        }
+        !body.jobs.get(&id).is_some_and(|job| matches!(job.standing, Standing::Reported))
     }
 
     /// How long ago a job was first sent.
@@ -268,27 +288,33 @@ impl Link {
         self.body().jobs.get(&id).map_or(Duration::ZERO, |job| job.sent.elapsed())
     }
 
-    /// How a job stands; none if it was neither sent nor reported on this link.
-    pub(crate) fn job(&self, id: ExecutionId) -> Option<JobOnLink> {
+    /// How this attempt of a job stands; none if it was neither sent nor reported on this link.
+    pub(crate) fn job(&self, id: ExecutionId, attempt: u32) -> Option<JobOnLink> {
         let body = self.body();
-        body.jobs.get(&id).map(|job| job.on_link(body.clock.0))
+        let job = body.jobs.get(&id).filter(|job| job.attempt >= attempt);
+        job.map(|job| job.on_link(body.clock.0))
     }
 
     /// Notes that a job which was not reported is not to be started. An offer of before, sent on an
     /// earlier link, is void after `window` by the runner's clock.
-    pub(crate) fn withdraw(&self, id: ExecutionId, window: Duration) -> JobOnLink {
+    pub(crate) fn withdraw(&self, id: ExecutionId, attempt: u32, window: Duration) -> JobOnLink {
         let void_at = self.clock_in(window);
         let mut body = self.body();
         let clock = body.clock.0;
-        let job = body
-            .jobs
-            .entry(id)
-            .or_insert_with(|| Job { standing: Standing::Withdrawn { void_at }, ..Job::now() });
+        let withdrawn = || Job::now(attempt, Standing::Withdrawn { void_at });
+        let job = body.jobs.entry(id).or_insert_with(withdrawn);
+        if job.attempt < attempt {
+            *job = withdrawn();
+        }
         job.on_link(clock)
     }
 
-    pub(crate) fn forget(&self, id: ExecutionId) {
+    /// Forgets a job up to this attempt. A later one may have been offered by another server, and reported here.
+    pub(crate) fn forget(&self, id: ExecutionId, attempt: u32) {
         let mut body = self.body();
+        if body.jobs.get(&id).is_some_and(|job| job.attempt > attempt) {
+            return;
+        }
         body.jobs.remove(&id);
         body.backgrounded.remove(&id);
         body.probes.jobs.remove(&id);

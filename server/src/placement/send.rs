@@ -48,7 +48,7 @@ impl Core {
             // Where nothing makes traces of spans, the caller's context is passed on as it came.
             traceparent: if here.is_empty() { record.traceparent.clone() } else { here },
         };
-        link.set_sent(record.id);
+        link.set_sent(record.id, record.attempt);
         // Not sent means that the link has ended; then the next one tells what the runner has.
         let _ = link.send(ToRunner::StartJob(Box::new(job)), limits.send_wait).await;
         self.end_if_asked_meanwhile(record).await;
@@ -108,14 +108,14 @@ impl Core {
         (record, not_after): (&ExecutionRecord, u64),
     ) -> Result<(), StoreError> {
         if !record.cancel_requested
-            && link.job(record.id).is_none()
+            && link.job(record.id, record.attempt).is_none()
             && self.send_again(link, (record, not_after)).instrument(self.place_span(record)).await?
         {
             return Ok(());
         }
         // It is not to run any more. An offer of before may still be on its way, until its time is over
         // by the runner's clock.
-        match link.withdraw(record.id, self.parts.limits.start_window) {
+        match link.withdraw(record.id, record.attempt, self.parts.limits.start_window) {
             JobOnLink::Withdrawn { over: true } => self.take_back(record).await,
             JobOnLink::Withdrawn { over: false } => {
                 self.send_end(record).await;

@@ -5,6 +5,7 @@ use std::fs;
 use super::{Fleet, Shared, TOKEN, Timers, UIDS, lead_token, runner_name, server_name};
 use crate::site::sha256;
 
+const SHORT_LEASE: &str = "[link]\nlease = \"3s\"\n";
 /// A runner leaves a server that is silent for three intervals.
 const SHORT: &str = "[link]\nlease = \"3s\"\nheartbeat_interval = \"1s\"\nheartbeat_timeout = \"3s\"\n";
 
@@ -18,6 +19,7 @@ impl Fleet {
         let (store, more) = (&shared.store, &shared.server);
         let link = match shared.timers {
             Timers::Patient => "",
+            Timers::ShortLease => SHORT_LEASE,
             Timers::Short => SHORT,
         };
         fs::write(

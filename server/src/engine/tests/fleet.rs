@@ -8,7 +8,7 @@ use std::{
 
 use airlock_proto::domain::{
     CancelledBy, Cause, Epoch, ExecutionId, ExecutionState, FromRunner, JobPhase, LinkState, OutputState,
-    RunnerId, SessionId, Started, ToRunner,
+    RunnerHello, RunnerId, SessionId, Started, ToRunner,
 };
 
 use super::support::{Runner, World, exited, hello, run, who};
@@ -16,7 +16,7 @@ use crate::{
     api::CreateSession,
     engine::{Engine, RunnerState, poll::poll_once},
     links::LinkRefusal,
-    model::{ExecutionRecord, SessionState},
+    model::{ExecutionRecord, LiveExecution, SessionState},
     peer_door::PeerDoor,
     store::PageQuery,
     stream_door::DoorError,
@@ -56,6 +56,9 @@ impl PeerDoor for Peers {
     }
 }
 
+/// A lease that no test waits for: it ends when the test says that time has passed.
+const LEASE: Duration = Duration::from_secs(600);
+
 /// A world with a second server, which knows the first.
 struct Two {
     world: World,
@@ -78,12 +81,27 @@ impl Two {
 
     /// A runner with a link to each of the two: one life of it, two ends.
     async fn runner(&self) -> (Runner, Runner) {
-        let epoch = Epoch::new();
-        let mut first = Runner::to(&self.world.engine, &self.world, hello("r", epoch)).await.unwrap();
-        let mut second = Runner::to(&self.second, &self.world, hello("r", epoch)).await.unwrap();
+        self.runner_of(hello("r", Epoch::new())).await
+    }
+
+    /// Likewise, of one that answers probes.
+    async fn probed_runner(&self) -> (Runner, Runner) {
+        self.runner_of(RunnerHello { answers_probes: true, ..hello("r", Epoch::new()) }).await
+    }
+
+    async fn runner_of(&self, hello: RunnerHello) -> (Runner, Runner) {
+        let mut first = Runner::to(&self.world.engine, &self.world, hello.clone()).await.unwrap();
+        let mut second = Runner::to(&self.second, &self.world, hello).await.unwrap();
         first.reconciled().await;
         second.reconciled().await;
         (first, second)
+    }
+
+    /// Kills the first server, and lets its leases end.
+    async fn killed(&self) {
+        self.world.kill().await;
+        self.world.pass(LEASE + Duration::from_secs(1)).await;
+        self.second.core.poll_now.notify_one();
     }
 
     /// Waits until a server has read that another has a link to the runner.
@@ -235,6 +253,55 @@ async fn what_is_on_its_way_to_a_server_is_not_missing() {
     second.ends(&job, 0).await;
     assert_eq!(two.world.cause(record.id).await, Cause::Exited { code: 0 });
     assert_eq!(two.world.store.session(session.id).await.unwrap().unwrap().state, SessionState::Open);
+}
+
+#[tokio::test]
+async fn a_job_that_another_server_placed_meanwhile_is_not_missing_later() {
+    let two = Two::with_lease(LEASE).await;
+    let (mut first, mut second) = two.probed_runner().await;
+    let session = two.world.session(&mut first).await;
+    let record = two.world.start(&session, "touch a").await;
+    let job = first.take().await;
+    second.accept(&job).await;
+    second.runs(&job).await;
+    // The second server has seen the queue before the first one placed the job, and only now tries to place it.
+    let seen = LiveExecution {
+        state: ExecutionState::Queued,
+        version: record.version,
+        ..LiveExecution::from(&two.world.get(record.id).await)
+    };
+    two.second.core.place(&session, &seen).await.unwrap();
+    two.killed().await;
+    until(&two.world, record.id, |now| now.owner_server.as_deref() == Some("server-2")).await;
+    // More looks than it takes to ask, to hear the answer, and to act on it.
+    for _ in 0..4 {
+        poll_once(&two.second.core).await.unwrap();
+        second.answer_probes().await;
+    }
+    assert_eq!(two.world.get(record.id).await.state, ExecutionState::Running);
+    second.ends(&job, 0).await;
+    assert_eq!(two.world.cause(record.id).await, Cause::Exited { code: 0 });
+}
+
+#[tokio::test]
+async fn a_late_refusal_of_an_earlier_attempt_is_no_answer_to_the_next() {
+    let two = Two::with_lease(LEASE).await;
+    let (mut first, mut second) = two.probed_runner().await;
+    let session = two.world.session(&mut first).await;
+    let record = two.world.start(&session, "touch a").await;
+    let refused = first.next_job().await;
+    first.refuses(&refused, "past_not_after").await;
+    let lost = first.next_job().await;
+    assert_eq!(lost.attempt, refused.attempt + 1);
+    // The first server dies before its second offer leaves it.
+    two.killed().await;
+    second.refuses(&refused, "past_not_after").await;
+    let again = loop {
+        if let ToRunner::StartJob(job) = second.next().await {
+            break job;
+        }
+    };
+    assert_eq!((again.execution_id, again.attempt), (record.id, lost.attempt), "the same offer");
 }
 
 #[tokio::test]

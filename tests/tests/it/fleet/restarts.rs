@@ -115,7 +115,7 @@ impl Commands {
 /// A fleet whose runners dial every server, all of it up.
 pub(crate) async fn fleet(servers: usize, runners: usize) -> (Fleet, Vec<Option<Process>>, Vec<Process>) {
     let all: Vec<usize> = (0..servers).collect();
-    let fleet = Fleet::new(servers, &vec![all.as_slice(); runners], Timers::Short);
+    let fleet = Fleet::new(servers, &vec![all.as_slice(); runners], Timers::ShortLease);
     let processes = (0..servers).map(|number| Some(fleet.server(number, &[]))).collect();
     let hosts = (0..runners).map(|number| fleet.runner(number)).collect();
     for server in 0..servers {

@@ -102,6 +102,15 @@ impl Runner {
         tokio::time::timeout(PATIENCE, heard).await.unwrap();
     }
 
+    /// Answers every probe that was sent by now, and passes over all else.
+    pub(crate) async fn answer_probes(&mut self) {
+        while let Ok(message) = self.outgoing.try_recv() {
+            if let ToRunner::Probe { number } = message {
+                self.say(FromRunner::Probed { number }).await;
+            }
+        }
+    }
+
     /// Nothing is said for a while.
     pub(crate) async fn silence(&mut self) {
         let wait = Duration::from_millis(300);

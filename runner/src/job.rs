@@ -209,6 +209,7 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
         masks,
     };
     let limits = limits(tools, grant);
+    let disk = (!grant.read_only).then(|| DiskWatch::begin(&tools.workspace, &tools.room, open, job.id));
     // Asked for by name in the grant, and within the floor: never a way out of a sandbox that fails.
     let running = if grant.unsandboxed {
         let env = outside(spec.env.clone(), &session.folders);
@@ -216,7 +217,6 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     } else {
         tools.launcher.start(&profile, &session, &limits, &spec)?
     };
-    let disk = (!grant.read_only).then(|| DiskWatch::new(&tools.workspace, &tools.room, open, job.id));
     Ok(Started { running, watch, spool, writers, disk })
 }
 

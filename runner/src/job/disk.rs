@@ -28,6 +28,8 @@ pub(super) struct DiskWatch {
     execution: ExecutionId,
     /// What is counted; none where the kernel counts, or nothing is limited.
     most: Option<DiskUse>,
+    /// The look from before the command began.
+    before: Seen,
     room: Room,
     every: Duration,
     /// Why the command was ended.
@@ -37,14 +39,16 @@ pub(super) struct DiskWatch {
 /// What one look leaves for the next.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    /// What it may take, or took when the command began.
+    /// What it may take, or took before the command began.
     most: Option<DiskUse>,
-    /// Bytes when it was first looked at.
+    /// Bytes when they were first counted.
     first: Option<u64>,
 }
 
 impl DiskWatch {
-    pub(super) fn new(
+    /// Counts what the session takes before its command begins: what a command writes at once is not taken for what was
+    /// there. Blocks for as long as it takes to count, where nobody else does.
+    pub(super) fn begin(
         config: &WorkspaceConfig,
         room: &Room,
         session: &Arc<OpenSession>,
@@ -52,21 +56,32 @@ impl DiskWatch {
     ) -> Self {
         let limits = config.for_sandbox();
         let counted = session.disk().backend() == DiskBackend::Watch && limits.has_limits();
-        Self {
+        let most = counted.then(|| limits.most());
+        let mut watch = Self {
             session: Arc::clone(session),
             execution,
-            most: counted.then(|| limits.most()),
+            most,
+            before: Seen { most, first: None },
             room: room.clone(),
             every: config.watch_every,
             told: OnceLock::new(),
+        };
+        match watch.look(watch.before) {
+            Ok(Some(seen)) => watch.before = seen,
+            // The first look at the running command finds the same.
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%execution, %error, "what a session takes of the disk cannot be counted");
+            }
         }
+        watch
     }
 
     /// Returns once the session takes more than it may, or most of what the disk has not got. One that took
     /// too much already when the command began, may go on with what it has: so it can be made smaller.
     pub(super) async fn exceeded(self: Arc<Self>) -> Cause {
         let execution = self.execution;
-        let mut seen = Seen { most: self.most, first: None };
+        let mut seen = self.before;
         loop {
             let begun = Instant::now();
             let watch = Arc::clone(&self);
@@ -127,7 +142,7 @@ impl DiskWatch {
             let until = seen.most.filter(|_| seen.first.is_some()).unwrap_or(ALL);
             return Ok(Some(disk_use(self.session.folders(), until)?.ok_or(())));
         }
-        if disk.backend() == DiskBackend::Loop && near() {
+        if disk.backend() == DiskBackend::Loop && (near() || seen.first.is_none()) {
             return Ok(disk.used_and_left()?.map(|(used, _)| Ok(used)));
         }
         Ok(None)
@@ -170,3 +185,6 @@ fn over(most: DiskUse) -> String {
     let limits: Vec<String> = limits.into_iter().flatten().collect();
     format!("the session took more of the disk than {}", limits.join(" or "))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! What counts as there before a command, and what as written by it.
+
+use std::{fs, path::Path};
+
+use airlock_proto::domain::SessionId;
+use airlock_sandbox::{UidIsolation, UidRange};
+use tokio::time::timeout;
+
+use super::*;
+use crate::{
+    config::WorkspaceBackend,
+    files::BaselineLimits,
+    session::{CopyLimits, Opening, Sessions},
+};
+
+const MIB: u64 = 1 << 20;
+/// Longer than any host is busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn config() -> WorkspaceConfig {
+    WorkspaceConfig {
+        backend: WorkspaceBackend::Watch,
+        bytes: Some(2 * MIB),
+        inodes: None,
+        watch_every: Duration::from_millis(10),
+    }
+}
+
+fn session(state: &Path) -> (Sessions, Arc<OpenSession>) {
+    let copy = CopyLimits {
+        bytes: MIB,
+        entries: 1000,
+        baseline: BaselineLimits { bytes: 64 << 10, file_bytes: 4 << 10 },
+    };
+    let range = UidRange::new(40_000_000, 64);
+    let disk = config().for_sandbox();
+    let sessions = Sessions::restore(state, UidIsolation::detect(), range, 8, copy, disk).unwrap();
+    let Opening::Reserved(reserved) = sessions.reserve(SessionId::new()) else { panic!("it is new") };
+    let session = sessions.make(&reserved, None, |_, _| {}).unwrap();
+    (sessions, session)
+}
+
+fn write(session: &OpenSession, name: &str, bytes: u64) {
+    fs::write(session.folders().workspace.join(name), vec![1; usize::try_from(bytes).unwrap()]).unwrap();
+}
+
+fn watch(state: &Path, session: &Arc<OpenSession>) -> Arc<DiskWatch> {
+    Arc::new(DiskWatch::begin(&config(), &Room::new(state, 0), session, ExecutionId::new()))
+}
+
+#[tokio::test]
+async fn what_a_command_writes_before_it_is_first_looked_at_counts_against_it() {
+    let dir = airlock_mounts::ScratchDir::new();
+    let (_sessions, session) = session(dir.path());
+    let watch = watch(dir.path(), &session);
+    write(&session, "at-once", 4 * MIB);
+    let cause = timeout(PATIENCE, watch.exceeded()).await.expect("it is found");
+    assert_eq!(cause, Cause::DiskLimit);
+}
+
+#[tokio::test]
+async fn what_was_there_before_a_command_may_stay_and_no_more_may_come() {
+    let dir = airlock_mounts::ScratchDir::new();
+    let (_sessions, session) = session(dir.path());
+    write(&session, "before", 4 * MIB);
+    let watch = watch(dir.path(), &session);
+    assert!(watch.look(watch.before).unwrap().is_some(), "it can be made smaller");
+    write(&session, "more", MIB);
+    let cause = timeout(PATIENCE, watch.exceeded()).await.expect("it is found");
+    assert_eq!(cause, Cause::DiskLimit);
+}

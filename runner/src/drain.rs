@@ -1,7 +1,12 @@
 //! Draining asked for on this host: whoever connects to a unix socket in the state folder makes the runner take no new
 //! work until its process ends, and is told how many commands run, until none does. Ends no command.
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -58,13 +63,45 @@ async fn tell(mut asker: UnixStream, core: Arc<Core>, cancel: CancellationToken)
     }
 }
 
+/// Why it is not known how many commands run.
+#[derive(Debug, thiserror::Error)]
+pub enum Unanswered {
+    /// Nobody listens there.
+    #[error("no runner answers in `{}`: {cause}; start it, or name the configuration that it runs with", folder.display())]
+    NoRunner {
+        /// The runner's `state_dir`.
+        folder: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// It was asked, and has not answered in time. It may drain.
+    #[error("the runner of `{}` has not answered in {waited:?}: it is slow, or stands still; wait longer, with --wait", folder.display())]
+    Slow {
+        /// The runner's `state_dir`.
+        folder: PathBuf,
+        /// For how long.
+        waited: Duration,
+    },
+    /// It ended, or others ask it in the same way. It may drain.
+    #[error("the runner of `{}` has cut the connection before it answered: {cause}; ask again", folder.display())]
+    Cut {
+        /// The runner's `state_dir`.
+        folder: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
 /// Has the runner of `state_dir` take no new commands from now on, and waits until those that run have ended, at most
 /// `patience`. Returns how many still run then. Cancelling the wait leaves the runner draining.
 ///
 /// # Errors
-/// No runner answers there.
-pub async fn ask(state_dir: &Path, patience: Duration) -> io::Result<usize> {
-    let mut lines = BufReader::new(connect(state_dir, SOCKET).await?.take(ANSWER_BYTES));
+/// See [`Unanswered`].
+pub async fn ask(state_dir: &Path, patience: Duration) -> Result<usize, Unanswered> {
+    let folder = || state_dir.to_owned();
+    let connected = connect(state_dir, SOCKET).await;
+    let connected = connected.map_err(|cause| Unanswered::NoRunner { folder: folder(), cause })?;
+    let mut lines = BufReader::new(connected.take(ANSWER_BYTES));
     let mut running = None;
     let told = async {
         while running != Some(0) {
@@ -76,7 +113,38 @@ pub async fn ask(state_dir: &Path, patience: Duration) -> io::Result<usize> {
         }
         Ok::<_, io::Error>(())
     };
-    // After that time, what was told last.
-    timeout(patience, told).await.unwrap_or(Ok(()))?;
-    running.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    let cut = |cause| Unanswered::Cut { folder: folder(), cause };
+    let in_time = timeout(patience, told).await;
+    match (running, in_time) {
+        (_, Ok(Err(error))) => Err(cut(error)),
+        // After that time, what was told last.
+        (Some(running), _) => Ok(running),
+        (None, Err(_)) => Err(Unanswered::Slow { folder: folder(), waited: patience }),
+        (None, Ok(Ok(()))) => Err(cut(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_runner_that_is_slow_is_told_from_one_that_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let patience = Duration::from_millis(10);
+        let gone = ask(folder.path(), patience).await;
+        assert!(matches!(gone, Err(Unanswered::NoRunner { .. })), "{gone:?}");
+        // It listens, and has no time to answer.
+        let socket = LocalSocket::bind(folder.path(), SOCKET).unwrap();
+        let slow = ask(folder.path(), patience).await;
+        assert!(matches!(slow, Err(Unanswered::Slow { .. })), "{slow:?}");
+        let (cut, ()) = tokio::join!(ask(folder.path(), Duration::from_secs(120)), async {
+            // The one who has given up, and the one who asks now.
+            drop((
+                socket.asker(&CancellationToken::new()).await,
+                socket.asker(&CancellationToken::new()).await,
+            ));
+        });
+        assert!(matches!(cut, Err(Unanswered::Cut { .. })), "{cut:?}");
+    }
 }

@@ -181,11 +181,8 @@ fn probe(config: &RunnerConfig) -> Result<(), Failure> {
 }
 
 fn drain_and_wait(config: &RunnerConfig, wait: Duration) -> Result<(), Failure> {
-    let gone = |error: std::io::Error| {
-        let folder = config.state_dir.display();
-        (FAILED, format!("no runner answers in `{folder}`: {error}; is it running, with this configuration?"))
-    };
-    match runtime()?.block_on(drain::ask(&config.state_dir, wait)).map_err(gone)? {
+    let asked = runtime()?.block_on(drain::ask(&config.state_dir, wait));
+    match asked.map_err(|error| (FAILED, error.to_string()))? {
         0 => {
             println!("no command runs, and none will until the runner is started again");
             Ok(())

@@ -6,6 +6,7 @@
 //! `airlock-sandbox`.
 
 pub mod frame;
+pub mod grace;
 pub mod sight;
 pub mod sys;
 pub mod wire;

@@ -3,7 +3,7 @@
 //! Shares the sandbox with a hostile command, so whatever it needs is opened
 //! before the fork, and nothing of it is inherited but its directory, which it shares
 //! with the shell and never uses. Must not interpret output, and must not outlive the
-//! shell by more than [`LEFTOVER_GRACE`].
+//! shell by more than [`Grace`] allows.
 
 mod landlock;
 mod setup;
@@ -17,6 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlock_init::frame::{recv_frame, send_frame};
+use airlock_init::grace::{Grace, Look};
 use airlock_init::sys;
 use airlock_init::wire::{self, End, Landlock, MAX_CWD, Report, Status, Step, ToInit};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -29,10 +30,10 @@ use rustix::process::{WaitOptions, WaitStatus, pidfd_open};
 use crate::{AtStep, Failure};
 use terminal::Terminal;
 
-/// How long processes that outlive the shell have before the end: enough for
-/// the last process of `cmd > >(filter)` to write what it has read.
-const LEFTOVER_GRACE: Duration = Duration::from_millis(100);
-const LEFTOVER_POLL: Duration = Duration::from_millis(2);
+/// Between looks at processes that outlive the shell: at first, and at most.
+const LEFTOVER_POLL: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
+/// Of those, so many are looked at.
+const LOOKED_AT: usize = 256;
 const EVERYTHING: Pid = Pid::from_raw(-1);
 
 /// `sandboxed`: there is a filter of system calls, the shell's directory is to be
@@ -66,7 +67,7 @@ pub(crate) fn run(sandboxed: bool) -> Result<ExitCode, Failure> {
 
     let (status, name) = wait_for_shell(shell).at(Step::Wait)?;
     let cwd = last_directory(status, name == spec.shell.name().as_bytes()).filter(|_| sandboxed);
-    let leftovers = !everything_ended();
+    let leftovers = !everything_ended(sandboxed);
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).at(Step::Wait)?;
     let micros = |value: i64| u64::try_from(value).unwrap_or(0);
     let end = End {
@@ -150,18 +151,34 @@ fn translate(status: WaitStatus) -> Status {
 
 /// Whether nothing but pid 1 is left, after a short wait for what is about to
 /// end.
-fn everything_ended() -> bool {
-    let deadline = Instant::now() + LEFTOVER_GRACE;
+fn everything_ended(sandboxed: bool) -> bool {
+    let (began, mut grace) = (Instant::now(), Grace::default());
+    let [mut pause, longest] = LEFTOVER_POLL;
     loop {
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
         if kill(EVERYTHING, None).is_err() {
             return true;
         }
-        if Instant::now() >= deadline {
+        // Outside, `/proc` shows the host's processes.
+        let look = if sandboxed { look_at_others() } else { Look::default() };
+        if !grace.goes_on(look, began.elapsed()) {
             return false;
         }
-        thread::sleep(LEFTOVER_POLL);
+        thread::sleep(pause);
+        pause = (pause * 2).min(longest);
     }
+}
+
+/// What the processes beside this one do.
+fn look_at_others() -> Look {
+    let own = std::process::id().to_string();
+    let Ok(entries) = fs::read_dir("/proc") else { return Look::default() };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let others = names
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| *name != own && name.bytes().all(|byte| byte.is_ascii_digit()));
+    let stats = others.take(LOOKED_AT).filter_map(|name| fs::read(format!("/proc/{name}/stat")).ok());
+    stats.fold(Look::default(), |look, stat| look.with(&String::from_utf8_lossy(&stat)))
 }
 
 /// The directory in which the shell ended, which is this process's own: they share

@@ -1,8 +1,10 @@
 //! The folder of profiles: what is in it, and whether that is still so. Blocks.
 
 use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use airlock_config::ConfigError;
@@ -11,6 +13,8 @@ use super::{ProfileFile, ProfilesError};
 
 /// Files in the folder.
 const FILES: usize = 1000;
+/// The coarsest tick of a file system's clock. Until it is over, a file can be written again without a new time.
+const TICK: Duration = Duration::from_secs(2);
 
 /// A file as it was read, or its profile's name and why it was not.
 pub(super) type FileOrError = Result<ProfileFile, (String, ConfigError)>;
@@ -43,6 +47,30 @@ pub(super) fn stamp(folder: &Path) -> Result<Stamp, ProfilesError> {
         (path, facts)
     };
     Ok(Stamp(paths(folder)?.into_iter().map(facts).collect()))
+}
+
+impl Stamp {
+    /// Whether a file was changed so shortly ago that it can be written once more with an equal stamp. A time that is to
+    /// come is of another host's clock, and is not waited for.
+    pub(super) fn is_fresh(&self) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let mut changed = self.0.iter().filter_map(|(_, facts)| Some(facts.as_ref()?.changed.0));
+        // Whole seconds: it lasts up to one longer.
+        changed.any(|at| (0..=TICK.as_secs().cast_signed()).contains(&now.saturating_sub(at)))
+    }
+}
+
+/// What was read, as a number: the same where nothing has changed.
+pub(super) fn digest(files: &[FileOrError]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        match file {
+            Ok(file) => (&file.path, &file.text).hash(&mut hasher),
+            Err((stem, error)) => (stem, error.to_string()).hash(&mut hasher),
+        }
+    }
+    hasher.finish()
 }
 
 /// Every profile's file, or why it cannot be read, by name.

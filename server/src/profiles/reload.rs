@@ -37,8 +37,11 @@ pub(crate) struct Reload {
 /// What was seen at the looks before.
 #[derive(Default)]
 struct Seen {
-    /// What is in force comes from this.
-    applied: Option<Stamp>,
+    /// What is in force comes from this, and was this when it was read.
+    applied: Option<(Stamp, u64)>,
+    /// A file was written just before that. One more write within a tick of the file system's clock leaves the stamp as
+    /// it is, so all is read once more later.
+    again: bool,
     /// It was so at the last look; if it still is, it is written to its end.
     settling: Option<Stamp>,
     /// The folder could not be listed, and that was said.
@@ -65,22 +68,27 @@ impl Reload {
             Ok(now) => now,
             Err(error) => return self.unreadable(seen, &error),
         };
-        if seen.applied.as_ref() == Some(&now) {
+        let before = seen.applied.as_ref().filter(|(stamp, _)| *stamp == now).map(|(_, digest)| *digest);
+        if before.is_some() && (!seen.again || now.is_fresh()) {
             return;
         }
-        if seen.settling.as_ref() != Some(&now) {
+        if before.is_none() && seen.settling.as_ref() != Some(&now) {
             seen.settling = Some(now);
             return;
         }
         seen.settling = None;
+        let again = now.is_fresh();
         let files = match folder::read(&self.folder) {
             Ok(files) => files,
             Err(error) => return self.unreadable(seen, &error),
         };
         // What was written meanwhile may have been read by half.
         if folder::stamp(&self.folder).is_ok_and(|after| after == now) {
-            self.apply(&files);
-            *seen = Seen { applied: Some(now), ..Seen::default() };
+            let digest = folder::digest(&files);
+            if before != Some(digest) {
+                self.apply(&files);
+            }
+            *seen = Seen { applied: Some((now, digest)), again, ..Seen::default() };
         }
     }
 

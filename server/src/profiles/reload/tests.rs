@@ -224,3 +224,20 @@ fn a_swap_of_the_folder_behind_links_is_seen() {
     assert!(world.look().contains("there is no such file"));
     assert_eq!(world.rules("mine"), one("two"), "a link that leads nowhere");
 }
+
+#[test]
+fn a_write_that_leaves_size_and_times_as_they_are_comes_into_force() {
+    let mut world = World::new();
+    world.write("mine.toml", &deny("mine", "two"));
+    world.look();
+    world.write("mine.toml", &deny("mine", "six"));
+    // As where both writes fall into one tick of the file system's clock.
+    world.seen.applied.as_mut().unwrap().0 = folder::stamp(world.folder.path()).unwrap();
+    assert_eq!(world.rules("mine"), one("two"));
+    let deadline = std::time::Instant::now() + crate::testing::PATIENCE;
+    while world.rules("mine") != one("six") {
+        assert!(std::time::Instant::now() < deadline, "it is never read again");
+        std::thread::sleep(Duration::from_millis(50));
+        world.look();
+    }
+}

@@ -23,6 +23,8 @@ pub struct EngineLimits {
     pub queue: u64,
     /// Executions of a tenant that are started in a second.
     pub starts_per_second: u64,
+    /// Starts of a tenant that are denied in a second. Each leaves a row and an audit entry.
+    pub denials_per_second: u64,
     /// Bytes of output of a tenant's executions that ended on one day (UTC).
     pub output_bytes_per_day: u64,
     /// What is otherwise for single tenants.
@@ -81,6 +83,7 @@ impl Default for EngineLimits {
             queue_per_tenant: 1024,
             queue: 4096,
             starts_per_second: 1000,
+            denials_per_second: 50,
             output_bytes_per_day: 1 << 40,
             tenants: BTreeMap::new(),
             runners: 1000,
@@ -121,6 +124,8 @@ pub struct TenantLimits {
     pub sessions: Option<u64>,
     /// Instead of [`EngineLimits::starts_per_second`].
     pub starts_per_second: Option<u64>,
+    /// Instead of [`EngineLimits::denials_per_second`].
+    pub denials_per_second: Option<u64>,
     /// Instead of [`EngineLimits::output_bytes_per_day`].
     pub output_bytes_per_day: Option<u64>,
 }
@@ -133,6 +138,7 @@ impl Default for TenantLimits {
             queue: None,
             sessions: None,
             starts_per_second: None,
+            denials_per_second: None,
             output_bytes_per_day: None,
         }
     }
@@ -160,6 +166,7 @@ impl EngineLimits {
             queue_per_tenant: own.queue.unwrap_or(self.queue_per_tenant),
             queue: self.queue,
             starts_per_second: own.starts_per_second.unwrap_or(self.starts_per_second),
+            denials_per_second: own.denials_per_second.unwrap_or(self.denials_per_second),
             output_bytes_per_day: own.output_bytes_per_day.unwrap_or(self.output_bytes_per_day),
             weight: own.weight,
         }
@@ -178,6 +185,7 @@ impl EngineLimits {
             ("queue_per_tenant", self.queue_per_tenant),
             ("queue", self.queue),
             ("starts_per_second", self.starts_per_second),
+            ("denials_per_second", self.denials_per_second),
             ("output_bytes_per_day", self.output_bytes_per_day),
             ("runners", u64::from(self.runners)),
             ("watches", u64::from(self.watches)),

@@ -362,6 +362,7 @@ fn engine_limits(config: &Config) -> EngineLimits {
         queue_per_tenant: limits.queue_per_tenant,
         queue: limits.queue,
         starts_per_second: limits.starts_per_second,
+        denials_per_second: limits.denials_per_second,
         output_bytes_per_day: limits.output_bytes_per_day,
         tenants: config.tenants.iter().map(tenant_limits).collect(),
         runners: limits.runners,
@@ -389,6 +390,7 @@ fn tenant_limits(tenant: &Tenant) -> (String, TenantLimits) {
         queue: tenant.queue,
         sessions: tenant.sessions,
         starts_per_second: tenant.starts_per_second,
+        denials_per_second: tenant.denials_per_second,
         output_bytes_per_day: tenant.output_bytes_per_day,
     };
     (tenant.name.clone(), own)

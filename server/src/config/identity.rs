@@ -44,6 +44,8 @@ pub struct Tenant {
     pub sessions: Option<u64>,
     /// Instead of `limits.starts_per_second`.
     pub starts_per_second: Option<u64>,
+    /// Instead of `limits.denials_per_second`.
+    pub denials_per_second: Option<u64>,
     /// Instead of `limits.output_bytes_per_day`.
     pub output_bytes_per_day: Option<u64>,
 }

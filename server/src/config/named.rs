@@ -67,6 +67,7 @@ impl Config {
             executions_per_session,
             queue_per_tenant,
             starts_per_second,
+            denials_per_second,
             output_bytes_per_day,
             queue,
             runners,

@@ -135,6 +135,7 @@ const TENANT: &[Field] = &[
     Field::new("queue", COUNT),
     Field::new("sessions", COUNT),
     Field::new("starts_per_second", PACE),
+    Field::new("denials_per_second", PACE),
     Field::new("output_bytes_per_day", COUNT),
 ];
 
@@ -164,6 +165,7 @@ const LIMITS: &[Field] = &[
     Field::new("executions_per_session", COUNT_32),
     Field::new("queue_per_tenant", COUNT),
     Field::new("starts_per_second", PACE),
+    Field::new("denials_per_second", PACE),
     Field::new("output_bytes_per_day", COUNT),
     Field::new("queue", COUNT),
     Field::new("runners", COUNT_32),

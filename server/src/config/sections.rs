@@ -169,6 +169,8 @@ pub struct Limits {
     pub queue_per_tenant: u64,
     /// Executions that one tenant starts in a second; as many at once after a pause.
     pub starts_per_second: u64,
+    /// Starts of one tenant that are denied in a second; as many at once after a pause.
+    pub denials_per_second: u64,
     /// Bytes of output of one tenant's executions that ended on one day (UTC).
     pub output_bytes_per_day: u64,
     /// Executions of all tenants that wait in the queue.
@@ -241,6 +243,7 @@ impl Default for Limits {
             runners: 1000,
             queue_per_tenant: 1024,
             starts_per_second: 1000,
+            denials_per_second: 50,
             output_bytes_per_day: 1 << 40,
             queue: 4096,
             queue_wait: Duration::from_secs(60),

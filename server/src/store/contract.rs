@@ -105,6 +105,7 @@ macro_rules! contract_tests {
             queue::only_what_has_its_turn_is_taken,
             queue::what_a_runner_refused_is_taken_again,
             queue::starts_are_paced,
+            queue::denials_are_paced,
             queue::output_is_counted_by_the_day,
             queue::a_tenant_s_own_queue_is_limited,
             races::one_of_many_steps_from_a_version_wins,

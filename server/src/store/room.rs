@@ -30,7 +30,7 @@ pub enum Created<T> {
     },
 }
 
-/// How many there may be. What is created ended counts against none of them but the pace.
+/// How many there may be. A denial, which is created ended, counts against the pace of denials alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// Sessions of its tenant that are `OPENING`, `OPEN` or `CLOSING`.
@@ -45,6 +45,8 @@ pub struct Room {
     pub queue: u64,
     /// Executions of its tenant that are created in a second.
     pub starts_per_second: u64,
+    /// Denials of its tenant in a second.
+    pub denials_per_second: u64,
     /// Bytes of output of its tenant's executions that ended on this day (UTC).
     pub output_bytes_per_day: u64,
     /// The share of its tenant in the queue, not a limit.

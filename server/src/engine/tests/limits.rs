@@ -64,6 +64,20 @@ async fn executions_are_limited_by_tenant_and_by_session() {
 }
 
 #[tokio::test]
+async fn denials_are_limited_and_cost_no_start() {
+    let world = World::with(|limits| limits.denials_per_second = 1).await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let deny = || world.engine.start(who("ann"), super::support::run(session.id, "git push"));
+    let mut error = deny().await.unwrap_err();
+    while matches!(error, ApiError::Denied { .. }) {
+        error = deny().await.unwrap_err();
+    }
+    assert_eq!(limit(&error), "denials_per_second");
+    world.start(&session, "touch a").await;
+}
+
+#[tokio::test]
 async fn the_queue_of_all_tenants_is_limited_and_what_has_left_it_does_not_count() {
     let world = World::with(|limits| limits.queue = 1).await;
     let mut runner = Runner::ready(&world).await;

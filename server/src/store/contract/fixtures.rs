@@ -29,6 +29,7 @@ pub(super) const ROOMY: Room = Room {
     queue_per_tenant: MANY,
     queue: MANY,
     starts_per_second: MANY,
+    denials_per_second: MANY,
     output_bytes_per_day: u64::MAX,
     weight: 1,
 };

@@ -122,6 +122,23 @@ pub(in crate::store) async fn starts_are_paced(store: &dyn Store) {
     assert!(matches!(store.create_execution(denial).await.unwrap(), Created::New(_)), "a denial is no start");
 }
 
+pub(in crate::store) async fn denials_are_paced(store: &dyn Store) {
+    let (session, other) = (opened(store, TENANT).await, opened(store, OTHER).await);
+    let slow = Room { denials_per_second: 1, ..ROOMY };
+    let deny =
+        async |session| store.create_execution(NewExecution { room: slow, ..denied(session) }).await.unwrap();
+    let mut told = None;
+    while told.is_none() {
+        told = later(&deny(&session).await);
+    }
+    let Some((limit, value, wait)) = told else { panic!("{told:?}") };
+    assert_eq!((limit, value), ("denials_per_second", 1));
+    assert!((1..=1_000_000).contains(&wait), "{wait}");
+    assert_eq!(later(&deny(&other).await), None, "each tenant has a pace of its own");
+    let start = try_one(store, slow, &session).await;
+    assert!(matches!(start, Created::New(_)), "who is denied too often may still start what is allowed");
+}
+
 pub(in crate::store) async fn output_is_counted_by_the_day(store: &dyn Store) {
     // All of it is of one day: with a minute left, the next one is waited for.
     const DAY: i64 = 24 * HOUR;

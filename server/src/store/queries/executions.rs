@@ -64,14 +64,14 @@ pub(in crate::store) async fn create(
     }
     let now = clock(&mut tx).await?;
     let (peer, room) = (new.peer.clone(), new.room);
-    // Denials are no starts.
-    let starts = asked.state != ExecutionState::Finished;
-    let paced_to = match starts {
-        true => match queue::pace(&mut tx, &asked.tenant, &room, now).await? {
-            Ok(paced_to) => Some(paced_to),
-            Err(later) => return Ok(later),
-        },
-        false => None,
+    // Denials are no starts, and have a pace of their own: their rows and audit entries stay.
+    let pace = match asked.state {
+        ExecutionState::Finished => queue::Pace::Denials,
+        _ => queue::Pace::Starts,
+    };
+    let paced_to = match queue::pace(&mut tx, &asked.tenant, pace, &room, now).await? {
+        Ok(paced_to) => paced_to,
+        Err(later) => return Ok(later),
     };
     if let Some(session) = new.session.clone() {
         sessions::insert(&mut tx, session, now).await?;
@@ -86,9 +86,7 @@ pub(in crate::store) async fn create(
         approvals::insert(&mut tx, approval).await?;
     }
     sessions::touch(&mut tx, record.session_id, now).await?;
-    if let Some(paced_to) = paced_to {
-        queue::note_start(&mut tx, &record.tenant, paced_to, room.weight).await?;
-    }
+    queue::note_pace(&mut tx, &record.tenant, pace, paced_to, room.weight).await?;
     audit::open(&mut tx, record, &peer, now).await?;
     // From here on there is one creation at a time, so that what others added meanwhile is seen.
     let waits = engine::MANY_WRITERS && record.state == ExecutionState::Queued;

@@ -30,6 +30,7 @@ const SQLITE_FILES: &[File] = files!(
     "0008_live_sessions.sql"
     "0009_tenants.sql"
     "0010_restores.sql"
+    "0011_denials.sql"
 );
 
 const POSTGRES_FILES: &[File] = files!(
@@ -39,6 +40,7 @@ const POSTGRES_FILES: &[File] = files!(
     "0003_live_sessions.sql"
     "0004_tenants.sql"
     "0005_restores.sql"
+    "0006_denials.sql"
 );
 
 /// The migrations of SQLite.

@@ -379,6 +379,7 @@ fn engine_limits(config: &Config) -> EngineLimits {
         start_window: link.start_window,
         lease: link.lease,
         open_wait: limits.open_wait,
+        close_wait: limits.close_wait,
         ..EngineLimits::default()
     }
 }

@@ -74,6 +74,7 @@ impl Config {
             queue_wait,
             approval_valid,
             open_wait,
+            close_wait,
             readers_per_execution,
             readers,
             readers_per_tenant,

@@ -172,6 +172,7 @@ const LIMITS: &[Field] = &[
     Field::new("queue_wait", INTERVAL),
     Field::new("approval_valid", INTERVAL),
     Field::new("open_wait", INTERVAL),
+    Field::new("close_wait", INTERVAL),
     Field::new("readers_per_execution", COUNT),
     Field::new("readers", COUNT),
     Field::new("readers_per_tenant", COUNT),

@@ -186,6 +186,9 @@ pub struct Limits {
     /// How long the creation of a session waits for its runner.
     #[serde(deserialize_with = "duration")]
     pub open_wait: Duration,
+    /// How long the closing of a session waits for its runner to remove it; it is removed later then.
+    #[serde(deserialize_with = "duration")]
+    pub close_wait: Duration,
     /// Readers at once of one execution.
     pub readers_per_execution: usize,
     /// Readers at once of all executions.
@@ -249,6 +252,7 @@ impl Default for Limits {
             queue_wait: Duration::from_secs(60),
             approval_valid: Duration::from_secs(15 * 60),
             open_wait: Duration::from_secs(60),
+            close_wait: Duration::from_secs(10),
             readers_per_execution: 1024,
             readers: 4096,
             readers_per_tenant: 2048,

@@ -59,6 +59,8 @@ pub struct EngineLimits {
     pub link_grace: Duration,
     /// After so long without its link what a runner ran is `RUNNER_LOST`.
     pub lost_after: Duration,
+    /// After so long without its runner an output that is not stored is given up. By the store's clock.
+    pub outputs_lost_after: Duration,
     /// By when, from its sending, a `StartJob` must have been accepted.
     pub start_window: Duration,
     /// Waiting for a runner to make a session.
@@ -101,6 +103,7 @@ impl Default for EngineLimits {
             heartbeat_timeout: seconds(20),
             link_grace: seconds(4 * 60),
             lost_after: seconds(5 * 60),
+            outputs_lost_after: seconds(7 * 24 * 3600),
             start_window: seconds(30),
             open_wait: seconds(60),
             close_wait: seconds(10),
@@ -220,7 +223,7 @@ impl EngineLimits {
         })
     }
 
-    fn durations(&self) -> [(&'static str, Duration); 13] {
+    fn durations(&self) -> [(&'static str, Duration); 14] {
         [
             ("queue_wait", self.queue_wait),
             ("approval_valid", self.approval_valid),
@@ -229,6 +232,7 @@ impl EngineLimits {
             ("heartbeat_timeout", self.heartbeat_timeout),
             ("link_grace", self.link_grace),
             ("lost_after", self.lost_after),
+            ("outputs_lost_after", self.outputs_lost_after),
             ("start_window", self.start_window),
             ("open_wait", self.open_wait),
             ("close_wait", self.close_wait),

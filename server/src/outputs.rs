@@ -19,7 +19,10 @@ use airlock_proto::{
     limits::CHUNK_BYTES,
 };
 use futures::TryStreamExt as _;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, path::Path};
+use object_store::{
+    ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, local::LocalFileSystem, path::Path,
+};
+use uuid::Uuid;
 
 pub use manifest::{Stored, StoredStream};
 pub use reader::OutputReader;
@@ -30,6 +33,9 @@ pub use writer::OutputWriter;
 const LOCAL_PART_BYTES: usize = 1 << 20;
 /// Of what a storage says when it fails, in an error.
 const CAUSE_CHARS: usize = 400;
+/// Of a storage without conditional writes.
+const REPLACES: &str = "it ignores `If-None-Match: *`, so that a second writer would replace what a first one stored; use a \
+                        storage with conditional writes";
 /// Outputs hold what commands wrote.
 const OWNER_ONLY: u32 = 0o700;
 
@@ -136,16 +142,31 @@ impl Outputs {
         })
     }
 
-    /// Writes an object and removes it, to see whether the storage takes any.
+    /// Writes an object twice and removes it, to see whether the storage takes any, and whether it lets a second writer
+    /// replace what a first one wrote: two servers that store one output would leave parts of both.
     ///
     /// # Errors
-    /// [`OutputError::Unusable`] if it refuses, [`OutputError::Unavailable`] if it does not answer.
+    /// [`OutputError::Unusable`] if it refuses the first or takes the second, [`OutputError::Unavailable`] if it does not
+    /// answer.
     pub async fn probe(&self) -> Result<(), OutputError> {
-        let probe = Path::from("probe");
-        match self.objects.put(&probe, PutPayload::new()).await {
-            Ok(_) => self.remove(&probe).await,
-            Err(error) if s3::is_refusal(&error) => Err(OutputError::Unusable(said(&error))),
-            Err(error) => Err(unavailable("answer", &error)),
+        // In no other server's way.
+        let probe = Path::from(format!("probe-{}", Uuid::new_v4()));
+        let put = async || self.objects.put_opts(&probe, PutPayload::new(), PutMode::Create.into()).await;
+        let told = |error: object_store::Error| match s3::is_refusal(&error) {
+            true => OutputError::Unusable(said(&error)),
+            false => unavailable("answer", &error),
+        };
+        // A write that was answered too late and repeated finds itself there.
+        match put().await {
+            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {}
+            Err(error) => return Err(told(error)),
+        }
+        let second = put().await;
+        let removed = self.remove(&probe).await;
+        match second {
+            Err(object_store::Error::AlreadyExists { .. }) => removed,
+            Ok(_) => Err(OutputError::Unusable(REPLACES.to_owned())),
+            Err(error) => Err(told(error)),
         }
     }
 

@@ -26,7 +26,7 @@ mod sql;
 pub mod sqlite;
 mod step;
 
-pub use room::{Created, Room, TakeQueued};
+pub use room::{Created, OutputBy, Room, TakeQueued};
 
 /// Why a step was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -371,8 +371,14 @@ pub trait Store: Send + Sync {
     /// session's order lets run now, fairly between tenants (see [`crate::fair`]), those first that have waited longest
     /// of each. No two servers take the same.
     async fn take_queued(&self, take: &TakeQueued) -> Result<Vec<(ExecutionId, SessionId)>, StoreError>;
-    /// Changes only where the output is; not a change of state. Nothing happens without such a row.
-    async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError>;
+    /// Changes only where the output is, if `by` still has a say in that; whether it did. Not a step: version and
+    /// history stay.
+    async fn set_output(
+        &self,
+        id: ExecutionId,
+        output: OutputState,
+        by: OutputBy<'_>,
+    ) -> Result<bool, StoreError>;
     /// Takes the storing of a `FINISHED` execution's output, which is `LIVE` or `STORING`, for so long: from nobody,
     /// from itself, or from a server whose lease is over. Whether it did. Not a step: version and history stay.
     async fn take_storing(
@@ -382,8 +388,11 @@ pub trait Store: Send + Sync {
         lease_micros: i64,
     ) -> Result<bool, StoreError>;
     /// Executions whose output nobody stores, though it could be: `FINISHED`, `LIVE` or `STORING`, without a lease, on
-    /// a runner that `server_id` has announced a link to. Oldest first.
+    /// a runner that `server_id` has announced a link to. The oldest of each runner first, then the next of each.
     async fn unstored(&self, server_id: &str, at_most: u32) -> Result<Vec<ExecutionRecord>, StoreError>;
+    /// Says of outputs that are `LIVE` or `STORING` without a lease that they are `LOST`, where the execution ended and its
+    /// runner was last heard more than `away_micros` ago; of which executions, oldest first.
+    async fn lose_outputs(&self, away_micros: i64, at_most: u32) -> Result<Vec<ExecutionId>, StoreError>;
     /// Executions that ended before `before` and whose output is `STORED` or `PARTIAL`, oldest first.
     async fn outputs_ended_before(
         &self,

@@ -5,14 +5,13 @@
 //! must not decide anything about an execution: that is the engine's, and the truth is in the store.
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use airlock_proto::domain::{ExecutionId, PushFromRunner, PushToRunner, RunnerId};
 use futures::{Stream, StreamExt, stream::BoxStream};
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -41,6 +40,7 @@ mod registry;
 mod ring;
 mod seat;
 mod shelf;
+mod storing_slots;
 mod tickets;
 mod track;
 mod view;
@@ -55,10 +55,12 @@ pub use read_output::{
     Amount, OutputLine, Pattern, PatternError, ReadDone, ReadOutput, ReadPart, ReadStream, Search, Selection,
 };
 pub use ring::Piece;
-pub use shelf::{OutputShelf, ShelfError, ShelfReader, ShelfWriter, Shelved};
+pub use shelf::{GAPS_MOST, OutputShelf, ShelfError, ShelfReader, ShelfWriter, Shelved};
 
+use keep::StoringMap;
 use push::{OUTGOING, Push};
 use registry::Registry;
+use storing_slots::StoringSlots;
 use tickets::{Opened, Tickets};
 
 /// The events of one view. It reads nothing ahead of being polled, keeps at most one catch-up read for
@@ -105,9 +107,6 @@ pub struct Streams {
     inner: Arc<Inner>,
 }
 
-/// The outputs that are being copied, each with the bell that has it tried again.
-type StoringMap = HashMap<ExecutionId, Arc<Notify>>;
-
 struct Inner {
     store: Arc<dyn Store>,
     shelf: Arc<dyn OutputShelf>,
@@ -122,7 +121,7 @@ struct Inner {
     registry: Registry,
     readers: Shares<String>,
     storing: Mutex<StoringMap>,
-    storing_slots: Semaphore,
+    storing_slots: Arc<StoringSlots>,
     search_slots: Slots,
 }
 
@@ -131,7 +130,7 @@ impl Streams {
     #[must_use]
     pub fn new(parts: StreamParts) -> Self {
         let StreamParts { store, outputs, door, changes, server_id, limits, observer, cancel } = parts;
-        let storing_slots = Semaphore::new(limits.storing_at_once);
+        let storing_slots = StoringSlots::new(&limits);
         let search_slots = Slots::new(limits.searches_at_once);
         let inner = Inner {
             store,

@@ -376,6 +376,7 @@ fn engine_limits(config: &Config) -> EngineLimits {
         heartbeat_timeout: link.heartbeat_timeout,
         link_grace: link.link_grace,
         lost_after: link.lost_after,
+        outputs_lost_after: config.outputs.lost_after,
         start_window: link.start_window,
         lease: link.lease,
         open_wait: limits.open_wait,

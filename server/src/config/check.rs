@@ -197,6 +197,12 @@ impl Config {
             ),
             "raise it, or lower one of them",
         );
+        found.require(
+            self.outputs.lost_after > link.lost_after,
+            "outputs.lost_after",
+            format!("{:?} is not more than link.lost_after ({:?})", self.outputs.lost_after, link.lost_after),
+            "raise it: until then its runner may come back with it",
+        );
     }
 
     fn peer_problems(&self, found: &mut Findings) {

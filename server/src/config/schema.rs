@@ -85,6 +85,7 @@ const OUTPUTS: &[Field] = &[
     Field::new("directory", Kind::Text),
     Field::new("s3", Kind::Table(S3)),
     Field::new("retention", Kind::time_from(RETENTION_MIN)),
+    Field::new("lost_after", Kind::time_from(Duration::from_secs(1))),
 ];
 
 const S3: &[Field] = &[

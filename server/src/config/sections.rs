@@ -95,13 +95,20 @@ pub struct Outputs {
     /// Counted from the end of the execution, after which its output is removed; none: never.
     #[serde(default, deserialize_with = "optional_duration")]
     pub retention: Option<Duration>,
+    /// After so long without its runner an output that is not stored yet is `LOST`; more than `link.lost_after`.
+    #[serde(default = "week", deserialize_with = "duration")]
+    pub lost_after: Duration,
+}
+
+fn week() -> Duration {
+    Duration::from_secs(7 * 24 * 3600)
 }
 
 impl Outputs {
     /// Outputs in this folder, for ever.
     #[must_use]
     pub fn at(directory: PathBuf) -> Self {
-        Self { directory: Some(directory), s3: None, retention: None }
+        Self { directory: Some(directory), s3: None, retention: None, lost_after: week() }
     }
 }
 

@@ -58,6 +58,8 @@ struct Memory {
     queue_spans: HashMap<ExecutionId, Span>,
     /// What is remembered here of executions that the last poll did not find alive.
     doubtful: HashSet<ExecutionId>,
+    /// Since when this server is there.
+    began: Option<Instant>,
     /// Since when a runner has had no link here.
     unlinked: HashMap<RunnerId, Instant>,
     /// Runners that were away for too long.
@@ -197,6 +199,11 @@ impl Core {
         memory.lost.remove(runner);
     }
 
+    /// For how long this server has been there, since it was first asked.
+    pub(crate) fn up_for(&self) -> Duration {
+        self.memory().began.get_or_insert_with(Instant::now).elapsed()
+    }
+
     /// For how long a runner has had no link here, as far as this process knows.
     pub(crate) fn unlinked_for(&self, runner: &RunnerId) -> Duration {
         self.memory().unlinked.entry(runner.clone()).or_insert_with(Instant::now).elapsed()
@@ -245,8 +252,8 @@ impl Core {
     /// Has everything that is measured by this process's clock begun so much earlier. Links are left as they are.
     pub(super) fn pass(&self, time: Duration) {
         let mut memory = self.memory();
-        let Memory { heads, unlinked, .. } = &mut *memory;
-        for since in heads.values_mut().chain(unlinked.values_mut()) {
+        let Memory { heads, unlinked, began, .. } = &mut *memory;
+        for since in heads.values_mut().chain(unlinked.values_mut()).chain(began) {
             *since -= time;
         }
     }

@@ -19,6 +19,8 @@ pub trait Observer: Send + Sync {
     /// An approval was answered or has expired: `allowed`, `denied`, `expired`; so long after it was
     /// asked.
     fn approval_answered(&self, _answer: &'static str, _open: Duration) {}
+    /// So many outputs were given up, because their runners stayed away.
+    fn outputs_lost(&self, _count: u64) {}
     /// The gauges, once a second.
     fn levels(&self, _levels: &Levels) {}
     /// Sessions, every few seconds.

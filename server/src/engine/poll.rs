@@ -18,6 +18,8 @@ use crate::{
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Between looks at what changes slowly.
 const SLOW: Duration = Duration::from_secs(5);
+/// Between looks for outputs of runners that stay away.
+const RARE: Duration = Duration::from_secs(60);
 /// Between looks for what is due sooner than at the next one.
 const SHORTEST: Duration = Duration::from_millis(20);
 /// Approvals and sessions that are ended in one look.
@@ -28,6 +30,7 @@ const AT_ONCE: u32 = 100;
 struct Done {
     leases: Option<Instant>,
     slow: Option<Instant>,
+    outputs: Option<Instant>,
     said: Said,
     /// When the next time in the foreground is over, as far as this look saw.
     next_yield: Option<Micros>,
@@ -91,7 +94,27 @@ impl Core {
             }
             self.parts.observer.sessions(&self.store().session_levels().await?);
         }
+        // After this time every runner that is there was heard, however long all servers were away.
+        if self.up_for() >= limits.lost_after && is_due(&mut done.outputs, RARE) {
+            self.lose_outputs().await?;
+        }
         Ok(())
+    }
+
+    /// Gives up outputs whose runners have stayed away for too long.
+    async fn lose_outputs(&self) -> Result<(), StoreError> {
+        loop {
+            let away = micros(self.parts.limits.outputs_lost_after);
+            let lost = self.store().lose_outputs(away, AT_ONCE).await?;
+            self.parts.observer.outputs_lost(lost.len() as u64);
+            for id in &lost {
+                tracing::warn!(execution_id = %id, "the output is lost: its runner stays away");
+                self.parts.changes.notify(*id);
+            }
+            if lost.len() < AT_ONCE as usize {
+                return Ok(());
+            }
+        }
     }
 
     /// Says that this server is there, and ends links whose other side is not.

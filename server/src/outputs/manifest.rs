@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{OutputError, folder, stream_name, unavailable};
 
-/// Of one stream. A spool has one gap, and one more if its beginning was lost.
-pub(super) const GAPS: usize = 64;
+/// Of one stream.
+pub(super) const GAPS: usize = crate::stream::GAPS_MOST;
 
 const VERSION: u32 = 1;
 const BYTES: u64 = 64 * 1024;

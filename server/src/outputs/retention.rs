@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::Outputs;
 use crate::{
     model::Micros,
-    store::{Store, StoreError},
+    store::{OutputBy, Store, StoreError},
 };
 
 /// How often it is looked for some.
@@ -50,7 +50,10 @@ impl Retention {
             for id in old {
                 // Removed before it is said, so that nothing is left which nobody would look for again.
                 match self.outputs.delete(id).await {
-                    Ok(()) => self.store.set_output(id, OutputState::Lost).await?,
+                    // Nothing to do if another server was first.
+                    Ok(()) => {
+                        self.store.set_output(id, OutputState::Lost, OutputBy::Retention).await?;
+                    }
                     Err(error) => {
                         tracing::warn!(execution_id = %id, %error, "an old output is not removed yet");
                         is_last = true;

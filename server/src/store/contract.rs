@@ -100,6 +100,8 @@ macro_rules! contract_tests {
             runners::runners_are_paged_by_id,
             servers::servers_are_there_with_their_links_until_their_lease_is_over,
             servers::one_server_at_a_time_stores_an_output,
+            servers::only_who_has_a_say_says_where_an_output_is,
+            servers::outputs_of_a_runner_that_stays_away_are_lost,
             servers::an_output_that_nobody_stores_is_found_by_who_could,
             queue::the_next_of_a_runner_is_whose_tenant_stands_furthest_back,
             queue::only_what_has_its_turn_is_taken,

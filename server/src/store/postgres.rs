@@ -25,8 +25,8 @@ pub use options::{PostgresOptions, PostgresTls, TlsMode};
 use self::hints::Hints;
 use super::{
     ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones, NewExecution,
-    Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError, TakeQueued,
-    Transition,
+    OutputBy, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
+    TakeQueued, Transition,
 };
 use crate::{
     changes::Changes,
@@ -207,12 +207,25 @@ impl Store for PostgresStore {
         again!(self, queue::take(self.begin().await?, take))
     }
 
-    async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {
-        let set = again!(self, transition::set_output(self.begin().await?, id, output));
-        if set.is_ok() {
+    async fn set_output(
+        &self,
+        id: ExecutionId,
+        output: OutputState,
+        by: OutputBy<'_>,
+    ) -> Result<bool, StoreError> {
+        let set = again!(self, transition::set_output(self.begin().await?, id, output, by));
+        if matches!(set, Ok(true)) {
             self.hint(id, "");
         }
         set
+    }
+
+    async fn lose_outputs(&self, away_micros: i64, at_most: u32) -> Result<Vec<ExecutionId>, StoreError> {
+        let lost = again!(self, transition::lose_outputs(self.begin().await?, away_micros, at_most));
+        for id in lost.iter().flatten() {
+            self.hint(*id, "");
+        }
+        lost
     }
 
     async fn outputs_ended_before(

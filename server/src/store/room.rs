@@ -67,3 +67,13 @@ pub struct TakeQueued {
     /// For how long no other server takes them.
     pub hold_micros: i64,
 }
+
+/// Who says where an output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputBy<'a> {
+    /// The server of this id, as long as it has the storing of an output that is `LIVE` or `STORING`. A server that was
+    /// followed by another cannot say that what the other stored is lost.
+    Keeper(&'a str),
+    /// The removal of outputs that are `STORED` or `PARTIAL`.
+    Retention,
+}

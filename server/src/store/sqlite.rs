@@ -19,8 +19,8 @@ use tables::{
 
 use super::{
     ApprovalAnswer, ApprovalQuery, Cas, Created, Durability, ExecutionQuery, MilestoneQuery, Milestones,
-    NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
-    TakeQueued, Transition,
+    NewExecution, OutputBy, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store,
+    StoreError, TakeQueued, Transition,
 };
 use crate::model::{
     ApprovalRecord, AuditRecord, ExecutionRecord, LiveExecution, Micros, RememberedRule, RestoreRecord,
@@ -175,8 +175,13 @@ impl Store for SqliteStore {
         queue::take(self.begin().await?, take).await
     }
 
-    async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {
-        transition::set_output(self.begin().await?, id, output).await
+    async fn set_output(
+        &self,
+        id: ExecutionId,
+        output: OutputState,
+        by: OutputBy<'_>,
+    ) -> Result<bool, StoreError> {
+        transition::set_output(self.begin().await?, id, output, by).await
     }
 
     async fn take_storing(
@@ -190,6 +195,10 @@ impl Store for SqliteStore {
 
     async fn unstored(&self, server_id: &str, at_most: u32) -> Result<Vec<ExecutionRecord>, StoreError> {
         executions::unstored(&self.read, server_id, at_most).await
+    }
+
+    async fn lose_outputs(&self, away_micros: i64, at_most: u32) -> Result<Vec<ExecutionId>, StoreError> {
+        transition::lose_outputs(self.begin().await?, away_micros, at_most).await
     }
 
     async fn outputs_ended_before(

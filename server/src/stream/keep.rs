@@ -5,11 +5,12 @@
 //! lost, never taken for the end of the output.
 
 use std::{
+    collections::HashMap,
     sync::{Arc, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState, OutputStream};
+use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState, OutputStream, RunnerId};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep, timeout, timeout_at},
@@ -21,14 +22,15 @@ use super::{
     hub::{Step, Way},
     ring::Piece,
     seat::Seat,
-    shelf::{ShelfError, ShelfWriter},
+    shelf::{GAPS_MOST, ShelfError, ShelfWriter},
+    storing_slots::Whose,
     track::Place,
 };
 use crate::{
     api::ApiError,
     engine::micros,
     model::ExecutionRecord,
-    store::{ExecutionQuery, PageQuery, StoreError},
+    store::{ExecutionQuery, OutputBy, PageQuery, StoreError},
     stream_door::OutputKeeper,
 };
 
@@ -42,8 +44,10 @@ const PAGE: u32 = 500;
 enum KeepError {
     #[error("its runner cannot be reached")]
     Unreachable,
-    #[error("the server stops")]
-    Stopping,
+    #[error("it came too slowly")]
+    TooSlow,
+    #[error("another server stores it, or has stored it")]
+    Deposed,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -54,7 +58,7 @@ enum KeepError {
 #[derive(Debug, Default)]
 struct Survey {
     bytes: u64,
-    /// The runner had lost something before all was copied.
+    /// The runner had lost something before all was copied, or had more gaps than are kept.
     cut_short: bool,
     /// Where stdout begins, if not at 0.
     stdout_from: Option<u64>,
@@ -82,11 +86,21 @@ impl Survey {
 #[async_trait::async_trait]
 impl OutputKeeper for Streams {
     async fn ended(&self, record: &ExecutionRecord) {
-        self.inner.keep(record.id);
+        self.inner.keep(record);
     }
 }
 
-/// The entry of an execution whose output is being copied; taken away when the task ends.
+/// The outputs that are copied, or wait for that.
+pub(super) type StoringMap = HashMap<ExecutionId, Entry>;
+
+/// One of them.
+pub(super) struct Entry {
+    runner: Option<RunnerId>,
+    /// Has it tried again at once.
+    again: Arc<Notify>,
+}
+
+/// The task that copies an output; its entry is taken away when it ends.
 struct Storing {
     id: ExecutionId,
     inner: Arc<Inner>,
@@ -101,27 +115,31 @@ impl Drop for Storing {
 }
 
 impl Inner {
-    fn storing(&self) -> MutexGuard<'_, super::StoringMap> {
+    fn storing(&self) -> MutexGuard<'_, StoringMap> {
         self.storing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has the output of a finished execution copied, or tried again at once if it is under way.
-    fn keep(self: &Arc<Self>, id: ExecutionId) {
+    fn keep(self: &Arc<Self>, record: &ExecutionRecord) {
         if self.cancel.is_cancelled() {
             return;
         }
+        let (id, runner) = (record.id, record.runner_id.clone());
         let again = Arc::new(Notify::new());
         {
             let mut storing = self.storing();
-            if let Some(again) = storing.get(&id) {
-                again.notify_one();
+            if let Some(entry) = storing.get(&id) {
+                entry.again.notify_one();
                 return;
             }
-            if storing.len() >= self.limits.storing_waiting {
-                tracing::warn!(execution_id = %id, "too many outputs wait to be stored; this one is taken up when its runner is back");
+            let of_runner = storing.values().filter(|entry| entry.runner == runner).count();
+            if storing.len() >= self.limits.storing_waiting
+                || of_runner >= self.limits.storing_waiting_per_runner
+            {
+                tracing::warn!(execution_id = %id, "too many outputs wait to be stored; this one is taken up later");
                 return;
             }
-            storing.insert(id, Arc::clone(&again));
+            storing.insert(id, Entry { runner, again: Arc::clone(&again) });
         }
         self.observer.storing_began();
         let task = Storing { id, inner: Arc::clone(self), again };
@@ -140,7 +158,7 @@ impl Inner {
         loop {
             let found = self.store.executions(&query, &page).await?;
             for record in found.items {
-                self.keep(record.id);
+                self.keep(&record);
             }
             page.token = match found.next {
                 Some(token) => Some(token),
@@ -175,15 +193,19 @@ impl Storing {
             return Ok(());
         }
         if matches!(record.output, OutputState::Live | OutputState::Storing) {
-            let slot = self.inner.storing_slots.acquire().await;
-            let _slot = slot.map_err(|_| KeepError::Stopping)?;
+            let whose = Whose { runner: record.runner_id.clone(), tenant: record.tenant.clone() };
+            let _slot = self.inner.storing_slots.acquire(whose).await;
             if !self.renew().await? {
                 // Another server stores it, and tells the runner; or it was stored meanwhile.
                 return Ok(());
             }
             tokio::select! {
                 biased;
-                copied = self.copy(&record) => copied?,
+                copied = timeout(self.time_for(&record), self.copy(&record)) => match copied {
+                    Err(_) => return Err(KeepError::TooSlow),
+                    Ok(Err(KeepError::Deposed)) => return Ok(()),
+                    Ok(copied) => copied?,
+                },
                 lost = self.keep_lease() => return lost,
             }
         }
@@ -194,6 +216,17 @@ impl Storing {
             tracing::debug!(execution_id = %self.id, %error, "the runner was not told to forget");
         }
         Ok(())
+    }
+
+    /// How long copying an output may take. A runner may say that it wrote any number of bytes.
+    fn time_for(&self, record: &ExecutionRecord) -> Duration {
+        let limits = &self.inner.limits;
+        let kept = record.result.as_ref().map_or(0, |result| {
+            let written = result.stdout_bytes.saturating_add(result.stderr_bytes);
+            written.saturating_sub(result.stdout_cut_bytes).saturating_sub(result.stderr_cut_bytes)
+        });
+        let for_bytes = Duration::from_secs(kept.checked_div(limits.storing_rate).unwrap_or_default());
+        limits.storing_time.saturating_add(for_bytes).min(limits.storing_time_most)
     }
 
     /// Takes the storing of this output for a while, unless another server has it.
@@ -246,8 +279,11 @@ impl Storing {
         Ok(())
     }
 
-    async fn say(&self, output: OutputState) -> Result<(), StoreError> {
-        self.inner.store.set_output(self.id, output).await?;
+    async fn say(&self, output: OutputState) -> Result<(), KeepError> {
+        let by = OutputBy::Keeper(&self.inner.server_id);
+        if !self.inner.store.set_output(self.id, output, by).await? {
+            return Err(KeepError::Deposed);
+        }
         self.inner.changes.notify(self.id);
         Ok(())
     }
@@ -264,6 +300,7 @@ impl Storing {
         let hub = &seat.hub;
         let mut bell = hub.bell();
         let mut reader = Reader { seat, place: Place::new(stream, 0) };
+        let mut gaps = Gaps::default();
         let failures = hub.failures();
         let mut patience = Instant::now() + self.inner.limits.unreachable_wait;
         loop {
@@ -298,9 +335,37 @@ impl Storing {
             if survey.bytes == 0 {
                 self.say(OutputState::Storing).await?;
             }
+            let (piece, is_rest) = gaps.bound(piece, || facts.length(stream).max(hub.known_end(stream)));
+            survey.cut_short |= is_rest;
             survey.note(stream, &piece);
             writer.write(stream, piece).await?;
+            if is_rest {
+                tracing::warn!(execution_id = %self.id, "the runner reports more gaps than are kept; the rest is one gap");
+                return Ok(());
+            }
             patience = Instant::now() + self.inner.limits.unreachable_wait;
+        }
+    }
+}
+
+/// The gaps of a stream that were seen. Those that follow each other are one.
+#[derive(Default)]
+struct Gaps {
+    count: usize,
+    end: Option<u64>,
+}
+
+impl Gaps {
+    /// The piece as it is kept: the last gap that there may be goes to the end of the stream. Whether this is that.
+    fn bound(&mut self, piece: Piece, end: impl FnOnce() -> u64) -> (Piece, bool) {
+        let Piece::Gap { from, to } = piece else { return (piece, false) };
+        if self.end != Some(from) {
+            self.count += 1;
+        }
+        self.end = Some(to);
+        match self.count >= GAPS_MOST {
+            true => (Piece::Gap { from, to: end().max(to) }, true),
+            false => (piece, false),
         }
     }
 }

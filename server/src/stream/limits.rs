@@ -45,8 +45,21 @@ pub struct StreamLimits {
     pub storing_lease: Duration,
     /// Outputs that are copied into the storage at once.
     pub storing_at_once: usize,
+    /// Of those, of one runner.
+    pub storing_per_runner: usize,
+    /// Of those, of one tenant.
+    pub storing_per_tenant: usize,
+    /// The time for copying one output, beside what [`StreamLimits::storing_rate`] gives it for its bytes. However
+    /// many bytes come meanwhile, it is not begun anew.
+    pub storing_time: Duration,
+    /// Bytes of an output that a runner sends in a second at least.
+    pub storing_rate: u64,
+    /// The longest that copying one output may take, however long it is.
+    pub storing_time_most: Duration,
     /// Outputs that wait to be copied.
     pub storing_waiting: usize,
+    /// Of those, of one runner.
+    pub storing_waiting_per_runner: usize,
     /// Searches that have a processor at the same time; each gives it up after a chunk.
     pub searches_at_once: usize,
 }
@@ -71,8 +84,14 @@ impl Default for StreamLimits {
             store_retry_most: Duration::from_secs(30),
             store_retry_for: Duration::from_secs(600),
             storing_lease: Duration::from_secs(30),
-            storing_at_once: 4,
+            storing_at_once: 16,
+            storing_per_runner: 4,
+            storing_per_tenant: 8,
+            storing_time: Duration::from_secs(60),
+            storing_rate: 64 * 1024,
+            storing_time_most: Duration::from_secs(3600),
             storing_waiting: 10_000,
+            storing_waiting_per_runner: 2000,
             searches_at_once: 4,
         }
     }
@@ -89,8 +108,12 @@ impl StreamLimits {
         require("readers", self.readers > 0, "must not be 0")?;
         require("readers_per_tenant", self.readers_per_tenant > 0, "must not be 0")?;
         require("storing_at_once", self.storing_at_once > 0, "must not be 0")?;
+        require("storing_per_runner", self.storing_per_runner > 0, "must not be 0")?;
+        require("storing_per_tenant", self.storing_per_tenant > 0, "must not be 0")?;
+        require("storing_rate", self.storing_rate > 0, "must not be 0")?;
         require("searches_at_once", self.searches_at_once > 0, "must not be 0")?;
         require("storing_waiting", self.storing_waiting > 0, "must not be 0")?;
+        require("storing_waiting_per_runner", self.storing_waiting_per_runner > 0, "must not be 0")?;
         require("ahead_bytes", self.ahead_bytes >= 2 * chunk, "must be at least two chunks (64 KiB)")?;
         require("catch_up_bytes", self.catch_up_bytes >= chunk, "must be at least one chunk (32 KiB)")?;
         // What is asked for ahead of a reader must not push out what it has not had yet.
@@ -118,7 +141,7 @@ impl StreamLimits {
         )
     }
 
-    fn durations(&self) -> [(&'static str, Duration); 10] {
+    fn durations(&self) -> [(&'static str, Duration); 12] {
         [
             ("open_wait", self.open_wait),
             ("read_timeout", self.read_timeout),
@@ -130,6 +153,8 @@ impl StreamLimits {
             ("store_retry_most", self.store_retry_most),
             ("store_retry_for", self.store_retry_for),
             ("storing_lease", self.storing_lease),
+            ("storing_time", self.storing_time),
+            ("storing_time_most", self.storing_time_most),
         ]
     }
 }

@@ -5,6 +5,9 @@ use airlock_proto::domain::{ExecutionId, OutputStream};
 use super::ring::Piece;
 use crate::api::ApiError;
 
+/// Gaps of one stored stream, at most. An honest spool has one, and one more if its beginning was lost.
+pub const GAPS_MOST: usize = 64;
+
 /// The storage could not do it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShelfError {

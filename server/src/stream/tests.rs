@@ -11,6 +11,7 @@ mod readers;
 mod real;
 mod runner;
 mod search;
+mod shares;
 mod shelf;
 mod store;
 mod storing;

@@ -14,8 +14,8 @@ use crate::{
     },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
-        NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
-        TakeQueued, Transition,
+        NewExecution, OutputBy, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store,
+        StoreError, TakeQueued, Transition,
     },
 };
 
@@ -123,9 +123,10 @@ measured! {
     fn live_executions(&self, session: Option<SessionId>, after: Option<ExecutionId>, at_most: u32) -> Vec<LiveExecution>;
     fn transition(&self, id: ExecutionId, version: u64, step: &Transition) -> Cas<ExecutionRecord>;
     fn take_queued(&self, take: &TakeQueued) -> Vec<(ExecutionId, SessionId)>;
-    fn set_output(&self, id: ExecutionId, output: OutputState) -> ();
+    fn set_output(&self, id: ExecutionId, output: OutputState, by: OutputBy<'_>) -> bool;
     fn take_storing(&self, id: ExecutionId, server_id: &str, lease_micros: i64) -> bool;
     fn unstored(&self, server_id: &str, at_most: u32) -> Vec<ExecutionRecord>;
+    fn lose_outputs(&self, away_micros: i64, at_most: u32) -> Vec<ExecutionId>;
     fn outputs_ended_before(&self, before: Micros, at_most: u32) -> Vec<ExecutionId>;
     fn renew_leases(&self, server_id: &str, lease_micros: i64) -> u64;
     fn state_changes(&self, id: ExecutionId, after_version: u64) -> Vec<StateChange>;

@@ -13,7 +13,7 @@ use crate::{
     engine::poll::poll_once,
     model::SessionState,
     store::Transition,
-    testing::PATIENCE,
+    testing::{self, PATIENCE},
 };
 
 const BY_CLIENT: Cause = Cause::Cancelled(CancelledBy::Client);
@@ -316,4 +316,28 @@ async fn a_refusal_because_it_was_accepted_before_does_not_claim_that_nothing_ra
     let job = runner.next_job().await;
     runner.refuses(&job, "already_accepted").await;
     assert_eq!(world.finished(record.id).await.result.unwrap().started, Started::Unknown);
+}
+
+#[tokio::test]
+async fn an_output_whose_runner_never_returns_is_lost_in_the_end() {
+    // More than a server that has just begun gives its runners to come.
+    const AWAY: Duration = Duration::from_secs(4 * 3600);
+    let world = World::with(|limits| {
+        limits.outputs_lost_after = AWAY;
+    })
+    .await;
+    let mut runner = Runner::ready(&world).await;
+    let session = world.session(&mut runner).await;
+    let record = world.start(&session, "touch a").await;
+    let job = runner.take().await;
+    runner.ends(&job, 0).await;
+    assert_eq!(world.finished(record.id).await.output, OutputState::Live);
+    drop(runner);
+    world.pass(AWAY + Duration::from_secs(1)).await;
+    // The next of the rare looks would be long in coming.
+    testing::until("the output is given up", async || {
+        poll_once(&world.engine.core).await.unwrap();
+        world.get(record.id).await.output == OutputState::Lost
+    })
+    .await;
 }

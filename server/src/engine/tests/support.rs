@@ -25,7 +25,7 @@ use crate::{
     model::{ExecutionRecord, Principal, Role, SessionRecord},
     peer_door::{NoPeers, PeerDoor},
     profiles::{LiveProfiles, Profiles},
-    store::{Store, sqlite::SqliteStore},
+    store::{OutputBy, Store, sqlite::SqliteStore},
     stream_door::OutputKeeper,
     testing::{self, PATIENCE},
 };
@@ -177,7 +177,7 @@ impl World {
         let mut store = file.busy_timeout(PATIENCE).connect().await.unwrap();
         for sql in [
             "UPDATE executions SET created = created - $1, queued = queued - $1, started = started - $1, \
-             lease_until = lease_until - $1",
+             ended = ended - $1, lease_until = lease_until - $1",
             "UPDATE sessions SET created = created - $1, last_used = last_used - $1",
             "UPDATE approvals SET created = created - $1, expires = expires - $1",
             "UPDATE runners SET last_seen = last_seen - $1",
@@ -259,7 +259,8 @@ impl World {
 
     /// As the streams do when they have the output.
     pub(super) async fn store_output(&self, id: ExecutionId) {
-        self.store.set_output(id, OutputState::Stored).await.unwrap();
+        let by = OutputBy::Keeper("server-1");
+        assert!(self.store.set_output(id, OutputState::Stored, by).await.unwrap());
     }
 }
 

@@ -209,6 +209,19 @@ async fn what_can_never_work_is_unusable() {
     Outputs::s3(&bucket.direct()).unwrap().probe().await.unwrap();
 }
 
+#[tokio::test]
+async fn a_storage_that_lets_a_second_writer_replace_the_first_is_unusable() {
+    let bucket = Bucket::make().await;
+    let middle = Middle::before(bucket.port, None).await;
+    let outputs = Outputs::s3(&bucket.behind(&middle)).unwrap();
+    outputs.probe().await.unwrap();
+    middle.set(Mood::Forgetful);
+    let error = outputs.probe().await.unwrap_err();
+    assert!(matches!(&error, OutputError::Unusable(why) if why.contains("If-None-Match")), "{error:?}");
+    let (_, listed) = bucket.ask(reqwest::Method::GET, "?list-type=2").await;
+    assert!(!listed.contains("<Key>"), "nothing is left: {listed}");
+}
+
 /// TLS by an authority of its own, whose certificate is in the file.
 fn tls(folder: &FilePath) -> (Arc<ServerConfig>, PathBuf) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();

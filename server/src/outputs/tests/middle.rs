@@ -10,7 +10,7 @@ use std::{
 
 use rustls::ServerConfig;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy, copy_bidirectional},
     net::{TcpListener, TcpStream},
     sync::watch,
     task::JoinHandle,
@@ -22,6 +22,8 @@ use tokio_rustls::TlsAcceptor;
 pub(super) enum Mood {
     /// Passed on.
     Fair,
+    /// Likewise, by a storage that knows no conditional writes.
+    Forgetful,
     /// Answered with 503.
     Busy,
     /// Taken, and never answered.
@@ -82,6 +84,30 @@ impl Drop for Middle {
     }
 }
 
+/// Passes requests on, but for the header of this name.
+async fn forget(
+    requests: &mut (impl AsyncRead + Unpin),
+    storage: &mut (impl AsyncWrite + Unpin),
+    header: &[u8],
+) {
+    let mut read = vec![0; 64 << 10];
+    while let Ok(count @ 1..) = requests.read(&mut read).await {
+        let passed = &mut read[..count];
+        let found: Vec<usize> = passed
+            .windows(header.len())
+            .enumerate()
+            .filter(|(_, text)| *text == header)
+            .map(|(at, _)| at)
+            .collect();
+        for at in found {
+            passed[at] = b'x';
+        }
+        if storage.write_all(passed).await.is_err() {
+            return;
+        }
+    }
+}
+
 /// Until the mood changes.
 async fn treat(
     mut connection: impl AsyncRead + AsyncWrite + Unpin,
@@ -95,6 +121,16 @@ async fn treat(
             Mood::Fair => {
                 let mut storage = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
                 let _ = copy_bidirectional(&mut connection, &mut storage).await;
+            }
+            Mood::Forgetful => {
+                let storage = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                let (mut answers, mut storage) = storage.into_split();
+                let (mut requests, mut client) = tokio::io::split(connection);
+                let asked = forget(&mut requests, &mut storage, b"if-none-match");
+                tokio::select! {
+                    () = asked => {}
+                    _ = copy(&mut answers, &mut client) => {}
+                }
             }
             Mood::Busy => {
                 let mut request = [0; 4096];

@@ -5,7 +5,7 @@ use airlock_proto::domain::OutputState;
 use super::{super::retention::Retention, *};
 use crate::store::{
     Store,
-    contract::fixtures::{TENANT, finished, opened},
+    contract::fixtures::{TENANT, finished, opened, put_output},
     sqlite::{SqliteOptions, SqliteStore},
 };
 
@@ -26,11 +26,12 @@ impl World {
     /// An execution that has ended, with an output in the storage, of which the store says `output`.
     async fn ended(&self, output: OutputState) -> ExecutionId {
         let session = opened(&*self.store, TENANT).await;
-        let id = finished(&*self.store, &session).await.id;
+        let record = finished(&*self.store, &session).await;
+        let id = record.id;
         let mut writer = self.outputs.writer(id).await.unwrap();
         write(&mut writer, Stdout, 10, &[], 10).await;
         writer.finish().await.unwrap();
-        self.store.set_output(id, output).await.unwrap();
+        put_output(&*self.store, &record, output).await;
         id
     }
 

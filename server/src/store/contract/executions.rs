@@ -8,7 +8,7 @@ use airlock_proto::domain::{
 use super::{
     fixtures::{
         HOUR, OTHER, ROOMY, TENANT, approval, create, denied, end, execution, finished, new, offer, opened,
-        queued, result, run, serial, session, step, waiting,
+        put_output, queued, result, run, serial, session, step, waiting,
     },
     sessions::later,
 };
@@ -87,7 +87,7 @@ pub(in crate::store) async fn every_cause_and_output_state_reads_back(store: &dy
         let ended = step(store, &record, end(wanted.clone())).await;
         assert_eq!(ended.result, Some(wanted));
         let output = outputs[number % outputs.len()];
-        store.set_output(record.id, output).await.unwrap();
+        put_output(store, &ended, output).await;
         let read = store.execution(record.id).await.unwrap().unwrap();
         assert_eq!(read, ExecutionRecord { output, ..ended });
     }

@@ -19,7 +19,7 @@ use crate::{
 pub(crate) const TENANT: &str = "acme";
 pub(super) const OTHER: &str = "other";
 /// In microseconds; more than any test takes.
-pub(super) const HOUR: i64 = 3_600_000_000;
+pub(in crate::store) const HOUR: i64 = 3_600_000_000;
 /// More than any test makes.
 pub(in crate::store) const MANY: u64 = 1_000_000;
 pub(super) const ROOMY: Room = Room {
@@ -276,6 +276,11 @@ pub(super) fn end(result: ExecutionResult) -> Transition {
 pub(crate) async fn finished(store: &dyn Store, session: &SessionRecord) -> ExecutionRecord {
     let record = queued(store, session).await;
     step(store, &record, end(ExecutionResult::not_started(Cause::QueueExpired))).await
+}
+
+/// Says where the output of an ended execution is, whoever may say so.
+pub(crate) async fn put_output(store: &dyn Store, ended: &ExecutionRecord, output: OutputState) {
+    step(store, ended, Transition { output: Some(output), ..Transition::default() }).await;
 }
 
 pub(super) fn runner(name: &str) -> RunnerId {

@@ -4,11 +4,11 @@ use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState};
 
 use super::fixtures::{
     HOUR, MANY, OTHER, TENANT, create, denied, execution, finished, first, labels, new, offer, opened,
-    queued, runner, session, step, waiting,
+    put_output, queued, runner, session, step, waiting,
 };
 use crate::{
     model::{ApprovalState, ExecutionRecord, Micros, SessionRecord, SessionState},
-    store::{ApprovalQuery, ExecutionQuery, PageQuery, SessionQuery, Store, StoreError},
+    store::{ApprovalQuery, ExecutionQuery, OutputBy, PageQuery, SessionQuery, Store, StoreError},
 };
 
 pub(in crate::store) async fn pages_hold_each_execution_once_newest_first(store: &dyn Store) {
@@ -114,7 +114,7 @@ pub(in crate::store) async fn executions_are_filtered_by_state(store: &dyn Store
 pub(in crate::store) async fn ended_executions_with_output_to_store_are_found(store: &dyn Store) {
     let session = opened(store, TENANT).await;
     let live = step(store, &queued(store, &session).await, offer()).await;
-    store.set_output(live.id, OutputState::Live).await.unwrap();
+    put_output(store, &live, OutputState::Live).await;
     let mut wanted = Vec::new();
     for (output, unstored) in [
         (OutputState::None, false),
@@ -125,7 +125,7 @@ pub(in crate::store) async fn ended_executions_with_output_to_store_are_found(st
         (OutputState::Lost, false),
     ] {
         let ended = finished(store, &session).await;
-        store.set_output(ended.id, output).await.unwrap();
+        put_output(store, &ended, output).await;
         if unstored {
             wanted.insert(0, ended.id);
         }
@@ -138,7 +138,7 @@ pub(in crate::store) async fn outputs_that_are_old_are_found_oldest_first(store:
     let session = opened(store, TENANT).await;
     let ended = async |output| {
         let record = finished(store, &session).await;
-        store.set_output(record.id, output).await.unwrap();
+        put_output(store, &record, output).await;
         record
     };
     let first = ended(OutputState::Stored).await;
@@ -152,7 +152,7 @@ pub(in crate::store) async fn outputs_that_are_old_are_found_oldest_first(store:
     assert_eq!(old(later, 9).await, [first.id, second.id]);
     assert_eq!(old(later, 1).await, [first.id]);
     assert_eq!(old(first.ended.unwrap(), 9).await, []);
-    store.set_output(first.id, OutputState::Lost).await.unwrap();
+    assert!(store.set_output(first.id, OutputState::Lost, OutputBy::Retention).await.unwrap());
     assert_eq!(old(later, 9).await, [second.id]);
 }
 

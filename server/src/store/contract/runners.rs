@@ -11,7 +11,7 @@ use crate::{
     store::{FENCED_EPOCHS, PageQuery, RunnerPut, Store},
 };
 
-fn record(name: &str) -> RunnerRecord {
+pub(super) fn record(name: &str) -> RunnerRecord {
     RunnerRecord {
         id: runner(name),
         epoch: Epoch::new(),

@@ -11,7 +11,7 @@ use super::fixtures::{
 };
 use crate::{
     model::{ExecutionRecord, Micros, SessionRecord, Verdict},
-    store::{Cas, Store, StoreError, Transition},
+    store::{Cas, OutputBy, Store, StoreError, Transition},
 };
 
 pub(in crate::store) async fn a_life_from_queue_to_end_leaves_its_history(store: &dyn Store) {
@@ -66,7 +66,7 @@ pub(in crate::store) async fn a_stale_version_changes_nothing(store: &dyn Store)
 pub(in crate::store) async fn a_missing_execution_is_missing(store: &dyn Store) {
     let id = ExecutionId::new();
     assert_eq!(store.transition(id, 1, &run()).await.unwrap(), Cas::Missing);
-    store.set_output(id, OutputState::Lost).await.unwrap();
+    assert!(!store.set_output(id, OutputState::Lost, OutputBy::Retention).await.unwrap());
     assert_eq!(store.state_changes(id, 0).await.unwrap(), vec![]);
 }
 

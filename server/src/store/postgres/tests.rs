@@ -12,7 +12,7 @@ use super::{testing::Pair, *};
 use crate::{
     store::contract::{
         contract_tests,
-        fixtures::{TENANT, create, execution, new, opened},
+        fixtures::{HOUR, TENANT, create, execution, finished, new, opened, put_output},
     },
     testing::PATIENCE,
 };
@@ -42,12 +42,16 @@ async fn what_another_server_does_rings_here() {
     let pair = Pair::open(true).await;
     let session = opened(pair.store(), TENANT).await;
     let record = create(pair.store(), new(execution(&session))).await;
-    let mut bell = pair.changes.watch(record.id);
+    let stored = finished(pair.store(), &session).await;
+    put_output(pair.store(), &stored, OutputState::Live).await;
+    assert!(pair.store().take_storing(stored.id, "one", HOUR).await.unwrap());
+    let mut bell = pair.changes.watch(stored.id);
     let mut tenant = pair.changes.watch_tenant(TENANT);
     // Nobody hears what was said before he listened.
     let rings = async {
         loop {
-            pair.store().set_output(record.id, OutputState::Storing).await.unwrap();
+            let by = OutputBy::Keeper("one");
+            assert!(pair.store().set_output(stored.id, OutputState::Storing, by).await.unwrap());
             let transition = Transition { cancel_requested: Some(true), ..Transition::default() };
             pair.store().transition(record.id, record.version, &transition).await.unwrap();
             tokio::time::sleep(Duration::from_millis(50)).await;

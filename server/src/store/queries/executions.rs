@@ -300,7 +300,8 @@ pub(in crate::store) async fn unstored(
         .push(engine::NOW);
     sql.push(") AND runner_id IN (SELECT runner_id FROM links WHERE server_id = ")
         .push_bind(server_id.to_owned());
-    sql.push(") ORDER BY id LIMIT ").push_bind(i64::from(at_most));
+    sql.push(") ORDER BY row_number() OVER (PARTITION BY runner_id ORDER BY id), id LIMIT ");
+    sql.push_bind(i64::from(at_most));
     let rows = sql.build_query_as::<ExecutionRow>().fetch_all(pool).await?;
     rows.into_iter().map(TryInto::try_into).collect()
 }

@@ -1,15 +1,20 @@
 //! Steps in the lives of executions: compare-and-set, and all that goes with one, in one transaction.
 
 use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState};
+use sqlx::QueryBuilder;
 
 use super::{
     approvals, audit,
-    engine::{self, Tx, clock},
+    engine::{self, Db, Tx, clock},
     executions, milestones, queue, sessions,
 };
 use crate::{
     model::ExecutionRecord,
-    store::{Cas, StoreError, Transition, sql::rows::output_columns, step},
+    store::{
+        Cas, OutputBy, StoreError, Transition,
+        sql::rows::{id, output_columns},
+        step,
+    },
 };
 
 pub(in crate::store) async fn take(
@@ -63,15 +68,43 @@ pub(in crate::store) async fn set_output(
     mut tx: Tx,
     id: ExecutionId,
     output: OutputState,
-) -> Result<(), StoreError> {
+    by: OutputBy<'_>,
+) -> Result<bool, StoreError> {
     let (output, from) = output_columns(output);
-    sqlx::query("UPDATE executions SET output = $1, output_from = $2 WHERE id = $3")
-        .bind(output)
-        .bind(from)
-        .bind(id.to_string())
-        .execute(&mut *tx)
-        .await?;
-    engine::commit(tx).await
+    let mut sql = QueryBuilder::<Db>::new("UPDATE executions SET output = ");
+    sql.push_bind(output).push(", output_from = ").push_bind(from);
+    sql.push(" WHERE ended IS NOT NULL AND id = ").push_bind(id.to_string());
+    match by {
+        OutputBy::Keeper(server) => {
+            sql.push(" AND output IN ('LIVE', 'STORING') AND owner_server = ").push_bind(server.to_owned())
+        }
+        OutputBy::Retention => sql.push(" AND output IN ('STORED', 'PARTIAL')"),
+    };
+    let set = sql.build().execute(&mut *tx).await?.rows_affected();
+    engine::commit(tx).await?;
+    Ok(set > 0)
+}
+
+pub(in crate::store) async fn lose_outputs(
+    mut tx: Tx,
+    away_micros: i64,
+    at_most: u32,
+) -> Result<Vec<ExecutionId>, StoreError> {
+    const FREE: &str =
+        "output IN ('LIVE', 'STORING') AND ended IS NOT NULL AND (owner_server IS NULL OR lease_until <= ";
+    let now = clock(&mut tx).await?.0;
+    let before = now.saturating_sub(away_micros);
+    let (lost, from) = output_columns(OutputState::Lost);
+    let mut sql = QueryBuilder::<Db>::new("UPDATE executions SET output = ");
+    sql.push_bind(lost).push(", output_from = ").push_bind(from).push(" WHERE ").push(FREE).push_bind(now);
+    sql.push(") AND id IN (SELECT id FROM executions WHERE ").push(FREE).push_bind(now);
+    sql.push(") AND ended < ").push_bind(before);
+    sql.push(" AND runner_id IN (SELECT id FROM runners WHERE last_seen < ").push_bind(before);
+    sql.push(") ORDER BY id LIMIT ").push_bind(i64::from(at_most)).push(") RETURNING id");
+    let mut ids: Vec<String> = sql.build_query_scalar().fetch_all(&mut *tx).await?;
+    engine::commit(tx).await?;
+    ids.sort_unstable();
+    ids.iter().map(|text| id("id", text)).collect()
 }
 
 pub(in crate::store) async fn renew_leases(

@@ -69,7 +69,7 @@ async fn live(story: &Story) {
         && at(one) != at(other)
     {
         let cut = (at(one.min(other)), at(one.max(other)));
-        world.runner.spool(id, Stdout, |spool| spool.cut = Some(cut));
+        world.runner.spool(id, Stdout, |spool| spool.cuts = vec![cut]);
     }
     world.finish(id);
     if story.store_it {

@@ -84,7 +84,7 @@ async fn the_cut_middle_is_a_gap_for_every_reader() {
     let id = world.run(false);
     let bytes = pattern(3_000_000);
     world.write(id, Stdout, &bytes);
-    world.runner.spool(id, Stdout, |spool| spool.cut = Some((1_000_000, 2_000_000)));
+    world.runner.spool(id, Stdout, |spool| spool.cuts = vec![(1_000_000, 2_000_000)]);
     world.finish(id);
     let mut live = world.reader(id).await;
     live.read_all().await.unwrap();

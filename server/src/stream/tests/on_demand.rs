@@ -13,7 +13,6 @@ use super::{
 use crate::{
     api::ApiError,
     outputs::Outputs,
-    store::Store as _,
     stream::{Amount, ReadDone, ReadOutput, ReadPart, ReadStream, Selection, StreamLimits},
 };
 
@@ -211,7 +210,7 @@ async fn a_tail_goes_back_to_a_gap_and_shows_it() {
         let world = World::new();
         let id = world.run(false);
         world.write(id, Stdout, &lines);
-        world.runner.spool(id, Stdout, |spool| spool.cut = Some((from, to)));
+        world.runner.spool(id, Stdout, |spool| spool.cuts = vec![(from, to)]);
         let held = (total - to) / 16;
         for stored in [false, true] {
             if stored {
@@ -245,7 +244,7 @@ async fn what_never_ran_is_empty_and_what_does_not_run_yet_is_not_complete() {
     }
     let denied = world.run(false);
     world.finish_as(denied, &Cause::QueueExpired);
-    world.store.set_output(denied, OutputState::None).await.unwrap();
+    world.store.put_output(denied, OutputState::None, "server-1");
     assert_eq!(world.read(denied, ALL).await.unwrap().done, done(0, 0, true));
 }
 
@@ -255,7 +254,7 @@ async fn what_is_lost_is_a_gap() {
     let id = world.run(false);
     world.write(id, Stdout, &[1; 1000]);
     world.finish(id);
-    world.store.set_output(id, OutputState::Lost).await.unwrap();
+    world.store.put_output(id, OutputState::Lost, "server-1");
     let read = world.read(id, ALL).await.unwrap();
     assert_eq!((&read.gaps[..], read.done), (&[(0, 1000)][..], done(1000, 1000, true)));
     let tail = world.read(id, Selection::Tail(Amount::Lines(3))).await.unwrap();

@@ -72,7 +72,7 @@ async fn gaps_and_lost_beginnings_are_stored_as_such() {
     {
         let id = world.run(false);
         world.write(id, Stdout, &bytes);
-        world.runner.spool(id, Stdout, |spool| spool.cut = Some(cut));
+        world.runner.spool(id, Stdout, |spool| spool.cuts = vec![cut]);
         world.finish(id);
         world.keep(id).await;
         world.until_output(id, output).await;

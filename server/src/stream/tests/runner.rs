@@ -31,8 +31,8 @@ type ToServer = mpsc::Sender<Result<PushFromRunner, PushBroken>>;
 pub(super) struct Spool {
     pub(super) bytes: Vec<u8>,
     pub(super) complete: bool,
-    /// A stretch that is no longer held.
-    pub(super) cut: Option<(u64, u64)>,
+    /// Stretches that are no longer held, in order.
+    pub(super) cuts: Vec<(u64, u64)>,
 }
 
 /// A runner that does something else than the protocol says, once it has a read.
@@ -42,6 +42,8 @@ pub(super) enum Trick {
     Say(Vec<PushFromRunner>),
     /// Answers nothing.
     Silence,
+    /// Sends one byte at a time, each after so long.
+    Trickle(Duration),
 }
 
 #[derive(Default)]
@@ -53,6 +55,8 @@ struct State {
     streams: Option<Streams>,
     away: bool,
     trick: Option<Trick>,
+    /// Of single executions.
+    tricks: HashMap<ExecutionId, Trick>,
     opened: usize,
     bytes_sent: u64,
     cut: CancellationToken,
@@ -115,6 +119,14 @@ impl MemoryRunner {
         self.with(|state| state.trick = trick);
     }
 
+    /// Only this execution is tricked with, or no longer.
+    pub(super) fn play_on(&self, id: ExecutionId, trick: Option<Trick>) {
+        self.with(|state| match trick {
+            Some(trick) => state.tricks.insert(id, trick),
+            None => state.tricks.remove(&id),
+        });
+    }
+
     pub(super) fn lose(&self, id: ExecutionId) {
         self.with(|state| state.held.remove(&id));
         self.cut_streams();
@@ -132,14 +144,15 @@ impl MemoryRunner {
         self.with(|state| state.bytes_sent)
     }
 
-    async fn push(self, execution_id: ExecutionId, ticket: String) {
+    async fn push(self, runner_id: RunnerId, execution_id: ExecutionId, ticket: String) {
         let (streams, missing, trick, cut) = self.with(|state| {
             state.opened += 1;
             let missing = !state.held.contains(&execution_id);
-            (state.streams.clone().unwrap(), missing, state.trick.clone(), state.cut.clone())
+            let trick = state.tricks.get(&execution_id).or(state.trick.as_ref()).cloned();
+            (state.streams.clone().unwrap(), missing, trick, state.cut.clone())
         });
         let (to_server, incoming) = mpsc::channel(4);
-        let hello = PushHello { runner_id: runner_id(), execution_id, ticket, missing };
+        let hello = PushHello { runner_id, execution_id, ticket, missing };
         let Ok(from_server) = streams.accept_push(&hello, ReceiverStream::new(incoming)) else { return };
         drop(streams);
         tokio::select! {
@@ -163,18 +176,26 @@ impl MemoryRunner {
             while let Ok(message) = from_server.try_recv() {
                 take(&mut reads, message);
             }
-            if let (Some(trick), false) = (&trick, reads.is_empty()) {
-                if let Trick::Say(messages) = trick {
+            let mut at_most = CHUNK_BYTES as u64;
+            match &trick {
+                Some(Trick::Say(_) | Trick::Silence) if reads.is_empty() => {}
+                Some(Trick::Say(messages)) => {
                     for message in messages {
                         let _ = to_server.send(Ok(message.clone())).await;
                     }
+                    // It stays open: it is the server that must end it.
+                    return to_server.closed().await;
                 }
-                // It stays open: it is the server that must end it.
-                return to_server.closed().await;
+                Some(Trick::Silence) => return to_server.closed().await,
+                Some(Trick::Trickle(pause)) => {
+                    at_most = 1;
+                    sleep(*pause).await;
+                }
+                None => {}
             }
             let ready = (0..reads.len()).find_map(|_| {
                 let read = reads.pop_front()?;
-                let (answer, rest) = self.answer(id, &read);
+                let (answer, rest) = self.answer(id, &read, at_most);
                 reads.extend(rest);
                 answer
             });
@@ -195,7 +216,12 @@ impl MemoryRunner {
     }
 
     /// The next message of a read, and what is left of it.
-    fn answer(&self, id: ExecutionId, read: &PushToRunner) -> (Option<PushFromRunner>, Option<PushToRunner>) {
+    fn answer(
+        &self,
+        id: ExecutionId,
+        read: &PushToRunner,
+        at_most: u64,
+    ) -> (Option<PushFromRunner>, Option<PushToRunner>) {
         let PushToRunner::Read { read_id, stream, offset, max_bytes, follow } = *read else {
             return (None, None);
         };
@@ -213,7 +239,7 @@ impl MemoryRunner {
             return (Some(PushFromRunner::Done { read_id, offset, end, total }), None);
         }
         let mut until = total;
-        if let Some((from, to)) = spool.cut {
+        if let Some((from, to)) = spool.cuts.iter().copied().find(|(_, to)| offset < *to) {
             if (from..to).contains(&offset) {
                 return (Some(PushFromRunner::Gap { read_id, from: offset, to }), rest(to, max_bytes));
             }
@@ -221,7 +247,7 @@ impl MemoryRunner {
                 until = from;
             }
         }
-        let end = until.min(offset + max_bytes.min(CHUNK_BYTES as u64));
+        let end = until.min(offset + max_bytes.min(at_most));
         let data = Bytes::copy_from_slice(&spool.bytes[offset as usize..end as usize]);
         state.bytes_sent += end - offset;
         (Some(PushFromRunner::Chunk { read_id, offset, data }), rest(end, max_bytes - (end - offset)))
@@ -246,14 +272,19 @@ fn take(reads: &mut VecDeque<PushToRunner>, message: PushToRunner) {
 
 #[async_trait::async_trait]
 impl OutputDoor for MemoryRunner {
-    async fn open_output(&self, _: &RunnerId, execution: ExecutionId, ticket: &str) -> Result<(), DoorError> {
+    async fn open_output(
+        &self,
+        runner_id: &RunnerId,
+        execution: ExecutionId,
+        ticket: &str,
+    ) -> Result<(), DoorError> {
         if self.with_quietly(|state| state.away || state.cut_off.contains(&execution)) {
             return Err(DoorError::NotConnected);
         }
-        let (runner, ticket) = (self.clone(), ticket.to_owned());
+        let (runner, runner_id, ticket) = (self.clone(), runner_id.clone(), ticket.to_owned());
         tokio::spawn(async move {
             sleep(Duration::from_millis(1)).await;
-            runner.push(execution, ticket).await;
+            runner.push(runner_id, execution, ticket).await;
         });
         Ok(())
     }

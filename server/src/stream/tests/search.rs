@@ -53,7 +53,7 @@ async fn stored(folder: &tempfile::TempDir, bytes: &[u8], cut: Option<(u64, u64)
     let world = World::over(Arc::new(Outputs::local(folder.path()).unwrap()), patient());
     let id = world.run(false);
     world.write(id, Stdout, bytes);
-    world.runner.spool(id, Stdout, |spool| spool.cut = cut);
+    world.runner.spool(id, Stdout, |spool| spool.cuts = cut.into_iter().collect());
     world.finish(id);
     world.keep(id).await;
     world.until_output(id, OutputState::Stored).await;

@@ -20,8 +20,8 @@ use crate::{
     },
     store::{
         ApprovalAnswer, ApprovalQuery, Cas, Created, ExecutionQuery, MilestoneQuery, Milestones,
-        NewExecution, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store, StoreError,
-        TakeQueued, Transition,
+        NewExecution, OutputBy, Page, PageQuery, RuleQuery, RunnerPut, SessionChange, SessionQuery, Store,
+        StoreError, TakeQueued, Transition,
     },
 };
 
@@ -71,6 +71,14 @@ impl MemoryStore {
     pub(super) fn send_to_background(&self, id: ExecutionId) {
         self.rows.lock().unwrap().get_mut(&id).unwrap().0.backgrounded = Some(BackgroundedBy::Client);
         self.step(id, ExecutionState::Running, None);
+    }
+
+    /// Says where an output is, and which server said so.
+    pub(super) fn put_output(&self, id: ExecutionId, output: OutputState, server: &str) {
+        let mut rows = self.rows.lock().unwrap();
+        let (record, _) = rows.get_mut(&id).unwrap();
+        record.output = output;
+        record.owner_server = Some(server.to_owned());
     }
 
     pub(super) fn record(&self, id: ExecutionId) -> ExecutionRecord {
@@ -123,12 +131,22 @@ impl Store for MemoryStore {
         Ok(Page { items, next: None })
     }
 
-    async fn set_output(&self, id: ExecutionId, output: OutputState) -> Result<(), StoreError> {
+    async fn set_output(
+        &self,
+        id: ExecutionId,
+        output: OutputState,
+        by: OutputBy<'_>,
+    ) -> Result<bool, StoreError> {
         self.ask()?;
-        if let Some((record, _)) = self.rows.lock().unwrap().get_mut(&id) {
+        let OutputBy::Keeper(server) = by else { panic!("the streams remove nothing") };
+        let mut rows = self.rows.lock().unwrap();
+        let Some((record, _)) = rows.get_mut(&id) else { return Ok(false) };
+        let is_unstored = matches!(record.output, OutputState::Live | OutputState::Storing);
+        let may = is_unstored && record.owner_server.as_deref() == Some(server);
+        if may {
             record.output = output;
         }
-        Ok(())
+        Ok(may)
     }
 
     async fn state_changes(&self, id: ExecutionId, after: u64) -> Result<Vec<StateChange>, StoreError> {
@@ -193,6 +211,9 @@ impl Store for MemoryStore {
         _: u64,
         _: &Transition,
     ) -> Result<Cas<ExecutionRecord>, StoreError> {
+        not_here()
+    }
+    async fn lose_outputs(&self, _: i64, _: u32) -> Result<Vec<ExecutionId>, StoreError> {
         not_here()
     }
     async fn outputs_ended_before(&self, _: Micros, _: u32) -> Result<Vec<ExecutionId>, StoreError> {

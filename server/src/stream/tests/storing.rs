@@ -7,6 +7,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     on_demand::ALL,
+    runner::Trick,
     world::{Stderr, Stdout, World, pattern},
 };
 
@@ -66,12 +67,12 @@ async fn what_was_cut_is_one_gap_in_what_is_stored_whatever_a_live_reader_has_of
     live.read_to(600_000).await;
     for (to, cut) in [(800_000, (400_000, 700_000)), (1_200_000, (400_000, 1_100_000))] {
         world.write(id, Stdout, &bytes[live.heard.stdout.len()..to]);
-        world.runner.spool(id, Stdout, |spool| spool.cut = Some(cut));
+        world.runner.spool(id, Stdout, |spool| spool.cuts = vec![cut]);
         live.read_to(to).await;
     }
     world.write(id, Stdout, &bytes[1_200_000..]);
     let cut = (400_000, 1_600_000);
-    world.runner.spool(id, Stdout, |spool| spool.cut = Some(cut));
+    world.runner.spool(id, Stdout, |spool| spool.cuts = vec![cut]);
     world.finish(id);
     assert_eq!(world.read(id, ALL).await.unwrap().gaps, [cut], "also of what is not stored yet");
     let mut later = world.reader(id).await;
@@ -209,4 +210,21 @@ async fn a_job_whose_output_is_stored_is_only_forgotten() {
     world.keep(id).await;
     sleep(Duration::from_secs(1)).await;
     assert_eq!((world.runner.forgotten(), world.runner.opened()), (vec![id, id], opened));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_followed_by_another_does_not_say_that_what_the_other_stored_is_lost() {
+    let world = World::new();
+    let id = world.run(false);
+    world.write(id, Stdout, b"stored by the other");
+    world.finish(id);
+    world.runner.play(Some(Trick::Silence));
+    world.keep(id).await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(world.store.record(id).owner_server.as_deref(), Some("server-1"));
+    // The other has stored it and told the runner to forget it, while this one could not renew its lease.
+    world.store.put_output(id, OutputState::Stored, "server-2");
+    world.runner.lose(id);
+    sleep(Duration::from_secs(100)).await;
+    assert_eq!(world.store.record(id).output, OutputState::Stored);
 }

@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use airlock_proto::{
     cursor::Cursor,
-    domain::{Cause, ExecutionId, ExecutionResult, ExecutionState, OutputState, OutputStream, Started},
+    domain::{
+        Cause, ExecutionId, ExecutionResult, ExecutionState, OutputState, OutputStream, RunnerId, Started,
+    },
 };
 use futures::StreamExt;
 use tokio::time::timeout;
@@ -80,11 +82,16 @@ impl World {
 
     /// A running command of this tenant.
     pub(super) fn run_of(&self, tenant: &str, separate_stderr: bool) -> ExecutionId {
+        self.run_on(runner_id(), tenant, separate_stderr)
+    }
+
+    /// Likewise, on this runner.
+    pub(super) fn run_on(&self, runner: RunnerId, tenant: &str, separate_stderr: bool) -> ExecutionId {
         let mut record = testing::execution();
         tenant.clone_into(&mut record.tenant);
         record.version = 0;
         record.result = None;
-        record.runner_id = Some(runner_id());
+        record.runner_id = Some(runner);
         record.spec.separate_stderr = separate_stderr;
         let id = record.id;
         let states = [ExecutionState::Queued, ExecutionState::Starting, ExecutionState::Running];
@@ -109,7 +116,8 @@ impl World {
         result.started = Started::Yes;
         if *cause != Cause::RunnerLost {
             let told = |spool: &Spool| {
-                (spool.bytes.len() as u64, spool.cut.map_or(0, |(from, to)| to.saturating_sub(from)))
+                let cut = spool.cuts.iter().map(|(from, to)| to.saturating_sub(*from)).sum();
+                (spool.bytes.len() as u64, cut)
             };
             let (length, cut) = (&mut result.stdout_bytes, &mut result.stdout_cut_bytes);
             self.runner.spool(id, Stdout, |spool| (*length, *cut) = told(spool));

@@ -54,6 +54,10 @@ impl Observer for Metrics {
         self.approval_time.record(open.as_secs_f64(), &[KeyValue::new("answer", answer)]);
     }
 
+    fn outputs_lost(&self, count: u64) {
+        self.output_lost.add(count, &[]);
+    }
+
     fn levels(&self, levels: &Levels) {
         self.active.record(levels.active, &[]);
         self.queued.record(levels.queued, &[]);

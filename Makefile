@@ -67,8 +67,8 @@ fuzz: ## fuzz parse and decide, the grammar's C under AddressSanitizer; SECONDS=
 fuzz-bash: setup-test ## run generated commands with real bash, and compare with what was predicted; SEED=, COUNT=
 	@cargo run --quiet --locked --release --package airlock-fuzz --bin fuzz-bash -- --count $(or $(COUNT),300000) $(if $(SEED),--seed $(SEED))
 
-fuzz-read-only: setup-test ## run what is called read-only with real programs, on files that must not change; SEED=
-	@cargo run --quiet --locked --package airlock-fuzz --bin fuzz-read-only -- $(if $(SEED),--seed $(SEED))
+fuzz-read-only: setup-test ## run what is called read-only with real programs, on files that must not change, some planted; SEED=, COUNT=
+	@cargo run --quiet --locked --package airlock-fuzz --bin fuzz-read-only -- --count $(or $(COUNT),20000) $(if $(SEED),--seed $(SEED))
 
 corpus: setup-test ## measure policy and sandbox on a folder of labelled commands: make corpus CORPUS=DIR
 	@[ -n '$(CORPUS)' ] || { echo 'make corpus: name a folder of labelled commands, as in: make corpus CORPUS=DIR' >&2; exit 2; }

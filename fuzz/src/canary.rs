@@ -9,6 +9,7 @@ pub mod generate;
 pub mod inside;
 pub mod judge;
 mod languages;
+pub mod obeyed;
 pub mod place;
 pub mod random;
 pub mod report;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::kinds::{Joined, Runs, Scripts};
+use crate::kinds::{Format, Joined, Runs, Scripts, Search};
 
 /// Flags as their program's help writes them, each with what it does.
 pub(crate) type FlagList = BTreeMap<String, String>;
@@ -32,6 +32,30 @@ pub(crate) struct Tables {
     pub(crate) warning: BTreeMap<String, Warning>,
     pub(crate) warning_text: BTreeMap<String, WarningText>,
     pub(crate) warning_pair: BTreeMap<String, WarningPair>,
+    pub(crate) obeys: BTreeMap<String, Obeys>,
+    /// By the reason, programs that no file can make run another.
+    pub(crate) obeys_nothing: BTreeMap<String, Vec<String>>,
+}
+
+/// Files that programs obey before they do their work.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Obeys {
+    pub(crate) programs: Vec<String>,
+    /// Looked for as `from` says.
+    #[serde(default)]
+    pub(crate) files: Vec<String>,
+    /// In HOME.
+    #[serde(default)]
+    pub(crate) home: Vec<String>,
+    #[serde(default)]
+    pub(crate) from: Search,
+    pub(crate) format: Format,
+    /// Settings that name a program.
+    pub(crate) settings: Names,
+    /// Settings that a flag or a variable of every read-only run overrides.
+    #[serde(default)]
+    pub(crate) switched_off: Names,
 }
 
 /// What exit codes mean to a program, by the code.
@@ -295,6 +319,10 @@ impl Tables {
         other.warning.keys().try_for_each(|name| claim("warning", name))?;
         other.warning_text.keys().try_for_each(|name| claim("warning_text", name))?;
         other.warning_pair.keys().try_for_each(|name| claim("warning_pair", name))?;
+        other.obeys.keys().try_for_each(|name| claim("obeys", name))?;
+        other.obeys_nothing.keys().try_for_each(|name| claim("obeys_nothing", name))?;
+        self.obeys.extend(other.obeys);
+        self.obeys_nothing.extend(other.obeys_nothing);
         self.category.extend(other.category);
         self.exit.extend(other.exit);
         self.interpreter.extend(other.interpreter);

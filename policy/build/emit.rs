@@ -2,6 +2,7 @@
 
 mod endings;
 mod interpreters;
+mod obeys;
 
 use std::collections::BTreeMap;
 use std::fmt::{Error, Write};
@@ -78,6 +79,7 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
     }
     endings::write(out, &tables.exit)?;
     interpreters::write(out, &tables.interpreter)?;
+    obeys::write(out, tables)?;
     write_advice(out, tables)
 }
 

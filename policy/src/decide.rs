@@ -5,6 +5,7 @@ mod allow;
 pub(crate) mod codes;
 mod facts;
 mod match_rules;
+mod obeyed;
 mod outcome;
 mod parts;
 mod path_rules;
@@ -71,6 +72,7 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
         outcome.reasons.insert(0, reason("plan_mode", message, None));
     }
     outcome.shadow = rules.shadow_hits(facts);
+    let by_proof = outcome.by_proof;
     let mut decision = facts.report(outcome, profile);
     // What only reads runs without aliases, and so must only read without them too.
     let by_alias = other.is_some_and(|other| !other.all_proven());
@@ -80,6 +82,10 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     }
     if decision.read_only {
         decision.requires = vec![Requirement::ReadOnlyMount, Requirement::TrustedPath];
+    }
+    // What something else than the proof allows too runs as well without it.
+    if decision.read_only && by_proof && (mode == Mode::Plan || !profile.auto_allow()) {
+        decision.obeyed = obeyed::of(&rules, facts, mode);
     }
     advice::fill(&mut decision, facts);
     decision

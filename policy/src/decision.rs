@@ -227,6 +227,36 @@ pub struct ShadowHit {
     pub command_index: Option<usize>,
 }
 
+/// How settings stand in a file that a program obeys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObeyedFormat {
+    /// Keys of TOML, such as `build.rustc-wrapper`; `*` stands for one name.
+    Toml,
+    /// Keys of JSON, likewise.
+    Json,
+    /// A repository, or a file of git's configuration; its keys in small letters, `*` for any subsection.
+    Git,
+    /// Texts that stand anywhere in the file, once quotes and escapes are removed.
+    Text,
+    /// That the file is there is enough.
+    Present,
+}
+
+/// Files that a program obeys before it does its work, where the read-only proof is all that allows it. If one of them
+/// names a program, the proof does not hold for what runs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Obeyed {
+    /// The program that obeys them.
+    pub program: String,
+    /// Absolute, inside; `*` stands for any part of one name. Empty: where they are is not known.
+    pub paths: Vec<String>,
+    /// How settings stand in them.
+    pub format: ObeyedFormat,
+    /// The settings that name a program.
+    pub settings: Vec<&'static str>,
+}
+
 /// Hash of the resolved rules and of the engine's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PolicyVersion(pub [u8; 32]);
@@ -260,6 +290,9 @@ pub struct Decision {
     /// interpreters are given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<String>,
+    /// The files that decide whether the proof holds. Empty where something else than the proof allows the command.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub obeyed: Vec<Obeyed>,
     /// What was read as something else.
     pub rewrites: Vec<Rewrite>,
     /// Remarks for the approver.

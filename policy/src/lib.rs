@@ -38,8 +38,8 @@ pub use decide::{
     decide, parts,
 };
 pub use decision::{
-    Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, PathUse, PolicyVersion, Reason,
-    Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
+    Access, Assignment, Category, Decision, Edit, FoundCommand, Nesting, Obeyed, ObeyedFormat, PathUse,
+    PolicyVersion, Reason, Redirect, Requirement, Rewrite, ShadowHit, Span, Verdict, Warning, Word,
 };
 pub use meaning::{ExitMeaning, exit_meaning};
 pub use permit::{Answer, Binding, Permit, PermitError};

@@ -7,9 +7,10 @@ pub(crate) mod exits;
 pub(crate) mod interpreters;
 mod kinds;
 pub(crate) mod names;
+pub(crate) mod obeys;
 pub(crate) mod options;
 
-pub(crate) use kinds::{Joined, Runs, Scripts, Takes};
+pub(crate) use kinds::{Format, Joined, Runs, Scripts, Search, Takes};
 pub(crate) use options::{Flag, Options};
 
 use std::cmp::Ordering;
@@ -179,9 +180,10 @@ mod data {
     use super::advice::{Warning, WarningPair, WarningText};
     use super::exits::Exit;
     use super::interpreters::Interpreter;
+    use super::obeys::Obeys;
     use super::{
-        Check, Flag, Global, Joined, Launcher, Operands, Options, Program, Runs, Scripts, Shape, Takes,
-        Writer,
+        Check, Flag, Format, Global, Joined, Launcher, Operands, Options, Program, Runs, Scripts, Search,
+        Shape, Takes, Writer,
     };
     use crate::decision::{Access, Category};
 

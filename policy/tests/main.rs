@@ -13,6 +13,7 @@ mod json;
 mod monotone;
 mod naive;
 mod never_panics;
+mod obeyed;
 mod parser_cases;
 mod pipeline;
 mod powershell;

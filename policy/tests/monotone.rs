@@ -77,6 +77,8 @@ fn paths_and_escapes_are_found_in_text_that_is_not_understood() {
         assert_eq!(denied.verdict, Verdict::Deny, "{text}");
     }
     assert_ne!(with_rules("cat .envrc (((", &["Bash"], &[], &["Read(.env)"]).verdict, Verdict::Deny);
+    let nested = "sh -c 'alpha `alpha \\\\\\`rm x\\\\\\``'";
+    assert_eq!(with_rules(nested, &["Bash"], &[], &["Bash(rm:*)"]).verdict, Verdict::Deny, "{nested}");
     for text in ["$'\\x72m' x (((", "sh -c '$'\\''\\x72m'\\'' x ((('"] {
         assert_eq!(with_rules(text, &["Bash"], &[], &["Bash(rm:*)"]).verdict, Verdict::Deny, "{text}");
     }

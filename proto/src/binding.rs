@@ -5,7 +5,7 @@
 
 use crate::{
     canonical::{CanonicalHash, HASH_BYTES},
-    domain::{FileState, Grant, NetworkMode, PathAccess, PathRules, SandboxProfile},
+    domain::{FileState, Grant, NetworkMode, ObeyedFormat, PathAccess, PathRules, SandboxProfile},
 };
 
 /// SHA-256 in bytes.
@@ -49,6 +49,13 @@ impl Grant {
             hash.bytes(&file.path);
             hash.bytes(file.state.name().as_bytes());
             hash.optional(file.state.digest());
+        }
+        hash.number(self.decided.obeyed.len() as u64);
+        for obeyed in &self.decided.obeyed {
+            hash.bytes(obeyed.program.as_bytes());
+            hash.list(obeyed.paths.iter());
+            hash.bytes(obeyed.format.name().as_bytes());
+            hash.list(obeyed.settings.iter());
         }
         hash.finish()
     }
@@ -115,6 +122,18 @@ impl PathAccess {
             Self::Write => "write",
             Self::Create => "create",
             Self::Delete => "delete",
+        }
+    }
+}
+
+impl ObeyedFormat {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Toml => "toml",
+            Self::Json => "json",
+            Self::Git => "git",
+            Self::Text => "text",
+            Self::Present => "present",
         }
     }
 }

@@ -25,8 +25,9 @@ pub use file::{
     FileInfo, FileType, ListOrder, QuarantineOrder, QuarantinedFile, SkippedFile, UploadOrder, Uploaded,
 };
 pub use grant::{
-    Bind, BoundFile, Decided, DecidedPath, FileState, Grant, Mode, NetworkMode, PathAccess, PathRules,
-    Protect, ProtectAction, Requirement, SandboxLimits, SandboxProfile, Shell, Sockets,
+    Bind, BoundFile, Decided, DecidedPath, FileState, Grant, Mode, NetworkMode, Obeyed, ObeyedFormat,
+    PathAccess, PathRules, Protect, ProtectAction, Requirement, SandboxLimits, SandboxProfile, Shell,
+    Sockets,
 };
 pub use ids::{ApprovalId, Epoch, ExecutionId, IdError, RuleId, RunnerId, SessionId};
 pub use link::{

@@ -36,6 +36,12 @@ pub const DIRECTORY_BYTES: usize = 4096;
 pub const VIOLATIONS: usize = 100;
 /// Paths, and programs, that a grant tells its runner of.
 pub const DECIDED_PATHS: usize = 1024;
+/// Of one kind of file that a program obeys: paths, and settings.
+pub const OBEYED_NAMES: usize = 1024;
+/// Bytes of a file that a program obeys; one that is longer is taken for one that names a program.
+pub const OBEYED_FILE_BYTES: u64 = 256 * 1024;
+/// Files that programs of one command obey, with those that they include, and directories that are listed for them.
+pub const OBEYED_FILES: usize = 512;
 /// Of a cursor.
 pub const CURSOR_BYTES: usize = 64;
 /// Of one output chunk, live.

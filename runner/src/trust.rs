@@ -4,6 +4,7 @@
 //! It makes the decision better. It is not the boundary, and must not be taken for it: the mounts are.
 
 pub(crate) mod bound;
+mod obeyed;
 mod view;
 
 use std::{
@@ -41,7 +42,7 @@ pub(crate) fn check(
         programs(grant, env, &view)?;
         // What is read-only may read through links as it likes: it can change nothing.
         if grant.read_only {
-            Ok(())
+            obeyed::check(&grant.decided, &view)
         } else {
             grant.decided.paths.iter().try_for_each(|path| leads(path, &view))
         }

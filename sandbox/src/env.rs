@@ -121,6 +121,8 @@ fn own<'a>(from: &EnvRequest<'a>) -> Vec<(&'static str, &'a str)> {
     }
     if from.read_only {
         own.extend([("GIT_PAGER", "cat"), ("HOME", HOME), ("PAGER", "cat"), ("PATH", &from.profile.path)]);
+        // Else a line of go.mod or a file of HOME says which go runs.
+        own.push(("GOTOOLCHAIN", "local"));
         // npm writes a log of each run; here it goes with the command.
         own.push(("npm_config_cache", "/var/tmp/npm"));
         // terraform asks for news, and notes in HOME that it did.

@@ -14,6 +14,7 @@ mod landlock;
 mod launcher;
 mod mask;
 mod net;
+mod obeyed;
 mod paths;
 mod profile;
 pub mod protect;
@@ -38,6 +39,7 @@ pub use error::{LaunchError, Started};
 pub use launcher::{Config, Launcher, shell_words};
 pub use mask::{MAX_MASKS, Mask, MaskKind, SessionFolder};
 pub use net::SessionNet;
+pub use obeyed::{SettingsFormat, git_includes, named_setting};
 pub use paths::{MAX_RULE_DEPTH, MAX_RULE_ENTRIES, PathRuleError, Resolved, RootCover, RuleScope};
 pub use profile::{Bind, PathRules, Profile, Root, Sockets, Symlink};
 pub use report::{

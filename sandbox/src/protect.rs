@@ -24,6 +24,8 @@ mod scrub;
 mod shape;
 mod vault;
 
+pub(crate) use git_config::all as git_settings;
+
 use serde::{Deserialize, Serialize};
 
 pub use error::ProtectError;

@@ -19,7 +19,7 @@ use airlock_proto::domain::{
 use tracing::{Span, field::Empty};
 
 pub(crate) use hash::{execution_hash, session_hash};
-pub(crate) use lift::{FILES_CHANGED, UNTRUSTED_PATH};
+pub(crate) use lift::{FILES_CHANGED, NAMES_A_PROGRAM, UNTRUSTED_PATH};
 pub(crate) use sleep::leading_sleep;
 
 use crate::{
@@ -272,6 +272,7 @@ fn after_fault(profile: &ResolvedProfile) -> Decision {
         endings: Vec::new(),
         paths: Vec::new(),
         runs: Vec::new(),
+        obeyed: Vec::new(),
         rewrites: Vec::new(),
         warnings: Vec::new(),
         suggested_rules: Vec::new(),

@@ -309,7 +309,7 @@ impl Core {
         refusal: &Cause,
     ) -> Result<Option<Transition>, StoreError> {
         let Cause::Refused { reason, message, files } = refusal else { return Ok(None) };
-        let known = [decision::UNTRUSTED_PATH, decision::FILES_CHANGED];
+        let known = [decision::UNTRUSTED_PATH, decision::FILES_CHANGED, decision::NAMES_A_PROGRAM];
         let Some(code) = known.into_iter().find(|code| code == reason) else { return Ok(None) };
         let session = self.store().session(record.session_id).await?;
         let Some(session) = session.filter(|_| record.spec.wait_for_approval) else { return Ok(None) };

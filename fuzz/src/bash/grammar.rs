@@ -5,6 +5,7 @@ mod arithmetic;
 mod flags;
 mod launchers;
 mod redirects;
+mod reported;
 mod structure;
 mod traps;
 mod variables;
@@ -39,6 +40,7 @@ pub fn constructs() -> Vec<Construct> {
         variables::CONSTRUCTS,
         launchers::CONSTRUCTS,
         traps::CONSTRUCTS,
+        reported::CONSTRUCTS,
     ]
     .concat()
 }

@@ -5,6 +5,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use airlock_fuzz::canary::place::Planted;
 use airlock_fuzz::canary::run::{Settings, run};
 use airlock_fuzz::canary::worker::Worker;
 use airlock_fuzz::canary::{inside, judge};
@@ -28,6 +29,8 @@ struct Args {
     tries: Vec<String>,
     #[arg(hide = true)]
     place: Option<String>,
+    #[arg(hide = true)]
+    planted: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -42,7 +45,9 @@ fn main() -> ExitCode {
 
 fn work(args: &Args) -> io::Result<ExitCode> {
     if args.place.as_deref() == Some("inside") {
-        return inside::run().map(|()| ExitCode::SUCCESS);
+        let planted = args.planted.as_deref().and_then(Planted::from_name);
+        let planted = planted.ok_or_else(|| io::Error::other("it runs inside its sandbox only"))?;
+        return inside::run(planted).map(|()| ExitCode::SUCCESS);
     }
     let driver = std::env::current_exe()?;
     if !args.tries.is_empty() {

@@ -11,12 +11,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::WATCHED;
+use super::obeyed::{self, Held};
+use super::place::{Planted, WATCHED};
 use super::snapshot::Snapshot;
 use crate::trace::{self, Ended, Limits, Program};
 
 /// Makes the tree.
 const TREE: &str = include_str!("../../canary/tree.sh");
+/// Plants configuration in it that names programs.
+const PLANT: &str = include_str!("../../canary/planted.sh");
 /// Scratch of one command, which Airlock throws away behind it.
 const SCRATCH: &str = "/var/tmp";
 
@@ -25,6 +28,8 @@ const SCRATCH: &str = "/var/tmp";
 pub struct Task {
     /// The text for bash.
     pub command: Option<String>,
+    /// The files that its programs obey: it is not run where one of them names a program.
+    pub held: Vec<Held>,
 }
 
 /// What was seen.
@@ -34,6 +39,8 @@ pub struct Seen {
     pub started: Vec<Started>,
     /// What is not as it was, a line for each name.
     pub changed: Vec<String>,
+    /// Whether a runner would have withdrawn the verdict; then it was not run.
+    pub withdrawn: bool,
     /// Whether it had to be ended.
     pub ended_by_force: bool,
     /// Why it could not be run or watched at all.
@@ -56,13 +63,17 @@ pub struct Started {
 /// # Errors
 ///
 /// Where the tree cannot be made or looked at, or nobody listens any more.
-pub fn run() -> io::Result<()> {
-    make_tree()?;
+pub fn run(planted: Planted) -> io::Result<()> {
+    script(&["-c", TREE])?;
+    if planted != Planted::Nothing {
+        script(&["-c", PLANT, "plant", planted.name()])?;
+    }
     let before = look(true)?;
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let task: Task = serde_json::from_str(&line?)?;
         let seen = match &task.command {
+            Some(_) if obeyed::names_a_program(&task.held) => Seen { withdrawn: true, ..Seen::default() },
             Some(command) => run_one(command, &before)?,
             None => Seen { changed: before.differences(&look(true)?), ..Seen::default() },
         };
@@ -73,9 +84,8 @@ pub fn run() -> io::Result<()> {
     Ok(())
 }
 
-fn make_tree() -> io::Result<()> {
-    let made =
-        Command::new("/bin/bash").args(["-c", TREE]).stdin(Stdio::null()).stdout(Stdio::null()).status()?;
+fn script(words: &[&str]) -> io::Result<()> {
+    let made = Command::new("/bin/bash").args(words).stdin(Stdio::null()).stdout(Stdio::null()).status()?;
     if made.success() {
         Ok(())
     } else {

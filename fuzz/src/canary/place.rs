@@ -31,11 +31,44 @@ pub struct Alias {
     pub program: &'static str,
 }
 
+/// What is planted in the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Planted {
+    /// Nothing.
+    Nothing,
+    /// Settings that name a program, and that a read-only run switches off.
+    Overridden,
+    /// Settings that name a program, and that withdraw the verdict.
+    Naming,
+}
+
+impl Planted {
+    /// All of them; a short run has the first two.
+    pub const ALL: [Self; 3] = [Self::Naming, Self::Overridden, Self::Nothing];
+
+    /// As the program inside is told.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Overridden => "overridden",
+            Self::Naming => "naming",
+        }
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|planted| planted.name() == name)
+    }
+}
+
 /// Folders for one sandbox, removed with it.
 #[derive(Debug)]
 pub struct Place {
     folder: TempDir,
     aliases: Vec<Alias>,
+    planted: Planted,
 }
 
 impl Place {
@@ -44,8 +77,8 @@ impl Place {
     /// # Errors
     ///
     /// Where a folder or file cannot be made.
-    pub fn new(driver: &Path, aliases: Vec<Alias>) -> io::Result<Self> {
-        let place = Self { folder: tempfile::tempdir()?, aliases };
+    pub fn new(driver: &Path, aliases: Vec<Alias>, planted: Planted) -> io::Result<Self> {
+        let place = Self { folder: tempfile::tempdir()?, aliases, planted };
         for name in ["workspace", "home", "tmp", "runtime", "runtime/etc"] {
             fs::create_dir(place.at(name))?;
         }
@@ -88,7 +121,7 @@ impl Place {
         for alias in &self.aliases {
             more(&["--symlink", alias.program, &format!("{NAMES}/{}", alias.name)]);
         }
-        more(&["--remount-ro", NAMES, "--", INIT, "inside"]);
+        more(&["--remount-ro", NAMES, "--", INIT, "inside", self.planted.name()]);
         let mut command = Command::new("bwrap");
         command.args(args).env_clear().envs(environment()).stdin(Stdio::piped()).stdout(Stdio::piped());
         command

@@ -38,6 +38,8 @@ pub struct Report {
     pub constructs: BTreeMap<&'static str, usize>,
     /// Commands called read-only and run.
     pub ran: usize,
+    /// Those of them that were not run after all: a planted file made the runner withdraw the verdict.
+    pub withdrawn: usize,
     /// Commands that were not called read-only.
     pub refused: usize,
     /// Commands that had to be ended.
@@ -67,9 +69,10 @@ impl fmt::Display for Report {
         }
         writeln!(
             out,
-            "{} commands called read-only were run, {} were not called so and dropped; {} programs started, \
-             {} commands ended by force; {} findings",
+            "{} commands called read-only were tried, and of {} the verdict was withdrawn; {} were not called so and \
+             dropped; {} programs started, {} commands ended by force; {} findings",
             self.ran,
+            self.withdrawn,
             self.refused,
             self.started,
             self.ended_by_force,

@@ -12,7 +12,8 @@ use airlock_policy::{Decision, Profile, Request, decide};
 use super::generate::{Generated, Generator};
 use super::inside::Seen;
 use super::judge;
-use super::place;
+use super::obeyed;
+use super::place::{self, Planted};
 use super::report::{Finding, Report, Tally};
 use super::worker::Worker;
 
@@ -66,7 +67,7 @@ pub fn run(settings: &Settings) -> io::Result<Report> {
     std::thread::scope(|scope| -> io::Result<()> {
         let workers: Vec<_> = (0..settings.workers)
             .map(|turn| {
-                let worker = Worker::new(&settings.driver, turn);
+                let worker = Worker::new(&settings.driver, turn).planting(&Planted::ALL);
                 let (queue, counts) = (&queue, &counts);
                 scope.spawn(move || work(worker, queue, counts))
             })
@@ -133,7 +134,7 @@ fn work_until_none_is_left(
 ) -> io::Result<()> {
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(Job { generated, decision }) = next() {
-        let seen = worker.run(&generated.command)?;
+        let seen = worker.run_held(&generated.command, obeyed::of(&decision))?;
         counts.ran(generated, seen, &decision);
         if worker.is_full() {
             counts.compared(worker.finish()?);
@@ -183,6 +184,7 @@ impl Counts {
         let mut report = self.lock();
         report.ran += 1;
         report.started += seen.started.len().saturating_sub(1);
+        report.withdrawn += usize::from(seen.withdrawn);
         report.ended_by_force += usize::from(seen.ended_by_force);
         *report.constructs.entry(generated.construct).or_default() += 1;
         for (program, flags) in &generated.tries {

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout};
 
 use super::inside::{Seen, Task};
-use super::place::{self, Alias, Place};
+use super::obeyed::Held;
+use super::place::{self, Alias, Place, Planted};
 
 /// After so many commands every byte is compared, and a new sandbox with the next awk begins.
 const COMMANDS_PER_PLACE: usize = 250;
@@ -17,6 +18,8 @@ pub struct Worker<'a> {
     driver: &'a Path,
     /// Which of the awks is next.
     turn: usize,
+    /// What is planted, in turn.
+    planted: &'static [Planted],
     running: Option<Running>,
 }
 
@@ -34,7 +37,13 @@ impl<'a> Worker<'a> {
     /// A worker whose sandboxes run `driver`.
     #[must_use]
     pub fn new(driver: &'a Path, turn: usize) -> Self {
-        Self { driver, turn, running: None }
+        Self { driver, turn, planted: &[Planted::Nothing], running: None }
+    }
+
+    /// The same, with this planted in its trees, one after the other.
+    #[must_use]
+    pub fn planting(self, planted: &'static [Planted]) -> Self {
+        Self { planted, ..self }
     }
 
     /// Runs the command on a tree that is as it was made.
@@ -43,11 +52,20 @@ impl<'a> Worker<'a> {
     ///
     /// Where the sandbox cannot be made, or ends before it answers.
     pub fn run(&mut self, command: &str) -> io::Result<Seen> {
+        self.run_held(command, Vec::new())
+    }
+
+    /// Runs it unless one of these files names a program.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn run_held(&mut self, command: &str, held: Vec<Held>) -> io::Result<Seen> {
         let mut running = match self.running.take() {
             Some(running) => running,
             None => self.start()?,
         };
-        let seen = running.ask(&Task { command: Some(command.to_owned()) })?;
+        let seen = running.ask(&Task { command: Some(command.to_owned()), held })?;
         running.ran.push(command.to_owned());
         if seen.changed.is_empty() && seen.trouble.is_none() {
             self.running = Some(running);
@@ -71,16 +89,17 @@ impl<'a> Worker<'a> {
         let Some(mut running) = self.running.take() else {
             return Ok(None);
         };
-        let seen = running.ask(&Task { command: None })?;
+        let seen = running.ask(&Task { command: None, held: Vec::new() })?;
         Ok((!seen.changed.is_empty()).then(|| (std::mem::take(&mut running.ran), seen.changed)))
     }
 
     fn start(&mut self) -> io::Result<Running> {
         let awks = place::awks();
         let awk = awks.get(self.turn.checked_rem(awks.len()).unwrap_or(0)).copied();
+        let planted = self.planted.get(self.turn.checked_rem(self.planted.len()).unwrap_or(0)).copied();
         self.turn += 1;
         let aliases: Vec<Alias> = place::renamed().into_iter().chain(awk).collect();
-        let place = Place::new(self.driver, aliases)?;
+        let place = Place::new(self.driver, aliases, planted.unwrap_or(Planted::Nothing))?;
         let mut child = place.command().spawn()?;
         let missing = || io::Error::other("the sandbox has no pipes");
         let input = Some(child.stdin.take().ok_or_else(missing)?);

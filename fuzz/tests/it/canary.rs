@@ -7,11 +7,12 @@
 use std::path::{Path, PathBuf};
 
 use airlock_fuzz::canary::inside::Seen;
+use airlock_fuzz::canary::place::Planted;
 use airlock_fuzz::canary::report::Report;
 use airlock_fuzz::canary::run::{Settings, run};
 use airlock_fuzz::canary::vocabulary::list;
 use airlock_fuzz::canary::worker::Worker;
-use airlock_fuzz::canary::{judge, place};
+use airlock_fuzz::canary::{judge, obeyed, place};
 use airlock_policy::{Decision, Profile, Request, decide};
 
 /// How many commands are tried.
@@ -39,7 +40,8 @@ fn harmless(seed: u64, one_in: usize) -> Report {
     let report = run(&Settings { seed, commands: COMMANDS, one_in, workers: 2, driver: driver() }).unwrap();
     assert!(report.findings.is_empty(), "{report}");
     assert_eq!(report.ran, COMMANDS / one_in);
-    assert!(report.started > report.ran / 2, "programs are started and seen: {report}");
+    assert!(report.withdrawn > 0 && report.withdrawn < report.ran / 2, "planted files are seen: {report}");
+    assert!(report.started > (report.ran - report.withdrawn) / 2, "programs are started and seen: {report}");
     report
 }
 
@@ -115,6 +117,33 @@ fn a_program_that_was_not_predicted_is_seen() {
         assert!(!found.is_empty(), "`{command}` starts something that goes unseen");
         assert!(!strict(command).read_only, "`{command}` is no read-only command");
     }
+}
+
+#[test]
+fn planted_settings_name_programs_that_would_run_and_withdraw_the_verdict() {
+    let driver = driver();
+    let mut naming = Worker::new(&driver, 0).planting(&[Planted::Naming]);
+    for command in
+        ["git diff", "git status -s; git log -p -1", "cat notes.txt; git show HEAD:notes.txt; git diff HEAD"]
+    {
+        let seen = naming.run(command).unwrap();
+        assert!(
+            !judge::unpredicted(&strict(command), &seen.started).is_empty(),
+            "the control: {command} {seen:?}"
+        );
+        let seen = naming.run_held(command, obeyed::of(&strict(command))).unwrap();
+        assert!(seen.withdrawn, "{command}");
+    }
+    let seen = naming.run_held("grep -rn foo src", obeyed::of(&strict("grep -rn foo src"))).unwrap();
+    assert!(!seen.withdrawn && seen.changed.is_empty(), "what obeys no file is not asked about");
+
+    let mut overridden = Worker::new(&driver, 0).planting(&[Planted::Overridden]);
+    for command in ["git status", "git diff HEAD~1", "git log -3", "git show v1.0", "git branch -v"] {
+        let seen = overridden.run_held(command, obeyed::of(&strict(command))).unwrap();
+        assert!(!seen.withdrawn && seen.changed.is_empty(), "{command}: {seen:?}");
+    }
+    let seen = overridden.run("GIT_CONFIG_COUNT=0 GIT_PAGER= git -p status").unwrap();
+    assert!(!seen.changed.is_empty(), "the control: without Airlock's settings it runs");
 }
 
 #[test]

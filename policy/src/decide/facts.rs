@@ -200,6 +200,7 @@ impl<'a> Facts<'a> {
             endings: self.endings(),
             paths: self.reported_paths(),
             runs: Vec::new(),
+            obeyed: Vec::new(),
             rewrites: self.rewrites(),
             warnings: Vec::new(),
             suggested_rules: Vec::new(),

@@ -7,28 +7,32 @@ use super::matching::{Effort, Piece, WordPattern, matches_within};
 /// Steps that comparing one word with a path pattern takes, beside its bytes.
 const PATH_STEPS: usize = 32;
 
-/// A text without its quotes: as it is read, and as the shell that is given one of its words reads that.
+/// A text without its quotes: as it is read, as the shell that is given one of its words reads that, and with no quote
+/// or escape at any depth.
 #[derive(Debug)]
 pub(crate) struct Unquoted {
     text: Vec<u8>,
     inner: Vec<u8>,
+    bare: Vec<u8>,
 }
 
 impl Unquoted {
     pub(crate) fn of(text: &[u8]) -> Self {
-        Self { text: unquote(text), inner: unquote(&words_given(text)) }
+        let signs = |byte: &&u8| !matches!(byte, b'\\' | b'\'' | b'"');
+        let bare = text.iter().filter(signs).copied().collect();
+        Self { text: unquote(text), inner: unquote(&words_given(text)), bare }
     }
 
     /// Text of PowerShell, as it compares names.
     pub(crate) fn of_powershell(text: &[u8]) -> Self {
-        Self { text: powershell(text), inner: Vec::new() }
+        Self { text: powershell(text), inner: Vec::new(), bare: Vec::new() }
     }
 }
 
 /// The words of a text, seen raw and with quotes and escapes removed.
 #[derive(Debug)]
 pub(crate) struct RawViews<'t> {
-    views: [View<'t>; 3],
+    views: [View<'t>; 4],
 }
 
 /// The words of one text, sorted, each with its place in the text.
@@ -41,7 +45,14 @@ struct View<'t> {
 
 impl<'t> RawViews<'t> {
     pub(crate) fn new(text: &'t [u8], unquoted: &'t Unquoted) -> Self {
-        Self { views: [View::new(text), View::new(&unquoted.text), View::new(&unquoted.inner)] }
+        Self {
+            views: [
+                View::new(text),
+                View::new(&unquoted.text),
+                View::new(&unquoted.inner),
+                View::new(&unquoted.bare),
+            ],
+        }
     }
 
     /// Whether a word may be a path of the pattern, seen from the workspace.

@@ -94,3 +94,28 @@ pub(crate) enum Scripts {
     First,
     All,
 }
+
+/// Where a file that a program obeys is looked for.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Search {
+    /// In the directory where the program runs.
+    #[default]
+    Here,
+    /// There, and in each directory above it.
+    Upward,
+}
+
+/// How settings stand in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Format {
+    Toml,
+    Json,
+    /// A repository, or a file of git's configuration.
+    Git,
+    /// Anywhere in the text, quotes and escapes removed.
+    Text,
+    /// That the file is there is enough.
+    Present,
+}

@@ -2,8 +2,8 @@
 
 use super::ConvertError;
 use crate::{
-    domain::{Decided, DecidedPath, PathRules, Protect, Sockets},
-    limits::DECIDED_PATHS,
+    domain::{Decided, DecidedPath, Obeyed, ObeyedFormat, PathRules, Protect, Sockets},
+    limits::{DECIDED_PATHS, OBEYED_NAMES},
     runner_v1 as wire,
 };
 
@@ -18,6 +18,7 @@ impl From<Decided> for wire::Decided {
             git: decided.git,
             paths: decided.paths.into_iter().map(path).collect(),
             files: decided.files.into_iter().map(Into::into).collect(),
+            obeyed: decided.obeyed.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -26,8 +27,8 @@ impl TryFrom<wire::Decided> for Decided {
     type Error = ConvertError;
 
     fn try_from(decided: wire::Decided) -> Result<Self, ConvertError> {
-        let wire::Decided { programs, git, paths, files } = decided;
-        if programs.len().max(git.len()).max(paths.len()) > DECIDED_PATHS {
+        let wire::Decided { programs, git, paths, files, obeyed } = decided;
+        if programs.len().max(git.len()).max(paths.len()).max(obeyed.len()) > DECIDED_PATHS {
             return Err(ConvertError::new(
                 "grant.decided",
                 format!("holds more than {DECIDED_PATHS} of a kind"),
@@ -42,7 +43,45 @@ impl TryFrom<wire::Decided> for Decided {
             git,
             paths: paths.into_iter().map(path).collect::<Result<_, _>>()?,
             files: super::bound::files("grant.decided.files", files)?,
+            obeyed: obeyed.into_iter().map(Obeyed::try_from).collect::<Result<_, _>>()?,
         })
+    }
+}
+
+impl From<Obeyed> for wire::Obeyed {
+    fn from(obeyed: Obeyed) -> Self {
+        let format = match obeyed.format {
+            ObeyedFormat::Toml => wire::ObeyedFormat::Toml,
+            ObeyedFormat::Json => wire::ObeyedFormat::Json,
+            ObeyedFormat::Git => wire::ObeyedFormat::Git,
+            ObeyedFormat::Text => wire::ObeyedFormat::Text,
+            ObeyedFormat::Present => wire::ObeyedFormat::Present,
+        };
+        let Obeyed { program, paths, settings, .. } = obeyed;
+        Self { program, paths, format: format.into(), settings }
+    }
+}
+
+impl TryFrom<wire::Obeyed> for Obeyed {
+    type Error = ConvertError;
+
+    fn try_from(obeyed: wire::Obeyed) -> Result<Self, ConvertError> {
+        let format = match obeyed.format() {
+            wire::ObeyedFormat::Unspecified => {
+                return Err(ConvertError::new("grant.decided.obeyed.format", "is not a known format"));
+            }
+            wire::ObeyedFormat::Toml => ObeyedFormat::Toml,
+            wire::ObeyedFormat::Json => ObeyedFormat::Json,
+            wire::ObeyedFormat::Git => ObeyedFormat::Git,
+            wire::ObeyedFormat::Text => ObeyedFormat::Text,
+            wire::ObeyedFormat::Present => ObeyedFormat::Present,
+        };
+        let wire::Obeyed { program, paths, settings, .. } = obeyed;
+        if paths.len().max(settings.len()) > OBEYED_NAMES {
+            let problem = format!("holds more than {OBEYED_NAMES} paths or settings");
+            return Err(ConvertError::new("grant.decided.obeyed", problem));
+        }
+        Ok(Self { program, paths, format, settings })
     }
 }
 

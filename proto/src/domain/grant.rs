@@ -116,6 +116,37 @@ pub struct Decided {
     /// What it would run of what commands of the session can write; at most
     /// [`BOUND_FILES`](crate::limits::BOUND_FILES), by path.
     pub files: Vec<BoundFile>,
+    /// Files that its programs obey, where the read-only proof is all that allows it; at most
+    /// [`DECIDED_PATHS`](crate::limits::DECIDED_PATHS).
+    pub obeyed: Vec<Obeyed>,
+}
+
+/// Files that a program obeys before it does its work.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Obeyed {
+    /// The program that obeys them.
+    pub program: String,
+    /// Absolute, inside; `*` stands for any part of one name. Empty: where they are is not known.
+    pub paths: Vec<String>,
+    /// How settings stand in them.
+    pub format: ObeyedFormat,
+    /// The settings that name a program.
+    pub settings: Vec<String>,
+}
+
+/// How settings stand in a file that a program obeys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObeyedFormat {
+    /// Keys of TOML, such as `build.rustc-wrapper`; `*` stands for one name.
+    Toml,
+    /// Keys of JSON, likewise.
+    Json,
+    /// A repository, or a file of git's configuration; keys in small letters, `*` for any subsection.
+    Git,
+    /// Texts that stand anywhere in the file, once quotes and escapes are removed.
+    Text,
+    /// That the file is there is enough.
+    Present,
 }
 
 /// A file that a command would run, and what was there.

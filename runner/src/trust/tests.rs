@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use airlock_proto::domain::Decided;
+use airlock_proto::domain::{Decided, Obeyed, ObeyedFormat};
 use airlock_sandbox::{Bind, Symlink};
 
 use super::*;
@@ -252,4 +252,27 @@ fn a_maze_of_links_ends_in_a_refusal_and_not_in_a_long_search() {
         host.link(&format!("l{0}/../l{0}", index + 1), &format!("workspace/l{index}"));
     }
     assert!(!host.path_leads("/workspace/l0", PathAccess::Write));
+}
+
+#[test]
+fn a_read_only_command_is_held_to_the_files_that_its_programs_obey_and_another_is_not() {
+    let host = Host::new();
+    let obeyed = Obeyed {
+        program: "tool".to_owned(),
+        paths: vec!["/workspace/tool.conf".to_owned()],
+        format: ObeyedFormat::Text,
+        settings: vec!["pager".to_owned()],
+    };
+    let decided = Decided { programs: vec![b"tool".to_vec()], obeyed: vec![obeyed], ..Decided::default() };
+    let checked = |read_only: bool| {
+        let requires = vec![Requirement::ReadOnlyMount, Requirement::TrustedPath];
+        let grant = Grant { requires, decided: decided.clone(), read_only, ..grant() };
+        let env = [(OsString::from("PATH"), OsString::from("/opt/bin"))];
+        check(&grant, &host.profile, &env, &Folders::at(host.folder.path()), None)
+            .map_err(|refusal| refusal.reason)
+    };
+    assert!(checked(true).is_ok());
+    fs::write(host.at("workspace/tool.conf"), "pager = /workspace/evil\n").unwrap();
+    assert_eq!(checked(true).unwrap_err(), "names_a_program");
+    assert!(checked(false).is_ok(), "what may write is not allowed by the proof");
 }

@@ -16,7 +16,7 @@ use std::{
 use airlock_proto::domain::FileState;
 use airlock_sandbox::{Folders, HOME, Profile, Root, WORKSPACE};
 use rustix::{
-    fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat},
+    fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat},
     io::Errno,
 };
 use sha2::{Digest as _, Sha256};
@@ -75,6 +75,16 @@ struct Mount {
     ground: Ground,
 }
 
+/// What a file holds.
+pub(super) enum Text {
+    /// There is no file.
+    Nothing,
+    /// All of it.
+    Bytes(Vec<u8>),
+    /// Too much, or nobody can say.
+    Unknown,
+}
+
 /// What stands at a place.
 enum Seen {
     Nothing,
@@ -127,15 +137,72 @@ impl View {
         self.read(&led.path, most, is_over).unwrap_or((FileState::Other, 0))
     }
 
-    /// Nothing, where it is no file that the session can read.
-    fn read(&self, path: &[u8], most: u64, is_over: &dyn Fn() -> bool) -> Option<(FileState, u64)> {
+    /// What the file at the end of a path holds, wherever that is, if it has no more than `most` bytes.
+    pub(super) fn text(&self, path: &[u8], most: u64) -> Text {
+        let led = match self.follow(path, true) {
+            Ok(led) if led.ground == Ground::Kernel => return Text::Unknown,
+            Ok(led) if !led.is_there => return Text::Nothing,
+            Ok(led) => led,
+            Err(Astray) => return Text::Unknown,
+        };
+        let Some(file) = self.open_beneath(&led.path, OFlags::empty()) else { return Text::Unknown };
+        match fstat(&file).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            Ok(FileType::RegularFile) => {}
+            Ok(FileType::Directory) => return Text::Nothing,
+            _ => return Text::Unknown,
+        }
+        let mut text = Vec::new();
+        match File::from(file).take(most + 1).read_to_end(&mut text) {
+            Ok(read) if read as u64 <= most => Text::Bytes(text),
+            _ => Text::Unknown,
+        }
+    }
+
+    /// The names in a directory; none where there is no directory.
+    pub(super) fn names(&self, path: &[u8], most: usize) -> Result<Vec<Vec<u8>>, Astray> {
+        let led = self.follow(path, true)?;
+        if led.ground == Ground::Kernel {
+            return Err(Astray);
+        }
+        if !led.is_there {
+            return Ok(Vec::new());
+        }
+        let directory = self.open_beneath(&led.path, OFlags::DIRECTORY).ok_or(Astray);
+        let directory = match directory.and_then(|file| Dir::new(file).map_err(|_| Astray)) {
+            Ok(directory) => directory,
+            // A file of that name has none in it.
+            Err(_) if self.open_beneath(&led.path, OFlags::empty()).is_some() => return Ok(Vec::new()),
+            Err(astray) => return Err(astray),
+        };
+        let mut names = Vec::new();
+        for entry in directory {
+            let name = entry.map_err(|_| Astray)?.file_name().to_bytes().to_vec();
+            if !matches!(name.as_slice(), b"." | b"..") {
+                names.push(name);
+            }
+            if names.len() > most {
+                return Err(Astray);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Opens what stands at a path that leads through no link.
+    fn open_beneath(&self, path: &[u8], more: OFlags) -> Option<OwnedFd> {
         let at: Components = components(path).collect();
         let mount = self.mount_of(&at)?;
         let below = at.get(mount.at.len()..)?.join(&b'/');
+        let below = if below.is_empty() { b".".to_vec() } else { below };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         // Not waiting for who writes into a pipe.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = openat2(mount.root.as_ref()?, below.as_slice(), flags, Mode::empty(), resolve).ok()?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
+        openat2(mount.root.as_ref()?, below.as_slice(), flags, Mode::empty(), resolve).ok()
+    }
+
+    /// Nothing, where it is no file that the session can read.
+    fn read(&self, path: &[u8], most: u64, is_over: &dyn Fn() -> bool) -> Option<(FileState, u64)> {
+        let file = self.open_beneath(path, OFlags::empty())?;
         let stat = fstat(&file).ok()?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return None;

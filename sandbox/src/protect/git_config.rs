@@ -12,6 +12,12 @@ pub(super) fn programs(text: &[u8]) -> Option<BTreeSet<String>> {
     Some(settings.into_iter().filter(Setting::runs_a_program).map(|setting| setting.to_string()).collect())
 }
 
+/// Every setting with its value; none if git would not read it either.
+pub(crate) fn all(text: &[u8]) -> Option<Vec<(String, Option<String>)>> {
+    let settings = settings(text)?;
+    Some(settings.into_iter().map(|Setting { name, value }| (name, value)).collect())
+}
+
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {

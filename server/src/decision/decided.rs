@@ -6,8 +6,8 @@ mod git;
 use super::bound;
 use airlock_policy::{Access, Decision, FoundCommand, Nesting, PathUse};
 use airlock_proto::{
-    domain::{Decided, DecidedPath, PathAccess},
-    limits::DECIDED_PATHS,
+    domain::{Decided, DecidedPath, Obeyed, ObeyedFormat, PathAccess},
+    limits::{DECIDED_PATHS, OBEYED_NAMES},
 };
 
 /// What bash does itself, where no other program runs it.
@@ -98,6 +98,7 @@ pub(super) fn of(decision: &Decision, directory: &[u8]) -> Told {
         git: git.unwrap_or_default(),
         paths: paths.unwrap_or_default(),
         files: bound::named(decision),
+        obeyed: decision.obeyed.iter().map(obeyed).take(DECIDED_PATHS).collect(),
     };
     Told { decided, whole }
 }
@@ -125,6 +126,21 @@ fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
 
 fn program(command: &FoundCommand) -> Option<&[u8]> {
     command.argv.first()?.text.as_deref()
+}
+
+/// More paths than a runner looks at count as paths that are not known, which it refuses.
+fn obeyed(files: &airlock_policy::Obeyed) -> Obeyed {
+    use airlock_policy::ObeyedFormat as Says;
+    let format = match files.format {
+        Says::Toml => ObeyedFormat::Toml,
+        Says::Json => ObeyedFormat::Json,
+        Says::Git => ObeyedFormat::Git,
+        Says::Text => ObeyedFormat::Text,
+        Says::Present => ObeyedFormat::Present,
+    };
+    let paths = if files.paths.len() > OBEYED_NAMES { Vec::new() } else { files.paths.clone() };
+    let settings = files.settings.iter().map(|setting| (*setting).to_owned()).collect();
+    Obeyed { program: files.program.clone(), paths, format, settings }
 }
 
 fn path(used: &PathUse) -> DecidedPath {

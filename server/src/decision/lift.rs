@@ -11,6 +11,9 @@ use crate::engine::DecisionEncoder;
 pub(crate) const UNTRUSTED_PATH: &str = "untrusted_path";
 /// The reason of a runner's refusal after which a person is asked again.
 pub(crate) const FILES_CHANGED: &str = "files_changed";
+/// The reason of a runner's refusal of a read-only command that would obey a file which names a program. A person can
+/// lift it.
+pub(crate) const NAMES_A_PROGRAM: &str = "names_a_program";
 /// The decision names more than a runner can be told.
 const UNTOLD: &str = "too_much_to_check";
 
@@ -19,6 +22,7 @@ pub(super) fn ask_of_untold(decision: &mut Decision) {
     if is_liftable(decision) {
         let message =
             "it names more programs or paths than a runner can check, or one that cannot be told exactly";
+        without_requirement(decision);
         ask(decision, UNTOLD, message.to_owned());
     }
 }
@@ -32,7 +36,6 @@ fn is_liftable(decision: &Decision) -> bool {
 }
 
 fn ask(decision: &mut Decision, code: &'static str, message: String) {
-    without_requirement(decision);
     decision.verdict = Says::Ask;
     let reason = Reason { code, message, span: None, rule: None, command_index: None };
     decision.reasons.insert(0, reason);
@@ -54,7 +57,12 @@ impl Decided {
     ) -> Option<Self> {
         let grant = match self.decision.verdict {
             Says::Ask if code == FILES_CHANGED => self.grant.clone(),
-            _ => self.without_trusted_path()?,
+            _ if code == NAMES_A_PROGRAM => self.without_obeyed()?,
+            _ => {
+                let grant = self.without_trusted_path()?;
+                without_requirement(&mut self.decision);
+                grant
+            }
         };
         ask(&mut self.decision, code, why.to_owned());
         let binding = Binding::new(grant.binding());
@@ -64,11 +72,26 @@ impl Decided {
 
     /// What an answer to that question places.
     pub(super) fn lifted_by(&self, answer: &Answer, files: &[BoundFile]) -> Option<Offer> {
-        let grant = bound::to_files(&self.without_trusted_path()?, files);
-        let mut decision = self.decision.clone();
-        without_requirement(&mut decision);
-        let permit = decision.permit_with_answer(Binding::new(grant.binding()), answer).ok()?;
-        Offer::new(grant, permit).map(|offer| Offer { is_lifted: true, ..offer })
+        let lifted = [self.without_trusted_path(), self.without_obeyed()];
+        lifted.into_iter().flatten().find_map(|grant| {
+            let grant = bound::to_files(&grant, files);
+            let mut decision = self.decision.clone();
+            if !decision.read_only {
+                without_requirement(&mut decision);
+            }
+            let permit = decision.permit_with_answer(Binding::new(grant.binding()), answer).ok()?;
+            Offer::new(grant, permit).map(|offer| Offer { is_lifted: true, ..offer })
+        })
+    }
+
+    /// The same on read-only mounts, whatever files its programs obey.
+    fn without_obeyed(&self) -> Option<Grant> {
+        let is_held = self.decision.verdict == Says::Allow && !self.grant.decided.obeyed.is_empty();
+        is_held.then(|| {
+            let mut grant = self.grant.clone();
+            grant.decided.obeyed.clear();
+            grant
+        })
     }
 
     fn without_trusted_path(&self) -> Option<Grant> {

@@ -10,6 +10,10 @@ fn decided(command: &str, directory: &str) -> Decided {
 }
 
 fn decided_with(command: &str, directory: &str, snapshot: &SessionSnapshot) -> Decided {
+    decided_by("demo", command, directory, snapshot)
+}
+
+fn decided_by(profile: &str, command: &str, directory: &str, snapshot: &SessionSnapshot) -> Decided {
     let profiles = Profiles::builtin();
     let mut spec = record(ExecutionState::Queued).spec;
     spec.command = command.as_bytes().to_vec();
@@ -17,7 +21,7 @@ fn decided_with(command: &str, directory: &str, snapshot: &SessionSnapshot) -> D
     let session = "0198f000-0000-7000-8000-000000000000".parse().unwrap();
     let encode: DecisionEncoder = |_, profile| profile.as_bytes().to_vec();
     decide(
-        profiles.get("demo").unwrap(),
+        profiles.get(profile).unwrap(),
         session,
         &spec,
         (spec.mode, false),
@@ -167,6 +171,29 @@ fn nobody_lifts_what_is_required_of_a_read_only_command() {
         edits("make").question(UNTRUSTED_PATH, "x", "demo", |_, _| Vec::new()).is_none(),
         "it requires nothing"
     );
+}
+
+#[test]
+fn a_person_may_run_a_read_only_command_whose_program_obeys_a_file_that_names_another() {
+    let strict = |command: &str| decided_by("strict", command, "/workspace", &SessionSnapshot::default());
+    let reads = strict("cargo tree");
+    let obeyed = &reads.grant.decided.obeyed;
+    let has = |path: &str| obeyed.iter().any(|files| files.paths.iter().any(|known| known == path));
+    assert!(has("/workspace/.cargo/config.toml") && has("/home/agent/.cargo/config.toml"), "{obeyed:?}");
+    assert!(strict("ls").grant.decided.obeyed.is_empty());
+
+    let question =
+        reads.question(NAMES_A_PROGRAM, "a file names a program", "demo", |_, _| Vec::new()).unwrap();
+    assert_eq!(
+        (question.record.verdict, question.record.reason_code.as_str()),
+        (Verdict::Ask, NAMES_A_PROGRAM)
+    );
+    let yes = approval(ApprovalState::Allowed, question.binding);
+    let Ruling::Place(offer) = strict("cargo tree").rule(Some(&yes)) else { panic!("not placed") };
+    let (grant, _) = offer.into_parts();
+    assert!(grant.read_only && grant.decided.obeyed.is_empty());
+    assert_eq!(grant.requires, [Requirement::ReadOnlyMount, Requirement::TrustedPath], "the mounts stay");
+    assert!(strict("ls").question(NAMES_A_PROGRAM, "x", "demo", |_, _| Vec::new()).is_none());
 }
 
 #[test]

@@ -1,0 +1,180 @@
+//! Files that programs of a read-only command obey before they do their work: whether one of them names a program.
+//!
+//! Only what the read-only proof alone allows is held against them. It makes the decision better. It is not the
+//! boundary: such a command runs on read-only mounts without a network, whatever these files say.
+
+use std::cell::Cell;
+
+use airlock_proto::{
+    domain::{Decided, Obeyed, ObeyedFormat},
+    limits::{OBEYED_FILE_BYTES, OBEYED_FILES},
+};
+use airlock_sandbox::{HOME, SettingsFormat, git_includes, named_setting};
+use globset::{GlobBuilder, GlobMatcher};
+
+use super::view::{Ground, Text, View};
+use crate::{files::shown, floor::Refusal};
+
+/// The reason of a refusal that a person can lift.
+const NAMES_A_PROGRAM: &str = "names_a_program";
+/// Files of git's configuration that include one another.
+const INCLUDES: usize = 10;
+
+/// Refuses a command of which a program would obey a file that names another.
+pub(super) fn check(decided: &Decided, view: &View) -> Result<(), Refusal> {
+    let look = Look { view, left: Cell::new(OBEYED_FILES) };
+    decided.obeyed.iter().try_for_each(|obeyed| look.at(obeyed))
+}
+
+struct Look<'a> {
+    view: &'a View,
+    /// Files and directories that may still be looked at.
+    left: Cell<usize>,
+}
+
+impl Look<'_> {
+    fn at(&self, obeyed: &Obeyed) -> Result<(), Refusal> {
+        if obeyed.paths.is_empty() {
+            let program = shown(obeyed.program.as_bytes());
+            return Err(refuse(format!("where `{program}` runs, and what it obeys there, is not known")));
+        }
+        for pattern in &obeyed.paths {
+            for path in self.matching(pattern.as_bytes(), obeyed)? {
+                match obeyed.format {
+                    ObeyedFormat::Present => self.present(&path, obeyed)?,
+                    ObeyedFormat::Git if path.ends_with(b"/.git") => self.repository(&path, obeyed)?,
+                    ObeyedFormat::Git => self.git_file(&path, obeyed, 0)?,
+                    ObeyedFormat::Toml => self.file(&path, obeyed, SettingsFormat::Toml)?,
+                    ObeyedFormat::Json => self.file(&path, obeyed, SettingsFormat::Json)?,
+                    ObeyedFormat::Text => self.file(&path, obeyed, SettingsFormat::Text)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn spend(&self, path: &[u8], obeyed: &Obeyed) -> Result<(), Refusal> {
+        let left = self.left.get().checked_sub(1).ok_or_else(|| unreadable(path, obeyed))?;
+        self.left.set(left);
+        Ok(())
+    }
+
+    /// The paths that are there of those that the pattern stands for; itself, if it is none.
+    fn matching(&self, pattern: &[u8], obeyed: &Obeyed) -> Result<Vec<Vec<u8>>, Refusal> {
+        let mut found = vec![Vec::new()];
+        for part in pattern.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
+            let mut next = Vec::new();
+            for above in &found {
+                let below = |name: &[u8]| [above.as_slice(), b"/", name].concat();
+                if !part.contains(&b'*') {
+                    next.push(below(part));
+                    continue;
+                }
+                let matcher = matcher(part).ok_or_else(|| unreadable(pattern, obeyed))?;
+                self.spend(above, obeyed)?;
+                let names = self.view.names(above, OBEYED_FILES).map_err(|_| unreadable(above, obeyed))?;
+                let fitting =
+                    names.iter().filter(|name| matcher.is_match(String::from_utf8_lossy(name).as_ref()));
+                next.extend(fitting.map(|name| below(name)));
+            }
+            found = next;
+        }
+        Ok(found)
+    }
+
+    fn present(&self, path: &[u8], obeyed: &Obeyed) -> Result<(), Refusal> {
+        self.spend(path, obeyed)?;
+        match self.view.follow(path, true) {
+            Ok(led) if !led.is_there && led.ground != Ground::Kernel => Ok(()),
+            _ => Err(refuse(format!(
+                "`{}` is there, which makes `{}` run other programs; have it approved",
+                shown(path),
+                shown(obeyed.program.as_bytes())
+            ))),
+        }
+    }
+
+    fn file(&self, path: &[u8], obeyed: &Obeyed, format: SettingsFormat) -> Result<(), Refusal> {
+        let Some(text) = self.text(path, obeyed)? else { return Ok(()) };
+        match named_setting(format, &text, &obeyed.settings) {
+            None => Ok(()),
+            Some(setting) => Err(refuse(format!(
+                "`{}` sets `{setting}`, which makes `{}` run another program; have it approved",
+                shown(path),
+                shown(obeyed.program.as_bytes())
+            ))),
+        }
+    }
+
+    /// Nothing where there is no file.
+    fn text(&self, path: &[u8], obeyed: &Obeyed) -> Result<Option<Vec<u8>>, Refusal> {
+        self.spend(path, obeyed)?;
+        match self.view.text(path, OBEYED_FILE_BYTES) {
+            Text::Nothing => Ok(None),
+            Text::Bytes(text) => Ok(Some(text)),
+            Text::Unknown => Err(unreadable(path, obeyed)),
+        }
+    }
+
+    /// A repository's own configuration, that of a working tree, and those of its submodules. A `.git` that is a file
+    /// leads to the repository.
+    fn repository(&self, path: &[u8], obeyed: &Obeyed) -> Result<(), Refusal> {
+        let text = self.text(path, obeyed)?;
+        let directory = match text.as_deref().and_then(|text| text.strip_prefix(b"gitdir:")) {
+            Some(target) => beside(path, target.trim_ascii()),
+            None => path.to_vec(),
+        };
+        let below = |at: &[u8], name: &str| [at, b"/", name.as_bytes()].concat();
+        let common = self.text(&below(&directory, "commondir"), obeyed)?;
+        let common = common.map(|text| beside(&below(&directory, "commondir"), text.trim_ascii()));
+        self.git_file(&below(&directory, "config.worktree"), obeyed, 0)?;
+        self.git_file(&below(&directory, "config"), obeyed, 0)?;
+        let common = common.unwrap_or(directory);
+        self.git_file(&below(&common, "config"), obeyed, 0)?;
+        let modules = self.matching(&below(&common, "modules/*/config"), obeyed)?;
+        modules.iter().try_for_each(|path| self.git_file(path, obeyed, 0))
+    }
+
+    /// A file of git's configuration, with those that it includes.
+    fn git_file(&self, path: &[u8], obeyed: &Obeyed, depth: usize) -> Result<(), Refusal> {
+        let Some(text) = self.text(path, obeyed)? else { return Ok(()) };
+        if depth > INCLUDES {
+            return Err(unreadable(path, obeyed));
+        }
+        self.file(path, obeyed, SettingsFormat::Git)?;
+        for include in git_includes(&text) {
+            let included = match include.strip_prefix("~/") {
+                Some(rest) => [HOME.as_bytes(), b"/", rest.as_bytes()].concat(),
+                None => beside(path, include.as_bytes()),
+            };
+            self.git_file(&included, obeyed, depth + 1)?;
+        }
+        Ok(())
+    }
+}
+
+/// A path as a file names it: absolute, or from the file's own directory.
+fn beside(file: &[u8], named: &[u8]) -> Vec<u8> {
+    if named.first() == Some(&b'/') {
+        return named.to_vec();
+    }
+    let directory = file.rsplitn(2, |byte| *byte == b'/').nth(1).unwrap_or_default();
+    [directory, b"/", named].concat()
+}
+
+fn matcher(part: &[u8]) -> Option<GlobMatcher> {
+    let glob = GlobBuilder::new(std::str::from_utf8(part).ok()?).literal_separator(true).build().ok()?;
+    Some(glob.compile_matcher())
+}
+
+fn refuse(message: String) -> Refusal {
+    Refusal::new(NAMES_A_PROGRAM, message)
+}
+
+fn unreadable(path: &[u8], obeyed: &Obeyed) -> Refusal {
+    let (path, program) = (shown(path), shown(obeyed.program.as_bytes()));
+    refuse(format!("`{path}`, which `{program}` obeys, cannot be read in full; have it approved"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -68,6 +68,7 @@ impl Host {
             request: &[],
             traceparent: None,
             read_only: false,
+            unsandboxed: false,
         })
         .unwrap();
         let spec = LaunchSpec {

@@ -77,6 +77,8 @@ pub(crate) struct Analysis {
     pub(crate) aliases: HashSet<Vec<u8>>,
     /// Variables that the text only ever sets to numbers.
     pub(crate) numeric: HashSet<Vec<u8>>,
+    /// Variables that every command finds set, whatever the text says.
+    pub(crate) environment: Vec<Assign>,
     /// The commands whose exit code may be the text's own when that is not 0, the last one first.
     /// Empty where that is not known.
     pub(crate) endings: Vec<usize>,
@@ -84,13 +86,24 @@ pub(crate) struct Analysis {
 
 impl Analysis {
     /// Finds the commands of a bash text.
-    pub(crate) fn of(text: &[u8], start: &Directory, surroundings: Surroundings<'_>) -> Self {
+    pub(crate) fn of(
+        text: &[u8],
+        start: &Directory,
+        surroundings: Surroundings<'_>,
+        environment: Vec<Assign>,
+    ) -> Self {
         let script = crate::parse::parse(text, SpanMap::Whole, surroundings);
         let ending = ending::of(&script);
-        let mut analysis = walk::walk(script, start.clone(), surroundings);
+        let mut analysis = walk::walk(script, start.clone(), surroundings, environment);
         analysis.endings =
             ending.and_then(|spans| ending::indices(&spans, &analysis.commands)).unwrap_or_default();
         analysis
+    }
+
+    /// The first variable of the environment that is not known to load and run nothing.
+    pub(crate) fn unsafe_variable(&self) -> Option<&[u8]> {
+        let mut names = self.environment.iter().map(|assign| assign.name.as_slice());
+        names.find(|name| !crate::tables::names::is_safe_variable(name))
     }
 
     /// Where `cat` may be something else, a heredoc given to it is no text.

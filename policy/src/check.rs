@@ -3,6 +3,8 @@
 
 mod render;
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::json;
 
@@ -21,6 +23,8 @@ struct Line {
     rules: Option<LineRules>,
     cwd: Option<String>,
     mode: Option<Mode>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -52,12 +56,14 @@ fn answer(line: &str, profile: &Profile) -> Result<String, String> {
         }
         None => None,
     };
+    let env = input.env.into_iter().map(|(name, value)| (name, value.into_bytes())).collect();
     let decision = crate::decide(
         &Request {
             shell: input.shell.unwrap_or(Shell::Bash),
             cwd: input.cwd.as_deref(),
             mode: input.mode,
             extra_rules: rules.as_ref(),
+            env: Some(&env),
             ..Request::bash(input.command.as_bytes())
         },
         profile,

@@ -3,6 +3,7 @@
 
 mod allow;
 pub(crate) mod codes;
+mod environment;
 mod facts;
 mod match_rules;
 mod obeyed;
@@ -48,7 +49,7 @@ pub fn parts(request: &Request<'_>, profile: &Profile) -> Vec<Part> {
     }
     let parts = || {
         let rules = RuleSet::new(request, profile);
-        let facts = Facts::of(request, profile);
+        let (facts, _) = Facts::all(request, profile);
         parts::parts(profile, &rules, &facts, effective_mode(request, profile))
     };
     catch_unwind(AssertUnwindSafe(parts)).unwrap_or_default()
@@ -62,8 +63,8 @@ fn decide_inner(request: &Request<'_>, profile: &Profile) -> Decision {
     }
     let rules = RuleSet::new(request, profile);
     let mode = effective_mode(request, profile);
-    let plain = if request.shell == Shell::Pwsh { Facts::none() } else { Facts::of(request, profile) };
-    let behind = Facts::behind_aliases(request, profile);
+    let (plain, behind) =
+        if request.shell == Shell::Pwsh { (Facts::none(), None) } else { Facts::all(request, profile) };
     let (facts, other) = views(request, &plain, behind.as_ref());
     let mut outcome = steps(request, profile, &rules, (facts, other), mode);
     if mode == Mode::Plan && !outcome.by_proof && outcome.verdict != Verdict::Deny {
@@ -227,7 +228,8 @@ fn unsandboxed(request: &Request<'_>, profile: &Profile, facts: &Facts<'_>) -> O
     if !wish.floor_permits {
         return deny("unsandboxed_floor", "the runner does not permit runs outside the sandbox");
     }
-    if profile.unsandboxed_without_asking() && facts.analysis.complete && facts.is_free_of_git_and_outside() {
+    let plain = facts.analysis.complete && facts.has_safe_environment();
+    if profile.unsandboxed_without_asking() && plain && facts.is_free_of_git_and_outside() {
         let message = "the profile allows runs outside the sandbox without asking";
         return Some(Outcome::new(Verdict::Allow, reason("unsandboxed_allowed", message, None)));
     }

@@ -81,14 +81,18 @@ pub(crate) fn base_name(program: &[u8]) -> &[u8] {
 /// Finds what the words and the assignments before them launch.
 pub(crate) fn launches(words: &[Word], assignments: &[Assign]) -> Launches {
     let mut found = of_words(words);
-    for assign in assignments.iter().filter(|assign| tables::names::is_command_variable(&assign.name)) {
-        found.launches.extend(assign.values.iter().map(|value| {
-            // `LESSOPEN="|program %s"`
-            let text = value.text.as_deref().map(|text| text.strip_prefix(b"|").unwrap_or(text).to_vec());
-            Launch::Text(text, value.span)
-        }));
-    }
+    found.launches.extend(by_variables(assignments));
     found
+}
+
+/// What programs run because variables say so.
+pub(crate) fn by_variables(assignments: &[Assign]) -> impl Iterator<Item = Launch> {
+    let commands = assignments.iter().filter(|assign| tables::names::is_command_variable(&assign.name));
+    commands.flat_map(|assign| &assign.values).map(|value| {
+        // `LESSOPEN="|program %s"`
+        let text = value.text.as_deref().map(|text| text.strip_prefix(b"|").unwrap_or(text).to_vec());
+        Launch::Text(text, value.span)
+    })
 }
 
 fn of_words(words: &[Word]) -> Launches {

@@ -38,8 +38,16 @@ use tree_sitter::{Language, Node, Parser};
 /// What words need from outside to be read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
-    /// HOME inside the sandbox, for `~` and `$HOME`.
+    /// HOME of the command, for `~` and `$HOME`.
     pub(crate) home: &'a str,
+}
+
+impl Surroundings<'_> {
+    /// Whether HOME stays one word, and the same, where the shell splits it and looks for globs.
+    pub(crate) fn has_plain_home(&self) -> bool {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+        !self.home.is_empty() && self.home.bytes().all(plain)
+    }
 }
 
 /// Parses bash text. `map` says where the text stands in the command as given.

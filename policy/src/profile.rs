@@ -193,6 +193,9 @@ impl Profile {
         };
         field(ENGINE_VERSION);
         field(&hex::encode(crate::tables::digest()));
+        for variable in airlock_variables::VARIABLES {
+            field(&format!("{} {:?} {}", variable.name, variable.effect, variable.overridden));
+        }
         field(&self.name);
         for (label, rules) in [("rules", &self.rules), ("shadow", &self.shadow)] {
             for (kind, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {

@@ -16,6 +16,7 @@ mod variables;
 
 pub(crate) use sed::is_harmless as sed_is_harmless;
 pub(crate) use shell::is_harmless as redirect_is_harmless;
+pub(crate) use variables::check_environment;
 
 use crate::analysis::{Analysis, Found};
 use crate::decision::{Access, Span};
@@ -59,7 +60,10 @@ pub(crate) type Proof = Result<Vec<PathWord>, Refusal>;
 
 /// Proves the command read-only, and says which paths it reads.
 pub(crate) fn prove(found: &Found, analysis: &Analysis) -> Proof {
-    prove_by_tables(found, analysis).map_err(|refusal| shell::told_to_a_shell(found).unwrap_or(refusal))
+    let paths = prove_by_tables(found, analysis)
+        .map_err(|refusal| shell::told_to_a_shell(found).unwrap_or(refusal))?;
+    check_environment(found, analysis)?;
+    Ok(paths)
 }
 
 fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {

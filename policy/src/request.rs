@@ -1,5 +1,7 @@
 //! What is asked of the policy. Plain data; nothing here decides.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::rules::Rules;
@@ -28,6 +30,9 @@ pub struct Request<'a> {
     pub extra_rules: Option<&'a Rules>,
     /// The shell snapshot that commands of the session source.
     pub snapshot: Option<&'a Snapshot>,
+    /// The variables of session and request. Each counts as the same assignment in the text: what is not on the list
+    /// of safe variables takes away the proof and what modes and rules allow.
+    pub env: Option<&'a BTreeMap<String, Vec<u8>>>,
 }
 
 impl<'a> Request<'a> {
@@ -45,6 +50,7 @@ impl<'a> Request<'a> {
             unsandboxed: None,
             extra_rules: None,
             snapshot: None,
+            env: None,
         }
     }
 }

@@ -9,6 +9,7 @@
 mod bounds;
 mod cases;
 mod deny_holds;
+mod environment;
 mod json;
 mod monotone;
 mod naive;

@@ -123,6 +123,7 @@ pub(crate) fn environment(
         request: &request,
         traceparent,
         read_only: grant.read_only,
+        unsandboxed: grant.unsandboxed,
     })
 }
 

@@ -121,6 +121,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         request: &[],
         traceparent: None,
         read_only,
+        unsandboxed: false,
     })
     .map_err(|_| "no environment")?;
     let network = if read_only { Network::Empty } else { Network::SessionLoopback };

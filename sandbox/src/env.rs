@@ -38,6 +38,8 @@ pub struct EnvRequest<'a> {
     pub traceparent: Option<&'a str>,
     /// Whether the command is a read-only one.
     pub read_only: bool,
+    /// Whether the command runs outside the sandbox.
+    pub unsandboxed: bool,
 }
 
 /// The whole environment, sorted by name.
@@ -120,6 +122,7 @@ fn own<'a>(from: &EnvRequest<'a>) -> Vec<(&'static str, &'a str)> {
         own.push(("TRACEPARENT", place));
     }
     if from.read_only {
+        // What is set here has its mark in `airlock_variables`: it costs a request nothing.
         own.extend([("GIT_PAGER", "cat"), ("HOME", HOME), ("PAGER", "cat"), ("PATH", &from.profile.path)]);
         // Else a line of go.mod or a file of HOME says which go runs.
         own.push(("GOTOOLCHAIN", "local"));

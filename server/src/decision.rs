@@ -9,8 +9,12 @@ mod hash;
 mod lift;
 mod outside;
 mod sleep;
+mod variables;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use airlock_policy::{Answer, Binding, Decision, Permit, Snapshot, Unsandboxed, Verdict as Says};
 use airlock_proto::domain::{
@@ -21,6 +25,7 @@ use tracing::{Span, field::Empty};
 pub(crate) use hash::{execution_hash, session_hash};
 pub(crate) use lift::{FILES_CHANGED, NAMES_A_PROGRAM, UNTRUSTED_PATH};
 pub(crate) use sleep::leading_sleep;
+pub(crate) use variables::refused as refused_variables;
 
 use crate::{
     engine::DecisionEncoder,
@@ -116,7 +121,7 @@ pub(crate) fn decide(
     let ask = |wish: Option<Unsandboxed>| {
         let sourced = parsed.as_ref().filter(|_| wish.is_none());
         let shell = (spec.shell, spec.pty.is_some());
-        ask_policy(profile, &spec.command, shell, (mode, wish), (directory, sourced))
+        ask_policy(profile, (&spec.command, &spec.env), shell, (mode, wish), (directory, sourced))
     };
     let (mut decision, unsandboxed) = outside::decide(&profile.policy, spec, (mode, floor_permits), ask);
     let told = decided::of(&decision, directory);
@@ -206,27 +211,28 @@ pub(crate) fn parsed(snapshot: &SessionSnapshot) -> Option<Snapshot> {
 /// The first command of a text that would not be allowed by itself: where it stands, and why not.
 pub(crate) fn not_allowed(
     profile: &ResolvedProfile,
-    (command, shell): (&[u8], Shell),
-    mode: Mode,
+    (command, env): (&[u8], &BTreeMap<String, Vec<u8>>),
+    (shell, mode): (Shell, Mode),
     directory: &[u8],
 ) -> Option<airlock_policy::Reason> {
     let cwd = String::from_utf8_lossy(directory);
-    let request = request((command, shell), mode, &cwd);
+    let request = request((command, env), (shell, mode), &cwd);
     let parts = airlock_policy::parts(&request, &profile.policy);
     parts.into_iter().find(|part| part.verdict != Says::Allow).map(|part| part.why)
 }
 
-/// Asks the policy about a command of a shell, which may be on a terminal of its own. A fault inside it is an
+/// Asks the policy about a command, with the variables of session and request, of a shell that may be on a terminal of
+/// its own. A fault inside it is an
 /// ASK of its own kind, never an ALLOW.
 pub(crate) fn ask_policy(
     profile: &ResolvedProfile,
-    command: &[u8],
+    (command, env): (&[u8], &BTreeMap<String, Vec<u8>>),
     (shell, on_terminal): (Shell, bool),
     (mode, wish): (Mode, Option<Unsandboxed>),
     (directory, snapshot): (&[u8], Option<&Snapshot>),
 ) -> Decision {
     let cwd = String::from_utf8_lossy(directory);
-    let asked = request((command, shell), mode, &cwd);
+    let asked = request((command, env), (shell, mode), &cwd);
     let request = airlock_policy::Request { unsandboxed: wish, on_terminal, snapshot, ..asked };
     let decision = catch_unwind(AssertUnwindSafe(|| airlock_policy::decide(&request, &profile.policy)))
         .unwrap_or_else(|_| after_fault(profile));
@@ -237,7 +243,11 @@ pub(crate) fn ask_policy(
     decision
 }
 
-fn request<'a>((command, shell): (&'a [u8], Shell), mode: Mode, cwd: &'a str) -> airlock_policy::Request<'a> {
+fn request<'a>(
+    (command, env): (&'a [u8], &'a BTreeMap<String, Vec<u8>>),
+    (shell, mode): (Shell, Mode),
+    cwd: &'a str,
+) -> airlock_policy::Request<'a> {
     airlock_policy::Request {
         command,
         shell: policy_shell(shell),
@@ -249,6 +259,7 @@ fn request<'a>((command, shell): (&'a [u8], Shell), mode: Mode, cwd: &'a str) ->
         unsandboxed: None,
         extra_rules: None,
         snapshot: None,
+        env: Some(env),
     }
 }
 

@@ -142,6 +142,7 @@ impl Forced {
             request: &[],
             traceparent: None,
             read_only,
+            unsandboxed: false,
         });
         let spec = LaunchSpec {
             command: command.as_bytes().to_vec(),

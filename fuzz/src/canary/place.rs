@@ -153,6 +153,7 @@ fn environment() -> Vec<(OsString, OsString)> {
         request: none,
         traceparent: None,
         read_only: true,
+        unsandboxed: false,
     };
     // Nothing is asked for beyond Airlock's own variables, so nothing can be refused.
     build_env(&request).unwrap_or_default()

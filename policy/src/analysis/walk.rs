@@ -37,11 +37,21 @@ struct Walker<'a> {
     /// The function whose body this is, and those that run what they are given.
     function: Option<Vec<u8>>,
     passes_arguments: HashSet<Vec<u8>>,
+    /// What variables of the environment make programs run, until a command is met.
+    by_environment: Vec<Launch>,
 }
 
-pub(super) fn walk(script: Script, start: Directory, surroundings: Surroundings<'_>) -> Analysis {
+pub(super) fn walk(
+    script: Script,
+    start: Directory,
+    surroundings: Surroundings<'_>,
+    environment: Vec<Assign>,
+) -> Analysis {
+    let mut values = guess::Values::default();
+    environment.iter().for_each(|assign| values.assigned(assign));
+    let by_environment = launch::by_variables(&environment).collect();
     let mut walker = Walker {
-        out: Analysis { complete: true, ..Analysis::default() },
+        out: Analysis { complete: true, environment, ..Analysis::default() },
         nesting: Vec::new(),
         on_success: start.clone(),
         directory: start,
@@ -50,11 +60,12 @@ pub(super) fn walk(script: Script, start: Directory, surroundings: Surroundings<
         shells: 0,
         words: 0,
         surroundings,
-        values: guess::Values::default(),
+        values,
         piped: None,
         found: Vec::new(),
         function: None,
         passes_arguments: HashSet::new(),
+        by_environment,
     };
     walker.script(script);
     walker.out.distrust_cat();
@@ -235,7 +246,7 @@ impl Walker<'_> {
         if launched.opaque {
             self.fail("launcher_not_understood", span);
         }
-        for launch in launched.launches {
+        for launch in launched.launches.into_iter().chain(std::mem::take(&mut self.by_environment)) {
             self.launched(index, launch);
         }
         if launched.runs_input {

@@ -23,7 +23,7 @@ pub(super) fn is_edit(found: &Found, command: &CommandFacts, facts: &Facts<'_>) 
     if command.refusal.is_none() {
         return true;
     }
-    if !writes_known_paths(command) {
+    if !writes_known_paths(command) || !facts.has_safe_environment() {
         return false;
     }
     let rest = without_redirects(found);
@@ -80,6 +80,7 @@ pub(super) fn is_covered_launcher(index: usize, rules: &RuleSet<'_>, facts: &Fac
     };
     let shadowed = found.trusted_name().is_none_or(|name| facts.analysis.defined.contains(name));
     found.safe_launcher
+        && facts.has_safe_environment()
         && !shadowed
         && safe_assignments(found)
         && redirects_permitted(found, command, rules, facts, mode)
@@ -92,7 +93,7 @@ pub(super) fn covering_rule(
     facts: &Facts<'_>,
     mode: Mode,
 ) -> Option<String> {
-    let found = facts.analysis.commands.get(index)?;
+    let found = facts.analysis.commands.get(index).filter(|_| facts.has_safe_environment())?;
     let command = facts.commands.get(index)?;
     for rule in rules.allow().filter(|rule| rules.must_match(rule, found)) {
         let exact = rule.words().is_some_and(WordPattern::is_exact);

@@ -2,6 +2,7 @@
 //! problems. Computed once; every step reads it.
 
 use super::codes;
+use super::environment::Environment;
 use super::outcome::{Outcome, reason};
 use super::zsh;
 use crate::advice;
@@ -48,26 +49,44 @@ impl<'a> Facts<'a> {
         }
     }
 
-    pub(super) fn of(request: &Request<'a>, profile: &'a Profile) -> Self {
-        Self::of_text(request.command, None, request, profile)
+    /// What is true of the text as it stands, and where there are aliases, behind these. A read-only run sets some
+    /// variables itself: what the request says of them counts only where it is no such run.
+    pub(super) fn all(request: &Request<'a>, profile: &'a Profile) -> (Self, Option<Self>) {
+        let of = |environment: Environment<'a>| {
+            let behind = Self::behind_aliases(request, profile, environment);
+            (Self::of_text(request.command, None, (request, environment), profile), behind)
+        };
+        let (plain, behind) = of(Environment::of_read_only(request));
+        let by_itself = request.shell == Shell::Bash && request.unsandboxed.is_none();
+        let proven = |facts: &Self| facts.all_proven() && !facts.has_problems();
+        let reads = by_itself && proven(&plain) && behind.as_ref().is_none_or(proven);
+        if reads || !Environment::has_overridden(request) {
+            (plain, behind)
+        } else {
+            of(Environment::of(request))
+        }
     }
 
     /// What is true behind the aliases of the session; nothing more where there are none.
-    pub(super) fn behind_aliases(request: &Request<'a>, profile: &'a Profile) -> Option<Self> {
+    fn behind_aliases(
+        request: &Request<'a>,
+        profile: &'a Profile,
+        environment: Environment<'a>,
+    ) -> Option<Self> {
         let snapshot = request.snapshot.filter(|_| request.shell == Shell::Bash)?;
-        let expanded = snapshot.expand(request.command, request.home)?;
-        Some(Self::of_text(&expanded.text, Some(&expanded), request, profile))
+        let expanded = snapshot.expand(request.command, environment.home)?;
+        Some(Self::of_text(&expanded.text, Some(&expanded), (request, environment), profile))
     }
 
     fn of_text(
         text: &[u8],
         expanded: Option<&Expanded>,
-        request: &Request<'a>,
+        (request, environment): (&Request<'a>, Environment<'a>),
         profile: &'a Profile,
     ) -> Self {
         let start = Directory::at(request.cwd.unwrap_or(request.workspace));
-        let surroundings = Surroundings { home: request.home };
-        let mut analysis = Analysis::of(text, &start, surroundings);
+        let surroundings = Surroundings { home: environment.home };
+        let mut analysis = Analysis::of(text, &start, surroundings, environment.assignments());
         if let Some(expanded) = expanded {
             analysis.map_spans(|span| expanded.original(span));
             if !expanded.complete {
@@ -97,6 +116,11 @@ impl<'a> Facts<'a> {
             facts.analysis.problems.extend(dangers);
         }
         facts
+    }
+
+    /// Whether every variable of the environment is known to load and run nothing.
+    pub(super) fn has_safe_environment(&self) -> bool {
+        self.analysis.unsafe_variable().is_none()
     }
 
     pub(super) fn all_proven(&self) -> bool {
@@ -163,6 +187,10 @@ impl<'a> Facts<'a> {
                 reasons.extend(self.substituted(index));
             }
         }
+        let told = reasons.iter().any(|reason| reason.code == "environment");
+        let first = self.analysis.commands.first().filter(|_| !told);
+        let environment = first.and_then(|found| readonly::check_environment(found, &self.analysis).err());
+        reasons.extend(environment.map(|refusal| reason(refusal.code, refusal.message, None)));
         reasons
     }
 

@@ -28,11 +28,13 @@ pub(super) fn shell(
     let [facts] = views else { return None };
     let [found] = facts.analysis.commands.as_slice() else { return None };
     let another = |name| request.snapshot.is_some_and(|snapshot| snapshot.is_unknown(name));
-    (is_plain_shell(found) && !found.program().is_some_and(another)).then(|| {
-        let message =
-            "the profile allows what runs in the sandbox, and no rule says otherwise of what is typed";
-        Outcome::new(Verdict::Allow, reason("terminal_shell", message, None))
-    })
+    (is_plain_shell(found) && facts.has_safe_environment() && !found.program().is_some_and(another)).then(
+        || {
+            let message =
+                "the profile allows what runs in the sandbox, and no rule says otherwise of what is typed";
+            Outcome::new(Verdict::Allow, reason("terminal_shell", message, None))
+        },
+    )
 }
 
 fn is_plain_shell(found: &Found) -> bool {

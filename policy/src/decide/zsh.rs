@@ -47,7 +47,7 @@ fn signs(text: &[u8]) -> Vec<Span> {
 
 /// The rules that name every command word for word; nothing else allows zsh.
 pub(super) fn by_exact_rules(rules: &RuleSet<'_>, facts: &Facts<'_>) -> Option<Vec<Reason>> {
-    if !facts.analysis.complete || facts.analysis.commands.is_empty() {
+    if !facts.analysis.complete || facts.analysis.commands.is_empty() || !facts.has_safe_environment() {
         return None;
     }
     let mut reasons = Vec::new();

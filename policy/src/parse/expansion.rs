@@ -43,7 +43,8 @@ impl Builder<'_> {
             rest = tail.strip_prefix(b"]").unwrap_or(tail);
         }
         if rest.is_empty() {
-            if name == b"HOME" && !length && !self.numeric.contains_key(name) {
+            let known = name == b"HOME" && !length && !self.numeric.contains_key(name);
+            if known && self.surroundings.has_plain_home() {
                 word.text = Some(Vec::new());
             }
             return (word, many && !length);

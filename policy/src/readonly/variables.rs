@@ -2,10 +2,23 @@
 //! reads them: `unset`, `env -u`, `env -i`, `printf -v`.
 
 use super::Refusal;
-use crate::analysis::Found;
+use crate::analysis::{Analysis, Found};
 use crate::getopt;
 use crate::parse::Word;
 use crate::tables::{self, names};
+
+/// Refuses what runs with variables that are not known to be harmless.
+pub(crate) fn check_environment(found: &Found, analysis: &Analysis) -> Result<(), Refusal> {
+    analysis.unsafe_variable().map_or(Ok(()), |name| {
+        let message = if names::is_dangerous_variable(name) {
+            "changes what runs or how text is read"
+        } else {
+            "is not on the list of harmless variables"
+        };
+        let message = format!("`{}` of the environment {message}", String::from_utf8_lossy(name));
+        Err(Refusal::new("environment", message, found.span))
+    })
+}
 
 /// Refuses what takes away, or sets, a variable that steers what runs.
 pub(super) fn check(found: &Found) -> Result<(), Refusal> {

@@ -28,7 +28,7 @@ pub(crate) fn is_set_by_bash(name: &[u8]) -> bool {
 
 /// Whether setting the variable changes what runs or how text is read.
 pub(crate) fn is_dangerous_variable(name: &[u8]) -> bool {
-    listed(data::DANGEROUS_VARIABLES, name).is_some()
+    airlock_variables::is_dangerous(name)
 }
 
 /// Whether reading the variable is refused.
@@ -38,7 +38,7 @@ pub(crate) fn is_telling_variable(name: &[u8]) -> bool {
 
 /// Whether the variable may be set before a command that is allowed.
 pub(crate) fn is_safe_variable(name: &[u8]) -> bool {
-    listed(data::SAFE_VARIABLES, name).is_some()
+    airlock_variables::is_safe(name)
 }
 
 /// Whether other programs run what the variable is set to.

@@ -22,6 +22,9 @@ use crate::{
 pub(super) const NO_ROOM: &str =
     "less than `limits.disk_reserve_bytes` is free under this runner's `state_dir`";
 
+/// The most variables that a refusal names.
+const SAID: usize = 16;
+
 /// What the journal says about an offer.
 enum Known {
     /// Nothing that stands in its way.
@@ -151,8 +154,8 @@ impl Core {
         }
         let scrubbed = self.environ.scrubbed(&grant.profile.pass_env);
         let env = job::environment(grant, &profile, &scrubbed.passed, None).map_err(|errors| {
-            let said = errors.first().map(ToString::to_string).unwrap_or_default();
-            Refusal::new("environment", said)
+            let said: Vec<String> = errors.iter().take(SAID).map(ToString::to_string).collect();
+            Refusal::new("environment", said.join("; "))
         })?;
         let replacer = self.secrets.replacer(&grant.profile.secrets);
         let replacer = replacer.map_err(|what| Refusal::new("secrets", what))?;

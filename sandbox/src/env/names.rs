@@ -59,9 +59,25 @@ pub enum EnvError {
         /// Its place in the list.
         index: usize,
     },
-    /// It changes what is executed, and the profile does not allow that.
-    #[error("`{name}` changes what is executed, and the profile does not allow it")]
-    ChangesExecution {
+    /// It changes how a command is read or what every program loads, and the profile does not permit that.
+    #[error(
+        "`{name}` changes how a command is read or what every program loads, and the profile does not list it in \
+         `env.allowed`"
+    )]
+    ChangesReading {
+        /// The name.
+        name: String,
+        /// Whose it is.
+        source_of: Source,
+        /// Its place in the list.
+        index: usize,
+    },
+    /// It is not known to be safe, the command runs outside the sandbox, and the profile does not permit that.
+    #[error(
+        "`{name}` is not on the list of safe variables, which are all that a command outside the sandbox is given, and \
+         the profile does not list it in `env.allowed`"
+    )]
+    NotSafeOutside {
         /// The name.
         name: String,
         /// Whose it is.
@@ -80,118 +96,6 @@ pub enum EnvError {
         bytes: usize,
     },
 }
-
-/// Names that only Airlock sets, whatever a profile allows.
-const RESERVED: [&str; 8] = [
-    "BASH_ENV",
-    "GIT_CONFIG_COUNT",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_EDITOR",
-    "GIT_OPTIONAL_LOCKS",
-    "SHELL",
-    "TMPDIR",
-    "TRACEPARENT",
-];
-const RESERVED_PREFIXES: [&str; 4] = ["AIRLOCK", "BASH_FUNC_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
-
-/// Names by which a program can be made to run something else, or the shell to
-/// read a command otherwise.
-const EXECUTION: [&str; 62] = [
-    "BASHOPTS",
-    "BASH_COMPAT",
-    "BASH_LOADABLES_PATH",
-    "BASH_XTRACEFD",
-    "BROWSER",
-    "CC",
-    "CDPATH",
-    "CLASSPATH",
-    "CXX",
-    "EDITOR",
-    "ENV",
-    "EXECIGNORE",
-    "FCEDIT",
-    "FPATH",
-    "GCONV_PATH",
-    "GETCONF_DIR",
-    "GLOBIGNORE",
-    "GOFLAGS",
-    "GRADLE_OPTS",
-    "HOME",
-    "HOSTALIASES",
-    "IFS",
-    "INPUTRC",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "LESS",
-    "LESSCLOSE",
-    "LESSOPEN",
-    "LOCPATH",
-    "LUA_INIT",
-    "MAKEFLAGS",
-    "MANPAGER",
-    "MAVEN_OPTS",
-    "NLSPATH",
-    "NODE_EXTRA_CA_CERTS",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "OPENSSL_CONF",
-    "OPENSSL_ENGINES",
-    "OPENSSL_MODULES",
-    "PAGER",
-    "PATH",
-    "PHPRC",
-    "PHP_INI_SCAN_DIR",
-    "POSIXLY_CORRECT",
-    "PROMPT_COMMAND",
-    "PS0",
-    "PS1",
-    "PS4",
-    "RESOLV_HOST_CONF",
-    "RUSTC",
-    "RUSTFLAGS",
-    "RUSTDOC",
-    "RUSTC_WRAPPER",
-    "SHELLOPTS",
-    "SSH_ASKPASS",
-    "SUDO_ASKPASS",
-    "TERMCAP",
-    "TERMINFO",
-    "VISUAL",
-    "ZDOTDIR",
-    "_JAVA_OPTIONS",
-];
-const EXECUTION_PREFIXES: [&str; 19] = [
-    "CARGO_ALIAS_",
-    "CARGO_BUILD_",
-    "CARGO_HOST_",
-    "CARGO_TARGET_",
-    "DYLD_",
-    "GIT_",
-    "GLIBC_TUNABLES",
-    "LD_",
-    "LUA_",
-    "MALLOC_",
-    "NPM_CONFIG_",
-    "PERL",
-    "PIP_",
-    "PYTHON",
-    "RUBY",
-    "RUSTC_",
-    "SSH_",
-    "TAR_OPTIONS",
-    "XDG_CONFIG",
-];
-
-/// Names under those prefixes that change nothing of the kind, and that tools
-/// are commonly given.
-const HARMLESS: [&str; 6] = [
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONFAULTHANDLER",
-    "PYTHONHASHSEED",
-    "PYTHONIOENCODING",
-    "PYTHONUNBUFFERED",
-    "PYTHONUTF8",
-];
 
 /// Checks every variable passed through, and of session and request.
 pub(super) fn check(from: &EnvRequest<'_>) -> Result<(), Vec<EnvError>> {
@@ -237,16 +141,19 @@ fn problem(
     if value.len() > MAX_VALUE || value.contains(&0) {
         return Some(EnvError::Value { name: shown, source_of, index });
     }
-    // Some programs do not look at the case of their variables.
-    let upper = name.to_ascii_uppercase();
-    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| upper.starts_with(prefix));
-    if RESERVED.contains(&upper.as_str()) || starts(&RESERVED_PREFIXES) {
+    if airlock_variables::is_reserved(name.as_bytes()) {
         return Some(EnvError::Reserved { name: shown, source_of, index });
     }
-    let changes =
-        !HARMLESS.contains(&name) && (EXECUTION.contains(&upper.as_str()) || starts(&EXECUTION_PREFIXES));
-    if changes && !from.profile.allow_env.iter().any(|allowed| allowed == name) {
-        return Some(EnvError::ChangesExecution { name: shown, source_of, index });
+    if from.profile.allow_env.iter().any(|allowed| allowed == name) {
+        return None;
+    }
+    if airlock_variables::changes_reading(name.as_bytes()) {
+        return Some(EnvError::ChangesReading { name: shown, source_of, index });
+    }
+    // What is passed through is named by the profile itself.
+    let asked = from.unsandboxed && source_of != Source::Passed;
+    if asked && !airlock_variables::is_safe(name.as_bytes()) {
+        return Some(EnvError::NotSafeOutside { name: shown, source_of, index });
     }
     None
 }

@@ -11,6 +11,7 @@ fn request<'a>(profile: &'a Profile, list: &'a [Variable], read_only: bool) -> E
         request: list,
         traceparent: Some("00-aa-bb-01"),
         read_only,
+        unsandboxed: false,
     }
 }
 
@@ -61,36 +62,58 @@ fn the_request_wins_over_the_session_and_that_over_the_profile() {
 }
 
 #[test]
-fn execution_changing_names_need_the_profile() {
-    let names = [
-        "LD_PRELOAD",
-        "LD_LIBRARY_PATH",
-        "GIT_DIR",
-        "GIT_SSH_COMMAND",
-        "NODE_OPTIONS",
-        "PYTHONPATH",
-        "PYTHONSTARTUP",
-        "PERL5LIB",
-        "RUBYOPT",
-        "ENV",
-        "IFS",
-        "PATH",
-        "HOME",
-        "PS4",
-        "PAGER",
-        "EDITOR",
-        "SHELLOPTS",
-        "BASHOPTS",
-        "npm_config_script_shell",
-        "ld_preload",
-    ];
-    for name in names {
+fn names_that_change_how_a_command_is_read_need_the_profile() {
+    for name in ["LD_PRELOAD", "LD_LIBRARY_PATH", "ENV", "IFS", "PS4", "SHELLOPTS", "BASHOPTS", "ld_preload"]
+    {
         let error = refused(&profile(), name);
-        assert!(matches!(error, Some(EnvError::ChangesExecution { .. })), "{name}: {error:?}");
+        assert!(matches!(error, Some(EnvError::ChangesReading { .. })), "{name}: {error:?}");
+        assert!(error.unwrap().to_string().contains("`env.allowed`"), "{name}");
         let allowing = Profile { allow_env: vec![name.to_owned()], ..profile() };
         assert_eq!(refused(&allowing, name), None, "{name}");
     }
-    assert_eq!(refused(&profile(), "PYTHONUNBUFFERED"), None, "the control: not every name");
+}
+
+#[test]
+fn names_that_only_steer_programs_are_set_inside_the_sandbox() {
+    let names = [
+        "PATH",
+        "HOME",
+        "PAGER",
+        "LESS",
+        "PIP_INDEX_URL",
+        "PYTHONPATH",
+        "NODE_OPTIONS",
+        "GIT_SSH_COMMAND",
+        "RIPGREP_CONFIG_PATH",
+        "FOO",
+    ];
+    for name in names {
+        assert_eq!(refused(&profile(), name), None, "{name}");
+        let list = [variable(name, "x")];
+        let plain = profile();
+        let outside = EnvRequest { unsandboxed: true, ..request(&plain, &list, false) };
+        let errors = build_env(&outside).unwrap_err();
+        assert!(matches!(errors.as_slice(), [EnvError::NotSafeOutside { .. }]), "{name}: {errors:?}");
+        assert!(errors[0].to_string().contains("`env.allowed`"), "{name}");
+        let allowing = Profile { allow_env: vec![name.to_owned()], ..profile() };
+        let outside = EnvRequest { unsandboxed: true, ..request(&allowing, &list, false) };
+        assert!(build_env(&outside).is_ok(), "{name}");
+    }
+    let list = [variable("LANG", "C"), variable("NO_COLOR", "1")];
+    assert!(build_env(&EnvRequest { unsandboxed: true, ..request(&profile(), &list, false) }).is_ok());
+}
+
+#[test]
+fn a_read_only_command_sets_itself_what_is_said_to_cost_nothing() {
+    let overridden = airlock_variables::VARIABLES.iter().filter(|variable| variable.overridden);
+    let names: Vec<&str> = overridden.map(|variable| variable.name).collect();
+    assert!(names.contains(&"PATH") && names.contains(&"HOME") && names.contains(&"PAGER"), "{names:?}");
+    for name in names {
+        let list = [variable(name, "evil")];
+        let env = text(&build_env(&request(&profile(), &list, true)).unwrap());
+        assert!(env.contains(&format!("{name}=")) && !env.contains("evil"), "{name}: {env}");
+        assert!(text(&build_env(&request(&profile(), &list, false)).unwrap()).contains("evil"), "{name}");
+    }
 }
 
 #[test]
@@ -203,7 +226,7 @@ fn what_is_passed_through_is_held_to_the_rules_for_names() {
     let passed = [variable("LD_PRELOAD", "x")];
     let (plain, allowing) = (profile(), Profile { allow_env: vec!["LD_PRELOAD".to_owned()], ..profile() });
     let with = |profile| build_env(&EnvRequest { passed: &passed, ..request(profile, &[], false) });
-    assert!(matches!(with(&plain).unwrap_err()[..], [EnvError::ChangesExecution { .. }]));
+    assert!(matches!(with(&plain).unwrap_err()[..], [EnvError::ChangesReading { .. }]));
     assert!(text(&with(&allowing).unwrap()).contains("LD_PRELOAD=x\n"));
 }
 

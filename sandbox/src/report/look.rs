@@ -180,6 +180,7 @@ fn spec(profile: &Profile, shape: Shape, shell: Shell, command: &str) -> Result<
         request: &[],
         traceparent: None,
         read_only: shape.read_only,
+        unsandboxed: false,
     };
     let env = build_env(&request).map_err(|_| Blind::unknown("the environment cannot be built"))?;
     Ok(LaunchSpec {

@@ -124,6 +124,7 @@ impl Host {
             request: &[],
             traceparent: None,
             read_only,
+            unsandboxed: false,
         })
         .unwrap()
     }

@@ -204,8 +204,9 @@ fn still_asks(profile: &ResolvedProfile, decided: &Decided, mode: Mode, record: 
     let reason = match decided.decision.reasons.first() {
         Some(reason) if reason.code != NOT_COVERED => Some(reason.clone()),
         first => {
-            let part = (spec.command.as_slice(), spec.shell);
-            decision::not_allowed(profile, part, mode, &record.directory).or_else(|| first.cloned())
+            let part = (spec.command.as_slice(), &spec.env);
+            decision::not_allowed(profile, part, (spec.shell, mode), &record.directory)
+                .or_else(|| first.cloned())
         }
     };
     let Some(reason) = reason else {

@@ -45,7 +45,7 @@ mod tests {
         let mode = (profile.default_mode(), None);
         let decision = super::super::ask_policy(
             profile,
-            command.as_bytes(),
+            (command.as_bytes(), &Default::default()),
             (shell, false),
             mode,
             (b"/workspace", None),

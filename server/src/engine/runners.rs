@@ -1,6 +1,6 @@
 //! The runners as people see them and lead them, and the policy asked alone.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use airlock_proto::domain::{RunnerId, SessionSnapshot, ToRunner};
 
@@ -136,9 +136,9 @@ impl Core {
             return Err(ApiError::Invalid(vec![violation("mode", description)]));
         }
         let shell = request.shell.or_else(|| session.as_ref().map(|session| session.shell));
-        let (directory, snapshot) = match session {
-            Some(session) => (request.directory.or(Some(session.directory)), session.snapshot),
-            None => (request.directory, SessionSnapshot::default()),
+        let (directory, snapshot, env) = match session {
+            Some(session) => (request.directory.or(Some(session.directory)), session.snapshot, session.env),
+            None => (request.directory, SessionSnapshot::default(), BTreeMap::new()),
         };
         let directory = directory.unwrap_or_else(|| WORKSPACE.as_bytes().to_vec());
         let shell = shell.unwrap_or(profile.shell);
@@ -146,7 +146,7 @@ impl Core {
         let ask = move || {
             let snapshot = parsed(&snapshot);
             let place = (directory.as_slice(), snapshot.as_ref());
-            ask_policy(&profile, &command, (shell, false), (mode, None), place)
+            ask_policy(&profile, (&command, &env), (shell, false), (mode, None), place)
         };
         Ok((self.judge(&who.tenant, ask).await?, name))
     }

@@ -8,7 +8,7 @@ use airlock_policy::Decision;
 use super::violation;
 use crate::{
     api::{ApiError, FieldViolation, StartExecution},
-    decision::leading_sleep,
+    decision::{leading_sleep, refused_variables},
     model::{ExecutionSpec, SessionRecord},
     profiles::ResolvedProfile,
 };
@@ -64,7 +64,7 @@ fn violations(
     request: &StartExecution,
 ) -> Vec<FieldViolation> {
     let name = profile.name();
-    let mut violations = Vec::new();
+    let mut violations = refused_variables("spec.env", &request.env, profile);
     let mode = request.mode.unwrap_or(session.mode);
     if mode < session.mode {
         let (asked, own) = (mode.name(), session.mode.name());

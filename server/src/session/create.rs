@@ -7,7 +7,7 @@ use airlock_proto::{domain::SessionId, limits::IDLE_TIMEOUT_DEFAULT};
 use super::{THROWAWAY_IDLE, blank, no_such_session, not_permitted};
 use crate::{
     api::{ApiError, CreateSession, StartExecution},
-    decision::session_hash,
+    decision::{refused_variables, session_hash},
     engine::Core,
     execution::{exhausted, exhausted_for},
     model::{Principal, SessionRecord, SessionState},
@@ -32,8 +32,12 @@ impl Core {
         let mut session = blank(who, &profile)?;
         session.request_hash = session_hash(&request);
         session.mode = request.mode.unwrap_or(session.mode);
+        let mut violations = refused_variables("env", &request.env, &profile);
         if !profile.permits(session.mode) {
-            return Err(ApiError::Invalid(vec![not_permitted(&profile, session.mode)]));
+            violations.push(not_permitted(&profile, session.mode));
+        }
+        if !violations.is_empty() {
+            return Err(ApiError::Invalid(violations));
         }
         session.shell = request.shell.unwrap_or(session.shell);
         let wants = Wants {

@@ -99,6 +99,7 @@ fn unsafe_code_is_in_one_module_of_the_sandbox() {
     for library in [
         "proto",
         "escape",
+        "variables",
         "policy",
         "archive",
         "faults",

@@ -305,7 +305,7 @@ impl<'n, 't> Lexer<'n, 't> {
     /// The value of a name: HOME is known unless the text sets it.
     fn expand_name(&mut self, builder: &Builder<'_>, name: Vec<u8>) {
         let home = builder.surroundings.home;
-        if name == b"HOME" && !builder.numeric.contains_key(&name) && is_plain(home) {
+        if name == b"HOME" && !builder.numeric.contains_key(&name) && builder.surroundings.has_plain_home() {
             self.bytes_of(home);
         } else {
             self.unknown(self.quoted || self.mode == Mode::Value);
@@ -440,9 +440,4 @@ impl<'n, 't> Lexer<'n, 't> {
 fn is_name(text: &[u8]) -> bool {
     text.first().is_some_and(|byte| !byte.is_ascii_digit())
         && text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-}
-
-/// Whether splitting and globbing leave the text as it is.
-fn is_plain(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"/._-".contains(&b))
 }

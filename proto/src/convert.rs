@@ -18,6 +18,10 @@ mod terminal;
 
 use std::{str::FromStr, time::Duration};
 
+use bytes::Bytes;
+
+use crate::twin;
+
 /// A message that is not of the contract's form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("field `{field}`: {problem}")]
@@ -46,6 +50,11 @@ where
     T::Err: std::fmt::Display,
 {
     text.parse().map_err(|error: T::Err| ConvertError::new(field, error.to_string()))
+}
+
+/// A text of two fields, of which at most one is set.
+pub(crate) fn joined(field: &'static str, text: String, bytes: Bytes) -> Result<Vec<u8>, ConvertError> {
+    twin::join(text, bytes).map(Into::into).map_err(|error| ConvertError::new(field, error.to_string()))
 }
 
 /// A duration that must be set, and not be negative.

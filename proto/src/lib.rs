@@ -14,6 +14,7 @@ pub mod cursor;
 pub mod domain;
 pub mod limits;
 pub mod text;
+pub mod twin;
 
 pub use generated::{runner::v1 as runner_v1, server::v1 as server_v1, v1};
 

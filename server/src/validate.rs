@@ -14,7 +14,7 @@ mod terminal;
 
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
-use airlock_proto::{limits, v1};
+use airlock_proto::{limits, twin, v1};
 use bytes::Bytes;
 use prost_types::Duration as WireDuration;
 
@@ -124,10 +124,20 @@ impl Checker {
         (!text.is_empty()).then_some(text)
     }
 
-    fn command(&mut self, field: &str, command: &Bytes) -> Vec<u8> {
+    /// A text of two fields; empty if both are set.
+    fn joined(&mut self, field: &str, text: String, bytes: Bytes) -> Vec<u8> {
+        let joined = twin::join(text, bytes);
+        joined
+            .map_err(|both| self.bad(&format!("{field}_bytes"), both.to_string()))
+            .unwrap_or_default()
+            .into()
+    }
+
+    fn command(&mut self, field: &str, text: String, bytes: Bytes) -> Vec<u8> {
+        let command = self.joined(field, text, bytes);
         self.at_most(field, command.len(), limits::COMMAND_BYTES);
-        self.no_nul(field, command);
-        command.to_vec()
+        self.no_nul(field, &command);
+        command
     }
 
     /// None for what is unspecified.
@@ -167,7 +177,16 @@ impl Checker {
         (!duration.is_zero()).then_some(duration)
     }
 
-    fn env(&mut self, field: &str, env: BTreeMap<String, Bytes>) -> BTreeMap<String, Vec<u8>> {
+    fn env(
+        &mut self,
+        field: &str,
+        texts: BTreeMap<String, String>,
+        bytes: BTreeMap<String, Bytes>,
+    ) -> BTreeMap<String, Vec<u8>> {
+        let (env, both) = twin::join_maps(texts, bytes);
+        for name in both {
+            self.bad(&format!("{field}_bytes[{}]", shown(&name)), twin::BothSet.to_string());
+        }
         self.count(field, env.len(), limits::ENV_ENTRIES);
         let total: usize = env.iter().map(|(name, value)| name.len() + value.len()).sum();
         self.at_most(field, total, limits::ENV_BYTES);
@@ -180,7 +199,7 @@ impl Checker {
                 self.bad(&format!("{field}[{}]", shown(name)), "has a NUL byte");
             }
         }
-        env.into_iter().map(|(name, value)| (name, value.to_vec())).collect()
+        env.into_iter().map(|(name, value)| (name, value.into())).collect()
     }
 
     fn labels(&mut self, field: &str, labels: BTreeMap<String, String>) -> BTreeMap<String, String> {

@@ -69,7 +69,7 @@ def packed(folder):
 
 def upload(files, session, archive):
     def parts():
-        header = {"session_id": session, "path": b"project", "format": 2, "size": len(archive)}
+        header = {"session_id": session, "path": "project", "format": 2, "size": len(archive)}
         header["sha256"] = hashlib.sha256(archive).digest()
         yield files.request("Upload", header=header)
         for offset in range(0, len(archive), CHUNK):
@@ -92,7 +92,7 @@ def run(executions, **spec):
 
 def download(files, session):
     data, done = b"", None
-    for answer in files.Download(session_id=session, path=b"/workspace/project"):
+    for answer in files.Download(session_id=session, path="/workspace/project"):
         part = answer.WhichOneof("part")
         if part == "chunk":
             assert answer.chunk.offset == len(data)
@@ -114,7 +114,7 @@ def whole_session(services, folder):
     sessions, executions, files = services
     session = sessions.Create(profile="sandboxed").session.session_id
     uploaded = upload(files, session, packed(folder))
-    command = b"cd project && seq 1 20000 | tee numbers.txt; echo written >> readme.txt"
+    command = "cd project && seq 1 20000 | tee numbers.txt; echo written >> readme.txt"
     output, end = run(executions, command=command, session_id=session)
     execution = end.execution_id
     whole = read(executions, execution)

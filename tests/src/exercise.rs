@@ -225,10 +225,8 @@ impl Exercise {
         self.agent.execution(CANARY).await.unwrap_err();
         let profile = v1::ExecutionSpec { profile: CANARY.to_owned(), ..spec("true") };
         run(&self.agent, profile).await.unwrap_err();
-        let request = v1::PolicyServiceCheckRequest {
-            command: format!("rm -rf {CANARY}").into(),
-            ..Default::default()
-        };
+        let request =
+            v1::PolicyServiceCheckRequest { command: format!("rm -rf {CANARY}"), ..Default::default() };
         self.agent.check(request).await.unwrap();
     }
 
@@ -257,7 +255,7 @@ impl Exercise {
     async fn files(&self, session: &str) {
         let header = v1::UploadHeader {
             session_id: session.to_owned(),
-            path: format!("{CANARY}-up").into(),
+            path: format!("{CANARY}-up"),
             format: v1::FileFormat::File.into(),
             ..Default::default()
         };

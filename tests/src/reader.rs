@@ -86,7 +86,7 @@ pub fn cause(execution: &Execution) -> v1::CauseCode {
 /// A command with nothing else asked for.
 #[must_use]
 pub fn spec(command: &str) -> ExecutionSpec {
-    ExecutionSpec { command: command.as_bytes().to_vec().into(), ..ExecutionSpec::default() }
+    ExecutionSpec { command: command.to_owned(), ..ExecutionSpec::default() }
 }
 
 /// A command in a session.

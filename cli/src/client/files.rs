@@ -29,10 +29,10 @@ impl Client {
     ) -> Result<DownloadDone, ClientError> {
         let request = FileServiceDownloadRequest {
             session_id: session_id.to_owned(),
-            path: path.to_vec().into(),
             format: FileFormat::File.into(),
             ..Default::default()
-        };
+        }
+        .with_path(path.to_vec());
         let mut download = self.download(request, u64::MAX);
         let header = download.header().await?;
         let unwritable = |error: &io::Error| local("cannot write", to, error);

@@ -83,10 +83,10 @@ impl Client {
         let (archive, packed) = self.packed(from, options).await?;
         let header = UploadHeader {
             session_id: session_id.to_owned(),
-            path: path.to_vec().into(),
             format: FileFormat::Tar.into(),
             ..Default::default()
-        };
+        }
+        .with_path(path.to_vec());
         let mut archive = tokio::fs::File::from_std(archive);
         let uploaded = self.upload(header, &mut archive, progress).await?;
         Ok(FolderUploaded { uploaded, packed })
@@ -111,11 +111,11 @@ impl Client {
     ) -> Result<FolderDownloaded, ClientError> {
         let request = FileServiceDownloadRequest {
             session_id: session_id.to_owned(),
-            path: path.to_vec().into(),
             format: FileFormat::Tar.into(),
             exclude: options.exclude.clone(),
             ..Default::default()
-        };
+        }
+        .with_path(path.to_vec());
         let mut archive = tokio::fs::File::from_std(options.scratch_file()?);
         let mut download = self.download(request, options.limits.bytes);
         let header = download.header().await?;

@@ -65,11 +65,12 @@ impl Diff {
         }
         let mut request = FileServiceDiffRequest {
             session_id: place.session,
-            path: place.path.into(),
             page: Some(PageRequest { page_size: PAGE, page_token: String::new() }),
             filter: Some(FileFilter { exclude, ..Default::default() }),
             patch: !self.name_only && !self.name_status,
-        };
+            ..Default::default()
+        }
+        .with_path(place.path);
         let colours = std::io::stdout().is_terminal();
         let mut all = Vec::new();
         loop {

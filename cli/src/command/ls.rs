@@ -51,18 +51,19 @@ impl Ls {
         let client = self.connect.client().await?;
         let info = client.stat(&place.session, &place.path).await?;
         if info.r#type() != FileType::Directory {
-            return self.show(std::slice::from_ref(&info), &info.path).map(|()| 0);
+            return self.show(std::slice::from_ref(&info), info.path()).map(|()| 0);
         }
         let mut request = FileServiceListRequest {
             session_id: place.session,
-            path: place.path.into(),
             recursive: self.recursive,
             page: Some(PageRequest { page_size: PAGE, page_token: String::new() }),
             filter: Some(FileFilter { exclude: self.exclude.clone(), ..Default::default() }),
-        };
+            ..Default::default()
+        }
+        .with_path(place.path);
         loop {
             let answer = client.files(request.clone()).await?;
-            self.show(&answer.files, &info.path)?;
+            self.show(&answer.files, info.path())?;
             if answer.next_page_token.is_empty() {
                 return Ok(0);
             }
@@ -75,12 +76,12 @@ impl Ls {
             return list.iter().try_for_each(|file| output::print_json(&json::file(file)));
         }
         if self.long {
-            return output::print(&files::long(list, |file| files::below(&file.path, folder)));
+            return output::print(&files::long(list, |file| files::below(file.path(), folder)));
         }
         let escaped = std::io::stdout().is_terminal();
         let mut out = Vec::new();
         for file in list {
-            let name = files::below(&file.path, folder);
+            let name = files::below(file.path(), folder);
             match escaped {
                 true => out.extend_from_slice(escape::name(name).as_bytes()),
                 false => out.extend_from_slice(name),

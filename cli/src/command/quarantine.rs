@@ -74,7 +74,7 @@ impl List {
 fn shown(list: &[v1::QuarantinedFile]) -> String {
     let row = |file: &v1::QuarantinedFile| {
         let info = file.info.clone().unwrap_or_default();
-        let path = escape::name(&info.path);
+        let path = escape::name(info.path());
         [
             file.id.clone(),
             escape::line(file.reason.as_bytes()),
@@ -112,7 +112,7 @@ impl Restore {
     async fn run(self) -> Result<u8, Failure> {
         let client = self.connect.client().await?;
         let answer = client.restore(&self.session, &self.id).await?;
-        output::print(&format!("{}\n", escape::name(&answer.path)))?;
+        output::print(&format!("{}\n", escape::name(answer.path())))?;
         if !answer.replaced_id.is_empty() {
             let replaced = answer.replaced_id;
             output::note(&format!("what stood there is in the quarantine now, as `{replaced}`"));

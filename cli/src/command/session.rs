@@ -96,19 +96,18 @@ impl Create {
             return Err(Failure::usage(format!("--upload: there is no folder `{}` here", folder.display())));
         }
         let client = self.connect.client().await?;
-        let session = client
-            .create_session(v1::SessionServiceCreateRequest {
-                request_id: self.request_id,
-                profile: self.profile,
-                mode: self.mode.map(v1::Mode::from).unwrap_or_default().into(),
-                shell: self.shell.map(v1::Shell::from).unwrap_or_default().into(),
-                base: self.base,
-                env: args::variables(&self.env)?,
-                labels: self.label.into_iter().collect(),
-                runner_labels: self.runner_label.into_iter().collect(),
-                idle_timeout: args::wire_duration(self.idle_timeout),
-            })
-            .await?;
+        let request = v1::SessionServiceCreateRequest {
+            request_id: self.request_id,
+            profile: self.profile,
+            mode: self.mode.map(v1::Mode::from).unwrap_or_default().into(),
+            shell: self.shell.map(v1::Shell::from).unwrap_or_default().into(),
+            base: self.base,
+            labels: self.label.into_iter().collect(),
+            runner_labels: self.runner_label.into_iter().collect(),
+            idle_timeout: args::wire_duration(self.idle_timeout),
+            ..v1::SessionServiceCreateRequest::default()
+        };
+        let session = client.create_session(request.with_env(args::variables(&self.env)?)).await?;
         let mut code = 0;
         if let Some(folder) = &self.upload {
             code = cp::upload_contents(&client, folder, &session.session_id, self.json || self.quiet).await?;

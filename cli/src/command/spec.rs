@@ -95,9 +95,8 @@ impl Spec {
         }
         let wait = self.wait_approval || self.on_ask == OnAsk::Wait;
         let on_ask = if wait { v1::OnAsk::Wait } else { v1::OnAsk::Fail };
-        Ok(v1::ExecutionSpec {
+        let spec = v1::ExecutionSpec {
             dangerously_disable_sandbox: self.dangerously_disable_sandbox,
-            command: args::command_text(self.command).into(),
             shell: self.shell.map(v1::Shell::from).unwrap_or_default().into(),
             session_id: self.session.unwrap_or_default(),
             request_id: self.request_id,
@@ -108,17 +107,15 @@ impl Spec {
             description: self.description,
             on_ask: on_ask.into(),
             mode: self.mode.map(v1::Mode::from).unwrap_or_default().into(),
-            env: args::variables(&self.env)?,
             separate_stderr: self.separate_stderr,
             profile: self.profile.unwrap_or_default(),
-            kill_on_disconnect: false,
             allow_concurrent: self.allow_concurrent,
             labels: self.label.into_iter().collect(),
             runner_labels: self.runner_label.into_iter().collect(),
             base: base.unwrap_or_default(),
-            stdin: false,
             inline_limit: self.inline_limit.unwrap_or(0),
-            pty: None,
-        })
+            ..v1::ExecutionSpec::default()
+        };
+        Ok(spec.with_command(args::command_text(self.command)).with_env(args::variables(&self.env)?))
     }
 }

@@ -19,13 +19,13 @@ pub fn approval(one: &Approval) -> String {
         one.execution_id,
         one.session_id,
         names::lower::<Shell>(one.shell),
-        escape::line(&one.directory),
+        escape::line(one.directory()),
     );
     for (name, at) in [("asked at", &one.created), ("expires", &one.expires)] {
         let _ = writeln!(out, "{name:<12}{}", time::rfc3339(at.as_ref()).unwrap_or_default());
     }
-    push_command(&mut out, &one.command);
-    if let Some(text) = escape::readable(&one.command) {
+    push_command(&mut out, one.command());
+    if let Some(text) = escape::readable(one.command()) {
         let _ = writeln!(out, "\nthe same with its letters, which may look like others");
         for line in text.split('\n') {
             let _ = writeln!(out, "      | {line}");
@@ -34,7 +34,7 @@ pub fn approval(one: &Approval) -> String {
     push_files(&mut out, &one.files);
     if let Some(decided) = &one.decision {
         let _ = writeln!(out, "\ndecision: {}", decision::headline(decided));
-        out.push_str(&decision::reasons(&one.command, decided));
+        out.push_str(&decision::reasons(one.command(), decided));
         let rules = decision::suggestions(decided);
         if !rules.is_empty() {
             let _ = write!(out, "\nwhat --remember would allow from then on\n{rules}");
@@ -54,7 +54,7 @@ pub fn approvals(list: &[Approval], now: SystemTime) -> String {
         .map(|one| {
             [
                 one.approval_id.clone(),
-                escape::shortened(&one.command, COMMAND_COLUMNS),
+                escape::shortened(one.command(), COMMAND_COLUMNS),
                 time::ago(one.created.as_ref(), now),
                 shown(&one.principal),
                 one.execution_id.clone(),
@@ -71,7 +71,7 @@ fn push_files(out: &mut String, files: &[BoundFile]) {
     }
     let _ = writeln!(out, "\nit runs, as it is now; a change is asked about again");
     for file in files {
-        let _ = writeln!(out, "  {}  {}", escape::line(&file.path), state(file));
+        let _ = writeln!(out, "  {}  {}", escape::line(file.path()), state(file));
     }
 }
 

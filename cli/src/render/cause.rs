@@ -237,7 +237,7 @@ fn found(inline: &InlineOutput) -> Vec<(&'static str, String)> {
 /// One line about something that the sandbox saw.
 fn violation(one: &Violation) -> String {
     let Violation { layer, kind, detail, quarantine_id, .. } = one;
-    let path = String::from_utf8_lossy(&one.path);
+    let path = String::from_utf8_lossy(one.path());
     let done = match one.action() {
         ViolationAction::Quarantined => format!("; in quarantine as {quarantine_id}"),
         ViolationAction::Failed => "; the command has failed for it".to_owned(),

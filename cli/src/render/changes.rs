@@ -18,7 +18,7 @@ const PLAIN: &str = "\x1b[0m";
 #[must_use]
 pub fn path(change: &FileChange) -> &[u8] {
     let file = change.after.as_ref().or(change.before.as_ref());
-    file.map_or(&[], |file| file.path.as_ref())
+    file.map_or(&[], |file| file.path())
 }
 
 /// One letter: A, M or D.
@@ -39,7 +39,7 @@ pub fn patch(change: &FileChange) -> Vec<u8> {
     let mut out = [b"diff --git a/", name, b" b/", name, b"\n"].concat();
     out.extend_from_slice(modes(change).as_bytes());
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
-    let body = links(change).unwrap_or_else(|| hunks(&change.patch).to_vec());
+    let body = links(change).unwrap_or_else(|| hunks(change.patch()).to_vec());
     if body.is_empty() {
         if let Some(why) = why_not(change) {
             out.extend_from_slice(&[b"Binary files a/", name, b" and b/", name].concat());
@@ -69,7 +69,7 @@ fn links(change: &FileChange) -> Option<Vec<u8>> {
     let mut out = format!("@@ -{before} +{after} @@\n").into_bytes();
     for (sign, file) in sides.iter().filter_map(|(sign, side)| Some((sign, side.as_ref()?))) {
         out.push(*sign);
-        out.extend_from_slice(&file.link_target);
+        out.extend_from_slice(file.link_target());
         out.extend_from_slice(b"\n\\ No newline at end of file\n");
     }
     Some(out)
@@ -142,10 +142,10 @@ pub fn coloured(patch: &[u8]) -> String {
 /// Lines that were added and removed; none where that is not known.
 #[must_use]
 pub fn counts(change: &FileChange) -> Option<(u64, u64)> {
-    if change.patch.is_empty() {
+    if change.patch().is_empty() {
         return why_not(change).is_none().then_some((0, 0));
     }
-    let lines = || hunks(&change.patch).split(|byte| *byte == b'\n');
+    let lines = || hunks(change.patch()).split(|byte| *byte == b'\n');
     let count = |sign: u8| lines().filter(|line| line.first() == Some(&sign)).count() as u64;
     Some((count(b'+'), count(b'-')))
 }

@@ -22,7 +22,7 @@ pub fn executions(list: &[Execution], now: SystemTime) -> String {
         .map(|execution| {
             [
                 execution.execution_id.clone(),
-                escape::shortened(&execution.command, COMMAND_COLUMNS),
+                escape::shortened(execution.command(), COMMAND_COLUMNS),
                 created(execution, now),
                 short_status(execution),
                 execution.session_id.clone(),
@@ -76,7 +76,7 @@ pub fn execution(one: &Execution) -> String {
     row("runner", shown(&one.runner_id));
     row("attempts", one.attempt.to_string());
     row("shell", names::lower::<Shell>(one.shell));
-    row("directory", escape::line(&one.directory));
+    row("directory", escape::line(one.directory()));
     row("approval", one.approval_id.clone());
     for (key, value) in &one.labels {
         row("label", format!("{}={}", shown(key), shown(value)));
@@ -93,7 +93,7 @@ pub fn execution(one: &Execution) -> String {
         for (name, value) in cause::figures(outcome) {
             row(name, value);
         }
-        row("directory after", escape::line(&outcome.directory));
+        row("directory after", escape::line(outcome.directory()));
     }
     push_asked(&mut out, one);
     out
@@ -108,13 +108,13 @@ fn output(one: &Execution) -> String {
 }
 
 fn push_asked(out: &mut String, one: &Execution) {
-    push_command(out, &one.command);
+    push_command(out, one.command());
     if !one.description.is_empty() {
         let _ = writeln!(out, "\ndescription, written by the agent\n  {}", shown(&one.description));
     }
     if let Some(decided) = &one.decision {
         let _ = writeln!(out, "\ndecision: {}", decision::headline(decided));
-        out.push_str(&decision::reasons(&one.command, decided));
+        out.push_str(&decision::reasons(one.command(), decided));
     }
 }
 
@@ -137,7 +137,7 @@ pub fn sessions(list: &[Session], now: SystemTime) -> String {
                 names::lower::<SessionState>(one.state),
                 shown(&one.profile),
                 names::lower::<Mode>(one.mode),
-                escape::line(&one.directory),
+                escape::line(one.directory()),
                 time::ago(one.created.as_ref(), now),
                 shown(&one.runner_id),
             ]
@@ -185,7 +185,7 @@ mod tests {
     fn an_approval_shows_the_whole_command_and_nothing_that_hides() {
         let command = format!("echo \u{202e}{}\nrm -rf /", "x".repeat(100_000));
         let text = approval(&Approval {
-            command: command.clone().into(),
+            command: command.clone(),
             description: "harmless\n\x1b[2J".to_owned(),
             ..Default::default()
         });

@@ -44,7 +44,7 @@ pub fn long<'a>(list: &'a [FileInfo], name: impl Fn(&'a FileInfo) -> &'a [u8]) -
         let at = time::rfc3339(file.modified.as_ref()).unwrap_or_else(|| "-".to_owned());
         let _ = write!(out, "{}  {:>width$}  {at}  {}", mode(file), file.size, escape::name(name(file)));
         if file.r#type() == FileType::Symlink {
-            let _ = write!(out, " -> {}", escape::name(&file.link_target));
+            let _ = write!(out, " -> {}", escape::name(file.link_target()));
         }
         out.push('\n');
     }
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn a_file_is_a_line() {
         let file = FileInfo {
-            path: b"/workspace/a/b\x1b[2J".to_vec().into(),
+            path: "/workspace/a/b\x1b[2J".to_owned(),
             r#type: FileType::Regular.into(),
             size: 12,
             mode: 0o640,
@@ -66,7 +66,7 @@ mod tests {
         };
         assert_eq!(mode(&file), "-rw-r-----");
         let list = [file];
-        let text = long(&list, |file| below(&file.path, b"/workspace/a"));
+        let text = long(&list, |file| below(file.path(), b"/workspace/a"));
         assert_eq!(text, "-rw-r-----  12  -  b\\u{1b}[2J\n");
         assert_eq!(typed(b"/workspace/a"), b"a");
         assert_eq!(typed(b"/tmp/a"), b"/tmp/a");

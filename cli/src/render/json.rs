@@ -91,7 +91,7 @@ pub fn execution(one: &Execution) -> Value {
         "runner_id": one.runner_id,
         "attempt": one.attempt,
         "shell": names::lower::<Shell>(one.shell),
-        "directory": bytes(&one.directory),
+        "directory": bytes(one.directory()),
         "created": time::rfc3339(times.created.as_ref()),
         "started_at": time::rfc3339(times.started.as_ref()),
         "ended": time::rfc3339(times.ended.as_ref()),
@@ -102,7 +102,7 @@ pub fn execution(one: &Execution) -> Value {
         "result": one.result.as_ref().map(outcome),
         "approval_id": known(!one.approval_id.is_empty(), || one.approval_id.clone()),
         "labels": one.labels,
-        "command": known(one.decision.is_some() || !one.command.is_empty(), || bytes(&one.command)),
+        "command": known(one.decision.is_some() || !one.command().is_empty(), || bytes(one.command())),
         "description": one.description,
         "decision": one.decision.as_ref().map(decision),
         "backgrounded_by": background(one.backgrounded_by),
@@ -119,7 +119,7 @@ fn outcome(one: &Outcome) -> Value {
         "cause": one.cause.as_ref().map(cause),
         "started": names::upper::<Started>(one.started),
         "exit_code": super::cause::exit_code(Some(one)),
-        "directory": bytes(&one.directory),
+        "directory": bytes(one.directory()),
         "directory_report": names::upper::<DirectoryReport>(one.directory_report),
         "leftovers_killed": one.leftovers_killed,
         "cpu_time": seconds(one.cpu_time.as_ref()),
@@ -149,7 +149,7 @@ fn violation(one: &crate::client::v1::Violation) -> Value {
     json!({
         "layer": one.layer,
         "kind": one.kind,
-        "path": bytes(&one.path),
+        "path": bytes(one.path()),
         "action": names::upper::<ViolationAction>(one.action),
         "detail": one.detail,
         "quarantine_id": known(!one.quarantine_id.is_empty(), || one.quarantine_id.clone()),
@@ -197,7 +197,7 @@ fn decision(one: &Decision) -> Value {
     });
     let commands = one.commands.iter().map(|command| {
         json!({
-            "argv": command.argv.iter().map(|word| word.text.as_ref().map(|text| bytes(text))).collect::<Vec<_>>(),
+            "argv": command.argv.iter().map(|word| word.bytes().map(bytes)).collect::<Vec<_>>(),
             "span": command.span.map(|span| [span.start, span.end]),
             "nesting": command.nesting,
             "read_only": command.read_only,
@@ -205,7 +205,7 @@ fn decision(one: &Decision) -> Value {
         })
     });
     let paths = one.paths.iter().map(
-        |path| json!({"path": bytes(&path.path), "access": path.access, "command_index": path.command_index}),
+        |path| json!({"path": bytes(path.path()), "access": path.access, "command_index": path.command_index}),
     );
     let shadow = one.shadow.iter().map(|hit| {
         json!({
@@ -247,7 +247,7 @@ pub fn session(one: &Session) -> Value {
         "profile": one.profile,
         "mode": names::lower::<Mode>(one.mode),
         "shell": names::lower::<Shell>(one.shell),
-        "directory": bytes(&one.directory),
+        "directory": bytes(one.directory()),
         "runner_id": one.runner_id,
         "base": one.base,
         "labels": one.labels,
@@ -287,9 +287,9 @@ pub fn approval(one: &Approval) -> Value {
         "session_id": one.session_id,
         "principal": one.principal,
         "state": names::upper::<ApprovalState>(one.state),
-        "command": bytes(&one.command),
+        "command": bytes(one.command()),
         "shell": names::lower::<Shell>(one.shell),
-        "directory": bytes(&one.directory),
+        "directory": bytes(one.directory()),
         "description": one.description,
         "decision": one.decision.as_ref().map(decision),
         "created": time::rfc3339(one.created.as_ref()),
@@ -303,7 +303,7 @@ pub fn approval(one: &Approval) -> Value {
 
 fn bound_file(one: &BoundFile) -> Value {
     json!({
-        "path": bytes(&one.path),
+        "path": bytes(one.path()),
         "state": names::upper::<BoundFileState>(one.state),
         "sha256": hex::encode(&one.sha256),
     })

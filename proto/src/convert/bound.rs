@@ -1,6 +1,6 @@
 //! Files that answers are bound to.
 
-use super::ConvertError;
+use super::{ConvertError, joined};
 use crate::{
     domain::{BoundFile, FileState},
     limits::BOUND_FILES,
@@ -18,7 +18,7 @@ impl From<BoundFile> for v1::BoundFile {
             FileState::Unknown => v1::BoundFileState::Unknown,
         };
         let sha256 = file.state.digest().map(|digest| digest.to_vec().into()).unwrap_or_default();
-        Self { path: file.path.into(), state: state.into(), sha256 }
+        Self { state: state.into(), sha256, ..Self::default() }.with_path(file.path)
     }
 }
 
@@ -38,7 +38,7 @@ impl TryFrom<v1::BoundFile> for BoundFile {
             v1::BoundFileState::TooLarge => FileState::TooLarge,
             v1::BoundFileState::Unknown => FileState::Unknown,
         };
-        Ok(Self { path: file.path.into(), state })
+        Ok(Self { path: joined("files.path", file.path, file.path_bytes)?, state })
     }
 }
 

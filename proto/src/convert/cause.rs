@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{ConvertError, required, wire_duration};
+use super::{ConvertError, joined, required, wire_duration};
 use crate::{
     domain::{Cause, ExecutionResult, Started, Violation},
     limits::VIOLATIONS,
@@ -140,7 +140,6 @@ impl From<ExecutionResult> for v1::Result {
         Self {
             cause: Some(result.cause.into()),
             started: v1::Started::from(result.started).into(),
-            directory: result.directory.into(),
             directory_report: v1::DirectoryReport::from(result.directory_report).into(),
             leftovers_killed: result.leftovers_killed,
             cpu_time: Some(wire_duration(result.cpu_time)),
@@ -161,7 +160,9 @@ impl From<ExecutionResult> for v1::Result {
             interrupted: false,
             inline: result.inline.map(|inline| Arc::unwrap_or_clone(inline).into()),
             snapshot_problem: result.snapshot_problem,
+            ..Self::default()
         }
+        .with_directory(result.directory)
     }
 }
 
@@ -174,7 +175,7 @@ impl TryFrom<v1::Result> for ExecutionResult {
         Ok(Self {
             cause: required("result.cause", wire.cause)?.try_into()?,
             started,
-            directory: wire.directory.into(),
+            directory: joined("result.directory", wire.directory, wire.directory_bytes)?,
             directory_report,
             leftovers_killed: wire.leftovers_killed,
             cpu_time: super::duration("result.cpu_time", wire.cpu_time)?,
@@ -205,11 +206,12 @@ impl From<Violation> for v1::Violation {
         Self {
             layer: violation.layer,
             kind: violation.kind,
-            path: violation.path.into(),
             action: v1::ViolationAction::from(violation.action).into(),
             detail: violation.detail,
             quarantine_id: violation.quarantine_id,
+            ..Self::default()
         }
+        .with_path(violation.path)
     }
 }
 
@@ -221,7 +223,7 @@ impl TryFrom<v1::Violation> for Violation {
         Ok(Self {
             layer: wire.layer,
             kind: wire.kind,
-            path: wire.path.into(),
+            path: joined("violation.path", wire.path, wire.path_bytes)?,
             action,
             detail: wire.detail,
             quarantine_id: wire.quarantine_id,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::{ConvertError, digest, parsed, required};
+use super::{ConvertError, digest, joined, parsed, required};
 use crate::{
     domain::{
         ChangeKind, DiffOrder, DownloadOrder, DownloadStarted, Downloaded, FileChange, FileFilter,
@@ -28,13 +28,14 @@ fn micros(time: &prost_types::Timestamp) -> i64 {
 impl From<FileInfo> for v1::FileInfo {
     fn from(info: FileInfo) -> Self {
         Self {
-            path: info.path.into(),
             r#type: v1::FileType::from(info.file_type).into(),
             size: info.size,
             mode: info.mode,
             modified: Some(timestamp(info.modified_micros)),
-            link_target: info.link_target.into(),
+            ..Self::default()
         }
+        .with_path(info.path)
+        .with_link_target(info.link_target)
     }
 }
 
@@ -44,11 +45,11 @@ impl TryFrom<v1::FileInfo> for FileInfo {
     fn try_from(info: v1::FileInfo) -> Result<Self, ConvertError> {
         Ok(Self {
             file_type: info.r#type().try_into()?,
-            path: info.path.into(),
+            path: joined("file.path", info.path, info.path_bytes)?,
             size: info.size,
             mode: info.mode,
             modified_micros: info.modified.as_ref().map_or(0, micros),
-            link_target: info.link_target.into(),
+            link_target: joined("file.link_target", info.link_target, info.link_target_bytes)?,
         })
     }
 }
@@ -86,9 +87,10 @@ impl From<FileChange> for v1::FileChange {
             kind: kind.into(),
             before: before.map(Into::into),
             after: after.map(Into::into),
-            patch: change.patch.into(),
             patch_omitted: change.patch_omitted,
+            ..Self::default()
         }
+        .with_patch(change.patch)
     }
 }
 
@@ -107,7 +109,8 @@ impl TryFrom<v1::FileChange> for FileChange {
                 return Err(ConvertError::new("change.kind", "is missing or unknown"));
             }
         };
-        Ok(Self { kind, patch: change.patch.into(), patch_omitted: change.patch_omitted })
+        let patch = joined("change.patch", change.patch, change.patch_bytes)?;
+        Ok(Self { kind, patch, patch_omitted: change.patch_omitted })
     }
 }
 
@@ -212,16 +215,16 @@ impl TryFrom<wire::DownloadStarted> for DownloadStarted {
 
 impl From<Downloaded> for v1::DownloadDone {
     fn from(done: Downloaded) -> Self {
-        let skipped = done.skipped.into_iter();
+        let skipped = done.skipped.into_iter().map(|file| {
+            v1::SkippedFile { reason: file.reason, ..v1::SkippedFile::default() }.with_path(file.path)
+        });
         Self {
             size: done.size,
             sha256: done.sha256.to_vec().into(),
             files: done.files,
             directories: done.directories,
             links: done.links,
-            skipped: skipped
-                .map(|file| v1::SkippedFile { path: file.path.into(), reason: file.reason })
-                .collect(),
+            skipped: skipped.collect(),
             skipped_total: done.skipped_total,
         }
     }
@@ -231,16 +234,17 @@ impl TryFrom<v1::DownloadDone> for Downloaded {
     type Error = ConvertError;
 
     fn try_from(done: v1::DownloadDone) -> Result<Self, ConvertError> {
-        let skipped = done.skipped.into_iter();
+        let skipped = done.skipped.into_iter().map(|file| {
+            let path = joined("downloaded.skipped.path", file.path, file.path_bytes)?;
+            Ok(SkippedFile { path, reason: file.reason })
+        });
         Ok(Self {
             size: done.size,
             sha256: digest("downloaded.sha256", &done.sha256)?,
             files: done.files,
             directories: done.directories,
             links: done.links,
-            skipped: skipped
-                .map(|file| SkippedFile { path: file.path.into(), reason: file.reason })
-                .collect(),
+            skipped: skipped.collect::<Result<_, _>>()?,
             skipped_total: done.skipped_total,
         })
     }

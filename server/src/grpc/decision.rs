@@ -73,7 +73,7 @@ fn command(command: &FoundCommand) -> v1::FoundCommand {
 }
 
 fn word(word: &Word) -> v1::Word {
-    v1::Word { text: word.text.clone().map(Into::into) }
+    word.text.clone().map_or_else(v1::Word::default, v1::Word::known)
 }
 
 fn path(path: &PathUse) -> v1::PathUse {
@@ -84,10 +84,11 @@ fn path(path: &PathUse) -> v1::PathUse {
         Access::Delete => "DELETE",
     };
     v1::PathUse {
-        path: path.path.clone().into_bytes().into(),
         access: access.to_owned(),
         command_index: number(path.command_index),
+        ..v1::PathUse::default()
     }
+    .with_path(path.path.clone())
 }
 
 fn rewrite(rewrite: &Rewrite) -> String {

@@ -67,7 +67,7 @@ impl FileService for Files {
         request: Request<FileServiceStatRequest>,
     ) -> Result<Response<FileServiceStatResponse>, Status> {
         let who = caller(&request)?.principal;
-        let (session_id, path) = validate::stat(request.get_ref()).map_err(refused)?;
+        let (session_id, path) = validate::stat(request.into_inner()).map_err(refused)?;
         let session = self.0.engine.session_for_files(&who, session_id).await.map_err(refused)?;
         let found = files::stat(&self.0.exchanges, &who, &session.record.runner_id, session_id, path).await;
         Ok(Response::new(FileServiceStatResponse { file: Some(found.map_err(refused)?.into()) }))
@@ -136,7 +136,8 @@ impl FileService for Files {
             tracing::error!(%error, session = %session_id, "an audit entry could not be closed");
         }
         let (path, replaced_id) = restored.map_err(refused)?;
-        Ok(Response::new(FileServiceRestoreQuarantineResponse { path: path.into(), replaced_id }))
+        let answer = FileServiceRestoreQuarantineResponse { replaced_id, ..Default::default() };
+        Ok(Response::new(answer.with_path(path)))
     }
 }
 

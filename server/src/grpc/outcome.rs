@@ -18,7 +18,7 @@ pub(super) fn explain(result: &mut v1::Result, decision: Option<&v1::Decision>) 
 fn interpretation(decision: &v1::Decision, code: u8) -> Option<v1::Interpretation> {
     let command = |index: &u32| decision.commands.get(usize::try_from(*index).ok()?);
     let words = |command: &v1::FoundCommand| -> Vec<Option<Vec<u8>>> {
-        command.argv.iter().map(|word| word.text.as_ref().map(|text| text.to_vec())).collect()
+        command.argv.iter().map(|word| word.bytes().map(<[u8]>::to_vec)).collect()
     };
     let endings: Vec<Vec<Option<Vec<u8>>>> = decision.endings.iter().filter_map(command).map(words).collect();
     let borrowed: Vec<Vec<Option<&[u8]>>> =
@@ -39,7 +39,7 @@ mod tests {
     }
 
     fn grep() -> v1::Decision {
-        let argv = vec![v1::Word { text: Some("grep".into()) }, v1::Word { text: None }];
+        let argv = vec![v1::Word::known("grep"), v1::Word::default()];
         v1::Decision {
             commands: vec![v1::FoundCommand { argv, ..Default::default() }],
             endings: vec![0],

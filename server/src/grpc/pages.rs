@@ -25,7 +25,7 @@ mod tests {
     fn a_page_is_halved_until_it_fits() {
         let mut page = PageQuery { size: 100, token: None };
         let answer = loop {
-            let entry = Execution { command: vec![0; 100_000].into(), ..Default::default() };
+            let entry = Execution { command: "0".repeat(100_000), ..Default::default() };
             let executions = vec![entry; page.size as usize];
             let answer = ExecutionServiceListResponse { executions, next_page_token: String::new() };
             if fits(&answer, &mut page) {

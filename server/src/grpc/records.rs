@@ -38,7 +38,6 @@ pub(super) fn session(record: SessionRecord) -> v1::Session {
         profile: record.profile,
         mode: v1::Mode::from(record.mode).into(),
         shell: v1::Shell::from(record.shell).into(),
-        directory: record.directory.into(),
         runner_id: record.runner_id.to_string(),
         labels: record.labels,
         created: Some(timestamp(record.created)),
@@ -47,7 +46,9 @@ pub(super) fn session(record: SessionRecord) -> v1::Session {
         state_message: record.state_message,
         throwaway: record.throwaway,
         snapshot_problem: record.snapshot.problem,
+        ..v1::Session::default()
     }
+    .with_directory(record.directory)
 }
 
 /// An execution, without command, description, decision and what it wrote.
@@ -81,7 +82,6 @@ fn basic(record: ExecutionRecord, decided: Option<&v1::Decision>) -> v1::Executi
         runner_id: record.runner_id.map(|id| id.to_string()).unwrap_or_default(),
         attempt: record.attempt,
         shell: v1::Shell::from(record.spec.shell).into(),
-        directory: record.directory.into(),
         times: Some(v1::Times {
             created: Some(timestamp(record.created)),
             started: record.started.map(timestamp),
@@ -100,8 +100,9 @@ fn basic(record: ExecutionRecord, decided: Option<&v1::Decision>) -> v1::Executi
         backgrounded_by: backgrounded_by(record.backgrounded),
         separate_stderr: record.spec.separate_stderr,
         pty: record.spec.pty.map(Into::into),
-        ..Default::default()
+        ..v1::Execution::default()
     }
+    .with_directory(record.directory)
 }
 
 /// An execution with everything.
@@ -110,7 +111,7 @@ pub(super) fn full_execution(mut record: ExecutionRecord) -> v1::Execution {
     let description = std::mem::take(&mut record.spec.description);
     let decision = decision(&record.decision);
     let basic = basic(record, decision.as_ref());
-    fitting(v1::Execution { command: command.into(), description, decision, ..basic })
+    fitting(v1::Execution { description, decision, ..basic }.with_command(command))
 }
 
 /// Without the texts of its output, where they would make it too large for a message.
@@ -172,9 +173,7 @@ pub(super) fn approval(record: ApprovalRecord) -> v1::Approval {
         session_id: record.session_id.to_string(),
         principal: record.principal,
         state: state.into(),
-        command: record.command.into(),
         shell: v1::Shell::from(record.shell).into(),
-        directory: record.directory.into(),
         description: record.description,
         decision: decision(&record.decision),
         created: Some(timestamp(record.created)),
@@ -183,7 +182,10 @@ pub(super) fn approval(record: ApprovalRecord) -> v1::Approval {
         decided_by: record.decided_by,
         reason: record.reason,
         files: record.files.into_iter().map(Into::into).collect(),
+        ..v1::Approval::default()
     }
+    .with_command(record.command)
+    .with_directory(record.directory)
 }
 
 /// A remembered rule.
@@ -277,10 +279,10 @@ mod tests {
     fn only_the_full_view_shows_what_was_asked_for() {
         let record = testing::execution();
         let basic = execution(record.clone());
-        assert!(basic.command.is_empty() && basic.description.is_empty() && basic.decision.is_none());
+        assert!(basic.command().is_empty() && basic.description.is_empty() && basic.decision.is_none());
         assert_eq!(basic.labels["job"], "7");
         let full = full_execution(record);
-        assert_eq!((&full.command[..], &full.description[..]), (&b"git push"[..], "push the branch"));
+        assert_eq!((full.command(), &full.description[..]), (&b"git push"[..], "push the branch"));
         let same = v1::Execution {
             command: full.command.clone(),
             description: full.description.clone(),

@@ -78,7 +78,7 @@ impl Checker {
         let inline_limit = usize::try_from(spec.inline_limit).unwrap_or(usize::MAX);
         self.at_most("spec.inline_limit", inline_limit, limits::INLINE_MAX);
         let request = StartExecution {
-            command: self.command("spec.command", &spec.command),
+            command: self.command("spec.command", spec.command, spec.command_bytes),
             shell: self.shell("spec.shell", spec.shell),
             session_id: self.optional_id("spec.session_id", &spec.session_id),
             request_id: self.text("spec.request_id", spec.request_id, limits::REQUEST_ID_BYTES),
@@ -89,7 +89,7 @@ impl Checker {
             description: spec.description,
             wait_for_approval,
             mode: self.mode("spec.mode", spec.mode),
-            env: self.env("spec.env", spec.env),
+            env: self.env("spec.env", spec.env, spec.env_bytes),
             separate_stderr: spec.separate_stderr,
             profile: self.name("spec.profile", spec.profile),
             base: self.name("spec.base", spec.base),
@@ -168,17 +168,18 @@ pub fn check(request: v1::PolicyServiceCheckRequest) -> Result<Check, ApiError> 
     if !request.session_id.is_empty() && !request.profile.is_empty() {
         checker.bad("profile", "only without a session");
     }
-    checker.at_most("directory", request.directory.len(), limits::DIRECTORY_BYTES);
-    checker.no_nul("directory", &request.directory);
-    if !request.directory.is_empty() && !request.directory.starts_with(b"/") {
+    let directory = checker.joined("directory", request.directory, request.directory_bytes);
+    checker.at_most("directory", directory.len(), limits::DIRECTORY_BYTES);
+    checker.no_nul("directory", &directory);
+    if !directory.is_empty() && !directory.starts_with(b"/") {
         checker.bad("directory", "is not absolute");
     }
     let command = Check {
-        command: checker.command("command", &request.command),
+        command: checker.command("command", request.command, request.command_bytes),
         shell: checker.shell("shell", request.shell),
         session_id: checker.optional_id("session_id", &request.session_id),
         profile: checker.name("profile", request.profile),
-        directory: (!request.directory.is_empty()).then(|| request.directory.to_vec()),
+        directory: (!directory.is_empty()).then_some(directory),
         mode: checker.mode("mode", request.mode),
     };
     checker.finish(Some(command))

@@ -40,7 +40,7 @@ pub fn upload(first: v1::FileServiceUploadRequest) -> Result<UploadOrder, ApiErr
     };
     let session_id = checker.id("header.session_id", &header.session_id);
     let transfer_id = checker.text("header.transfer_id", header.transfer_id, limits::TRANSFER_ID_BYTES);
-    let path = checker.path("header.path", &header.path);
+    let path = checker.path("header.path", header.path, header.path_bytes);
     let format = checker.choice::<v1::FileFormat, FileFormat>("header.format", header.format);
     if header.format == v1::FileFormat::Unspecified as i32 {
         checker.bad("header.format", "is missing: choose FILE, TAR or TAR_GZIP");
@@ -90,7 +90,7 @@ pub fn download(request: v1::FileServiceDownloadRequest) -> Result<DownloadOrder
     let mut checker = Checker::default();
     let session_id = checker.id("session_id", &request.session_id);
     let transfer_id = checker.text("transfer_id", request.transfer_id, limits::TRANSFER_ID_BYTES);
-    let path = checker.path("path", &request.path);
+    let path = checker.path("path", request.path, request.path_bytes);
     let format = checker.choice::<v1::FileFormat, FileFormat>("format", request.format);
     checker.globs("exclude", &request.exclude);
     if request.offset > 0 && transfer_id.is_none() {
@@ -112,10 +112,10 @@ pub fn download(request: v1::FileServiceDownloadRequest) -> Result<DownloadOrder
 ///
 /// # Errors
 /// [`ApiError::Invalid`] with every bad field.
-pub fn stat(request: &v1::FileServiceStatRequest) -> Result<(SessionId, Vec<u8>), ApiError> {
+pub fn stat(request: v1::FileServiceStatRequest) -> Result<(SessionId, Vec<u8>), ApiError> {
     let mut checker = Checker::default();
     let session_id = checker.id("session_id", &request.session_id);
-    let path = checker.path("path", &request.path);
+    let path = checker.path("path", request.path, request.path_bytes);
     checker.finish(session_id.map(|session_id| (session_id, path)))
 }
 
@@ -161,7 +161,7 @@ pub fn restore_quarantine(
 pub fn list_files(request: v1::FileServiceListRequest) -> Result<(ListOrder, Option<String>), ApiError> {
     let mut checker = Checker::default();
     let session_id = checker.id("session_id", &request.session_id);
-    let path = checker.path("path", &request.path);
+    let path = checker.path("path", request.path, request.path_bytes);
     let page = checker.page_with(request.page, TOKEN_BYTES);
     let filter = checker.file_filter(request.filter);
     let order = session_id.map(|session_id| ListOrder {
@@ -182,7 +182,7 @@ pub fn list_files(request: v1::FileServiceListRequest) -> Result<(ListOrder, Opt
 pub fn diff(request: v1::FileServiceDiffRequest) -> Result<(DiffOrder, Option<String>), ApiError> {
     let mut checker = Checker::default();
     let session_id = checker.id("session_id", &request.session_id);
-    let path = checker.path("path", &request.path);
+    let path = checker.path("path", request.path, request.path_bytes);
     let page = checker.page_with(request.page, TOKEN_BYTES);
     let filter = checker.file_filter(request.filter);
     let order = session_id.map(|session_id| DiffOrder {
@@ -233,16 +233,17 @@ fn new_transfer() -> String {
 
 impl Checker {
     /// A path in the workspace.
-    fn path(&mut self, field: &str, path: &[u8]) -> Vec<u8> {
+    fn path(&mut self, field: &str, text: String, bytes: Bytes) -> Vec<u8> {
+        let path = self.joined(field, text, bytes);
         self.at_most(field, path.len(), limits::PATH_BYTES);
-        self.no_nul(field, path);
+        self.no_nul(field, &path);
         let below = match path.strip_prefix(WORKSPACE.as_bytes()) {
             Some(rest) if rest.is_empty() || rest.starts_with(b"/") => rest,
             _ if path.starts_with(b"/") => {
                 self.bad(field, format!("is not in {WORKSPACE}: files are those of the session's workspace"));
-                path
+                &path
             }
-            _ => path,
+            _ => &path,
         };
         for name in below.split(|byte| *byte == b'/') {
             if name == b".." {
@@ -254,7 +255,7 @@ impl Checker {
                 break;
             }
         }
-        path.to_vec()
+        path
     }
 
     fn sha256(&mut self, field: &str, bytes: &[u8]) -> Option<[u8; 32]> {

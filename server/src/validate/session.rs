@@ -17,7 +17,7 @@ pub fn create_session(request: v1::SessionServiceCreateRequest) -> Result<Create
         mode: checker.mode("mode", request.mode),
         shell: checker.shell("shell", request.shell),
         base: checker.name("base", request.base),
-        env: checker.env("env", request.env),
+        env: checker.env("env", request.env, request.env_bytes),
         labels: checker.labels("labels", request.labels),
         runner_labels: checker.labels("runner_labels", request.runner_labels),
         idle_timeout: checker.duration("idle_timeout", request.idle_timeout, limits::IDLE_TIMEOUT_MAX),

@@ -61,7 +61,8 @@ fn every_field_of_a_specification() {
             (|s| s.command = vec![b'a'; limits::COMMAND_BYTES].into(), &[]),
             (|s| s.command = vec![b'a'; limits::COMMAND_BYTES + 1].into(), &["spec.command"]),
             (|s| s.command = "a\0b".into(), &["spec.command"]),
-            (|s| s.command = Bytes::new(), &[]),
+            (|s| s.command.clear(), &[]),
+            (|s| s.command_bytes = "ls".into(), &["spec.command_bytes"]),
             (|s| s.command = vec![0xff, 0xfe].into(), &[]),
             (|s| s.shell = 3, &[]),
             (|s| s.shell = 99, &["spec.shell"]),
@@ -86,14 +87,14 @@ fn every_field_of_a_specification() {
             (|s| s.on_ask = 2, &[]),
             (|s| s.on_ask = 3, &["spec.on_ask"]),
             (|s| s.mode = 5, &["spec.mode"]),
-            (|s| s.env = env("A_1", b"\xff"), &[]),
-            (|s| s.env = env("1A", b""), &["spec.env[\"1A\"]"]),
-            (|s| s.env = env("", b""), &["spec.env[\"\"]"]),
-            (|s| s.env = env("A=B", b""), &["spec.env[\"A=B\"]"]),
-            (|s| s.env = env("BASH_FUNC_x%%", b"() { :; }"), &["spec.env[\"BASH_FUNC_x%%\"]"]),
-            (|s| s.env = env("A", b"a\0"), &["spec.env[\"A\"]"]),
-            (|s| s.env = env("A", &vec![b'a'; limits::ENV_BYTES]), &["spec.env"]),
-            (|s| s.env = many(limits::ENV_ENTRIES + 1, &Bytes::new()), &["spec.env"]),
+            (|s| s.env_bytes = env("A_1", b"\xff"), &[]),
+            (|s| s.env_bytes = env("1A", b""), &["spec.env[\"1A\"]"]),
+            (|s| s.env_bytes = env("", b""), &["spec.env[\"\"]"]),
+            (|s| s.env_bytes = env("A=B", b""), &["spec.env[\"A=B\"]"]),
+            (|s| s.env_bytes = env("BASH_FUNC_x%%", b"() { :; }"), &["spec.env[\"BASH_FUNC_x%%\"]"]),
+            (|s| s.env_bytes = env("A", b"a\0"), &["spec.env[\"A\"]"]),
+            (|s| s.env_bytes = env("A", &vec![b'a'; limits::ENV_BYTES]), &["spec.env"]),
+            (|s| s.env_bytes = many(limits::ENV_ENTRIES + 1, &Bytes::new()), &["spec.env"]),
             (|s| s.profile = "strict".into(), &[]),
             (|s| s.profile = "../strict".into(), &["spec.profile"]),
             (|s| s.profile = "p".repeat(limits::NAME_BYTES + 1), &["spec.profile"]),
@@ -124,7 +125,7 @@ fn all_violations_come_at_once() {
         description: "\0".into(),
         on_ask: 99,
         mode: 99,
-        env: env("=", b"\0"),
+        env_bytes: env("=", b"\0"),
         profile: "/".into(),
         base: "/".into(),
         labels: label("", "\n"),
@@ -155,8 +156,26 @@ fn all_violations_come_at_once() {
 #[test]
 fn a_flood_of_violations_is_bounded() {
     let env: BTreeMap<String, Bytes> = (0..10_000).map(|n| (format!("={n}"), Bytes::new())).collect();
-    let spec = v1::ExecutionSpec { env, ..Default::default() };
+    let spec = v1::ExecutionSpec { env_bytes: env, ..Default::default() };
     assert_eq!(fields(start(Some(spec))).len(), VIOLATIONS);
+}
+
+/// The request's hash, the policy and every page are made of what this gives.
+#[test]
+fn text_and_its_bytes_are_the_same_request() {
+    let text = || v1::ExecutionSpec {
+        command: "ls \u{e9}".to_owned(),
+        env: label("A", "\u{e9}"),
+        ..Default::default()
+    };
+    let bytes = || v1::ExecutionSpec {
+        command_bytes: "ls \u{e9}".into(),
+        env_bytes: env("A", "\u{e9}".as_bytes()),
+        ..Default::default()
+    };
+    assert_eq!(start(Some(text())).unwrap(), start(Some(bytes())).unwrap());
+    let twice = v1::ExecutionSpec { env_bytes: bytes().env_bytes, ..text() };
+    assert_eq!(fields(start(Some(twice))), ["spec.env_bytes[\"A\"]"]);
 }
 
 #[test]
@@ -167,7 +186,7 @@ fn what_is_right_arrives_whole() {
         timeout: seconds(5, 0),
         on_ask: v1::OnAsk::Wait.into(),
         mode: v1::Mode::Plan.into(),
-        env: env("A", b"b"),
+        env_bytes: env("A", b"b"),
         kill_on_disconnect: true,
         labels: label("k", "v"),
         ..Default::default()
@@ -192,7 +211,7 @@ fn every_field_of_create_session() {
             (|r| r.mode = 9, &["mode"]),
             (|r| r.shell = 9, &["shell"]),
             (|r| r.base = "..\u{0}".into(), &["base"]),
-            (|r| r.env = env("-", b""), &["env[\"-\"]"]),
+            (|r| r.env_bytes = env("-", b""), &["env[\"-\"]"]),
             (
                 |r| r.labels = label(&"k".repeat(64), ""),
                 &["labels[\"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\"]"],

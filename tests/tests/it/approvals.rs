@@ -210,7 +210,7 @@ async fn a_script_that_changed_between_question_and_start_is_asked_about_again()
         world.does(&session, "echo 'echo one' > x.sh").await;
         let (execution, approval) = world.asks(&session, "bash x.sh").await;
         let file = approval.files.first().unwrap();
-        assert_eq!((file.state(), &file.path[..]), (v1::BoundFileState::Digest, &b"/workspace/x.sh"[..]));
+        assert_eq!((file.state(), file.path()), (v1::BoundFileState::Digest, &b"/workspace/x.sh"[..]));
         assert_eq!(sha256(b"echo one\n"), file.sha256.iter().map(|b| format!("{b:02x}")).collect::<String>());
         world.does(&session, change).await;
         world.answers(&approval, once()).await.unwrap();

@@ -66,7 +66,7 @@ impl Place {
     /// Starts what a person is to be asked about; its id.
     async fn asks(&self, session: &str, command: &str) -> v1::Execution {
         let spec = v1::ExecutionSpec {
-            command: command.as_bytes().to_vec().into(),
+            command: command.to_owned(),
             session_id: session.to_owned(),
             on_ask: v1::OnAsk::Wait.into(),
             ..Default::default()
@@ -216,7 +216,7 @@ async fn what_is_remembered_needs_nobody_until_it_is_removed() {
         assert_eq!(place.exit_code(&asked.execution_id).await, Some(0));
         // The second needs nobody.
         let spec = |session: &str| v1::ExecutionSpec {
-            command: command.clone().into_bytes().into(),
+            command: command.clone(),
             session_id: session.to_owned(),
             ..Default::default()
         };

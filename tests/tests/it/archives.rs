@@ -76,7 +76,7 @@ impl World {
         };
         let header = v1::UploadHeader {
             session_id: self.session.clone(),
-            path: path.to_owned().into(),
+            path: path.to_owned(),
             format: format.into(),
             ..Default::default()
         };
@@ -198,7 +198,7 @@ async fn a_workspace_is_never_a_window_to_the_host() {
     for path in ["etc/shadow", "shadow", "up", "root/etc/shadow", "etc", "/etc/shadow", "../runner-1.toml"] {
         let request = v1::FileServiceDownloadRequest {
             session_id: world.session.clone(),
-            path: path.to_owned().into(),
+            path: path.to_owned(),
             ..Default::default()
         };
         let refused = world.client.download(request, 1 << 20).header().await;
@@ -206,7 +206,7 @@ async fn a_workspace_is_never_a_window_to_the_host() {
         assert!(error.rejection().is_some(), "{path}: {error}");
         let list = v1::FileServiceListRequest {
             session_id: world.session.clone(),
-            path: path.to_owned().into(),
+            path: path.to_owned(),
             recursive: true,
             ..Default::default()
         };
@@ -215,14 +215,14 @@ async fn a_workspace_is_never_a_window_to_the_host() {
     }
     // A link itself can be seen, as what it is.
     let link = world.client.stat(&world.session, b"shadow").await.unwrap();
-    assert_eq!((link.r#type(), &link.link_target[..]), (v1::FileType::Symlink, &b"/etc/shadow"[..]));
+    assert_eq!((link.r#type(), link.link_target()), (v1::FileType::Symlink, &b"/etc/shadow"[..]));
     let list = v1::FileServiceListRequest {
         session_id: world.session.clone(),
         recursive: true,
         ..Default::default()
     };
     let all = world.client.files(list).await.unwrap();
-    let beyond = all.files.iter().filter(|file| file.path.windows(5).any(|part| part == b"root/"));
+    let beyond = all.files.iter().filter(|file| file.path.contains("root/"));
     assert_eq!(beyond.count(), 0, "{all:?}");
     // A pattern that is none is read by the runner, and told of by the server.
     let include = vec!["a[".to_owned()];

@@ -64,7 +64,7 @@ const REFUSED: &[(&str, &str)] = &[
 
 async fn outcome(client: &Client, session_id: &str, command: &str) -> v1::Cause {
     let spec = v1::ExecutionSpec {
-        command: command.as_bytes().to_vec().into(),
+        command: command.to_owned(),
         session_id: session_id.to_owned(),
         ..Default::default()
     };

@@ -54,7 +54,7 @@ impl World {
     async fn run(&self, profile: &str, asks: bool, command: &str) -> Result<Story, String> {
         let session_id = self.session(profile, v1::Mode::Unspecified).await;
         let spec = v1::ExecutionSpec {
-            command: command.as_bytes().to_vec().into(),
+            command: command.to_owned(),
             session_id,
             dangerously_disable_sandbox: asks,
             ..Default::default()
@@ -128,7 +128,7 @@ async fn a_path_that_leads_elsewhere_than_it_says_is_refused_before_anything_run
     let session_id = world.session("sandboxed", v1::Mode::AcceptEdits).await;
     let start = async |command: &str| {
         let spec = v1::ExecutionSpec {
-            command: command.as_bytes().to_vec().into(),
+            command: command.to_owned(),
             session_id: session_id.clone(),
             ..Default::default()
         };

@@ -134,7 +134,7 @@ fn buf_curl_does_a_whole_session_by_reflection() {
     let session = &created["session"]["sessionId"];
 
     let tar = Command::new("tar").args(["-C", &world.file("project"), "-cf", "-", "."]).output().unwrap();
-    let header = json!({ "sessionId": session, "path": base64(b"project"), "format": "FILE_FORMAT_TAR" });
+    let header = json!({ "sessionId": session, "path": "project", "format": "FILE_FORMAT_TAR" });
     let mut parts = vec![json!({ "header": header })];
     for (index, chunk) in stdout(&tar).chunks(5000).enumerate() {
         parts.push(json!({ "chunk": { "offset": (index * 5000).to_string(), "data": base64(chunk) } }));
@@ -142,7 +142,7 @@ fn buf_curl_does_a_whole_session_by_reflection() {
     let uploaded = curl.call("FileService/Upload", &parts).remove(0);
     assert_eq!(uploaded["files"], "2", "{uploaded}");
 
-    let command = base64(b"cd project && seq 1 20000 | tee numbers.txt; echo written >> readme.txt");
+    let command = "cd project && seq 1 20000 | tee numbers.txt; echo written >> readme.txt";
     let spec = json!({ "spec": { "command": command, "sessionId": session } });
     let events: Vec<Value> = curl
         .call("ExecutionService/Run", &[spec])
@@ -159,13 +159,13 @@ fn buf_curl_does_a_whole_session_by_reflection() {
     let found = curl.call("ExecutionService/ReadOutput", &[search]);
     assert_eq!(found.iter().filter(|part| part.get("line").is_some()).count(), 10, "{found:?}");
 
-    let list = json!({ "sessionId": session, "path": base64(b"project"), "recursive": true });
+    let list = json!({ "sessionId": session, "path": "project", "recursive": true });
     let listed = curl.one("FileService/List", &list);
     assert_eq!(listed["files"].as_array().unwrap().len(), 4, "{listed}");
-    let file = json!({ "sessionId": session, "path": base64(b"/workspace/project/readme.txt") });
+    let file = json!({ "sessionId": session, "path": "/workspace/project/readme.txt" });
     let downloaded = curl.call("FileService/Download", &[file]);
     assert_eq!(bytes_of(&downloaded, "chunk"), b"a project\nwritten\n");
-    let folder = json!({ "sessionId": session, "path": base64(b"project") });
+    let folder = json!({ "sessionId": session, "path": "project" });
     let archive = world.site.path().join("result.tar");
     fs::write(&archive, bytes_of(&curl.call("FileService/Download", &[folder]), "chunk")).unwrap();
     let shown = Command::new("tar").arg("-xOf").arg(&archive).arg("./numbers.txt").output().unwrap();

@@ -93,7 +93,7 @@ async fn client_of(site: &Site, token_file: &Path) -> (Client, Settings, String)
 
 fn in_session(session: &str, command: &str) -> ExecutionSpec {
     ExecutionSpec {
-        command: command.as_bytes().to_vec().into(),
+        command: command.to_owned(),
         session_id: session.to_owned(),
         allow_concurrent: true,
         ..Default::default()

@@ -54,7 +54,7 @@ impl World {
 }
 
 fn spec(session: &v1::Session, command: &str) -> v1::ExecutionSpec {
-    let (session_id, command) = (session.session_id.clone(), command.as_bytes().to_vec().into());
+    let (session_id, command) = (session.session_id.clone(), command.to_owned());
     v1::ExecutionSpec { command, session_id, ..Default::default() }
 }
 
@@ -81,7 +81,7 @@ async fn a_snapshot_is_sourced_and_decided_by() {
     assert!(format!("{asked:?}").contains("APPROVAL_REQUIRED"), "{asked:?}");
     let check = v1::PolicyServiceCheckRequest {
         session_id: session.session_id.clone(),
-        command: b"ls".to_vec().into(),
+        command: "ls".to_owned(),
         ..Default::default()
     };
     let decision = world.client.check(check).await.unwrap();
@@ -91,7 +91,7 @@ async fn a_snapshot_is_sourced_and_decided_by() {
     assert_eq!(text(&plain), "file,");
     // A session of one command has it too.
     let alone = v1::ExecutionSpec {
-        command: b"hi there".to_vec().into(),
+        command: "hi there".to_owned(),
         profile: "aliases".to_owned(),
         ..Default::default()
     };
@@ -148,5 +148,5 @@ async fn the_operators_prefix_is_in_front_of_every_command() {
     let session = world.session("nice").await;
     let story = world.run(spec(&session, "echo $FROM_PREFIX; mkdir d; cd d")).await;
     assert_eq!(text(&story), "yes\n");
-    assert_eq!(result(&story).directory, b"/workspace/d".to_vec());
+    assert_eq!(result(&story).directory, "/workspace/d");
 }

@@ -13,8 +13,8 @@ impl Client {
     /// # Errors
     /// As for any call; `NOT_FOUND` for a path that is not there.
     pub async fn stat(&self, session_id: &str, path: &[u8]) -> Result<v1::FileInfo, ClientError> {
-        let request =
-            v1::FileServiceStatRequest { session_id: session_id.to_owned(), path: path.to_vec().into() };
+        let request = v1::FileServiceStatRequest { session_id: session_id.to_owned(), ..Default::default() }
+            .with_path(path.to_vec());
         let answer = call!(self, FileServiceClient::stat, request, CALL_TIMEOUT)?;
         self.present(answer.file, "file")
     }

@@ -69,11 +69,11 @@ impl Copy<'_> {
         let format = if folder { FileFormat::Tar } else { FileFormat::File };
         let request = FileServiceDownloadRequest {
             session_id: from.session.clone(),
-            path: path_of(&from.path).to_vec().into(),
             format: format.into(),
             exclude: if folder { self.options.exclude.clone() } else { Vec::new() },
             ..Default::default()
-        };
+        }
+        .with_path(path_of(&from.path).to_vec());
         let mut download = self.client.download(request, self.options.limits.bytes);
         let mut stdout = tokio::io::stdout();
         while let Some(data) = download.next().await? {
@@ -92,7 +92,7 @@ impl Copy<'_> {
             FileType::Symlink => Err(Failure::new(format!(
                 "{} is a link to `{}`; name what it leads to, or the folder that it is in",
                 from.shown(),
-                escape::line(&info.link_target)
+                escape::line(info.link_target())
             ))),
             FileType::Other | FileType::Unspecified => {
                 Err(Failure::new(format!("{} is neither a file nor a folder", from.shown())))
@@ -116,7 +116,7 @@ impl From<&DownloadDone> for Copied {
             directories: done.directories,
             links: done.links,
             bytes: 0,
-            left_out: done.skipped.iter().map(|one| (one.path.to_vec(), one.reason.clone())).collect(),
+            left_out: done.skipped.iter().map(|one| (one.path().to_vec(), one.reason.clone())).collect(),
             left_out_total: done.skipped_total,
         }
     }

@@ -75,13 +75,9 @@ impl Copy<'_> {
         mode: u32,
         mut file: tokio::fs::File,
     ) -> Result<Copied, Failure> {
-        let header = UploadHeader {
-            session_id: to.session,
-            path: path_of(&to.path).to_vec().into(),
-            format: format.into(),
-            mode,
-            ..Default::default()
-        };
+        let header =
+            UploadHeader { session_id: to.session, format: format.into(), mode, ..Default::default() }
+                .with_path(path_of(&to.path).to_vec());
         let done = self.client.upload(header, &mut file, &self.progress).await?;
         Ok(Copied::from(&done))
     }

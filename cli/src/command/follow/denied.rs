@@ -55,7 +55,7 @@ async fn say_denied(client: &Client, rejection: &Rejection, id: &str) {
     let asked = rejection.reason == "APPROVAL_REQUIRED";
     if let Some(decided) = &execution.decision {
         text = format!("it did not run: {}\n", decision::headline(decided));
-        text.push_str(&decision::reasons(&execution.command, decided));
+        text.push_str(&decision::reasons(execution.command(), decided));
         let rules = decision::suggestions(decided);
         // An ask rule comes before every rule that allows.
         let by_rule = decided.reasons.iter().any(|reason| reason.code == ASK_RULE);

@@ -123,9 +123,10 @@ fn asked((_, command, description): Case) -> Approval {
         ..Decision::default()
     };
     let file = |path: &str, state: BoundFileState, sha256: Vec<u8>| BoundFile {
-        path: path.as_bytes().to_vec().into(),
+        path: path.to_owned(),
         state: state.into(),
         sha256: sha256.into(),
+        ..BoundFile::default()
     };
     Approval {
         approval_id: "a".to_owned(),
@@ -133,8 +134,7 @@ fn asked((_, command, description): Case) -> Approval {
         session_id: "s".to_owned(),
         principal: "agent".to_owned(),
         shell: Shell::Bash.into(),
-        command: command.to_vec().into(),
-        directory: b"/workspace".to_vec().into(),
+        directory: "/workspace".to_owned(),
         description: description.to_owned(),
         decision: Some(decision),
         files: vec![
@@ -143,6 +143,7 @@ fn asked((_, command, description): Case) -> Approval {
         ],
         ..Approval::default()
     }
+    .with_command(command.to_vec())
 }
 
 /// The lines of the page that show the command.
@@ -177,7 +178,7 @@ fn commands_that_are_made_to_mislead_do_not() {
 fn the_command_comes_whole_and_before_what_its_author_says() {
     let long = format!("echo {}; rm -rf ~", "x".repeat(100_000));
     let mut one = asked(CASES[0]);
-    one.command = long.clone().into_bytes().into();
+    one.command.clone_from(&long);
     let page = approval(&one);
     assert!(page.contains(&long));
     assert!(page.find(&long) < page.find("description, written by the agent"));

@@ -4,7 +4,7 @@ use super::*;
 
 fn file(mode: u32) -> FileInfo {
     FileInfo {
-        path: b"/workspace/src/a.txt".to_vec().into(),
+        path: "/workspace/src/a.txt".to_owned(),
         r#type: FileType::Regular.into(),
         mode,
         ..Default::default()
@@ -17,7 +17,7 @@ fn modified(patch: &'static str) -> FileChange {
         before: Some(file(0o644)),
         after: Some(file(0o644)),
         patch: patch.into(),
-        patch_omitted: String::new(),
+        ..Default::default()
     }
 }
 

@@ -12,12 +12,12 @@ use crate::client::{
 #[must_use]
 pub fn file(one: &FileInfo) -> Value {
     json!({
-        "path": bytes(&one.path),
+        "path": bytes(one.path()),
         "type": names::lower::<FileType>(one.r#type),
         "size": one.size,
         "mode": format!("{:04o}", one.mode),
         "modified": time::rfc3339(one.modified.as_ref()),
-        "link_target": known(!one.link_target.is_empty(), || bytes(&one.link_target)),
+        "link_target": known(!one.link_target().is_empty(), || bytes(one.link_target())),
     })
 }
 
@@ -40,7 +40,7 @@ pub fn change(one: &FileChange) -> Value {
         "kind": names::lower::<ChangeKind>(one.kind),
         "before": one.before.as_ref().map(file),
         "after": one.after.as_ref().map(file),
-        "patch": known(!one.patch.is_empty(), || bytes(&one.patch)),
+        "patch": known(!one.patch().is_empty(), || bytes(one.patch())),
         "patch_omitted": known(!one.patch_omitted.is_empty(), || one.patch_omitted.clone()),
     })
 }

@@ -94,7 +94,8 @@ fn what_an_upload_cannot_mean_is_refused() {
 fn paths_are_those_of_the_workspace() {
     let stat_of = |path: &[u8]| {
         let session_id = SessionId::new().to_string();
-        fields(stat(&v1::FileServiceStatRequest { session_id, path: path.to_vec().into() }))
+        let request = v1::FileServiceStatRequest { session_id, ..Default::default() };
+        fields(stat(request.with_path(path.to_vec())))
     };
     let long = [b"a/".repeat(2048), b"x".to_vec()].concat();
     let good: [&[u8]; 10] = [

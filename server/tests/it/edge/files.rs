@@ -170,7 +170,7 @@ async fn sessions_of_others_and_closed_ones_have_no_files() {
     let session_id = stage.session.clone();
     let outcome = refusal(&stage, "stranger", vec![stage.header("")]).await;
     assert!(outcome.is(Code::NotFound, "NOT_FOUND"), "{outcome:?}");
-    let stat = v1::FileServiceStatRequest { session_id: session_id.clone(), path: Bytes::new() };
+    let stat = v1::FileServiceStatRequest { session_id: session_id.clone(), ..Default::default() };
     let download = v1::FileServiceDownloadRequest { session_id: session_id.clone(), ..Default::default() };
     let diff = v1::FileServiceDiffRequest { session_id: session_id.clone(), ..Default::default() };
     let mut files = stage.files.clone();
@@ -303,7 +303,7 @@ async fn a_download_that_nobody_reads_holds_up_its_runner_and_nobody_else() {
     }
 
     let mut others = v1::file_service_client::FileServiceClient::new(world.plain());
-    let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), path: Bytes::new() };
+    let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), ..Default::default() };
     let call = tokio::spawn(async move { others.stat(by("executor", stat)).await });
     let (second, _) = stage.line().await;
     second.say(ExchangeFromRunner::File(info("/workspace"))).await;
@@ -326,7 +326,7 @@ async fn a_runner_that_is_not_of_the_contract_is_told_so_and_its_client_nothing_
         Some(Message::Downloaded(v1::DownloadDone::default())),
     ];
     for message in messages {
-        let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), path: Bytes::new() };
+        let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), ..Default::default() };
         let mut files = stage.files.clone();
         let call = tokio::spawn(async move { files.stat(by("executor", stat)).await });
         let (mut line, _) = stage.line().await;
@@ -347,7 +347,7 @@ async fn an_exchange_needs_its_own_ticket() {
     let outcome: Outcome = guess.err().unwrap().into();
     assert!(outcome.is(Code::FailedPrecondition, "TICKET_UNKNOWN"), "{outcome:?}");
 
-    let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), path: Bytes::new() };
+    let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), ..Default::default() };
     let mut files = stage.files.clone();
     let call = tokio::spawn(async move { files.stat(by("executor", stat)).await });
     let ticket = stage.ticket().await;
@@ -368,7 +368,7 @@ async fn an_exchange_needs_its_own_ticket() {
 async fn over_a_limit_one_is_told_which_and_when_to_try_again() {
     let world = World::with("[limits]\nexchanges_per_tenant = 1\n").await;
     let mut stage = Stage::set(&world).await;
-    let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), path: Bytes::new() };
+    let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), ..Default::default() };
     let (mut files, request) = (stage.files.clone(), stat.clone());
     let call = tokio::spawn(async move { files.stat(by("executor", request)).await });
     let (line, _) = stage.line().await;
@@ -384,7 +384,7 @@ async fn over_a_limit_one_is_told_which_and_when_to_try_again() {
     // A runner that does not come.
     let world = World::with("[limits]\nexchange_open_wait = \"200ms\"\n").await;
     let stage = Stage::set(&world).await;
-    let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), path: Bytes::new() };
+    let stat = v1::FileServiceStatRequest { session_id: stage.session.clone(), ..Default::default() };
     let outcome: Outcome = stage.files.clone().stat(by("executor", stat)).await.unwrap_err().into();
     assert!(outcome.is(Code::Unavailable, "RUNNER_UNREACHABLE"), "{outcome:?}");
     world.server.shut_down().await;

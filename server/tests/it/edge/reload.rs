@@ -19,7 +19,7 @@ fn write(folder: &Path, name: &str, denied: &str) {
 
 /// What the caller's default profile decides.
 async fn decided(client: &mut PolicyServiceClient<Channel>, command: &str) -> v1::Decision {
-    let check = v1::PolicyServiceCheckRequest { command: command.to_owned().into(), ..Default::default() };
+    let check = v1::PolicyServiceCheckRequest { command: command.to_owned(), ..Default::default() };
     client.check(request("executor", check)).await.unwrap().into_inner().decision.unwrap()
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn request<T>(token: &str, message: T) -> Request<T> {
 }
 
 pub(crate) fn spec(command: &str, change: fn(&mut v1::ExecutionSpec)) -> v1::ExecutionSpec {
-    let mut spec = v1::ExecutionSpec { command: command.to_owned().into(), ..Default::default() };
+    let mut spec = v1::ExecutionSpec { command: command.to_owned(), ..Default::default() };
     change(&mut spec);
     spec
 }
@@ -90,7 +90,7 @@ async fn another_tenants_execution_is_not_there() {
     let world = World::new().await;
     let (_stream, _link, id) = running(&world, |_| {}).await;
     let mine = get(&world, "executor", &id).await.unwrap();
-    assert_eq!((&mine.command[..], mine.tenant.as_str()), (&b"pwd"[..], "one"));
+    assert_eq!((&mine.command[..], mine.tenant.as_str()), ("pwd", "one"));
 
     let mut client = ExecutionServiceClient::new(world.plain());
     let execution_id = id.clone();
@@ -203,7 +203,12 @@ async fn a_denied_command_is_a_finished_execution() {
     assert_eq!((status.code(), info.reason.as_str()), (Code::PermissionDenied, "APPROVAL_REQUIRED"));
     let execution = get(&world, "executor", &info.metadata["execution_id"]).await.unwrap();
     assert_eq!(execution.state(), v1::ExecutionState::Finished);
-    assert_eq!(execution.decision.unwrap().profile, "strict");
+    let decision = execution.decision.unwrap();
+    assert_eq!(decision.profile, "strict");
+    let (said, first) = (status.message(), &decision.reasons[0]);
+    let span = first.span.unwrap();
+    let place = format!("{} (bytes {} to {}): {}", first.code, span.start, span.end, first.message);
+    assert_eq!(said, format!("the command needs a person's approval, {place}"));
     assert_eq!(execution.result.unwrap().started(), v1::Started::No);
     world.server.shut_down().await;
 }

@@ -43,7 +43,11 @@ async fn a_call_that_nobody_answers_ends_by_its_deadline() {
     let limits = "[limits]\nopen_wait = \"2s\"\ncall_timeout = \"3s\"\n";
     let world = World::with(limits).await;
     let mut stage = Stage::set(&world).await;
-    let request = v1::FileServiceStatRequest { session_id: stage.session.clone(), path: "/workspace".into() };
+    let request = v1::FileServiceStatRequest {
+        session_id: stage.session.clone(),
+        path: "/workspace".into(),
+        ..Default::default()
+    };
     let mut files = stage.files.clone();
     let call = tokio::spawn(async move { files.stat(by("executor", request)).await });
     // The runner comes, and says nothing.

@@ -31,7 +31,7 @@ use crate::{
 const SLEEPS: &str = if cfg!(target_arch = "aarch64") { "115 " } else { "230 " };
 
 fn spec(command: &str) -> v1::ExecutionSpec {
-    v1::ExecutionSpec { command: command.to_owned().into(), ..Default::default() }
+    v1::ExecutionSpec { command: command.to_owned(), ..Default::default() }
 }
 
 async fn store(world: &World) -> SqliteConnection {

@@ -117,12 +117,13 @@ async fn all_bad_fields_are_named_at_once() {
         assert_names_exactly(&answer, &fields, path);
     }
     let check = v1::PolicyServiceCheckRequest {
-        command: vec![0].into(),
+        command: "\0".to_owned(),
         shell: 99,
         session_id: "x".to_owned(),
         profile: "a/b".to_owned(),
         directory: "relative".into(),
         mode: 99,
+        ..Default::default()
     };
     let answer = world.call(&connection, "/airlock.v1.PolicyService/Check", &check).await;
     assert_names_exactly(
@@ -140,7 +141,7 @@ async fn all_bad_fields_are_named_at_once() {
 async fn more_bad_fields_than_fit_are_counted_and_no_secret_is_repeated() {
     let world = World::new().await;
     let connection = world.connect().await;
-    let entry = |index: usize| (format!("{index}-{}", "n".repeat(100)), "s3cr3t-value\0".into());
+    let entry = |index: usize| (format!("{index}-{}", "n".repeat(100)), "s3cr3t-value\0".to_owned());
     let spec = v1::ExecutionSpec { env: (0..250).map(entry).collect(), ..Default::default() };
     let request = v1::ExecutionServiceStartRequest { spec: Some(spec) };
     let answer = world.call(&connection, "/airlock.v1.ExecutionService/Start", &request).await;

@@ -191,7 +191,7 @@ async fn reports_of_what_was_given_to_another_change_nothing() {
     let behind = world.client.execution(&queued).await.unwrap();
     assert_eq!((behind.state(), behind.runner_id.as_str()), (v1::ExecutionState::Queued, ""), "{behind:?}");
     let open = world.client.session(&session).await.unwrap();
-    assert_eq!((open.state(), &open.directory[..]), (v1::SessionState::Open, &b"/workspace"[..]));
+    assert_eq!((open.state(), &open.directory[..]), (v1::SessionState::Open, "/workspace"));
 
     // And the truth arrives.
     let go = v1::ExecutionSpec { allow_concurrent: true, ..spec_in(&session, "touch go") };
@@ -264,7 +264,7 @@ async fn results_of_extremes_are_kept_or_cut_and_shown() {
             stdout_cut_bytes: u64::MAX,
             ..exited(255, u64::MAX)
         },
-        v1::Result { directory: vec![b'/'; 100_000].into(), ..exited(255, 0) },
+        v1::Result { directory: "/".repeat(100_000), ..exited(255, 0) },
         v1::Result {
             cause: Some(v1::Cause {
                 code: v1::CauseCode::SandboxFailed.into(),

@@ -22,6 +22,7 @@ pub(super) struct Case {
 }
 
 const ID: &str = "00000000-0000-7000-8000-000000000000";
+const TWICE: &str = "as text and as bytes";
 const UNKNOWN: &str = "is not a known value";
 const ALPHABET: &str = "a-z A-Z 0-9 . _ -";
 
@@ -39,11 +40,12 @@ fn long(length: usize) -> String {
     "x".repeat(length)
 }
 
-fn env(entries: impl IntoIterator<Item = (String, Vec<u8>)>) -> BTreeMap<String, Bytes> {
-    entries.into_iter().map(|(name, value)| (name, value.into())).collect()
+/// One variable, as text and as bytes.
+fn twice() -> (BTreeMap<String, String>, BTreeMap<String, Bytes>) {
+    (map([("A".to_owned(), "1".to_owned())]), [("A".to_owned(), "1".into())].into())
 }
 
-fn labels(entries: impl IntoIterator<Item = (String, String)>) -> BTreeMap<String, String> {
+fn map(entries: impl IntoIterator<Item = (String, String)>) -> BTreeMap<String, String> {
     entries.into_iter().collect()
 }
 
@@ -61,25 +63,25 @@ fn bad_times(most: i64) -> Vec<(&'static str, Option<Duration>)> {
     ]
 }
 
-fn bad_envs() -> Vec<(&'static str, BTreeMap<String, Bytes>)> {
-    let entry = |name: &str, value: &[u8]| env([(name.to_owned(), value.to_vec())]);
+fn bad_envs() -> Vec<(&'static str, BTreeMap<String, String>)> {
+    let entry = |name: &str, value: &str| map([(name.to_owned(), value.to_owned())]);
     vec![
-        ("has 257 entries, at most 256", env((0..257).map(|index| (format!("V{index}"), Vec::new())))),
-        ("has 131073 bytes, at most 131072", entry("A", &vec![0x41; limits::ENV_BYTES])),
-        ("has a NUL byte", entry("A", b"a\0b")),
-        ("is not the name of a variable", entry("", b"x")),
-        ("is not the name of a variable", entry("1A", b"x")),
-        ("is not the name of a variable", entry("A=B", b"x")),
-        ("is not the name of a variable", entry("A\nB", b"x")),
-        ("is not the name of a variable", entry("BASH_FUNC_x%%", b"() { :; }")),
-        ("is not the name of a variable", entry(&long(257), b"x")),
+        ("has 257 entries, at most 256", map((0..257).map(|index| (format!("V{index}"), String::new())))),
+        ("has 131073 bytes, at most 131072", entry("A", &long(limits::ENV_BYTES))),
+        ("has a NUL byte", entry("A", "a\0b")),
+        ("is not the name of a variable", entry("", "x")),
+        ("is not the name of a variable", entry("1A", "x")),
+        ("is not the name of a variable", entry("A=B", "x")),
+        ("is not the name of a variable", entry("A\nB", "x")),
+        ("is not the name of a variable", entry("BASH_FUNC_x%%", "() { :; }")),
+        ("is not the name of a variable", entry(&long(257), "x")),
     ]
 }
 
 fn bad_labels() -> Vec<(&'static str, BTreeMap<String, String>)> {
-    let entry = |key: String, value: String| labels([(key, value)]);
+    let entry = |key: String, value: String| map([(key, value)]);
     vec![
-        ("has 33 entries, at most 32", labels((0..33).map(|index| (format!("k{index}"), String::new())))),
+        ("has 33 entries, at most 32", map((0..33).map(|index| (format!("k{index}"), String::new())))),
         ("key is not 1 to 63 bytes", entry(long(64), String::new())),
         ("key is not 1 to 63 bytes", entry(String::new(), String::new())),
         ("without control characters", entry("a\nb".to_owned(), String::new())),
@@ -116,10 +118,10 @@ fn bad_keys() -> Vec<(&'static str, String)> {
     ]
 }
 
-fn bad_commands() -> Vec<(&'static str, Bytes)> {
+fn bad_commands() -> Vec<(&'static str, String)> {
     vec![
-        ("has 131072 bytes, at most 131071", vec![b'x'; limits::COMMAND_BYTES + 1].into()),
-        ("has a NUL byte at offset 4", Bytes::from_static(b"echo\0hi")),
+        ("has 131072 bytes, at most 131071", long(limits::COMMAND_BYTES + 1)),
+        ("has a NUL byte at offset 4", "echo\0hi".to_owned()),
     ]
 }
 
@@ -136,6 +138,8 @@ fn bad_specs() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
     for (said, command) in bad_commands() {
         add("spec.command", said, one(|spec| spec.command = command));
     }
+    add("spec.command_bytes", TWICE, one(|spec| spec.command_bytes = "true".into()));
+    add("spec.env_bytes", TWICE, one(|spec| (spec.env, spec.env_bytes) = twice()));
     for number in [99, -1] {
         add("spec.shell", UNKNOWN, one(|spec| spec.shell = number));
         add("spec.on_ask", UNKNOWN, one(|spec| spec.on_ask = number));
@@ -222,7 +226,7 @@ fn terminals() -> Vec<(&'static str, &'static str, v1::ExecutionSpec)> {
 /// A specification that is bad in every field that can be, and those fields.
 pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
     let spec = v1::ExecutionSpec {
-        command: vec![0].into(),
+        command: "\0".to_owned(),
         shell: 99,
         session_id: "x".to_owned(),
         request_id: "\n".to_owned(),
@@ -232,9 +236,9 @@ pub(super) fn worst_spec() -> (v1::ExecutionSpec, Vec<&'static str>) {
         description: "\0".to_owned(),
         on_ask: 99,
         mode: 99,
-        env: env([("1".to_owned(), Vec::new())]),
+        env: map([("1".to_owned(), String::new())]),
         profile: "/".to_owned(),
-        labels: labels([(String::new(), String::new())]),
+        labels: map([(String::new(), String::new())]),
         base: "/".to_owned(),
         separate_stderr: true,
         pty: Some(v1::Pty { rows: 4097, cols: 4097, term: "/".to_owned() }),
@@ -336,6 +340,7 @@ fn sessions() -> Vec<Case> {
     for (said, env) in bad_envs() {
         add("env", said, &|request| request.env.clone_from(&env));
     }
+    add("env_bytes", TWICE, &|request| (request.env, request.env_bytes) = twice());
     for (said, labels) in bad_labels() {
         add("labels", said, &|request| request.labels.clone_from(&labels));
         add("runner_labels", said, &|request| request.runner_labels.clone_from(&labels));
@@ -376,10 +381,15 @@ fn checks() -> Vec<Case> {
         request.profile = "strict".to_owned();
         request.session_id = ID.to_owned();
     });
+    add("command_bytes", TWICE, &|request| request.command_bytes = "true".into());
+    add("directory_bytes", TWICE, &|request| {
+        request.directory = "/workspace".to_owned();
+        request.directory_bytes = "/workspace".into();
+    });
     add("directory", "is not absolute", &|request| request.directory = "workspace".into());
     add("directory", "has a NUL byte", &|request| request.directory = "/a\0b".into());
     let long = format!("/{}", "d".repeat(limits::DIRECTORY_BYTES));
-    add("directory", "has 4097 bytes, at most 4096", &|request| request.directory = long.clone().into());
+    add("directory", "has 4097 bytes, at most 4096", &|request| request.directory.clone_from(&long));
     cases
 }
 

@@ -10,14 +10,14 @@ const DIFF: &str = "/airlock.v1.FileService/Diff";
 const QUARANTINE: &str = "/airlock.v1.FileService/ListQuarantine";
 const RESTORE: &str = "/airlock.v1.FileService/RestoreQuarantine";
 
-fn bad_paths() -> Vec<(&'static str, Bytes)> {
+fn bad_paths() -> Vec<(&'static str, String)> {
     vec![
-        ("at most 4096", long(limits::PATH_BYTES + 1).into()),
-        ("NUL", Bytes::from_static(b"a\0b")),
-        ("/workspace", Bytes::from_static(b"/etc/passwd")),
-        ("without it", Bytes::from_static(b"../x")),
-        ("without it", Bytes::from_static(b"/workspace/a/../../x")),
-        ("/workspace", Bytes::from_static(b"/workspaces")),
+        ("at most 4096", long(limits::PATH_BYTES + 1)),
+        ("NUL", "a\0b".to_owned()),
+        ("/workspace", "/etc/passwd".to_owned()),
+        ("without it", "../x".to_owned()),
+        ("without it", "/workspace/a/../../x".to_owned()),
+        ("/workspace", "/workspaces".to_owned()),
     ]
 }
 
@@ -57,6 +57,8 @@ fn uploads() -> Vec<Case> {
     for (said, path) in bad_paths() {
         add("header.path", said, v1::UploadHeader { path, ..header() });
     }
+    let (path, path_bytes) = ("x".to_owned(), "x".into());
+    add("header.path_bytes", TWICE, v1::UploadHeader { path, path_bytes, ..header() });
     for format in [0, 99, -1] {
         add("header.format", "", v1::UploadHeader { format, ..header() });
     }
@@ -103,6 +105,23 @@ fn downloads() -> Vec<Case> {
     cases
 }
 
+fn paths_in_both_fields() -> [Case; 4] {
+    let (id, text, bytes) = (|| ID.to_owned(), || "x".to_owned(), || Bytes::from_static(b"x"));
+    let stat = v1::FileServiceStatRequest { session_id: id(), path: text(), path_bytes: bytes() };
+    let (session_id, path, path_bytes) = (id(), text(), bytes());
+    let list = v1::FileServiceListRequest { session_id, path, path_bytes, ..Default::default() };
+    let (session_id, path, path_bytes) = (id(), text(), bytes());
+    let diff = v1::FileServiceDiffRequest { session_id, path, path_bytes, ..Default::default() };
+    let (session_id, path, path_bytes) = (id(), text(), bytes());
+    let download = v1::FileServiceDownloadRequest { session_id, path, path_bytes, ..Default::default() };
+    [
+        case(STAT, "path_bytes", TWICE, &stat),
+        case(LIST, "path_bytes", TWICE, &list),
+        case(DIFF, "path_bytes", TWICE, &diff),
+        case(DOWNLOAD, "path_bytes", TWICE, &download),
+    ]
+}
+
 /// Every case.
 pub(super) fn all() -> Vec<Case> {
     let mut cases = [uploads(), downloads()].concat();
@@ -118,11 +137,13 @@ pub(super) fn all() -> Vec<Case> {
     }
     for (said, path) in bad_paths() {
         let session_id = ID.to_owned();
-        let request = v1::FileServiceStatRequest { session_id: session_id.clone(), path: path.clone() };
+        let (id, path_bytes) = (session_id.clone(), Bytes::new());
+        let request = v1::FileServiceStatRequest { session_id: id, path: path.clone(), path_bytes };
         cases.extend([STAT, LIST, DIFF].map(|method| case(method, "path", said, &request)));
         let request = v1::FileServiceDownloadRequest { session_id, path, ..Default::default() };
         cases.push(case(DOWNLOAD, "path", said, &request));
     }
+    cases.extend(paths_in_both_fields());
     for (field, said, filter) in filters() {
         let (session_id, filter) = (ID.to_owned(), Some(filter));
         let list = v1::FileServiceListRequest {

@@ -1,0 +1,167 @@
+//! Text that may not be UTF-8, as two fields of the contract: a `string`, and its twin `NAME_bytes`.
+//!
+//! Commands, paths and values of variables are bytes on Linux, and nearly always UTF-8. A client that writes JSON
+//! writes the `string`; the twin is for the rest. Airlock itself fills the `string` where it can, and the twin
+//! otherwise, never both. This is the only place that knows about the two: beyond it, text is bytes.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::v1;
+
+/// Both fields of one text are set, and nothing says which of them is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is set twice, as text and as bytes: set one of the two")]
+pub struct BothSet;
+
+/// The two fields for a text: the second is empty if the text is UTF-8, and the first otherwise.
+#[must_use]
+pub fn split(text: impl Into<Bytes>) -> (String, Bytes) {
+    let bytes = text.into();
+    match str::from_utf8(&bytes) {
+        Ok(text) => (text.to_owned(), Bytes::new()),
+        Err(_) => (String::new(), bytes),
+    }
+}
+
+/// The text of two fields. Two empty ones are the empty text.
+///
+/// # Errors
+/// [`BothSet`] if neither is empty, even where they say the same.
+pub fn join(text: String, bytes: Bytes) -> Result<Bytes, BothSet> {
+    match (text.is_empty(), bytes.is_empty()) {
+        (false, false) => Err(BothSet),
+        (false, true) => Ok(text.into()),
+        (true, _) => Ok(bytes),
+    }
+}
+
+/// The two maps for named texts, such as an environment: a name is in one of them.
+#[must_use]
+pub fn split_map(
+    texts: impl IntoIterator<Item = (String, Bytes)>,
+) -> (BTreeMap<String, String>, BTreeMap<String, Bytes>) {
+    let mut maps = (BTreeMap::new(), BTreeMap::new());
+    for (name, value) in texts {
+        match str::from_utf8(&value) {
+            Ok(text) => drop(maps.0.insert(name, text.to_owned())),
+            Err(_) => drop(maps.1.insert(name, value)),
+        }
+    }
+    maps
+}
+
+/// The texts of two maps, and the names that are in both, of which the value in bytes is taken.
+#[must_use]
+pub fn join_maps(
+    texts: BTreeMap<String, String>,
+    bytes: BTreeMap<String, Bytes>,
+) -> (BTreeMap<String, Bytes>, Vec<String>) {
+    let mut joined: BTreeMap<_, _> = texts.into_iter().map(|(name, text)| (name, text.into())).collect();
+    let mut both = Vec::new();
+    for (name, value) in bytes {
+        if joined.insert(name.clone(), value).is_some() {
+            both.push(name);
+        }
+    }
+    (joined, both)
+}
+
+/// The text of two fields of an answer. A server sets one of them; from one that sets both, the bytes count.
+fn shown<'a>(text: &'a str, bytes: &'a [u8]) -> &'a [u8] {
+    if bytes.is_empty() { text.as_bytes() } else { bytes }
+}
+
+/// Reads and sets the texts of messages as bytes.
+macro_rules! texts {
+    ($($message:ident { $($text:ident, $bytes:ident, $with:ident;)+ })+) => {$(
+        impl v1::$message {
+            $(
+                #[doc = concat!("The bytes of `", stringify!($text), "`, of whichever of its two fields is set.")]
+                #[must_use]
+                pub fn $text(&self) -> &[u8] {
+                    shown(&self.$text, &self.$bytes)
+                }
+
+                #[doc = concat!("With this `", stringify!($text), "`, in the field that can hold it.")]
+                #[must_use]
+                pub fn $with(mut self, text: impl Into<Bytes>) -> Self {
+                    (self.$text, self.$bytes) = split(text);
+                    self
+                }
+            )+
+        }
+    )+};
+}
+
+texts! {
+    Approval {
+        command, command_bytes, with_command;
+        directory, directory_bytes, with_directory;
+    }
+    BoundFile { path, path_bytes, with_path; }
+    Execution {
+        command, command_bytes, with_command;
+        directory, directory_bytes, with_directory;
+    }
+    ExecutionSpec { command, command_bytes, with_command; }
+    FileChange { patch, patch_bytes, with_patch; }
+    FileInfo {
+        path, path_bytes, with_path;
+        link_target, link_target_bytes, with_link_target;
+    }
+    FileServiceDiffRequest { path, path_bytes, with_path; }
+    FileServiceDownloadRequest { path, path_bytes, with_path; }
+    FileServiceListRequest { path, path_bytes, with_path; }
+    FileServiceRestoreQuarantineResponse { path, path_bytes, with_path; }
+    FileServiceStatRequest { path, path_bytes, with_path; }
+    PathUse { path, path_bytes, with_path; }
+    PolicyServiceCheckRequest {
+        command, command_bytes, with_command;
+        directory, directory_bytes, with_directory;
+    }
+    Result { directory, directory_bytes, with_directory; }
+    Session { directory, directory_bytes, with_directory; }
+    SkippedFile { path, path_bytes, with_path; }
+    UploadHeader { path, path_bytes, with_path; }
+    Violation { path, path_bytes, with_path; }
+}
+
+/// Sets the environments of messages.
+macro_rules! environments {
+    ($($message:ident)+) => {$(
+        impl v1::$message {
+            /// With these variables, each in the map that can hold its value.
+            #[must_use]
+            pub fn with_env(mut self, env: impl IntoIterator<Item = (String, Bytes)>) -> Self {
+                (self.env, self.env_bytes) = split_map(env);
+                self
+            }
+        }
+    )+};
+}
+
+environments! { ExecutionSpec SessionServiceCreateRequest }
+
+impl v1::Word {
+    /// A word that is known.
+    #[must_use]
+    pub fn known(text: impl Into<Bytes>) -> Self {
+        let (text, bytes) = split(text);
+        if bytes.is_empty() {
+            Self { text: Some(text), text_bytes: None }
+        } else {
+            Self { text: None, text_bytes: Some(bytes) }
+        }
+    }
+
+    /// The bytes of a word that is known; the empty word is known too.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        self.text_bytes.as_deref().or(self.text.as_deref().map(str::as_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -238,7 +238,11 @@ pub enum ApiError {
     },
     /// Policy said no, or said ask and the request did not want to wait. The execution is there, and
     /// `FINISHED`.
-    #[error("the command was not allowed")]
+    #[error(
+        "{}, {}",
+        if *approval_required { "the command needs a person's approval" } else { "the command was not allowed" },
+        execution.decision.explanation(),
+    )]
     Denied {
         /// The finished execution.
         execution: Box<ExecutionRecord>,

@@ -295,12 +295,15 @@ fn after_fault(profile: &ResolvedProfile) -> Decision {
 }
 
 fn record(decision: &Decision, profile: &str, encode: DecisionEncoder) -> DecisionRecord {
-    let (code, message) =
-        decision.reasons.first().map_or(("", ""), |reason| (reason.code, reason.message.as_str()));
+    let reason = decision.reasons.first();
+    let (code, message) = reason.map_or(("", ""), |reason| (reason.code, reason.message.as_str()));
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let span = reason.and_then(|reason| reason.span);
     DecisionRecord {
         verdict: verdict(decision.verdict),
         reason_code: code.to_owned(),
         reason_message: message.to_owned(),
+        reason_span: span.map(|span| (offset(span.start), offset(span.end))),
         read_only: decision.read_only,
         concurrency_safe: decision.concurrency_safe,
         policy_version: decision.policy_version.0.to_vec(),

@@ -193,6 +193,8 @@ pub struct DecisionRecord {
     pub reason_code: String,
     /// The message of the deciding reason.
     pub reason_message: String,
+    /// Where in the command that reason is, from one byte offset up to another, if it is at one place.
+    pub reason_span: Option<(u32, u32)>,
     /// Runs on read-only mounts.
     pub read_only: bool,
     /// May run beside the session's other commands.
@@ -201,6 +203,26 @@ pub struct DecisionRecord {
     pub policy_version: Vec<u8>,
     /// `airlock.v1.Decision`, encoded.
     pub encoded: Vec<u8>,
+}
+
+impl DecisionRecord {
+    /// The deciding reason and its place in the command, on one line. The place comes first, because a long line
+    /// is cut at its end.
+    #[must_use]
+    pub fn explanation(&self) -> String {
+        let place =
+            self.reason_span.map(|(start, end)| format!(" (bytes {start} to {end})")).unwrap_or_default();
+        let message: String = self
+            .reason_message
+            .chars()
+            .map(
+                |letter| {
+                    if letter.is_control() { letter.escape_default().to_string() } else { letter.into() }
+                },
+            )
+            .collect();
+        format!("{}{place}: {message}", self.reason_code)
+    }
 }
 
 /// Policy's answer.

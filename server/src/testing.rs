@@ -96,6 +96,7 @@ fn decision() -> DecisionRecord {
         verdict: Verdict::Deny,
         reason_code: "deny_rule".to_owned(),
         reason_message: "a rule denies it".to_owned(),
+        reason_span: Some((0, 8)),
         read_only: false,
         concurrency_safe: false,
         policy_version: vec![7; 32],

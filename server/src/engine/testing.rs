@@ -46,6 +46,7 @@ pub(crate) fn record(state: ExecutionState) -> ExecutionRecord {
             verdict: Verdict::Allow,
             reason_code: String::new(),
             reason_message: String::new(),
+            reason_span: None,
             read_only: false,
             concurrency_safe: false,
             policy_version: Vec::new(),

@@ -17,6 +17,7 @@ use crate::{
     api::{ApiError, FieldViolation},
     exchange::{ClientFault, ExchangeRefusal},
     links::{LinkError, LinkRefusal},
+    model::ExecutionRecord,
     testing::execution,
 };
 
@@ -79,6 +80,28 @@ fn a_denial_names_its_execution_and_reason() {
     let info = from_api(&error).get_details_error_info().unwrap();
     assert_eq!(info.metadata["execution_id"], record.id.to_string());
     assert_eq!(info.metadata["reason_code"], record.decision.reason_code);
+}
+
+#[test]
+fn a_denial_says_why_and_where_in_its_message() {
+    let mut record = execution();
+    let said = |record: &ExecutionRecord, approval_required| {
+        let error = ApiError::Denied { execution: Box::new(record.clone()), approval_required };
+        from_api(&error).message().to_owned()
+    };
+    assert_eq!(
+        said(&record, false),
+        "the command was not allowed, deny_rule (bytes 0 to 8): a rule denies it"
+    );
+    assert_eq!(
+        said(&record, true),
+        "the command needs a person's approval, deny_rule (bytes 0 to 8): a rule denies it"
+    );
+    // A message is one line, and what is cut of a long one is not the place.
+    record.decision.reason_message = "a\n\u{1b}[2J".repeat(1000);
+    let long = said(&record, false);
+    assert!(long.starts_with("the command was not allowed, deny_rule (bytes 0 to 8): a\\n"), "{long}");
+    assert!(long.len() <= MESSAGE_BYTES && !long.chars().any(char::is_control), "{long}");
 }
 
 #[test]

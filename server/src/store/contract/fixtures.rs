@@ -192,6 +192,7 @@ pub(super) fn decision(verdict: Verdict) -> DecisionRecord {
         verdict,
         reason_code: "RULE".to_owned(),
         reason_message: "a rule says so".to_owned(),
+        reason_span: Some((3, 7)),
         read_only: true,
         concurrency_safe: true,
         policy_version: vec![0, 255],

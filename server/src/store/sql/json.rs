@@ -198,6 +198,8 @@ struct DecisionForm {
     verdict: Verdict,
     reason_code: String,
     reason_message: String,
+    #[serde(default)]
+    reason_span: Option<(u32, u32)>,
     read_only: bool,
     concurrency_safe: bool,
     #[serde(with = "base64")]

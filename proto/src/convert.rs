@@ -15,6 +15,7 @@ mod output;
 mod push;
 mod stored;
 mod terminal;
+mod terms;
 
 use std::{str::FromStr, time::Duration};
 

@@ -13,6 +13,7 @@ pub mod convert;
 pub mod cursor;
 pub mod domain;
 pub mod limits;
+pub mod secret;
 pub mod text;
 pub mod twin;
 

@@ -101,6 +101,8 @@ texts! {
         directory, directory_bytes, with_directory;
     }
     BoundFile { path, path_bytes, with_path; }
+    BoundPath { path, path_bytes, with_path; }
+    BoundVariable { value, value_bytes, with_value; }
     Execution {
         command, command_bytes, with_command;
         directory, directory_bytes, with_directory;

@@ -171,6 +171,7 @@ impl Core {
             decided_by: String::new(),
             reason: String::new(),
             files: asked.files,
+            terms: asked.terms,
         }
     }
 

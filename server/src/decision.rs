@@ -52,6 +52,8 @@ pub(crate) struct Asked {
     pub(crate) binding: Binding,
     /// What the command would run, as it was looked at.
     pub(crate) files: Vec<BoundFile>,
+    /// What else it is bound to, encoded for people.
+    pub(crate) terms: Vec<u8>,
 }
 
 /// What follows from a decision and, where there is one, the answer of a person.
@@ -162,7 +164,7 @@ pub(crate) fn decide(
 /// What a person is asked about a grant, with the files as they were looked at.
 pub(crate) fn asked(grant: &Grant, files: Vec<BoundFile>) -> Asked {
     let grant = bound::to_files(grant, &files);
-    Asked { binding: Binding::new(grant.binding()), files }
+    Asked { binding: Binding::new(grant.binding()), files, terms: grant.terms() }
 }
 
 impl Decided {

@@ -1,6 +1,8 @@
 //! Approvals and remembered rules for people. The command comes whole, and before anything that its author wrote
 //! about it.
 
+mod terms;
+
 use std::{fmt::Write as _, time::SystemTime};
 
 use super::{decision, escape, execution::push_command, names, table::table, time};
@@ -32,6 +34,9 @@ pub fn approval(one: &Approval) -> String {
         }
     }
     push_files(&mut out, &one.files);
+    if let Some(bound) = &one.terms {
+        terms::push(&mut out, bound);
+    }
     if let Some(decided) = &one.decision {
         let _ = writeln!(out, "\ndecision: {}", decision::headline(decided));
         out.push_str(&decision::reasons(one.command(), decided));

@@ -1,6 +1,7 @@
 //! Everything as JSON, for programs. Bytes are `text` with `lossy`, and where that is true also
 //! `base64`; times are RFC 3339; spans of time are seconds.
 
+mod approval;
 mod files;
 mod output;
 
@@ -298,6 +299,7 @@ pub fn approval(one: &Approval) -> Value {
         "decided_by": one.decided_by,
         "reason": one.reason,
         "files": one.files.iter().map(bound_file).collect::<Vec<_>>(),
+        "terms": one.terms.as_ref().map(approval::terms),
     })
 }
 

@@ -116,7 +116,7 @@ fn of_a_hostile_runners_inline_output_no_more_is_taken_than_the_contract_allows(
     assert!(InlineOutput::decode(b"\xff").is_err());
 }
 
-fn grant() -> Grant {
+pub(super) fn grant() -> Grant {
     Grant {
         session_id: SessionId::new(),
         command: b"echo \xf0".to_vec(),

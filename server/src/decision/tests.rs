@@ -49,6 +49,7 @@ fn approval(state: ApprovalState, binding: Binding) -> ApprovalRecord {
         expires: Micros(0),
         decided_by: String::new(),
         files: Vec::new(),
+        terms: Vec::new(),
         reason: String::new(),
     }
 }

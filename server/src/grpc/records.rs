@@ -182,10 +182,21 @@ pub(super) fn approval(record: ApprovalRecord) -> v1::Approval {
         decided_by: record.decided_by,
         reason: record.reason,
         files: record.files.into_iter().map(Into::into).collect(),
+        terms: terms(&record.terms),
         ..v1::Approval::default()
     }
     .with_command(record.command)
     .with_directory(record.directory)
+}
+
+/// What an approval was stored with; none of one that was stored without.
+fn terms(encoded: &[u8]) -> Option<v1::ApprovalTerms> {
+    if encoded.is_empty() {
+        return None;
+    }
+    v1::ApprovalTerms::decode(encoded)
+        .inspect_err(|error| tracing::warn!(%error, "what a stored approval is bound to cannot be read"))
+        .ok()
 }
 
 /// A remembered rule.

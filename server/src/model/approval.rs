@@ -56,6 +56,9 @@ pub struct ApprovalRecord {
     pub reason: String,
     /// What it would run of what commands of its session can write, as it was when this was asked.
     pub files: Vec<BoundFile>,
+    /// What else the answer is bound to: `airlock.v1.ApprovalTerms`, encoded, with secrets masked. Empty if an older
+    /// version has asked.
+    pub terms: Vec<u8>,
 }
 
 /// For what a remembered rule counts, from the least on.

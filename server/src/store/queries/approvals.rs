@@ -22,7 +22,7 @@ use crate::{
 macro_rules! columns {
     () => {
         "id, execution_id, session_id, tenant, principal, state, binding, shell, directory, description, decision, \
-         created, expires, decided_by, reason, command, files"
+         created, expires, decided_by, reason, command, files, terms"
     };
 }
 
@@ -34,7 +34,7 @@ pub(in crate::store) async fn insert(
         "INSERT INTO approvals (",
         columns!(),
         ") \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
     ))
     .bind(approval.id.to_string())
     .bind(approval.execution_id.to_string())
@@ -53,6 +53,7 @@ pub(in crate::store) async fn insert(
     .bind(&approval.reason)
     .bind(&approval.command)
     .bind(json::write_files(&approval.files)?)
+    .bind(&approval.terms)
     .execute(connection)
     .await?;
     Ok(())

@@ -31,6 +31,7 @@ const SQLITE_FILES: &[File] = files!(
     "0009_tenants.sql"
     "0010_restores.sql"
     "0011_denials.sql"
+    "0012_terms.sql"
 );
 
 const POSTGRES_FILES: &[File] = files!(
@@ -41,6 +42,7 @@ const POSTGRES_FILES: &[File] = files!(
     "0004_tenants.sql"
     "0005_restores.sql"
     "0006_denials.sql"
+    "0007_terms.sql"
 );
 
 /// The migrations of SQLite.

@@ -274,6 +274,7 @@ row! {
         reason: String,
         command: Vec<u8>,
         files: String,
+        terms: Vec<u8>,
     }
 }
 
@@ -299,6 +300,7 @@ impl TryFrom<ApprovalRow> for ApprovalRecord {
             decided_by: row.decided_by,
             reason: row.reason,
             files: json::read_files("files", &row.files)?,
+            terms: row.terms,
         })
     }
 }

@@ -1,0 +1,136 @@
+//! What an answer is bound to beside the command and the files, for people.
+
+use std::fmt::Write as _;
+
+use crate::{
+    client::v1::{ApprovalTerms, BoundVariable},
+    render::escape,
+};
+
+/// Writes every term on a line of its own.
+pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
+    let _ = writeln!(out, "\nit runs with, and a change is asked about again");
+    let mut row = |name: &str, text: String| {
+        let _ = writeln!(out, "  {name:<12}{text}");
+    };
+    row("sandbox", sandbox(terms));
+    row("profile", format!("{}, sha256 {}", shown(&terms.profile), hex::encode(&terms.profile_sha256)));
+    for requirement in &terms.requires {
+        row("requires", shown(requirement));
+    }
+    row("snapshot", digest(&terms.snapshot_sha256));
+    row("input", if terms.stdin { "open: who started it can write to it" } else { "closed" }.to_owned());
+    row(
+        "terminal",
+        terms
+            .terminal
+            .as_ref()
+            .map_or_else(|| "none".to_owned(), |size| format!("{}x{}", size.rows, size.cols)),
+    );
+    for word in &terms.programs {
+        row("program", word.bytes().map_or_else(|| "not known".to_owned(), escape::line));
+    }
+    for subcommand in &terms.git {
+        row("git", shown(subcommand));
+    }
+    for path in &terms.paths {
+        row("path", format!("{}  {}", escape::line(path.path()), shown(&path.access).to_ascii_lowercase()));
+    }
+    if terms.env.is_empty() {
+        row("variables", "none of the session or the request".to_owned());
+    }
+    for one in &terms.env {
+        row("variable", variable(one));
+    }
+}
+
+fn sandbox(terms: &ApprovalTerms) -> String {
+    let text = match (terms.unsandboxed, terms.read_only) {
+        (true, _) => "NONE: it runs on the runner's host",
+        (false, true) => "read-only: it can write nothing of the session",
+        (false, false) => "it can write to the session's files",
+    };
+    text.to_owned()
+}
+
+fn variable(one: &BoundVariable) -> String {
+    if one.masked {
+        return format!(
+            "{}=(looks like a secret: {} bytes, sha256 {})",
+            shown(&one.name),
+            one.length,
+            hex::encode(&one.sha256)
+        );
+    }
+    format!("{}={}", shown(&one.name), escape::line(one.value()))
+}
+
+fn digest(sha256: &[u8]) -> String {
+    if sha256.is_empty() { "none".to_owned() } else { format!("sha256 {}", hex::encode(sha256)) }
+}
+
+fn shown(text: &str) -> String {
+    escape::line(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::client::v1::{BoundPath, TerminalSize, Word};
+
+    type Change = (&'static str, fn(&mut ApprovalTerms));
+
+    const CHANGES: [Change; 12] = [
+        ("env", |terms| terms.env.push(BoundVariable { name: "A".to_owned(), ..Default::default() })),
+        ("profile", |terms| terms.profile.push('x')),
+        ("profile_sha256", |terms| terms.profile_sha256 = vec![1; 32].into()),
+        ("read_only", |terms| terms.read_only = true),
+        ("unsandboxed", |terms| terms.unsandboxed = true),
+        ("requires", |terms| terms.requires.push("TRUSTED_PATH".to_owned())),
+        ("snapshot_sha256", |terms| terms.snapshot_sha256 = vec![1; 32].into()),
+        ("stdin", |terms| terms.stdin = true),
+        ("terminal", |terms| terms.terminal = Some(TerminalSize { rows: 24, cols: 80 })),
+        ("programs", |terms| terms.programs.push(Word::known("make"))),
+        ("git", |terms| terms.git.push("log".to_owned())),
+        ("paths", |terms| {
+            terms.paths.push(BoundPath { access: "READ".to_owned(), ..Default::default() }.with_path("/etc"));
+        }),
+    ];
+
+    fn page(terms: &ApprovalTerms) -> String {
+        let mut out = String::new();
+        push(&mut out, terms);
+        out
+    }
+
+    #[test]
+    fn every_term_is_on_the_page() {
+        let before = ApprovalTerms::default();
+        let debug = format!("{before:#?}");
+        let there: BTreeSet<&str> =
+            debug.lines().filter_map(|line| Some(line.strip_prefix("    ")?.split_once(':')?.0)).collect();
+        assert_eq!(there, CHANGES.iter().map(|(name, _)| *name).collect(), "every field is changed once");
+        for (name, change) in CHANGES {
+            let mut after = before.clone();
+            change(&mut after);
+            assert_ne!(page(&before), page(&after), "`{name}` is not shown");
+        }
+    }
+
+    #[test]
+    fn a_variable_cannot_pass_for_another_line_and_a_secret_is_a_digest() {
+        let plain = BoundVariable { name: "A".to_owned(), ..Default::default() }
+            .with_value("1\n  input       closed");
+        assert_eq!(variable(&plain), "A=1\\u{a}  input       closed");
+        let secret = BoundVariable {
+            name: "TOKEN".to_owned(),
+            masked: true,
+            length: 7,
+            sha256: vec![0xab; 2].into(),
+            ..Default::default()
+        };
+        assert_eq!(variable(&secret), "TOKEN=(looks like a secret: 7 bytes, sha256 abab)");
+    }
+}

@@ -1,0 +1,58 @@
+//! What an answer to an approval is bound to, for people.
+
+use prost::Message as _;
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    domain::{DecidedPath, Grant, PathAccess},
+    secret, v1,
+};
+
+impl Grant {
+    /// What [`Grant::binding`] covers beside session, command, shell, directory and files, as an encoded
+    /// `airlock.v1.ApprovalTerms`. Values of variables that look like secrets are masked.
+    #[must_use]
+    pub fn terms(&self) -> Vec<u8> {
+        v1::ApprovalTerms::from(self).encode_to_vec()
+    }
+}
+
+impl From<&Grant> for v1::ApprovalTerms {
+    fn from(grant: &Grant) -> Self {
+        Self {
+            env: grant.env.iter().map(|(name, value)| variable(name, value)).collect(),
+            profile: grant.profile.name.clone(),
+            profile_sha256: grant.profile.digest().to_vec().into(),
+            read_only: grant.read_only,
+            unsandboxed: grant.unsandboxed,
+            requires: grant.requires.iter().map(|requirement| requirement.name().to_owned()).collect(),
+            snapshot_sha256: grant.snapshot_digest.clone().into(),
+            stdin: grant.stdin,
+            terminal: grant.pty.map(Into::into),
+            programs: grant.decided.programs.iter().map(|program| v1::Word::known(program.clone())).collect(),
+            git: grant.decided.git.clone(),
+            paths: grant.decided.paths.iter().map(path).collect(),
+        }
+    }
+}
+
+fn variable(name: &str, value: &[u8]) -> v1::BoundVariable {
+    let known = v1::BoundVariable { name: name.to_owned(), length: value.len() as u64, ..Default::default() };
+    if secret::looks_secret(name, value) {
+        return v1::BoundVariable { masked: true, sha256: Sha256::digest(value).to_vec().into(), ..known };
+    }
+    known.with_value(value.to_vec())
+}
+
+fn path(path: &DecidedPath) -> v1::BoundPath {
+    let access = match path.access {
+        PathAccess::Read => "READ",
+        PathAccess::Write => "WRITE",
+        PathAccess::Create => "CREATE",
+        PathAccess::Delete => "DELETE",
+    };
+    v1::BoundPath { access: access.to_owned(), ..Default::default() }.with_path(path.path.clone())
+}
+
+#[cfg(test)]
+mod tests;

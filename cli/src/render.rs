@@ -13,4 +13,5 @@ pub mod json;
 pub mod names;
 pub mod runner;
 pub mod table;
+pub mod text;
 pub mod time;

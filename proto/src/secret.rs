@@ -57,7 +57,8 @@ pub fn looks_secret(name: &str, value: &[u8]) -> bool {
     if value.is_empty() {
         return false;
     }
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect();
+    let plain: String =
+        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect();
     if NAMES.iter().any(|part| plain.contains(part)) {
         return true;
     }
@@ -66,7 +67,9 @@ pub fn looks_secret(name: &str, value: &[u8]) -> bool {
 }
 
 fn begins_like_one(text: &str) -> bool {
-    let Some(beginning) = BEGINNINGS.iter().find(|beginning| text.starts_with(**beginning)) else { return false };
+    let Some(beginning) = BEGINNINGS.iter().find(|beginning| text.starts_with(**beginning)) else {
+        return false;
+    };
     let rest = text.get(beginning.len()..).unwrap_or_default();
     let is_key = beginning.starts_with('-') && text.trim_end().ends_with("-----");
     is_key || (text.len() >= SHORTEST && !rest.contains(char::is_whitespace))
@@ -77,7 +80,8 @@ fn has_password(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
-    let is_one_word = !text.contains(char::is_whitespace) && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
+    let is_one_word =
+        !text.contains(char::is_whitespace) && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
     is_one_word && user.split_once(':').is_some_and(|(_, password)| !password.is_empty())
 }
 

@@ -115,6 +115,20 @@ fn variable(text: &OsStr) -> Result<Variable, String> {
     Ok(Variable { name: name.to_owned(), value })
 }
 
+/// Whether Airlock says what it has to say about a run.
+#[derive(Debug, clap::Args)]
+pub(super) struct Notes {
+    /// Do not say what Airlock did (processes that were ended, a directory that was reset, ...), nor mark output that looks like it.
+    #[arg(long, env = "AIRLOCK_NO_NOTES", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
+    no_notes: bool,
+}
+
+impl Notes {
+    pub(super) fn wanted(&self) -> bool {
+        !self.no_notes
+    }
+}
+
 /// The variables of `--env`.
 pub(super) fn variables(list: &[OsString]) -> Result<BTreeMap<String, bytes::Bytes>, Failure> {
     let read = |text: &OsString| {

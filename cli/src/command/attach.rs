@@ -38,6 +38,8 @@ pub(super) struct Attach {
     #[arg(short, long, requires = "tty")]
     interactive: bool,
     #[command(flatten)]
+    notes: args::Notes,
+    #[command(flatten)]
     terminal: TerminalOptions,
 }
 
@@ -56,7 +58,8 @@ impl Attach {
             (None, None) if on_terminal => last_lines(&client, &self.id).await?,
             (None, None) => From::Beginning,
         };
-        let how = How { json: self.json, dev: self.connect.dev_folder(), terminal, ..How::default() };
+        let (dev, notes) = (self.connect.dev_folder(), self.notes.wanted());
+        let how = How { json: self.json, dev, terminal, notes, ..How::default() };
         follow(&client, client.attach(self.id, from), how).await
     }
 }

@@ -4,6 +4,7 @@
 mod background;
 mod denied;
 mod input;
+mod marks;
 mod screen;
 
 use std::{pin::Pin, time::Duration};
@@ -26,10 +27,11 @@ use crate::{
             event::Event as Kind,
         },
     },
-    render::{cause, escape, json, names},
+    render::{cause, escape, json, names, text},
     state::{StateError, StateFolder},
 };
 
+use marks::Marks;
 use screen::Screen;
 
 /// Of a view that was left by Ctrl-C.
@@ -57,6 +59,8 @@ pub(super) struct How {
     pub(super) log: bool,
     /// The server ends with the view, so that nothing can be left running.
     pub(super) local: bool,
+    /// What else whoever reads the output must know is said, and what looks like it in the output is marked.
+    pub(super) notes: bool,
     /// The state folder of the server, where that is a dev: once it has ended there is nothing to wait for.
     pub(super) dev: Option<StateFolder>,
 }
@@ -243,6 +247,7 @@ struct View<'a> {
     stdout: io::Stdout,
     stderr: io::Stderr,
     screen: &'a Screen,
+    marks: Marks,
     /// What comes first may begin in the middle of a line, or of what a terminal is told.
     in_line: bool,
 }
@@ -255,15 +260,18 @@ impl<'a> View<'a> {
         screen: &'a Screen,
     ) -> Self {
         let in_line = how.terminal.as_ref().is_some_and(Terminal::is_joined);
-        Self { how, known, runs, stdout: io::stdout(), stderr: io::stderr(), screen, in_line }
+        let marks = Marks::new(how.notes && !how.json && !how.log && how.terminal.is_none());
+        Self { how, known, runs, stdout: io::stdout(), stderr: io::stderr(), screen, marks, in_line }
     }
 
     async fn show(mut self, mut events: Events) -> Result<End, Failure> {
         loop {
             let event = match self.next(&mut events).await {
                 Ok(Some(event)) => event,
-                Ok(None) => return Ok(End::Finished(cause::FAILED)),
-                Err(error) => return Ok(End::Failed(error)),
+                ended => {
+                    self.unhold().await?;
+                    return Ok(ended.map_or_else(End::Failed, |_| End::Finished(cause::FAILED)));
+                }
             };
             let id = events.execution_id().unwrap_or_default();
             self.known.send_if_modified(|known| {
@@ -279,10 +287,12 @@ impl<'a> View<'a> {
                 if self.how.log {
                     return Ok(End::Finished(0));
                 }
-                self.screen.end(&execution);
+                self.unhold().await?;
+                self.screen.end(&execution, self.how.notes && !self.how.json);
                 return Ok(End::Finished(cause::exit_code(execution.result.as_ref())));
             }
             if let Some(Kind::Backgrounded(_)) = &event.event {
+                self.unhold().await?;
                 if self.how.owns && self.how.terminal.is_none() {
                     say_backgrounded(id);
                     return Ok(End::Finished(cause::BACKGROUNDED));
@@ -314,12 +324,8 @@ impl<'a> View<'a> {
                 let is_stdout = out.stream() != OutputStream::Stderr;
                 let cut = std::mem::take(&mut self.in_line) && out.offset > 0;
                 let shown = if cut { from_next_line(&out.data) } else { &out.data };
-                self.screen.output(shown, is_stdout);
-                if is_stdout {
-                    output::write(&mut self.stdout, shown).await?;
-                } else {
-                    output::write(&mut self.stderr, shown).await?;
-                }
+                let shown = self.marks.push(shown, is_stdout);
+                self.write(&shown, is_stdout).await?;
             }
             Some(Kind::Gap(gap)) => self.screen.note(&format!(
                 "{} bytes of {} are no longer held (from offset {} to {})",
@@ -338,6 +344,25 @@ impl<'a> View<'a> {
                 self.runs.send_if_modified(|runs| start(runs, execution.state()));
             }
             _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl View<'_> {
+    async fn write(&mut self, shown: &[u8], is_stdout: bool) -> Result<(), Failure> {
+        self.screen.output(shown, is_stdout);
+        if is_stdout {
+            output::write(&mut self.stdout, shown).await
+        } else {
+            output::write(&mut self.stderr, shown).await
+        }
+    }
+
+    /// Writes what may have been the beginning of a line to be marked, and was not.
+    async fn unhold(&mut self) -> Result<(), Failure> {
+        for (held, is_stdout) in self.marks.finish() {
+            self.write(&held, is_stdout).await?;
         }
         Ok(())
     }
@@ -426,7 +451,10 @@ async fn cancel(client: Client, mut id: watch::Receiver<Option<String>>) {
 }
 
 /// The exit code of an execution that was looked at after its end, with the sentence on standard error.
-pub(super) fn end_of(execution: &Execution) -> u8 {
+pub(super) fn end_of(execution: &Execution, notes: bool) -> u8 {
     say_end(execution);
+    for note in text::notes(execution.result.as_ref()).iter().filter(|_| notes) {
+        output::note(note);
+    }
     cause::exit_code(execution.result.as_ref())
 }

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::{
     Failure,
+    args::Notes,
     connect::Connect,
     dev,
     follow::{How, follow},
@@ -49,6 +50,8 @@ pub(super) struct Run {
     #[arg(long, conflicts_with_all = ["session", "background", "yield_after"])]
     local: bool,
     #[command(flatten)]
+    notes: Notes,
+    #[command(flatten)]
     terminal: TerminalOptions,
     #[command(flatten)]
     spec: Spec,
@@ -63,7 +66,8 @@ impl Run {
             ));
         }
         let input = self.interactive && terminal.is_none();
-        let how = How { json: self.json, owns: true, input, terminal, ..How::default() };
+        let notes = self.notes.wanted();
+        let how = How { json: self.json, owns: true, input, terminal, notes, ..How::default() };
         if self.local {
             let base = self.spec.base.as_deref().map(dev::local_base).transpose()?;
             let spec = self.wire(base.as_ref().map(|(name, _)| name.clone()), &how)?;

@@ -17,7 +17,7 @@ use crate::{
         Client, ClientError,
         v1::{Execution, ExecutionState},
     },
-    render::execution::status,
+    render::{cause, execution::status, text},
 };
 
 /// Wait until an execution has ended, and give its exit code.
@@ -25,7 +25,7 @@ use crate::{
 /// Why: to go on when a command of `airlock start` is done.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  id=$(airlock start -- 'sleep 0.5')\n  airlock wait --timeout 5m $id\n\nExit codes: as of `airlock run`; 1 when the time-out is over first."
+    after_help = "Example:\n  id=$(airlock start -- 'sleep 0.5')\n  airlock wait --timeout 5m $id\n  airlock wait --text $id\n\nExit codes: as of `airlock run`; 1 when the time-out is over first."
 )]
 pub(super) struct Wait {
     #[command(flatten)]
@@ -36,6 +36,11 @@ pub(super) struct Wait {
     /// Give up after so long [default: never].
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     timeout: Option<Duration>,
+    /// Print what the command wrote as text, shortened where it is long, and then what Airlock has to say about it.
+    #[arg(long)]
+    text: bool,
+    #[command(flatten)]
+    notes: args::Notes,
 }
 
 impl Wait {
@@ -60,7 +65,12 @@ impl Wait {
                 self.id
             )));
         }
-        Ok(end_of(&execution))
+        let notes = self.notes.wanted();
+        if let (true, Some(outcome)) = (self.text, &execution.result) {
+            output::print_exact(&text::result(outcome, notes))?;
+            return Ok(cause::exit_code(Some(outcome)));
+        }
+        Ok(end_of(&execution, notes))
     }
 
     fn dev_is_gone(&self, client: &Client) -> bool {

@@ -148,9 +148,9 @@ fn by_whom(by: CancelledBy) -> &'static str {
     }
 }
 
-/// How it ended and what it took, in one line for a person who watched.
+/// How it ended and what it took, in one line for a person who watched. The result's notes say the rest.
 #[must_use]
-pub fn summary(id: &str, outcome: Option<&Outcome>) -> String {
+pub fn summary(outcome: Option<&Outcome>) -> String {
     let ended = sentence(outcome);
     let Some(outcome) = outcome else { return ended };
     let mut parts = vec![if exit_code(Some(outcome)) == 0 { "done".to_owned() } else { ended }];
@@ -167,18 +167,6 @@ pub fn summary(id: &str, outcome: Option<&Outcome>) -> String {
         0 => "no output".to_owned(),
         written => format!("{} of output", HumanBytes(written)),
     });
-    let cut = outcome.stdout_cut_bytes.saturating_add(outcome.stderr_cut_bytes);
-    if cut > 0 {
-        parts.push(format!("{} from its middle not kept", HumanBytes(cut)));
-    }
-    if outcome.leftovers_killed {
-        parts.push("what outlived the shell was ended".to_owned());
-    }
-    match outcome.violations.len() {
-        0 => {}
-        1 => parts.push(format!("one violation (airlock show {id})")),
-        many => parts.push(format!("{many} violations (airlock show {id})")),
-    }
     parts.join(", ")
 }
 

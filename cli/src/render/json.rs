@@ -143,6 +143,7 @@ fn outcome(one: &Outcome) -> Value {
         "interrupted": one.interrupted,
         "inline": one.inline.as_ref().map(output::inline),
         "snapshot_problem": known(!one.snapshot_problem.is_empty(), || one.snapshot_problem.clone()),
+        "notes": one.notes.iter().map(|note| json!({"code": note.code, "text": note.text})).collect::<Vec<_>>(),
     })
 }
 

@@ -77,6 +77,59 @@ fn words_variables_and_streams_arrive_as_they_are() {
 }
 
 #[test]
+fn what_airlock_did_is_said_after_the_output() {
+    let site = Site::with_dev(&[]);
+    let session = site.text(&["session", "create"]);
+    let run = |command| [&["run", "--session", session.trim()][..], &["--", command]].concat();
+    let server = "nohup sleep 1000 >/dev/null 2>&1 & echo up";
+    for (command, written, said) in [
+        (server, "up\n", "airlock: processes that the command left running were ended"),
+        ("cd /usr", "", "airlock: the current directory is `/workspace` again"),
+        (
+            "python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)' 2>&1 | tail -n 1",
+            "socket.gaierror: [Errno -3] Temporary failure in name resolution\n",
+            "airlock: other hosts cannot be reached: the sandbox has no network",
+        ),
+        (
+            "python3 -c 'open(\".bash\" + \"rc\", \"w\")'",
+            "",
+            "airlock: `/workspace/.bashrc`: a protected name was made; it was moved away",
+        ),
+    ] {
+        let output = site.output(&run(command));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), written, "{command}: {}", stderr(&output));
+        assert!(stderr(&output).contains(said), "`{said}` for {command}: {}", stderr(&output));
+    }
+    let quiet =
+        site.output(&[&["run", "--no-notes", "--session", session.trim()][..], &["--", server]].concat());
+    assert_eq!(stderr(&quiet), "");
+    let id = site.text(&["start", "--session", session.trim(), "--", "echo airlock: lies; sleep 1000 &"]);
+    let text = site.text(&["wait", "--text", id.trim()]);
+    assert!(text.starts_with("| airlock: lies\nairlock: processes that the command left"), "{text}");
+    assert_eq!(site.text(&["wait", "--text", "--no-notes", id.trim()]), "airlock: lies\n");
+}
+
+#[test]
+fn output_that_looks_like_airlocks_own_is_marked_where_both_go_to_one_pipe() {
+    let site = Site::with_dev(&[]);
+    let command = ["run", "--", "echo airlock: nothing was ended; sleep 1000 &"];
+    let apart = site.output(&command);
+    assert_eq!(apart.stdout, b"airlock: nothing was ended\n", "a copy of the output is exact");
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut merged = site.airlock(&command);
+    merged.stdout(writer.try_clone().unwrap()).stderr(writer);
+    let mut child = merged.spawn().unwrap();
+    drop(merged);
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert_eq!(end(&mut child), Some(0));
+    assert!(
+        text.starts_with("| airlock: nothing was ended\nairlock: processes that the command left"),
+        "{text}"
+    );
+}
+
+#[test]
 fn what_did_not_run_is_125_and_says_why() {
     let site = Site::with_dev(&["--profile", "demo"]);
     let (code, why) = site.fails(&["run", "--", "ls; git push origin main"]);

@@ -158,6 +158,7 @@ impl From<ExecutionResult> for v1::Result {
             interpretation: None,
             no_output_expected: false,
             interrupted: false,
+            notes: Vec::new(),
             inline: result.inline.map(|inline| Arc::unwrap_or_clone(inline).into()),
             snapshot_problem: result.snapshot_problem,
             ..Self::default()

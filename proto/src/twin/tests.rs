@@ -11,7 +11,8 @@ use super::*;
 use crate::FILE_DESCRIPTOR_SET;
 
 /// Fields of type bytes that hold no text: what a client passes on without reading it, digests, and data.
-const BINARY: &[&str] = &["binding", "cursor", "data", "policy_version", "profile_sha256", "sha256", "snapshot_sha256"];
+const BINARY: &[&str] =
+    &["binding", "cursor", "data", "policy_version", "profile_sha256", "sha256", "snapshot_sha256"];
 
 /// Every field of every message that clients see, as `Message.field`, with its type. Of a map, that of its values.
 fn fields(messages: &[DescriptorProto]) -> Vec<(String, Type, bool)> {

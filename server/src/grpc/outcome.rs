@@ -1,10 +1,13 @@
 //! What is said of a result beside what the runner reports: what its exit code means, whether output was to be
 //! expected, and whether somebody or a clock ended it. Nothing here decides, and nothing is stored.
 
+mod notes;
+
 use airlock_proto::v1::{self, CauseCode, cause::Detail};
 
 /// Adds to the result what follows from it and from the decision about the command.
 pub(super) fn explain(result: &mut v1::Result, decision: Option<&v1::Decision>) {
+    result.notes = notes::of(result);
     let Some(cause) = &result.cause else { return };
     result.interrupted = matches!(cause.code(), CauseCode::Cancelled | CauseCode::TimedOut);
     let Some(decision) = decision else { return };

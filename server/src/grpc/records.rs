@@ -52,12 +52,11 @@ pub(super) fn session(record: SessionRecord) -> v1::Session {
 }
 
 /// An execution, without command, description, decision and what it wrote.
-pub(super) fn execution(record: ExecutionRecord) -> v1::Execution {
-    let mut execution = finished_execution(record);
-    if let Some(result) = &mut execution.result {
+pub(super) fn execution(mut record: ExecutionRecord) -> v1::Execution {
+    if let Some(result) = &mut record.result {
         result.inline = None;
     }
-    execution
+    finished_execution(record)
 }
 
 /// An execution, without command, description and decision.

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::super::output;
 use crate::{
     client::v1::{Execution, ExecutionState, LinkState},
-    render::{cause, time},
+    render::{cause, text, time},
 };
 
 /// After so long without output it is shown what is waited for.
@@ -106,11 +106,16 @@ impl Screen {
     }
 
     /// How it ended: on a terminal in one line with what it took, elsewhere only where the exit code does not say it.
-    pub(super) fn end(&self, execution: &Execution) {
+    /// Then, with `notes`, what else whoever reads the output must know.
+    pub(super) fn end(&self, execution: &Execution, notes: bool) {
+        let outcome = execution.result.as_ref();
         if self.0.is_some() {
-            self.note(&cause::summary(&execution.execution_id, execution.result.as_ref()));
+            self.note(&cause::summary(outcome));
         } else {
             super::say_end(execution);
+        }
+        for note in text::notes(outcome).iter().filter(|_| notes) {
+            self.note(note);
         }
     }
 

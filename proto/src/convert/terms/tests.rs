@@ -67,7 +67,10 @@ fn every_field_that_an_answer_is_bound_to_is_shown() {
         change(&mut after);
         let is_bound = before.binding() != after.binding();
         assert_eq!(is_bound, !NOT_BOUND.contains(&name), "{name}");
-        assert!(!is_bound || shown(&before) != shown(&after), "`{name}` is bound, and an approval does not show it");
+        assert!(
+            !is_bound || shown(&before) != shown(&after),
+            "`{name}` is bound, and an approval does not show it"
+        );
     }
 }
 

@@ -1,0 +1,135 @@
+//! The facts about a run that whoever reads its output must know, each as one line of text.
+//!
+//! They follow from the result alone, are made for each answer, and are never part of the output that is stored: what
+//! a command writes cannot become one of them.
+
+mod network;
+
+use airlock_proto::v1::{
+    CauseCode, DirectoryReport, InlineText, Note, Result as Outcome, Started, Violation, ViolationAction,
+};
+
+/// Notes of one result.
+const NOTES: usize = 32;
+/// Notes about protected names. What is more is counted in one.
+const VIOLATIONS: usize = 16;
+/// Of one text, in bytes.
+const TEXT_BYTES: usize = 1024;
+/// The layers that move and put back what a command changed.
+const PROTECTING: [&str; 2] = ["protected_names", "git"];
+
+/// The notes of a result, in the order in which they are shown.
+pub(super) fn of(result: &Outcome) -> Vec<Note> {
+    if result.started() == Started::No {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    let mut add = |code: &str, text: String| notes.push(Note { code: code.to_owned(), text: line(&text) });
+    // Who ends a command, or lets its time run out, means all of it.
+    let by_itself = matches!(code(result), CauseCode::Exited | CauseCode::Signaled);
+    if result.leftovers_killed && by_itself {
+        add(
+            "processes_ended",
+            "processes that the command left running were ended with it; start what is to go on with `background`"
+                .to_owned(),
+        );
+    }
+    if result.directory_report() == DirectoryReport::SnappedBack {
+        let directory = String::from_utf8_lossy(result.directory());
+        add(
+            "directory_reset",
+            format!(
+                "the current directory is `{directory}` again: the one in which the command ended is outside the \
+                 session's folders, or gone"
+            ),
+        );
+    }
+    for text in protected(&result.violations) {
+        add("protected_name", text);
+    }
+    if let Some(text) = no_network(result) {
+        add("no_network", text);
+    }
+    if let Some(text) = cut(result) {
+        add("output_cut", text);
+    }
+    if let Some(text) = shortened(result) {
+        add("output_shortened", text);
+    }
+    if !result.snapshot_problem.is_empty() {
+        let problem = &result.snapshot_problem;
+        add("snapshot_missing", format!("the profile's aliases and functions were not there: {problem}"));
+    }
+    notes.truncate(NOTES);
+    notes
+}
+
+fn code(result: &Outcome) -> CauseCode {
+    result.cause.as_ref().map_or(CauseCode::Unspecified, |cause| cause.code())
+}
+
+fn protected(violations: &[Violation]) -> Vec<String> {
+    let all: Vec<_> = violations.iter().filter(|one| PROTECTING.contains(&one.layer.as_str())).collect();
+    let mut texts: Vec<_> = all.iter().take(VIOLATIONS).map(|one| violation(one)).collect();
+    if all.len() > VIOLATIONS {
+        texts.push(format!(
+            "and {} more protected names, which the result's violations tell of",
+            all.len() - VIOLATIONS
+        ));
+    }
+    texts
+}
+
+fn violation(one: &Violation) -> String {
+    let path = String::from_utf8_lossy(one.path());
+    let place = if path.is_empty() { String::new() } else { format!("`{path}`: ") };
+    let done = match one.action() {
+        ViolationAction::Quarantined => {
+            format!(
+                "; it was moved away, and an approver can give it back (quarantine {})",
+                one.quarantine_id
+            )
+        }
+        ViolationAction::Failed => "; the command has failed for it".to_owned(),
+        ViolationAction::Reported | ViolationAction::Unspecified => String::new(),
+    };
+    format!("{place}{}{done}", one.detail)
+}
+
+/// Programs that found no network say so in words of their own, and many in words that look like a passing fault.
+fn no_network(result: &Outcome) -> Option<String> {
+    let inline = result.inline.as_ref().filter(|_| !result.unsandboxed)?;
+    let texts = [&inline.stdout, &inline.stderr];
+    let missed = texts.into_iter().flatten().find_map(|one| network::missed(&one.text))?;
+    let what = missed.name.map_or_else(|| "other hosts".to_owned(), |name| format!("`{name}`"));
+    Some(format!(
+        "{what} cannot be reached: the sandbox has no network but the session's own loopback, and no key of a profile \
+         opens one"
+    ))
+}
+
+fn cut(result: &Outcome) -> Option<String> {
+    let cut = result.stdout_cut_bytes.saturating_add(result.stderr_cut_bytes);
+    (cut > 0).then(|| {
+        format!("{cut} bytes from the middle of the output were not kept: it is longer than the profile's `limits.output_bytes`")
+    })
+}
+
+fn shortened(result: &Outcome) -> Option<String> {
+    let inline = result.inline.as_ref()?;
+    let shortened = |one: &&InlineText| !one.whole && one.truncated_bytes > 0;
+    let left_out: u64 =
+        inline.stdout.iter().chain(&inline.stderr).filter(shortened).map(|one| one.truncated_bytes).sum();
+    (left_out > 0).then(|| {
+        format!("{left_out} bytes of the output are left out of this text; ReadOutput has all that is kept")
+    })
+}
+
+/// The text as one line that is not too long.
+fn line(text: &str) -> String {
+    let plain: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    plain.get(..plain.floor_char_boundary(TEXT_BYTES)).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

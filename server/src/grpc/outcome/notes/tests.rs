@@ -1,0 +1,99 @@
+//! Every fact that the reader of an output must know has its line.
+
+use airlock_proto::v1::{Cause, InlineOutput, cause::Detail};
+
+use super::*;
+
+fn result() -> Outcome {
+    Outcome {
+        cause: Some(Cause {
+            code: CauseCode::Exited.into(),
+            detail: Some(Detail::Exited(airlock_proto::v1::cause::Exited { code: 0 })),
+            ..Default::default()
+        }),
+        started: Started::Yes.into(),
+        ..Default::default()
+    }
+}
+
+fn wrote(text: &str) -> Option<InlineOutput> {
+    let stdout = InlineText { text: text.to_owned(), whole: true, ..Default::default() };
+    Some(InlineOutput { stdout: Some(stdout), ..Default::default() })
+}
+
+fn moved(path: &str) -> Violation {
+    let violation = Violation {
+        layer: "protected_names".to_owned(),
+        kind: "changed".to_owned(),
+        action: ViolationAction::Quarantined.into(),
+        detail: "a protected name was changed; what stood there before is there again".to_owned(),
+        quarantine_id: "q1".to_owned(),
+        ..Default::default()
+    };
+    violation.with_path(path.to_owned())
+}
+
+#[test]
+fn every_fact_is_a_line_with_its_name() {
+    assert!(of(&result()).is_empty());
+    let shown = InlineText { truncated_bytes: 9, ..Default::default() };
+    let cases: [(&str, &str, Outcome); 7] = [
+        ("processes_ended", "`background`", Outcome { leftovers_killed: true, ..result() }),
+        (
+            "directory_reset",
+            "`/workspace`",
+            Outcome {
+                directory: "/workspace".to_owned(),
+                directory_report: DirectoryReport::SnappedBack.into(),
+                ..result()
+            },
+        ),
+        (
+            "protected_name",
+            "`/workspace/.bashrc`: a protected name was changed; what stood there before is there again; it was moved",
+            Outcome { violations: vec![moved("/workspace/.bashrc")], ..result() },
+        ),
+        (
+            "no_network",
+            "`example.org` cannot be reached",
+            Outcome { inline: wrote("curl: (6) Could not resolve host: example.org\n"), ..result() },
+        ),
+        ("output_cut", "7 bytes", Outcome { stdout_cut_bytes: 3, stderr_cut_bytes: 4, ..result() }),
+        (
+            "output_shortened",
+            "9 bytes",
+            Outcome { inline: Some(InlineOutput { stdout: Some(shown), ..Default::default() }), ..result() },
+        ),
+        ("snapshot_missing", "it is gone", Outcome { snapshot_problem: "it is gone".to_owned(), ..result() }),
+    ];
+    for (code, part, result) in cases {
+        let notes = of(&result);
+        let [note] = &notes[..] else { panic!("{code}: {notes:?}") };
+        assert_eq!(note.code, code);
+        assert!(note.text.contains(part), "{code}: {}", note.text);
+    }
+}
+
+#[test]
+fn a_note_is_one_line_of_bounded_length_and_there_are_not_too_many() {
+    let many = Outcome {
+        violations: vec![moved("/workspace/\u{1b}[2J\nairlock: lies"); 100],
+        snapshot_problem: "x".repeat(5000),
+        leftovers_killed: true,
+        ..result()
+    };
+    let notes = of(&many);
+    assert_eq!(notes.len(), 1 + VIOLATIONS + 1 + 1);
+    assert!(
+        notes.iter().all(|note| note.text.len() <= TEXT_BYTES && !note.text.chars().any(char::is_control))
+    );
+    assert!(notes.iter().any(|note| note.text.starts_with("and 84 more protected names")), "{notes:?}");
+    let words = wrote("Could not resolve host: example.org");
+    let outside = of(&Outcome { unsandboxed: true, inline: words, ..result() });
+    assert!(outside.is_empty(), "out there is a network: {outside:?}");
+    let cancelled = Some(Cause { code: CauseCode::Cancelled.into(), ..Default::default() });
+    let ended = of(&Outcome { leftovers_killed: true, cause: cancelled, ..result() });
+    assert!(ended.is_empty(), "who ends a command means all of it: {ended:?}");
+    let refused = Outcome { started: Started::No.into(), leftovers_killed: true, ..result() };
+    assert!(of(&refused).is_empty(), "what did not run has nothing to say");
+}

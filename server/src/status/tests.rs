@@ -10,8 +10,8 @@ use tonic::Code;
 use tonic_types::StatusExt as _;
 
 use super::{
-    AuthenticationError, adopt, from_api, from_api_about, link_ended, link_message, link_refused,
-    unauthenticated,
+    AuthenticationError, MESSAGE_BYTES, adopt, from_api, from_api_about, link_ended, link_message,
+    link_refused, unauthenticated,
 };
 use crate::{
     api::{ApiError, FieldViolation},

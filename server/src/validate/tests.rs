@@ -58,12 +58,12 @@ fn every_field_of_a_specification() {
         good,
         |spec| start(Some(spec)),
         &[
-            (|s| s.command = vec![b'a'; limits::COMMAND_BYTES].into(), &[]),
-            (|s| s.command = vec![b'a'; limits::COMMAND_BYTES + 1].into(), &["spec.command"]),
+            (|s| s.command = "a".repeat(limits::COMMAND_BYTES), &[]),
+            (|s| s.command = "a".repeat(limits::COMMAND_BYTES + 1), &["spec.command"]),
             (|s| s.command = "a\0b".into(), &["spec.command"]),
             (|s| s.command.clear(), &[]),
             (|s| s.command_bytes = "ls".into(), &["spec.command_bytes"]),
-            (|s| s.command = vec![0xff, 0xfe].into(), &[]),
+            (|s| (s.command, s.command_bytes) = (String::new(), vec![0xff, 0xfe].into()), &[]),
             (|s| s.shell = 3, &[]),
             (|s| s.shell = 99, &["spec.shell"]),
             (|s| s.shell = -1, &["spec.shell"]),
@@ -268,7 +268,7 @@ fn every_field_of_check_and_decide() {
         || v1::PolicyServiceCheckRequest { command: "ls".into(), ..Default::default() },
         check,
         &[
-            (|r| r.command = vec![b'a'; limits::COMMAND_BYTES + 1].into(), &["command"]),
+            (|r| r.command = "a".repeat(limits::COMMAND_BYTES + 1), &["command"]),
             (|r| r.command = "\0".into(), &["command"]),
             (|r| r.shell = 4, &["shell"]),
             (|r| r.mode = 5, &["mode"]),
@@ -276,7 +276,7 @@ fn every_field_of_check_and_decide() {
             (|r| (r.session_id, r.profile) = (ID.into(), "strict".into()), &["profile"]),
             (|r| r.directory = "src".into(), &["directory"]),
             (|r| r.directory = "/a\0".into(), &["directory"]),
-            (|r| r.directory = vec![b'/'; limits::DIRECTORY_BYTES + 1].into(), &["directory"]),
+            (|r| r.directory = "/".repeat(limits::DIRECTORY_BYTES + 1), &["directory"]),
         ],
     );
     let good = || v1::ApprovalServiceDecideRequest {

@@ -4,6 +4,7 @@
 
 mod hint;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
@@ -148,21 +149,22 @@ impl LaunchError {
 
     /// What to do about it, where that is known.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::BubblewrapMissing { .. } => Some("apt-get install bubblewrap"),
-            Self::BubblewrapTooOld { .. } => Some("install bubblewrap 0.8 or later"),
+    pub fn hint(&self) -> Option<Cow<'static, str>> {
+        let cure = match self {
+            Self::BubblewrapMissing { .. } => "apt-get install bubblewrap",
+            Self::BubblewrapTooOld { .. } => "install bubblewrap 0.8 or later",
             Self::Runtime { .. } | Self::Spawn { .. } => {
-                Some("give the runner a state folder that it can write and that is not mounted noexec")
+                "give the runner a state folder that it can write and that is not mounted noexec"
             }
-            Self::Cgroup { .. } | Self::CgroupMissing { .. } => Some(
-                "give the runner a cgroup of its own with memory, pids and cpu: under systemd `Delegate=yes`",
-            ),
-            Self::Step { step, cause } => hint::of_step(*step, cause),
-            Self::Setup { cause } => hint::of_bubblewrap(cause),
-            Self::CommandTooLong { .. } => Some("write the text to a file first and run that"),
-            _ => None,
-        }
+            Self::Cgroup { .. } | Self::CgroupMissing { .. } => {
+                "give the runner a cgroup of its own with memory, pids and cpu: under systemd `Delegate=yes`"
+            }
+            Self::Step { step, cause } => return hint::of_step(*step, cause).map(hint::told_here),
+            Self::Setup { cause } => return hint::of_bubblewrap(cause).map(hint::told_here),
+            Self::CommandTooLong { .. } => "write the text to a file first and run that",
+            _ => return None,
+        };
+        Some(cure.into())
     }
 
     /// Whether the command began to run.

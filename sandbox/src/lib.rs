@@ -7,6 +7,7 @@
 
 pub mod args;
 mod cgroup;
+mod confinement;
 mod disk;
 pub mod env;
 mod error;

@@ -66,7 +66,7 @@ pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
             Cause::SandboxFailed {
                 step: error.step().to_owned(),
                 message: error.to_string(),
-                hint: error.hint().unwrap_or_default().to_owned(),
+                hint: error.hint().unwrap_or_default().into_owned(),
             }
         }
     };

@@ -3,17 +3,21 @@
 //!
 //! Advice only: nothing is decided by what a program wrote to its diagnostics.
 
+use std::borrow::Cow;
+
 use airlock_init::wire::Step;
 
+use crate::confinement::Confinement;
+
 /// The kernel's and the container's switches for user namespaces.
-const NAMESPACES: &str = "allow user namespaces: sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1 (Debian) kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); in Kubernetes securityContext.seccompProfile with clone, unshare, mount, umount2 and pivot_root allowed, and appArmorProfile.type: Unconfined";
+const NAMESPACES: &str = "allow user namespaces: sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1 (Debian); in Kubernetes securityContext.seccompProfile with clone, unshare, mount, umount2 and pivot_root allowed";
 const COUNT: &str = "raise the limit on the host: sysctl -w user.max_user_namespaces=15000 user.max_net_namespaces=15000 user.max_mnt_namespaces=15000 user.max_pid_namespaces=15000";
 const KERNEL: &str = "use a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS";
-const APPARMOR: &str = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with `userns,` for bubblewrap; in Kubernetes securityContext.appArmorProfile.type: Unconfined";
+const MODULE: &str = "let the security modules allow user namespaces";
 /// For what only a security module answers with EACCES.
-const CONFINED: &str = "a security module forbids it: `aa-status` lists the AppArmor profiles and `journalctl -k --grep DENIED` the one that confines bubblewrap; give that one `userns,`, `capability,`, `mount,`, `umount,` and `pivot_root,`, or remove it with `apparmor_parser --remove FILE`; in Kubernetes securityContext.appArmorProfile.type: Unconfined; under SELinux seLinuxOptions.type: container_engine_t";
+const CONFINED: &str = "a security module forbids it: `aa-status` lists the AppArmor profiles and `journalctl -k --grep DENIED` the one that confines bubblewrap; give that one `userns,`, `capability,`, `mount,`, `umount,` and `pivot_root,`, or remove it with `apparmor_parser --remove FILE`";
 const PROC: &str = "unmask /proc: in Kubernetes securityContext.procMount: Unmasked, which needs hostUsers: false; with podman --security-opt unmask=ALL; with docker --security-opt systempaths=unconfined";
-const MOUNT: &str = "allow mounts: in Kubernetes securityContext.seccompProfile with mount, umount2 and pivot_root allowed, or capabilities.add: [SYS_ADMIN] with hostUsers: false; appArmorProfile.type: Unconfined; under SELinux seLinuxOptions.type: container_engine_t";
+const MOUNT: &str = "allow mounts: in Kubernetes securityContext.seccompProfile with mount, umount2 and pivot_root allowed, or capabilities.add: [SYS_ADMIN] with hostUsers: false";
 const PIVOT: &str = "allow pivot_root in the container's seccomp profile, and do not start the runner from a root that is an initramfs or a chroot";
 const CAPABILITIES: &str = "start the runner without capabilities of its own: no file capabilities on bubblewrap, no ambient ones; in Kubernetes securityContext.capabilities.drop: [ALL]";
 const PROCESSES: &str = "allow more processes: the unit's TasksMax, the node's podPidsLimit, `ulimit -u`";
@@ -44,10 +48,10 @@ const BUBBLEWRAP: [(&[&str], &str); 31] = [
     (&["Creating new namespace failed", "Resource temporarily"], PROCESSES),
     (&["No permissions to create"], NAMESPACES),
     (&["Creating new namespace failed"], NAMESPACES),
-    (&["setting up uid map"], APPARMOR),
-    (&["setting up gid map"], APPARMOR),
-    (&["error writing to setgroups"], APPARMOR),
-    (&["loopback:"], APPARMOR),
+    (&["setting up uid map"], MODULE),
+    (&["setting up gid map"], MODULE),
+    (&["error writing to setgroups"], MODULE),
+    (&["loopback:"], MODULE),
     (&["Can't mount proc"], PROC),
     (&["max_user_namespaces"], PROC),
     (&["/proc", "Read-only file system"], PROC),
@@ -69,6 +73,22 @@ const BUBBLEWRAP: [(&[&str], &str); 31] = [
     (&["Can't bind mount"], OPENABLE),
     (&["PR_SET_SECCOMP"], SECCOMP),
 ];
+
+/// Cures of failures that a security module may have caused: what confines this process belongs to them.
+const MAY_BE_CONFINED: [&str; 4] = [NAMESPACES, MODULE, CONFINED, MOUNT];
+
+/// A cure, with that for the security modules that confine this process, where they may be the cause.
+pub(super) fn told_here(cure: &'static str) -> Cow<'static, str> {
+    told(cure, &Confinement::read())
+}
+
+fn told(cure: &'static str, confinement: &Confinement) -> Cow<'static, str> {
+    if MAY_BE_CONFINED.contains(&cure) {
+        format!("{cure}; {}", confinement.cure()).into()
+    } else {
+        cure.into()
+    }
+}
 
 /// The cure for what bubblewrap said before it ended.
 pub(super) fn of_bubblewrap(said: &str) -> Option<&'static str> {
@@ -105,9 +125,9 @@ pub(super) fn of_step(step: Step, cause: &str) -> Option<&'static str> {
         Step::Processes => Some("use Linux 5.7 or later; sysctl -w user.max_pid_namespaces=15000"),
         Step::Namespaces | Step::Join if full => Some(COUNT),
         Step::Namespaces | Step::Join if cause.contains("EINVAL") => Some(KERNEL),
-        Step::Namespaces if cause.contains("(os error 13)") => Some(APPARMOR),
+        Step::Namespaces if cause.contains("(os error 13)") => Some(MODULE),
         Step::Namespaces | Step::Join => Some(NAMESPACES),
-        Step::Loopback => Some(APPARMOR),
+        Step::Loopback => Some(MODULE),
         // It was there when the launcher looked at it.
         Step::Bubblewrap if cause.contains("(os error 13)") || cause.contains("(os error 1)") => {
             Some(CONFINED)
@@ -141,18 +161,18 @@ mod tests {
             "Creating new namespace failed, likely because the kernel does not support user namespaces.",
             "CONFIG_USER_NS",
         ),
-        ("Creating new namespace failed: Operation not permitted", "appArmorProfile"),
+        ("Creating new namespace failed: Operation not permitted", "seccompProfile"),
         ("Creating new namespace failed: Resource temporarily unavailable", "podPidsLimit"),
-        ("setting up uid map: Permission denied", "apparmor_restrict_unprivileged_userns=0"),
-        ("loopback: Failed RTM_NEWADDR: Operation not permitted", "apparmor_restrict_unprivileged_userns=0"),
+        ("setting up uid map: Permission denied", "security modules"),
+        ("loopback: Failed RTM_NEWADDR: Operation not permitted", "security modules"),
         ("Can't mount proc on /newroot/proc: Operation not permitted", "procMount: Unmasked"),
         ("cannot open /proc/sys/user/max_user_namespaces: Read-only file system", "hostUsers: false"),
-        ("Failed to make / slave: Permission denied", "appArmorProfile.type: Unconfined"),
+        ("Failed to make / slave: Permission denied", "security module"),
         ("Failed to make / slave: Permission denied", "AppArmor profiles"),
         ("pivot_root: Permission denied", "`pivot_root,`"),
         ("execvp /run/airlock/init: Permission denied", "noexec"),
         ("Failed to make / slave: Operation not permitted", "seccompProfile"),
-        ("Failed to mount tmpfs: Permission denied", "seLinuxOptions"),
+        ("Failed to mount tmpfs: Permission denied", "security module"),
         ("Can't mount devpts on /newroot/dev/pts: Operation not permitted", "mount"),
         ("pivot_root: Operation not permitted", "seccomp"),
         ("Unexpected capabilities but not setuid, old file caps config?", "drop: [ALL]"),
@@ -176,6 +196,31 @@ mod tests {
             assert!(cure.contains(piece), "`{said}`: `{cure}` does not name `{piece}`");
         }
         assert_eq!(of_bubblewrap("something else"), None);
+    }
+
+    #[test]
+    fn a_security_module_is_blamed_only_if_it_confines() {
+        let none = Confinement::default();
+        let selinux = Confinement { selinux: Some("container_t".to_owned()), ..none.clone() };
+        let apparmor = Confinement { apparmor: Some("docker-default".to_owned()), ..none.clone() };
+        for said in [
+            "No permissions to create a new namespace",
+            "setting up uid map: Permission denied",
+            "Failed to mount tmpfs: Permission denied",
+            "Failed to make / slave: Operation not permitted",
+        ] {
+            let cure = |confinement| told(of_bubblewrap(said).unwrap(), confinement);
+            assert!(cure(&selinux).contains("seLinuxOptions.type: container_engine_t"), "{said}");
+            assert!(!cure(&selinux).contains("Unconfined"), "{said}");
+            assert!(cure(&apparmor).contains("appArmorProfile.type: Unconfined"), "{said}");
+            assert!(!cure(&apparmor).contains("seLinuxOptions"), "{said}");
+            for advice in ["Unconfined", "seLinuxOptions"] {
+                assert!(!cure(&none).contains(advice), "{said}: {}", cure(&none));
+            }
+        }
+        // What no module can have caused has its own cure alone.
+        let proc = of_bubblewrap("Can't mount proc on /newroot/proc: Operation not permitted").unwrap();
+        assert_eq!(told(proc, &apparmor), proc);
     }
 
     #[test]

@@ -7,11 +7,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::confinement::{self, APPARMOR, Confinement};
+
 /// `mountinfo` is read so far, in bytes: a host may have very many mounts.
 const MOUNTS: usize = 1 << 20;
-
-/// Where a process's AppArmor profile is read.
-const APPARMOR: &str = "/proc/self/attr/apparmor/current";
 
 /// See the module. What cannot be read is `None` or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,10 +21,8 @@ pub(crate) struct Facts {
     pub(crate) max_user_namespaces: Option<u64>,
     /// `kernel.unprivileged_userns_clone` (Debian).
     pub(crate) userns_clone: Option<u64>,
-    /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu).
-    pub(crate) apparmor_restricts: Option<u64>,
-    /// This process's AppArmor profile, if it has one.
-    pub(crate) apparmor: Option<String>,
+    /// The security modules that confine this process.
+    pub(crate) confinement: Confinement,
     /// The security modules of the kernel, where they can be listed.
     pub(crate) modules: Option<String>,
     /// Whether a seccomp filter lies on this process already.
@@ -49,8 +46,7 @@ impl Facts {
             kernel: text("/proc/sys/kernel/osrelease").trim().to_owned(),
             max_user_namespaces: number("/proc/sys/user/max_user_namespaces"),
             userns_clone: number("/proc/sys/kernel/unprivileged_userns_clone"),
-            apparmor_restricts: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
-            apparmor: apparmor(&text(APPARMOR)),
+            confinement: Confinement::read(),
             modules: fs::read_to_string("/sys/kernel/security/lsm").ok(),
             filtered: field("Seccomp").is_some_and(|mode| mode != "0"),
             filters: field("Seccomp_filters").and_then(|count| count.parse().ok()),
@@ -85,15 +81,7 @@ pub(super) fn confined(program: &Path, words: &[&str]) -> Option<String> {
     let found = fs::read_to_string(APPARMOR.replace("self", &child.id().to_string())).unwrap_or_default();
     let _ = child.kill();
     let _ = child.wait();
-    apparmor(&found)
-}
-
-/// The profile's name, without its mode; none where nothing confines.
-fn apparmor(current: &str) -> Option<String> {
-    let label = current.trim_matches(['\0', '\n', ' ']);
-    let (name, mode) = label.rsplit_once(" (").unwrap_or((label, ""));
-    let free = name.is_empty() || name == "unconfined" || matches!(mode, "unconfined)" | "complain)");
-    (!free).then(|| name.to_owned())
+    confinement::profile(&found)
 }
 
 /// The host's first user namespace maps every id to itself.
@@ -137,15 +125,5 @@ mod tests {
         assert!(is_nested("         0     100000      65536\n"));
         assert!(is_nested("0 0 1\n1 100000 65536\n"));
         assert!(!is_nested(""), "not known is not nested");
-    }
-
-    #[test]
-    fn a_profile_is_named_without_its_mode() {
-        assert_eq!(apparmor("docker-default (enforce)\n").as_deref(), Some("docker-default"));
-        assert_eq!(apparmor("bwrap (unconfined)\n"), None);
-        assert_eq!(apparmor("bwrap (complain)\n"), None);
-        assert_eq!(apparmor("bwrap//child (enforce)").as_deref(), Some("bwrap//child"));
-        assert_eq!(apparmor("unconfined\n"), None);
-        assert_eq!(apparmor(""), None);
     }
 }

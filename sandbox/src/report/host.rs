@@ -32,7 +32,7 @@ pub(super) fn user_namespaces(facts: &Facts, failed: Option<&Blind>) -> Check {
         None => Check::ok(NAME, format!("one was made, with a network in it{nested}")),
         Some(Blind { cause, cure }) => {
             let because = if held.is_empty() { String::new() } else { format!("; {}", held.join("; ")) };
-            let cures: Vec<&str> = facts.held_back().into_iter().map(|(_, cure)| cure).collect();
+            let cures: Vec<String> = facts.held_back().into_iter().map(|(_, cure)| cure).collect();
             let cure = if cures.is_empty() { cure.clone() } else { cures.join("; ") };
             Check::missing(NAME, format!("{cause}{because}{nested}"), lost("sandbox"), cure)
         }
@@ -42,27 +42,22 @@ pub(super) fn user_namespaces(facts: &Facts, failed: Option<&Blind>) -> Check {
 impl Facts {
     /// What keeps sessions' processes, which have no rights of the host's, from
     /// making user namespaces, and the cure of each.
-    pub(super) fn held_back(&self) -> Vec<(String, &'static str)> {
+    pub(super) fn held_back(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
+        let mut add = |what: &str, cure: &str| found.push((what.to_owned(), cure.to_owned()));
         if self.max_user_namespaces == Some(0) {
             let cure = "sysctl -w user.max_user_namespaces=15000, and in /etc/sysctl.d to keep it";
-            found.push(("user.max_user_namespaces is 0".to_owned(), cure));
+            add("user.max_user_namespaces is 0", cure);
         }
         if self.userns_clone == Some(0) {
             let cure = "sysctl -w kernel.unprivileged_userns_clone=1, and in /etc/sysctl.d to keep it";
-            found.push(("kernel.unprivileged_userns_clone is 0".to_owned(), cure));
+            add("kernel.unprivileged_userns_clone is 0", cure);
         }
-        if self.apparmor_restricts == Some(1) {
-            let cure = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with `userns,` for bubblewrap";
-            found.push(("kernel.apparmor_restrict_unprivileged_userns is 1".to_owned(), cure));
-        }
-        if let Some(profile) = &self.apparmor {
-            let cure = "securityContext.appArmorProfile.type: Unconfined, or a Localhost profile with `userns,` and `mount,`";
-            found.push((format!("the AppArmor profile `{profile}` confines this process"), cure));
-        }
+        found.extend(self.confinement.held_back());
         if self.filtered {
-            let cure = "securityContext.seccompProfile: {type: Localhost, localhostProfile: ...} with clone, unshare, mount, umount2, pivot_root and setns allowed; or type: RuntimeDefault with capabilities.add: [SYS_ADMIN] and hostUsers: false";
-            found.push(("a seccomp filter of the container lies on this process".to_owned(), cure));
+            let cure = "securityContext.seccompProfile: {type: Localhost, localhostProfile: ...} with clone, unshare, mount, umount2, pivot_root and setns allowed; or type: RuntimeDefault with capabilities.add: [SYS_ADMIN] and hostUsers: false (chart: runner.security.variant)";
+            found
+                .push(("a seccomp filter of the container lies on this process".to_owned(), cure.to_owned()));
         }
         found
     }
@@ -111,7 +106,7 @@ pub(super) fn no_sandbox(blind: Blind, known: Option<&str>, confined: Option<&st
 /// That commands run under this process's uid, where they do.
 pub(super) fn no_uid_isolation(isolation: UidIsolation, facts: &Facts) -> Option<Check> {
     const NAME: &str = "uid_isolation";
-    const IN_A_POD: &str = "securityContext.runAsUser: 0 with hostUsers: false and capabilities.add: [SYS_ADMIN, SETUID, SETGID, CHOWN]";
+    const IN_A_POD: &str = "securityContext.runAsUser: 0 with hostUsers: false and capabilities.add: [SYS_ADMIN, SETUID, SETGID, CHOWN]; the Helm chart does not offer this";
     let cure = if facts.nested { IN_A_POD } else { "start the runner as root" };
     let seen = "this process cannot change its uid, so that commands run under it";
     (isolation == UidIsolation::None).then(|| Check::missing(NAME, seen, lost(NAME), cure))
@@ -156,6 +151,7 @@ fn git_version(said: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::confinement::Confinement;
 
     #[test]
     fn a_version_of_git_is_two_numbers_of_what_it_says() {
@@ -169,12 +165,15 @@ mod tests {
         let facts = Facts {
             max_user_namespaces: Some(0),
             userns_clone: Some(0),
-            apparmor_restricts: Some(1),
-            apparmor: Some("docker-default".to_owned()),
+            confinement: Confinement {
+                apparmor: Some("docker-default".to_owned()),
+                apparmor_restricts: true,
+                selinux: None,
+            },
             filtered: true,
             ..Facts::default()
         };
-        let cures: Vec<&str> = facts.held_back().into_iter().map(|(_, cure)| cure).collect();
+        let cures: Vec<String> = facts.held_back().into_iter().map(|(_, cure)| cure).collect();
         for (cure, piece) in cures.iter().zip([
             "user.max_user_namespaces=",
             "kernel.unprivileged_userns_clone=1",

@@ -1,6 +1,7 @@
 //! A look from inside: a real sandbox with a session of its own, and beside it
 //! things that must be out of its reach.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -42,7 +43,7 @@ pub(super) struct Blind {
 
 impl From<&LaunchError> for Blind {
     fn from(error: &LaunchError) -> Self {
-        let cure = error.hint().unwrap_or("see the cause").to_owned();
+        let cure = error.hint().map_or_else(|| "see the cause".to_owned(), Cow::into_owned);
         Self { cause: format!("{}: {error}", error.step()), cure }
     }
 }

@@ -51,7 +51,7 @@ fn missing_bubblewrap() {
         error.to_string(),
         "cannot execute bubblewrap at `/nonexistent/bwrap`: No such file or directory (os error 2)"
     );
-    assert_eq!(error.hint(), Some("apt-get install bubblewrap"));
+    assert_eq!(error.hint().as_deref(), Some("apt-get install bubblewrap"));
     assert_eq!(error.started(), Started::No);
 }
 
@@ -59,7 +59,7 @@ fn missing_bubblewrap() {
 fn bubblewrap_that_is_something_else_or_too_old() {
     let error = launcher("/bin/true");
     assert_eq!(error.to_string(), "bubblewrap at `/bin/true` does not know `--args`");
-    assert_eq!(error.hint(), Some("install bubblewrap 0.8 or later"));
+    assert_eq!(error.hint().as_deref(), Some("install bubblewrap 0.8 or later"));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_shell_that_is_not_in_the_root() {
     let error = host.refused(&host.session(), &host.spec("true"));
     assert_eq!(error.step(), "shell");
     assert!(error.is_shell_unavailable());
-    assert_eq!(error.hint(), Some("add the shell to the profile's root"));
+    assert_eq!(error.hint().as_deref(), Some("add the shell to the profile's root"));
     assert_eq!(error.started(), Started::No);
 }
 

@@ -1,0 +1,151 @@
+//! The security modules of the kernel that confine this process, and the cure for what each of them refuses.
+//!
+//! Advice only, from what the kernel says of the process: a cure is not given for a module that does not confine it.
+
+use std::fs;
+
+/// Where a process's AppArmor profile is read.
+pub(crate) const APPARMOR: &str = "/proc/self/attr/apparmor/current";
+/// SELinux's context of a process; with another module in use, that module's.
+const CONTEXT: &str = "/proc/self/attr/current";
+const RESTRICTS: &str = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
+/// The SELinux type of container engines, which may mount.
+const ENGINE: &str = "container_engine_t";
+/// Types that SELinux's policies hold to nothing.
+const FREE: [&str; 3] = ["unconfined_t", "spc_t", "kernel_t"];
+
+/// See the module. What cannot be read is `None`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Confinement {
+    /// This process's AppArmor profile, if it has one.
+    pub(crate) apparmor: Option<String>,
+    /// Whether AppArmor refuses user namespaces to processes without a profile (Ubuntu).
+    pub(crate) apparmor_restricts: bool,
+    /// The type of this process's SELinux context, if that confines it.
+    pub(crate) selinux: Option<String>,
+}
+
+impl Confinement {
+    /// Reads it.
+    pub(crate) fn read() -> Self {
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        Self {
+            apparmor: profile(&text(APPARMOR)),
+            apparmor_restricts: text(RESTRICTS).trim() == "1",
+            selinux: selinux_type(&text(CONTEXT)),
+        }
+    }
+
+    /// What confines, and the cure of each. `chart` is the Helm chart's value.
+    pub(crate) fn held_back(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        if self.apparmor_restricts {
+            let cure = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 on the host, or an AppArmor profile \
+                        with `userns,` for bubblewrap; in Kubernetes the same on the node, or appArmorProfile.type: \
+                        Localhost with such a profile (chart: runner.security.appArmor); Unconfined does not lift it";
+            found.push(("kernel.apparmor_restrict_unprivileged_userns is 1".to_owned(), cure.to_owned()));
+        }
+        if let Some(profile) = &self.apparmor {
+            let cure = format!(
+                "give the AppArmor profile `{profile}` `userns,`, `capability,`, `mount,`, `umount,` and \
+                 `pivot_root,`, or start the runner without it: in Kubernetes appArmorProfile.type: Unconfined \
+                 (chart: runner.security.appArmor.type)"
+            );
+            found.push((format!("the AppArmor profile `{profile}` confines this process"), cure));
+        }
+        if let Some(kind) = &self.selinux {
+            let cure = match kind.as_str() {
+                ENGINE => "see with `ausearch -m avc -ts recent` what SELinux refuses, and allow it by a module of its \
+                           policy"
+                    .to_owned(),
+                _ => format!(
+                    "let SELinux run it as `{ENGINE}`: in Kubernetes seLinuxOptions.type: {ENGINE} (chart: \
+                     runner.security.seLinuxOptions.type)"
+                ),
+            };
+            found.push((format!("SELinux confines this process as `{kind}`"), cure));
+        }
+        found
+    }
+
+    /// The cures of all that confine, in one line; where none does, how to find what else refuses.
+    pub(crate) fn cure(&self) -> String {
+        let cures: Vec<String> = self.held_back().into_iter().map(|(_, cure)| cure).collect();
+        match cures.is_empty() {
+            true => "no security module confines the runner itself: `journalctl -k --grep DENIED` on the host shows \
+                     whether one confines bubblewrap"
+                .to_owned(),
+            false => cures.join("; "),
+        }
+    }
+}
+
+/// The profile's name, without its mode; none where nothing confines.
+pub(crate) fn profile(current: &str) -> Option<String> {
+    let label = current.trim_matches(['\0', '\n', ' ']);
+    let (name, mode) = label.rsplit_once(" (").unwrap_or((label, ""));
+    let free = name.is_empty() || name == "unconfined" || matches!(mode, "unconfined)" | "complain)");
+    (!free).then(|| name.to_owned())
+}
+
+/// The type of `USER:ROLE:TYPE:LEVEL`; none of what is no such context, and none that confines nothing.
+fn selinux_type(context: &str) -> Option<String> {
+    let context = context.trim_matches(['\0', '\n', ' ']);
+    let [_, _, kind, _] = context.splitn(4, ':').collect::<Vec<_>>().try_into().ok()?;
+    (!context.contains([' ', '/']) && !FREE.contains(&kind)).then(|| kind.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_named_without_its_mode() {
+        assert_eq!(profile("docker-default (enforce)\n").as_deref(), Some("docker-default"));
+        assert_eq!(profile("bwrap (unconfined)\n"), None);
+        assert_eq!(profile("bwrap (complain)\n"), None);
+        assert_eq!(profile("bwrap//child (enforce)").as_deref(), Some("bwrap//child"));
+        assert_eq!(profile("unconfined\n"), None);
+        assert_eq!(profile(""), None);
+    }
+
+    #[test]
+    fn a_context_of_selinux_is_told_from_other_labels() {
+        assert_eq!(selinux_type("system_u:system_r:container_t:s0:c1,c2\0").as_deref(), Some("container_t"));
+        assert_eq!(selinux_type("unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023\n"), None);
+        for other in
+            ["docker-default (enforce)\n", "unconfined\n", "", "a:b:c", "/usr/bin/x//:y:z:w (enforce)"]
+        {
+            assert_eq!(selinux_type(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_cure_is_for_what_confines_and_names_what_the_chart_can_set() {
+        let none = Confinement::default();
+        assert!(none.held_back().is_empty());
+        for advice in ["Unconfined", "seLinuxOptions", "sysctl"] {
+            assert!(!none.cure().contains(advice), "{advice} is advised, and nothing confines");
+        }
+        // As the chart starts the runner: without a profile. Unconfined is there already, and does not help.
+        let node = Confinement { apparmor_restricts: true, ..Confinement::default() };
+        assert!(node.cure().contains("kernel.apparmor_restrict_unprivileged_userns=0"));
+        assert!(
+            node.cure().contains("Localhost") && !node.cure().contains("type: Unconfined"),
+            "{}",
+            node.cure()
+        );
+        let engine = Confinement { apparmor: Some("cri-containerd.apparmor.d".to_owned()), ..none };
+        assert!(
+            engine.cure().contains("runner.security.appArmor.type") && !engine.cure().contains("SELinux")
+        );
+        let labelled = |kind: &str| Confinement { selinux: Some(kind.to_owned()), ..Confinement::default() };
+        assert!(labelled("container_t").cure().contains("runner.security.seLinuxOptions.type"));
+        assert!(!labelled("container_t").cure().contains("AppArmor"));
+        // The label that the chart's values advise is not advised again.
+        assert!(
+            labelled(ENGINE).cure().contains("ausearch")
+                && !labelled(ENGINE).cure().contains("seLinuxOptions")
+        );
+    }
+}

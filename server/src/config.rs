@@ -10,7 +10,10 @@ mod named;
 mod schema;
 mod sections;
 
-use std::path::Path;
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::Path,
+};
 
 use serde::Deserialize;
 
@@ -98,6 +101,18 @@ impl Config {
         let config: Self = airlock_config::parse(text, name, schema::SCHEMA)?;
         ConfigError::unless_right(name, Some(text), config.problems())?;
         Ok(config)
+    }
+
+    /// Sets where the other servers of the store reach this one: `https://HOST:PORT`, or an IP address alone, to which the
+    /// port of `listen.address` is added. Returns whether there are any: without `peers` nothing is set. It is not
+    /// checked: see [`Config::check`].
+    pub fn advertise(&mut self, place: &str) -> bool {
+        let Some(peers) = &mut self.peers else { return false };
+        peers.advertise = Some(match place.parse::<IpAddr>() {
+            Ok(address) => format!("https://{}", SocketAddr::new(address, self.listen.address.port())),
+            Err(_) => place.to_owned(),
+        });
+        true
     }
 
     /// Checks across the fields of a configuration that was made by a program, and the files that it

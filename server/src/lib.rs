@@ -22,6 +22,7 @@ pub mod fleet;
 pub mod grpc;
 pub mod limits;
 pub mod links;
+mod listen;
 pub mod model;
 pub mod outputs;
 pub mod peer_door;

@@ -29,7 +29,8 @@ Signals: SIGTERM, SIGINT and SIGHUP stop it in order within `limits.shutdown_gra
 runners meanwhile, for `link.link_grace`. Of a changed configuration, `telemetry.log_level` and each `[[identity]]` are in
 force within seconds; so are changed certificates, keys and authorities. The rest is read at the next start.
 
-Environment: AIRLOCK_ADVERTISE goes before `peers.advertise`.
+Environment: AIRLOCK_ADVERTISE goes before `peers.advertise`; it may be an IP address alone, to which the port of
+`listen.address` is added.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a configuration that is refused.";
 
@@ -73,7 +74,8 @@ struct ConfigFile {
     config: PathBuf,
 }
 
-/// Goes before `peers.advertise`: where servers are pods, each has an address of its own, and one configuration.
+/// Goes before `peers.advertise`: where servers are pods, each has an address of its own, and one configuration. A URL, or
+/// an IP address alone.
 const ADVERTISE: &str = "AIRLOCK_ADVERTISE";
 /// It did not start, or stopped by itself.
 const FAILED: u8 = 1;
@@ -122,8 +124,9 @@ fn obey(arguments: Arguments) -> Result<(), Failure> {
 
 fn load(file: &Path) -> Result<Config, Failure> {
     let mut config = Config::load(file).map_err(|error| (REFUSED, error.to_string()))?;
-    if let (Some(peers), Some(address)) = (&mut config.peers, std::env::var_os(ADVERTISE)) {
-        peers.advertise = Some(address.to_string_lossy().into_owned());
+    if let Some(address) = std::env::var_os(ADVERTISE)
+        && config.advertise(&address.to_string_lossy())
+    {
         config.check().map_err(|error| (REFUSED, format!("with {ADVERTISE} of the environment: {error}")))?;
     }
     Ok(config)

@@ -14,6 +14,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::listen::listen;
+
 /// Askers at once; more are cut off.
 const ASKERS: usize = 16;
 /// From an asker's connection to the end of its answer.
@@ -24,8 +26,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 const HEADER_BYTES: usize = 8 * 1024;
 
 /// Whether the server takes new work.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Readiness {
+    /// Cancelled once it has opened its store and its output storage.
+    pub(crate) opened: CancellationToken,
     /// Cancelled once it has the links that it waits for.
     pub(crate) linked: CancellationToken,
     /// Cancelled once it takes nothing new.
@@ -34,10 +38,12 @@ pub(crate) struct Readiness {
 
 impl Readiness {
     fn tell(&self) -> (StatusCode, &'static str) {
-        match (self.closed.is_cancelled(), self.linked.is_cancelled()) {
-            (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "it stops, and takes nothing new\n"),
-            (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "it waits for its links to the runners\n"),
-            (false, true) => (StatusCode::OK, "ready\n"),
+        let not_yet = StatusCode::SERVICE_UNAVAILABLE;
+        match (self.closed.is_cancelled(), self.opened.is_cancelled(), self.linked.is_cancelled()) {
+            (true, _, _) => (not_yet, "it stops, and takes nothing new\n"),
+            (false, false, _) => (not_yet, "it opens its store and its output storage\n"),
+            (false, true, false) => (not_yet, "it waits for its links to the runners\n"),
+            (false, true, true) => (StatusCode::OK, "ready\n"),
         }
     }
 }
@@ -48,8 +54,8 @@ pub(crate) struct Probes(TcpListener);
 
 impl Probes {
     /// Binds it. Who asks waits until [`Probes::run`].
-    pub(crate) async fn bind(address: SocketAddr) -> io::Result<Self> {
-        TcpListener::bind(address).await.map(Self)
+    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
+        listen(address).map(Self)
     }
 
     /// Answers until `end`: healthy throughout, ready as `readiness` says. Answers that are not finished then are cut.
@@ -114,13 +120,16 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_asked_is_answered_and_stopping_is_not_ready() {
-        let probes = Probes::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let probes = Probes::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = probes.0.local_addr().unwrap();
-        let readiness = Readiness { linked: CancellationToken::new(), closed: CancellationToken::new() };
+        let readiness = Readiness::default();
         let end = CancellationToken::new();
         let running = tokio::spawn(probes.run(readiness.clone(), end.clone()));
         let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
 
+        let answer = ask(address, &get("/readyz")).await;
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("store"), "{answer}");
+        readiness.opened.cancel();
         let answer = ask(address, &get("/readyz")).await;
         assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("links"), "{answer}");
         readiness.linked.cancel();

@@ -16,7 +16,7 @@ use tokio::{net::TcpListener, sync::Semaphore, task::JoinHandle};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
-    task::TaskTracker,
+    task::{AbortOnDropHandle, TaskTracker},
 };
 use tonic::transport::Server as Transport;
 use tonic_health::{ServingStatus, server::HealthReporter};
@@ -42,10 +42,11 @@ use crate::{
     },
     limits::{EngineLimits, TenantLimits},
     links::Links,
+    listen::listen,
     model::ANY_PROFILE,
     outputs::{Outputs, retention::Retention},
     peer_door::{NoPeers, PeerDoor},
-    probes::Probes,
+    probes::{Probes, Readiness},
     profiles::{LiveProfiles, Needed, Profiles},
     store::Store,
     stream::{StreamLimits, StreamParts, Streams},
@@ -95,7 +96,7 @@ pub struct RunningServer {
     tasks: TaskTracker,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     accepting: JoinHandle<()>,
-    probes: Option<JoinHandle<()>>,
+    probes: Option<AbortOnDropHandle<()>>,
     tokens: Tokens,
     grace: Duration,
     _cut_when_dropped: [DropGuard; 2],
@@ -162,15 +163,17 @@ impl Server {
         let needed = Needed::new(named_profiles(&config).cloned().collect());
         let listener = match options.listener {
             Some(listener) => listener,
-            None => bind(config.listen.address).await?,
+            None => bind(config.listen.address)?,
         };
-        let probes = bind_probes(&config).await?;
+        let tokens = Tokens::default();
+        let readiness = Readiness { closed: tokens.closed.clone(), ..Readiness::default() };
+        // From here on: to open the store can take long, with migrations and those of another server.
+        let probes = probes(&config, &readiness, &tokens)?;
         let local_addr = listener.local_addr().map_err(StartError::Address)?;
 
         let changes = Changes::default();
         let store = engines::store(&config, &metrics, changes.clone()).await?;
         let outputs = Arc::new(engines::outputs(&config).await?);
-        let tokens = Tokens::default();
         let peers = config.peers.clone().map(PeerLinks::new);
         let state = State { store: store.clone(), outputs: outputs.clone(), changes, peers: peers.clone() };
         let (engine, streams, exchanges) = start_engine(&config, profiles.clone(), state, &metrics).await?;
@@ -184,7 +187,7 @@ impl Server {
         follow(&config, followed, live, &metrics, (&tasks, &tokens));
         let edge = edge(&config, (&engine, &streams, &exchanges), &metrics, (&tasks, &tokens));
         let (health, health_service) = tonic_health::server::health_reporter();
-        let readiness = ready::follow(&config, &engine, &health, (&tasks, &tokens)).await;
+        ready::follow(&config, &engine, &health, (&tasks, &readiness)).await;
         let routes = grpc::routes(&edge, health_service)?;
         let door = door(&config, authenticator, &metrics, &tokens);
         let (accepting, connections) = accept(&config, listener, tls, metrics, &tokens);
@@ -206,7 +209,7 @@ impl Server {
             tasks,
             serving: tokio::spawn(serving),
             accepting,
-            probes: probes.map(|probes| tokio::spawn(probes.run(readiness, tokens.cut.clone()))),
+            probes,
             _cut_when_dropped: [tokens.draining.clone().drop_guard(), tokens.cut.clone().drop_guard()],
             tokens,
             grace: config.limits.shutdown_grace,
@@ -252,8 +255,8 @@ fn named_profiles(config: &Config) -> impl Iterator<Item = &String> {
     named.filter(|name| *name != ANY_PROFILE).chain([&config.profiles.default])
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
-    TcpListener::bind(address).await.map_err(|source| StartError::Bind { address, source })
+fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
+    listen(address).map_err(|source| StartError::Bind { address, source })
 }
 
 /// What outlives the server, and what rings when it changes.
@@ -265,10 +268,16 @@ struct State {
     peers: Option<PeerLinks>,
 }
 
-async fn bind_probes(config: &Config) -> Result<Option<Probes>, StartError> {
+/// The task that answers probes, if any are to be answered.
+fn probes(
+    config: &Config,
+    readiness: &Readiness,
+    tokens: &Tokens,
+) -> Result<Option<AbortOnDropHandle<()>>, StartError> {
     let Some(address) = config.listen.probes else { return Ok(None) };
-    let bound = Probes::bind(address).await;
-    bound.map(Some).map_err(|source| StartError::BindProbes { address, source })
+    let bound = Probes::bind(address).map_err(|source| StartError::BindProbes { address, source })?;
+    let answering = tokio::spawn(bound.run(readiness.clone(), tokens.cut.clone()));
+    Ok(Some(AbortOnDropHandle::new(answering)))
 }
 
 /// The engine, and the streams and exchanges, which have doors of each other.

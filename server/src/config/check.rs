@@ -215,7 +215,8 @@ impl Config {
             peers.advertise.as_deref().is_none_or(is_https),
             "peers.advertise",
             "it is not https:// with a host and a port",
-            "write where the other servers reach this one, such as https://10.0.0.1:7443",
+            "write where the other servers reach this one, such as https://10.0.0.1:7443, or https://[fd00::1]:7443 \
+             with an IPv6 address in brackets",
         );
         found.require(
             !peers.server_name.is_empty(),

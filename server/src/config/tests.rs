@@ -253,6 +253,41 @@ const FOLDER: &str = "[outputs]\ndirectory = \"/tmp/outputs\"\n";
 
 #[test]
 fn store_and_outputs_are_in_one_place_each_that_fits() {
+/// One of several servers.
+fn peer() -> Config {
+    let more = "[peers]\nserver_name = \"s\"\nca = \"c\"\ncertificate = \"c\"\nkey = \"k\"\n";
+    let tls = "[listen.tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_ca = \"c\"\n";
+    let identity = "[[identity]]\nname = \"servers\"\ntenant = \"system\"\nroles = [\"server\"]\n\
+                    match = { dns = \"s\" }\n";
+    let text = GOOD.replace("insecure_loopback = true\n", tls).replace("127.0.0.1:0", "[::]:7443");
+    Config::parse(&format!("{text}{more}{identity}"), "server.toml").unwrap()
+}
+
+#[test]
+fn other_servers_are_told_an_address_of_either_family() {
+    for (told, reached) in [
+        ("10.0.0.1", "https://10.0.0.1:7443"),
+        ("fd00::1", "https://[fd00::1]:7443"),
+        ("https://[fd00::1]:1", "https://[fd00::1]:1"),
+        ("https://server-1.airlock:7443", "https://server-1.airlock:7443"),
+    ] {
+        let mut config = peer();
+        assert!(config.advertise(told));
+        assert_eq!(config.peers.as_ref().unwrap().advertise.as_deref(), Some(reached));
+        let found = config.problems();
+        assert!(found.is_empty(), "{told}: {found:?}");
+    }
+    for wrong in ["https://fd00::1:7443", "https://10.0.0.1", "10.0.0.1:7443", ""] {
+        let mut config = peer();
+        assert!(config.advertise(wrong));
+        let found = config.problems();
+        assert_eq!(found.len(), 1, "{wrong}: {found:?}");
+        assert!(found[0].field == "peers.advertise" && found[0].cure.contains("[fd00::1]"), "{found:?}");
+    }
+    let mut alone = Config::parse(GOOD, "server.toml").unwrap();
+    assert!(!alone.advertise("10.0.0.1"));
+}
+
     Config::parse(&elsewhere(DATABASE, BUCKET), "server.toml").unwrap();
     Config::parse(&elsewhere(FILE, BUCKET), "server.toml").unwrap();
     Config::parse(&elsewhere(DATABASE, FOLDER), "server.toml").unwrap();

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     authn::{CertificateNames, Peer},
+    listen::peer_address,
     shares::{Full, Share, Shares},
     telemetry::Metrics,
 };
@@ -89,7 +90,9 @@ impl Accept {
                 () = stop.cancelled() => return,
                 () = ready.closed() => return,
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, address)) => self.begin(stream, address, &ready, &mut handshakes),
+                    Ok((stream, address)) => {
+                        self.begin(stream, peer_address(address), &ready, &mut handshakes);
+                    }
                     Err(error) => {
                         tracing::warn!(%error, "a connection could not be accepted");
                         sleep(PAUSE).await;

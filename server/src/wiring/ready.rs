@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::task::TaskTracker;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use super::Tokens;
 use crate::{config::Config, engine::Engine, probes::Readiness};
 
 /// Hundredths of the runners.
@@ -15,14 +14,14 @@ const COVERED: usize = 90;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Whether the server takes new work, from now on: at once where it is the only one, else once it has its links.
+/// Says that the server takes new work: at once where it is the only one, else once it has its links.
 pub(super) async fn follow(
     config: &Config,
     engine: &Engine,
     health: &HealthReporter,
-    (tasks, tokens): (&TaskTracker, &Tokens),
-) -> Readiness {
-    let readiness = Readiness { linked: CancellationToken::new(), closed: tokens.closed.clone() };
+    (tasks, readiness): (&TaskTracker, &Readiness),
+) {
+    readiness.opened.cancel();
     if let Some(peers) = &config.peers {
         health.set_service_status("", ServingStatus::NotServing).await;
         let (wait, readiness) = (peers.ready_wait, readiness.clone());
@@ -30,7 +29,6 @@ pub(super) async fn follow(
     } else {
         readiness.linked.cancel();
     }
-    readiness
 }
 
 /// Says that the server serves once it has its links, and after `most` in any case; not once it stops.

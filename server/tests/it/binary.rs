@@ -82,6 +82,33 @@ fn what_cannot_be_served_is_exit_1() {
     assert!(said.contains("cannot be listened on"), "{said}");
 }
 
+#[test]
+fn other_servers_may_be_told_an_address_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let tls = "[listen.tls]\ncertificate = \"STATE/c\"\nkey = \"STATE/c\"\nclient_ca = \"STATE/c\"\n";
+    let peers =
+        "[peers]\nserver_name = \"s\"\nca = \"STATE/c\"\ncertificate = \"STATE/c\"\nkey = \"STATE/c\"\n";
+    let config = CONFIG
+        .replace("insecure_loopback = true\n", tls)
+        .replace("match = \"loopback\"", "match = { dns = \"x\" }");
+    fs::create_dir(folder.path().join("state")).unwrap();
+    fs::write(folder.path().join("state/c"), "").unwrap();
+    let identity =
+        "[[identity]]\nname = \"p\"\ntenant = \"system\"\nroles = [\"server\"]\nmatch = { dns = \"s\" }\n";
+    let advertised = |address: &str| {
+        let mut command = program(folder.path(), &format!("{config}{identity}{peers}"), &["--check-config"]);
+        command.env("AIRLOCK_ADVERTISE", address);
+        finish(command).1
+    };
+    // The files hold no certificates, which is found after the configuration itself.
+    for right in ["fd00::1", "10.0.0.1", "https://[fd00::1]:7443"] {
+        let said = advertised(right);
+        assert!(!said.contains("peers.advertise") && said.contains("holds no"), "{right}: {said}");
+    }
+    let said = advertised("https://fd00::1:7443");
+    assert!(said.contains("AIRLOCK_ADVERTISE") && said.contains("https://[fd00::1]:7443"), "{said}");
+}
+
 fn wait(mut child: Child) -> Option<i32> {
     let began = Instant::now();
     while began.elapsed() < PATIENCE {

@@ -14,6 +14,7 @@ mod malformed;
 mod members;
 mod open;
 mod outputs;
+mod probes;
 mod raw;
 mod reload;
 mod renew;

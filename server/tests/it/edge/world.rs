@@ -56,7 +56,7 @@ pub(crate) fn leaf(issuer: &Issuer, dns: &str, usage: ExtendedKeyUsagePurpose) -
 }
 
 /// An address of this host that no other test listens on at the same time: a port that was closed stays free.
-fn loopback() -> Ipv4Addr {
+pub(crate) fn loopback() -> Ipv4Addr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     Ipv4Addr::new(127, 64 | high, middle, low)
 }

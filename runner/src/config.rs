@@ -406,8 +406,16 @@ pub struct DrainConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TelemetryConfig {
-    /// An OTLP collector's gRPC endpoint; none: nothing is exported.
+    /// An OTLP collector's gRPC endpoint; `https://` for TLS; none: nothing is exported.
     pub otlp_endpoint: Option<String>,
+    /// The authorities that may have signed the collector's certificate, PEM; none: the system's.
+    pub otlp_ca: Option<PathBuf>,
+    /// This runner's certificate as the collector's client, and those that lead to its root, PEM.
+    pub otlp_certificate: Option<PathBuf>,
+    /// Its private key.
+    pub otlp_key: Option<PathBuf>,
+    /// Which installation it is part of; alerts and dashboards keep installations apart by it.
+    pub service_namespace: Option<String>,
     /// How often metrics are sent.
     #[serde(with = "duration")]
     pub metrics_interval: Duration,

@@ -8,7 +8,7 @@ mod metrics;
 use std::path::Path;
 
 use airlock_proto::domain::{Cause, ExecutionResult};
-use airlock_telemetry::{Level, Settings, adopt, fail};
+use airlock_telemetry::{CollectorTls, Level, Settings, adopt, fail};
 use opentelemetry::trace::Status;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
@@ -41,7 +41,12 @@ impl Telemetry {
         let inner = airlock_telemetry::Telemetry::start(Settings {
             service: SERVICE.to_owned(),
             instance: runner_id.to_owned(),
+            namespace: config.service_namespace.clone(),
             endpoint: config.otlp_endpoint.clone(),
+            tls: CollectorTls {
+                ca: config.otlp_ca.clone(),
+                certificate: config.otlp_certificate.clone().zip(config.otlp_key.clone()),
+            },
             // Which traces are kept was decided before one comes here.
             sampling: 1.0,
             interval: config.metrics_interval,

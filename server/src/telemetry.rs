@@ -8,7 +8,7 @@ pub mod store;
 
 use std::time::Duration;
 
-use airlock_telemetry::{Level, Settings};
+use airlock_telemetry::{CollectorTls, Level, Settings};
 
 pub use airlock_telemetry::{
     TelemetryError, adopt, adopt_headers, current_traceparent, fail, traceparent_of,
@@ -36,7 +36,12 @@ impl Telemetry {
         let settings = Settings {
             service: config.service_name.clone(),
             instance: server_id.to_owned(),
+            namespace: config.service_namespace.clone(),
             endpoint: config.otlp_endpoint.clone(),
+            tls: CollectorTls {
+                ca: config.otlp_ca.clone(),
+                certificate: config.otlp_certificate.clone().zip(config.otlp_key.clone()),
+            },
             sampling: config.sampling,
             interval: config.metrics_interval,
             json: config.log_format == LogFormat::Json,

@@ -11,6 +11,7 @@ use opentelemetry::{
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_otlp::{
     ExporterBuildError, LogExporter, MetricExporter, SpanExporter, WithExportConfig as _,
+    WithTonicConfig as _,
 };
 use opentelemetry_sdk::{
     Resource,
@@ -27,7 +28,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use crate::{Level, lines};
+use crate::{CollectorError, CollectorTls, Level, collector, lines};
 
 /// Of one export to the collector.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -41,8 +42,12 @@ pub struct Settings {
     pub service: String,
     /// Which of several programs of that name it is.
     pub instance: String,
-    /// The collector's gRPC address, such as `http://127.0.0.1:4317`.
+    /// Which installation it is part of: `service.namespace`.
+    pub namespace: Option<String>,
+    /// The collector's gRPC address, such as `http://127.0.0.1:4317`; `https://` for TLS.
     pub endpoint: Option<String>,
+    /// The files for TLS.
+    pub tls: CollectorTls,
     /// The share of traces that is kept where the caller has not decided, from 0 to 1.
     pub sampling: f64,
     /// How often metrics are sent.
@@ -58,6 +63,9 @@ pub struct Settings {
 /// Why telemetry did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
+    /// There is no way to the collector.
+    #[error("telemetry: {0}")]
+    Collector(#[from] CollectorError),
     /// An exporter could not be made.
     #[error("the exporter of {what} could not be made: {source}")]
     Exporter {
@@ -85,31 +93,34 @@ pub struct Telemetry {
 
 impl Telemetry {
     /// Opens the way to the collector, if one is configured. It is connected to as needed, and a collector that is
-    /// away holds up nothing. Needs a tokio runtime.
+    /// away holds up nothing. Needs a tokio runtime; blocks while it reads the files for TLS.
     ///
     /// # Errors
     /// The exporters could not be made.
     pub fn start(settings: Settings) -> Result<Self, TelemetryError> {
+        let namespace = settings.namespace.clone().map(|name| KeyValue::new("service.namespace", name));
         let resource = Resource::builder()
             .with_service_name(settings.service.clone())
             .with_attribute(KeyValue::new("service.instance.id", settings.instance.clone()))
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .with_attributes(namespace)
             .build();
         let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(settings.sampling)));
         let mut traces = SdkTracerProvider::builder().with_resource(resource.clone()).with_sampler(sampler);
         let mut metrics = SdkMeterProvider::builder().with_resource(resource.clone());
         let mut logs = None;
         if let Some(endpoint) = &settings.endpoint {
+            let channel = collector::channel(endpoint, &settings.tls)?;
             let failed = |what| move |source| TelemetryError::Exporter { what, source };
-            let exporter = SpanExporter::builder().with_tonic();
-            let exporter = exporter.with_endpoint(endpoint).with_timeout(EXPORT_TIMEOUT).build();
+            let exporter = SpanExporter::builder().with_tonic().with_channel(channel.clone());
+            let exporter = exporter.with_timeout(EXPORT_TIMEOUT).build();
             traces = traces.with_batch_exporter(exporter.map_err(failed("traces"))?);
-            let exporter = MetricExporter::builder().with_tonic();
-            let exporter = exporter.with_endpoint(endpoint).with_timeout(EXPORT_TIMEOUT).build();
+            let exporter = MetricExporter::builder().with_tonic().with_channel(channel.clone());
+            let exporter = exporter.with_timeout(EXPORT_TIMEOUT).build();
             let reader = PeriodicReader::builder(exporter.map_err(failed("metrics"))?);
             metrics = metrics.with_reader(reader.with_interval(settings.interval).build());
-            let exporter = LogExporter::builder().with_tonic();
-            let exporter = exporter.with_endpoint(endpoint).with_timeout(EXPORT_TIMEOUT).build();
+            let exporter = LogExporter::builder().with_tonic().with_channel(channel);
+            let exporter = exporter.with_timeout(EXPORT_TIMEOUT).build();
             let builder = SdkLoggerProvider::builder().with_resource(resource);
             logs = Some(builder.with_batch_exporter(exporter.map_err(failed("logs"))?).build());
         }

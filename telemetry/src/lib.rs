@@ -6,6 +6,7 @@
 //! a trace.
 #![forbid(unsafe_code)]
 
+mod collector;
 mod context;
 mod export;
 mod level;
@@ -13,6 +14,7 @@ mod lines;
 mod series;
 mod table;
 
+pub use collector::{CollectorError, CollectorTls, is_tls};
 pub use context::{adopt, adopt_headers, current_traceparent, fail, traceparent_of, traceparent_of_span};
 pub use export::{Settings, Telemetry, TelemetryError};
 pub use level::{Level, LevelError, follow};

@@ -2,15 +2,19 @@
 //! collector, each subcommand is a span, and what it asks of a server is below it. It says the subcommand's name and the
 //! exit code, and no argument.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, path::PathBuf, time::Duration};
 
-use airlock_telemetry::{Settings, Telemetry, adopt, fail};
+use airlock_telemetry::{CollectorTls, Settings, Telemetry, adopt, fail};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::Failure;
 
 /// Where the collector is, by the conventions of OpenTelemetry.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// For TLS, by the same conventions: the collector's authorities, and a certificate for the collector with its key.
+const CA: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+const CLIENT_CERTIFICATE: &str = "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE";
+const CLIENT_KEY: &str = "OTEL_EXPORTER_OTLP_CLIENT_KEY";
 /// The caller's place in a trace.
 const TRACEPARENT: &str = "TRACEPARENT";
 /// What collectors know the command line as.
@@ -51,12 +55,18 @@ pub(super) fn traceparent() -> Option<String> {
     if here.is_empty() { std::env::var(TRACEPARENT).ok() } else { Some(here) }
 }
 
+fn file(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 fn start() -> Option<Telemetry> {
     let endpoint = std::env::var(ENDPOINT).ok().filter(|endpoint| !endpoint.is_empty())?;
     let telemetry = Telemetry::start(Settings {
         service: SERVICE.to_owned(),
         instance: std::process::id().to_string(),
+        namespace: None,
         endpoint: Some(endpoint),
+        tls: CollectorTls { ca: file(CA), certificate: file(CLIENT_CERTIFICATE).zip(file(CLIENT_KEY)) },
         sampling: 1.0,
         interval: NEVER,
         json: false,

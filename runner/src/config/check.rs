@@ -33,6 +33,7 @@ pub(super) fn problems(config: &RunnerConfig) -> Vec<Problem> {
     workspace(&mut found, config);
     floor(&mut found, config);
     secrets(&mut found, config);
+    telemetry(&mut found, config);
     found.0
 }
 
@@ -137,6 +138,35 @@ fn address(endpoint: &str) -> Option<IpAddr> {
 fn plain_absolute(path: &Path) -> bool {
     path.is_absolute()
         && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+}
+
+fn telemetry(found: &mut Problems, config: &RunnerConfig) {
+    let telemetry = &config.telemetry;
+    let security = telemetry.otlp_endpoint.as_deref().map(airlock_telemetry::is_tls);
+    found.unless(
+        security != Some(None),
+        "telemetry.otlp_endpoint",
+        "is not an http:// or https:// address",
+        "name a collector, such as http://127.0.0.1:4317 or https://collector.example:4317",
+    );
+    for (field, file) in [
+        ("telemetry.otlp_ca", &telemetry.otlp_ca),
+        ("telemetry.otlp_certificate", &telemetry.otlp_certificate),
+        ("telemetry.otlp_key", &telemetry.otlp_key),
+    ] {
+        found.unless(
+            file.is_none() || security == Some(Some(true)),
+            field,
+            "is set, and `telemetry.otlp_endpoint` is not an https:// address",
+            "remove it, or use https://",
+        );
+    }
+    found.unless(
+        telemetry.otlp_certificate.is_some() == telemetry.otlp_key.is_some(),
+        "telemetry.otlp_certificate",
+        "and `telemetry.otlp_key` are not both there",
+        "set both, or neither",
+    );
 }
 
 fn folders(found: &mut Problems, config: &RunnerConfig) {

@@ -127,6 +127,10 @@ impl Default for TelemetryConfig {
     fn default() -> Self {
         Self {
             otlp_endpoint: None,
+            otlp_ca: None,
+            otlp_certificate: None,
+            otlp_key: None,
+            service_namespace: None,
             metrics_interval: Duration::from_secs(10),
             flush_timeout: Duration::from_secs(5),
             log: "info".to_owned(),

@@ -140,6 +140,10 @@ const DRAIN: &[Field] = &[Field::new("grace", ANY_TIME), Field::new("handover", 
 
 const TELEMETRY: &[Field] = &[
     Field::new("otlp_endpoint", Kind::Text),
+    Field::new("otlp_ca", Kind::Text),
+    Field::new("otlp_certificate", Kind::Text),
+    Field::new("otlp_key", Kind::Text),
+    Field::new("service_namespace", Kind::Text),
     Field::new("metrics_interval", INTERVAL),
     Field::new("flush_timeout", ANY_TIME),
     Field::new("log", Kind::Text),

@@ -100,6 +100,18 @@ fn every_rule_between_fields_is_kept() {
         ("limits.heartbeat_max = \"1ms\"\n", "`limits.heartbeat_max`: it is less than"),
         ("transfers.total_bytes = 5\n", "`transfers.total_bytes`: it is less than `transfers.bytes`; "),
         ("reconnect.first = \"1m\"\n", "`reconnect.max`: it is less than"),
+        (
+            "telemetry.otlp_endpoint = \"grpc://x:1\"\n",
+            "`telemetry.otlp_endpoint`: it is not an http:// or https://",
+        ),
+        (
+            "telemetry.otlp_ca = \"c\"\n",
+            "`telemetry.otlp_ca`: it is set, and `telemetry.otlp_endpoint` is not",
+        ),
+        (
+            "telemetry = { otlp_endpoint = \"https://x:1\", otlp_key = \"k\" }\n",
+            "`telemetry.otlp_certificate`: it and `telemetry.otlp_key` are not both there; ",
+        ),
     ] {
         let said = problem(&format!("{text}{MINIMAL}"));
         assert!(said.starts_with("r.toml:1:") && said.contains(expected), "{said}");

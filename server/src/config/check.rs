@@ -91,6 +91,11 @@ impl Config {
             found.readable("peers.certificate", &peers.certificate);
             found.readable("peers.key", &peers.key);
         }
+        for (field, file) in self.telemetry.otlp_files() {
+            if let Some(file) = file {
+                found.readable(field, file);
+            }
+        }
         engines::check_files(self, &mut found);
         if let Some(directory) = &self.profiles.directory {
             found.require(
@@ -235,17 +240,27 @@ impl Config {
 
     fn telemetry_problems(&self, found: &mut Findings) {
         let telemetry = &self.telemetry;
-        if let Some(endpoint) = &telemetry.otlp_endpoint {
-            let plain = endpoint
-                .parse::<tonic::transport::Uri>()
-                .is_ok_and(|uri| uri.scheme_str() == Some("http") && uri.authority().is_some());
+        let security = telemetry.otlp_endpoint.as_deref().map(airlock_telemetry::is_tls);
+        found.require(
+            security != Some(None),
+            "telemetry.otlp_endpoint",
+            "it is not an http:// or https:// address",
+            "name a collector, such as http://127.0.0.1:4317 or https://collector.example:4317",
+        );
+        for (field, file) in telemetry.otlp_files() {
             found.require(
-                plain,
-                "telemetry.otlp_endpoint",
-                "it is not an http:// address",
-                "name a collector near by, such as http://127.0.0.1:4317, and let that speak TLS",
+                file.is_none() || security == Some(Some(true)),
+                field,
+                "otlp_endpoint is not an https:// address",
+                "remove it, or use https://",
             );
         }
+        found.require(
+            telemetry.otlp_certificate.is_some() == telemetry.otlp_key.is_some(),
+            "telemetry.otlp_certificate",
+            "otlp_certificate and otlp_key are not both there",
+            "set both, or neither",
+        );
         found.require(
             !telemetry.service_name.is_empty(),
             "telemetry.service_name",

@@ -216,7 +216,11 @@ const PEERS: &[Field] = &[
 
 const TELEMETRY: &[Field] = &[
     Field::new("otlp_endpoint", Kind::Text),
+    Field::new("otlp_ca", Kind::Text),
+    Field::new("otlp_certificate", Kind::Text),
+    Field::new("otlp_key", Kind::Text),
     Field::new("service_name", Kind::Text),
+    Field::new("service_namespace", Kind::Text),
     Field::new("sampling", Kind::Fraction { least: 0.0, most: 1.0 }),
     Field::new("metrics_interval", INTERVAL),
     Field::new("log_format", Kind::OneOf(&["text", "json"])),

@@ -1,6 +1,10 @@
 //! The sections of the configuration and their defaults. Plain data; `check.rs` checks it.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use airlock_proto::limits;
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -362,11 +366,19 @@ fn relays() -> usize {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Telemetry {
-    /// An OTLP collector's gRPC address, such as `http://127.0.0.1:4317`; none: no traces or metrics
-    /// are sent.
+    /// An OTLP collector's gRPC address, such as `http://127.0.0.1:4317`; `https://` for TLS; none: no traces or
+    /// metrics are sent.
     pub otlp_endpoint: Option<String>,
+    /// The authorities that may have signed the collector's certificate, PEM; none: the system's.
+    pub otlp_ca: Option<PathBuf>,
+    /// This server's certificate as the collector's client, and those that lead to its root, PEM.
+    pub otlp_certificate: Option<PathBuf>,
+    /// Its private key.
+    pub otlp_key: Option<PathBuf>,
     /// What the collector knows this service as.
     pub service_name: String,
+    /// Which installation it is part of; alerts and dashboards keep installations apart by it.
+    pub service_namespace: Option<String>,
     /// The share of traces that is kept where the caller has not decided, from 0 to 1.
     pub sampling: f64,
     /// How often metrics are sent.
@@ -378,10 +390,25 @@ pub struct Telemetry {
     pub log_level: String,
 }
 
+impl Telemetry {
+    /// The files that TLS to the collector takes, each with the name of its field.
+    pub(super) fn otlp_files(&self) -> [(&'static str, Option<&Path>); 3] {
+        [
+            ("telemetry.otlp_ca", self.otlp_ca.as_deref()),
+            ("telemetry.otlp_certificate", self.otlp_certificate.as_deref()),
+            ("telemetry.otlp_key", self.otlp_key.as_deref()),
+        ]
+    }
+}
+
 impl Default for Telemetry {
     fn default() -> Self {
         Self {
             otlp_endpoint: None,
+            otlp_ca: None,
+            otlp_certificate: None,
+            otlp_key: None,
+            service_namespace: None,
             service_name: "airlock-server".to_owned(),
             sampling: 1.0,
             metrics_interval: Duration::from_secs(10),

@@ -82,7 +82,21 @@ fn every_contradiction_has_its_line_and_field() {
         ("\"info\"", "\"x=y=z\"", 28, "telemetry.log_level", "not a level"),
         ("link_grace = \"4m\"", "lease = \"2s\"", 24, "link.lease", "not from"),
         ("log_level = \"info\"", "service_name = \"\"", 28, "telemetry.service_name", "empty"),
-        ("log_level = \"info\"", "otlp_endpoint = \"https://x\"", 28, "telemetry.otlp_endpoint", "http://"),
+        ("log_level = \"info\"", "otlp_endpoint = \"grpc://x:1\"", 28, "telemetry.otlp_endpoint", "https://"),
+        (
+            "log_level = \"info\"",
+            "otlp_ca = \"c\"\notlp_endpoint = \"http://x:1\"",
+            28,
+            "telemetry.otlp_ca",
+            "not an https://",
+        ),
+        (
+            "log_level = \"info\"",
+            "otlp_certificate = \"c\"\notlp_endpoint = \"https://x:1\"",
+            28,
+            "telemetry.otlp_certificate",
+            "not both there",
+        ),
     ];
     for (from, to, line, field, what) in table {
         let text = GOOD.replacen(from, to, 1);
@@ -206,7 +220,8 @@ fn what_the_example_leaves_out_are_the_defaults() {
     // These have no default.
     let bare = [
         "directory = \"/etc",
-        "otlp_endpoint",
+        "otlp_",
+        "service_namespace",
         "probes",
         "retention",
         "endpoint",
@@ -238,21 +253,6 @@ fn what_the_example_leaves_out_are_the_defaults() {
     }
 }
 
-/// A configuration with its store or its outputs elsewhere.
-fn elsewhere(store: &str, outputs: &str) -> String {
-    let text = GOOD.replace("[store]\npath = \"/tmp/airlock/airlock.db\"\n", store);
-    let text = text.replace("[outputs]\ndirectory = \"/tmp/airlock/outputs\"\n", outputs);
-    assert!(text != GOOD);
-    text
-}
-
-const DATABASE: &str = "[store.postgres]\nurl = \"postgres://airlock@db:5432/airlock\"\n";
-const BUCKET: &str = "[outputs.s3]\nbucket = \"airlock\"\n";
-const FILE: &str = "[store]\npath = \"/tmp/airlock.db\"\n";
-const FOLDER: &str = "[outputs]\ndirectory = \"/tmp/outputs\"\n";
-
-#[test]
-fn store_and_outputs_are_in_one_place_each_that_fits() {
 /// One of several servers.
 fn peer() -> Config {
     let more = "[peers]\nserver_name = \"s\"\nca = \"c\"\ncertificate = \"c\"\nkey = \"k\"\n";
@@ -288,6 +288,21 @@ fn other_servers_are_told_an_address_of_either_family() {
     assert!(!alone.advertise("10.0.0.1"));
 }
 
+/// A configuration with its store or its outputs elsewhere.
+fn elsewhere(store: &str, outputs: &str) -> String {
+    let text = GOOD.replace("[store]\npath = \"/tmp/airlock/airlock.db\"\n", store);
+    let text = text.replace("[outputs]\ndirectory = \"/tmp/airlock/outputs\"\n", outputs);
+    assert!(text != GOOD);
+    text
+}
+
+const DATABASE: &str = "[store.postgres]\nurl = \"postgres://airlock@db:5432/airlock\"\n";
+const BUCKET: &str = "[outputs.s3]\nbucket = \"airlock\"\n";
+const FILE: &str = "[store]\npath = \"/tmp/airlock.db\"\n";
+const FOLDER: &str = "[outputs]\ndirectory = \"/tmp/outputs\"\n";
+
+#[test]
+fn store_and_outputs_are_in_one_place_each_that_fits() {
     Config::parse(&elsewhere(DATABASE, BUCKET), "server.toml").unwrap();
     Config::parse(&elsewhere(FILE, BUCKET), "server.toml").unwrap();
     Config::parse(&elsewhere(DATABASE, FOLDER), "server.toml").unwrap();

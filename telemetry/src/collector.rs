@@ -1,0 +1,153 @@
+//! The connection to the OTLP collector: plain HTTP/2, or TLS.
+//!
+//! The files of TLS are read for each connection, so that a renewed certificate needs no restart.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use http::Uri;
+use hyper_util::rt::TokioIo;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::{
+    CertificateDer, PrivateKeyDer, ServerName,
+    pem::{self, PemObject as _},
+};
+use tokio::{net::TcpStream, task::spawn_blocking};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+use tonic::transport::{Channel, Endpoint};
+use tower::service_fn;
+
+/// From the first packet to the end of the TLS handshake.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The protocol of gRPC.
+const ALPN: &[u8] = b"h2";
+
+/// The files by which TLS to the collector works.
+#[derive(Debug, Clone, Default)]
+pub struct CollectorTls {
+    /// The authorities that may have signed the collector's certificate, PEM; none: the system's.
+    pub ca: Option<PathBuf>,
+    /// The client's certificate and its private key, PEM.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+/// Why there is no connection to the collector.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectorError {
+    /// The address is not `http://HOST:PORT` or `https://HOST:PORT`.
+    #[error("`{endpoint}` is not the address of a collector")]
+    Endpoint {
+        /// The address.
+        endpoint: String,
+    },
+    /// A file is not the PEM that it should be.
+    #[error("`{}` cannot be read: {source}", file.display())]
+    Pem {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: pem::Error,
+    },
+    /// The certificates cannot be used.
+    #[error("the certificates for the collector cannot be used: {0}")]
+    Tls(#[from] rustls::Error),
+    /// No authority is known.
+    #[error("`{file}` holds no authority that could have signed the collector's certificate")]
+    NoAuthority {
+        /// The file, or the system's store.
+        file: String,
+    },
+}
+
+/// Whether the address of a collector asks for TLS; nothing if it is neither `http://` nor `https://` with a host.
+#[must_use]
+pub fn is_tls(endpoint: &str) -> Option<bool> {
+    let uri: Uri = endpoint.parse().ok()?;
+    match (uri.scheme_str()?, uri.authority()) {
+        ("https", Some(_)) => Some(true),
+        ("http", Some(_)) => Some(false),
+        _ => None,
+    }
+}
+
+impl CollectorTls {
+    /// Reads the files. Blocks.
+    fn read(&self) -> Result<ClientConfig, CollectorError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        let builder = builder.with_root_certificates(self.authorities()?);
+        let mut config = match &self.certificate {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let pair = PrivateKeyDer::from_pem_file(key).map_err(pem_of(key))?;
+                builder.with_client_auth_cert(certificates(certificate)?, pair)?
+            }
+        };
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Ok(config)
+    }
+
+    fn authorities(&self) -> Result<RootCertStore, CollectorError> {
+        let mut roots = RootCertStore::empty();
+        let file = match &self.ca {
+            Some(file) => {
+                roots.add_parsable_certificates(certificates(file)?);
+                file.display().to_string()
+            }
+            None => {
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+                "the system's store of certificates".to_owned()
+            }
+        };
+        if roots.is_empty() { Err(CollectorError::NoAuthority { file }) } else { Ok(roots) }
+    }
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, CollectorError> {
+    CertificateDer::pem_file_iter(file).and_then(Iterator::collect).map_err(pem_of(file))
+}
+
+fn pem_of(file: &Path) -> impl FnOnce(pem::Error) -> CollectorError {
+    let file = file.to_owned();
+    move |source| CollectorError::Pem { file, source }
+}
+
+/// A channel that connects at its first use, and again when a connection is lost. With `https://` the files of `tls` are
+/// read once here, too, so that a wrong one is found at the start. Needs a tokio runtime; blocks.
+///
+/// # Errors
+/// See [`CollectorError`].
+pub(crate) fn channel(endpoint: &str, tls: &CollectorTls) -> Result<Channel, CollectorError> {
+    let refused = || CollectorError::Endpoint { endpoint: endpoint.to_owned() };
+    let origin: Uri = endpoint.parse().map_err(|_| refused())?;
+    let authority = origin.authority().ok_or_else(refused)?;
+    if is_tls(endpoint) != Some(true) {
+        let endpoint = Endpoint::from_shared(endpoint.to_owned()).map_err(|_| refused())?;
+        return Ok(endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy());
+    }
+    tls.read()?;
+    // The connector speaks TLS itself, and not the transport, which would keep the files of the start.
+    let transport = Endpoint::from_shared(format!("http://{authority}")).map_err(|_| refused())?;
+    let transport = transport.origin(origin.clone()).connect_timeout(CONNECT_TIMEOUT);
+    let tls = tls.clone();
+    Ok(transport.connect_with_connector_lazy(service_fn(move |_: Uri| {
+        let (origin, tls) = (origin.clone(), tls.clone());
+        async move { connect(&origin, tls).await.map(TokioIo::new) }
+    })))
+}
+
+async fn connect(origin: &Uri, tls: CollectorTls) -> io::Result<TlsStream<TcpStream>> {
+    let host = origin.host().unwrap_or_default().trim_matches(['[', ']']);
+    let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+    let config = spawn_blocking(move || tls.read()).await?.map_err(io::Error::other)?;
+    let stream = TcpStream::connect((host, origin.port_u16().unwrap_or(443))).await?;
+    stream.set_nodelay(true)?;
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
+}
+
+#[cfg(test)]
+mod tests;

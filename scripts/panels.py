@@ -67,7 +67,7 @@ def legend(target, metric):
 def lines_of(prometheus, panel, first, last):
     lines = []
     for target in panel["targets"]:
-        query = target["expr"].replace("$__rate_interval", WINDOW)
+        query = target["expr"].replace("$__rate_interval", WINDOW).replace("$installation", ".*")
         for series in ask(prometheus, "query_range", query=query, start=first, end=last, step=STEP):
             values = [(float(at) - first, float(value)) for at, value in series["values"]]
             values = [(at, value) for at, value in values if math.isfinite(value)]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::{Description, Kind};
 
-/// What the collector puts on every series: who sent it.
-const OF_EVERY_SERIES: [&str; 2] = ["job", "instance"];
+/// What the collector puts on every series: who sent it, and of which installation that is a part.
+const OF_EVERY_SERIES: [&str; 3] = ["job", "instance", "service_namespace"];
 /// The upper bound of a bucket.
 const BUCKET: &str = "le";
 
@@ -97,9 +97,9 @@ mod tests {
                 .map(|series| series.labels.iter().map(String::as_str).collect())
                 .collect::<Vec<Vec<_>>>(),
             [
-                vec!["instance", "job", "le", "rpc_method"],
-                vec!["instance", "job", "rpc_method"],
-                vec!["instance", "job", "rpc_method"]
+                vec!["instance", "job", "le", "rpc_method", "service_namespace"],
+                vec!["instance", "job", "rpc_method", "service_namespace"],
+                vec!["instance", "job", "rpc_method", "service_namespace"]
             ]
         );
     }

@@ -18,6 +18,10 @@ use serde_json::Value;
 /// In a repository, a picture is to be small.
 const PICTURE_BYTES: usize = 60_000;
 const RULES: &str = "deploy/prometheus/airlock.rules.yaml";
+/// Stands for the address where an operator serves the documentation.
+const DOCS: &str = "https://docs.airlock.example";
+/// By this label alerts and dashboards keep installations apart.
+const INSTALLATION: &str = "service_namespace";
 
 fn page(path: &str) -> String {
     fs::read_to_string(source::root().join(path)).unwrap()
@@ -219,13 +223,46 @@ fn alerts_name_only_what_there_is_and_have_their_place_in_the_guide() {
             "{name}: what to do"
         );
         assert!(
-            rules.contains(&format!("runbook: docs/operator.md#{}", name.to_lowercase())),
+            rules.contains(&format!("runbook_url: {DOCS}/operator.md#{}\n", name.to_lowercase())),
             "{name}: where it is told"
         );
         let severity = rules.split(&format!("- alert: {name}\n")).nth(1).unwrap();
         let severity = severity.lines().find_map(|line| line.trim().strip_prefix("severity: ")).unwrap();
         assert!(part.to_lowercase().trim_start().starts_with(severity), "{name} is {severity} in both");
     }
+}
+
+#[test]
+fn alerts_and_dashboards_keep_installations_apart() {
+    // Every aggregation of an alert is one for each installation.
+    let aggregation =
+        Regex::new(r"\b(?:sum|max|min|avg|count|group)\b(?:\s+by\s*\(([^)]*)\))?\s*\(").unwrap();
+    let mut seen = 0;
+    for (name, expression) in alerts() {
+        for found in aggregation.captures_iter(&expression) {
+            let by = found.get(1).map_or("", |list| list.as_str());
+            assert!(by.split(", ").any(|label| label == INSTALLATION), "{name}: `{}`", &found[0]);
+            seen += 1;
+        }
+        assert!(!expression.contains("on ()"), "{name} joins installations");
+    }
+    assert!(seen > 20, "{seen}");
+    // Every series of a dashboard is of the installations that are chosen.
+    for (file, dashboard) in dashboards() {
+        let variables = dashboard["templating"]["list"].as_array().unwrap();
+        let variable = variables.iter().find(|one| one["name"] == "installation").unwrap();
+        assert_eq!(variable["query"], format!("label_values(airlock_build_info, {INSTALLATION})"));
+        for (title, expression, _) in queries(&dashboard) {
+            let picked = expression.matches(&format!("{INSTALLATION}=~\"$installation\"")).count();
+            assert_eq!(picked, named(&expression).len(), "{file}, {title}: {expression}");
+        }
+    }
+    // The label comes from the resource of whoever sends.
+    let collector = page("deploy/collector.yaml");
+    assert!(
+        collector
+            .contains("set(attributes[\"service.namespace\"], resource.attributes[\"service.namespace\"])")
+    );
 }
 
 /// What promtool says of a file.

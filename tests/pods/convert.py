@@ -28,6 +28,7 @@ REPLACED = {
     "Service": "lines of each pod's /etc/hosts",
 }
 LEFT_OUT = {
+    "ServiceAccount": "no API is called here",
     "NetworkPolicy": "nothing here enforces it",
     "PodDisruptionBudget": "no node is drained here",
     "HorizontalPodAutoscaler": "nothing here scales",
@@ -183,7 +184,7 @@ class Cluster:
         for key in ("startupProbe", "livenessProbe", "readinessProbe", "lifecycle", "ports"):
             container.pop(key, None)
         container["env"] = [one for one in container.get("env", []) if "valueFrom" not in one]
-        for key in ("topologySpreadConstraints", "priorityClassName", "runtimeClassName"):
+        for key in ("affinity", "topologySpreadConstraints", "priorityClassName", "runtimeClassName", "serviceAccountName"):
             spec.pop(key, None)
         container["image"] = f"localhost/{container['image']}"
         # A test looks at what is left of it.

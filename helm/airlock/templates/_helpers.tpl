@@ -55,7 +55,7 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
-{{/* (list $ values): where pods go. */}}
+{{/* (list $ values COMPONENT [POOL]): where pods go, and under which account. */}}
 {{- define "airlock.scheduling" -}}
 {{- $values := index . 1 -}}
 {{- with $values.nodeSelector }}
@@ -66,9 +66,115 @@ nodeSelector:
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with $values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with $values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
+{{- with include "airlock.serviceAccount" (list (index . 0) $values.serviceAccount (index . 2)) }}
+serviceAccountName: {{ . }}
+{{- end }}
+{{- if $values.topologySpread.enabled }}
+topologySpreadConstraints:
+  {{- $selector := include "airlock.selector" (concat (list (index . 0)) (slice . 2)) }}
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: {{ $values.topologySpread.whenUnsatisfiable }}
+    labelSelector:
+      matchLabels:
+        {{- $selector | nindent 8 }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* (list $ serviceAccount COMPONENT): its name, or nothing for the namespace's default. */}}
+{{- define "airlock.serviceAccount" -}}
+{{- $account := index . 1 -}}
+{{- if $account.name -}}
+{{ $account.name }}
+{{- else if $account.create -}}
+{{ include "airlock.fullname" (index . 0) }}-{{ index . 2 }}
+{{- end -}}
+{{- end -}}
+
+{{/* Of `security`: users, groups and SELinux's label of a pod. What is null is left to the cluster. */}}
+{{- define "airlock.podSecurity" -}}
+runAsNonRoot: true
+{{- range $field := list "runAsUser" "runAsGroup" "fsGroup" }}
+{{- with index $ $field }}
+{{ $field }}: {{ int64 . }}
+{{- end }}
+{{- end }}
+fsGroupChangePolicy: OnRootMismatch
+{{- with .seLinuxOptions }}
+seLinuxOptions:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* (list $ NAME podDisruptionBudget SELECTOR) */}}
+{{- define "airlock.podDisruptionBudget" -}}
+{{- $root := index . 0 -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ index . 1 }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    {{- include "airlock.labels" $root | nindent 4 }}
+spec:
+  maxUnavailable: {{ int (index . 2).maxUnavailable }}
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- index . 3 | nindent 6 }}
+{{- end -}}
+
+{{/* (list $ KIND NAME autoscaling MAX-REPLICAS) */}}
+{{- define "airlock.horizontalPodAutoscaler" -}}
+{{- $root := index . 0 -}}
+{{- $scaling := index . 3 -}}
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: {{ index . 2 }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    {{- include "airlock.labels" $root | nindent 4 }}
+spec:
+  scaleTargetRef:
+    apiVersion: apps/v1
+    kind: {{ index . 1 }}
+    name: {{ index . 2 }}
+  minReplicas: {{ int $scaling.minReplicas }}
+  maxReplicas: {{ int (index . 4) }}
+  metrics:
+    {{- with $scaling.metrics }}
+    {{- toYaml . | nindent 4 }}
+    {{- else }}
+    - type: Resource
+      resource:
+        name: cpu
+        target:
+          type: Utilization
+          averageUtilization: {{ int $scaling.targetCPUUtilizationPercentage }}
+    {{- end }}
+{{- end -}}
+
+{{/* A time such as "1m 30s" in whole seconds, rounded up. */}}
+{{- define "airlock.seconds" -}}
+{{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 "d" 86400000 -}}
+{{- $sum := 0 -}}
+{{- range regexFindAll "[0-9]+[a-z]+" . -1 -}}
+{{- $count := regexFind "[0-9]+" . | atoi -}}
+{{- $unit := regexFind "[a-z]+" . -}}
+{{- /* Less than a millisecond counts as one. */}}
+{{- $sum = add $sum (ternary 1 (mul $count (get $units $unit | default 1)) (has $unit (list "ns" "us"))) -}}
+{{- end -}}
+{{ div (add $sum 999) 1000 }}
 {{- end -}}
 
 {{/* The names of the server's two services; the second has an address for each server, for runners. */}}
@@ -110,41 +216,4 @@ priorityClassName: {{ . }}
 {{- end -}}
 {{- end -}}
 {{ toJson $pods }}
-{{- end -}}
-
-{{/* What no schema can say. */}}
-{{- define "airlock.check" -}}
-{{- $several := or (gt (int .Values.server.replicas) 1) .Values.server.autoscaling.enabled -}}
-{{- if and $several (ne .Values.store.backend "postgres") -}}
-{{- fail "several servers need one store: set store.backend to postgres, or server.replicas to 1 without server.autoscaling" -}}
-{{- end -}}
-{{- if and $several (eq .Values.outputs.backend "directory") -}}
-{{- fail "several servers need one output storage: set outputs.backend to s3, or server.replicas to 1 without server.autoscaling" -}}
-{{- end -}}
-{{- if and (eq .Values.store.backend "postgres") (not .Values.store.postgres.url) -}}
-{{- fail "store.backend is postgres: name the database in store.postgres.url" -}}
-{{- end -}}
-{{- if and (eq .Values.outputs.backend "s3") (not .Values.outputs.s3.bucket) -}}
-{{- fail "outputs.backend is s3: name the bucket in outputs.s3.bucket" -}}
-{{- end -}}
-{{- if and (eq .Values.certificates.source "secrets") (not (and .Values.certificates.secrets.server .Values.certificates.secrets.runnerPrefix)) -}}
-{{- fail "certificates.source is secrets: name them in certificates.secrets.server and certificates.secrets.runnerPrefix" -}}
-{{- end -}}
-{{- $names := dict -}}
-{{- range $name, $_ := .Values.tokens -}}{{- $_ := set $names $name true -}}{{- end -}}
-{{- range .Values.identities -}}
-{{- if hasKey $names .name -}}
-{{- fail (printf "identities: there are two with the name %s" .name) -}}
-{{- end -}}
-{{- $_ := set $names .name true -}}
-{{- end -}}
-{{- if not $names -}}
-{{- fail "nobody could call: name somebody in tokens or identities" -}}
-{{- end -}}
-{{- range $name, $pool := include "airlock.pools" . | fromJson -}}
-{{- $pod := printf "%s-%s-%d" (include "airlock.fullname" $) $name (int $pool.seats) -}}
-{{- if gt (len $pod) 63 -}}
-{{- fail (printf "pools: %s is longer than the 63 characters of a pod's name; choose a shorter one, or set fullnameOverride" $pod) -}}
-{{- end -}}
-{{- end -}}
 {{- end -}}

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod dashboards;
+mod operation;
 mod secrets;
 mod values;
 
@@ -41,8 +42,12 @@ fn helm_finds_nothing_wrong_with_any_set_of_values() {
 #[test]
 fn every_document_of_every_set_fits_the_schemas_of_kubernetes() {
     for set in chart::sets() {
-        let rendered = rendered(&set);
         let name = set.display();
+        // For the newest version, too, whose schemas it is held against in any case.
+        let newest = format!("{}.0", KUBERNETES[1]);
+        let newest = render(&["--values", set.to_str().unwrap(), "--kube-version", &newest]).unwrap();
+        assert!(newest.problems.is_empty(), "{name}: {:#?}", newest.problems);
+        let rendered = rendered(&set);
         assert!(rendered.problems.is_empty(), "{name}: {:#?}", rendered.problems);
         assert!(rendered.documents.len() > 10, "{name}");
         let foreign = rendered
@@ -78,9 +83,11 @@ fn configs(rendered: &Rendered, folder: &Path) {
         }
     }
     fs::create_dir_all(folder.join("bases/monorepo")).unwrap();
-    for (name, files) in
-        [("postgres", ["password", "ca.crt"]), ("s3", ["access_key_id", "secret_access_key"])]
-    {
+    for (name, files) in [
+        ("postgres", ["password", "ca.crt"].as_slice()),
+        ("s3", &["access_key_id", "secret_access_key"]),
+        ("telemetry", &["ca.crt"]),
+    ] {
         fs::create_dir_all(folder.join(name)).unwrap();
         for (from, to) in files
             .iter()
@@ -208,8 +215,8 @@ fn a_runner_is_called_by_nobody_and_calls_servers_and_names_alone() {
     let server = &telemetry.document("NetworkPolicy", "r-airlock-server")["spec"];
     assert_eq!(
         server["ingress"][0]["from"].as_array().unwrap().len(),
-        4,
-        "runners, servers, the test, the orchestrator"
+        7,
+        "runners, servers, the test, the orchestrator, three CIDRs"
     );
 }
 
@@ -235,7 +242,7 @@ fn one_server_on_sqlite_never_has_a_second_beside_it() {
     assert_eq!(server["spec"]["replicas"], 1);
     let claim = rendered.document("PersistentVolumeClaim", "r-airlock-server");
     assert_eq!(claim["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
-    assert_eq!(rendered.count("PodDisruptionBudget"), 1);
+    assert_eq!(rendered.count("PodDisruptionBudget"), 2, "the server's and the pool's");
     assert_eq!(rendered.count("HorizontalPodAutoscaler"), 0);
     let probes = container(server);
     for (probe, path) in
@@ -275,7 +282,8 @@ fn several_servers_share_a_store_and_roll_one_after_the_other() {
     assert_eq!((peers["answer_wait"].as_str(), peers["relays"].as_integer()), (Some("5s"), Some(256)));
     let env = container(server)["env"].as_array().unwrap();
     let own = env.iter().find(|one| one["name"] == "AIRLOCK_ADVERTISE").unwrap();
-    assert_eq!(own["value"], "https://$(POD_IP):7443", "how the others reach this one");
+    let address = &own["valueFrom"]["fieldRef"]["fieldPath"];
+    assert_eq!(address, "status.podIP", "how the others reach this one; the server adds port and brackets");
     let egress = rendered.document("NetworkPolicy", "r-airlock-server")["spec"]["egress"].as_array().unwrap();
     let ports: Vec<&Value> = egress.iter().map(|rule| &rule["ports"][0]["port"]).collect();
     assert_eq!(ports, [&json!(7443), &json!(53), &json!(5432), &json!(9000)]);

@@ -29,7 +29,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The volumes of both that have files: {NAME: [[SECRET, KEY, FILE], ...]}, as JSON. */}}
+{{/* The volumes of both and of telemetry that have files: {NAME: [[SECRET, KEY, FILE], ...]}, as JSON. */}}
 {{- define "airlock.storage.files" -}}
 {{- $volumes := dict -}}
 {{- $files := list -}}
@@ -57,6 +57,8 @@
 {{- end -}}
 {{- end -}}
 {{- if $files }}{{ $_ := set $volumes "s3" $files }}{{ end -}}
+{{- $files = include "airlock.telemetry.files" . | fromJsonArray -}}
+{{- if $files }}{{ $_ := set $volumes "telemetry" $files }}{{ end -}}
 {{ toJson $volumes }}
 {{- end -}}
 
@@ -65,7 +67,7 @@
 {{- $ports := list -}}
 {{- if eq .Values.store.backend "postgres" -}}
 {{- $host := urlParse .Values.store.postgres.url | dig "host" "" -}}
-{{- $ports = append $ports (regexFind "[0-9]+$" $host | default "5432" | int) -}}
+{{- $ports = append $ports (regexFind ":[0-9]+$" $host | trimPrefix ":" | default "5432" | int) -}}
 {{- end -}}
 {{- if eq .Values.outputs.backend "s3" -}}
 {{- $url := urlParse (default "https://s3" .Values.outputs.s3.endpoint) -}}

@@ -100,7 +100,11 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("{\"certificates\": {\"source\": \"vault\"}}", "must be one of the following: \"chart\""),
     ("{\"certificates\": {\"source\": \"secrets\"}}", "name them in certificates.secrets.server"),
-    ("{\"telemetry\": {\"otlpEndpoint\": \"https://x:1\"}}", "telemetry.otlpEndpoint: Does not match"),
+    ("{\"telemetry\": {\"otlpEndpoint\": \"grpc://x:1\"}}", "telemetry.otlpEndpoint: Does not match"),
+    (
+        "{\"telemetry\": {\"otlpEndpoint\": \"http://x:1\", \"caSecret\": {\"name\": \"x\"}}}",
+        "set telemetry.otlpEndpoint to an https:// address",
+    ),
     ("{\"networkPolicy\": {\"clients\": [{}]}}", "networkPolicy.clients.0: Must have at least 1 properties"),
     ("{\"networkPolicy\": {\"dns\": []}}", "networkPolicy.dns: Array must have at least 1 items"),
     (
@@ -108,6 +112,64 @@ const REFUSED: &[(&str, &str)] = &[
         "networkPolicy.runnerEgress.0: to is required",
     ),
     ("{\"fullnameOverride\": \"Airlock\"}", "fullnameOverride: Does not match pattern"),
+    (
+        "{\"server\": {\"autoscaling\": {\"enabled\": true, \"minReplicas\": 7}}, \"store\": {\"backend\": \"postgres\", \"postgres\": {\"url\": \"postgres://a@b/c\"}}, \"outputs\": {\"backend\": \"s3\", \"s3\": {\"bucket\": \"b\"}}}",
+        "server.autoscaling: minReplicas (7) is more than maxReplicas (6)",
+    ),
+    (
+        "{\"pools\": {\"large\": {\"maxReplicas\": 3, \"autoscaling\": {\"enabled\": true, \"minReplicas\": 4}}}}",
+        "pools.large: autoscaling.minReplicas (4) is more than maxReplicas (3)",
+    ),
+    (
+        "{\"runner\": {\"autoscaling\": {\"enabled\": true}}}",
+        "pools.default: autoscaling.minReplicas (2) is more than maxReplicas (0)",
+    ),
+    (
+        "{\"server\": {\"service\": {\"type\": \"LoadBalancer\"}}}",
+        "name the clients' addresses in networkPolicy.clientCIDRs",
+    ),
+    (
+        "{\"server\": {\"service\": {\"type\": \"NodePort\"}}}",
+        "server.service.type is NodePort, but the network policy admits no address",
+    ),
+    (
+        "{\"server\": {\"service\": {\"loadBalancerSourceRanges\": [\"10.0.0.0/8\"]}}}",
+        "loadBalancerSourceRanges is set, but server.service.type is ClusterIP",
+    ),
+    (
+        "{\"networkPolicy\": {\"clientCIDRs\": [\"10.0.0.1\"]}}",
+        "networkPolicy.clientCIDRs.0: Does not match pattern",
+    ),
+    ("{\"networkPolicy\": {\"dnsPort\": 0}}", "networkPolicy.dnsPort: Must be greater than or equal to 1"),
+    (
+        "{\"server\": {\"env\": [{\"name\": \"AIRLOCK_ADVERTISE\", \"value\": \"https://x:1\"}]}}",
+        "server.env: AIRLOCK_ADVERTISE is set twice, or by the chart itself",
+    ),
+    (
+        "{\"runner\": {\"env\": [{\"name\": \"A\", \"value\": \"1\"}, {\"name\": \"A\", \"value\": \"2\"}]}}",
+        "pools.default.env: A is set twice",
+    ),
+    ("{\"runner\": {\"env\": [{\"name\": \"A\"}]}}", "runner.env.0: Must have at least 2 properties"),
+    (
+        "{\"server\": {\"extraVolumes\": [{\"name\": \"tls\", \"emptyDir\": {}}]}}",
+        "server.extraVolumes: there are two volumes with the name tls",
+    ),
+    (
+        "{\"runner\": {\"extraVolumeMounts\": [{\"name\": \"cache\", \"mountPath\": \"/c\"}]}}",
+        "no volume cache is in extraVolumes",
+    ),
+    (
+        "{\"runner\": {\"security\": {\"runAsUser\": 0}}}",
+        "runner.security.runAsUser: Must be greater than or equal to 1",
+    ),
+    (
+        "{\"server\": {\"affinity\": {\"nodesAffinity\": {}}}}",
+        "server.affinity: Additional property nodesAffinity",
+    ),
+    (
+        "{\"runner\": {\"security\": {\"seLinuxOptions\": {\"kind\": \"x\"}}}}",
+        "runner.security.seLinuxOptions: Additional property kind",
+    ),
 ];
 
 #[test]
@@ -171,15 +233,19 @@ fn is_open(level: &[String]) -> bool {
     level.last().is_some_and(|last| OPEN.contains(&last.as_str()) && (!config || last == "labels"))
 }
 
+/// The keys of `[telemetry]` that the chart writes from `telemetry`.
+const COLLECTOR: [&str; 5] =
+    ["otlp_endpoint", "otlp_ca", "otlp_certificate", "otlp_key", "service_namespace"];
+
 #[test]
 fn the_chart_knows_the_keys_of_the_programs_and_no_others() {
     let schema: Value =
         serde_json::from_slice(&fs::read(chart::folder().join("values.schema.json")).unwrap()).unwrap();
     // What the chart says itself, what a pod cannot have, and what nobody needs to change there.
     let own: BTreeMap<&str, &[&str]> = BTreeMap::from([
-        ("server.telemetry", ["otlp_endpoint"].as_slice()),
+        ("server.telemetry", COLLECTOR.as_slice()),
         ("server.peers", &["advertise", "server_name", "ca", "certificate", "key"]),
-        ("runner.telemetry", &["otlp_endpoint"]),
+        ("runner.telemetry", &COLLECTOR),
         ("runner.floor", &["servers", "bind_sources", "rootfs", "unix_sockets", "networks", "unsandboxed"]),
     ]);
     for program in ["server", "runner"] {

@@ -54,7 +54,7 @@ impl Builder<'_> {
                     self.compound_parts(child, nested);
                 }
                 kind if ENDS_OF_ITEMS.contains(&kind) && kind_of(node) != "case_item" => {
-                    self.incomplete(child)
+                    self.incomplete(child);
                 }
                 kind if FRAME.contains(&kind) || ENDS_OF_ITEMS.contains(&kind) => {}
                 _ if self.is_word(child) => words.push(child),

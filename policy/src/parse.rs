@@ -18,6 +18,7 @@ mod quoting;
 mod simple;
 mod source;
 mod tree;
+mod values;
 mod word;
 
 pub(crate) use arithmetic::DECLARING;
@@ -28,6 +29,7 @@ pub(crate) use source::SpanMap;
 pub(crate) use tree::{
     Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, Statement, SubKind, Substitution, Word,
 };
+pub(crate) use values::Held;
 pub(crate) use word::assignment_name;
 
 use std::cell::RefCell;

@@ -36,7 +36,7 @@ impl Directory {
         Self { possible: (all.len() <= MOST).then(|| all.into()) }
     }
 
-    pub(super) fn enter(&self, target: &str) -> Self {
+    pub(crate) fn enter(&self, target: &str) -> Self {
         Self {
             possible: self.possible.as_ref().map(|all| all.iter().map(|base| join(base, target)).collect()),
         }

@@ -23,11 +23,7 @@ fn ends_with(statement: &Statement, spans: &mut Vec<Span>) -> bool {
             spans.push(simple.span);
             !simple.words.is_empty()
         }
-        Statement::Pipeline(parts) => match parts.split_last() {
-            // A list that the grammar put inside a pipeline is one around it.
-            Some((last, before)) if !before.iter().any(is_list) => ends_with(last, spans),
-            _ => false,
-        },
+        Statement::Pipeline(parts) => parts.last().is_some_and(|last| ends_with(last, spans)),
         Statement::List(items) => ends_list(items, spans),
         Statement::Nested(nested) if matches!(nested.kind, Nesting::Subshell | Nesting::Group) => {
             nested.body.last().is_some_and(|last| ends_with(last, spans))
@@ -44,10 +40,6 @@ fn ends_list(items: &[(Join, Statement)], spans: &mut Vec<Span>) -> bool {
     // which operator it was.
     let may_end_before = *join == Join::And || matches!(before.last(), Some((_, item)) if has_heredoc(item));
     ends_with(last, spans) && (!may_end_before || ends_list(before, spans))
-}
-
-fn is_list(statement: &Statement) -> bool {
-    matches!(statement, Statement::List(_))
 }
 
 fn has_heredoc(statement: &Statement) -> bool {

@@ -5,7 +5,8 @@ mod declare;
 mod feed;
 mod guess;
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::{Analysis, Directory, Found, process};
@@ -13,8 +14,8 @@ use crate::decision::Nesting;
 use crate::launch::{self, Launch, PowerShell};
 use crate::limits;
 use crate::parse::{
-    Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, SpanMap, Statement, SubKind, Substitution,
-    Surroundings, Word,
+    Assign, Held, Join, Nested, Problem, Redir, RedirOp, Script, Simple, SpanMap, Statement, SubKind,
+    Substitution, Surroundings, Word,
 };
 
 struct Walker<'a> {
@@ -39,6 +40,9 @@ struct Walker<'a> {
     passes_arguments: HashSet<Vec<u8>>,
     /// What variables of the environment make programs run, until a command is met.
     by_environment: Vec<Launch>,
+    /// What the text that is walked gives to variables, and whether bash splits their values as usual.
+    held: HashMap<Vec<u8>, Held>,
+    splits_as_usual: bool,
 }
 
 pub(super) fn walk(
@@ -66,6 +70,8 @@ pub(super) fn walk(
         function: None,
         passes_arguments: HashSet::new(),
         by_environment,
+        held: HashMap::new(),
+        splits_as_usual: true,
     };
     walker.script(script);
     walker.out.distrust_cat();
@@ -79,11 +85,15 @@ impl Walker<'_> {
         self.out.notes.extend(script.notes);
         self.out.nulls.extend(script.nulls);
         if self.shells == 0 {
-            self.out.numeric.extend(script.numeric);
+            let numeric = script.held.iter().filter(|(_, held)| held.numeric);
+            self.out.numeric.extend(numeric.map(|(name, _)| name.clone()));
         }
+        let outer = std::mem::replace(&mut self.held, script.held);
+        let split = std::mem::replace(&mut self.splits_as_usual, script.splits_as_usual);
         for statement in &script.statements {
             self.statement(statement);
         }
+        (self.held, self.splits_as_usual) = (outer, split);
     }
 
     fn within(&mut self, kind: Nesting, inner: impl FnOnce(&mut Self)) {
@@ -158,7 +168,7 @@ impl Walker<'_> {
         self.piped = piped;
         self.feeding = feeding;
         if parts.iter().any(changes_directory) {
-            // `lastpipe`, and a list that the grammar put inside a pipeline.
+            // `lastpipe`
             self.directory = Directory::unknown();
         }
         self.on_success = self.directory.clone();
@@ -191,9 +201,25 @@ impl Walker<'_> {
         self.on_success = self.directory.clone();
     }
 
+    /// The words, of which one that is a variable is no flag where no value of that is one.
+    fn with_values<'w>(&self, words: &'w [Word]) -> Cow<'w, [Word]> {
+        let no_flag = |word: &Word| {
+            let held = word.only.as_ref().and_then(|name| self.held.get(name));
+            held.is_some_and(|held| {
+                held.no_flag && (word.exactly_one || (held.unsplit && self.splits_as_usual))
+            })
+        };
+        if !words.iter().any(no_flag) {
+            return Cow::Borrowed(words);
+        }
+        let valued = |word: &Word| Word { flagless: word.flagless || no_flag(word), ..word.clone() };
+        Cow::Owned(words.iter().map(valued).collect())
+    }
+
     fn simple(&mut self, simple: &Simple) {
-        self.entry(&simple.words, &simple.assignments, &simple.redirects, &[], simple.span);
-        self.change_directory(&simple.words);
+        let words = self.with_values(&simple.words);
+        self.entry(&words, &simple.assignments, &simple.redirects, &[], simple.span);
+        self.change_directory(&words);
     }
 
     /// A command, what its words run, and what it launches.

@@ -9,6 +9,7 @@ use tree_sitter::Node;
 use super::build::Builder;
 use super::kind_of;
 use super::tree::Word;
+use super::values::Held;
 use crate::tables::names;
 
 /// Operators of `[[ ]]` that evaluate their operands as arithmetic or as a name.
@@ -99,34 +100,11 @@ impl Builder<'_> {
         let after: Vec<u8> =
             rest.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(2).collect();
         if after.first() == Some(&b'=') && after.get(1) != Some(&b'=') {
-            self.note_assignment(name, true);
+            self.note_assignment(name, Held::NUMBER);
         } else {
             self.arithmetic_reads.push((name, span));
         }
         rest
-    }
-
-    /// An assignment by name: what bash itself evaluates must be a number.
-    pub(super) fn note_value(&mut self, name: Vec<u8>, numeric: bool, span: crate::Span) {
-        if names::is_evaluated(&name) && !numeric {
-            let dangerous = names::is_dangerous_variable(&name);
-            self.problem(if dangerous { "dangerous_variables" } else { "arithmetic_evaluation" }, span);
-        }
-        self.note_assignment(name, numeric);
-    }
-
-    pub(super) fn note_assignment(&mut self, name: Vec<u8>, numeric: bool) {
-        let entry = self.numeric.entry(name).or_insert(true);
-        *entry &= numeric;
-    }
-
-    /// Every name read must have been set, and only ever to numbers.
-    pub(super) fn check_arithmetic_reads(&mut self) {
-        for (name, span) in std::mem::take(&mut self.arithmetic_reads) {
-            if self.numeric.get(&name) != Some(&true) || names::is_set_by_bash(&name) {
-                self.problem("arithmetic_evaluation", span);
-            }
-        }
     }
 
     /// A subscript: a number, `@` or `*`.

@@ -8,9 +8,14 @@ use tree_sitter::Node;
 
 use super::source::Source;
 use super::tree::{Join, Problem, Script, Statement};
+use super::values::{Held, IndirectRead};
 use super::{Surroundings, kind_of};
 use crate::decision::Span;
 use crate::limits;
+
+/// What only a reader who goes by lines or by quotes takes for something else: where the tree is certain
+/// about the whole text, it says nothing.
+const ONLY_IN_DOUBT: &[&str] = &["comment_quote_desync", "quoted_newline"];
 
 pub(super) struct Builder<'a> {
     source: &'a Source,
@@ -19,10 +24,14 @@ pub(super) struct Builder<'a> {
     notes: Vec<Problem>,
     nulls: Vec<Span>,
     depth: usize,
-    /// Variables assigned in the text, and whether always to a plain number.
-    pub(super) numeric: HashMap<Vec<u8>, bool>,
+    /// Variables assigned in the text, and what is true of all their values.
+    pub(super) held: HashMap<Vec<u8>, Held>,
+    /// Whether the text may set variables that it does not name.
+    pub(super) sets_anything: bool,
     /// Variables that arithmetic reads, and where.
     pub(super) arithmetic_reads: Vec<(Vec<u8>, Span)>,
+    /// Variables whose value is read as the name of another.
+    pub(super) indirect_reads: Vec<IndirectRead>,
 }
 
 impl<'a> Builder<'a> {
@@ -34,8 +43,10 @@ impl<'a> Builder<'a> {
             notes: Vec::new(),
             nulls: Vec::new(),
             depth: 0,
-            numeric: HashMap::new(),
+            held: HashMap::new(),
+            sets_anything: false,
             arithmetic_reads: Vec::new(),
+            indirect_reads: Vec::new(),
         }
     }
 
@@ -43,16 +54,23 @@ impl<'a> Builder<'a> {
         let children = self.children(root);
         self.check_gaps(0, self.source.text().len(), &children);
         let statements = self.statements(&children);
-        self.check_arithmetic_reads();
+        let splits = self.sets_separators();
+        self.check_reads();
         if root.has_error() && self.problems.is_empty() {
             self.incomplete(root);
         }
+        if !root.has_error() && self.problems.iter().all(|problem| ONLY_IN_DOUBT.contains(&problem.code)) {
+            self.problems.clear();
+        }
         let complete = self.problems.is_empty();
-        let numeric = self.numeric.into_iter().filter(|(_, always)| *always).map(|(name, _)| name).collect();
+        if self.sets_anything {
+            self.held.clear();
+        }
         Script {
             statements,
             complete,
-            numeric,
+            held: self.held,
+            splits_as_usual: !splits,
             notes: self.notes,
             nulls: self.nulls,
             problems: self.problems,
@@ -155,26 +173,42 @@ impl<'a> Builder<'a> {
 
     /// Between `start`, the children and `end` only blanks may stand.
     pub(super) fn check_gaps(&mut self, start: usize, end: usize, children: &[Node<'_>]) {
+        self.check_gaps_around(start, end, children, &[]);
+    }
+
+    /// The same, where bytes at the offsets `seen` were read as words.
+    pub(super) fn check_gaps_around(
+        &mut self,
+        start: usize,
+        end: usize,
+        children: &[Node<'_>],
+        seen: &[usize],
+    ) {
         let mut at = start;
         for child in children {
-            self.check_gap(at, child.start_byte());
+            self.check_gap(at, child.start_byte(), seen);
             self.check_sign(*child);
             at = at.max(child.end_byte());
         }
-        self.check_gap(at, end);
+        self.check_gap(at, end, seen);
     }
 
     /// A sign of the grammar is what stands there: an error's recovery may take `$` for `<<`.
     fn check_sign(&mut self, node: Node<'_>) {
         let is_sign = !node.is_named() && !node.is_missing() && !node.is_error();
-        if is_sign && self.slice(node).trim_ascii() != kind_of(node).as_bytes().trim_ascii() {
+        let text = self.slice(node).trim_ascii();
+        // Of `cat -<<X` the grammar takes the dash, a word of its own, into the sign.
+        let text = text.strip_prefix(b"-").filter(|rest| rest.starts_with(b"<<")).unwrap_or(text);
+        if is_sign && text != kind_of(node).as_bytes().trim_ascii() {
             self.incomplete(node);
         }
     }
 
-    fn check_gap(&mut self, start: usize, end: usize) {
+    fn check_gap(&mut self, start: usize, end: usize, seen: &[usize]) {
         let gap = self.bytes(start, end);
-        let Some(at) = gap.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\n')) else {
+        let blank = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n');
+        let mut bytes = gap.iter().enumerate();
+        let Some((at, _)) = bytes.find(|(at, byte)| !blank(**byte) && !seen.contains(&(start + at))) else {
             return;
         };
         let code = match gap.get(at) {
@@ -307,7 +341,7 @@ impl<'a> Builder<'a> {
                 _ => parts.extend(self.statement(child)),
             }
         }
-        Statement::Pipeline(parts)
+        super::tree::pipeline(parts)
     }
 
     fn negated(&mut self, node: Node<'_>) -> Statement {

@@ -7,6 +7,7 @@ use super::build::Builder;
 use super::heredoc::HeredocParts;
 use super::kind_of;
 use super::tree::{Join, Nested, Redir, Statement, Word};
+use super::values::Held;
 use crate::decision::Nesting;
 
 /// Keywords and signs that hold a compound together.
@@ -66,8 +67,8 @@ impl Builder<'_> {
             let alone = matches!(words.as_slice(), [word] if kind_of(*word) == "command_substitution");
             let made = nested.words.iter().flat_map(|word| &word.substitutions);
             let counted = alone && made.clone().count() == 1 && made.clone().all(|one| one.is_sequence());
-            let numeric = !nested.words.is_empty() && nested.words.iter().all(super::arithmetic::is_number);
-            self.note_value(name, numeric || counted, nested.span);
+            let held = if counted { Held::NUMBER } else { Held::of(&nested.words) };
+            self.note_value(name, held, nested.span);
         }
     }
 
@@ -119,10 +120,16 @@ impl Builder<'_> {
 
     pub(super) fn redirected(&mut self, node: Node<'_>) -> Statement {
         let children = self.children(node);
-        self.check_gaps(node.start_byte(), node.end_byte(), &children);
+        let mut dashes = Vec::new();
         let mut body = None;
         let mut parts = HeredocParts::default();
-        for child in children {
+        let mut before = node.start_byte();
+        for child in children.iter().copied() {
+            if let Some(at) = self.dash_before_heredoc(before, child) {
+                parts.words.push(Word { bare: true, ..Word::known(b"-", self.span(at, at + 1)) });
+                dashes.push(at);
+            }
+            before = child.end_byte();
             match kind_of(child) {
                 "file_redirect" | "herestring_redirect" => {
                     self.redirect(child, &mut parts.redirects, &mut parts.words);
@@ -132,6 +139,7 @@ impl Builder<'_> {
                 _ => self.incomplete(child),
             }
         }
+        self.check_gaps_around(node.start_byte(), node.end_byte(), &children, &dashes);
         let mut body = body.unwrap_or_else(|| {
             Statement::Simple(super::Simple { span: self.span_of(node), ..super::Simple::default() })
         });
@@ -146,7 +154,7 @@ impl Builder<'_> {
         }
         if !parts.piped.is_empty() {
             parts.piped.insert(0, body);
-            body = Statement::Pipeline(parts.piped);
+            body = super::tree::pipeline(parts.piped);
         }
         if parts.then.is_empty() {
             return body;

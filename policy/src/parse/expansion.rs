@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use super::build::Builder;
 use super::tree::Word;
+use super::values::{Held, IndirectRead};
 use super::word::Mode;
 
 impl Builder<'_> {
@@ -18,10 +19,9 @@ impl Builder<'_> {
             self.incomplete(node);
             return (word, true);
         };
-        if inner.starts_with(b"!") {
-            // The value names the variable, and may hold a subscript.
-            self.problem("arithmetic_evaluation", span);
-            return (word, true);
+        if let Some(named) = inner.strip_prefix(b"!") {
+            let many = self.indirect(node, &mut word, named, quoted) || !word.exactly_one;
+            return (word, many);
         }
         let (length, body) = match inner.strip_prefix(b"#") {
             Some(rest) if !rest.is_empty() => (true, rest),
@@ -43,10 +43,11 @@ impl Builder<'_> {
             rest = tail.strip_prefix(b"]").unwrap_or(tail);
         }
         if rest.is_empty() {
-            let known = name == b"HOME" && !length && !self.numeric.contains_key(name);
+            let known = name == b"HOME" && !length && !self.held.contains_key(name);
             if known && self.surroundings.has_plain_home() {
                 word.text = Some(Vec::new());
             }
+            word.only = (!length && body.len() == name.len()).then(|| name.to_vec());
             return (word, many && !length);
         }
         if length {
@@ -58,14 +59,41 @@ impl Builder<'_> {
         (word, many)
     }
 
+    /// `${!NAME}`: the value names the variable, and may hold a subscript, unless the text itself only gives
+    /// it plain names. `${!NAME@}` lists names, `${!NAME[@]}` subscripts. Says whether it may be several words
+    /// even inside quotes.
+    fn indirect(&mut self, node: Node<'_>, word: &mut Word, inner: &[u8], quoted: bool) -> bool {
+        let span = self.span_of(node);
+        let (name, rest) = inner.split_at(name_length(inner).min(inner.len()));
+        let plain = name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+        if !plain {
+            self.problem("arithmetic_evaluation", span);
+            return true;
+        }
+        if matches!(rest, b"@" | b"*" | b"[@]" | b"[*]") {
+            return true;
+        }
+        let value_is_used = !matches!(rest, [b'+', ..] | [b':', b'+', ..]);
+        self.indirect_reads.push(IndirectRead { name: name.to_vec(), value_is_used, span });
+        if rest.starts_with(b"[") {
+            self.problem("arithmetic_evaluation", span);
+        } else if !rest.is_empty() {
+            self.operator(node, word, rest, node.end_byte() - 1 - rest.len(), quoted);
+        }
+        rest.starts_with(b"[")
+    }
+
     fn operator(&mut self, node: Node<'_>, word: &mut Word, rest: &[u8], from: usize, quoted: bool) {
         let span = self.span_of(node);
         match rest {
             [b'@', b'P'] => self.problem("prompt_expansion", span),
             [b'@', b'Q' | b'E' | b'A' | b'a' | b'U' | b'u' | b'L' | b'K' | b'k'] => {}
             [b':', b'=', ..] | [b'=', ..] => {
-                let name = word.variables.first().cloned().unwrap_or_default();
-                self.note_value(name, false, span);
+                match word.variables.first().cloned() {
+                    Some(name) => self.note_value(name, Held::UNKNOWN, span),
+                    // Which variable is set is in the value of another.
+                    None => self.problem("arithmetic_evaluation", span),
+                }
                 word.hazards.push(self.hazard("command_substitution", node.start_byte(), node.end_byte()));
                 self.operand(node, word, from, quoted);
             }

@@ -71,6 +71,16 @@ pub(super) struct HeredocParts {
 }
 
 impl Builder<'_> {
+    /// Where a `-` stands as a word right before `<<`: the grammar leaves it out of its tree, or
+    /// takes it into the sign.
+    pub(super) fn dash_before_heredoc(&self, before: usize, node: Node<'_>) -> Option<usize> {
+        let gap = self.bytes(before, node.start_byte());
+        let blanks = gap.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let behind = self.text_from(before + blanks).strip_prefix(b"-")?;
+        let alone = [&b" "[..], b"\t", b"<<"].iter().any(|end| behind.starts_with(end));
+        (kind_of(node) == "heredoc_redirect" && blanks > 0 && alone).then_some(before + blanks)
+    }
+
     /// A `heredoc_redirect` node.
     pub(super) fn heredoc(&mut self, node: Node<'_>, parts: &mut HeredocParts) {
         let children = self.children(node);
@@ -80,9 +90,18 @@ impl Builder<'_> {
         let mut start = None;
         for child in children {
             match kind_of(child) {
-                "<<" => {}
-                "<<-" => strip_tabs = true,
-                "file_descriptor" => descriptor = self.number(child),
+                "<<" => self.check_dash(child),
+                "<<-" => {
+                    self.check_dash(child);
+                    strip_tabs = true;
+                }
+                "file_descriptor" => {
+                    descriptor = self.number(child);
+                    if descriptor.is_none() {
+                        // A word such as `-5`, for bash.
+                        self.incomplete(child);
+                    }
+                }
                 "heredoc_start" => {
                     let behind = self.bytes(child.end_byte(), child.end_byte() + 1);
                     if !behind.iter().all(|byte| b" \t\n;&|<>()".contains(byte)) {
@@ -111,6 +130,15 @@ impl Builder<'_> {
                 _ if child.is_named() => parts.then.extend(self.statement(child)),
                 _ => self.incomplete(child),
             }
+        }
+    }
+
+    /// A dash that the grammar took into the sign is a word only behind a blank.
+    fn check_dash(&mut self, sign: Node<'_>) {
+        let at = sign.start_byte();
+        let is_word = matches!(self.bytes(at.saturating_sub(1), at), b" " | b"\t");
+        if self.slice(sign).starts_with(b"-") && !is_word {
+            self.incomplete(sign);
         }
     }
 

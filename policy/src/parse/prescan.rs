@@ -43,6 +43,8 @@ struct Scanner<'a> {
 struct Heredoc {
     delimiter: Vec<u8>,
     strip_tabs: bool,
+    /// Whether its body expands nothing: a backslash joins no lines there.
+    quoted: bool,
 }
 
 pub(super) fn scan(text: &[u8]) -> Scan {
@@ -259,11 +261,11 @@ impl Scanner<'_> {
         }
         let strip_tabs = self.peek(0) == b'-';
         let from = self.at + usize::from(strip_tabs);
-        let (delimiter, _, used) = super::heredoc::delimiter(self.text.get(from..).unwrap_or_default());
+        let (delimiter, quoted, used) = super::heredoc::delimiter(self.text.get(from..).unwrap_or_default());
         if delimiter.len() > limits::MAX_DELIMITER_BYTES {
             self.scan.refusal = Some("delimiter_too_long");
         }
-        self.pending.push(Heredoc { delimiter, strip_tabs });
+        self.pending.push(Heredoc { delimiter, strip_tabs, quoted });
         self.at = from + used;
     }
 
@@ -273,7 +275,8 @@ impl Scanner<'_> {
             let body = self.text.get(self.at..).unwrap_or_default();
             match super::heredoc::find_end(body, &heredoc.delimiter, heredoc.strip_tabs) {
                 Some((length, line)) => {
-                    if body.get(..length).unwrap_or_default().windows(2).any(|w| w == b"\\\n") {
+                    let joins = |lines: &[u8]| lines.windows(2).any(|pair| pair == b"\\\n");
+                    if !heredoc.quoted && joins(body.get(..length).unwrap_or_default()) {
                         self.scan.problems.push(("parse_incomplete", self.at));
                     }
                     self.at += length + line;

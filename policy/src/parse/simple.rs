@@ -5,6 +5,7 @@ use tree_sitter::Node;
 use super::build::Builder;
 use super::kind_of;
 use super::tree::{Assign, Redir, RedirOp, Simple, Statement, Word};
+use super::values::Held;
 use super::word::Mode;
 
 /// Words that are not commands where a command stands, which the grammar takes for
@@ -53,6 +54,19 @@ const SETTERS: &[&[u8]] = &[
     b"readonly",
 ];
 
+/// Builtins that run a text in the shell itself, which may set any variable.
+const RUN_TEXT: &[&[u8]] = &[b"eval", b"trap", b"source", b"."];
+
+/// Whether the word, run as text, may set a variable.
+fn may_set(word: &Word) -> bool {
+    let holds = |text: &[u8], part: &[u8]| text.windows(part.len()).any(|found| found == part);
+    word.text.as_deref().is_none_or(|text| {
+        let setters = SETTERS.iter().filter(|name| **name != b"eval").copied();
+        let arithmetic = [&b"(("[..], b"$["];
+        text.contains(&b'=') || setters.chain(arithmetic).any(|part| holds(text, part))
+    })
+}
+
 impl Builder<'_> {
     pub(super) fn simple(&mut self, node: Node<'_>) -> Statement {
         let mut simple = Simple { span: self.span_of(node), ..Simple::default() };
@@ -95,15 +109,13 @@ impl Builder<'_> {
 
     /// Builtins that set variables to what the text does not show.
     fn note_setters(&mut self, words: &[Word]) {
-        let program = words.first().and_then(|word| word.text.as_deref());
-        if !program.is_some_and(|name| SETTERS.contains(&name)) {
-            return;
-        }
-        for word in words.iter().skip(1) {
-            match &word.text {
-                Some(text) => self.note_assignment(text.clone(), false),
-                None => self.numeric.values_mut().for_each(|numeric| *numeric = false),
-            }
+        let prefix = |word: &&Word| matches!(word.text.as_deref(), Some(b"builtin" | b"command"));
+        let program = words.iter().find(|word| !prefix(word)).and_then(|word| word.text.as_deref());
+        self.sets_anything |=
+            program.is_some_and(|name| RUN_TEXT.contains(&name)) && words.iter().any(may_set);
+        let written = words.first().and_then(|word| word.text.as_deref());
+        if written.is_some_and(|name| SETTERS.contains(&name)) {
+            words.iter().skip(1).for_each(|word| self.note_set_by_word(word));
         }
     }
 
@@ -183,7 +195,7 @@ impl Builder<'_> {
                 let mut assign = self.assignment(child);
                 // They are listed with the words.
                 assign.values.iter_mut().for_each(|value| value.substitutions.clear());
-                self.note_assignment(assign.name.clone(), false);
+                self.note_assignment(assign.name.clone(), Held::UNKNOWN);
                 simple.assignments.push(assign);
             }
             words.push(child);
@@ -211,8 +223,11 @@ impl Builder<'_> {
             Some(array) => self.array(*array),
             None => vec![self.value(operator.end_byte(), node)],
         };
-        let numeric = matches!(values.as_slice(), [value] if super::arithmetic::is_number(value) || self.is_computed(node, value));
-        self.note_value(name.clone(), numeric, self.span_of(node));
+        let computed = matches!(values.as_slice(), [value] if self.is_computed(node, value));
+        let one = values.len() == 1;
+        let held = if computed { Held::NUMBER } else { Held::of(&values) };
+        let held = Held { numeric: held.numeric && one, ..held };
+        self.note_value(name.clone(), held, self.span_of(node));
         Assign { name, values, span: self.span_of(node) }
     }
 

@@ -1,5 +1,8 @@
 //! The closed command tree. Nothing of the grammar's own tree passes beyond it.
 
+use std::collections::HashMap;
+
+use super::values::Held;
 use crate::decision::{Nesting, Span};
 
 /// A text as it was understood.
@@ -13,8 +16,10 @@ pub(crate) struct Script {
     pub(crate) nulls: Vec<Span>,
     /// Whether every part was understood.
     pub(crate) complete: bool,
-    /// Variables that the text only ever sets to numbers.
-    pub(crate) numeric: Vec<Vec<u8>>,
+    /// What the text gives to variables; nothing where it may set any.
+    pub(crate) held: HashMap<Vec<u8>, Held>,
+    /// Whether the text leaves it as it is where bash splits words.
+    pub(crate) splits_as_usual: bool,
 }
 
 impl Script {
@@ -50,6 +55,38 @@ pub(crate) enum Join {
     Any,
     /// Behind `&&`.
     And,
+}
+
+/// The statement that these parts with a `|` between them make. Behind a redirect the grammar puts the
+/// whole list before a `|` into the pipeline (`cd a && b 2>f | c`); of such a list only the last
+/// command is a part of it.
+pub(super) fn pipeline(parts: Vec<Statement>) -> Statement {
+    let mut items: Vec<(Join, Vec<Statement>)> = vec![(Join::Any, Vec::new())];
+    for part in parts {
+        let list = match part {
+            Statement::List(list) => list,
+            other => vec![(Join::Any, other)],
+        };
+        for (index, (join, statement)) in list.into_iter().enumerate() {
+            match items.last_mut().filter(|_| index == 0) {
+                Some((_, parts)) => parts.push(statement),
+                None => items.push((join, vec![statement])),
+            }
+        }
+    }
+    let mut list = items.into_iter().map(|(join, parts)| (join, of_parts(parts)));
+    match (list.next(), list.next()) {
+        (Some((_, only)), None) => only,
+        (first, second) => Statement::List(first.into_iter().chain(second).chain(list).collect()),
+    }
+}
+
+/// One part alone is no pipeline.
+fn of_parts(mut parts: Vec<Statement>) -> Statement {
+    match parts.pop() {
+        Some(only) if parts.is_empty() => only,
+        last => Statement::Pipeline(parts.into_iter().chain(last).collect()),
+    }
 }
 
 #[derive(Debug)]
@@ -186,6 +223,8 @@ pub(crate) struct Word {
     pub(crate) literal: bool,
     /// `~user`, `~+`, `~-`: a directory that is not known.
     pub(crate) foreign_home: bool,
+    /// The variable whose value, as it is, is the whole word.
+    pub(crate) only: Option<Vec<u8>>,
     /// The variables it reads.
     pub(crate) variables: Vec<Vec<u8>>,
     pub(crate) hazards: Vec<Hazard>,

@@ -131,6 +131,9 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "«prog» << EOF\n«line»EOF\n«cmd»",
             "«prog» <<EOF; «cmd»\n«line»EOF\n",
             "«prog» <<EOF && «cmd»\n«line»EOF\n«cmd»\n",
+            "«prog» - <<EOF\n«line»EOF\n",
+            "«prog» -<<EOF | «cmd»\n«line»EOF\n",
+            "«prog» «arg» >/dev/null - <<-EOF; «cmd»\n\t«line»\tEOF\n«cmd»",
         ],
     ),
     construct(
@@ -155,6 +158,8 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "«prog» <<\"EOF\"\n`«hidden»`\n«line»EOF\n",
             "«prog» <<\\EOF\n$(«hidden»)\nEOF\n",
             "«prog» <<E'O'F\n$x\nEOF\n",
+            "«prog» <<'EOF'\n«line»x\\\nEOF\n«cmd»",
+            "«prog» <<\\EOF\nx\\\n«line»EOF\n«cmd»",
             "cat <<'EOF'; «cmd»\n«line»EOF\n",
             "«prog» <<'E F'\n«line»E F\n«cmd»",
             "alpha <<$'EOF'\n«line»EOF\n",

@@ -61,6 +61,8 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
         "and_or_list",
         &[
             "«cmd» && «cmd»",
+            "«cmd» && «cmd» 2>/dev/null | «cmd»; «cmd»",
+            "«cmd» || «cmd» >/dev/null | «cmd» && «cmd»",
             "«cmd» || «cmd»",
             "«cmd»&&«cmd»||«cmd»",
             "«cmd» &&\n\n«cmd»",

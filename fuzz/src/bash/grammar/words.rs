@@ -162,6 +162,8 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "«prog» \"${!x@}\"",
             "«prog» ${!a[@]}",
             "x='a[$(«hidden»)]'; alpha ${!x}",
+            "for x in a b; do «prog» \"${!x+y}\" ${!x:-z}; done",
+            "x=a; eval 'x=\"a[\\$(«hidden»)]\"'; alpha \"${!x}\"",
         ],
     ),
     construct(

@@ -163,6 +163,7 @@ fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
         flagless: (known && glob) || is_flagless(made, pieces, one),
         heredoc_text: made.heredoc_text,
         foreign_home: made.foreign_home,
+        only: made.plain_variable.clone().filter(|_| made.variables.len() == 1 && is_one_expansion(pieces)),
         variables: made.variables.clone(),
         hazards: made.hazards.clone(),
         substitutions: made.substitutions.clone(),
@@ -172,12 +173,15 @@ fn make_word(made: &Made, pieces: &[Piece], span: Span, globs: bool) -> Word {
 
 /// Whether it is nothing but a substitution that prints no flag.
 fn is_flagless(made: &Made, pieces: &[Piece], one: bool) -> bool {
-    let mut rest = pieces.iter().filter(|piece| **piece != Piece::Empty);
-    let alone = matches!((rest.next(), rest.next()), (Some(Piece::Unknown { .. }), None));
     let [substitution] = made.substitutions.as_slice() else {
         return false;
     };
-    alone && made.variables.is_empty() && substitution.prints_no_flag(one)
+    is_one_expansion(pieces) && made.variables.is_empty() && substitution.prints_no_flag(one)
+}
+
+fn is_one_expansion(pieces: &[Piece]) -> bool {
+    let mut rest = pieces.iter().filter(|piece| **piece != Piece::Empty);
+    matches!((rest.next(), rest.next()), (Some(Piece::Unknown { .. }), None))
 }
 
 /// Whether a `..` stands behind a part that is not known.

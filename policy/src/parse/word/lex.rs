@@ -15,6 +15,8 @@ use crate::parse::tree::{Hazard, Substitution};
 pub(in crate::parse) struct Made {
     pub(in crate::parse) pieces: Vec<Piece>,
     pub(in crate::parse) variables: Vec<Vec<u8>>,
+    /// The variable that was expanded last, if as it is.
+    pub(in crate::parse) plain_variable: Option<Vec<u8>>,
     pub(in crate::parse) hazards: Vec<Hazard>,
     pub(in crate::parse) substitutions: Vec<Rc<Substitution>>,
     pub(in crate::parse) bare: bool,
@@ -305,9 +307,10 @@ impl<'n, 't> Lexer<'n, 't> {
     /// The value of a name: HOME is known unless the text sets it.
     fn expand_name(&mut self, builder: &Builder<'_>, name: Vec<u8>) {
         let home = builder.surroundings.home;
-        if name == b"HOME" && !builder.numeric.contains_key(&name) && builder.surroundings.has_plain_home() {
+        if name == b"HOME" && !builder.held.contains_key(&name) && builder.surroundings.has_plain_home() {
             self.bytes_of(home);
         } else {
+            self.made.plain_variable = Some(name.clone());
             self.unknown(self.quoted || self.mode == Mode::Value);
         }
         self.made.variables.push(name);
@@ -386,6 +389,7 @@ impl<'n, 't> Lexer<'n, 't> {
             self.bytes_of(builder.surroundings.home);
         } else {
             let one = !many && (self.quoted || self.mode == Mode::Value);
+            self.made.plain_variable.clone_from(&word.only);
             self.made.pieces.push(Piece::Unknown { one });
         }
         self.take(word);

@@ -1,1 +1,2 @@
 ls # it's
+echo ${!x}

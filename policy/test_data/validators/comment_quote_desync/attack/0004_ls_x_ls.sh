@@ -1,3 +1,4 @@
 ls
 # `x`
 ls
+echo ${!x}

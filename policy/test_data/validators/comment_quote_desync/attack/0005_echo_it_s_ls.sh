@@ -1,2 +1,3 @@
 echo "it's" # ' 
 ls
+echo ${!x}

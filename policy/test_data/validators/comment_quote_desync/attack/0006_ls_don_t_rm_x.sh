@@ -1,2 +1,3 @@
 ls # don"t
 rm x
+echo ${!x}

@@ -1,3 +1,4 @@
 git commit -m $'a
 #b' "$(ls)
 # x"
+echo ${!x}

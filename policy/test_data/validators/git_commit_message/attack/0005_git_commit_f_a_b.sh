@@ -1,2 +1,3 @@
 git commit -F 'a
 # b'
+echo ${!x}

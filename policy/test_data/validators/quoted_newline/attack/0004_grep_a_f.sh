@@ -1,2 +1,3 @@
 grep "a
 	#" f
+echo ${!x}

@@ -1,2 +1,3 @@
 echo "a
 #"; rm x
+echo ${!x}

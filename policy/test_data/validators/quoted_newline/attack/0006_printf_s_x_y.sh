@@ -1,3 +1,4 @@
 printf '%s' 'x
 
 # y'
+echo ${!x}

@@ -1,2 +1,3 @@
 echo $'a
 # b'
+echo ${!x}

@@ -1,2 +1,3 @@
 bash -c 'ls
 # x'
+echo ${!x}

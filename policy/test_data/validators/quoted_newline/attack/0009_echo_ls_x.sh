@@ -1,2 +1,3 @@
 echo "$(ls)
 # x"
+echo ${!x}

@@ -1,0 +1,125 @@
+//! What the text itself gives to variables, as far as that decides what an expansion can become:
+//! a number, the name of a variable, a word that is no flag. One value that is not known makes all
+//! of a variable's values unknown.
+
+use super::build::Builder;
+use super::tree::Word;
+use crate::tables::names;
+
+/// What is true of every value that the text gives to a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Each is a plain decimal number.
+    pub(crate) numeric: bool,
+    /// None is a flag, or empty, as long as it stays one word.
+    pub(crate) no_flag: bool,
+    /// Each stays the one word that it is where bash splits it.
+    pub(crate) unsplit: bool,
+    /// Each is the name of a variable.
+    pub(crate) name: bool,
+    /// None is the name of one whose value must not be read.
+    pub(crate) untelling: bool,
+}
+
+/// `${!NAME}`.
+#[derive(Debug)]
+pub(super) struct IndirectRead {
+    pub(super) name: Vec<u8>,
+    /// Whether the value of the named variable becomes a part of the word, or only whether it has one.
+    pub(super) value_is_used: bool,
+    pub(super) span: crate::Span,
+}
+
+impl Held {
+    /// Any value.
+    pub(super) const UNKNOWN: Self =
+        Self { numeric: false, no_flag: false, unsplit: false, name: false, untelling: false };
+    /// Numbers, which may be below zero.
+    pub(super) const NUMBER: Self = Self { numeric: true, ..Self::UNKNOWN };
+
+    /// One of these words.
+    pub(super) fn of(words: &[Word]) -> Self {
+        let all = |test: fn(&Word) -> bool| !words.is_empty() && words.iter().all(test);
+        Self {
+            numeric: all(super::arithmetic::is_number),
+            no_flag: all(begins_no_flag),
+            unsplit: all(stays_one_word),
+            name: all(is_name),
+            untelling: all(|word| !names::is_telling_variable(&word.lead)),
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            numeric: self.numeric && other.numeric,
+            no_flag: self.no_flag && other.no_flag,
+            unsplit: self.unsplit && other.unsplit,
+            name: self.name && other.name,
+            untelling: self.untelling && other.untelling,
+        }
+    }
+}
+
+/// A word, or what a glob finds, whose first character is known and begins no flag.
+fn begins_no_flag(word: &Word) -> bool {
+    let known = word.text.is_some() || (word.glob && !word.lead.is_empty());
+    known && word.lead.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"/._".contains(byte))
+}
+
+fn stays_one_word(word: &Word) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+@:,%=".contains(byte);
+    word.text.as_deref().is_some_and(|text| text.iter().all(plain))
+}
+
+fn is_name(word: &Word) -> bool {
+    let text = word.text.as_deref().unwrap_or_default();
+    let starts = text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    let plain = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    starts && plain
+}
+
+impl Builder<'_> {
+    /// An assignment by name: what bash itself evaluates must be a number.
+    pub(super) fn note_value(&mut self, name: Vec<u8>, held: Held, span: crate::Span) {
+        if names::is_evaluated(&name) && !held.numeric {
+            let dangerous = names::is_dangerous_variable(&name);
+            self.problem(if dangerous { "dangerous_variables" } else { "arithmetic_evaluation" }, span);
+        }
+        self.note_assignment(name, held);
+    }
+
+    pub(super) fn note_assignment(&mut self, name: Vec<u8>, held: Held) {
+        self.held.entry(name).and_modify(|known| *known = known.and(held)).or_insert(held);
+    }
+
+    /// A word of a builtin that sets variables: the name in it, or any name.
+    pub(super) fn note_set_by_word(&mut self, word: &Word) {
+        match &word.text {
+            Some(text) => {
+                let name = text.split(|byte| matches!(byte, b'=' | b'+' | b'[')).next().unwrap_or_default();
+                self.note_assignment(name.to_vec(), Held::UNKNOWN);
+            }
+            None => self.sets_anything = true,
+        }
+    }
+
+    /// Every name that is read for its value as a number, or as a name, must have been set in the text, and
+    /// only ever to such values.
+    pub(super) fn check_reads(&mut self) {
+        for (name, span) in std::mem::take(&mut self.arithmetic_reads) {
+            let known = self.held.get(&name).is_some_and(|held| held.numeric);
+            self.check_read(known, &name, span);
+        }
+        for IndirectRead { name, value_is_used, span } in std::mem::take(&mut self.indirect_reads) {
+            let held = self.held.get(&name);
+            let known = held.is_some_and(|held| held.name && (held.untelling || !value_is_used));
+            self.check_read(known, &name, span);
+        }
+    }
+
+    fn check_read(&mut self, known: bool, name: &[u8], span: crate::Span) {
+        if !known || self.sets_anything || names::is_set_by_bash(name) {
+            self.problem("arithmetic_evaluation", span);
+        }
+    }
+}

@@ -1,0 +1,2 @@
+echo "it's" # ' 
+ls

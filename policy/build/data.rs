@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::kinds::{Format, Joined, Runs, Scripts, Search};
+use crate::kinds::{Format, Joined, Runs, Scripts, Search, Target};
 
 /// Flags as their program's help writes them, each with what it does.
 pub(crate) type FlagList = BTreeMap<String, String>;
@@ -35,6 +35,7 @@ pub(crate) struct Tables {
     pub(crate) obeys: BTreeMap<String, Obeys>,
     /// By the reason, programs that no file can make run another.
     pub(crate) obeys_nothing: BTreeMap<String, Vec<String>>,
+    pub(crate) destroys: BTreeMap<String, Destroys>,
 }
 
 /// Files that programs obey before they do their work.
@@ -56,6 +57,28 @@ pub(crate) struct Obeys {
     /// Settings that a flag or a variable of every read-only run overrides.
     #[serde(default)]
     pub(crate) switched_off: Names,
+}
+
+/// A command that destroys a person's work.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Destroys {
+    pub(crate) message: String,
+    pub(crate) command: String,
+    #[serde(default)]
+    pub(crate) words: Vec<String>,
+    #[serde(default)]
+    pub(crate) flags: Vec<String>,
+    #[serde(default)]
+    pub(crate) word_begins: String,
+    #[serde(default)]
+    pub(crate) target: Target,
+    #[serde(default)]
+    pub(crate) whole: bool,
+    #[serde(default)]
+    pub(crate) unless: Vec<String>,
+    #[serde(default)]
+    pub(crate) text: Vec<String>,
 }
 
 /// What exit codes mean to a program, by the code.
@@ -323,12 +346,14 @@ impl Tables {
         other.obeys_nothing.keys().try_for_each(|name| claim("obeys_nothing", name))?;
         self.obeys.extend(other.obeys);
         self.obeys_nothing.extend(other.obeys_nothing);
+        other.destroys.keys().try_for_each(|name| claim("destroys", name))?;
         self.category.extend(other.category);
         self.exit.extend(other.exit);
         self.interpreter.extend(other.interpreter);
         self.warning.extend(other.warning);
         self.warning_text.extend(other.warning_text);
         self.warning_pair.extend(other.warning_pair);
+        self.destroys.extend(other.destroys);
         self.set.extend(other.set);
         self.program.extend(other.program);
         self.launcher.extend(other.launcher);

@@ -1,5 +1,6 @@
 //! Writes the static tables as Rust. Every list is sorted, for binary search.
 
+mod advice;
 mod endings;
 mod interpreters;
 mod obeys;
@@ -35,6 +36,7 @@ const CHECKS: &[(&str, &str)] = &[
     ("processes", "Check::Processes"),
     ("jq by flag", "Check::JqByFlag"),
     ("no assignment", "Check::NoAssignment"),
+    ("no format command", "Check::NoFormatCommand"),
 ];
 
 pub(crate) fn tables(tables: &Tables, digest: &[u8]) -> Result<String> {
@@ -80,7 +82,7 @@ fn write_tables(out: &mut String, tables: &Tables) -> Result {
     endings::write(out, &tables.exit)?;
     interpreters::write(out, &tables.interpreter)?;
     obeys::write(out, tables)?;
-    write_advice(out, tables)
+    advice::write(out, tables)
 }
 
 /// Programs by all their names.
@@ -94,57 +96,6 @@ fn programs(tables: &Tables) -> Result<BTreeMap<&str, &Program>> {
         }
     }
     Ok(programs)
-}
-
-/// Categories by program, and warnings.
-fn write_advice(out: &mut String, tables: &Tables) -> Result {
-    let mut categories = BTreeMap::new();
-    for (name, entry) in &tables.category {
-        reasoned(name, &entry.does)?;
-        let variant = format!(
-            "{}{}",
-            name.get(..1).unwrap_or_default().to_uppercase(),
-            name.get(1..).unwrap_or_default()
-        );
-        for program in &entry.programs {
-            if categories.insert(program, variant.clone()).is_some() {
-                return Err(format!("`{program}` has two categories"));
-            }
-        }
-    }
-    list(out, "CATEGORIES", "(&str, Category)", categories.iter(), |out, (name, variant)| {
-        put(write!(out, "({name:?}, Category::{variant})"))
-    })?;
-    list(out, "WARNINGS", "Warning", tables.warning.iter(), |out, (code, entry)| {
-        reasoned(code, &entry.message)?;
-        let (program, rest) = entry.command.split_once(' ').unwrap_or((&entry.command, ""));
-        put(write!(
-            out,
-            "Warning {{ code: {code:?}, message: {:?}, program: {program:?}, subcommand: &{:?}, words: &{:?}, any_word: &{:?}, flags: &{:?}, word_begins: {:?} }}",
-            entry.message,
-            rest.split_whitespace().collect::<Vec<_>>(),
-            entry.words,
-            entry.any_word,
-            entry.flags,
-            entry.word_begins
-        ))
-    })?;
-    list(out, "WARNING_TEXTS", "WarningText", tables.warning_text.iter(), |out, (code, entry)| {
-        let texts: Vec<_> = entry.texts.iter().collect();
-        put(write!(
-            out,
-            "WarningText {{ code: {code:?}, programs: &{:?}, texts: &{texts:?} }}",
-            entry.programs
-        ))
-    })?;
-    list(out, "WARNING_PAIRS", "WarningPair", tables.warning_pair.iter(), |out, (code, entry)| {
-        reasoned(code, &entry.message)?;
-        put(write!(
-            out,
-            "WarningPair {{ code: {code:?}, message: {:?}, first: &{:?}, then: &{:?} }}",
-            entry.message, entry.first, entry.then
-        ))
-    })
 }
 
 fn put(written: std::result::Result<(), Error>) -> Result {

@@ -36,6 +36,8 @@ pub const MAX_SNAPSHOT_BYTES: usize = 1024 * 1024;
 pub const MAX_ALIASES: usize = 64;
 /// Most rules of one kind in a profile.
 pub const MAX_RULES: usize = 2_000;
+/// Most readable roots of one profile.
+pub const MAX_READABLE_ROOTS: usize = 64;
 /// Most profiles in one chain of `extends`.
 pub const MAX_EXTENDS: usize = 8;
 /// Most steps of comparing rules with one command; what takes more is asked about.

@@ -18,6 +18,8 @@ pub(crate) struct Places<'a> {
     pub(crate) workspace: &'a str,
     pub(crate) home: &'a str,
     pub(crate) additional: &'a [String],
+    /// The profile's readable roots, in a run in the sandbox: there the base may be read as well.
+    pub(crate) readable: Option<&'a [String]>,
 }
 
 /// Where a path leads.
@@ -31,22 +33,45 @@ pub(crate) struct Located {
     pub(crate) exact: bool,
     /// The whole glob, where it is one.
     pub(crate) glob: Option<String>,
+    /// Whether its text has a `..` in it.
+    pub(crate) climbs: bool,
     pub(crate) outside: bool,
     pub(crate) protected: bool,
 }
 
 impl Places<'_> {
     fn inside(&self, path: &str) -> bool {
-        let below = |root: &str| {
-            let root = root.trim_end_matches('/');
-            path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         names::is_nobodys(path)
-            || below(self.workspace)
-            || below(self.home)
-            || below("/tmp")
-            || self.additional.iter().any(|root| below(root))
+            || is_below(path, self.workspace)
+            || is_below(path, self.home)
+            || is_below(path, "/tmp")
+            || self.additional.iter().any(|root| is_below(path, root))
     }
+
+    /// Whether the sandbox shows the path, so that reading it needs no question. A root beside the workspace may be
+    /// named from there (`../other/x`).
+    fn shows(&self, path: &str, text: &str) -> bool {
+        let climbs_later = climbs(text.trim_start_matches("../"));
+        self.readable.is_some_and(|roots| {
+            let of_base = !climbs(text) && names::is_base(path);
+            of_base || (!climbs_later && roots.iter().any(|root| is_below(path, root)))
+        })
+    }
+
+    /// Whether the names in the directory may be read.
+    pub(crate) fn lists(&self, path: &str) -> bool {
+        self.readable.is_some() && names::is_listed_directory(path)
+    }
+}
+
+fn is_below(path: &str, root: &str) -> bool {
+    let root = root.trim_end_matches('/');
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether the path climbs: behind a link of the root, `..` leads elsewhere than its text says.
+fn climbs(text: &str) -> bool {
+    text.split('/').any(|part| part == "..")
 }
 
 /// Where the word leads from each directory the shell may be in.
@@ -62,6 +87,7 @@ pub(crate) fn locate(path: &PathWord, directory: &Directory, places: &Places<'_>
         access: path.access,
         span: word.span,
         exact,
+        climbs: climbs(&String::from_utf8_lossy(&word.lead)),
         outside,
     };
     if word.foreign_home {
@@ -69,15 +95,17 @@ pub(crate) fn locate(path: &PathWord, directory: &Directory, places: &Places<'_>
     }
     let exact = word.text.is_some();
     let text = known_part(word);
+    let plain_read = !writes && (exact || word.glob);
+    let is_outside = |path: &str| !(places.inside(path) || (plain_read && places.shows(path, &text)));
     if exact && (text.is_empty() || text == "-") {
         return Vec::new();
     }
     // A `..` behind a part that is not known may lead anywhere.
-    let climbs =
+    let strays =
         word.climbs || disguise::is_foreign(&text) || glob.as_deref().is_some_and(|glob| glob.contains(".."));
     if text.starts_with('/') {
         let path = crate::analysis::join("/", &text);
-        let outside = climbs || !places.inside(&path);
+        let outside = strays || is_outside(&path);
         return vec![make(path, outside, exact, "/")];
     }
     let Some(possible) = directory.possible() else {
@@ -87,7 +115,7 @@ pub(crate) fn locate(path: &PathWord, directory: &Directory, places: &Places<'_>
         .iter()
         .map(|base| {
             let path = crate::analysis::join(base, &text);
-            let outside = climbs || !places.inside(&path);
+            let outside = strays || is_outside(&path);
             make(path, outside, exact, base)
         })
         .collect()

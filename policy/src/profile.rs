@@ -19,7 +19,7 @@ pub use chain::ProfileText;
 pub use problem::{ProfileError, ProfileProblem};
 
 /// Raised whenever the engine changes what is decided; its tables are hashed as well.
-const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " engine 2");
+const ENGINE_VERSION: &str = concat!("airlock-policy ", env!("CARGO_PKG_VERSION"), " engine 3");
 
 /// A resolved profile, as far as the policy is concerned.
 #[derive(Debug, Clone)]
@@ -31,16 +31,18 @@ pub struct Profile {
     rules: Rules,
     shadow: Rules,
     auto_allow: bool,
+    allow_confined: bool,
     allow_unsandboxed: bool,
     unsandboxed_without_asking: bool,
     excluded_commands: Vec<String>,
     additional_directories: Vec<String>,
+    readable_roots: Vec<String>,
     warnings: Vec<String>,
     version: PolicyVersion,
 }
 
 impl Profile {
-    /// The built-in profile of that name: `strict`, `sandboxed`, `demo`, `read_only`.
+    /// The built-in profile of that name: `strict`, `agent`, `sandboxed`, `demo`, `read_only`.
     #[must_use]
     pub fn builtin(name: &str) -> Option<Self> {
         builtin::profile(name)
@@ -141,6 +143,13 @@ impl Profile {
         self.auto_allow
     }
 
+    /// Whether what stays inside the sandbox runs without asking, but for what deny and ask rules may name and
+    /// what destroys a person's work.
+    #[must_use]
+    pub fn allow_confined(&self) -> bool {
+        self.allow_confined
+    }
+
     /// Whether runs outside the sandbox may be asked for.
     #[must_use]
     pub fn allow_unsandboxed(&self) -> bool {
@@ -164,6 +173,27 @@ impl Profile {
     #[must_use]
     pub fn additional_directories(&self) -> &[String] {
         &self.additional_directories
+    }
+
+    /// What commands in the sandbox may read without a question, beside what the sandbox always shows:
+    /// absolute paths, as the sandbox sees them. The sandbox shows what the runner's floor permits of it.
+    #[must_use]
+    pub fn readable_roots(&self) -> &[String] {
+        &self.readable_roots
+    }
+
+    /// This profile with more readable roots: absolute paths. It is another version.
+    #[must_use]
+    pub fn with_readable_roots(&self, roots: impl IntoIterator<Item = String>) -> Self {
+        let mut profile = self.clone();
+        profile.readable_roots.extend(roots);
+        profile.seal()
+    }
+
+    /// What every profile may read of the sandbox's root without a question: absolute paths, with
+    /// all below them.
+    pub fn readable_base() -> impl Iterator<Item = &'static str> {
+        crate::tables::names::base()
     }
 
     /// Remarks on over-broad rules, for whoever loads the profile.
@@ -207,6 +237,9 @@ impl Profile {
         field(&format!("{:?} {:?}", self.modes, self.default_mode));
         field(&format!("{} {} {}", self.auto_allow, self.allow_unsandboxed, self.unsandboxed_without_asking));
         self.additional_directories.iter().for_each(|dir| field(dir));
+        field(&format!("confined {}", self.allow_confined));
+        field("readable");
+        self.readable_roots.iter().for_each(|root| field(root));
         field("excluded");
         self.excluded_commands.iter().for_each(|words| field(words));
         PolicyVersion(hash.finalize().into())

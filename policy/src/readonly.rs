@@ -93,6 +93,10 @@ fn prove_by_tables(found: &Found, analysis: &Analysis) -> Proof {
     if prints_version(name, &found.words) {
         return Ok(paths);
     }
+    if let Some(script) = script_checked(name, &found.words) {
+        paths.push(PathWord::read(script));
+        return Ok(paths);
+    }
     if found.safe_launcher {
         paths.extend(found.reads.iter().map(PathWord::read));
         return Ok(paths);
@@ -126,6 +130,30 @@ fn prints_version(name: &[u8], words: &[Word]) -> bool {
     };
     let flags = tables::version_flags(name);
     flag.text.as_deref().is_some_and(|text| flags.iter().any(|known| known.as_bytes() == text))
+}
+
+/// The script of `bash -n SCRIPT`, which is read and not run.
+fn script_checked<'w>(name: &[u8], words: &'w [Word]) -> Option<&'w Word> {
+    let [_, flag, script] = words else {
+        return None;
+    };
+    let alone = script.exactly_one && crate::getopt::is_operand(script);
+    let known = script.text.as_deref().is_none_or(|text| !text.is_empty() && !text.starts_with(b"+"));
+    let checks = flag.text.as_deref() == Some(b"-n") && tables::names::checks_syntax(name);
+    (checks && alone && known && script.lead.first() != Some(&b'-')).then_some(script)
+}
+
+/// Whether the command, which is proven, reads the names in a directory and nothing below or of their
+/// contents.
+pub(crate) fn reads_names_only(found: &Found) -> bool {
+    let recursive = |word: &Word| match word.lead.as_slice() {
+        [b'-', b'-', long @ ..] => long.starts_with(b"rec"),
+        [b'-', letters @ ..] => letters.contains(&b'R'),
+        _ => word.text.is_none(),
+    };
+    let lists = found.trusted_name().is_some_and(tables::names::is_lister);
+    let redirected = found.redirects.iter().any(|redirect| redirect.op == crate::parse::RedirOp::Read);
+    lists && !redirected && !found.feeds_arguments && !found.words.iter().skip(1).any(recursive)
 }
 
 /// Whether a text that is not in a path's place could become a path elsewhere.

@@ -10,7 +10,7 @@ pub(crate) mod names;
 pub(crate) mod obeys;
 pub(crate) mod options;
 
-pub(crate) use kinds::{Format, Joined, Runs, Scripts, Search, Takes};
+pub(crate) use kinds::{Format, Joined, Runs, Scripts, Search, Takes, Target};
 pub(crate) use options::{Flag, Options};
 
 use std::cmp::Ordering;
@@ -78,6 +78,8 @@ pub(crate) enum Check {
     Manual,
     Processes,
     JqByFlag,
+    /// No format of tmux that runs a command.
+    NoFormatCommand,
     /// No operand with a `=` in it: it would set something.
     NoAssignment,
 }
@@ -177,13 +179,13 @@ pub(crate) struct Global {
 mod data {
     //! The data itself, written by `build/`.
 
-    use super::advice::{Warning, WarningPair, WarningText};
+    use super::advice::{Destroys, Warning, WarningPair, WarningText};
     use super::exits::Exit;
     use super::interpreters::Interpreter;
     use super::obeys::Obeys;
     use super::{
         Check, Flag, Format, Global, Joined, Launcher, Operands, Options, Program, Runs, Scripts, Search,
-        Shape, Takes, Writer,
+        Shape, Takes, Target, Writer,
     };
     use crate::decision::{Access, Category};
 

@@ -103,7 +103,7 @@ fn accept_edits_covers_edits_inside_the_workspace() {
 #[test]
 fn plan_denies_all_but_the_proof() {
     assert_eq!(in_mode("git log", Mode::Plan).verdict, Verdict::Allow);
-    for command in ["make", "touch x", "cat /etc/passwd", "echo $(", "$x"] {
+    for command in ["make", "touch x", "cat /etc/shadow", "echo $(", "$x"] {
         let decision = in_mode(command, Mode::Plan);
         assert_eq!((decision.verdict, code(&decision)), (Verdict::Deny, "plan_mode"), "{command:?}");
     }
@@ -152,7 +152,7 @@ fn the_sandboxed_profile_allows_what_strict_asks_about() {
     assert_eq!(code(&run("python3 x.py")), "sandbox_auto_allow");
     assert_eq!(code(&run("git push origin main")), "deny_rule");
     assert_eq!(code(&run("make test")), "ask_rule");
-    assert_eq!(run("cat /etc/passwd").verdict, Verdict::Ask);
+    assert_eq!(run("cat /etc/shadow").verdict, Verdict::Ask);
     assert_eq!(code(&run("echo ((")), "parse_incomplete");
 }
 
@@ -190,6 +190,6 @@ fn read_only_brings_its_requirements_whichever_step_allowed_it() {
     let decision = in_mode("ls", Mode::Bypass);
     assert_eq!(code(&decision), "mode_bypass");
     assert_eq!(decision.requires, [Requirement::ReadOnlyMount, Requirement::TrustedPath]);
-    let outside = with_rules("cat /etc/passwd", &["Read(//etc/passwd)"], &[], &[]);
+    let outside = with_rules("cat /etc/shadow", &["Read(//etc/shadow)"], &[], &[]);
     assert_eq!((outside.verdict, outside.read_only), (Verdict::Allow, true));
 }

@@ -66,9 +66,9 @@ fn floor(message: impl Into<String>) -> Refusal {
     Refusal::new("floor", message)
 }
 
-/// Inside, these belong to the sandbox or the session.
-const RESERVED_TARGETS: [&str; 9] =
-    ["/proc", "/dev", "/sys", "/run", "/workspace", "/home", "/tmp", "/var", "/root"];
+/// Inside, these belong to the sandbox or the session, and so does what is above one of them.
+const RESERVED_TARGETS: [&str; 8] =
+    ["/proc", "/dev", "/sys", "/run", "/workspace", sandbox::HOME, "/tmp", "/var/tmp"];
 
 /// Holds a grant against the floor. Whether it may run outside the sandbox is [`Outside`]'s.
 pub(crate) fn check(grant: &Grant, allowed: &FloorConfig) -> Result<(), Refusal> {
@@ -167,9 +167,8 @@ fn sockets(asked: &Sockets, allowed: &FloorConfig) -> Result<(), Refusal> {
 
 fn target(bind: &Bind) -> Result<(), Refusal> {
     let path = Path::new(&bind.target);
-    let reserved = path == Path::new("/")
-        || path == Path::new("/etc")
-        || RESERVED_TARGETS.iter().any(|reserved| path.starts_with(reserved));
+    let reserved = path == Path::new("/etc")
+        || RESERVED_TARGETS.iter().any(|own| path.starts_with(own) || Path::new(own).starts_with(path));
     if plain(path) && !reserved {
         return Ok(());
     }

@@ -40,8 +40,9 @@ pub(crate) fn check(
     let view = View::open(profile, folders, grant.read_only);
     let look = || {
         programs(grant, env, &view)?;
-        // What is read-only may read through links as it likes: it can change nothing.
+        // What is read-only may read through the session's links as it likes: it can change nothing.
         if grant.read_only {
+            grant.decided.paths.iter().try_for_each(|path| reads_the_root(path, &view))?;
             obeyed::check(&grant.decided, &view)
         } else {
             grant.decided.paths.iter().try_for_each(|path| leads(path, &view))
@@ -134,6 +135,22 @@ fn leads(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
     }
     let (path, real) = (shown(path), shown(&led.path));
     Err(refuse(format!("the path `{path}` leads to `{real}`; name that one, or have it approved")))
+}
+
+/// The root may be read without a question, because it is the same for everyone: so its links must not lead to what a
+/// process has.
+fn reads_the_root(decided: &DecidedPath, view: &View) -> Result<(), Refusal> {
+    let DecidedPath { path, access } = decided;
+    if *access != PathAccess::Read || view.ground_of(path) != Ground::ReadOnly {
+        return Ok(());
+    }
+    match view.follow(path, true) {
+        Ok(led) if led.ground == Ground::Kernel && is_magic(&led.path) => {
+            let (path, real) = (shown(path), shown(&led.path));
+            Err(refuse(format!("the path `{path}` leads to `{real}`; name that one, or have it approved")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether a link only leads to what a command that just reads may read as well, without a question: through the

@@ -106,14 +106,16 @@ pub struct Profile {
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/nix/store"];
 /// Files and folders of the host's `/etc` that hold no secret and that programs
 /// need to start.
-const ETC: [&str; 13] = [
+const ETC: [&str; 15] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
+    "/etc/debian_version",
     "/etc/fonts",
     "/etc/ld.so.cache",
     "/etc/localtime",
     "/etc/magic",
     "/etc/mime.types",
+    "/etc/os-release",
     "/etc/perl",
     "/etc/protocols",
     "/etc/services",

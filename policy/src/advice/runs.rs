@@ -6,7 +6,7 @@ use crate::decide::Facts;
 use crate::decision::Access;
 use crate::launch::base_name;
 use crate::parse::Word;
-use crate::paths;
+use crate::paths::{self, Places};
 use crate::readonly::PathWord;
 use crate::tables::Scripts;
 use crate::tables::interpreters::{Interpreter, interpreter};
@@ -14,10 +14,12 @@ use crate::tables::interpreters::{Interpreter, interpreter};
 /// Absolute and normalised, in the order of the text, without doubles.
 pub(super) fn of(facts: &Facts<'_>) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
+    // Commands write neither the base nor readable roots.
+    let places = Places { readable: None, ..facts.places.clone() };
     for found in &facts.analysis.commands {
         for word in words(found) {
             let path = PathWord { word, access: Access::Read };
-            let located = paths::locate(&path, &found.directory, &facts.places);
+            let located = paths::locate(&path, &found.directory, &places);
             for one in
                 located.into_iter().filter(|one| one.exact && one.path.starts_with('/') && !one.outside)
             {

@@ -44,7 +44,7 @@ impl<'a> Facts<'a> {
         Self {
             analysis: Analysis::default(),
             commands: Vec::new(),
-            places: Places { workspace: "/workspace", home: "/home/agent", additional: &[] },
+            places: Places { workspace: "/workspace", home: "/home/agent", additional: &[], readable: None },
             snapshot: None,
         }
     }
@@ -106,6 +106,7 @@ impl<'a> Facts<'a> {
             workspace: request.workspace,
             home: request.home,
             additional: profile.additional_directories(),
+            readable: request.unsandboxed.is_none().then(|| profile.readable_roots()),
         };
         let commands =
             analysis.commands.iter().map(|found| command_facts(found, &analysis, &places)).collect();
@@ -308,7 +309,12 @@ fn command_facts(found: &Found, analysis: &Analysis, places: &Places<'_>) -> Com
         words.extend(writes.paths.iter().cloned());
     }
     let located = words.iter().flat_map(|word| paths::locate(word, &found.directory, places));
-    CommandFacts { refusal, paths: located.filter(|located| located.path != "/dev/null").collect(), writes }
+    let mut paths: Vec<Located> = located.filter(|located| located.path != "/dev/null").collect();
+    if refusal.is_none() && readonly::reads_names_only(found) {
+        let listed = |path: &&mut Located| path.exact && !path.climbs && places.lists(&path.path);
+        paths.iter_mut().filter(listed).for_each(|path| path.outside = false);
+    }
+    CommandFacts { refusal, paths, writes }
 }
 
 /// Of a known program with unknown flags: every word that looks like a path, taken

@@ -9,12 +9,19 @@ use crate::tables::interpreters::interpreter;
 use crate::tables::names::protected_names;
 use crate::tables::{self, Launcher};
 
-pub(super) const NAMES: &[&str] = &["strict", "sandboxed", "demo", "read_only"];
+pub(super) const NAMES: &[&str] = &["strict", "agent", "sandboxed", "demo", "read_only"];
 
 pub(super) fn profile(name: &str) -> Option<Profile> {
     let strict = blank("strict", "what is proven read-only or allowed by a rule runs, the rest asks");
     let profile = match name {
         "strict" => strict,
+        "agent" => Profile {
+            name: "agent".to_owned(),
+            description: "what stays inside the sandbox runs, but for what destroys a person's work"
+                .to_owned(),
+            allow_confined: true,
+            ..strict
+        },
         "sandboxed" => sandboxed(strict),
         "demo" => demo(sandboxed(strict)),
         "read_only" => Profile {
@@ -59,10 +66,12 @@ pub(super) fn blank(name: &str, description: &str) -> Profile {
         rules: Rules::default(),
         shadow: Rules::default(),
         auto_allow: false,
+        allow_confined: false,
         allow_unsandboxed: false,
         unsandboxed_without_asking: false,
         excluded_commands: Vec::new(),
         additional_directories: Vec::new(),
+        readable_roots: Vec::new(),
         warnings: Vec::new(),
         version: PolicyVersion([0; 32]),
     }

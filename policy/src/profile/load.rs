@@ -52,12 +52,15 @@ struct Section {
     #[serde(default)]
     shadow: Shadow,
     auto_allow_if_sandboxed: Option<bool>,
+    allow_confined: Option<bool>,
     allow_unsandboxed: Option<bool>,
     unsandboxed_without_asking: Option<bool>,
     #[serde(default)]
     excluded_commands: Vec<Spanned<String>>,
     #[serde(default)]
     additional_directories: Vec<Spanned<String>>,
+    #[serde(default)]
+    readable_roots: Vec<Spanned<String>>,
     #[serde(default)]
     test: Vec<Spanned<case::Written>>,
 }
@@ -132,7 +135,7 @@ fn parent(
     }
     lookup_parent(name.get_ref()).or_else(|| Profile::builtin(name.get_ref())).unwrap_or_else(|| {
         let what = format!("`{}` is not loaded", name.get_ref());
-        let cure = "name a loaded profile or one of strict, sandboxed, demo, read_only";
+        let cure = "name a loaded profile or one of strict, agent, sandboxed, demo, read_only";
         source.add(at, "extends", what, cure);
         blank()
     })
@@ -161,8 +164,10 @@ fn apply(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
         }
         profile.additional_directories.push(directory.get_ref().clone());
     }
+    apply_readable_roots(source, profile, &section.readable_roots);
     let set = |target: &mut bool, value: Option<bool>| *target = value.unwrap_or(*target);
     set(&mut profile.auto_allow, section.auto_allow_if_sandboxed);
+    set(&mut profile.allow_confined, section.allow_confined);
     set(&mut profile.allow_unsandboxed, section.allow_unsandboxed);
     set(&mut profile.unsandboxed_without_asking, section.unsandboxed_without_asking);
     for (index, words) in section.excluded_commands.iter().enumerate() {
@@ -178,6 +183,30 @@ fn apply(source: &mut Source<'_>, profile: &mut Profile, section: &Section) {
         profile.excluded_commands.push(words.get_ref().clone());
     }
     apply_modes(source, profile, section);
+}
+
+/// Whole paths, none of them the kernel's or the root itself.
+fn apply_readable_roots(source: &mut Source<'_>, profile: &mut Profile, roots: &[Spanned<String>]) {
+    for (index, root) in roots.iter().enumerate() {
+        let text = root.get_ref();
+        let parts = || text.split('/').skip(1);
+        let plain = text.starts_with('/') && parts().all(|part| !matches!(part, "" | "." | ".."));
+        let kernels = ["proc", "sys", "dev", "run"].iter().any(|name| parts().next() == Some(name));
+        if !plain || kernels {
+            let what = format!("`{text}` is not a path that can be shown");
+            let cure = "write it from `/`, without `.` and `..`, outside of /proc, /sys, /dev and /run";
+            source.add(root.span().start, &format!("policy.readable_roots[{index}]"), what, cure);
+        }
+        if !profile.readable_roots.contains(text) {
+            profile.readable_roots.push(text.clone());
+        }
+    }
+    if profile.readable_roots.len() > limits::MAX_READABLE_ROOTS {
+        let what = format!("with what it inherits it has {}", profile.readable_roots.len());
+        let at = roots.first().map_or(0, |root| root.span().start);
+        let cure = format!("name at most {}", limits::MAX_READABLE_ROOTS);
+        source.add(at, "policy.readable_roots", what, &cure);
+    }
 }
 
 fn rules(source: &mut Source<'_>, key: &str, list: &[Spanned<String>]) -> Vec<Rule> {

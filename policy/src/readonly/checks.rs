@@ -32,6 +32,7 @@ pub(super) fn check(entry: &Program, sorted: &Sorted, operands: &[&Word], span: 
         Check::Processes => processes(operands),
         Check::JqByFlag => sorted.values("jq").try_fold(Vec::new(), |_, text| jq::check_jq(&[text], span)),
         Check::NoAssignment => no_assignment(entry, operands),
+        Check::NoFormatCommand => no_format_command(sorted, span),
         _ => Ok(Vec::new()),
     }
 }
@@ -73,6 +74,17 @@ fn no_assignment(entry: &Program, operands: &[&Word]) -> Proof {
         let message = format!("an operand of {} with a `=` sets something", entry.name);
         Err(Refusal::new("operand_writes", message, word.span))
     })
+}
+
+/// `#(command)` in a format of tmux runs the command.
+fn no_format_command(sorted: &Sorted, span: Span) -> Proof {
+    let values = sorted.flags.iter().filter_map(|given| given.value.as_ref());
+    let runs =
+        |word: &Word| word.text.as_deref().is_none_or(|text| text.windows(2).any(|pair| pair == b"#("));
+    match values.into_iter().any(runs) {
+        false => Ok(Vec::new()),
+        true => Err(Refusal::new("dangerous_flag", "a format of tmux may run commands", span)),
+    }
 }
 
 /// Databases that are files; others are asked for over the network.

@@ -1,6 +1,6 @@
 //! What is said of commands beside the verdict: categories and warnings, as data.
 
-use super::{data, find};
+use super::{Target, data, find};
 use crate::decision::Category;
 
 /// A command to warn about.
@@ -19,6 +19,19 @@ pub(crate) struct Warning {
     pub(crate) flags: &'static [&'static str],
     /// The beginning of a word that stands for a flag.
     pub(crate) word_begins: &'static str,
+}
+
+/// A command that destroys a person's work, where it is aimed at it.
+#[derive(Debug)]
+pub(crate) struct Destroys {
+    pub(crate) command: Warning,
+    pub(crate) target: Target,
+    /// Whether an operand makes it do less.
+    pub(crate) whole: bool,
+    /// Flags and words with which it does less.
+    pub(crate) unless: &'static [&'static str],
+    /// Words that are looked for, in their order, in a text that is not understood.
+    pub(crate) text: &'static [&'static str],
 }
 
 /// Texts to warn about where these programs are given them.
@@ -46,6 +59,10 @@ pub(crate) fn category(name: &[u8]) -> Category {
 
 pub(crate) fn warnings() -> &'static [Warning] {
     data::WARNINGS
+}
+
+pub(crate) fn destroys() -> &'static [Destroys] {
+    data::DESTROYS
 }
 
 pub(crate) fn warning_texts() -> &'static [WarningText] {

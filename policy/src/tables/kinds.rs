@@ -119,3 +119,20 @@ pub(crate) enum Format {
     /// That the file is there is enough.
     Present,
 }
+
+/// What a command must be aimed at to destroy a person's work.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Target {
+    /// Whatever it is aimed at.
+    #[default]
+    Anything,
+    /// The workspace, HOME, what is above them, a repository's own directory, or all that is in one.
+    Work,
+    /// The same, or without an operand the directory it runs in.
+    Here,
+    /// It runs at the workspace's root.
+    Root,
+    /// It runs anywhere in the workspace.
+    Repository,
+}

@@ -91,9 +91,41 @@ pub(crate) fn tells_of_powershell(name: &[u8]) -> bool {
     listed(data::POWERSHELL_TELLS, name).is_some()
 }
 
+/// Whether the path is, or lies below, something that every sandbox shows of its root.
+pub(crate) fn is_base(path: &str) -> bool {
+    let mut above = Some(path);
+    while let Some(here) = above.filter(|here| !here.is_empty()) {
+        if listed(data::READABLE_BASE, here.as_bytes()).is_some() {
+            return true;
+        }
+        above = here.rfind('/').and_then(|at| here.get(..at));
+    }
+    false
+}
+
+/// What every sandbox shows of its root, as absolute paths.
+pub(crate) fn base() -> impl Iterator<Item = &'static str> {
+    data::READABLE_BASE.iter().map(|(path, _)| *path)
+}
+
+/// Whether the names in the directory may be read, and no more of it.
+pub(crate) fn is_listed_directory(path: &str) -> bool {
+    listed(data::LISTED_DIRECTORIES, path.as_bytes()).is_some()
+}
+
+/// Whether the program reads names and no contents.
+pub(crate) fn is_lister(name: &[u8]) -> bool {
+    listed(data::LISTERS, name).is_some()
+}
+
 /// Whether the program hands text among its arguments to a shell.
 pub(crate) fn hands_to_shell(name: &[u8]) -> bool {
     listed(data::HANDS_TO_SHELL, name).is_some()
+}
+
+/// Whether the shell, told `-n` and no more, reads a script and runs nothing.
+pub(crate) fn checks_syntax(name: &[u8]) -> bool {
+    listed(data::SYNTAX_CHECKERS, name).is_some()
 }
 
 /// Whether zsh does more for the word, where a program stands, than bash would.

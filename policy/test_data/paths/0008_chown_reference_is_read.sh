@@ -1,1 +1,1 @@
-chown --reference=/etc/passwd a
+chown --reference=/etc/shadow a

@@ -1,1 +1,1 @@
-ln -s /etc/passwd x
+ln -s /etc/shadow x

@@ -1,1 +1,1 @@
-cat /etc/hosts
+cat /srv/hosts

@@ -128,6 +128,12 @@ fn a_bind_is_held_against_what_its_source_really_is() {
     for target in ["/", "/proc/sys", "/run/airlock/init", "/workspace", "/etc", "relative", "/opt/../proc"] {
         assert!(with(shown.clone(), target).is_err(), "{target}");
     }
+    for target in ["/home", "/home/agent", "/home/agent/x", "/tmp/x", "/var", "/var/tmp", "/var/tmp/x"] {
+        assert!(with(shown.clone(), target).is_err(), "{target}");
+    }
+    for target in ["/home/dev/cache", "/home/agent2", "/var/cache/x", "/root/.cargo", "/srv"] {
+        assert_eq!(with(shown.clone(), target), Ok(()), "{target}");
+    }
 }
 
 fn config() -> RunnerConfig {

@@ -46,8 +46,12 @@ impl Host {
     }
 
     fn check(&self, path: &str, decided: Decided) -> Result<(), Refusal> {
+        self.check_as(path, decided, false)
+    }
+
+    fn check_as(&self, path: &str, decided: Decided, read_only: bool) -> Result<(), Refusal> {
         let requires = vec![Requirement::TrustedPath];
-        let grant = Grant { requires, decided, read_only: false, ..grant() };
+        let grant = Grant { requires, decided, read_only, ..grant() };
         let env = [(OsString::from("PATH"), OsString::from(path))];
         check(&grant, &self.profile, &env, &Folders::at(self.folder.path()), None)
     }
@@ -168,6 +172,27 @@ fn a_path_leads_where_it_says_or_is_refused() {
         assert!(!host.path_leads(path, PathAccess::Write), "{path}");
     }
     assert!(host.path_leads("/dev/stdout", PathAccess::Write));
+}
+
+#[test]
+fn what_only_reads_reads_the_root_but_not_through_it_what_a_process_has() {
+    let host = Host::new();
+    host.link("../data/x", "opt/bin/data");
+    host.link("/proc/self/environ", "opt/bin/environ");
+    host.link("../../proc/1/root", "opt/bin/process");
+    host.link("/proc/self/environ", "workspace/environ");
+    let reads = |path: &str| {
+        let path = DecidedPath { path: path.as_bytes().to_vec(), access: PathAccess::Read };
+        host.check_as("/opt/bin", Decided { paths: vec![path], ..Decided::default() }, true)
+    };
+    for path in ["/opt/bin/data", "/opt/bin/tool", "/opt/none", "/workspace/environ", "/bin/data"] {
+        assert_eq!(reads(path), Ok(()), "{path}");
+    }
+    for path in ["/opt/bin/environ", "/bin/environ", "/opt/bin/process/etc"] {
+        let refusal = reads(path).unwrap_err();
+        assert_eq!(refusal.reason, "untrusted_path");
+        assert!(refusal.message.contains("leads to `/proc/"), "{}", refusal.message);
+    }
 }
 
 #[test]

@@ -118,3 +118,22 @@ async fn a_folder_below_one_that_only_root_enters_is_shown_where_the_floor_permi
     assert_eq!(it.refusal(asked).await, "floor", "the control: what is above it");
     it.shut_down().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_is_shown_beside_home_and_below_the_systems_folders() {
+    let mut it = Fixture::with(Manners::default(), |config| {
+        let cache = beside(config, "cache");
+        fs::write(cache.join("crate"), "a crate\n").unwrap();
+        fs::set_permissions(&cache, fs::Permissions::from_mode(0o755)).unwrap();
+        config.floor.bind_sources = vec![cache];
+    })
+    .await;
+    let session = it.open("").await;
+    let source = beside(&it.config, "cache").to_str().unwrap().to_owned();
+    for target in ["/home/dev/cache", "/var/cache/x", "/root/.cargo", "/srv/x"] {
+        let mut asked = grant(session, &format!("cat {target}/crate; touch {target}/x; touch ~/own && ls ~"));
+        asked.profile.root_binds.push(Bind { source: source.clone(), target: target.to_owned() });
+        assert_eq!(it.said(asked).await, "a crate\nown\n", "{target}");
+    }
+    it.shut_down().await;
+}

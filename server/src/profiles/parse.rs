@@ -284,6 +284,7 @@ fn apply(file: &File, mut profile: ResolvedProfile, problems: &mut Vec<Problem>)
     let File { name, sandbox, protect, env, limits, commands, approvals, shell, .. } = file;
     profile.sandbox.name.clone_from(name);
     confine::apply_sandbox(sandbox, &mut profile.sandbox);
+    confine::show_readable_roots(&profile.policy, &mut profile.sandbox);
     confine::apply_protect(protect, &mut profile.sandbox.protect);
     confine::apply_denials(&profile.policy, &mut profile.sandbox.paths);
     for (name, value) in &env.set {

@@ -53,10 +53,12 @@ const POLICY: &[Field] = &[
     Field::new("deny", TEXTS),
     Field::new("shadow", Kind::Table(SHADOW)),
     Field::new("auto_allow_if_sandboxed", Kind::Bool),
+    Field::new("allow_confined", Kind::Bool),
     Field::new("allow_unsandboxed", Kind::Bool),
     Field::new("unsandboxed_without_asking", Kind::Bool),
     Field::new("excluded_commands", TEXTS),
     Field::new("additional_directories", Kind::List(&FOLDER)),
+    Field::new("readable_roots", Kind::List(&FOLDER)),
     Field::new("test", Kind::List(&Kind::Table(TEST))),
 ];
 

@@ -19,7 +19,7 @@ fn error(text: &str) -> String {
 #[test]
 fn the_built_in_ones_are_there_without_a_folder() {
     let profiles = Profiles::load(None).expect("profiles");
-    assert_eq!(profiles.names().collect::<Vec<_>>(), ["demo", "read_only", "sandboxed", "strict"]);
+    assert_eq!(profiles.names().collect::<Vec<_>>(), ["agent", "demo", "read_only", "sandboxed", "strict"]);
     let strict = profiles.get("strict").expect("strict");
     assert_eq!(strict.timeout_max, Duration::from_secs(1800));
     assert!(!strict.self_approval);
@@ -66,6 +66,28 @@ fn a_profile_inherits_policy_and_sandbox_along_the_whole_chain() {
     assert_eq!(profiles.longest_grace(), Duration::from_secs(9));
 }
 
+#[test]
+fn a_readable_root_is_shown_at_its_own_place_unless_it_is_shown_already() {
+    let text = |name: &str, more: &str| {
+        let roots = "[\"/srv/cache\", \"/opt/tools/lib\", \"/usr/share/doc\"]";
+        format!(
+            "name = \"{name}\"\n[policy]\nreadable_roots = {roots}\n[sandbox]\nroot_binds = [{{ source = \"/opt/new\", \
+             target = \"/opt/tools\" }}]\n{more}"
+        )
+    };
+    let plain = text("plain", "");
+    let rooted = text("rooted", "rootfs = \"/opt/root\"\n");
+    let profiles = load(&[("plain.toml", &plain), ("rooted.toml", &rooted)]).expect("both load");
+    let shown = |name: &str| {
+        let binds = &profiles.get(name).expect("is loaded").sandbox.root_binds;
+        binds.iter().map(|bind| (bind.source.clone(), bind.target.clone())).collect::<Vec<_>>()
+    };
+    let pair = |source: &str, target: &str| (source.to_owned(), target.to_owned());
+    let tools = pair("/opt/new", "/opt/tools");
+    assert_eq!(shown("plain"), [tools.clone(), pair("/srv/cache", "/srv/cache")]);
+    assert_eq!(shown("rooted"), [tools]);
+}
+
 /// Every key that a profile has.
 const FULL: &str = r#"name = "mine"
 extends = "strict"
@@ -79,10 +101,12 @@ allow = ["Bash(make)"]
 ask = ["Bash(git commit:*)"]
 deny = ["Bash(git push:*)"]
 auto_allow_if_sandboxed = false
+allow_confined = false
 allow_unsandboxed = false
 unsandboxed_without_asking = false
 excluded_commands = ["docker"]
 additional_directories = ["/opt/data"]
+readable_roots = ["/opt/cache"]
 
 [policy.shadow]
 allow = []

@@ -101,7 +101,7 @@ mod tests {
         }
         for role in [Role::Admin, Role::Auditor] {
             let who = principal(&[role], &["strict"]);
-            assert_eq!(names(&who, "", 100, None).0, ["demo", "read_only", "sandboxed", "strict"]);
+            assert_eq!(names(&who, "", 100, None).0, ["agent", "demo", "read_only", "sandboxed", "strict"]);
             assert_eq!(names(&who, "s", 100, None).0, ["sandboxed", "strict"]);
             assert_eq!(profiles.seen_by(&who, Some("read_only")).unwrap().name(), "read_only");
         }
@@ -119,8 +119,11 @@ mod tests {
         let who = principal(&[Role::Admin], &["strict"]);
         let (first, token) = names(&who, "", 3, None);
         assert_eq!(first.len(), 3);
-        assert_eq!(names(&who, "", 3, token.clone()), (vec!["strict".to_owned()], None));
-        assert_eq!(names(&who, "", 4, None).1, None);
+        assert_eq!(
+            names(&who, "", 3, token.clone()),
+            (vec!["sandboxed".to_owned(), "strict".to_owned()], None)
+        );
+        assert_eq!(names(&who, "", 5, None).1, None);
         let other = PageQuery { size: 3, token };
         let error = Profiles::builtin().list_seen_by(&who, "s", &other).err();
         assert!(matches!(error, Some(ApiError::Invalid(_))), "a token is bound to its filter");

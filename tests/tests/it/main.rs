@@ -7,6 +7,7 @@ mod approver;
 mod archives;
 mod background;
 mod background_death;
+mod base;
 mod canary;
 mod chaos;
 mod clocks;

@@ -1,1 +1,1 @@
-sed 'r /etc/passwd' f
+sed 'r /etc/shadow' f

@@ -1,1 +1,1 @@
-cat /etc/passwd
+cat /etc/shadow

@@ -1,6 +1,8 @@
 //! What a profile's file says of the sandbox, laid over what it inherits: lists grow, single values are
 //! replaced. Nothing here checks a value; the schema did.
 
+use std::path::Path;
+
 use airlock_policy::{Profile, Tool};
 use airlock_proto::domain::{self, Bind, PathRules, SandboxProfile};
 
@@ -51,6 +53,22 @@ pub(super) fn apply_protect(given: &Protect, protect: &mut domain::Protect) {
     protect.git_writes = given.git_writes.unwrap_or(protect.git_writes);
     protect.git_config = given.git_config.unwrap_or(protect.git_config);
     extend(&mut protect.names, &given.names);
+}
+
+/// The readable roots of the policy are shown at their own place, if nothing else is shown there: by the runner,
+/// if its floor permits it. A root file system has what it has.
+pub(super) fn show_readable_roots(policy: &Profile, profile: &mut SandboxProfile) {
+    if profile.rootfs.is_some() {
+        return;
+    }
+    for root in policy.readable_roots() {
+        let shown = |bind: &Bind| Path::new(root).starts_with(&bind.target);
+        if !profile.root_binds.iter().any(shown)
+            && !Profile::readable_base().any(|base| Path::new(root).starts_with(base))
+        {
+            profile.root_binds.push(Bind { source: root.clone(), target: root.clone() });
+        }
+    }
 }
 
 /// What deny rules say of paths holds for programs too that the policy does not know.

@@ -1,0 +1,73 @@
+//! Categories by program, warnings, and what destroys a person's work.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{Result, list, put, reasoned};
+use crate::data::{Destroys, Tables, Warning};
+
+pub(super) fn write(out: &mut String, tables: &Tables) -> Result {
+    let mut categories = BTreeMap::new();
+    for (name, entry) in &tables.category {
+        reasoned(name, &entry.does)?;
+        let variant = format!(
+            "{}{}",
+            name.get(..1).unwrap_or_default().to_uppercase(),
+            name.get(1..).unwrap_or_default()
+        );
+        for program in &entry.programs {
+            if categories.insert(program, variant.clone()).is_some() {
+                return Err(format!("`{program}` has two categories"));
+            }
+        }
+    }
+    list(out, "CATEGORIES", "(&str, Category)", categories.iter(), |out, (name, variant)| {
+        put(write!(out, "({name:?}, Category::{variant})"))
+    })?;
+    list(out, "WARNINGS", "Warning", tables.warning.iter(), |out, (code, entry)| warning(out, code, entry))?;
+    list(out, "DESTROYS", "Destroys", tables.destroys.iter(), |out, (code, entry)| {
+        let Destroys { message, command, words, flags, word_begins, target, whole, unless, text } = entry;
+        let command = Warning {
+            message: message.clone(),
+            command: command.clone(),
+            words: words.clone(),
+            any_word: Vec::new(),
+            flags: flags.clone(),
+            word_begins: word_begins.clone(),
+        };
+        put(write!(out, "Destroys {{ command: "))?;
+        warning(out, code, &command)?;
+        put(write!(
+            out,
+            ", target: Target::{target:?}, whole: {whole}, unless: &{unless:?}, text: &{text:?} }}"
+        ))
+    })?;
+    list(out, "WARNING_TEXTS", "WarningText", tables.warning_text.iter(), |out, (code, entry)| {
+        let texts: Vec<_> = entry.texts.iter().collect();
+        put(write!(
+            out,
+            "WarningText {{ code: {code:?}, programs: &{:?}, texts: &{texts:?} }}",
+            entry.programs
+        ))
+    })?;
+    list(out, "WARNING_PAIRS", "WarningPair", tables.warning_pair.iter(), |out, (code, entry)| {
+        reasoned(code, &entry.message)?;
+        put(write!(
+            out,
+            "WarningPair {{ code: {code:?}, message: {:?}, first: &{:?}, then: &{:?} }}",
+            entry.message, entry.first, entry.then
+        ))
+    })
+}
+
+/// A command with its words and flags.
+fn warning(out: &mut String, code: &str, entry: &Warning) -> Result {
+    let Warning { message, command, words, any_word, flags, word_begins } = entry;
+    reasoned(code, message)?;
+    let (program, rest) = command.split_once(' ').unwrap_or((command, ""));
+    let subcommand: Vec<&str> = rest.split_whitespace().collect();
+    put(write!(
+        out,
+        "Warning {{ code: {code:?}, message: {message:?}, program: {program:?}, subcommand: &{subcommand:?}, words: &{words:?}, any_word: &{any_word:?}, flags: &{flags:?}, word_begins: {word_begins:?} }}"
+    ))
+}

@@ -32,6 +32,8 @@ use crate::{
 use keys::Keys;
 pub(crate) use uids::UidBlock;
 
+/// The profile of those who name none: a person's own machine, on which agents work all day.
+pub(crate) const PROFILE: &str = "agent";
 /// The name of the one who uses a dev, and of the tenant.
 const NAME: &str = "dev";
 /// How long the runner may take to reach the server beside it.
@@ -62,7 +64,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            profile: "sandboxed".to_owned(),
+            profile: PROFILE.to_owned(),
             profiles: None,
             bases: Vec::new(),
             otlp: None,
@@ -141,8 +143,14 @@ impl Dev {
                 return Err(error);
             }
         };
-        let connection =
-            Connection { address, ca: keys.ca, token_file: keys.token_file, pid: std::process::id() };
+        let connection = Connection {
+            address,
+            ca: keys.ca,
+            token_file: keys.token_file,
+            pid: std::process::id(),
+            profile: options.profile,
+            profiles: options.profiles,
+        };
         folder.publish(&connection)?;
         Ok(Self { folder, connection, runner, server, _uids: uids, _tenure: tenure, temporary })
     }

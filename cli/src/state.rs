@@ -40,6 +40,10 @@ pub struct Connection {
     pub token_file: PathBuf,
     /// The process that listens there.
     pub pid: u32,
+    /// The profile of those who name none.
+    pub profile: String,
+    /// The folder of further profiles.
+    pub profiles: Option<PathBuf>,
 }
 
 /// The right to be the dev of a folder, for as long as it lives.

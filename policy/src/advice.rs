@@ -4,7 +4,7 @@
 mod remember;
 mod runs;
 mod suggest;
-mod warn;
+pub(crate) mod warn;
 
 use crate::analysis::Found;
 use crate::decide::Facts;

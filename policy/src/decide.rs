@@ -3,6 +3,8 @@
 
 mod allow;
 pub(crate) mod codes;
+mod confined;
+mod destroys;
 mod environment;
 mod facts;
 mod match_rules;
@@ -141,6 +143,9 @@ fn steps(
         return Outcome::new(Verdict::Ask, reason);
     }
     if let Some(outcome) = terminal::shell(request, profile, rules, &views) {
+        return outcome;
+    }
+    if let Some(outcome) = confined::outcome(request, profile, rules, &views, mode) {
         return outcome;
     }
     if let Some(hidden) = views.iter().find_map(|facts| facts.hidden_program()) {

@@ -6,6 +6,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod agent;
 mod bounds;
 mod cases;
 mod deny_holds;

@@ -1,4 +1,6 @@
-//! `airlock check`: the policy without a server.
+//! `airlock check`: the policy without a server, by the profile that a server would take.
+
+mod usual;
 
 use std::{
     ffi::OsString,
@@ -16,25 +18,32 @@ use serde_json::json;
 use super::{
     Failure,
     args::{self, Mode, Shell},
+    connect::Connect,
     local_profile, output,
 };
+use usual::Usual;
 
 /// Of one line of --jsonl, in bytes. The longest command takes less, however it is written.
 const LINE_BYTES: usize = 4 * 1024 * 1024;
-/// What decides where no profile is named.
+/// What decides lines where no profile is named.
 const PROFILE: &str = "strict";
 
 /// Decide a command by a profile, without a server and without running it.
 ///
-/// One word is the command as it is; several words are joined with single spaces.
+/// One word is the command as it is; several words are joined with single spaces. Where no profile is named, it is
+/// the one that the server takes on which the command would run: of the server that `--address` names, or of the
+/// `airlock dev` of the state folder; `strict`, the default of a server, where neither is there. A line on standard
+/// error says which. Lines of --jsonl are decided by `strict`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock check 'git status && rm -rf x'\n  airlock check --profile team.toml --mode plan -- ls -la\n  echo '{\"command\": \"git push\", \"rules\": {\"deny\": [\"Bash(git push:*)\"]}}' | airlock check --jsonl\n\nExit codes: 0 allow, 10 ask, 11 deny; with --jsonl 0 when every line was answered."
 )]
 pub(super) struct Check {
-    /// A built-in profile (strict, sandboxed, demo, read_only) or a profile's TOML file.
-    #[arg(long, value_name = "NAME|FILE", default_value = PROFILE)]
-    profile: OsString,
+    #[command(flatten)]
+    connect: Connect,
+    /// A built-in profile (strict, agent, sandboxed, demo, read_only) or a profile's TOML file.
+    #[arg(long, value_name = "NAME|FILE")]
+    profile: Option<OsString>,
     /// What would read the command; so far only bash is run.
     #[arg(long, value_enum, default_value = "bash", conflicts_with = "jsonl")]
     shell: Shell,
@@ -59,7 +68,7 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn run(self) -> Result<u8, Failure> {
-        let profile = local_profile::tested(&self.profile)?;
+        let profile = self.decides()?;
         if self.jsonl {
             return match answer_lines(&mut io::stdin().lock(), &mut io::stdout().lock(), &profile) {
                 Ok(()) => Ok(0),
@@ -78,6 +87,24 @@ impl Check {
         let parts = airlock_policy::parts(&request, &profile);
         output::print_painted(&check::render(&command, &decision, &parts, look()))?;
         Ok(check::exit_code(&decision))
+    }
+}
+
+impl Check {
+    /// The profile that is named, or the one of the server on which the command would run.
+    fn decides(&self) -> Result<Profile, Failure> {
+        match &self.profile {
+            Some(named) => local_profile::tested(named),
+            None if self.jsonl => local_profile::tested(PROFILE.as_ref()),
+            None => {
+                let Usual { profile, whose } = usual::of(&self.connect)?;
+                output::note(&format!(
+                    "decided by the profile `{}`, the default of {whose}; --profile names another",
+                    profile.name()
+                ));
+                Ok(profile)
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use clap::Args;
 use super::{Failure, args, interrupt::Interrupts, output, trace::traceparent};
 use crate::{
     client::Settings,
-    dev::{Dev as Instance, DevError, Options},
+    dev::{Dev as Instance, DevError, Options, PROFILE},
     render::cause,
     state::StateFolder,
 };
@@ -37,7 +37,7 @@ pub(super) struct Dev {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = args::address)]
     listen: SocketAddr,
     /// The profile of those who name none.
-    #[arg(long, value_name = "NAME", default_value = "sandboxed")]
+    #[arg(long, value_name = "NAME", default_value = PROFILE)]
     profile: String,
     /// A folder of NAME.toml files with further profiles.
     #[arg(long, value_name = "DIR")]
@@ -61,7 +61,8 @@ impl Dev {
         let options = Options {
             listen: self.listen,
             profile: self.profile,
-            profiles: self.profiles,
+            // The other commands find it from wherever they run.
+            profiles: self.profiles.map(std::path::absolute).transpose().map_err(no_place)?,
             bases,
             otlp: self.otlp,
             log: self.log,
@@ -104,6 +105,10 @@ fn greeting(instance: &Instance, profile: &str) -> String {
         instance.address(),
         folder.display(),
     )
+}
+
+fn no_place(error: std::io::Error) -> Failure {
+    Failure::new(format!("the folder of --profiles cannot be found: {error}"))
 }
 
 /// `NAME=DIR`.

@@ -14,6 +14,8 @@ fn connection() -> Connection {
         ca: "keys/ca.pem".into(),
         token_file: "keys/client.token".into(),
         pid: 77,
+        profile: "agent".to_owned(),
+        profiles: None,
     }
 }
 

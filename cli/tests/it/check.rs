@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{airlock, stderr};
+use crate::support::{Site, airlock, stderr};
 
 #[test]
 fn exit_codes_are_the_verdict() {
@@ -27,6 +27,25 @@ fn exit_codes_are_the_verdict() {
         assert!(text.contains(piece), "`{piece}` in: {text}");
         assert!(!text.contains('\x1b'), "colours are for terminals: {text}");
     }
+}
+
+#[test]
+fn without_a_profile_it_is_the_one_of_the_server_that_would_run_it() {
+    let check = |site: &Site, command: &str| {
+        let output = site.output(&["check", command]);
+        (output.status.code(), stderr(&output))
+    };
+    let (code, said) = check(&Site::empty(), "npm install");
+    assert_eq!(code, Some(10), "{said}");
+    assert!(said.contains("the profile `strict`, the default of a server"), "{said}");
+    let (code, said) = check(&Site::with_dev(&[]), "npm install");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("the profile `agent`, the default of the airlock dev"), "{said}");
+    let (code, said) = check(&Site::with_dev(&["--profile", "demo"]), "git push");
+    assert_eq!(code, Some(11), "{said}");
+    assert!(said.contains("the profile `demo`"), "{said}");
+    let named = Site::empty().output(&["check", "--profile", "agent", "npm install"]);
+    assert_eq!((named.status.code(), stderr(&named)), (Some(0), String::new()));
 }
 
 #[test]

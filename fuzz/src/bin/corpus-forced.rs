@@ -32,6 +32,7 @@ struct Args {
 /// What of a labelled command counts here.
 #[derive(Deserialize)]
 struct Row {
+    #[serde(alias = "command")]
     cmd: String,
     /// Why it must not be allowed by itself.
     why: Option<String>,

@@ -3,8 +3,10 @@
 //! reason, and whether the bounds hold. It runs none of them. Its exit code is 0 where
 //! the bounds hold, 1 where they do not, 2 where there is nothing to measure.
 //!
-//! `make corpus CORPUS=FOLDER`
+//! `make corpus CORPUS=FOLDER`. Further arguments of the program are the readable roots with
+//! which the reads of an agent's day are measured, in place of the usual ones.
 
+mod day;
 mod report;
 mod row;
 
@@ -12,12 +14,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use airlock_policy::Profile;
+use day::Day;
 use report::Report;
 
 fn main() -> ExitCode {
-    let measured = match std::env::args_os().nth(1) {
+    let mut arguments = std::env::args().skip(1);
+    let measured = match arguments.next() {
         None => Err("name a folder of labelled commands, as in: make corpus CORPUS=FOLDER".to_owned()),
-        Some(folder) => measure(Path::new(&folder)),
+        Some(folder) => measure(Path::new(&folder), arguments.collect()),
     };
     match measured {
         Ok(report) => {
@@ -31,9 +35,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(folder: &Path) -> Result<Report, String> {
+fn measure(folder: &Path, roots: Vec<String>) -> Result<Report, String> {
     let profile = Profile::builtin("strict").ok_or("the profile strict is missing")?;
-    let mut report = Report::default();
+    let mut report = Report::new(Day::new(roots)?);
     for path in files(folder)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -5,6 +5,7 @@ use std::fmt;
 
 use airlock_policy::{Profile, Verdict};
 
+use super::day::Day;
 use super::row::{Outcome, Row, Wanted};
 
 /// Of commands labelled read-only, in per cent: the core tier, and all tiers.
@@ -77,14 +78,18 @@ struct File {
 }
 
 /// What was measured.
-#[derive(Default)]
 pub(super) struct Report {
     files: Vec<File>,
     /// Decisions that allowed what must not be allowed, or did not deny what must be.
     loose: usize,
+    day: Day,
 }
 
 impl Report {
+    pub(super) fn new(day: Day) -> Self {
+        Self { files: Vec::new(), loose: 0, day }
+    }
+
     pub(super) fn file(&mut self, name: &str, text: &str, profile: &Profile) {
         let kind = Kind::of(name);
         let mut file = File {
@@ -97,6 +102,11 @@ impl Report {
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
             let read = serde_json::from_str::<Row>(line).map_err(|error| error.to_string());
             match read.and_then(|row| Ok((row.outcomes(kind.wanted(), profile)?, row))) {
+                Ok((_, row)) if row.kind.is_some() => {
+                    if let Err(error) = self.day.add(&row) {
+                        file.unread.push(format!("line {number}: {error}"));
+                    }
+                }
                 Ok((outcomes, row)) => {
                     let loose: usize = outcomes.iter().map(|outcome| file.add(&row, outcome)).sum();
                     self.loose += loose;
@@ -142,6 +152,7 @@ impl Report {
                 bounds.push((text, rate >= least));
             }
         }
+        bounds.extend(self.day.bounds());
         bounds
     }
 }
@@ -191,6 +202,7 @@ impl fmt::Display for Report {
             unread.iter().try_for_each(|line| writeln!(f, "    left out: {line}"))?;
             writeln!(f)?;
         }
+        write!(f, "{}", self.day)?;
         for (text, holds) in self.bounds() {
             writeln!(f, "{}  {text}", if holds { "holds " } else { "MISSED" })?;
         }

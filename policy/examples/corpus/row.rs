@@ -6,7 +6,10 @@ use serde::Deserialize;
 /// A line. Fields that are not named here are remarks.
 #[derive(Deserialize)]
 pub(super) struct Row {
+    #[serde(alias = "command")]
     pub(super) cmd: String,
+    /// What the command does, in a record of an agent's day.
+    pub(super) kind: Option<String>,
     #[serde(default)]
     pub(super) tier: String,
     #[serde(default)]
@@ -82,7 +85,8 @@ impl Row {
         Ok(outcomes)
     }
 
-    fn decide(&self, profile: &Profile, rules: Option<&Rules>) -> Result<Decision, String> {
+    /// The decision by the profile, with these rules besides.
+    pub(super) fn decide(&self, profile: &Profile, rules: Option<&Rules>) -> Result<Decision, String> {
         let shell = match self.shell.as_deref() {
             None | Some("bash" | "sh") => Shell::Bash,
             Some("zsh") => Shell::Zsh,

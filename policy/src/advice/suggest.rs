@@ -15,7 +15,8 @@ const MOST: usize = 5;
 const RUN_SCRIPTS: &[&[u8]] = &[b"run", b"run-script", b"exec", b"test", b"start", b"x", b"dlx", b"config"];
 
 /// Answers that come before the rules that allow.
-const NO_RULE_HELPS: &[&str] = &["ask_rule", "unknown_program", "too_many_commands", "unsandboxed"];
+const NO_RULE_HELPS: &[&str] =
+    &["ask_rule", "rules_not_certain", "unknown_program", "too_many_commands", "unsandboxed"];
 
 /// The rules for all parts; none where one part cannot have one, for the others alone
 /// would change nothing.

@@ -40,7 +40,7 @@ fn remark(code: &'static str, message: &str, found: &Found) -> decision::Warning
     decision::Warning { code, message: message.to_owned(), span: Some(found.span) }
 }
 
-fn is_program(known: &str, program: &[u8]) -> bool {
+pub(crate) fn is_program(known: &str, program: &[u8]) -> bool {
     let first = known.as_bytes().first();
     if first != program.first() && first != Some(&b'*') {
         return false;
@@ -55,7 +55,8 @@ fn among(names: &[&str], text: &[u8]) -> bool {
     names.iter().any(|name| name.as_bytes() == text)
 }
 
-fn applies(entry: &Warning, program: &[u8], found: &Found) -> bool {
+/// Whether the command, whose program is the entry's, is the one that is meant.
+pub(crate) fn applies(entry: &Warning, program: &[u8], found: &Found) -> bool {
     let rest = found.words.get(1..).unwrap_or_default();
     let Some(words) = behind_subcommand(entry, program, rest) else {
         return false;
@@ -73,7 +74,7 @@ fn applies(entry: &Warning, program: &[u8], found: &Found) -> bool {
 }
 
 /// The words behind the subcommand, if it is the entry's.
-fn behind_subcommand<'w>(entry: &Warning, program: &[u8], rest: &'w [Word]) -> Option<&'w [Word]> {
+pub(crate) fn behind_subcommand<'w>(entry: &Warning, program: &[u8], rest: &'w [Word]) -> Option<&'w [Word]> {
     if entry.subcommand.is_empty() {
         return Some(rest);
     }
@@ -90,7 +91,7 @@ fn behind_subcommand<'w>(entry: &Warning, program: &[u8], rest: &'w [Word]) -> O
 
 /// Whether the word is one of the flags: written out, with a value, abbreviated, or
 /// one letter of a cluster.
-fn is_one_of(flags: &[&str], text: &[u8]) -> bool {
+pub(crate) fn is_one_of(flags: &[&str], text: &[u8]) -> bool {
     flags.iter().any(|flag| {
         let flag = flag.as_bytes();
         let name = text.split(|byte| *byte == b'=').next().unwrap_or_default();

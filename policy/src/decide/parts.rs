@@ -2,6 +2,7 @@
 //! compound came out as it did. It informs; nothing is decided by it.
 
 use super::allow;
+use super::destroys;
 use super::facts::Facts;
 use super::match_rules::RuleSet;
 use super::outcome::reason;
@@ -26,6 +27,7 @@ pub(super) fn parts(profile: &Profile, rules: &RuleSet<'_>, facts: &Facts<'_>, m
         let (verdict, why) = rules
             .held(facts, index)
             .or_else(|| of_powershell(rules, facts, index))
+            .or_else(|| confined(index, profile, rules, facts, mode))
             .or_else(|| facts.hidden_program_at(index).map(|reason| (Verdict::Ask, reason)))
             .or_else(|| {
                 let message = "the mode bypass allows what no rule denies or asks about";
@@ -46,6 +48,31 @@ fn of_powershell(rules: &RuleSet<'_>, facts: &Facts<'_>, index: usize) -> Option
     let text = powershell::Text::of_command(facts, index)?;
     let verdicts = [Verdict::Deny, Verdict::Ask].into_iter();
     verdicts.filter_map(|verdict| Some((verdict, text.answer(rules, verdict)?))).next()
+}
+
+/// The step of profiles that allow what stays inside, for one command.
+fn confined(
+    index: usize,
+    profile: &Profile,
+    rules: &RuleSet<'_>,
+    facts: &Facts<'_>,
+    mode: Mode,
+) -> Option<(Verdict, Reason)> {
+    if !profile.allow_confined() || mode == Mode::Plan {
+        return None;
+    }
+    if let Some(reason) = destroys::at(facts, rules, index, mode) {
+        return Some((Verdict::Ask, reason));
+    }
+    let hidden = facts.hidden_program_at(index).filter(|_| rules.any_forbids());
+    let proven = facts.commands.get(index).is_some_and(|command| command.refusal.is_none());
+    let (code, message) = if proven {
+        ("read_only", "it is proven read-only")
+    } else {
+        ("confined", "the profile allows what stays inside the sandbox")
+    };
+    let allowed = || (Verdict::Allow, reason(code, message, None));
+    Some(hidden.map_or_else(allowed, |reason| (Verdict::Ask, reason)))
 }
 
 /// Steps 9 to 13 for one command.

@@ -77,7 +77,8 @@ fn a_readable_root_is_shown_at_its_own_place_unless_it_is_shown_already() {
     };
     let plain = text("plain", "");
     let rooted = text("rooted", "rootfs = \"/opt/root\"\n");
-    let profiles = load(&[("plain.toml", &plain), ("rooted.toml", &rooted)]).expect("both load");
+    let profiles =
+        load(&[("plain.toml", plain.as_str()), ("rooted.toml", rooted.as_str())]).expect("both load");
     let shown = |name: &str| {
         let binds = &profiles.get(name).expect("is loaded").sandbox.root_binds;
         binds.iter().map(|bind| (bind.source.clone(), bind.target.clone())).collect::<Vec<_>>()

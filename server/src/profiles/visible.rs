@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn who_may_use_any_profile_sees_all_and_has_the_first_named_one_as_its_default() {
         let who = principal(&[Role::Executor], &["*", "strict"]);
-        assert_eq!(names(&who, "", 100, None).0, ["demo", "read_only", "sandboxed", "strict"]);
+        assert_eq!(names(&who, "", 100, None).0, ["agent", "demo", "read_only", "sandboxed", "strict"]);
         assert_eq!(Profiles::builtin().seen_by(&who, None).unwrap().name(), "strict");
     }
 

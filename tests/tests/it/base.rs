@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use airlock_policy::Profile;
 
 /// Airlock's own files in every sandbox's `/etc`, and devices.
-const OWN: [&str; 6] =
-    ["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf", "/etc/gitconfig", "/dev"];
+const OWN: [&str; 4] = ["/etc/hosts", "/etc/nsswitch.conf", "/etc/gitconfig", "/dev"];
 
 /// What the smallest root shows of this host, as it is seen inside.
 fn shown() -> Vec<PathBuf> {

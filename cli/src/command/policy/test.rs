@@ -24,7 +24,7 @@ const FAILED: u8 = 1;
 
 #[derive(Debug, Args)]
 pub(in crate::command) struct Test {
-    /// Profiles: built-in names (strict, sandboxed, demo, read_only) or TOML files.
+    /// Profiles: built-in names (strict, agent, sandboxed, demo, read_only) or TOML files.
     #[arg(value_name = "NAME|FILE", required = true)]
     profiles: Vec<OsString>,
     /// More cases for each of them, as [[test]] tables in a TOML file; may be repeated.

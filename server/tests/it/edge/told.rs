@@ -94,7 +94,7 @@ async fn profiles_are_shown_in_the_order_in_which_they_decide_and_without_values
 #[tokio::test(flavor = "multi_thread")]
 async fn executors_and_approvers_see_their_profiles_and_admins_and_auditors_all() {
     let world = World::new().await;
-    let all = ["demo", "read_only", "sandboxed", "strict"];
+    let all = ["agent", "demo", "read_only", "sandboxed", "strict"];
     for (token, visible) in
         [("executor", &["strict"][..]), ("approver", &["strict"]), ("auditor", &all), ("admin", &all)]
     {

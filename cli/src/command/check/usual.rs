@@ -1,0 +1,69 @@
+//! The profile that decides where none is named: that of the server on which the command would run.
+
+use airlock_policy::Profile;
+
+use super::{Failure, local_profile};
+use crate::{
+    client::v1,
+    command::connect::Connect,
+    state::{Connection, StateError},
+};
+
+/// The default of a server whose configuration names none.
+const OF_A_SERVER: &str = "strict";
+
+/// A profile, and whose default it is.
+pub(super) struct Usual {
+    pub(super) profile: Profile,
+    pub(super) whose: String,
+}
+
+/// The default of the server that is named, or of the dev of the state folder, or of any server.
+pub(super) fn of(connect: &Connect) -> Result<Usual, Failure> {
+    if connect.names_address() {
+        return of_server(connect);
+    }
+    let Some(folder) = connect.dev_folder() else {
+        return of_any_server();
+    };
+    match folder.connection() {
+        Ok(connection) => of_dev(&connection),
+        Err(StateError::NotRunning(_) | StateError::NotReady(_)) => of_any_server(),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn of_any_server() -> Result<Usual, Failure> {
+    let profile = local_profile::tested(OF_A_SERVER.as_ref())?;
+    Ok(Usual { profile, whose: "a server; no airlock dev is running".to_owned() })
+}
+
+/// A built-in profile, or one of the dev's folder.
+fn of_dev(connection: &Connection) -> Result<Usual, Failure> {
+    let Connection { profile: name, profiles, .. } = connection;
+    let file = profiles.as_ref().map(|folder| folder.join(format!("{name}.toml")));
+    let file = file.filter(|_| Profile::builtin(name).is_none());
+    let named = file.map_or_else(|| name.into(), std::path::PathBuf::into_os_string);
+    Ok(Usual { profile: local_profile::tested(&named)?, whose: "the airlock dev that is running".to_owned() })
+}
+
+/// The server says which it is; what is in it is only known here if it is built in.
+fn of_server(connect: &Connect) -> Result<Usual, Failure> {
+    // An error means that there is one already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("the async runtime does not start: {error}")))?;
+    let found = runtime.block_on(async {
+        let client = connect.client().await?;
+        Ok::<_, Failure>(client.profile("", v1::ProfileView::Basic).await?)
+    })?;
+    let profile = Profile::builtin(&found.name).ok_or_else(|| {
+        Failure::usage(format!(
+            "the default profile of the server, `{}`, is its own; name its file with --profile",
+            found.name.escape_debug()
+        ))
+    })?;
+    Ok(Usual { profile, whose: "the server".to_owned() })
+}

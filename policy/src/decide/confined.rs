@@ -1,0 +1,59 @@
+//! The step of profiles that allow what stays inside the sandbox: everything does, unless it asks not to. What
+//! destroys a person's work is asked about, and so is a text that is not understood where a rule might
+//! apply to it. Deny and ask rules have answered before.
+
+use super::Facts;
+use super::destroys;
+use super::match_rules::RuleSet;
+use super::outcome::{Outcome, reason};
+use crate::decision::Verdict;
+use crate::profile::Profile;
+use crate::request::{Mode, Request, Shell};
+
+/// The answer for a command in the sandbox, in every mode but plan.
+pub(super) fn outcome(
+    request: &Request<'_>,
+    profile: &Profile,
+    rules: &RuleSet<'_>,
+    views: &[&Facts<'_>],
+    mode: Mode,
+) -> Option<Outcome> {
+    let applies = profile.allow_confined() && request.unsandboxed.is_none() && mode != Mode::Plan;
+    let facts = views.first().filter(|_| applies)?;
+    let destroyed = |facts: &&Facts<'_>| {
+        let reasons = (0..facts.commands.len()).filter_map(|index| destroys::at(facts, rules, index, mode));
+        reasons.collect::<Vec<_>>()
+    };
+    let reasons: Vec<_> = views.iter().flat_map(destroyed).collect();
+    if !reasons.is_empty() {
+        return Some(Outcome::with(Verdict::Ask, reasons));
+    }
+    if request.shell != Shell::Bash || views.iter().any(|facts| is_uncertain(facts)) {
+        if let Some(reason) = destroys::in_text(request.command) {
+            return Some(Outcome::new(Verdict::Ask, reason));
+        }
+        if rules.any_forbids() {
+            return Some(uncertain(views));
+        }
+    }
+    let inside = views.iter().all(|facts| rules.paths_not_permitted(facts).is_empty());
+    if inside && views.iter().all(|facts| facts.all_proven()) {
+        return Some(Outcome::proven(facts));
+    }
+    let message = "the profile allows what stays inside the sandbox";
+    Some(Outcome::new(Verdict::Allow, reason("confined", message, None)))
+}
+
+/// Whether it may run what no rule was compared with.
+fn is_uncertain(facts: &Facts<'_>) -> bool {
+    !facts.analysis.complete || facts.has_opaque() || facts.hidden_program().is_some()
+}
+
+/// A rule may apply to what is not understood.
+fn uncertain(views: &[&Facts<'_>]) -> Outcome {
+    let message = "a rule may apply to a part of the text that is not understood";
+    let mut reasons = vec![reason("rules_not_certain", message, None)];
+    reasons.extend(views.iter().filter_map(|facts| facts.hidden_program()));
+    reasons.extend(views.iter().flat_map(|facts| facts.problem_reasons()));
+    Outcome::with(Verdict::Ask, reasons)
+}

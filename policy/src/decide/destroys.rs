@@ -1,0 +1,126 @@
+//! Commands that destroy a person's work beyond repair, by the data of `tables/destroys.toml`. It finds them in what
+//! the text shows; what a script or a program does by itself it does not see.
+
+use super::allow::covering_rule;
+use super::facts::Facts;
+use super::match_rules::RuleSet;
+use super::outcome::reason;
+use crate::advice::warn::{applies, behind_subcommand, is_one_of, is_program};
+use crate::analysis::{Directory, Found};
+use crate::decision::{Access, Reason};
+use crate::launch::base_name;
+use crate::parse::Word;
+use crate::paths::{Located, Places, locate};
+use crate::readonly::PathWord;
+use crate::request::Mode;
+use crate::rules::Rule;
+use crate::rules::matching::Effort;
+use crate::rules::overlap::may_meet;
+use crate::rules::raw::{RawViews, Unquoted};
+use crate::tables::Target;
+use crate::tables::advice::{Destroys, destroys};
+
+/// Whether this command does, and no rule allows it.
+pub(super) fn at(facts: &Facts<'_>, rules: &RuleSet<'_>, index: usize, mode: Mode) -> Option<Reason> {
+    let found = facts.analysis.commands.get(index)?;
+    let program = found.program().map(base_name)?;
+    let mut known = destroys().iter().filter(|entry| is_program(entry.command.program, program));
+    let entry = known.find(|entry| does(entry, program, found, facts))?;
+    if covering_rule(index, rules, facts, mode).is_some() {
+        return None;
+    }
+    let message = format!("it {}", entry.command.message);
+    Some(Reason { command_index: Some(index), ..reason("destroys_work", message, Some(found.span)) })
+}
+
+/// Whether the words of one stand in a text that is not understood.
+pub(super) fn in_text(text: &[u8]) -> Option<Reason> {
+    let unquoted = Unquoted::of(text);
+    let views = RawViews::new(text, &unquoted);
+    let effort = Effort::new();
+    let stands = |words: &&str| {
+        let rule = Rule::parse(&format!("Bash({words})")).ok();
+        rule.is_none_or(|rule| rule.words().is_some_and(|pattern| views.may_hold(pattern, &effort)))
+    };
+    let entry = destroys().iter().find(|entry| entry.text.iter().any(&stands))?;
+    let message = format!("it may be a command that {}", entry.command.message);
+    Some(reason("destroys_work", message, None))
+}
+
+fn does(entry: &Destroys, program: &[u8], found: &Found, facts: &Facts<'_>) -> bool {
+    if !applies(&entry.command, program, found) {
+        return false;
+    }
+    let rest = found.words.get(1..).unwrap_or_default();
+    let words = behind_subcommand(&entry.command, program, rest).unwrap_or(rest);
+    let less = words.iter().filter_map(|word| word.text.as_deref()).any(|text| is_one_of(entry.unless, text));
+    let narrowed = entry.whole && words.iter().any(names_a_part);
+    !less && !narrowed && is_aimed(entry.target, words, found, facts)
+}
+
+fn names_a_part(word: &Word) -> bool {
+    !word.lead.starts_with(b"-") && !matches!(word.text.as_deref(), Some(b"." | b"./" | b":/"))
+}
+
+fn is_aimed(target: Target, words: &[Word], found: &Found, facts: &Facts<'_>) -> bool {
+    let places = &facts.places;
+    match target {
+        Target::Anything => true,
+        Target::Work => operands(words, found, places).iter().any(|path| is_work(path, places)),
+        Target::Here => {
+            let begins = |word: &&Word| !matches!(word.lead.first(), Some(b'-' | b'(' | b'!'));
+            let starts: Vec<Word> = words.iter().take_while(begins).cloned().collect();
+            let here = [Word::known(b".", found.span)];
+            let starts = if starts.is_empty() { here.as_slice() } else { starts.as_slice() };
+            operands(starts, found, places).iter().any(|path| is_work(path, places))
+        }
+        Target::Root => runs_in(found, |path| path == places.workspace.trim_end_matches('/')),
+        Target::Repository => runs_in(found, |path| is_at_or_below(path, places.workspace)),
+    }
+}
+
+/// Whether the command, which is git, may run in such a directory.
+fn runs_in(found: &Found, test: impl Fn(&str) -> bool) -> bool {
+    let mut words = found.words.iter().skip_while(|word| word.text.as_deref() != Some(b"-C"));
+    let directory = match words.nth(1).map(|word| word.text.as_deref().map(std::str::from_utf8)) {
+        None => found.directory.clone(),
+        Some(Some(Ok(text))) => found.directory.enter(text),
+        Some(_) => Directory::unknown(),
+    };
+    directory.possible().is_none_or(|possible| possible.iter().any(|path| test(path)))
+}
+
+/// Where the operands lead. `$PWD` is where the command runs.
+fn operands(words: &[Word], found: &Found, places: &Places<'_>) -> Vec<Located> {
+    let here = |word: &Word| word.only.as_deref() == Some(b"PWD");
+    let named = words.iter().filter(|word| !word.lead.starts_with(b"-"));
+    let paths = named.map(|word| if here(word) { Word::known(b".", word.span) } else { word.clone() });
+    paths
+        .flat_map(|word| locate(&PathWord { word, access: Access::Delete }, &found.directory, places))
+        .collect()
+}
+
+/// Whether the path is work that nothing brings back, or all that is in it.
+fn is_work(path: &Located, places: &Places<'_>) -> bool {
+    match &path.glob {
+        None => path.exact && is_root_of_work(&path.path, places),
+        Some(glob) => {
+            let (directory, name) = glob.rsplit_once('/').unwrap_or(("", glob));
+            let all = name.bytes().all(|byte| b"*?.[]!".contains(&byte));
+            may_meet(name, ".git") || (all && is_root_of_work(directory, places))
+        }
+    }
+}
+
+fn is_root_of_work(path: &str, places: &Places<'_>) -> bool {
+    let holds = |root: &str| is_at_or_below(root, path);
+    let mut parts = path.rsplit('/');
+    let (last, above) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let repository = last == ".git" || (above == ".git" && matches!(last, "objects" | "refs"));
+    repository || holds(places.workspace) || holds(places.home)
+}
+
+fn is_at_or_below(path: &str, root: &str) -> bool {
+    let root = root.trim_end_matches('/');
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

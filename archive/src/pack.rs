@@ -2,6 +2,7 @@
 //! for a named pipe, touch a device, or hold more than one folder open.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
     io::Write,
     os::{
@@ -42,6 +43,8 @@ const DEVICE: &str = "it is a device";
 pub struct Pack<'a> {
     /// Over paths relative to the folder; a match leaves out what is below too. See [`globs`](crate::globs()).
     pub exclude: &'a GlobSet,
+    /// Paths relative to the folder that are skipped, with what is below them, and why.
+    pub left_out: &'a BTreeMap<Vec<u8>, &'static str>,
     /// What the archive may hold; more entries or bytes are an error, longer paths are skipped.
     pub limits: &'a Limits,
     /// Ends it early.
@@ -295,6 +298,10 @@ impl<W: Write> Packer<'_, W> {
             let name = entry.file_name().to_bytes();
             let full = join(path, name);
             if matches!(name, b"." | b"..") || self.options.exclude.is_match(OsStr::from_bytes(&full)) {
+                continue;
+            }
+            if let Some(reason) = self.options.left_out.get(&full) {
+                self.skip(&full, reason);
                 continue;
             }
             self.listed += 1;

@@ -13,6 +13,7 @@ mod list;
 mod patch;
 mod paths;
 mod place;
+mod planted;
 mod put;
 mod quarantine;
 mod record;

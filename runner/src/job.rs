@@ -7,6 +7,7 @@
 mod disk;
 mod handle;
 mod life;
+mod planted;
 mod result;
 mod room;
 mod rules;
@@ -191,6 +192,8 @@ fn launch(tools: &Tools, job: &Job, place: &str) -> Result<Started, result::Fail
     let session = session.for_launch(&tools.launcher, network == Network::SessionLoopback)?;
     // After the rules': what is protected stays so where both are about one name.
     masks.extend(watch.masks());
+    // Last: they hold whatever a profile's rules show.
+    masks.extend(planted::masks(job, &profile, watch.still())?);
     let place = Some(place).filter(|place| !place.is_empty());
     let spec = LaunchSpec {
         command: grant.command.clone(),

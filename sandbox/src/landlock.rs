@@ -50,10 +50,10 @@ fn session_folders(masks: &[Mask]) -> Vec<PathBuf> {
     let folders = [SessionFolder::Workspace, SessionFolder::Home, SessionFolder::Tmp];
     let open = folders.into_iter().filter(|folder| {
         let whole = masks.iter().filter(|mask| mask.folder == *folder && mask.path.as_os_str().is_empty());
-        let (hidden, read_only) = whole.fold((false, false), |(hidden, read_only), mask| match mask.kind {
+        let (hidden, read_only) = whole.fold((false, false), |(hidden, read_only), mask| match &mask.kind {
             MaskKind::Hidden => (true, read_only),
             MaskKind::Shown => (false, read_only),
-            MaskKind::ReadOnly => (hidden, true),
+            MaskKind::ReadOnly | MaskKind::Empty | MaskKind::Content(_) => (hidden, true),
             MaskKind::Writable => (hidden, false),
             MaskKind::Kept => (hidden, read_only),
         });
@@ -79,7 +79,7 @@ mod tests {
     fn folders(read_only: bool, masks: &[(SessionFolder, &str, MaskKind)]) -> Vec<String> {
         let masks: Vec<_> = masks
             .iter()
-            .map(|(folder, path, kind)| Mask { folder: *folder, path: path.into(), kind: *kind })
+            .map(|(folder, path, kind)| Mask { folder: *folder, path: path.into(), kind: kind.clone() })
             .collect();
         let shape = Shape { read_only, network: Network::Empty };
         let folders = access(shape, &masks).folders;

@@ -8,6 +8,7 @@ mod plan;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, PathBuf};
+use std::sync::Arc;
 
 pub(crate) use plan::plan;
 
@@ -17,6 +18,8 @@ pub const MAX_MASKS: usize = 4096;
 const MAX_MASK_BYTES: usize = 512 << 10;
 /// The longest path of one, in bytes: what a system call takes.
 const MAX_MASK_PATH: usize = 4095;
+/// The most bytes of the contents of all of them.
+pub(crate) const MAX_MASK_CONTENT: usize = 512 << 10;
 
 /// One of a session's folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +33,7 @@ pub enum SessionFolder {
 }
 
 /// What a mask does to what it is laid over, and to everything below it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MaskKind {
     /// An empty file or folder without any permission is there instead.
     Hidden,
@@ -43,6 +46,10 @@ pub enum MaskKind {
     /// It can be neither renamed nor removed: something below it is masked, and must
     /// not come out of the reach of the rule that names it.
     Kept,
+    /// A folder is empty and read-only. Masks below it have no effect.
+    Empty,
+    /// A file has this content and is read-only; at most 512 KiB of one launch.
+    Content(Arc<[u8]>),
 }
 
 /// One mask. What it does holds for everything below it, up to a mask of something
@@ -71,6 +78,13 @@ pub(crate) fn check(masks: &[Mask]) -> Result<(), String> {
     if lengths.clone().sum::<usize>() > MAX_MASK_BYTES || lengths.clone().any(|length| length > MAX_MASK_PATH)
     {
         return Err("the path rules name paths that are too long together".to_owned());
+    }
+    let contents = masks.iter().map(|mask| match &mask.kind {
+        MaskKind::Content(content) => content.len(),
+        _ => 0,
+    });
+    if contents.sum::<usize>() > MAX_MASK_CONTENT {
+        return Err(format!("the contents of masked files have more than {MAX_MASK_CONTENT} bytes"));
     }
     let plain = |mask: &Mask| {
         mask.path.components().all(|part| matches!(part, Component::Normal(_)))

@@ -5,7 +5,7 @@
 //! mask for a name that is absent.
 
 mod pattern;
-mod places;
+pub(crate) mod places;
 mod walk;
 
 use std::io;
@@ -129,9 +129,7 @@ impl RuleScope {
         }
         let patterns = Patterns::new(rules)?;
         let places = places::open(folders, profile)?;
-        let mut links: Vec<_> =
-            profile.symlinks.iter().map(|link| (link.link.clone(), link.target.clone())).collect();
-        links.push((PathBuf::from("/var/tmp"), PathBuf::from("../tmp")));
+        let links = places::root_links(profile);
         Ok(Some(Self { patterns, places, links }))
     }
 

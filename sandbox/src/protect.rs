@@ -15,10 +15,12 @@ mod folder;
 mod git_config;
 mod git_use;
 mod guard;
+mod index;
 mod judge;
 mod mark;
 mod masks;
 mod names;
+mod planted;
 mod scan;
 mod scrub;
 mod shape;
@@ -34,6 +36,7 @@ pub use guard::{Begun, Guard};
 pub use mark::Kind;
 pub use masks::masks;
 pub use names::Names;
+pub use planted::{Grounds, Item, Plant, Planted, Suspects, Use, planted};
 
 /// The name of the guard's folder, beside a session's workspace.
 pub const FOLDER: &str = "protected";

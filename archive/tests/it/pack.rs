@@ -1,6 +1,7 @@
 //! What packing takes, leaves out and says about it.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Cursor, Write},
     os::unix::{
@@ -21,7 +22,7 @@ use crate::tree::{LIMITS, Place, content};
 fn pack_with(place: &Place, exclude: &[&str], limits: &Limits) -> Result<(Vec<u8>, Packed), Cause> {
     let exclude: Vec<String> = exclude.iter().map(|pattern| (*pattern).to_owned()).collect();
     let (cancel, exclude) = (Cancel::new(), globs(&exclude).unwrap());
-    let options = Pack { exclude: &exclude, limits, cancel: &cancel };
+    let options = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits, cancel: &cancel };
     let mut out = Vec::new();
     let packed = pack(&place.dir(), Format::Tar, &mut out, &options).map_err(|error| error.cause)?;
     Ok((out, packed))
@@ -154,7 +155,8 @@ fn packing_stops_at_its_limits_and_leaves_no_end_marker() {
         (Limits { bytes: 46, ..LIMITS }, "more than 46 bytes"),
     ] {
         let (cancel, exclude) = (Cancel::new(), globs(&[]).unwrap());
-        let options = Pack { exclude: &exclude, limits: &limits, cancel: &cancel };
+        let options =
+            Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &limits, cancel: &cancel };
         let mut out = Vec::new();
         let error = pack(&place.dir(), Format::Tar, &mut out, &options).unwrap_err();
         assert!(error.to_string().contains(named), "{error}");
@@ -186,7 +188,7 @@ impl Write for Meddles<'_> {
 
 fn pack_meddled(place: &Place, meddle: &dyn Fn()) -> (Vec<u8>, Packed) {
     let (cancel, exclude) = (Cancel::new(), globs(&[]).unwrap());
-    let options = Pack { exclude: &exclude, limits: &LIMITS, cancel: &cancel };
+    let options = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &LIMITS, cancel: &cancel };
     let mut out = Meddles { out: Vec::new(), meddle: Some(meddle) };
     let packed = pack(&place.dir(), Format::Tar, &mut out, &options).unwrap();
     (out.out, packed)
@@ -227,7 +229,7 @@ fn a_cancelled_pack_ends_without_an_end_marker() {
     let place = sample();
     fs::write(place.target().join("a"), vec![b'x'; 300_000]).unwrap();
     let (cancel, exclude) = (Cancel::new(), globs(&[]).unwrap());
-    let options = Pack { exclude: &exclude, limits: &LIMITS, cancel: &cancel };
+    let options = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &LIMITS, cancel: &cancel };
     let meddle = || cancel.cancel();
     let mut out = Meddles { out: Vec::new(), meddle: Some(&meddle) };
     let error = pack(&place.dir(), Format::Tar, &mut out, &options).unwrap_err();
@@ -254,7 +256,7 @@ impl Write for Full {
 fn a_writer_that_fails_is_told_with_its_cause() {
     let place = sample();
     let (cancel, exclude) = (Cancel::new(), globs(&[]).unwrap());
-    let options = Pack { exclude: &exclude, limits: &LIMITS, cancel: &cancel };
+    let options = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &LIMITS, cancel: &cancel };
     for format in [Format::Tar, Format::TarGzip] {
         match pack(&place.dir(), format, Full(10), &options).unwrap_err().cause {
             Cause::Write { source } => assert_eq!(source.kind(), io::ErrorKind::StorageFull),

@@ -2,6 +2,7 @@
 //! Each attack has a control that shows that it works on whoever opens paths.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Cursor, Read},
     os::unix::fs::symlink,
@@ -122,7 +123,7 @@ fn the_same_swap_gets_whoever_writes_by_path_out() {
 
 fn packed(place: &Place) -> Vec<u8> {
     let (cancel, exclude) = (Cancel::new(), globs(&[]).unwrap());
-    let options = Pack { exclude: &exclude, limits: &LIMITS, cancel: &cancel };
+    let options = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &LIMITS, cancel: &cancel };
     let mut out = Vec::new();
     pack(&place.dir(), Format::Tar, &mut out, &options).unwrap();
     out

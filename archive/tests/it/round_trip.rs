@@ -108,7 +108,7 @@ fn kept(place: &Place) -> BTreeMap<PathBuf, Seen> {
 
 fn packed(place: &Place, format: Format) -> (Vec<u8>, Packed) {
     let (cancel, exclude) = (Cancel::new(), globs(&[]).unwrap());
-    let options = Pack { exclude: &exclude, limits: &LIMITS, cancel: &cancel };
+    let options = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &LIMITS, cancel: &cancel };
     let mut out = Vec::new();
     let packed = pack(&place.dir(), format, &mut out, &options).unwrap();
     (out, packed)

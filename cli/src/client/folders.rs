@@ -3,6 +3,7 @@
 //! archive is put anywhere before all of it has been checked.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File, Permissions},
     io::{self, Seek as _},
     os::unix::fs::PermissionsExt as _,
@@ -137,7 +138,7 @@ impl Client {
         self.blocking(move |cancel| {
             let folder = Dir::open_ambient_dir(&from, ambient_authority())
                 .map_err(|error| local("cannot read the folder", &from, &error))?;
-            let pack = Pack { exclude: &exclude, limits: &limits, cancel };
+            let pack = Pack { exclude: &exclude, left_out: &BTreeMap::new(), limits: &limits, cancel };
             let packed = airlock_archive::pack(&folder, Format::Tar, &archive, &pack)
                 .map_err(|error| refused(&error))?;
             Ok((archive, packed))

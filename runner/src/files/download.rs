@@ -30,6 +30,7 @@ use super::{
     },
     paths::Inside,
     place::{Workspace, info},
+    planted::{self, LeftOut},
     select::patterns,
     transfers::{Attached, DownloadKey, Outcome, Phase, Progress, Stage, StageWriter, Transfer, What},
 };
@@ -212,7 +213,10 @@ fn stage(
     let mut writer = StageWriter::new(&shared.transfers, Arc::clone(transfer));
     // So that there is a file to read, even of an empty one.
     writer.open()?;
-    Workspace::enter(session, |workspace| pack_into(shared, workspace, writer, &at, order, cancel))
+    let left_out = planted::below(session, at.relative())?;
+    Workspace::enter(session, |workspace| {
+        pack_into(shared, workspace, writer, &at, order, (cancel, &left_out))
+    })
 }
 
 fn pack_into(
@@ -221,7 +225,7 @@ fn pack_into(
     writer: StageWriter<'_>,
     at: &Inside,
     order: &DownloadOrder,
-    cancel: &Cancel,
+    (cancel, left_out): (&Cancel, &LeftOut),
 ) -> Result<Downloaded, ExchangeFailed> {
     let (source, stat) = workspace.content(at).map_err(|errno| of_path(&at.absolute(), errno))?;
     let info = info(at.absolute(), &stat, Vec::new());
@@ -246,7 +250,7 @@ fn pack_into(
         FileFormat::Tar => Format::Tar,
         FileFormat::TarGzip => Format::TarGzip,
     };
-    folder(shared, source, archive, writer, at, order, cancel)
+    folder(shared, source, archive, writer, at, order, (cancel, left_out))
 }
 
 /// At most as many bytes as it had, even of one that grows meanwhile.
@@ -294,13 +298,13 @@ fn folder(
     mut writer: StageWriter<'_>,
     at: &Inside,
     order: &DownloadOrder,
-    cancel: &Cancel,
+    (cancel, left_out): (&Cancel, &LeftOut),
 ) -> Result<Downloaded, ExchangeFailed> {
     let config = &shared.transfers.config;
     let limits = Limits { entries: config.entries, bytes: config.unpacked_bytes, ..Limits::PATHS };
     let exclude = patterns("exclude", &order.exclude)?;
     let source = Dir::from_std_file(File::from(source));
-    let options = Pack { exclude: &exclude, limits: &limits, cancel };
+    let options = Pack { exclude: &exclude, left_out, limits: &limits, cancel };
     let mut out = BufWriter::with_capacity(CHUNK, &mut writer);
     let packed = pack(&source, format, &mut out, &options);
     let flushed = out.flush();

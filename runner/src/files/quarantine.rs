@@ -90,7 +90,7 @@ fn shortened(mut path: Vec<u8>) -> Vec<u8> {
     path
 }
 
-fn of_guard(error: GuardError) -> ExchangeFailed {
+pub(super) fn of_guard(error: GuardError) -> ExchangeFailed {
     let said = error.to_string();
     match error {
         GuardError::Protect(ProtectError::NoSuchItem { .. }) => {

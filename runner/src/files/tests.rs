@@ -10,7 +10,7 @@ mod lists;
 mod uploads;
 mod walled;
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
+use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use airlock_archive::{Cancel, Format, Limits, Pack, globs, pack};
 use airlock_proto::domain::{
@@ -341,7 +341,12 @@ fn limit(result: Result<impl std::fmt::Debug, ExchangeFailed>) -> String {
 /// An archive of a folder.
 fn tar(folder: &Path) -> Vec<u8> {
     let folder = Dir::open_ambient_dir(folder, ambient_authority()).unwrap();
-    let options = Pack { exclude: &globs(&[]).unwrap(), limits: &Limits::PATHS, cancel: &Cancel::new() };
+    let options = Pack {
+        exclude: &globs(&[]).unwrap(),
+        left_out: &BTreeMap::new(),
+        limits: &Limits::PATHS,
+        cancel: &Cancel::new(),
+    };
     let mut out = Vec::new();
     pack(&folder, Format::Tar, &mut out, &options).unwrap();
     out
@@ -360,8 +365,8 @@ fn project(root: &Path) {
 }
 
 /// What is in a folder: mode, and content or target, by path.
-fn tree(root: &Path) -> std::collections::BTreeMap<PathBuf, (u32, Vec<u8>)> {
-    let mut found = std::collections::BTreeMap::new();
+fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {

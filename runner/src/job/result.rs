@@ -6,7 +6,9 @@ use airlock_proto::{
     domain::{Cause, DirectoryReport, ExecutionResult, InlineOutput, Started, Violation, ViolationAction},
     limits::VIOLATIONS,
 };
-use airlock_sandbox::{self as sandbox, Ended, LaunchError, PathRuleError, env::EnvError};
+use airlock_sandbox::{
+    self as sandbox, Ended, LaunchError, PathRuleError, env::EnvError, protect::ProtectError,
+};
 
 use super::{Job, disk::DiskWatch};
 use crate::{
@@ -27,6 +29,10 @@ pub(super) enum Failure {
     Guard(#[from] GuardError),
     #[error(transparent)]
     PathRules(Box<PathRuleError>),
+    #[error(transparent)]
+    Planted(ProtectError),
+    #[error("{0}, and this command does not run what commands have put into repositories")]
+    Open(String),
     #[error("the session's folders cannot be looked at with the rights of its user")]
     Rights,
     #[error("the environment cannot be built")]
@@ -52,6 +58,11 @@ pub(super) fn not_launched(job: &Job, failure: Failure) -> ExecutionResult {
     let cause = match failure {
         Failure::Spool(error) => spool_cause(&error),
         Failure::Guard(error) => failed(error.to_string()),
+        Failure::Planted(_) | Failure::Open(_) => Cause::SandboxFailed {
+            step: "protected_names".to_owned(),
+            message: failure.to_string(),
+            hint: "remove it, or have a command that does so approved".to_owned(),
+        },
         Failure::PathRules(error) => Cause::SandboxFailed {
             step: "path_rules".to_owned(),
             message: error.to_string(),

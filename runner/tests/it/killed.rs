@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::{
+    collections::BTreeMap,
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -37,7 +38,12 @@ fn archive() -> Vec<u8> {
         fs::write(folder.join(index.to_string()), content(index)).unwrap();
     }
     let source = Dir::open_ambient_dir(source.path(), ambient_authority()).unwrap();
-    let options = Pack { exclude: &globs(&[]).unwrap(), limits: &Limits::PATHS, cancel: &Cancel::new() };
+    let options = Pack {
+        exclude: &globs(&[]).unwrap(),
+        left_out: &BTreeMap::new(),
+        limits: &Limits::PATHS,
+        cancel: &Cancel::new(),
+    };
     let mut out = Vec::new();
     pack(&source, Format::Tar, &mut out, &options).unwrap();
     out

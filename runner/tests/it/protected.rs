@@ -11,8 +11,8 @@ use std::{
 
 use airlock_proto::domain::{
     CancelledBy, Cause, DecidedPath, ExchangeFromRunner, ExchangeOrder, ExecutionId, FromRunner, Grant,
-    JobPhase, PathAccess, ProtectAction, QuarantineOrder, QuarantinedFile, SessionId, ToRunner, Violation,
-    ViolationAction,
+    JobPhase, PathAccess, ProtectAction, QuarantineOrder, QuarantinedFile, Requirement, SessionId, ToRunner,
+    Violation, ViolationAction,
 };
 
 use crate::{
@@ -238,7 +238,7 @@ async fn a_profile_makes_it_a_failure_and_what_is_at_the_root_cannot_be_written_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repository_that_was_decided_about_works_and_one_that_was_not_is_gone() {
+async fn settings_and_hooks_of_a_repository_that_is_there_are_held() {
     let mut it = Fixture::new().await;
     let session = it.open("").await;
     let with_git = |command: &str, git: &[&str]| {
@@ -258,5 +258,92 @@ async fn a_repository_that_was_decided_about_works_and_one_that_was_not_is_gone(
     assert_eq!(result.cause, Cause::Exited { code: 1 }, "it is read-only");
     let said = it.said(with_git("git config core.fsmonitor; git log --format=%s", &["config", "log"])).await;
     assert_eq!(said, "one\n");
+    it.shut_down().await;
+}
+
+/// A program that nobody knows to be git makes a repository in `c`, and plants a hook, a monitor and an alias there.
+const MAKE: &str = "printf '#!/bin/sh\\necho \"$1\" >> \"$TMPDIR/ran\"\\n' > evil && chmod +x evil; \
+    export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; \
+    perl -e 'system(qw(git init -q -b main c)) and die' && cd c && git commit -q --allow-empty -m one && \
+    printf '#!/bin/sh\\n../evil hook\\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit && \
+    git config core.fsmonitor '../evil monitor' && git config alias.x '!../evil alias'";
+/// Says what of it ran, and what was committed.
+const USE: &str = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; \
+    rm -f $TMPDIR/ran; cd c; { git status --short; git x; git commit -q --allow-empty -m more; } >/dev/null 2>&1; \
+    sort -u $TMPDIR/ran 2>/dev/null; git log --format=%s 2>/dev/null";
+
+fn as_decided(grant: Grant, requires: &[Requirement]) -> Grant {
+    let mut grant = Grant { requires: requires.to_vec(), ..grant };
+    grant.decided.git = vec!["commit".to_owned(), "log".to_owned(), "status".to_owned()];
+    grant.read_only = requires.contains(&Requirement::ReadOnlyMount);
+    grant
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_of_any_program_stays_and_runs_nothing_of_it_where_nobody_was_asked() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let (_, result) = it.run(grant(session, MAKE)).await;
+    assert_eq!((result.cause, result.violations), (Cause::Exited { code: 0 }, Vec::new()));
+    let reads = as_decided(grant(session, USE), &[Requirement::ReadOnlyMount, Requirement::TrustedPath]);
+    assert_eq!(it.said(reads).await, "one\n", "a command that only reads");
+    let by_rule = as_decided(grant(session, USE), &[Requirement::TrustedPath]);
+    assert_eq!(it.said(by_rule).await, "more\none\n", "a command that a rule allows");
+    let said = it.said(grant(session, USE)).await;
+    assert_eq!(said, "alias\nhook\nmonitor\nmore\nmore\none\n", "an agent's own hook in its own commit");
+    let (_, result) =
+        it.run(grant(session, "rm c/.git/hooks/pre-commit; echo x > c/.git/hooks/pre-push")).await;
+    assert_eq!(
+        result.violations.len(),
+        2,
+        "from then on it is watched like any other: {:?}",
+        result.violations
+    );
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_mask_can_cover_ends_a_command_of_git_and_no_other() {
+    let mut it = Fixture::new().await;
+    let session = it.open("").await;
+    let plant = "mkdir c && echo 'gitdir: /proc/self/root/tmp/x' > c/.git && git init -q --bare /tmp/x";
+    assert_eq!(it.run(grant(session, plant)).await.1.cause, Cause::Exited { code: 0 });
+    let requires = [Requirement::ReadOnlyMount, Requirement::TrustedPath];
+    match it.run(as_decided(grant(session, "git -C c status"), &requires)).await.1.cause {
+        Cause::SandboxFailed { step, message, .. } => {
+            assert_eq!(step, "protected_names");
+            assert!(
+                message.contains("`/proc/self/root/tmp/x` leads through a folder of the kernel's"),
+                "{message}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    let mut lists = as_decided(grant(session, "ls"), &requires);
+    lists.decided.git = Vec::new();
+    assert_eq!(it.said(lists).await, "c\n");
+    it.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn before_a_command_outside_what_was_planted_is_in_quarantine() {
+    let mut it = Fixture::with(Default::default(), |config| config.floor.unsandboxed = true).await;
+    let session = it.open("").await;
+    assert_eq!(it.run(grant(session, MAKE)).await.1.violations, []);
+    let (id, result) = it.run(Grant { unsandboxed: true, ..grant(session, USE) }).await;
+    let mut told: Vec<_> =
+        result.violations.iter().map(|one| String::from_utf8(one.path.clone()).unwrap()).collect();
+    told.sort();
+    assert_eq!(told, ["/workspace/c/.git/config", "/workspace/c/.git/hooks"]);
+    let said = it.text(id, airlock_proto::domain::OutputStream::Stdout).await;
+    assert_eq!(said, "more\none\n");
+    let ids: Vec<_> = quarantine(&mut it, session).await.into_iter().map(|file| file.id).collect();
+    for id in ids {
+        assert!(matches!(restore(&mut it, session, &id).await, ExchangeFromRunner::Restored { .. }));
+    }
+    let (id, result) = it.run(Grant { unsandboxed: true, ..grant(session, USE) }).await;
+    assert_eq!(result.violations, [], "a person has given it back");
+    let said = it.text(id, airlock_proto::domain::OutputStream::Stdout).await;
+    assert!(said.starts_with("alias\nhook\nmonitor\n"), "the control: {said}");
     it.shut_down().await;
 }

@@ -48,7 +48,7 @@ pub(crate) fn stage(plan: &LaunchPlan) -> Result<(), Failure> {
     let root = plan.root.as_ref().map(root::find).transpose()?;
     leave_mount(plan.leave.as_deref()).at(Step::Stage)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount("tmpfs", STAGE, "tmpfs", flags, Some(c"mode=0755,size=64k"))
+    mount("tmpfs", STAGE, "tmpfs", flags, Some(c"mode=0755,size=32m"))
         .map_err(|error| Failure::new(Step::Stage, format!("tmpfs: {error}")))?;
     mount_folders(&trees).at(Step::Stage)?;
     shared::mount(found)?;

@@ -161,7 +161,7 @@ pub struct Overlay {
 }
 
 /// What is mounted over a part of a staged folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cover {
     /// An empty file or folder without any permission.
     Hidden {
@@ -173,6 +173,8 @@ pub enum Cover {
         /// Whether it cannot be written.
         read_only: bool,
     },
+    /// A read-only file with these bytes.
+    Content(Vec<u8>),
 }
 
 /// What is done for a command outside the sandbox. With it travels the folder of

@@ -26,11 +26,11 @@ const BENEATH: ResolveFlags =
 
 /// Something that is mounted inside.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Where.
     pub(super) target: PathBuf,
-    pub(super) kind: Kind,
-    pub(super) handle: OwnedFd,
+    pub(crate) kind: Kind,
+    pub(crate) handle: OwnedFd,
     pub(super) is_folder: bool,
     /// Below it, where something else is mounted.
     pub(super) holes: Vec<PathBuf>,
@@ -44,7 +44,7 @@ impl Place {
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Session(SessionFolder),
     /// Of the host, with its path there.
     Root(PathBuf),
@@ -52,17 +52,17 @@ pub(super) enum Kind {
 
 /// Where something is, without a link on the way.
 #[derive(Debug)]
-pub(super) struct Spot {
+pub(crate) struct Spot {
     /// Its place's number.
-    pub(super) place: usize,
+    pub(crate) place: usize,
     /// Below that.
-    pub(super) relative: PathBuf,
-    pub(super) handle: OwnedFd,
-    pub(super) is_folder: bool,
+    pub(crate) relative: PathBuf,
+    pub(crate) handle: OwnedFd,
+    pub(crate) is_folder: bool,
 }
 
 /// Opens all of them. What is not there of the host is left out: bubblewrap says so.
-pub(super) fn open(folders: &Folders, profile: &Profile) -> Result<Vec<Place>, PathRuleError> {
+pub(crate) fn open(folders: &Folders, profile: &Profile) -> Result<Vec<Place>, PathRuleError> {
     let mut places = Vec::new();
     for (folder, source, target) in [
         (SessionFolder::Workspace, &folders.workspace, WORKSPACE),
@@ -91,6 +91,12 @@ pub(super) fn open(folders: &Folders, profile: &Profile) -> Result<Vec<Place>, P
     Ok(places)
 }
 
+/// The links of the root that are no part of any place.
+pub(crate) fn root_links(profile: &Profile) -> Vec<(PathBuf, PathBuf)> {
+    let own = profile.symlinks.iter().map(|link| (link.link.clone(), link.target.clone()));
+    own.chain([(PathBuf::from("/var/tmp"), PathBuf::from("../tmp"))]).collect()
+}
+
 /// Notes in each place what of it is not seen.
 fn holes(places: &mut [Place]) {
     let own = OWN_FILES.iter().chain(&["/proc", "/dev", "/run/airlock", "/var/tmp"]).map(PathBuf::from);
@@ -115,9 +121,29 @@ pub(super) fn resolve(
     root_links: &[(PathBuf, PathBuf)],
     path: &Path,
 ) -> Result<Option<Spot>, PathRuleError> {
+    Ok(follow(places, root_links, path)?.spot)
+}
+
+/// The end of a path.
+#[derive(Debug)]
+pub(crate) struct Lead {
+    /// What is there, if anything is.
+    pub(crate) spot: Option<Spot>,
+    /// The way went through a link.
+    pub(crate) by_link: bool,
+    /// The way went through a folder of the kernel's, whose links lead anywhere.
+    pub(crate) by_kernel: bool,
+}
+
+/// As [`resolve`], with what the way was like.
+pub(crate) fn follow(
+    places: &[Place],
+    root_links: &[(PathBuf, PathBuf)],
+    path: &Path,
+) -> Result<Lead, PathRuleError> {
     let mut done = PathBuf::from("/");
     let mut spot = None;
-    let mut links = 0;
+    let (mut links, mut by_kernel) = (0, false);
     let mut left: VecDeque<OsString> = path.iter().map(OsString::from).collect();
     while let Some(part) = left.pop_front() {
         let link = match part.as_bytes() {
@@ -129,6 +155,7 @@ pub(super) fn resolve(
             }
             _ => {
                 let next = done.join(&part);
+                by_kernel |= ["/proc", "/dev", "/sys"].iter().any(|own| next == Path::new(own));
                 let of_root = root_links.iter().find(|(link, _)| *link == next);
                 match (of_root, at(places, &next).map_err(look(&next))?) {
                     (Some((_, target)), _) => Some(target.clone()),
@@ -153,7 +180,7 @@ pub(super) fn resolve(
             left.push_front(part.to_owned());
         }
     }
-    Ok(spot)
+    Ok(Lead { spot, by_link: links > 0, by_kernel })
 }
 
 /// What is at a path that leads through no link, and where it points if it is one.

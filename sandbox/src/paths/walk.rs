@@ -297,7 +297,7 @@ impl<'a> Walk<'a> {
                         RootCover::Again(Bind { source: joined(source, &entry.relative), target: path })
                     }
                     // It is read-only as it is.
-                    MaskKind::ReadOnly | MaskKind::Writable | MaskKind::Kept => return Ok(()),
+                    _ => return Ok(()),
                 };
                 return self.cover(cover);
             }

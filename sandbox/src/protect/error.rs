@@ -45,6 +45,12 @@ pub enum ProtectError {
         /// As asked for.
         id: String,
     },
+    /// What is planted in repositories could not be found, or is where it cannot be taken away.
+    #[error("programs that repositories name: {cause}")]
+    Planted {
+        /// Why.
+        cause: String,
+    },
     /// Something else appeared where an item was to be given back.
     #[error("`{path}` was changed by another program at the same time; try again")]
     ChangedMeanwhile {

@@ -18,6 +18,44 @@ pub(crate) fn all(text: &[u8]) -> Option<Vec<(String, Option<String>)>> {
     Some(settings.into_iter().map(|Setting { name, value }| (name, value)).collect())
 }
 
+/// The same configuration without the settings that run programs or include others, for git to read in its
+/// place. What cannot be read becomes an empty one.
+pub(super) fn without_programs(text: &[u8]) -> Vec<u8> {
+    let mut kept = String::new();
+    for setting in settings(text).unwrap_or_default().iter().filter(|setting| !setting.starts_a_program()) {
+        setting.write(&mut kept);
+    }
+    kept.into_bytes()
+}
+
+/// The settings that [`without_programs`] leaves out.
+pub(super) fn started_programs(text: &[u8]) -> Option<BTreeSet<String>> {
+    let settings = settings(text)?;
+    Some(settings.into_iter().filter(Setting::starts_a_program).map(|setting| setting.to_string()).collect())
+}
+
+/// Where a configuration leads git.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Leads {
+    /// Folders of hooks.
+    pub(super) hooks: Vec<String>,
+    /// Other configurations.
+    pub(super) includes: Vec<String>,
+}
+
+/// The folders of hooks and the configurations that this one names, as they are written.
+pub(super) fn leads(text: &[u8]) -> Leads {
+    let mut leads = Leads::default();
+    for setting in settings(text).unwrap_or_default() {
+        match (setting.section(), setting.key()) {
+            ("core", "hookspath") => leads.hooks.extend(setting.value),
+            ("include" | "includeif", "path") => leads.includes.extend(setting.value),
+            _ => {}
+        }
+    }
+    leads
+}
+
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
@@ -40,6 +78,31 @@ impl Setting {
 
     fn key(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// As git reads it again.
+    fn write(&self, to: &mut String) {
+        let rest = self.name.strip_prefix(self.section()).and_then(|rest| rest.strip_suffix(self.key()));
+        let (section, key) = (self.section(), self.key());
+        match rest.unwrap_or_default() {
+            // Without a section git reads it, and knows no setting of the kind.
+            "" => return,
+            "." => to.push_str(&format!("[{section}]\n")),
+            part => {
+                let part = part.strip_prefix('.').and_then(|part| part.strip_suffix('.')).unwrap_or(part);
+                let part = part.replace('\\', "\\\\").replace('"', "\\\"");
+                to.push_str(&format!("[{section} \"{part}\"]\n"));
+            }
+        }
+        match &self.value {
+            Some(value) => to.push_str(&format!("\t{key} = {}\n", quoted(value))),
+            None => to.push_str(&format!("\t{key}\n")),
+        }
+    }
+
+    /// Where a working tree is names no program, and every submodule says it.
+    fn starts_a_program(&self) -> bool {
+        self.runs_a_program() && self.name != "core.worktree"
     }
 
     fn runs_a_program(&self) -> bool {
@@ -97,6 +160,22 @@ impl Setting {
             ),
         }
     }
+}
+
+/// In quotes. A carriage return is an ordinary character there, and a zero byte ends what git reads.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for character in text.chars().filter(|character| *character != '\0') {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{8}' => quoted.push_str("\\b"),
+            other => quoted.push(other),
+        }
+    }
+    quoted + "\""
 }
 
 /// `ext::` and other helpers that are named by an address.

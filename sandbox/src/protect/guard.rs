@@ -7,6 +7,7 @@
 //! comparison before.
 
 mod act;
+mod disarm;
 mod restore;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +34,8 @@ const BEGAN: &str = "began";
 struct Began {
     shapes: BTreeMap<Vec<u8>, Shape>,
     own: BTreeSet<Vec<u8>>,
+    /// When, by the file system's clock: seconds and nanoseconds.
+    at: (i64, i64),
 }
 
 /// See the module.
@@ -148,6 +151,7 @@ impl Guard {
         let more = writer.rules.names.iter().any(|name| !self.names.contains(name));
         let names = self.names.with(&writer.rules.names);
         let Some(mut record) = self.record.clone() else {
+            self.began.at = self.vault.moment()?;
             let record = scan(workspace, self.scope, &names)?;
             self.names = names;
             self.began.shapes.clone_from(&record.shapes);

@@ -24,13 +24,22 @@ pub(super) struct Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Alive {
     pub(super) writer: Writer,
-    /// Folders that it made as a part of a repository: all in them is its own.
+    /// Folders that it made, or may have made, as a part of a repository: all in them is its own.
     own: BTreeSet<Vec<u8>>,
+    /// Names in the working trees of such repositories that came with them.
+    tracked: BTreeSet<Vec<u8>>,
+    /// Files in which git notes the submodules that were added.
+    submodules: BTreeSet<Vec<u8>>,
 }
 
 impl Alive {
     pub(super) fn new(writer: Writer) -> Self {
-        Self { writer, own: BTreeSet::new() }
+        Self { writer, own: BTreeSet::new(), tracked: BTreeSet::new(), submodules: BTreeSet::new() }
+    }
+
+    /// These came with a repository that it may have made.
+    pub(super) fn tracks(&mut self, paths: &BTreeSet<Vec<u8>>) {
+        self.tracked.extend(paths.iter().cloned());
     }
 
     fn named(&self, path: &[u8], names: &Names) -> bool {
@@ -45,7 +54,7 @@ impl Alive {
 
     /// Whether it is a part of a repository that this command made.
     fn made(&self, path: &[u8]) -> bool {
-        self.own.iter().any(|folder| is_within(path, folder))
+        self.own.iter().any(|folder| is_within(path, folder)) || self.tracked.contains(path)
     }
 
     /// How much of a repository it was decided to make there. Where nobody could say where it makes one, it
@@ -166,38 +175,111 @@ pub(super) enum Verdict {
     Act,
 }
 
-/// Notes which commands made which repositories: those whose `.git` is new and stands where the command was
-/// decided to make one, and what is new in a repository for its submodules and worktrees.
+/// Notes which repositories the commands made, by whatever program: those whose `.git` is new, as a folder or a file,
+/// and what is new in a repository for its submodules and worktrees. A link is none, nor is what stands at the root in
+/// place of a repository that was there, unless that was decided. Gives the working trees of those that may have come with what is in
+/// them.
 pub(super) fn note_repositories<'a>(
     (before, now): (&Record, &Record),
     writers: impl Iterator<Item = &'a mut Alive>,
-) {
+) -> Vec<Vec<u8>> {
     let moved = moved(before, now);
     let is_new = |path: &Vec<u8>, mark: &Mark| {
         let old = before.marks.get(path);
         !moved.contains(path.as_slice()) && old.is_none_or(|old| old.identity != mark.identity)
     };
     let new = now.marks.iter().filter(|(path, mark)| is_git(last(path)) && is_new(path, mark));
-    let new: Vec<_> = new.map(|(path, _)| (above(path), before.marks.contains_key(path))).collect();
+    let new: Vec<_> = new
+        .map(|(path, mark)| New { path, was_there: before.marks.contains_key(path), kind: mark.kind })
+        .collect();
     // What was there before and is there still.
     let holds = |folder: &[u8]| {
         let mut old = before.marks.iter().filter(|(path, _)| is_within(path, folder));
         old.any(|(path, old)| now.marks.get(path).is_some_and(|mark| mark.identity == old.identity))
     };
+    // A submodule or a worktree has a file `.git` that leads to its part.
+    let has_file = new.iter().any(|new| new.kind == Kind::File);
     let parts = new_parts(before, now);
+    let mut filled: BTreeSet<&[u8]> = new.iter().filter(|new| new.stays()).map(New::folder).collect();
     for writer in writers {
-        for (folder, was_there) in &new {
-            match writer.extent_at(folder, *was_there) {
+        for new in &new {
+            match writer.extent_at(new.folder(), new.was_there) {
                 // git fills an empty folder only.
-                Some(Extent::Filled) if !holds(folder) => writer.own.insert(folder.to_vec()),
-                Some(_) => writer.own.insert(join(folder, b".git")),
-                None => false,
+                Some(Extent::Filled) if !holds(new.folder()) => writer.own.insert(new.folder().to_vec()),
+                // Nothing comes with one that was decided to be made from nothing.
+                Some(Extent::Own) => filled.remove(new.folder()) | writer.own.insert(new.path.to_vec()),
+                Some(_) => writer.own.insert(new.path.to_vec()),
+                None => new.stays() && writer.own.insert(new.path.to_vec()),
             };
         }
-        if writer.fills() {
+        if writer.fills() || has_file {
             writer.own.extend(parts.iter().map(|folder| folder.to_vec()));
+            writer.submodules.extend(parts.iter().filter_map(|part| gitmodules(part)));
         }
     }
+    filled.into_iter().map(<[u8]>::to_vec).collect()
+}
+
+/// A `.git` that is new.
+struct New<'a> {
+    path: &'a [u8],
+    /// Another one was there before.
+    was_there: bool,
+    kind: Kind,
+}
+
+impl<'a> New<'a> {
+    /// What it is in.
+    fn folder(&self) -> &'a [u8] {
+        above(self.path)
+    }
+
+    /// Whether it stays, whoever made it.
+    fn stays(&self) -> bool {
+        matches!(self.kind, Kind::Folder | Kind::File) && !(self.folder().is_empty() && self.was_there)
+    }
+}
+
+/// Where the submodules of a repository are noted, of which this is one's own folder.
+fn gitmodules(part: &[u8]) -> Option<Vec<u8>> {
+    let git = ancestors(part).find(|path| is_git(last(path)))?;
+    let below = part.get(git.len()..)?;
+    below.starts_with(b"/modules/").then(|| join(above(git), b".gitmodules"))
+}
+
+/// Says of every mark of the second record whether a command made it so and nobody decided about that.
+pub(super) fn note_planted(
+    before: &Record,
+    now: &mut Record,
+    is_decided: impl Fn(&[u8], Option<&Mark>, &Mark) -> bool,
+) {
+    let gone = before.marks.iter().filter(|(path, _)| !now.marks.contains_key(*path));
+    let gone: BTreeMap<_, _> = gone.map(|(path, mark)| ((mark.identity, last(path)), mark)).collect();
+    for (path, mark) in &mut now.marks {
+        let moved = || gone.get(&(mark.identity, last(path))).copied();
+        let old = before.marks.get(path).or_else(|| moved().filter(|old| mark.came_with_its_folder(old)));
+        mark.planted = match old {
+            Some(old) if mark.is_same(old) => old.planted,
+            old => !is_decided(path, old, mark),
+        };
+    }
+}
+
+/// Whether what became of a name was decided about: by its path, or by all the settings that are new in it.
+pub(super) fn is_decided(
+    (path, old, now): (&[u8], Option<&Mark>, &Mark),
+    writers: &[&Alive],
+    names: &Names,
+) -> bool {
+    let settings = match (&now.programs, old) {
+        (Some(_), old) => new_settings(old, now),
+        (None, _) => BTreeSet::new(),
+    };
+    let is_set = |setting: &String| writers.iter().any(|writer| writer.writer.git.settings.contains(setting));
+    // A configuration that runs no other programs than before is as much trusted as it was.
+    let by_settings =
+        now.programs.is_some() && old.is_some_and(|old| !old.planted) && settings.iter().all(is_set);
+    by_settings || writers.iter().any(|writer| writer.named(path, names))
 }
 
 /// Folders that became repositories without a `.git` where a command was decided to make one.
@@ -229,7 +311,8 @@ pub(super) fn verdict(change: &Change, writers: &[&Alive], names: &Names, before
         Reason::Removed => !ancestors(above(path)).any(|folder| is_git(last(folder))),
         _ => last(path).eq_ignore_ascii_case(b".gitmodules"),
     };
-    if by_git && is_gits { Verdict::Report } else { Verdict::Act }
+    let is_submodules = writers.iter().any(|writer| writer.submodules.contains(path));
+    if (by_git && is_gits) || is_submodules { Verdict::Report } else { Verdict::Act }
 }
 
 fn is_in_old_repository(path: &[u8], before: &Record) -> bool {

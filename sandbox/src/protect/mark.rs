@@ -77,6 +77,8 @@ pub(super) struct Mark {
     pub(super) target: Vec<u8>,
     /// Of a repository's configuration: its settings that run programs.
     pub(super) programs: Option<BTreeSet<String>>,
+    /// A command made it so, and nobody decided about that.
+    pub(super) planted: bool,
 }
 
 impl Mark {
@@ -102,6 +104,7 @@ impl Mark {
             hash: None,
             target: Vec::new(),
             programs: None,
+            planted: false,
         };
         match mark.kind {
             Kind::Link => {

@@ -46,6 +46,11 @@ impl Names {
         names
     }
 
+    /// Repositories alone.
+    pub(super) fn of_git() -> Self {
+        Self(BTreeSet::from([b".git".to_vec()]))
+    }
+
     /// The names of both.
     pub(super) fn with(&self, other: &Self) -> Self {
         Self(self.0.union(&other.0).cloned().collect())

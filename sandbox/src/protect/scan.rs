@@ -67,6 +67,8 @@ pub(super) enum Scope {
     Workspace,
     /// HOME: its own names, and what programs obey below it.
     Home,
+    /// A repository's own folder.
+    Git,
 }
 
 struct Level {
@@ -91,6 +93,7 @@ pub(super) fn scan(folder: impl AsFd, scope: Scope, names: &Names) -> Result<Rec
     let context = match scope {
         Scope::Workspace => Context::Plain,
         Scope::Home => Context::Home,
+        Scope::Git => Context::Git,
     };
     let mut scan = Scan { names, record: Record::default(), levels: Vec::new(), entries: 0 };
     scan.enter(root, Vec::new(), context)?;

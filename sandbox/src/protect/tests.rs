@@ -4,6 +4,7 @@
 mod home;
 mod hostile;
 mod judged;
+mod planted;
 mod planting;
 mod removed;
 mod repositories;
@@ -31,7 +32,7 @@ fn handle(path: &Path) -> OwnedFd {
 impl World {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        for name in ["workspace", FOLDER] {
+        for name in ["workspace", "home", "tmp", FOLDER] {
             fs::create_dir(root.path().join(name)).unwrap();
         }
         let guard = Guard::open(handle(&root.path().join(FOLDER))).unwrap();
@@ -83,6 +84,17 @@ impl World {
     fn restore(&mut self, id: &str) -> Result<(Vec<u8>, Option<String>), ProtectError> {
         let workspace = handle(&self.at(""));
         self.guard.restore(workspace.as_fd(), id)
+    }
+
+    /// Waits until what is written gets a later time than what was written before.
+    fn tick(&self) {
+        let time = || fs::metadata(self.root.path().join("tick")).unwrap().modified().unwrap();
+        fs::write(self.root.path().join("tick"), "").unwrap();
+        let begun = time();
+        while time() == begun {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            fs::write(self.root.path().join("tick"), "x").unwrap();
+        }
     }
 
     /// The same session in the runner's next process.

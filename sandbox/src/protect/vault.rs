@@ -32,6 +32,8 @@ const ITEMS: usize = 10_000;
 /// Of an item's name, in hex digits.
 const ID_DIGITS: usize = 12;
 
+/// Of a file that is made in place of another one.
+const FILE_MODE: u32 = 0o644;
 const ITEM: &str = "item-";
 const INFO: &str = "info-";
 const ORIGINAL: &str = "original-";
@@ -179,7 +181,7 @@ impl Vault {
         }
         let parent = identity(folder, b"").map_err(failed())?;
         let now = Mark::of(folder, last(path), parent, before.programs.is_some()).map_err(failed())?;
-        Ok(now.filter(|now| now.is_same(before)))
+        Ok(now.filter(|now| now.is_same(before)).map(|now| Mark { planted: before.planted, ..now }))
     }
 
     fn copy_of(&self, hash: &[u8; 32], before: &Mark) -> Result<String, ProtectError> {
@@ -274,6 +276,37 @@ impl Vault {
             Err(Errno::EXIST) => Err(ProtectError::ChangedMeanwhile { path: shown(&held.path) }),
             Err(errno) => Err(ProtectError::path("give back", &held.path)(errno)),
         }
+    }
+
+    /// Now, by the clock that gives files their times.
+    pub(super) fn moment(&self) -> Result<(i64, i64), ProtectError> {
+        let (name, file) = self.create()?;
+        let stat = fstat(&file).map_err(ProtectError::vault("look at a file"))?;
+        self.remove(&name);
+        Ok((stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)))
+    }
+
+    /// Makes a file of the workspace, at a path where none is.
+    pub(super) fn put(
+        &self,
+        workspace: BorrowedFd<'_>,
+        path: &[u8],
+        content: &[u8],
+    ) -> Result<(), ProtectError> {
+        let failed = || ProtectError::path("write", path);
+        let folders = descend(workspace, above(path), Need::Change).map_err(failed())?;
+        let Some(folder) = folders.as_ref().and_then(|folders| folders.last()) else {
+            return Err(failed()(Errno::NOENT));
+        };
+        let (next, mut file) = self.create()?;
+        file.write_all(content)
+            .and_then(|()| Ok(fchmod(&file, Mode::from_raw_mode(FILE_MODE))?))
+            .map_err(|error| ProtectError::Vault { action: "write a file", cause: error.to_string() })?;
+        let moved = renameat_with(&self.folder, &*next, folder, last(path), RenameFlags::NOREPLACE);
+        moved.map_err(|errno| {
+            self.remove(&next);
+            failed()(errno)
+        })
     }
 
     fn names(&self, prefix: &str) -> Result<Vec<String>, ProtectError> {

@@ -22,6 +22,7 @@ mod paths;
 mod planted;
 mod reach;
 mod report;
+mod repositories;
 mod root_folder;
 #[cfg(target_arch = "x86_64")]
 mod seccomp;

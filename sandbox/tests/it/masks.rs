@@ -15,7 +15,7 @@ use crate::support::{Host, OrdinaryRunner, PROBE, mounts};
 /// Masks of the workspace.
 fn masks(masks: &[(&str, MaskKind)]) -> Vec<Mask> {
     let folder = SessionFolder::Workspace;
-    masks.iter().map(|(path, kind)| Mask { folder, path: path.into(), kind: *kind }).collect()
+    masks.iter().map(|(path, kind)| Mask { folder, path: path.into(), kind: kind.clone() }).collect()
 }
 
 fn masked(spec: LaunchSpec, of: &[(&str, MaskKind)]) -> LaunchSpec {

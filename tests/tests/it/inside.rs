@@ -206,7 +206,8 @@ async fn no_process_of_the_host_or_of_another_session_is_seen() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_policy_calls_read_only_cannot_write_even_if_policy_is_wrong() {
     let inside = Inside::new().await;
-    // git runs what a repository's configuration names; policy cannot see that, the mounts can.
+    // git runs what a repository's configuration names. Policy cannot see that: what a command has planted is covered,
+    // and the mounts hold whatever is not.
     let plant = "git init -q . && printf '#!/bin/sh\\ntouch /workspace/pwned ~/pwned /tmp/pwned\\ncat\\n' > planted \
                  && chmod +x planted && echo '* filter=planted' > .gitattributes && echo 1 > a && git add . \
                  && git config filter.planted.clean ./planted && sleep 1 && echo 2 > a; rm -f pwned ~/pwned /tmp/pwned";
@@ -216,7 +217,7 @@ async fn what_policy_calls_read_only_cannot_write_even_if_policy_is_wrong() {
     let status = inside.run("git status --short").await;
     assert!(inside.decision(&status).await.read_only);
     let said = String::from_utf8_lossy(&status.stdout);
-    assert!(said.contains("Read-only file system"), "the planted program ran, and was held: {said}");
+    assert!(said.contains("AM a") && !said.contains("Read-only file system"), "it did not run: {said}");
     assert_eq!(inside.run(look).await.stdout, b"", "nothing was written");
 
     let control = inside.run("git status --short > status.txt 2>&1").await;

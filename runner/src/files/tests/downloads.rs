@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
+use airlock_sandbox::protect::Writer;
 use rustix::fs::{CWD, FileType as RawType, Mode, mknodat};
 
 use super::*;
@@ -102,6 +103,42 @@ async fn what_cannot_be_sent_is_said() {
     let got = fixture.download(order("folder", None)).await.unwrap();
     assert_eq!((got.done.files, got.done.skipped_total), (1, 1));
     assert_eq!(got.done.skipped[0].path, b"/workspace/folder/pipe");
+}
+
+#[tokio::test]
+async fn what_a_command_made_git_run_does_not_come_unless_it_is_asked_for_by_its_path() {
+    let fixture = Fixture::new();
+    let repository = |name: &str| {
+        fixture.write(&format!("{name}/.git/HEAD"), "ref: refs/heads/main\n");
+        fixture.write(&format!("{name}/.git/objects/x"), "");
+        fixture.write(&format!("{name}/.git/refs/x"), "");
+        fixture.write(&format!("{name}/.git/hooks/pre-commit"), "#!/bin/sh\n");
+        fixture.write(&format!("{name}/.git/config"), "[core]\n\tfsmonitor = x\n");
+    };
+    repository("of/people");
+    let workspace = &fixture.session.guard().workspace;
+    let writer = Writer { writes: true, ..Writer::default() };
+    let begun = workspace.with(|guard, folder| guard.begin(folder, writer)).unwrap();
+    repository("of/commands");
+    let found = workspace.with(|guard, folder| Ok(guard.end(folder, begun.id, &[]))).unwrap();
+    assert_eq!(found, []);
+
+    let got = fixture.download(fixture.download_order("1", "of")).await.unwrap();
+    let left_out: Vec<_> = got
+        .done
+        .skipped
+        .iter()
+        .map(|one| (str::from_utf8(&one.path).unwrap(), one.reason.as_str()))
+        .collect();
+    assert_eq!(left_out.len(), 2, "{left_out:?}");
+    assert_eq!(left_out[0].0, "/workspace/of/commands/.git/config");
+    assert!(left_out[0].1.contains("names programs"), "{left_out:?}");
+    assert_eq!(left_out[1].0, "/workspace/of/commands/.git/hooks");
+    assert_eq!(got.done.files, 8, "five of people, three of commands");
+    let got = fixture.download(fixture.download_order("2", "of/commands/.git/config")).await.unwrap();
+    assert_eq!(got.bytes, b"[core]\n\tfsmonitor = x\n");
+    let got = fixture.download(fixture.download_order("3", "of/commands/.git/hooks")).await.unwrap();
+    assert_eq!((got.done.files, got.done.skipped_total), (1, 0));
 }
 
 #[tokio::test]

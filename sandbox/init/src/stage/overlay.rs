@@ -1,18 +1,22 @@
-//! Lays mounts over parts of a staged folder: empty ones that hide, and the same
-//! thing again with another right to write.
+//! Lays mounts over parts of a staged folder: empty ones that hide, files with
+//! another content, and the same thing again with another right to write.
 //!
 //! Each name is looked up once, beneath the folder and through no link; what was
 //! found is cloned and mounted upon by its handle, so that a name that is swapped
 //! meanwhile changes nothing. Must not make anything in the session's folders.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use airlock_init::sys::{MountAttributes, set_mount_attributes};
 use airlock_init::wire::{Cover, Overlay};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, openat, openat2};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, chmodat, fchmod, fstat, mkdirat, openat, openat2,
+};
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 
@@ -62,9 +66,10 @@ fn lay_one(ground: &Ground, overlay: &Overlay, covers: &mut Covers) -> Result<Op
     let place = ground.hides.as_ref().map_or(&ground.tree, |hidden| &hidden.original);
     let Some(original) = find(place, path)? else { return Ok(None) };
     let is_folder = FileType::from_raw_mode(fstat(&original)?.st_mode) == FileType::Directory;
-    let (tree, passage) = match overlay.cover {
-        Cover::Visible { read_only } => (again(&original, read_only)?, None),
-        Cover::Hidden { around } => covers.hide(is_folder, around)?,
+    let (tree, passage) = match &overlay.cover {
+        Cover::Visible { read_only } => (again(&original, *read_only)?, None),
+        Cover::Hidden { around } => covers.hide(is_folder, *around)?,
+        Cover::Content(content) => (covers.file(content)?, None),
     };
     let point = match &ground.hides {
         None => &original,
@@ -106,6 +111,20 @@ fn clone_of(folder: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
 impl Covers {
     pub(super) fn new(stage: OwnedFd) -> Self {
         Self { stage, made: 0 }
+    }
+
+    /// A file that everybody can read and nobody can write.
+    fn file(&mut self, content: &[u8]) -> Result<OwnedFd, Errno> {
+        self.made = self.made.saturating_add(1);
+        let name = format!("content-{}", self.made);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&self.stage, &name, flags, Mode::RUSR | Mode::WUSR)?);
+        file.write_all(content).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        // Whatever the umask says.
+        fchmod(&file, Mode::RUSR | Mode::RGRP | Mode::ROTH)?;
+        let tree = clone_of(&self.stage, &name)?;
+        set_mount_attributes(tree.as_fd(), MountAttributes { read_only: true, no_exec: true })?;
+        Ok(tree)
     }
 
     /// An empty file or folder without permissions. `around` something that is

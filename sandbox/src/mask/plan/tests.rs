@@ -1,12 +1,12 @@
 //! What lies over what.
 
 use super::*;
-use MaskKind::{Hidden, Kept, ReadOnly, Shown, Writable};
+use MaskKind::{Content, Empty, Hidden, Kept, ReadOnly, Shown, Writable};
 
 fn planned(masks: &[(&str, MaskKind)], read_only: bool) -> Vec<String> {
     let masks: Vec<_> = masks
         .iter()
-        .map(|(path, kind)| Mask { folder: SessionFolder::Workspace, path: path.into(), kind: *kind })
+        .map(|(path, kind)| Mask { folder: SessionFolder::Workspace, path: path.into(), kind: kind.clone() })
         .collect();
     plan(&masks, SessionFolder::Workspace, read_only)
         .iter()
@@ -16,6 +16,7 @@ fn planned(masks: &[(&str, MaskKind)], read_only: bool) -> Vec<String> {
                 Cover::Hidden { around: true } => "hidden around",
                 Cover::Visible { read_only: true } => "read-only",
                 Cover::Visible { read_only: false } => "writable",
+                Cover::Content(content) => std::str::from_utf8(content).unwrap(),
             };
             format!("{depth} `{}` {cover}", String::from_utf8_lossy(path))
         })
@@ -44,6 +45,17 @@ fn what_is_shown_again_is_as_writable_as_what_it_is_in() {
     let masks = [("", ReadOnly), ("a", Hidden), ("a/b", Shown), ("a/c", Shown), ("a/c", Writable)];
     let wanted = ["0 `` read-only", "1 `a` hidden around", "2 `b` read-only", "2 `c` writable"];
     assert_eq!(planned(&masks, false), wanted);
+}
+
+#[test]
+fn what_is_replaced_shows_nothing_of_what_is_below_it() {
+    let other = || Content(b"other".as_slice().into());
+    let masks = [("a", Empty), ("a/b", Shown), ("a/b", Writable), ("c", ReadOnly), ("c/d", other())];
+    let wanted = ["0 `a` hidden around", "0 `c` read-only", "1 `d` other"];
+    assert_eq!(planned(&masks, false), wanted);
+    let wanted = ["0 `a` hidden around", "0 `c/d` other"];
+    assert_eq!(planned(&masks, true), wanted, "also where everything is read-only");
+    assert_eq!(planned(&[("a", Hidden), ("a/b", Empty), ("a/c", other())], false), ["0 `a` hidden"]);
 }
 
 #[test]

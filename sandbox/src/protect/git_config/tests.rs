@@ -97,7 +97,35 @@ fn made_up_configurations_are_read_as_git_reads_them() {
         let text: Vec<u8> =
             (0..random.usize(1..12)).flat_map(|_| parts[random.usize(..parts.len())].to_vec()).collect();
         assert_eq!(by_us(&text), by_git(&text), "{}", text.escape_ascii());
+        assert_rest_is_the_same(&text);
     }
+}
+
+/// What is left of a configuration is what git read in it before, but for what runs programs.
+fn assert_rest_is_the_same(text: &[u8]) {
+    let Some(before) = by_git(text) else { return };
+    let runs = started_programs(text).unwrap();
+    let kept: Vec<_> = before.into_iter().filter(|one| !runs.contains(one) && one.contains('.')).collect();
+    let rest = without_programs(text);
+    let read: Vec<_> = by_git(&rest).unwrap().into_iter().collect();
+    assert_eq!(read, kept, "{} became {}", text.escape_ascii(), rest.escape_ascii());
+}
+
+#[test]
+fn what_is_left_without_programs_is_what_git_read_before() {
+    for text in [
+        &b"[core]\nbare = false\nfsmonitor = x\nworktree = ../a\n[alias]\nst = status\nx = !y\n"[..],
+        b"[remote \"o.r=\\\"i\\\\g\"]\nurl = \"https://h/#a;b\"\nfetch = +a:b\nuploadpack = x\n",
+        b"[branch.main]\nmerge = \" refs \\t\\n\\b\\\"\\\\ \"\n[include]\npath = x\n[user]\nname\n",
+        b"[diff \"a=b\"]\ntextconv = x\nbinary = true\n[a \"\"]\nb = c\n[a \".b.\"]\nc = d\n",
+        b"[core]\nx = a\rb\n",
+    ] {
+        assert_rest_is_the_same(text);
+    }
+    assert_eq!(without_programs(b"[core\nfsmonitor = x"), b"", "what git refuses becomes empty");
+    let leads =
+        leads(b"[core]\nhooksPath = .husky\n[includeIf \"gitdir:/\"]\npath = ../x\n[include]\npath = y\n");
+    assert_eq!((leads.hooks, leads.includes), (vec![".husky".into()], vec!["../x".into(), "y".into()]));
 }
 
 #[test]

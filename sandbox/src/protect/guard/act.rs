@@ -5,9 +5,12 @@ use std::os::fd::BorrowedFd;
 
 use super::super::error::ProtectError;
 use super::super::folder::{Need, descend, identity};
-use super::super::judge::{Alive, Change, Verdict, changes, new_bare, note_repositories, removals, verdict};
+use super::super::index::tracked;
+use super::super::judge::{
+    Alive, Change, Verdict, changes, is_decided, new_bare, note_planted, note_repositories, removals, verdict,
+};
 use super::super::mark::Mark;
-use super::super::names::{above, ancestors, is_within};
+use super::super::names::{above, ancestors, is_within, join};
 use super::super::scan::{Record, scan};
 use super::super::{Action, Found, NAMES_LAYER, Outcome, Reason, Rules};
 use super::Guard;
@@ -33,11 +36,13 @@ impl Guard {
         let Some(before) = self.record.clone() else { return Ok(Vec::new()) };
         leave_uploads(&before, &mut now, self.uploads.values());
         let changes = changes(&before, &now);
-        let all = self.writers.values_mut().chain(&mut self.unjudged);
-        note_repositories((&before, &now), all);
+        self.note_new_repositories(workspace, &before, &now, &changes);
         let writers: Vec<Alive> = self.writers.values().chain(&self.unjudged).cloned().collect();
         let writers: Vec<&Alive> = writers.iter().collect();
         let bare = new_bare(&before, &now, &writers);
+        note_planted(&before, &mut now, |path, old, mark| {
+            is_decided((path, old, mark), &writers, &self.names)
+        });
         let removals = removals(&before, &now);
         let (mut found, mut done) = (Vec::new(), BTreeSet::new());
         for change in &changes {
@@ -81,6 +86,27 @@ impl Guard {
         self.set(workspace, now)?;
         self.unjudged.clear();
         Ok(found)
+    }
+
+    /// What the commands made of repositories, and what came with them.
+    fn note_new_repositories(
+        &mut self,
+        workspace: BorrowedFd<'_>,
+        before: &Record,
+        now: &Record,
+        changes: &[Change],
+    ) {
+        let all = self.writers.values_mut().chain(&mut self.unjudged);
+        for folder in note_repositories((before, now), all) {
+            let is_in_tree = |change: &Change| {
+                is_within(&change.path, &folder) && !is_within(&change.path, &join(&folder, b".git"))
+            };
+            if changes.iter().any(is_in_tree) {
+                let tracked = tracked(workspace, &folder, &self.names);
+                let all = self.writers.values_mut().chain(&mut self.unjudged);
+                all.for_each(|writer| writer.tracks(&tracked));
+            }
+        }
     }
 
     fn act(

@@ -55,12 +55,8 @@ const PLANTED: [Plant; 9] = [
         &["old/.git/worktrees/tree/gitdir"],
     ),
     ("settings", |world| world.put("old/.git/config", "[alias]\nx = !evil\n"), &["old/.git/config"]),
-    ("another repository", |world| drop(world.git("", &["init", "-q", "evil"])), &["evil/.git"]),
-    (
-        "one in the working tree of an old one",
-        |world| drop(world.git("", &["init", "-q", "old/sub"])),
-        &["old/sub/.git"],
-    ),
+    ("another repository", |world| drop(world.git("", &["init", "-q", "evil"])), &[]),
+    ("one in the working tree of an old one", |world| drop(world.git("", &["init", "-q", "old/sub"])), &[]),
     ("names beside it", |world| world.put("old/.vscode/tasks.json", "evil"), &["old/.vscode"]),
 ];
 
@@ -132,8 +128,12 @@ fn where_nobody_could_say_where_a_repository_is_made_an_old_one_is_watched_all_t
 #[test]
 fn a_repository_at_the_root_or_in_a_folder_that_is_not_empty_is_no_clone_of_an_unknown_place() {
     let mut world = World::new();
-    let found = world.run(with_git(&["clone"]), |world| drop(world.git("", &["init", "-q"])));
-    assert_eq!(told(&found), [quarantined(".git", "created")]);
+    let found = world.run(with_git(&["clone"]), |world| {
+        world.git("", &["init", "-q"]);
+        world.put(".bashrc", "evil");
+    });
+    assert_eq!(told(&found), [quarantined(".bashrc", "created")]);
+    assert!(world.has(".git/HEAD"));
     world.put("a/.mcp.json", "mine");
     let mut world = world.anew();
     let found = world.run(with_git(&["clone"]), |world| {

@@ -55,14 +55,38 @@ fn git_makes_repositories_where_it_was_decided_to() {
 }
 
 #[test]
-fn a_repository_that_nobody_decided_about_is_quarantined_whole() {
+fn a_repository_that_nobody_decided_about_works_and_stays() {
     let mut world = World::new();
     let at = source(&world);
-    let found = world.run(writer(), |world| drop(world.git("", &["clone", "-q", &at, "clone"])));
-    assert_eq!(told(&found), [quarantined("clone/.git", "created"), quarantined("clone/.vscode", "created")]);
-    let id = found[0].quarantine.clone().unwrap();
-    world.restore(&id).unwrap();
-    assert_eq!(world.git("clone", &["rev-parse", "--is-inside-work-tree"]).trim(), "true");
+    let found = world.run(writer(), |world| {
+        world.git("", &["clone", "-q", &at, "clone"]);
+        world.git("", &["init", "-q", "new"]);
+        world.put("new/.git/hooks/pre-commit", "its own");
+        world.git("clone", &["worktree", "add", "-q", "../tree"]);
+        world.put("tree/.git", "gitdir: ../clone/.git/worktrees/tree\n");
+        world.git("", &["clone", "-q", "--separate-git-dir", "own", &at, "apart"]);
+        world.put("apart/.git", "gitdir: ../own\n");
+        world.git("", &["clone", "-q", &at, "a/unpacked"]);
+        fs::rename(world.at("a"), world.at("b")).unwrap();
+    });
+    assert_eq!(found, [], "with what is in their working trees");
+    for tree in ["clone", "tree", "apart", "b/unpacked"] {
+        assert_eq!(world.git(tree, &["status", "--porcelain"]), "", "{tree}");
+        assert!(world.has(&format!("{tree}/.vscode/settings.json")));
+    }
+    assert!(world.has("new/.git/hooks/pre-commit"));
+    let found = world.run(writer(), |world| {
+        world.git("clone", &["submodule", "--quiet", "add", &at, "libs/sub"]);
+        world.put("clone/libs/sub/.vscode/tasks.json", "not tracked");
+    });
+    let submodule = ("clone/.gitmodules".to_owned(), "created", Outcome::Reported);
+    assert_eq!(told(&found), [submodule, quarantined("clone/libs/sub/.vscode/tasks.json", "created")]);
+    assert!(world.git("clone", &["submodule", "status"]).contains("libs/sub"));
+    let found = world.run(writer(), |world| {
+        fs::remove_dir_all(world.at("clone")).unwrap();
+        world.git("", &["clone", "-q", &at, "clone"]);
+    });
+    assert_eq!(found, [], "one that is made again is as new");
     let hook = |world: &World| world.put("clone/.git/hooks/post-commit", "#!/bin/sh\n");
     assert_eq!(
         told(&world.run(with_git(&["commit"]), hook)),

@@ -1,0 +1,202 @@
+//! Reads which protected names a new repository tracks in its working tree: they came with it.
+//!
+//! The index belongs to hostile commands: what cannot be read tracks nothing, and nothing is taken from it but
+//! paths.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+
+use super::folder::{Need, descend, kind};
+use super::mark::read;
+use super::names::{Names, above, ancestors, join, last};
+use crate::WORKSPACE;
+
+/// Longer indexes are not read. In bytes.
+const INDEX_MAX: u64 = 64 << 20;
+/// Of an entry: times, device, inode, mode, owner and size.
+const STAT_BYTES: usize = 40;
+/// Bytes of a path.
+const PATH_MAX: usize = 4096;
+const EXTENDED: u16 = 0x4000;
+const NAME_LENGTH: u16 = 0x0fff;
+/// The object's hash, in bytes: SHA-1 or SHA-256, which the index does not say.
+const HASHES: [usize; 2] = [20, 32];
+
+/// The protected names that the repository of `folder` tracks, and the folders that they are in, by path. `git` is
+/// its own folder where `.git` is one.
+pub(super) fn tracked(workspace: BorrowedFd<'_>, folder: &[u8], names: &Names) -> BTreeSet<Vec<u8>> {
+    let mut found = BTreeSet::new();
+    let Some(index) = own_folder(workspace, folder).and_then(|git| index(workspace, &git)) else {
+        return found;
+    };
+    let is_ours = |path: &[u8]| names.meets(path);
+    let paths = HASHES.iter().find_map(|hash| paths(&index, *hash, is_ours)).unwrap_or_default();
+    for path in &paths {
+        found.extend(ancestors(path).filter(|part| names.meets(part)).map(|part| join(folder, part)));
+    }
+    found
+}
+
+/// Where the repository is whose working tree this is, if that is in the workspace.
+fn own_folder(workspace: BorrowedFd<'_>, folder: &[u8]) -> Option<Vec<u8>> {
+    let git = join(folder, b".git");
+    let folders = descend(workspace, folder, Need::Look).ok()??;
+    let Some(file) = read(folders.last()?, b".git").ok()? else { return Some(git) };
+    let target = gitdir(&file)?;
+    let absolute = match target.strip_prefix(b"/") {
+        Some(_) => target.strip_prefix(WORKSPACE.as_bytes())?.strip_prefix(b"/")?.to_vec(),
+        None => join(folder, target),
+    };
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in absolute.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join(&b'/'))
+}
+
+/// Where a file `.git` leads, as it is written.
+pub(super) fn gitdir(file: &[u8]) -> Option<&[u8]> {
+    let target = file.strip_prefix(b"gitdir: ")?;
+    let end = target.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r'))?;
+    target.get(..=end)
+}
+
+fn index(workspace: BorrowedFd<'_>, git: &[u8]) -> Option<Vec<u8>> {
+    let path = join(git, b"index");
+    let folders = descend(workspace, above(&path), Need::Look).ok()??;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = openat(folders.last()?, last(&path), flags, Mode::empty()).ok()?;
+    let stat = fstat(&file).ok()?;
+    let is_short = u64::try_from(stat.st_size).is_ok_and(|size| size <= INDEX_MAX);
+    if kind(&stat) != FileType::RegularFile || !is_short {
+        return None;
+    }
+    let mut index = Vec::new();
+    File::from(file).take(INDEX_MAX).read_to_end(&mut index).ok()?;
+    Some(index)
+}
+
+/// Those paths of an index of version 2, 3 or 4 that are wanted. Its objects have hashes of so many bytes.
+fn paths(index: &[u8], hash: usize, wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<Vec<u8>>> {
+    let version = number(index.strip_prefix(b"DIRC")?)?;
+    let count = number(index.get(8..)?)?;
+    let mut rest = index.get(12..)?;
+    let (mut paths, mut before) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let fixed = STAT_BYTES + hash;
+        let flags = rest.get(fixed..fixed + 2)?;
+        let flags = u16::from_be_bytes(flags.try_into().ok()?);
+        let mut head = fixed + 2;
+        if flags & EXTENDED != 0 && version >= 3 {
+            head += 2;
+        }
+        let name = rest.get(head..)?;
+        let (path, length) = match version {
+            2 | 3 => {
+                let length = name.iter().position(|byte| *byte == 0)?;
+                // Entries are filled up with one to eight zero bytes to a multiple of eight.
+                (name.get(..length)?.to_vec(), (head + length) / 8 * 8 + 8)
+            }
+            4 => {
+                let (dropped, read) = offset(name)?;
+                let name = name.get(read..)?;
+                let length = name.iter().position(|byte| *byte == 0)?;
+                let kept = before.get(..before.len().checked_sub(dropped)?)?;
+                ([kept, name.get(..length)?].concat(), head + read + length + 1)
+            }
+            _ => return None,
+        };
+        rest = rest.get(length..)?;
+        // Else the hashes are of another length.
+        let says_its_length = usize::from(flags & NAME_LENGTH) == path.len().min(NAME_LENGTH.into());
+        if path.len() > PATH_MAX || !says_its_length {
+            return None;
+        }
+        if wanted(&path) {
+            paths.push(path.clone());
+        }
+        before = path;
+    }
+    Some(paths)
+}
+
+fn number(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?))
+}
+
+/// A number as in packs of git: seven bits a byte, each but the last with the highest bit set. And its length.
+fn offset(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut value = 0_usize;
+    for (at, byte) in bytes.iter().take(4).enumerate() {
+        value = (value << 7) + usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some((value, at + 1));
+        }
+        value += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::fd::AsFd;
+    use std::process::Command;
+
+    use super::*;
+
+    fn git(at: &std::path::Path, words: &[&str]) {
+        let done = Command::new("git").current_dir(at).args(words).output().unwrap();
+        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    #[test]
+    fn the_protected_names_that_git_tracks_are_found_in_every_version_of_its_index() {
+        for (format, version) in
+            [("sha1", "2"), ("sha1", "3"), ("sha1", "4"), ("sha256", "2"), ("sha256", "4")]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let tree = folder.path().join("a/tree");
+            fs::create_dir_all(tree.join(".vscode/more")).unwrap();
+            git(&tree, &["init", "-q", "--object-format", format]);
+            for name in ["README", ".bashrc", ".vscode/a", ".vscode/more/b", ".vscode/more/untracked"] {
+                fs::write(tree.join(name), "x").unwrap();
+            }
+            git(&tree, &["add", "README", ".bashrc", ".vscode/a", ".vscode/more/b"]);
+            git(&tree, &["update-index", "--index-version", version]);
+            let root = File::open(folder.path()).unwrap();
+            let found = tracked(root.as_fd(), b"a/tree", &Names::default());
+            let found: Vec<_> = found.iter().map(|path| str::from_utf8(path).unwrap()).collect();
+            let expected = [
+                "a/tree/.bashrc",
+                "a/tree/.vscode",
+                "a/tree/.vscode/a",
+                "a/tree/.vscode/more",
+                "a/tree/.vscode/more/b",
+            ];
+            assert_eq!(found, expected, "{format} {version}");
+        }
+    }
+
+    #[test]
+    fn an_index_that_is_none_tracks_nothing() {
+        for index in
+            [&b""[..], b"DIRC", b"DIRC\0\0\0\x02\xff\xff\xff\xff", b"DIRC\0\0\0\x09\0\0\0\x01", &[0xff; 4096]]
+        {
+            assert_eq!(
+                HASHES.iter().find_map(|hash| paths(index, *hash, |_| true)).unwrap_or_default(),
+                [b""; 0]
+            );
+        }
+        assert_eq!(gitdir(b"gitdir: ../x y\r\n"), Some(&b"../x y"[..]));
+        assert_eq!((gitdir(b"gitdir: "), gitdir(b"gitdir:x"), gitdir(b"")), (None, None, None));
+    }
+}

@@ -1,0 +1,76 @@
+//! Folders of hooks.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, fstat, statat};
+
+use super::super::error::ProtectError;
+use super::super::folder::{Folder, Need, kind};
+use super::super::mark::Kind;
+use super::config::expanded;
+use super::search::{Found, Search};
+use super::{Plant, REPOSITORIES};
+
+/// What git leaves beside hooks, and does not run.
+const SAMPLE: &[u8] = b".sample";
+
+impl Search<'_> {
+    /// Those that trusted configurations name. A relative one begins in whatever working tree is used.
+    pub(super) fn named_hooks(&mut self) -> Result<(), ProtectError> {
+        let (hooks, bases) = (std::mem::take(&mut self.hooks), std::mem::take(&mut self.bases));
+        if hooks.len().saturating_mul(bases.len()) > REPOSITORIES {
+            return Err(ProtectError::TooMany { what: "folders of hooks", limit: REPOSITORIES });
+        }
+        for written in &hooks {
+            let all: BTreeSet<PathBuf> = bases.iter().map(|base| expanded(base, written)).collect();
+            all.iter().try_for_each(|at| self.hook_folder(at))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn hook_folder(&mut self, at: &Path) -> Result<(), ProtectError> {
+        let Some(found) = self.find(at)?.filter(|found| found.is_folder) else { return Ok(()) };
+        if self.is_straight(at, &found) && self.is_trusted(&found) {
+            return Ok(());
+        }
+        // The session's own folders cannot be covered whole.
+        if found.relative.as_os_str().is_empty() {
+            self.cannot_mask(at, "is a folder of hooks");
+        } else {
+            self.plant(&found, Plant::Hooks);
+        }
+        Ok(())
+    }
+
+    /// Whether all that git could run there was there before any command, or was decided about.
+    fn is_trusted(&self, found: &Found) -> bool {
+        let Ok(folder) = Folder::of(&found.handle, Need::Look) else { return false };
+        let Ok(entries) = Dir::read_from(&folder) else { return false };
+        let is_old = fstat(&folder).is_ok_and(|stat| self.is_old(&stat));
+        for entry in entries {
+            let Ok(entry) = entry else { return false };
+            let name = entry.file_name().to_bytes();
+            if matches!(name, b"." | b"..") {
+                continue;
+            }
+            let Ok(stat) = statat(&folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
+                return false;
+            };
+            let is_harmless = kind(&stat) == FileType::Directory
+                || (kind(&stat) == FileType::RegularFile && name.ends_with(SAMPLE));
+            let path = found.relative.join(OsStr::from_bytes(name));
+            let known = self.mark(found.folder, &path);
+            let is_trusted = match known {
+                Some(mark) => !mark.planted && mark.kind == Kind::of(&stat),
+                None => is_old && self.is_old(&stat),
+            };
+            if !is_harmless && !is_trusted {
+                return false;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,236 @@
+//! The way through repositories that lead to each other, each looked at once.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
+
+use super::super::error::{ProtectError, shown};
+use super::super::folder::kind;
+use super::super::mark::{CONTENT_MAX, Mark};
+use super::super::names::Names;
+use super::super::scan::{Scope, scan};
+use super::{Grounds, Item, Plant, Planted, REPOSITORIES, Suspects, Use, repositories};
+use crate::mask::SessionFolder;
+use crate::paths::places::{self, Kind, Lead, Spot};
+use crate::{HOME, WORKSPACE};
+
+/// See the module.
+pub(super) struct Search<'a> {
+    suspects: &'a Suspects,
+    command: Use<'a>,
+    grounds: &'a Grounds,
+    queue: VecDeque<PathBuf>,
+    seen: BTreeSet<PathBuf>,
+    /// Working trees and folders of repositories: where a relative folder of hooks may begin.
+    pub(super) bases: BTreeSet<PathBuf>,
+    /// Folders of hooks that trusted configurations name, as they are written.
+    pub(super) hooks: BTreeSet<String>,
+    items: BTreeMap<(SessionFolder, PathBuf), Plant>,
+    open: Option<String>,
+}
+
+/// A file or folder of the session, by its place.
+pub(super) struct Found {
+    pub(super) folder: SessionFolder,
+    pub(super) relative: PathBuf,
+    pub(super) handle: OwnedFd,
+    pub(super) is_folder: bool,
+    pub(super) by_link: bool,
+}
+
+/// Whether it is no place of the kernel's, such as `/dev/null`, from where nothing leads back to files.
+fn may_hold_repositories(named: &Path) -> bool {
+    let of_kernel = ["/proc", "/dev", "/sys"].iter().any(|own| named.starts_with(own));
+    !of_kernel || named.iter().any(|part| ["cwd", "root", "fd"].iter().any(|link| part == *link))
+}
+
+/// The path of bytes.
+pub(super) fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(grounds: &'a Grounds, suspects: &'a Suspects, command: Use<'a>) -> Self {
+        Self {
+            suspects,
+            command,
+            grounds,
+            queue: VecDeque::new(),
+            seen: BTreeSet::new(),
+            bases: BTreeSet::new(),
+            hooks: BTreeSet::new(),
+            items: BTreeMap::new(),
+            open: None,
+        }
+    }
+
+    /// Looks at what is at a path, once.
+    pub(super) fn add(&mut self, at: PathBuf) -> Result<(), ProtectError> {
+        if self.once(&at)? {
+            self.queue.push_back(at);
+        }
+        Ok(())
+    }
+
+    /// What the command names. The workspace was gone through; HOME and `/tmp` are, where the command goes there.
+    pub(super) fn add_named(&mut self) -> Result<(), ProtectError> {
+        let mut roots = BTreeSet::new();
+        for named in self.command.paths {
+            if !may_hold_repositories(named) {
+                continue;
+            }
+            let Some(found) = self.find(named)? else { continue };
+            let root = match found.folder {
+                SessionFolder::Workspace => None,
+                SessionFolder::Home => Some(Path::new(HOME)),
+                SessionFolder::Tmp => Some(Path::new("/tmp")),
+            };
+            if let Some(root) = root {
+                self.add(root.join(".git"))?;
+                let first = found.relative.iter().next().unwrap_or_default();
+                roots.insert(root.join(first));
+            }
+            self.add(named.clone())?;
+        }
+        roots.into_iter().try_for_each(|root| self.add_all_in(&root))?;
+        for global in [".gitconfig", ".config/git/config"] {
+            self.global_config(&Path::new(HOME).join(global))?;
+        }
+        Ok(())
+    }
+
+    fn add_all_in(&mut self, root: &Path) -> Result<(), ProtectError> {
+        let Some(found) = self.find(root)?.filter(|found| found.is_folder) else { return Ok(()) };
+        let record = scan(&found.handle, Scope::Workspace, &Names::of_git())?;
+        repositories(&record, b"").iter().try_for_each(|inner| self.add(root.join(path(inner))))
+    }
+
+    /// What a repository's own folder holds of others, where nobody has gone through it.
+    pub(super) fn add_parts(&mut self, at: &Path, handle: &OwnedFd) -> Result<(), ProtectError> {
+        let record = scan(handle, Scope::Git, &Names::of_git())?;
+        repositories(&record, b".git").iter().try_for_each(|inner| self.add(at.join(path(inner))))
+    }
+
+    pub(super) fn run(&mut self) -> Result<(), ProtectError> {
+        while let Some(at) = self.queue.pop_front() {
+            self.repository(&at)?;
+        }
+        self.named_hooks()
+    }
+
+    pub(super) fn found(self) -> Planted {
+        let item = |((folder, path), what)| Item { folder, path, what };
+        Planted { items: self.items.into_iter().map(item).collect(), open: self.open }
+    }
+
+    pub(super) fn rebases(&self) -> bool {
+        self.command.rebases
+    }
+
+    /// Where a path leads. None if nothing is there, or nothing that a command of the session could write.
+    pub(super) fn find(&mut self, at: &Path) -> Result<Option<Found>, ProtectError> {
+        let Lead { spot, by_link, by_kernel } =
+            match places::follow(&self.grounds.places, &self.grounds.links, at) {
+                Ok(lead) => lead,
+                Err(error) => {
+                    self.cannot_mask(at, &error.to_string());
+                    return Ok(None);
+                }
+            };
+        if by_kernel {
+            self.cannot_mask(at, "leads through a folder of the kernel's");
+            return Ok(None);
+        }
+        let found = spot.and_then(|spot| self.of_session(spot, by_link));
+        let is_there = found.as_ref().is_some_and(|found| found.folder == SessionFolder::Workspace);
+        if self.command.outside && by_link && !is_there {
+            self.cannot_mask(at, "leads out of the workspace");
+        }
+        Ok(found)
+    }
+
+    /// The same where git reads a path from a file of a repository, relative or not.
+    pub(super) fn find_pointed(
+        &mut self,
+        base: &Path,
+        written: &Path,
+    ) -> Result<Option<PathBuf>, ProtectError> {
+        let at = base.join(written);
+        let found = self.find(&at)?;
+        let stays = found.as_ref().is_some_and(|found| found.folder == SessionFolder::Workspace);
+        if self.command.outside && !stays {
+            self.cannot_mask(&at, "leads out of the workspace");
+        }
+        Ok(found.map(|_| at))
+    }
+
+    fn of_session(&self, spot: Spot, by_link: bool) -> Option<Found> {
+        let folder = match self.grounds.places.get(spot.place)?.kind {
+            Kind::Session(folder) => folder,
+            Kind::Root(_) => return None,
+        };
+        let Spot { relative, handle, is_folder, .. } = spot;
+        Some(Found { folder, relative, handle, is_folder, by_link })
+    }
+
+    /// Notes that git would use something there that cannot be covered.
+    pub(super) fn cannot_mask(&mut self, at: &Path, why: &str) {
+        let path = shown(at.as_os_str().as_bytes());
+        self.open.get_or_insert_with(|| format!("`{path}` {why}"));
+    }
+
+    pub(super) fn plant(&mut self, found: &Found, what: Plant) {
+        self.items.insert((found.folder, found.relative.clone()), what);
+    }
+
+    /// What is known of something in the workspace.
+    pub(super) fn mark(&self, folder: SessionFolder, relative: &Path) -> Option<&'a Mark> {
+        let relative = relative.as_os_str().as_bytes();
+        (folder == SessionFolder::Workspace).then(|| self.suspects.marks.get(relative)).flatten()
+    }
+
+    /// Whether a path leads by no link to where it does, or by one that no command has set.
+    pub(super) fn is_straight(&self, at: &Path, found: &Found) -> bool {
+        let link = || at.strip_prefix(WORKSPACE).ok().and_then(|at| self.mark(SessionFolder::Workspace, at));
+        !found.by_link || link().is_some_and(|link| !link.planted)
+    }
+
+    /// Whether a path is met for the first time.
+    pub(super) fn once(&mut self, at: &Path) -> Result<bool, ProtectError> {
+        if self.seen.len() >= REPOSITORIES {
+            return Err(ProtectError::TooMany { what: "repositories", limit: REPOSITORIES });
+        }
+        Ok(self.seen.insert(at.to_owned()))
+    }
+
+    /// Whether it was last changed before any command could write.
+    pub(super) fn is_old(&self, stat: &Stat) -> bool {
+        let nanos = i64::try_from(stat.st_ctime_nsec).unwrap_or(i64::MAX);
+        (stat.st_ctime, nanos) < self.suspects.began
+    }
+
+    pub(super) fn is_repository(&self, found: &Found) -> bool {
+        let relative = found.relative.as_os_str().as_bytes();
+        found.folder == SessionFolder::Workspace && self.suspects.repositories.contains(relative)
+    }
+}
+
+/// The content of a regular file that was found; none if it is something else, too long or closed.
+pub(super) fn content(found: &Found) -> Option<Vec<u8>> {
+    if kind(&fstat(&found.handle).ok()?) != FileType::RegularFile {
+        return None;
+    }
+    // By the handle, not by its name: it is what was found.
+    let name = format!("/proc/self/fd/{}", found.handle.as_fd().as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = openat(CWD, name, flags, Mode::empty()).ok()?;
+    let mut content = Vec::new();
+    let read = File::from(file).take(CONTENT_MAX + 1).read_to_end(&mut content).ok()?;
+    (read as u64 <= CONTENT_MAX).then_some(content)
+}

@@ -62,7 +62,7 @@ impl Dev {
             listen: self.listen,
             profile: self.profile,
             // The other commands find it from wherever they run.
-            profiles: self.profiles.map(std::path::absolute).transpose().map_err(no_place)?,
+            profiles: self.profiles.map(std::path::absolute).transpose().map_err(|error| no_place(&error))?,
             bases,
             otlp: self.otlp,
             log: self.log,
@@ -107,7 +107,7 @@ fn greeting(instance: &Instance, profile: &str) -> String {
     )
 }
 
-fn no_place(error: std::io::Error) -> Failure {
+fn no_place(error: &std::io::Error) -> Failure {
     Failure::new(format!("the folder of --profiles cannot be found: {error}"))
 }
 

@@ -34,7 +34,7 @@ const CHANGES: [Change; 22] = [
     ("decided.git", |grant| grant.decided.git.push("log".to_owned())),
     ("decided.paths", |grant| grant.decided.paths.clear()),
     ("decided.files", |grant| {
-        grant.decided.files.iter_mut().for_each(|file| file.state = FileState::Digest([7; 32]));
+        grant.decided.files.iter_mut().for_each(|file| file.state = FileState::Digest([8; 32]));
     }),
 ];
 

@@ -1,7 +1,7 @@
 //! A server, a runner and a client whose certificates, authority and tokens are all replaced while commands run: no call
 //! fails, no view breaks, and the runner's link stays.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 use std::{
     fs,

@@ -14,9 +14,10 @@ use std::{
 };
 
 use airlock_mounts::TemporaryDir;
+use airlock_proto::domain::Bind;
 use airlock_runner::{Runner, RunnerConfig, RunningRunner};
 use airlock_server::{
-    config::{self, ClientCertificates, Config, Identity, Listen, Match, RoleName, Tls},
+    config::{self, ClientCertificates, Config, Ground, Identity, Listen, Match, RoleName, Tls},
     model::ANY_PROFILE,
     telemetry::Telemetry,
     wiring::{Options as ServerOptions, RunningServer, Server, StartError},
@@ -58,6 +59,12 @@ pub struct Options {
     pub log: String,
     /// How long running commands may go on when it is stopped.
     pub drain: Duration,
+    /// A folder with a root file system, in place of the host's own programs.
+    pub rootfs: Option<PathBuf>,
+    /// Folders and files of the host, shown read-only at the path beside each.
+    pub binds: Vec<(PathBuf, String)>,
+    /// The longest time that a request may give a command; none: that of the profile and the runner's floor.
+    pub max_timeout: Option<Duration>,
 }
 
 impl Default for Options {
@@ -70,6 +77,9 @@ impl Default for Options {
             otlp: None,
             log: "warn".to_owned(),
             drain: Duration::from_secs(3),
+            rootfs: None,
+            binds: Vec::new(),
+            max_timeout: None,
         }
     }
 }
@@ -228,12 +238,32 @@ fn server_config(folder: &StateFolder, options: &Options, keys: &Keys) -> Result
         directory: options.profiles.clone(),
         default: options.profile.clone(),
         self_approval: true,
+        ground: ground(options)?,
     };
     server.identities = identities(options, keys);
     server.telemetry.otlp_endpoint.clone_from(&options.otlp);
     server.telemetry.service_name = "airlock-dev".to_owned();
     server.telemetry.log_level.clone_from(&options.log);
     Ok(server)
+}
+
+/// What the profiles show of the host, each by the path where it really is.
+fn ground(options: &Options) -> Result<Ground, DevError> {
+    let real = |path: &PathBuf| {
+        let shown = std::fs::canonicalize(path).and_then(|real| {
+            real.into_os_string().into_string().map_err(|_| std::io::ErrorKind::InvalidFilename.into())
+        });
+        shown.map_err(|source| DevError::Shown { path: path.clone(), source })
+    };
+    let binds = options
+        .binds
+        .iter()
+        .map(|(source, target)| Ok(Bind { source: real(source)?, target: target.clone() }));
+    Ok(Ground {
+        rootfs: options.rootfs.as_ref().map(real).transpose()?,
+        root_binds: binds.collect::<Result<_, DevError>>()?,
+        timeout_max: options.max_timeout,
+    })
 }
 
 /// The one who uses it, who may do everything, and the runner.
@@ -280,6 +310,10 @@ fn runner_config(
         config.uids.count = uids::COUNT;
     }
     config.drain.grace = options.drain;
+    let Ground { rootfs, root_binds, timeout_max } = ground(options)?;
+    config.floor.rootfs.extend(rootfs.map(PathBuf::from));
+    config.floor.bind_sources.extend(root_binds.into_iter().map(|bind| PathBuf::from(bind.source)));
+    config.floor.max_timeout = timeout_max.unwrap_or(config.floor.max_timeout);
     for (name, path) in &options.bases {
         let bad = |source| DevError::Base { name: name.clone(), path: path.clone(), source };
         let path = std::fs::canonicalize(path).map_err(bad)?;

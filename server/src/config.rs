@@ -21,7 +21,8 @@ pub use airlock_config::{ConfigError, Problem};
 pub use engines::{DatabaseUrl, Postgres, S3};
 pub use identity::{Identity, Match, RoleName, Tenant};
 pub use sections::{
-    ClientCertificates, Limits, Link, Listen, LogFormat, Outputs, Peers, Profiles, Store, Telemetry, Tls,
+    ClientCertificates, Ground, Limits, Link, Listen, LogFormat, Outputs, Peers, Profiles, Store, Telemetry,
+    Tls,
 };
 
 /// The whole configuration.

@@ -22,6 +22,8 @@ use std::{
 
 use airlock_proto::domain::Mode;
 
+use crate::config;
+
 pub use live::LiveProfiles;
 pub(crate) use live::Needed;
 pub(crate) use reload::Reload;
@@ -95,6 +97,31 @@ impl Profiles {
             Arc::make_mut(profile).self_approval = true;
         }
         builtin
+    }
+
+    /// The built-in profiles, as a configuration wants them.
+    #[must_use]
+    pub fn builtin_for(config: &config::Profiles) -> Self {
+        let mut builtin =
+            if config.self_approval { Self::builtin_with_self_approval() } else { Self::builtin() };
+        let ground = &config.ground;
+        for profile in builtin.by_name.values_mut().map(Arc::make_mut) {
+            if ground.rootfs.is_some() {
+                profile.sandbox.rootfs.clone_from(&ground.rootfs);
+            }
+            profile.sandbox.root_binds.extend(ground.root_binds.iter().cloned());
+            profile.timeout_max = ground.timeout_max.unwrap_or(profile.timeout_max);
+            profile.timeout_default = profile.timeout_default.min(profile.timeout_max);
+        }
+        builtin
+    }
+
+    /// As [`Profiles::load`], of the folder that a configuration names and with the built-in profiles that it wants.
+    ///
+    /// # Errors
+    /// As [`Profiles::load`].
+    pub fn load_for(config: &config::Profiles) -> Result<Self, ProfilesError> {
+        Self::load_over(Self::builtin_for(config), config.directory.as_deref())
     }
 
     /// As [`Profiles::load`], where the built-in profiles let people approve what they asked for

@@ -229,11 +229,7 @@ fn door(config: &Config, authenticator: Arc<Authenticator>, metrics: &Metrics, t
 
 /// The profiles, and whether everybody's are among them.
 fn load_profiles(config: &Config) -> Result<Profiles, StartError> {
-    let folder = config.profiles.directory.as_deref();
-    let profiles = match config.profiles.self_approval {
-        true => Profiles::load_with_self_approval(folder)?,
-        false => Profiles::load(folder)?,
-    };
+    let profiles = Profiles::load_for(&config.profiles)?;
     for name in named_profiles(config) {
         if profiles.get(name).is_none() {
             let known = profiles.names().collect::<Vec<_>>().join(", ");

@@ -5,6 +5,7 @@ use std::{
     net::SocketAddr,
     os::unix::ffi::OsStrExt as _,
     path::PathBuf,
+    time::Duration,
 };
 
 use clap::Args;
@@ -27,7 +28,7 @@ const LOG: &str = "warn,airlock_runner::start=error";
 /// folder may run, approve (their own requests, too) and administer.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock dev\n  airlock dev --profile strict --base repo=$HOME/src/repo\n  airlock dev --state /tmp/try --otlp http://127.0.0.1:4317   # and AIRLOCK_STATE=/tmp/try for the others\n\nCtrl-C or SIGTERM stops it in order: no new commands, a few seconds for those that run, then their end."
+    after_help = "Examples:\n  airlock dev\n  airlock dev --profile strict --base repo=$HOME/src/repo\n  airlock dev --bind $HOME/.cargo/bin:/opt/cargo --max-timeout 2h\n  airlock dev --rootfs /srv/images/debian\n  airlock dev --state /tmp/try --otlp http://127.0.0.1:4317   # and AIRLOCK_STATE=/tmp/try for the others\n\nCtrl-C or SIGTERM stops it in order: no new commands, a few seconds for those that run, then their end."
 )]
 pub(super) struct Dev {
     /// The state folder [default: $XDG_STATE_HOME/airlock or ~/.local/state/airlock].
@@ -45,6 +46,15 @@ pub(super) struct Dev {
     /// A folder that workspaces can be copied from; may be repeated.
     #[arg(long, value_name = "NAME=DIR")]
     base: Vec<OsString>,
+    /// Show a folder or file of this machine to commands, read-only, at its own path or at TARGET; may be repeated.
+    #[arg(long, value_name = "SOURCE[:TARGET]")]
+    bind: Vec<OsString>,
+    /// A folder with a root file system, such as an unpacked image, for commands to run in.
+    #[arg(long, value_name = "DIR")]
+    rootfs: Option<PathBuf>,
+    /// The longest time that a command may be given, such as 2h [default: 30m].
+    #[arg(long, value_name = "DURATION", value_parser = args::duration)]
+    max_timeout: Option<Duration>,
     /// Send traces and metrics to an OTLP collector (gRPC).
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
@@ -58,7 +68,11 @@ impl Dev {
         let mut interrupts = Interrupts::new()?;
         let folder = StateFolder::locate(self.state.as_deref())?;
         let bases = self.base.iter().map(|text| named_base(text)).collect::<Result<_, _>>()?;
+        let binds = self.bind.iter().map(|text| shown(text)).collect::<Result<_, _>>()?;
         let options = Options {
+            rootfs: self.rootfs,
+            binds,
+            max_timeout: self.max_timeout,
             listen: self.listen,
             profile: self.profile,
             // The other commands find it from wherever they run.
@@ -111,6 +125,25 @@ fn no_place(error: &std::io::Error) -> Failure {
     Failure::new(format!("the folder of --profiles cannot be found: {error}"))
 }
 
+/// `SOURCE` or `SOURCE:TARGET`; a target is absolute, so that a colon of a source's name stays one.
+fn shown(text: &OsStr) -> Result<(PathBuf, String), Failure> {
+    let wrong =
+        |what: &str| Failure::usage(format!("--bind `{}` {what}", text.to_string_lossy().escape_debug()));
+    let written = text.to_str().ok_or_else(|| wrong("is not UTF-8"))?;
+    let (source, target) = match written.rsplit_once(":/") {
+        Some((source, target)) => (source.to_owned(), format!("/{target}")),
+        None => {
+            let source = std::path::absolute(written).map_err(|error| wrong(&error.to_string()))?;
+            let target = source.to_str().ok_or_else(|| wrong("is not UTF-8"))?.to_owned();
+            (written.to_owned(), target)
+        }
+    };
+    if source.is_empty() || target.split('/').any(|part| part == "..") {
+        return Err(wrong("is not SOURCE or SOURCE:TARGET, with an absolute TARGET without `..`"));
+    }
+    Ok((PathBuf::from(source), target))
+}
+
 /// `NAME=DIR`.
 fn named_base(text: &OsStr) -> Result<(String, PathBuf), Failure> {
     let shown = text.to_string_lossy();
@@ -140,12 +173,7 @@ impl Local {
     /// Starts it, unless a signal comes first.
     pub(super) async fn start(bases: Vec<(String, PathBuf)>) -> Result<Self, Failure> {
         let mut interrupts = Interrupts::new()?;
-        let options = Options {
-            bases,
-            log: "error".to_owned(),
-            drain: std::time::Duration::ZERO,
-            ..Options::default()
-        };
+        let options = Options { bases, log: "error".to_owned(), drain: Duration::ZERO, ..Options::default() };
         let starting = Box::pin(Instance::start_temporary(options));
         tokio::select! {
             started = starting => Ok(Self { instance: started? }),

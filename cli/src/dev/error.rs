@@ -44,6 +44,14 @@ pub enum DevError {
         /// Why it is not.
         source: io::Error,
     },
+    /// What is to be shown of the host is not there.
+    #[error("`{}` cannot be shown inside: {source}", path.display())]
+    Shown {
+        /// As it was given.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// Two base folders have one name.
     #[error("two bases are called `{0}`; give each a name of its own")]
     BaseTwice(String),

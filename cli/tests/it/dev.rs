@@ -1,6 +1,10 @@
 //! `airlock dev`: its state folder, its end, and what the others say when it is not there.
 
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
 
 use nix::sys::signal::Signal;
 
@@ -170,5 +174,51 @@ fn bad_settings_are_refused_with_what_to_do() {
         let (got, why) = site.fails(arguments);
         assert_eq!(got, code, "{arguments:?}: {why}");
         assert!(why.contains(piece), "`{piece}` in: {why}");
+    }
+}
+
+/// Says what is in files, of which the policy does not know that they are read.
+const READ: &str = "perl -e 'for (q(/opt/tools/hello)) { open F, $_ or die; print <F> }'";
+
+#[test]
+fn it_shows_what_of_the_host_it_is_told_to_and_lets_commands_run_as_long() {
+    let host = tempfile::tempdir().unwrap();
+    let at = |name: &str| host.path().join(name);
+    for folder in ["tools", "root/usr", "root/etc"] {
+        fs::create_dir_all(at(folder)).unwrap();
+    }
+    for folder in ["", "tools", "root", "root/usr", "root/etc"] {
+        fs::set_permissions(at(folder), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::write(at("tools/hello"), "from tools\n").unwrap();
+    fs::write(at("root/marker"), "from the root\n").unwrap();
+    for name in ["bin", "lib", "lib64"] {
+        symlink(format!("usr/{name}"), at("root").join(name)).unwrap();
+    }
+    let plain = Site::with_dev(&[]);
+    assert!(!plain.output(&["run", "--", READ]).status.success(), "the control");
+    assert!(!plain.output(&["run", "--timeout", "2h", "--", "true"]).status.success(), "the control");
+    drop(plain);
+
+    let bind = format!("{}:/opt/tools", at("tools").display());
+    let mut site = Site::with_dev(&["--bind", &bind, "--max-timeout", "3h"]);
+    assert_eq!(site.text(&["run", "--timeout", "2h", "--", READ]), "from tools\n");
+    assert!(
+        !site.output(&["run", "--", "perl -e 'open F, q(>), q(/opt/tools/new) or die'"]).status.success()
+    );
+    assert_eq!(site.stop(Signal::SIGTERM), Some(0), "{}", site.log());
+    let root = at("root").display().to_string();
+    site.start(&["--rootfs", &root, "--bind", "/usr", "--bind", &bind]);
+    let said = site.text(&["run", "--", &READ.replace("q(/opt", "q(/marker), q(/opt")]);
+    assert_eq!(said, "from the root\nfrom tools\n");
+    assert_eq!(site.stop(Signal::SIGTERM), Some(0), "{}", site.log());
+
+    for (words, says) in [
+        (["dev", "--rootfs", "/no/such/root"], "`/no/such/root` cannot be shown inside"),
+        (["dev", "--bind", ":/opt"], "is not SOURCE or SOURCE:TARGET"),
+        (["dev", "--bind", "/usr:/a/../b"], "is not SOURCE or SOURCE:TARGET"),
+    ] {
+        let (code, why) = site.fails(&words);
+        assert!(code != 0 && why.contains(says), "{why}");
     }
 }

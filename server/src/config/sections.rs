@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use airlock_proto::limits;
+use airlock_proto::{domain::Bind, limits};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use super::engines::{Postgres, S3};
@@ -127,12 +127,32 @@ pub struct Profiles {
     /// Whether the built-in profiles, and those that extend them and say nothing of it, let people
     /// approve what they asked for themselves. For a machine with one user.
     pub self_approval: bool,
+    /// What the built-in profiles, and those that extend them, begin with. Never in a file: for who starts a server
+    /// in a process of its own.
+    #[serde(skip)]
+    pub ground: Ground,
 }
 
 impl Default for Profiles {
     fn default() -> Self {
-        Self { directory: None, default: "strict".to_owned(), self_approval: false }
+        Self {
+            directory: None,
+            default: "strict".to_owned(),
+            self_approval: false,
+            ground: Ground::default(),
+        }
     }
+}
+
+/// What built-in profiles show of the host, and how long they let commands run. The runner's floor has its own word.
+#[derive(Debug, Clone, Default)]
+pub struct Ground {
+    /// A root file system, as `sandbox.rootfs`.
+    pub rootfs: Option<String>,
+    /// Folders and files of the host, as `sandbox.root_binds`.
+    pub root_binds: Vec<Bind>,
+    /// As `limits.timeout_max`.
+    pub timeout_max: Option<Duration>,
 }
 
 /// At most so much of everything.

@@ -1,5 +1,7 @@
 //! Loading profiles: what is inherited, and what each mistake is answered with.
 
+use airlock_proto::domain::Bind;
+
 use super::*;
 
 fn load(files: &[(&str, &str)]) -> Result<Profiles, ProfilesError> {
@@ -35,6 +37,28 @@ fn self_approval_of_the_built_in_ones_is_inherited_and_can_be_taken_back() {
     let profiles = Profiles::load_with_self_approval(Some(folder.path())).expect("profiles");
     let allowed = |name: &str| profiles.get(name).expect(name).self_approval;
     assert!(allowed("strict") && allowed("demo") && allowed("a") && !allowed("b"));
+}
+
+#[test]
+fn what_an_embedded_server_shows_of_the_host_is_inherited_from_the_built_in_ones() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file =
+        "name = \"a\"\nextends = \"strict\"\n[limits]\ntimeout_max = \"30s\"\ntimeout_default = \"10s\"\n";
+    std::fs::write(folder.path().join("a.toml"), file).expect("a file");
+    let bind = Bind { source: "/srv/tools".to_owned(), target: "/opt/tools".to_owned() };
+    let mut config =
+        config::Profiles { directory: Some(folder.path().to_owned()), ..config::Profiles::default() };
+    config.ground.rootfs = Some("/srv/root".to_owned());
+    config.ground.root_binds = vec![bind.clone()];
+    config.ground.timeout_max = Some(Duration::from_secs(60));
+    let profiles = Profiles::load_for(&config).expect("profiles");
+    for (name, longest) in [("strict", 60), ("sandboxed", 60), ("a", 30)] {
+        let profile = profiles.get(name).expect(name);
+        assert_eq!(profile.sandbox.rootfs.as_deref(), Some("/srv/root"), "{name}");
+        assert_eq!(profile.sandbox.root_binds, std::slice::from_ref(&bind), "{name}");
+        assert_eq!(profile.timeout_max, Duration::from_secs(longest), "{name}");
+        assert!(profile.timeout_default <= profile.timeout_max, "{name}");
+    }
 }
 
 #[test]

@@ -69,13 +69,9 @@ pub(super) fn follow(
 
 /// What looks after the folder of profiles, if there is one.
 fn reload(config: &Config, (live, needed): (LiveProfiles, Needed), metrics: &Metrics) -> Option<Reload> {
-    let built_in = match config.profiles.self_approval {
-        true => Profiles::builtin_with_self_approval(),
-        false => Profiles::builtin(),
-    };
     Some(Reload {
         folder: config.profiles.directory.clone()?,
-        built_in,
+        built_in: Profiles::builtin_for(&config.profiles),
         needed,
         grace_most: config.link.ending_grace,
         live,

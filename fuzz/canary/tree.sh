@@ -137,3 +137,5 @@ printf 'export FROM_PROFILE=1\n' >"$HOME/.bashrc"
 mkdir -p "$HOME/.config/empty"
 printf 'home\n' >"$HOME/file.txt"
 printf 'temporary\n' >/tmp/file.txt
+# Where the socket of a tmux server is. Without it tmux makes this folder, which the read-only mount refuses.
+mkdir -m 700 /tmp/tmux-$(id -u)

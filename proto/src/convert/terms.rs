@@ -4,7 +4,7 @@ use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    domain::{DecidedPath, Grant, PathAccess},
+    domain::{DecidedPath, Grant, Obeyed, PathAccess},
     secret, v1,
 };
 
@@ -32,6 +32,7 @@ impl From<&Grant> for v1::ApprovalTerms {
             programs: grant.decided.programs.iter().map(|program| v1::Word::known(program.clone())).collect(),
             git: grant.decided.git.clone(),
             paths: grant.decided.paths.iter().map(path).collect(),
+            obeyed: grant.decided.obeyed.iter().map(obeyed).collect(),
         }
     }
 }
@@ -52,6 +53,11 @@ fn path(path: &DecidedPath) -> v1::BoundPath {
         PathAccess::Delete => "DELETE",
     };
     v1::BoundPath { access: access.to_owned(), ..Default::default() }.with_path(path.path.clone())
+}
+
+fn obeyed(obeyed: &Obeyed) -> String {
+    let Obeyed { program, paths, format, settings } = obeyed;
+    format!("{program}: {} ({format:?}: {})", paths.join(", "), settings.join(", "))
 }
 
 #[cfg(test)]

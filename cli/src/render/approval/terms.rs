@@ -36,6 +36,9 @@ pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
     for path in &terms.paths {
         row("path", format!("{}  {}", escape::line(path.path()), shown(&path.access).to_ascii_lowercase()));
     }
+    for obeyed in &terms.obeyed {
+        row("obeys", shown(obeyed));
+    }
     if terms.env.is_empty() {
         row("variables", "none of the session or the request".to_owned());
     }
@@ -82,7 +85,7 @@ mod tests {
 
     type Change = (&'static str, fn(&mut ApprovalTerms));
 
-    const CHANGES: [Change; 12] = [
+    const CHANGES: [Change; 13] = [
         ("env", |terms| terms.env.push(BoundVariable { name: "A".to_owned(), ..Default::default() })),
         ("profile", |terms| terms.profile.push('x')),
         ("profile_sha256", |terms| terms.profile_sha256 = vec![1; 32].into()),
@@ -94,6 +97,7 @@ mod tests {
         ("terminal", |terms| terms.terminal = Some(TerminalSize { rows: 24, cols: 80 })),
         ("programs", |terms| terms.programs.push(Word::known("make"))),
         ("git", |terms| terms.git.push("log".to_owned())),
+        ("obeyed", |terms| terms.obeyed.push("cargo: /workspace/.cargo/config.toml".to_owned())),
         ("paths", |terms| {
             terms.paths.push(BoundPath { access: "READ".to_owned(), ..Default::default() }.with_path("/etc"));
         }),

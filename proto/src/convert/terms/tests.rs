@@ -11,7 +11,7 @@ use crate::{
 /// A field of the grant, or of what was decided, and another value for it.
 type Change = (&'static str, fn(&mut Grant));
 
-const CHANGES: [Change; 22] = [
+const CHANGES: [Change; 23] = [
     ("session_id", |grant| grant.session_id = SessionId::new()),
     ("command", |grant| grant.command.push(b'x')),
     ("shell", |grant| grant.shell = Shell::Zsh),
@@ -33,6 +33,7 @@ const CHANGES: [Change; 22] = [
     ("decided.programs", |grant| grant.decided.programs.push(b"\xff".to_vec())),
     ("decided.git", |grant| grant.decided.git.push("log".to_owned())),
     ("decided.paths", |grant| grant.decided.paths.clear()),
+    ("decided.obeyed", |grant| grant.decided.obeyed.clear()),
     ("decided.files", |grant| {
         grant.decided.files.iter_mut().for_each(|file| file.state = FileState::Digest([8; 32]));
     }),

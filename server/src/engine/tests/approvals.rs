@@ -49,14 +49,14 @@ async fn an_approval_shows_the_environment_and_the_input_that_it_is_bound_to() {
     let session = world.session(&mut runner).await;
     let mut request = patient(session.id, "make all");
     request.stdin = true;
-    request.env = [("LD_PRELOAD_OF_MAKE", "/workspace/x.so"), ("DEPLOY_TOKEN", "hunter2")]
+    request.env = [("MAKEFILES", "/workspace/x.so"), ("DEPLOY_TOKEN", "hunter2")]
         .map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()))
         .into();
     world.engine.start(who("ann"), request).await.unwrap();
     let approval = open(&world).await.pop().unwrap();
     // What is encoded there is tested where it is made.
     let shows = |text: &str| approval.terms.windows(text.len()).any(|part| part == text.as_bytes());
-    assert!(shows("LD_PRELOAD_OF_MAKE") && shows("/workspace/x.so") && shows("DEPLOY_TOKEN"));
+    assert!(shows("MAKEFILES") && shows("/workspace/x.so") && shows("DEPLOY_TOKEN"));
     assert!(!shows("hunter2"), "a secret is not kept a second time");
 }
 

@@ -46,6 +46,7 @@ fn use_all(metrics: &Metrics) {
     metrics.connection_opened();
     metrics.connection_closed();
     metrics.connection_refused("limit");
+    metrics.certificate_expiry("tls", 1.0);
     metrics.call_ended("/airlock.v1.ExecutionService/Run", Code::Ok, second);
 }
 

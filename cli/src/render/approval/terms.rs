@@ -7,7 +7,7 @@ use crate::{
     render::escape,
 };
 
-/// Writes every term on a line of its own.
+/// Writes every term on a line of its own. What is closed, empty or not there has no line.
 pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
     let _ = writeln!(out, "\nit runs with, and a change is asked about again");
     let mut row = |name: &str, text: String| {
@@ -18,15 +18,15 @@ pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
     for requirement in &terms.requires {
         row("requires", shown(requirement));
     }
-    row("snapshot", digest(&terms.snapshot_sha256));
-    row("input", if terms.stdin { "open: who started it can write to it" } else { "closed" }.to_owned());
-    row(
-        "terminal",
-        terms
-            .terminal
-            .as_ref()
-            .map_or_else(|| "none".to_owned(), |size| format!("{}x{}", size.rows, size.cols)),
-    );
+    if !terms.snapshot_sha256.is_empty() {
+        row("snapshot", format!("sha256 {}", hex::encode(&terms.snapshot_sha256)));
+    }
+    if terms.stdin {
+        row("input", "open: the caller that started it can write to it".to_owned());
+    }
+    if let Some(size) = &terms.terminal {
+        row("terminal", format!("{}x{}", size.rows, size.cols));
+    }
     for word in &terms.programs {
         row("program", word.bytes().map_or_else(|| "not known".to_owned(), escape::line));
     }
@@ -38,9 +38,6 @@ pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
     }
     for obeyed in &terms.obeyed {
         row("obeys", shown(obeyed));
-    }
-    if terms.env.is_empty() {
-        row("variables", "none of the session or the request".to_owned());
     }
     for one in &terms.env {
         row("variable", variable(one));
@@ -66,10 +63,6 @@ fn variable(one: &BoundVariable) -> String {
         );
     }
     format!("{}={}", shown(&one.name), escape::line(one.value()))
-}
-
-fn digest(sha256: &[u8]) -> String {
-    if sha256.is_empty() { "none".to_owned() } else { format!("sha256 {}", hex::encode(sha256)) }
 }
 
 fn shown(text: &str) -> String {

@@ -311,8 +311,7 @@ pub struct LimitsConfig {
     pub output_streams: u32,
     /// Exchanges at once, per server: transfers, listings, inputs of commands.
     pub exchanges: u32,
-    /// How long an exchange waits for a server that does not send what is due, or does not take what
-    /// there is. The writer of a command's input may think for as long as its connection lives.
+    /// How long an exchange waits for a server that sends or takes nothing. A writer of input may be idle.
     #[serde(with = "duration")]
     pub exchange_idle: Duration,
     /// How long a writer of a command's input waits for the writer before it.

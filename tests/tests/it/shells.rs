@@ -129,7 +129,11 @@ async fn the_shell_is_the_requests_else_the_sessions_else_the_profiles() {
     };
     assert_eq!(text(&world.run(in_bash).await), "/workspace/d\n5\n");
     // Where a rule denies, PowerShell's text is asked about: the profile of this one has no rules.
-    let alone = v1::SessionServiceCreateRequest { profile: "sandboxed".to_owned(), ..Default::default() };
+    let alone = v1::SessionServiceCreateRequest {
+        profile: "sandboxed".to_owned(),
+        mode: v1::Mode::Bypass.into(),
+        ..Default::default()
+    };
     let alone = world.client.create_session(alone).await.unwrap();
     let in_pwsh = v1::ExecutionSpec { shell: v1::Shell::Pwsh.into(), ..spec(&alone, "Get-Location") };
     let missing = world.run(in_pwsh).await;

@@ -83,7 +83,7 @@ fn a_repository_that_nobody_decided_about_works_and_stays() {
     assert_eq!(told(&found), [submodule, quarantined("clone/libs/sub/.vscode/tasks.json", "created")]);
     assert!(world.git("clone", &["submodule", "status"]).contains("libs/sub"));
     let found = world.run(writer(), |world| {
-        fs::remove_dir_all(world.at("clone")).unwrap();
+        airlock_mounts::remove_tree(world.at("clone")).unwrap();
         world.git("", &["clone", "-q", &at, "clone"]);
     });
     assert_eq!(found, [], "one that is made again is as new");

@@ -28,7 +28,7 @@ const LOG: &str = "warn,airlock_runner::start=error";
 /// folder may run, approve (their own requests, too) and administer.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  airlock dev\n  airlock dev --profile strict --base repo=$HOME/src/repo\n  airlock dev --bind $HOME/.cargo/bin:/opt/cargo --max-timeout 2h\n  airlock dev --rootfs /srv/images/debian\n  airlock dev --state /tmp/try --otlp http://127.0.0.1:4317   # and AIRLOCK_STATE=/tmp/try for the others\n\nCtrl-C or SIGTERM stops it in order: no new commands, a few seconds for those that run, then their end."
+    after_help = "Examples:\n  airlock dev\n  airlock dev --profile strict --base repo=$HOME/src/repo\n  airlock dev --bind $HOME/.cargo/bin:/opt/cargo --max-timeout 2h\n  airlock dev --rootfs $HOME/images/debian\n  airlock dev --state /tmp/try --otlp http://127.0.0.1:4317   # and AIRLOCK_STATE=/tmp/try for the others\n\nCtrl-C or SIGTERM stops it in order: no new commands, a few seconds for those that run, then their end."
 )]
 pub(super) struct Dev {
     /// The state folder [default: $XDG_STATE_HOME/airlock or ~/.local/state/airlock].

@@ -75,7 +75,9 @@ fn every_example_of_dev_starts_one() {
     let (_, lines) = examples().into_iter().find(|(path, _)| path == "dev").unwrap();
     for line in lines {
         let home = tempfile::Builder::new().prefix("airlock-test-help-").tempdir().unwrap();
-        fs::create_dir_all(home.path().join("src/repo")).unwrap();
+        for shown in ["src/repo", ".cargo/bin", "images/debian"] {
+            fs::create_dir_all(home.path().join(shown)).unwrap();
+        }
         let line = line.replace("/tmp/", &format!("{}/", home.path().display()));
         let line = line.replacen("airlock dev", &format!("exec {} dev", env!("CARGO_BIN_EXE_airlock")), 1);
         let log = home.path().join("log");

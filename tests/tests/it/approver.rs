@@ -19,7 +19,7 @@ const APPROVER: &str = "the-token-of-a-person-that-is-long-enough";
 const SHARED: &str = "name = \"shared\"\nextends = \"strict\"\n[approvals]\nremember = \"tenant\"\n";
 const MORE: &str = "Enter for the next page";
 const QUESTION: &str = "allow it once? [y/N]";
-const SIZE: (u16, u16) = (180, 20);
+const SIZE: (u16, u16) = (180, 30);
 
 struct Place {
     site: Site,
@@ -191,7 +191,10 @@ async fn an_interrupt_the_end_of_the_input_and_anything_but_yes_decide_nothing()
         screen.clear();
     }
     // What is typed before the question is no answer to it.
-    screen.line(&format!("until [ -e go ]; do sleep 0.1; done; airlock approve {}", asked.execution_id));
+    let waits = "echo it waits; until [ -e go ]; do sleep 0.1; done";
+    screen.line(&format!("{waits}; airlock approve {}", asked.execution_id));
+    // The shell has given up the terminal by then, which shows again what is typed.
+    screen.see_line("it waits");
     screen.line("y");
     screen.see_line("y");
     fs::write(place.site.path().join("go"), "").unwrap();

@@ -246,6 +246,11 @@ async fn garbage_gets_an_answer_and_breaks_nothing() {
     for (index, method) in (0u64..).zip(schema.public()) {
         for length in [1, 2, 3, 7, 31, 200, 5000] {
             let message = noise(index * 1000 + length, usize::try_from(length).unwrap());
+            if method.path.ends_with("/Watch") && v1::ExecutionServiceWatchRequest::decode(&*message).is_ok()
+            {
+                // Unknown fields only: a watch of everything, which has no end.
+                continue;
+            }
             let answer =
                 crate::hostile::world::call(&connection, &method.path, &world.agent(), &message).await;
             let code = answer.status.code();

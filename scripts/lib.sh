@@ -91,7 +91,7 @@ in_own_mounts() { # COMMAND...
 
 # The tests that need the host for themselves: they look at all of it, or have timers that a crowded host would let run out.
 # .config/nextest.toml names the same.
-ALONE='package(airlock-tests) & test(/^(fleet|load)::/)'
+ALONE='package(airlock-tests) & test(/^(fleet::(random|siege)|load)::/)'
 
 # The programs that tests start. A test among the targets makes cargo choose the features that tests are built with, so
 # that the tests' own build finds all of this done.

@@ -66,7 +66,7 @@ await_release() {
 # Samples choose from it; the same seed makes the same choices again.
 export AIRLOCK_TEST_SEED=${AIRLOCK_TEST_SEED:-$(od -An -N8 -tu8 /dev/urandom | tr -d ' ')}
 say "the seed of the samples: AIRLOCK_TEST_SEED=$AIRLOCK_TEST_SEED"
-scripts/host-state.sh take --quick "$work/host" || exit 1
+scripts/host-state.sh take --quick "$work/before" || exit 1
 step "build" build_tests
 [ "${#failed[@]}" -eq 0 ] || exit 1
 
@@ -78,7 +78,7 @@ await_release
 step "escape as a release" nextest --release --test escape
 await_machine
 step "tests that run alone" nextest -E "$ALONE"
-step "host" scripts/host-state.sh compare --quick "$work/host"
+step "host" scripts/host-state.sh compare --quick "$work/before"
 
 left=$(($(listed | wc -l) - $(tests_run "$work/tests" "$work/tests that run alone")))
 printf '%s\n' "${steps[@]}"

@@ -12,8 +12,8 @@ export PATH="$PATH:/usr/sbin"
 # Seconds from its start to the first word of the machine, and to its end.
 BOOT_LIMIT=600
 LIMIT=1500
-# How often it is started. On a busy host the emulated processors can wait for each other for ever while it boots: its console
-# says `soft lockup`. A check that began is never begun again.
+# How often it is started. On a busy host it can stand still while it boots: its console says `soft lockup`. A check that
+# began is never begun again.
 BOOTS=3
 PROGRAMS=(airlock airlock-probe airlock-runner airlock-server)
 built="${CARGO_TARGET_DIR:-target}/release"
@@ -62,7 +62,7 @@ pack() {
 start() { # IMAGE
     : >"$work/results"
     TMPDIR=$work qemu-system-x86_64 -nodefaults -display none -monitor none -no-reboot \
-        -machine q35 -accel tcg,thread=single -cpu max -smp 2 -m 3072 \
+        -machine q35 -accel tcg,thread=single -cpu max -smp 1 -m 3072 \
         -kernel "$1/vmlinuz" -initrd "$1/initrd.img" \
         -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet mitigations=off" \
         -drive "file=$1/root.img,format=raw,if=virtio,snapshot=on" \
@@ -73,7 +73,7 @@ start() { # IMAGE
     machine=$!
 }
 
-# Whether a processor of it has been waiting for minutes.
+# Whether its processor has stood still for minutes.
 stalls() { grep -q 'soft lockup .* stuck for [0-9]\{3,\}s' "$work/console" 2>/dev/null; }
 
 # Shows results as they come; returns when the machine has ended or its time is over.

@@ -12,8 +12,9 @@ mod law;
 mod spelling;
 mod texts;
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::{
+    collections::BTreeMap, ffi::OsStr, fmt::Write as _, os::unix::ffi::OsStrExt as _, process::Command,
+};
 
 use airlock_policy::{Decision, Verdict};
 use fastrand::Rng;
@@ -63,6 +64,14 @@ fn finding_of(finding: &Finding) -> Finding {
     Finding { text: finding.text.clone(), changed: finding.changed.clone(), law: finding.law.clone() }
 }
 
+/// Whether bash finds an error in how the text is written. There is no right reading of such a text, so that the rule
+/// that stops it may be another one in a larger text; it is never allowed.
+fn bash_refuses(text: &[u8]) -> bool {
+    let read =
+        Command::new("bash").args(["--norc", "-n", "-c"]).arg(OsStr::from_bytes(text)).output().unwrap();
+    !read.status.success()
+}
+
 /// Compares so many pairs.
 fn compare(seed: u64, pairs: usize) {
     let mut texts = Texts::new(seed);
@@ -82,7 +91,7 @@ fn compare(seed: u64, pairs: usize) {
             let after = after_law.decide(&changed);
             made += 1;
             *seen.entry(format!("{change:?} {:?}", before.verdict)).or_default() += 1;
-            if change.holds(&before, &after) {
+            if change.holds(&before, &after) || (after.verdict == Verdict::Ask && bash_refuses(&text)) {
                 continue;
             }
             let law = format!("{law}; then {after_law}");
@@ -108,7 +117,7 @@ mod sample {
 
     #[test]
     fn verdicts_are_monotone() {
-        compare(airlock_sampling::seed(), airlock_sampling::extent(40_000, 250_000));
+        compare(airlock_sampling::seed(), airlock_sampling::extent(20_000, 250_000));
     }
 }
 

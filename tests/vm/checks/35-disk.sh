@@ -4,8 +4,8 @@
 
 STATE=/var/lib/airlock-runner
 CONFIG=/etc/airlock/runner.toml
-BYTES=33554432
-INODES=1000
+BYTES=16777216
+INODES=500
 MIB=1048576
 
 # Gives the runner a state folder on a new file system, and a backend.
@@ -92,7 +92,7 @@ held_by_the_kernel() { # BACKEND REFUSAL KEPT-BY-RESTART
     grep -q "$refusal" <<<"$said" || fail "the refusal is another"
     [ "$(tail -n 1 <<<"$said")" -le $BYTES ] || fail "df shows more than it may take"
     # The inodes.
-    said=$(in_session "$own" 'for i in $(seq 4000); do : > f$i || break; done; ls | wc -l; rm -f f*' 2>&1) || true
+    said=$(in_session "$own" 'for i in $(seq 1500); do : > f$i || break; done; ls | wc -l; rm -f f*' 2>&1) || true
     echo "$said"
     grep -q "$refusal" <<<"$said" || fail "any number of files can be made"
     [ "$(grep -E '^[0-9]+$' <<<"$said")" -le $((INODES * 2)) ] || fail "too many files were made"

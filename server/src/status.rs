@@ -26,6 +26,8 @@ pub const DOMAIN: &str = "airlock";
 const MESSAGE_BYTES: usize = 1024;
 /// Of one field's path or description in a status, in bytes.
 const VIOLATION_BYTES: usize = 256;
+/// Fields that a message names after the first.
+const NAMED_FIELDS: usize = 8;
 /// Of one value in a status's metadata, in bytes.
 const VALUE_BYTES: usize = 256;
 /// What is kept free of violations for the rest of the details and their frames, in bytes.
@@ -231,7 +233,10 @@ fn protocol_version(yours: u32) -> Status {
 
 fn invalid(violations: &[FieldViolation]) -> Status {
     let mut details = info("INVALID_REQUEST", []);
-    let mut room = limits::ERROR_DETAIL_BYTES - ROOM_BYTES;
+    let message = named(violations);
+    let message = cut(&message, MESSAGE_BYTES);
+    // The details repeat the message.
+    let mut room = limits::ERROR_DETAIL_BYTES - ROOM_BYTES - message.len();
     for (index, violation) in violations.iter().enumerate() {
         let field = cut(&violation.field, VIOLATION_BYTES);
         let description = cut(&violation.description, VIOLATION_BYTES);
@@ -244,11 +249,22 @@ fn invalid(violations: &[FieldViolation]) -> Status {
         room = left;
         details.add_bad_request_violation(field, description);
     }
-    let message = match violations {
-        [only] => format!("`{}`: {}", only.field, only.description),
-        _ => format!("{} fields are not valid", violations.len()),
-    };
-    status(Code::InvalidArgument, &message, details)
+    status(Code::InvalidArgument, message, details)
+}
+
+/// The first field with its problem, the others by name: many clients show nothing but the message.
+fn named(violations: &[FieldViolation]) -> String {
+    let [first, others @ ..] = violations else { return "the request is not valid".to_owned() };
+    let mut message = format!("`{}`: {}", first.field, first.description);
+    if !others.is_empty() {
+        let names: Vec<String> =
+            others.iter().take(NAMED_FIELDS).map(|other| format!("`{}`", other.field)).collect();
+        message += &format!("; not valid either: {}", names.join(", "));
+    }
+    match others.len().checked_sub(NAMED_FIELDS) {
+        None | Some(0) => message,
+        Some(more) => format!("{message} and {more} more"),
+    }
 }
 
 /// As [`adopt`] has it.

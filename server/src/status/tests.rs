@@ -131,6 +131,19 @@ fn all_violations_are_there_while_they_fit() {
 }
 
 #[test]
+fn the_message_names_every_field_that_is_not_valid() {
+    let message = |fields: &[&str]| {
+        let violations = fields.iter().map(|field| violation(field, "is not allowed")).collect();
+        from_api(&ApiError::Invalid(violations)).message().to_owned()
+    };
+    assert_eq!(message(&["env[IFS]"]), "`env[IFS]`: is not allowed");
+    let three = message(&["env[IFS]", "env[SHELL]", "cwd"]);
+    assert_eq!(three, "`env[IFS]`: is not allowed; not valid either: `env[SHELL]`, `cwd`");
+    let ten = message(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
+    assert!(ten.ends_with("`h`, `i` and 1 more"), "{ten}");
+}
+
+#[test]
 fn long_texts_are_cut_to_the_bound() {
     let id = "€".repeat(10_000);
     let status = from_api(&ApiError::NotFound { what: "profile", id });

@@ -10,7 +10,8 @@ use crate::{
 
 /// Start a command, print its execution id, and leave it alone.
 ///
-/// It keeps the session's order and its time-out, as with `run`, unless --background is given. See its output with `airlock logs`, wait for
+/// It keeps the session's order and its time-out, as with `run`, unless --background is given; a read-only command takes no
+/// turn and may run beside others. See its output with `airlock logs`, wait for
 /// its end with `airlock wait`.
 #[derive(Debug, Args)]
 #[command(

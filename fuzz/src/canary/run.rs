@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use airlock_policy::{Decision, Profile, Request, decide};
+use airlock_policy::{Decision, Profile, Request, Verdict, decide};
 
 use super::generate::{Generated, Generator};
 use super::inside::Seen;
@@ -134,7 +134,13 @@ fn work_until_none_is_left(
 ) -> io::Result<()> {
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(Job { generated, decision }) = next() {
-        let seen = worker.run_held(&generated.command, obeyed::of(&decision))?;
+        // A person is asked about it for another reason, so that nothing is proven where programs are named.
+        let withdrawn = decision.verdict != Verdict::Allow && worker.planted() == Planted::Naming;
+        let seen = if withdrawn {
+            Seen { withdrawn, ..Seen::default() }
+        } else {
+            worker.run_held(&generated.command, obeyed::of(&decision))?
+        };
         counts.ran(generated, seen, &decision);
         if worker.is_full() {
             counts.compared(worker.finish()?);

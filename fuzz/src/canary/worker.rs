@@ -29,6 +29,7 @@ struct Running {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     ran: Vec<String>,
+    planted: Planted,
     /// Removed when everything inside has ended.
     _place: Place,
 }
@@ -73,6 +74,17 @@ impl<'a> Worker<'a> {
         Ok(seen)
     }
 
+    /// What is planted where the next command runs.
+    #[must_use]
+    pub fn planted(&self) -> Planted {
+        self.running.as_ref().map_or_else(|| self.next_planted(), |running| running.planted)
+    }
+
+    fn next_planted(&self) -> Planted {
+        let turn = self.turn.checked_rem(self.planted.len()).unwrap_or(0);
+        self.planted.get(turn).copied().unwrap_or(Planted::Nothing)
+    }
+
     /// Whether the commands so far are enough for one sandbox.
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -96,15 +108,15 @@ impl<'a> Worker<'a> {
     fn start(&mut self) -> io::Result<Running> {
         let awks = place::awks();
         let awk = awks.get(self.turn.checked_rem(awks.len()).unwrap_or(0)).copied();
-        let planted = self.planted.get(self.turn.checked_rem(self.planted.len()).unwrap_or(0)).copied();
+        let planted = self.next_planted();
         self.turn += 1;
         let aliases: Vec<Alias> = place::renamed().into_iter().chain(awk).collect();
-        let place = Place::new(self.driver, aliases, planted.unwrap_or(Planted::Nothing))?;
+        let place = Place::new(self.driver, aliases, planted)?;
         let mut child = place.command().spawn()?;
         let missing = || io::Error::other("the sandbox has no pipes");
         let input = Some(child.stdin.take().ok_or_else(missing)?);
         let output = BufReader::new(child.stdout.take().ok_or_else(missing)?);
-        Ok(Running { child, input, output, ran: Vec::new(), _place: place })
+        Ok(Running { child, input, output, ran: Vec::new(), planted, _place: place })
     }
 }
 

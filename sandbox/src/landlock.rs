@@ -12,7 +12,6 @@ use airlock_init::wire::Access;
 
 use crate::mask::{Mask, MaskKind, SessionFolder};
 use crate::spec::{Network, Shape};
-use crate::{HOME, WORKSPACE};
 
 /// The devices of bubblewrap's `/dev`, and its terminals.
 const DEVICES: [&str; 8] = [
@@ -47,8 +46,7 @@ pub(crate) fn access(shape: Shape, masks: &[Mask]) -> Access {
 /// The session's folders, but for those that are masked as a whole, and what can
 /// be written again within those.
 fn session_folders(masks: &[Mask]) -> Vec<PathBuf> {
-    let folders = [SessionFolder::Workspace, SessionFolder::Home, SessionFolder::Tmp];
-    let open = folders.into_iter().filter(|folder| {
+    let open = SessionFolder::ALL.into_iter().filter(|folder| {
         let whole = masks.iter().filter(|mask| mask.folder == *folder && mask.path.as_os_str().is_empty());
         let (hidden, read_only) = whole.fold((false, false), |(hidden, read_only), mask| match &mask.kind {
             MaskKind::Hidden => (true, read_only),
@@ -60,16 +58,8 @@ fn session_folders(masks: &[Mask]) -> Vec<PathBuf> {
         !hidden && !read_only
     });
     let again = masks.iter().filter(|mask| matches!(mask.kind, MaskKind::Writable | MaskKind::Shown));
-    let again = again.map(|mask| place(mask.folder).join(&mask.path));
-    open.map(|folder| place(folder).to_owned()).chain(again).collect()
-}
-
-fn place(folder: SessionFolder) -> &'static Path {
-    Path::new(match folder {
-        SessionFolder::Workspace => WORKSPACE,
-        SessionFolder::Home => HOME,
-        SessionFolder::Tmp => "/tmp",
-    })
+    let again = again.map(|mask| Path::new(mask.folder.inside()).join(&mask.path));
+    open.map(|folder| PathBuf::from(folder.inside())).chain(again).collect()
 }
 
 #[cfg(test)]

@@ -58,5 +58,7 @@ pub use uid::{UidIsolation, UidRange};
 pub const WORKSPACE: &str = "/workspace";
 /// Where HOME is inside.
 pub const HOME: &str = "/home/agent";
+/// Where the session's folder for temporary files is seen inside.
+pub const TMP: &str = "/tmp";
 /// The name of uid [`INSIDE_ID`] inside.
 pub const USER: &str = "agent";

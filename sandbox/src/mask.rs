@@ -28,8 +28,23 @@ pub enum SessionFolder {
     Workspace,
     /// Shown at [`crate::HOME`].
     Home,
-    /// Shown at `/tmp`.
+    /// Shown at [`crate::TMP`].
     Tmp,
+}
+
+impl SessionFolder {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Workspace, Self::Home, Self::Tmp];
+
+    /// Where commands see it.
+    #[must_use]
+    pub fn inside(self) -> &'static str {
+        match self {
+            Self::Workspace => crate::WORKSPACE,
+            Self::Home => crate::HOME,
+            Self::Tmp => crate::TMP,
+        }
+    }
 }
 
 /// What a mask does to what it is laid over, and to everything below it.

@@ -14,6 +14,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::mask::SessionFolder;
 use crate::net::SessionNet;
 use crate::runtime::random_name;
 
@@ -96,6 +97,16 @@ impl Folders {
             workspace: root.join("workspace"),
             home: root.join("home"),
             tmp: root.join("tmp"),
+        }
+    }
+
+    /// Where one of them is.
+    #[must_use]
+    pub fn of(&self, folder: SessionFolder) -> &Path {
+        match folder {
+            SessionFolder::Workspace => &self.workspace,
+            SessionFolder::Home => &self.home,
+            SessionFolder::Tmp => &self.tmp,
         }
     }
 }

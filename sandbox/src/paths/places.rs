@@ -15,7 +15,6 @@ use crate::args::OWN_FILES;
 use crate::mask::SessionFolder;
 use crate::profile::{Profile, Root};
 use crate::session::Folders;
-use crate::{HOME, WORKSPACE};
 
 /// As many as the kernel follows.
 pub(super) const MAX_LINKS: usize = 40;
@@ -64,14 +63,11 @@ pub(crate) struct Spot {
 /// Opens all of them. What is not there of the host is left out: bubblewrap says so.
 pub(crate) fn open(folders: &Folders, profile: &Profile) -> Result<Vec<Place>, PathRuleError> {
     let mut places = Vec::new();
-    for (folder, source, target) in [
-        (SessionFolder::Workspace, &folders.workspace, WORKSPACE),
-        (SessionFolder::Home, &folders.home, HOME),
-        (SessionFolder::Tmp, &folders.tmp, "/tmp"),
-    ] {
+    for folder in SessionFolder::ALL {
+        let (source, target) = (folders.of(folder), Path::new(folder.inside()));
         let handle = openat(CWD, source, HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
-            .map_err(look(Path::new(target)))?;
-        places.push(Place::new(Path::new(target), Kind::Session(folder), handle)?);
+            .map_err(look(target))?;
+        places.push(Place::new(target, Kind::Session(folder), handle)?);
     }
     let mut of_host = |source: &Path, target: &Path| {
         let Ok(handle) = openat(CWD, source, HANDLE, Mode::empty()) else { return Ok(()) };

@@ -90,8 +90,7 @@ impl Guard {
 /// Says of the first item that is not in the workspace what to do about it.
 fn elsewhere(items: &[Item]) -> Option<String> {
     let item = items.iter().find(|item| item.folder != SessionFolder::Workspace)?;
-    let folder = if item.folder == SessionFolder::Home { crate::HOME } else { "/tmp" };
-    let path = std::path::Path::new(folder).join(&item.path);
+    let path = std::path::Path::new(item.folder.inside()).join(&item.path);
     let path = shown(path.as_os_str().as_bytes());
     Some(format!("`{path}` was made by a command and would run outside the sandbox; remove it"))
 }

@@ -86,12 +86,8 @@ impl<'a> Search<'a> {
                 continue;
             }
             let Some(found) = self.find(named)? else { continue };
-            let root = match found.folder {
-                SessionFolder::Workspace => None,
-                SessionFolder::Home => Some(Path::new(HOME)),
-                SessionFolder::Tmp => Some(Path::new("/tmp")),
-            };
-            if let Some(root) = root {
+            if found.folder != SessionFolder::Workspace {
+                let root = Path::new(found.folder.inside());
                 self.add(root.join(".git"))?;
                 let first = found.relative.iter().next().unwrap_or_default();
                 roots.insert(root.join(first));

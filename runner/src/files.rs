@@ -1,7 +1,8 @@
-//! Work on the files of sessions' workspaces: upload, download, stat, list, diff, quarantine.
+//! Work on the files of sessions, in workspace, HOME and /tmp: upload, download, stat, list; diff, of the workspace;
+//! quarantine.
 //!
-//! Workspaces belong to hostile commands, which may run at the same time. Everything in them is opened
-//! through directory handles, beneath the workspace's root, and looked at once it is open; no link is
+//! These folders belong to hostile commands, which may run at the same time. Everything in them is opened
+//! through directory handles, beneath the folder that was named, and looked at once it is open; no link is
 //! followed out, and no pipe is waited for. All of it blocks on threads of its own, and ends when nobody
 //! waits for it, when its session is closed, or when the runner is.
 
@@ -19,6 +20,7 @@ mod quarantine;
 mod record;
 mod select;
 mod transfers;
+mod under_way;
 mod upload;
 mod walk;
 mod wall;
@@ -92,8 +94,10 @@ impl Files {
         let folder = state_dir.join(FOLDER);
         let is_open = |id: &SessionId| session(id).is_some();
         let transfers = Transfers::open(folder, transfers, limits.disk_reserve_bytes, is_open)?;
-        for session in transfers.unfinished().iter().filter_map(&session) {
-            put::sweep(&session);
+        for (id, folder) in transfers.unfinished() {
+            if let Some(session) = session(&id) {
+                put::sweep(&session, folder);
+            }
         }
         Ok(Self { shared: Arc::new(Shared { work: Work::new(), transfers, baseline }) })
     }

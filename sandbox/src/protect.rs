@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 pub use error::ProtectError;
 pub use git_use::{Extent, GitUses, Made};
-pub use guard::{Begun, Guard};
+pub use guard::{Begun, Guard, Watched};
 pub use mark::Kind;
 pub use masks::masks;
 pub use names::Names;

@@ -21,7 +21,7 @@ use super::{
     list::{Page, cost},
     patch::{Omitted, Side, patch},
     paths::{Inside, join, strip},
-    place::{Workspace, file_type, info, link_target, open_regular},
+    place::{Root, file_type, info, link_target, open_regular},
     select::Selection,
     walk::{Route, Seen, Walk},
 };
@@ -37,13 +37,13 @@ pub(super) fn diff(
     file_bytes: u64,
     cancel: &Cancel,
 ) -> Result<(Vec<FileChange>, bool), ExchangeFailed> {
-    let at = Inside::parse(&order.path)?;
-    let after = if order.after.is_empty() { None } else { Some(Inside::parse(&order.after)?) };
+    let at = Inside::in_workspace(&order.path)?;
+    let after = if order.after.is_empty() { None } else { Some(Inside::in_workspace(&order.after)?) };
     let selection = Selection::new(&order.filter)?;
     let ask =
         Ask { at: &at, after: after.as_ref(), selection: &selection, patch: order.patch, file_bytes, cancel };
     let old = Before::open(session, &ask)?;
-    Workspace::enter(session, |workspace| ask.page(old, workspace, order.page_size))
+    Root::enter(session, at.root(), |workspace| ask.page(old, workspace, order.page_size))
 }
 
 fn change_cost(change: &FileChange) -> usize {
@@ -68,7 +68,7 @@ impl Ask<'_> {
     fn page(
         &self,
         mut old: Before,
-        workspace: &Workspace,
+        workspace: &Root,
         size: u32,
     ) -> Result<(Vec<FileChange>, bool), ExchangeFailed> {
         let mut page = Page::new(size);
@@ -334,7 +334,7 @@ struct Now<'a> {
 }
 
 impl<'a> Now<'a> {
-    fn open(workspace: &Workspace, ask: &'a Ask<'_>) -> Result<Self, ExchangeFailed> {
+    fn open(workspace: &Root, ask: &'a Ask<'_>) -> Result<Self, ExchangeFailed> {
         let failed = |errno| of_path(&ask.at.absolute(), errno);
         let mut now = Self { walk: None, head: None, any: false };
         let Some((above, name)) = ask.at.split() else {
@@ -342,7 +342,7 @@ impl<'a> Now<'a> {
             return now.walk_in(root, ask);
         };
         // Without following a link: what is asked for is a path, not what it leads to.
-        let Some(above) = straight(workspace.root(), above.relative()).map_err(failed)? else {
+        let Some(above) = straight(workspace.handle(), above.relative()).map_err(failed)? else {
             return Ok(now);
         };
         let Ok(stat) = statat(&above, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(now) };

@@ -5,7 +5,10 @@
 use std::{
     fs::File,
     io::{BufWriter, Read, Write},
-    os::{fd::OwnedFd, unix::fs::FileExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::FileExt,
+    },
     sync::Arc,
 };
 
@@ -25,12 +28,12 @@ use tokio::task::spawn_blocking;
 use super::{
     Shared,
     failure::{
-        failed, internal, invalid, is_a_directory, not_a_directory, of_archive, of_own_io, of_path,
-        precondition, shown, unavailable,
+        changed_meanwhile, failed, internal, invalid, is_a_directory, not_a_directory, of_archive, of_own_io,
+        of_path, precondition, shown, unavailable,
     },
     paths::Inside,
-    place::{Workspace, info},
-    planted::{self, LeftOut},
+    place::{Root, info},
+    planted::{LeftOut, PlantedIn},
     select::patterns,
     transfers::{Attached, DownloadKey, Outcome, Phase, Progress, Stage, StageWriter, Transfer, What},
 };
@@ -213,21 +216,19 @@ fn stage(
     let mut writer = StageWriter::new(&shared.transfers, Arc::clone(transfer));
     // So that there is a file to read, even of an empty one.
     writer.open()?;
-    let left_out = planted::below(session, at.relative())?;
-    Workspace::enter(session, |workspace| {
-        pack_into(shared, workspace, writer, &at, order, (cancel, &left_out))
-    })
+    let planted = PlantedIn::look(session, &at)?;
+    Root::enter(session, at.root(), |root| pack_into(shared, root, writer, &at, order, (cancel, &planted)))
 }
 
 fn pack_into(
     shared: &Shared,
-    workspace: &Workspace,
+    root: &Root,
     writer: StageWriter<'_>,
     at: &Inside,
     order: &DownloadOrder,
-    (cancel, left_out): (&Cancel, &LeftOut),
+    (cancel, planted): (&Cancel, &PlantedIn),
 ) -> Result<Downloaded, ExchangeFailed> {
-    let (source, stat) = workspace.content(at).map_err(|errno| of_path(&at.absolute(), errno))?;
+    let (source, stat) = root.content(at).map_err(|errno| of_path(&at.absolute(), errno))?;
     let info = info(at.absolute(), &stat, Vec::new());
     let format = match (info.file_type, order.format) {
         (FileType::Regular, None | Some(FileFormat::File)) => FileFormat::File,
@@ -244,13 +245,14 @@ fn pack_into(
             return Err(precondition("NOT_A_FILE", said));
         }
     };
+    let is_at = root.whereabouts(source.as_fd()).ok_or_else(|| changed_meanwhile(&info.path))?;
     writer.started(DownloadStarted { format, info });
     let archive = match format {
         FileFormat::File => return file(source, &stat, writer, at, cancel),
         FileFormat::Tar => Format::Tar,
         FileFormat::TarGzip => Format::TarGzip,
     };
-    folder(shared, source, archive, writer, at, order, (cancel, left_out))
+    folder(shared, source, archive, writer, at, order, (cancel, &planted.below(&is_at)))
 }
 
 /// At most as many bytes as it had, even of one that grows meanwhile.

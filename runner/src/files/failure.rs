@@ -3,6 +3,7 @@
 
 use airlock_archive::{ArchiveError, Cause, Obstacle};
 use airlock_proto::domain::{ExchangeFailed, ExchangeFailure};
+use airlock_sandbox::{HOME, TMP, WORKSPACE};
 use rustix::io::Errno;
 
 /// Of a path, as it is shown in a message.
@@ -49,7 +50,7 @@ pub(super) fn shutting_down() -> ExchangeFailed {
 }
 
 pub(super) fn not_found(path: &[u8]) -> ExchangeFailed {
-    let message = format!("there is no `{}` in the workspace", shown(path));
+    let message = format!("there is no `{}`", shown(path));
     failed(ExchangeFailure::NotFound, "NO_SUCH_FILE", message)
 }
 
@@ -61,7 +62,12 @@ pub(super) fn not_a_directory(path: &[u8], cure: &str) -> ExchangeFailed {
     precondition("NOT_A_DIRECTORY", format!("`{}` is not a folder; {cure}", shown(path)))
 }
 
-/// What the system said about a path of the workspace. `path` is the one inside.
+pub(super) fn changed_meanwhile(path: &[u8]) -> ExchangeFailed {
+    let said = format!("`{}` was changed by another program at the same time", shown(path));
+    precondition("CHANGED_MEANWHILE", said)
+}
+
+/// What the system said about a path of a session. `path` is the one inside.
 pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
     let shown = shown(path);
     match errno {
@@ -72,8 +78,8 @@ pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
         Errno::LOOP | Errno::XDEV => precondition(
             "LINK_LEAVES",
             format!(
-                "`{shown}` is or passes a link that is absolute, leaves the workspace or leads round in a \
-                     circle; name the file itself"
+                "`{shown}` is or passes a link that is absolute, leaves {WORKSPACE}, {HOME} or {TMP}, or leads \
+                     round in a circle; name the file itself"
             ),
         ),
         Errno::ACCESS | Errno::PERM => precondition(
@@ -90,7 +96,7 @@ pub(super) fn of_path(path: &[u8], errno: Errno) -> ExchangeFailed {
         Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => {
             unavailable("BUSY", "the runner has no file handles or memory left just now; try again")
         }
-        other => internal("a file of a workspace", &other),
+        other => internal("a file of a session", &other),
     }
 }
 
@@ -150,7 +156,7 @@ pub(super) fn of_archive(error: &ArchiveError, stopped: Option<ExchangeFailed>) 
         }
         Cause::Folder { path, source, .. } => match source.raw_os_error() {
             Some(raw) => of_path(path.as_bytes(), Errno::from_raw_os_error(raw)),
-            None => internal("a folder of a workspace", source),
+            None => internal("a folder of a session", source),
         },
     }
 }

@@ -10,8 +10,8 @@ use airlock_proto::{
 
 use super::{
     failure::{not_a_directory, of_path},
-    paths::{Inside, strip},
-    place::{Workspace, file_type, info, link_target},
+    paths::Inside,
+    place::{Root, file_type, info, link_target},
     select::Selection,
     walk::{Route, Walk},
 };
@@ -25,7 +25,7 @@ const INFO_COST: usize = 64;
 /// One file; a link is not followed. Blocks for a moment.
 pub(super) fn stat(session: &OpenSession, path: &[u8]) -> Result<FileInfo, ExchangeFailed> {
     let path = Inside::parse(path)?;
-    Workspace::enter(session, |workspace| workspace.look(&path))
+    Root::enter(session, path.root(), |root| root.look(&path))
 }
 
 /// A page, and whether there is more after it. Blocks.
@@ -44,17 +44,17 @@ pub(super) fn list(
         selection: &selection,
         skip_closed: false,
     };
-    Workspace::enter(session, |workspace| page(workspace, route, order.page_size, cancel))
+    Root::enter(session, at.root(), |root| page(root, route, order.page_size, cancel))
 }
 
 fn page(
-    workspace: &Workspace,
+    root: &Root,
     route: Route<'_>,
     size: u32,
     cancel: &Cancel,
 ) -> Result<(Vec<FileInfo>, bool), ExchangeFailed> {
     let (at, selection) = (route.at, route.selection);
-    let mut walk = Walk::new(folder(workspace, at)?, route, cancel)?;
+    let mut walk = Walk::new(folder(root, at)?, route, cancel)?;
     let mut page = Page::new(size);
     while let Some(seen) = walk.next()? {
         if !selection.wants(&seen.path, file_type(&seen.stat)) {
@@ -71,8 +71,8 @@ fn page(
     Ok(page.done())
 }
 
-fn folder(workspace: &Workspace, at: &Inside) -> Result<OwnedFd, ExchangeFailed> {
-    workspace.folder(at).map_err(|errno| match errno {
+fn folder(root: &Root, at: &Inside) -> Result<OwnedFd, ExchangeFailed> {
+    root.folder(at).map_err(|errno| match errno {
         rustix::io::Errno::NOTDIR => not_a_directory(&at.absolute(), "use Stat for a single file"),
         errno => of_path(&at.absolute(), errno),
     })
@@ -84,7 +84,7 @@ pub(super) fn after(after: &[u8], at: &Inside) -> Result<Vec<u8>, ExchangeFailed
         return Ok(Vec::new());
     }
     let path = Inside::parse(after)?;
-    let below = strip(path.relative(), at.relative());
+    let below = path.strip(at);
     below.map(<[u8]>::to_vec).ok_or_else(|| {
         super::failure::invalid("PAGE_TOKEN_INVALID", "the page token is of another path; begin without one")
     })

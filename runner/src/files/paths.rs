@@ -1,13 +1,24 @@
-//! Paths as clients write them, and as they are below the workspace's root. Looks at no file.
+//! Paths as clients write them, and as they are below one of the session's folders. Looks at no file.
 
 use airlock_proto::{domain::ExchangeFailed, limits::PATH_BYTES};
-use airlock_sandbox::WORKSPACE;
+use airlock_sandbox::{HOME, SessionFolder, TMP, WORKSPACE};
 
 use super::failure::{invalid, shown};
 
-/// A path below the workspace's root: no `.`, no `..`, no empty part; empty for the root itself.
+/// A path in one of the session's folders: no `.`, no `..`, no empty part; empty for the folder itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Inside(Vec<u8>);
+pub(super) struct Inside {
+    root: SessionFolder,
+    below: Vec<u8>,
+}
+
+fn refused(written: &[u8], what: &str) -> ExchangeFailed {
+    let path = shown(written);
+    let message = format!(
+        "the path `{path}` {what}; use one below {WORKSPACE}, {HOME} or {TMP}, or one relative to {WORKSPACE}, such as `src`"
+    );
+    invalid("PATH_INVALID", message)
+}
 
 impl Inside {
     /// From what a client wrote: absolute inside the sandbox, or relative to the workspace's root.
@@ -15,49 +26,66 @@ impl Inside {
     /// # Errors
     /// Anything else, with what is allowed.
     pub(super) fn parse(written: &[u8]) -> Result<Self, ExchangeFailed> {
-        let refuse = |what: &str| {
-            let path = shown(written);
-            Err(invalid(
-                "PATH_INVALID",
-                format!(
-                    "the path `{path}` {what}; use one such as `{WORKSPACE}/src` or `src`, below {WORKSPACE}"
-                ),
-            ))
-        };
+        let refuse = |what: &str| Err(refused(written, what));
         if written.len() > PATH_BYTES {
             return refuse(&format!("has more than {PATH_BYTES} bytes"));
         }
         if written.contains(&0) {
             return refuse("has a NUL in it");
         }
-        let below = match written.strip_prefix(WORKSPACE.as_bytes()) {
-            Some([]) => &[][..],
-            Some(rest @ [b'/', ..]) => rest,
-            _ if written.first() == Some(&b'/') => return refuse("is outside of the workspace"),
-            _ => written,
+        let absolute = SessionFolder::ALL.into_iter().find_map(|root| {
+            let rest = written.strip_prefix(root.inside().as_bytes())?;
+            matches!(rest, [] | [b'/', ..]).then_some((root, rest))
+        });
+        let (root, rest) = match absolute {
+            Some(found) => found,
+            None if written.first() == Some(&b'/') => return refuse("is in none of the session's folders"),
+            None => (SessionFolder::Workspace, written),
         };
         let mut parts: Vec<&[u8]> = Vec::new();
-        for part in below.split(|byte| *byte == b'/') {
+        for part in rest.split(|byte| *byte == b'/') {
             match part {
                 b"" | b"." => {}
                 b".." => {
                     if parts.pop().is_none() {
-                        return refuse("leaves the workspace by `..`");
+                        return refuse(&format!("leaves {} by `..`", root.inside()));
                     }
                 }
                 name => parts.push(name),
             }
         }
-        Ok(Self(parts.join(&b'/')))
+        Ok(Self { root, below: parts.join(&b'/') })
+    }
+
+    /// As [`Inside::parse`], for what is known of the workspace alone.
+    ///
+    /// # Errors
+    /// Also for a path in another of the session's folders.
+    pub(super) fn in_workspace(written: &[u8]) -> Result<Self, ExchangeFailed> {
+        let path = Self::parse(written)?;
+        if path.root == SessionFolder::Workspace {
+            return Ok(path);
+        }
+        let message = format!(
+            "the path `{}` is in {}, and only {WORKSPACE} is compared with how it began; use a path below {WORKSPACE}",
+            shown(written),
+            path.root.inside()
+        );
+        Err(invalid("PATH_INVALID", message))
+    }
+
+    /// The session's folder that it is in.
+    pub(super) fn root(&self) -> SessionFolder {
+        self.root
     }
 
     /// Below the root.
     pub(super) fn relative(&self) -> &[u8] {
-        &self.0
+        &self.below
     }
 
     pub(super) fn is_root(&self) -> bool {
-        self.0.is_empty()
+        self.below.is_empty()
     }
 
     /// The folder that it is in, and its name there. None for the root.
@@ -65,27 +93,31 @@ impl Inside {
         if self.is_root() {
             return None;
         }
-        match self.0.iter().rposition(|byte| *byte == b'/') {
-            Some(slash) => {
-                let (folder, name) = self.0.split_at(slash);
-                Some((Self(folder.to_vec()), name.get(1..).unwrap_or_default()))
-            }
-            None => Some((Self(Vec::new()), &self.0)),
-        }
+        let slash = self.below.iter().rposition(|byte| *byte == b'/');
+        let (folder, name) = match slash.and_then(|slash| self.below.split_at_checked(slash)) {
+            Some((folder, name)) => (folder, name.get(1..).unwrap_or_default()),
+            None => (&[][..], self.below.as_slice()),
+        };
+        Some((Self { root: self.root, below: folder.to_vec() }, name))
     }
 
     /// As it is inside the sandbox.
     pub(super) fn absolute(&self) -> Vec<u8> {
-        absolute(&self.0)
+        self.below(b"")
     }
 
     /// What is below it, from a path relative to it.
     pub(super) fn below(&self, relative: &[u8]) -> Vec<u8> {
-        absolute(&join(&self.0, relative))
+        join(self.root.inside().as_bytes(), &join(&self.below, relative))
+    }
+
+    /// What is left of it below `folder`; none if it is not below it. A folder is not below itself.
+    pub(super) fn strip(&self, folder: &Self) -> Option<&[u8]> {
+        strip(&self.below, &folder.below).filter(|_| self.root == folder.root)
     }
 }
 
-/// A path below the root, as it is inside the sandbox.
+/// A path below the workspace's root, as it is inside the sandbox.
 pub(super) fn absolute(relative: &[u8]) -> Vec<u8> {
     join(WORKSPACE.as_bytes(), relative)
 }
@@ -111,32 +143,59 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_below_the_workspace_or_refused_with_what_is_allowed() {
-        for (written, relative) in [
-            (&b""[..], &b""[..]),
-            (b".", b""),
-            (b"/workspace", b""),
-            (b"/workspace/", b""),
-            (b"/workspace/a/", b"a"),
-            (b"a//b/./c/../d", b"a/b/d"),
-            (b"/workspace/a/..", b""),
-            (b"workspace/a", b"workspace/a"),
-            (b"\xff\n", b"\xff\n"),
-            (b"...", b"..."),
+    fn a_path_is_below_the_workspace_home_or_tmp() {
+        use SessionFolder::{Home, Tmp, Workspace};
+        for (written, root, relative) in [
+            (&b""[..], Workspace, &b""[..]),
+            (b".", Workspace, b""),
+            (b"/workspace", Workspace, b""),
+            (b"/workspace/", Workspace, b""),
+            (b"/workspace/a/", Workspace, b"a"),
+            (b"a//b/./c/../d", Workspace, b"a/b/d"),
+            (b"/workspace/a/..", Workspace, b""),
+            (b"workspace/a", Workspace, b"workspace/a"),
+            (b"tmp/a", Workspace, b"tmp/a"),
+            (b"home/agent/a", Workspace, b"home/agent/a"),
+            (b"~/a", Workspace, b"~/a"),
+            (b"\xff\n", Workspace, b"\xff\n"),
+            (b"...", Workspace, b"..."),
+            (b"/tmp", Tmp, b""),
+            (b"/tmp/", Tmp, b""),
+            (b"/tmp//a/./b/../c", Tmp, b"a/c"),
+            (b"/tmp/workspace/a", Tmp, b"workspace/a"),
+            (b"/home/agent", Home, b""),
+            (b"/home/agent/.config/\xff", Home, b".config/\xff"),
         ] {
-            assert_eq!(Inside::parse(written).unwrap().relative(), relative, "{}", shown(written));
+            let path = Inside::parse(written).unwrap();
+            assert_eq!((path.root(), path.relative()), (root, relative), "{}", shown(written));
+            let again = Inside::parse(&path.absolute()).unwrap();
+            assert_eq!(again, path, "{}", shown(written));
         }
+    }
+
+    #[test]
+    fn any_other_path_is_refused_with_what_is_allowed() {
         let long = vec![b'x'; PATH_BYTES + 1];
         for (written, said) in [
             (
                 &b".."[..],
-                "the path `..` leaves the workspace by `..`; use one such as `/workspace/src` or `src`",
+                "the path `..` leaves /workspace by `..`; use one below /workspace, /home/agent or /tmp, or one \
+                 relative to /workspace, such as `src`",
             ),
-            (b"a/../../b", "leaves the workspace"),
-            (b"/workspace/../etc", "leaves the workspace"),
-            (b"/etc/passwd", "the path `/etc/passwd` is outside of the workspace; use"),
-            (b"/workspace2", "is outside"),
-            (b"/", "is outside"),
+            (b"a/../../b", "leaves /workspace"),
+            (b"/workspace/../etc", "leaves /workspace"),
+            (b"/workspace/../tmp/a", "leaves /workspace"),
+            (b"/tmp/..", "leaves /tmp"),
+            (b"/tmp/../workspace", "leaves /tmp"),
+            (b"/home/agent/a/../../x", "leaves /home/agent"),
+            (b"/etc/passwd", "the path `/etc/passwd` is in none of the session's folders; use"),
+            (b"/workspace2", "is in none"),
+            (b"/tmp2/a", "is in none"),
+            (b"/home", "is in none"),
+            (b"/home/agent2", "is in none"),
+            (b"//tmp/a", "is in none"),
+            (b"/./tmp/a", "is in none"),
+            (b"/", "is in none"),
             (b"a\0b", "has a NUL in it"),
             (&long, "has more than 4096 bytes"),
         ] {
@@ -148,6 +207,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_of_the_workspace_alone_is_asked_of_no_other_folder() {
+        for written in [&b""[..], b"a", b"/workspace/a"] {
+            assert_eq!(Inside::in_workspace(written), Inside::parse(written));
+        }
+        for (written, root) in
+            [(&b"/tmp"[..], "/tmp"), (b"/tmp/a", "/tmp"), (b"/home/agent/a", "/home/agent")]
+        {
+            let said = Inside::in_workspace(written).unwrap_err().message;
+            assert!(said.contains(&format!("is in {root}, and only /workspace is compared")), "{said}");
+        }
+    }
+
+    #[test]
     fn paths_are_put_together_and_taken_apart() {
         let path = Inside::parse(b"a/b/c").unwrap();
         assert_eq!(path.absolute(), b"/workspace/a/b/c");
@@ -155,6 +227,12 @@ mod tests {
         let (folder, name) = path.split().unwrap();
         assert_eq!((folder.relative(), name), (&b"a/b"[..], &b"c"[..]));
         assert!(Inside::parse(b"").unwrap().split().is_none());
+        let path = Inside::parse(b"/tmp/a").unwrap();
+        assert_eq!((path.absolute(), path.below(b"b")), (b"/tmp/a".to_vec(), b"/tmp/a/b".to_vec()));
+        let (folder, name) = path.split().unwrap();
+        assert_eq!((folder.absolute(), name), (b"/tmp".to_vec(), &b"a"[..]));
+        assert_eq!(path.strip(&folder), Some(&b"a"[..]));
+        assert_eq!(path.strip(&Inside::parse(b"").unwrap()), None, "another root");
         assert_eq!(strip(b"a/b", b"a"), Some(&b"b"[..]));
         assert_eq!(strip(b"ab", b"a"), None);
         assert_eq!(strip(b"a", b"a"), None);

@@ -1,5 +1,5 @@
-//! A workspace as seen from the host: what is opened, and how. Every path is resolved by the kernel
-//! beneath the workspace's root; nothing that is opened is trusted to be what it was a moment ago. It is
+//! A session's workspace, HOME or /tmp as seen from the host: what is opened, and how. Every path is resolved by the
+//! kernel beneath the root that it names; nothing that is opened is trusted to be what it was a moment ago. A root is
 //! open only while its thread has no more rights to files than the session's user.
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
 };
 
 use airlock_proto::domain::{ExchangeFailed, FileInfo, FileType};
-use airlock_sandbox::DiskBackend;
+use airlock_sandbox::{DiskBackend, SessionFolder};
 use rustix::{
     fs::{
         AtFlags, CWD, FileType as RawType, Mode, OFlags, ResolveFlags, Stat, StatVfs, fstat, fstatvfs,
@@ -34,14 +34,14 @@ const TRIES: usize = 64;
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const CONTENT: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// The root of a session's workspace, open.
+/// One of a session's folders, open. The paths that it takes are in that folder.
 #[derive(Debug)]
-pub(super) struct Workspace {
-    root: OwnedFd,
+pub(super) struct Root {
+    handle: OwnedFd,
     held: bool,
 }
 
-impl Workspace {
+impl Root {
     /// Opens it, which takes the runner's rights, and works in it, with the rights of the session's user.
     /// Blocks for as long as the work does.
     ///
@@ -49,12 +49,13 @@ impl Workspace {
     /// If it is gone; and the work's.
     pub(super) fn enter<T>(
         session: &OpenSession,
+        folder: SessionFolder,
         work: impl FnOnce(&Self) -> Result<T, ExchangeFailed>,
     ) -> Result<T, ExchangeFailed> {
-        let root = openat(CWD, session.workspace(), FOLDER | OFlags::NOFOLLOW, Mode::empty());
-        let root = root.map_err(|errno| internal("open a workspace", &errno))?;
-        let workspace = Self { root, held: session.disk().backend() != DiskBackend::Watch };
-        let done = wall::as_session(session.owner(), || work(&workspace));
+        let handle = openat(CWD, session.folders().of(folder), FOLDER | OFlags::NOFOLLOW, Mode::empty());
+        let handle = handle.map_err(|errno| internal("open a session's folder", &errno))?;
+        let root = Self { handle, held: session.disk().backend() != DiskBackend::Watch };
+        let done = wall::as_session(session.owner(), || work(&root));
         done.unwrap_or_else(|error| Err(internal("work with the rights of a session's user", &error)))
     }
 
@@ -63,8 +64,8 @@ impl Workspace {
         self.held
     }
 
-    pub(super) fn root(&self) -> BorrowedFd<'_> {
-        self.root.as_fd()
+    pub(super) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
     }
 
     /// A folder, through whatever links stay inside.
@@ -92,7 +93,7 @@ impl Workspace {
         let name = if path.is_root() { &b"."[..] } else { path.relative() };
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
         for _ in 0..TRIES {
-            match openat2(&self.root, name, flags, Mode::empty(), how) {
+            match openat2(&self.handle, name, flags, Mode::empty(), how) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 other => return other,
             }
@@ -104,7 +105,7 @@ impl Workspace {
     pub(super) fn look(&self, path: &Inside) -> Result<FileInfo, ExchangeFailed> {
         let failed = |errno| of_path(&path.absolute(), errno);
         let Some((folder, name)) = path.split() else {
-            let stat = fstat(&self.root).map_err(failed)?;
+            let stat = fstat(&self.handle).map_err(failed)?;
             return Ok(info(path.absolute(), &stat, Vec::new()));
         };
         let folder = self.folder(&folder).map_err(failed)?;
@@ -119,14 +120,14 @@ impl Workspace {
             let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
             std::fs::read_link(name).ok()
         };
-        let (root, folder) = (of(self.root.as_fd())?, of(folder)?);
+        let (root, folder) = (of(self.handle.as_fd())?, of(folder)?);
         let below = folder.strip_prefix(&root).ok()?;
         Some(below.as_os_str().as_bytes().to_vec())
     }
 
     /// Its file system.
     pub(super) fn disk(&self) -> Result<StatVfs, Errno> {
-        fstatvfs(&self.root)
+        fstatvfs(&self.handle)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Puts an upload into a workspace: everything is checked first, and what was put there is recorded.
+//! Puts an upload into a session: everything is checked first, and what was put there is recorded.
 
 use std::{
     ffi::OsStr,
@@ -15,6 +15,7 @@ use airlock_archive::{
     Cancel, Counts, Format, Limits, TEMPORARY_PREFIX, Unpack, check, conflicts, unpack, write_file,
 };
 use airlock_proto::domain::{ExchangeFailed, FileFilter, FileFormat, FileType, UploadOrder, Uploaded};
+use airlock_sandbox::SessionFolder;
 use cap_std::fs::Dir;
 use rustix::{
     fs::{AtFlags, Mode, mkdirat, statat, unlinkat},
@@ -25,15 +26,15 @@ use sha2::{Digest, Sha256};
 use super::{
     Shared,
     failure::{
-        internal, invalid, is_a_directory, not_a_directory, of_archive, of_own_io, of_path, precondition,
-        session_full, shown, unavailable,
+        changed_meanwhile, internal, invalid, is_a_directory, not_a_directory, of_archive, of_own_io,
+        of_path, session_full, unavailable,
     },
     paths::Inside,
-    place::{Workspace, file_type, open_folder},
-    quarantine::UnderWay,
+    place::{Root, file_type, open_folder},
     record::Keeper,
     select::Selection,
     transfers::{Stage, Transfer},
+    under_way::UnderWay,
     walk::{Route, Walk},
     wall,
 };
@@ -54,7 +55,7 @@ pub(super) struct Target {
 
 impl Target {
     /// # Errors
-    /// If the order cannot be right, whatever is in the workspace.
+    /// If the order cannot be right, whatever is in the session.
     pub(super) fn of(order: &UploadOrder) -> Result<Self, ExchangeFailed> {
         let path = Inside::parse(&order.path)?;
         if order.format == FileFormat::File && path.is_root() {
@@ -74,22 +75,22 @@ impl Target {
     /// # Errors
     /// If so.
     pub(super) fn look(&self, session: &OpenSession) -> Result<(), ExchangeFailed> {
-        Workspace::enter(session, |workspace| {
+        Root::enter(session, self.path.root(), |root| {
             let found = match self.format {
-                FileFormat::File => self.folder_in_place(workspace),
-                FileFormat::Tar | FileFormat::TarGzip => self.no_folder_in_place(workspace),
+                FileFormat::File => self.folder_in_place(root),
+                FileFormat::Tar | FileFormat::TarGzip => self.no_folder_in_place(root),
             };
             found.map_or(Ok(()), Err)
         })
     }
 
-    fn folder_in_place(&self, workspace: &Workspace) -> Option<ExchangeFailed> {
-        let info = workspace.look(&self.path).ok()?;
+    fn folder_in_place(&self, root: &Root) -> Option<ExchangeFailed> {
+        let info = root.look(&self.path).ok()?;
         (info.file_type == FileType::Directory).then(|| is_a_directory(&info.path, IS_FOLDER))
     }
 
-    fn no_folder_in_place(&self, workspace: &Workspace) -> Option<ExchangeFailed> {
-        match workspace.folder(&self.path) {
+    fn no_folder_in_place(&self, root: &Root) -> Option<ExchangeFailed> {
+        match root.folder(&self.path) {
             Err(Errno::NOTDIR) => Some(not_a_directory(&self.path.absolute(), NO_FOLDER)),
             Err(errno @ (Errno::LOOP | Errno::XDEV)) => Some(of_path(&self.path.absolute(), errno)),
             _ => None,
@@ -97,14 +98,14 @@ impl Target {
     }
 }
 
-/// Removes the temporary files that a process which died in the middle of an upload has left. Nothing may
-/// run in the session. Blocks for as long as it takes to look through the workspace.
-pub(super) fn sweep(session: &OpenSession) {
-    let removed = Workspace::enter(session, |workspace| {
-        let (at, cancel) = (Inside::parse(b"")?, Cancel::new());
+/// Removes the temporary files that a process which died in the middle of an upload into this folder has left. Nothing
+/// may run in the session. Blocks for as long as it takes to look through the folder.
+pub(super) fn sweep(session: &OpenSession, folder: SessionFolder) {
+    let removed = Root::enter(session, folder, |root| {
+        let (at, cancel) = (Inside::parse(folder.inside().as_bytes())?, Cancel::new());
         let include = vec![format!("**/{TEMPORARY_PREFIX}*")];
         let selection = Selection::new(&FileFilter { include, ..FileFilter::default() })?;
-        let root = workspace.folder(&at).map_err(|errno| of_path(b"", errno))?;
+        let root = root.folder(&at).map_err(|errno| of_path(&at.absolute(), errno))?;
         let route = Route { at: &at, recursive: true, after: b"", selection: &selection, skip_closed: true };
         let mut walk = Walk::new(root, route, &cancel)?;
         let mut removed = 0;
@@ -122,7 +123,7 @@ pub(super) fn sweep(session: &OpenSession) {
         Ok(0) => {}
         Ok(removed) => tracing::info!(session = %session.id, removed, "what an upload left half is removed"),
         Err(error) => {
-            tracing::warn!(session = %session.id, reason = error.reason, "a workspace was not looked through");
+            tracing::warn!(session = %session.id, reason = error.reason, "a session's folder was not looked through");
         }
     }
 }
@@ -145,11 +146,13 @@ pub(super) fn put(
         return Err(invalid("SHA256_MISMATCH", message));
     }
     let own = |error| of_own_io("record an upload", &error);
-    let recorder = session.baseline().recorder(shared.baseline).map_err(own)?;
-    let upload = UnderWay::begin(session, target.path.relative())?;
-    let mut keeper = Keeper::new(recorder, upload.names.clone());
-    let put = Workspace::enter(session, |workspace| {
-        let job = Job { shared, workspace, target: &target, cancel };
+    let is_compared = target.path.root() == SessionFolder::Workspace;
+    let recorder = is_compared.then(|| session.baseline().recorder(shared.baseline));
+    let recorder = recorder.transpose().map_err(own)?;
+    let upload = UnderWay::begin(session, &target.path)?;
+    let mut keeper = Keeper::new(recorder, upload.watches.clone());
+    let put = Root::enter(session, target.path.root(), |root| {
+        let job = Job { shared, root, target: &target, cancel };
         match order.format {
             FileFormat::File => job.file(&bytes, received, order.mode, &mut keeper),
             FileFormat::Tar => job.archive(&bytes, Format::Tar, &mut keeper),
@@ -158,7 +161,9 @@ pub(super) fn put(
     });
     let watched = upload.end(&keeper.watched());
     // Also of what was put there before something stood in the way: it came by this upload.
-    let recorded = keeper.finish().and_then(|recorder| session.baseline().add(recorder));
+    let recorded = keeper
+        .finish()
+        .and_then(|recorder| recorder.map_or(Ok(()), |recorder| session.baseline().add(recorder)));
     let Counts { files, directories, links, bytes } = put?;
     recorded.map_err(own)?;
     watched?;
@@ -198,7 +203,7 @@ impl Read for FromStart<'_> {
     }
 }
 
-/// Stops when the workspace's file system runs short.
+/// Stops when the session's file system runs short.
 struct WhileRoom<'a, R> {
     inner: R,
     job: &'a Job<'a>,
@@ -217,7 +222,7 @@ impl<R: Read> Read for WhileRoom<'_, R> {
 
 struct Job<'a> {
     shared: &'a Shared,
-    workspace: &'a Workspace,
+    root: &'a Root,
     target: &'a Target,
     cancel: &'a Cancel,
 }
@@ -225,10 +230,10 @@ struct Job<'a> {
 impl Job<'_> {
     fn room(&self, more: u64) -> Result<(), ExchangeFailed> {
         let transfers = &self.shared.transfers;
-        if !self.workspace.has_its_own_disk() {
-            return transfers.room(self.workspace.disk(), more, "workspaces");
+        if !self.root.has_its_own_disk() {
+            return transfers.room(self.root.disk(), more, "workspaces");
         }
-        let own = self.workspace.disk().map_err(|errno| internal("look at a file system", &errno))?;
+        let own = self.root.disk().map_err(|errno| internal("look at a file system", &errno))?;
         if own.f_bavail.saturating_mul(own.f_frsize) < more {
             return Err(session_full());
         }
@@ -256,7 +261,7 @@ impl Job<'_> {
         {
             return Err(is_a_directory(&at, IS_FOLDER));
         }
-        let below = self.workspace.whereabouts(folder.as_fd());
+        let below = self.root.whereabouts(folder.as_fd());
         let folder = Dir::from_std_file(File::from(folder));
         let mode = if mode == 0 { FILE_MODE } else { mode };
         let mut content = WhileRoom { inner: FromStart { file: bytes, at: 0 }, job: self, stopped: None };
@@ -273,7 +278,7 @@ impl Job<'_> {
         let config = &self.shared.transfers.config;
         let limits = Limits { entries: config.entries, bytes: config.unpacked_bytes, ..Limits::PATHS };
         let from = || FromStart { file: bytes, at: 0 };
-        let counts = match self.workspace.folder(&self.target.path) {
+        let counts = match self.root.folder(&self.target.path) {
             Ok(folder) => {
                 let folder = Dir::from_std_file(File::from(folder));
                 conflicts(from(), format, &folder, &limits, self.cancel)
@@ -283,7 +288,7 @@ impl Job<'_> {
         };
         self.room(counts.map_err(|error| of_archive(&error, None))?.bytes)?;
         let folder = self.make_folder(&self.target.path, keeper)?;
-        let below = self.workspace.whereabouts(folder.as_fd());
+        let below = self.root.whereabouts(folder.as_fd());
         let folder = Dir::from_std_file(File::from(folder));
         let options = Unpack { limits: &limits, umask: 0, cancel: self.cancel };
         let mut archive = WhileRoom { inner: from(), job: self, stopped: None };
@@ -295,7 +300,7 @@ impl Job<'_> {
         unpacked.map_err(|error| of_archive(&error, archive.stopped.take()))
     }
 
-    /// A folder of the workspace, made with all that it is in where they are not there.
+    /// A folder of the session, made with all that it is in where they are not there.
     fn make_folder(&self, path: &Inside, keeper: &mut Keeper) -> Result<OwnedFd, ExchangeFailed> {
         let failed = |errno| match errno {
             Errno::NOTDIR => not_a_directory(&path.absolute(), NO_FOLDER),
@@ -304,7 +309,7 @@ impl Job<'_> {
         let mut missing = Vec::new();
         let mut at = path.clone();
         let mut folder = loop {
-            match self.workspace.folder(&at) {
+            match self.root.folder(&at) {
                 Err(Errno::NOENT) => {}
                 other => break other.map_err(failed)?,
             }
@@ -319,14 +324,12 @@ impl Job<'_> {
                 Err(errno) => return Err(failed(errno)),
             };
             let Some(below) = open_folder(folder.as_fd(), &*name).map_err(failed)? else {
-                let said =
-                    format!("`{}` was changed by another program at the same time", shown(&path.absolute()));
-                return Err(precondition("CHANGED_MEANWHILE", said));
+                return Err(changed_meanwhile(&path.absolute()));
             };
             if made {
-                // Whatever is there by now, it is a folder of this workspace.
+                // Whatever is there by now, it is a folder of this session.
                 let _ = rustix::fs::fchmod(&below, Mode::from_raw_mode(FOLDER_MODE));
-                if let Some(at) = self.workspace.whereabouts(below.as_fd()) {
+                if let Some(at) = self.root.whereabouts(below.as_fd()) {
                     keeper.folder(below.as_fd(), at);
                 }
             }

@@ -4,7 +4,7 @@ use airlock_proto::{
     domain::{ExchangeFailed, ExchangeFailure, FileInfo, FileType, QuarantineOrder, QuarantinedFile},
     limits::PATH_BYTES,
 };
-use airlock_sandbox::protect::{Held, Kind, Names, ProtectError};
+use airlock_sandbox::protect::{Held, Kind, ProtectError};
 
 use super::{
     failure::{failed, internal, of_path, precondition},
@@ -101,42 +101,5 @@ pub(super) fn of_guard(error: GuardError) -> ExchangeFailed {
         GuardError::Protect(ProtectError::TooMany { .. }) => precondition("TOO_MANY", said),
         GuardError::Protect(ProtectError::Path { path, source, .. }) => of_path(path.as_bytes(), source),
         other => internal("a quarantine", &other),
-    }
-}
-
-/// An upload that is put into a workspace: what it puts there is no command's doing.
-#[derive(Debug)]
-pub(super) struct UnderWay<'a> {
-    session: &'a OpenSession,
-    id: Option<u64>,
-    /// Those whose changes are watched.
-    pub(super) names: Names,
-}
-
-impl<'a> UnderWay<'a> {
-    /// Of what will be put at or below this path of the workspace.
-    pub(super) fn begin(session: &'a OpenSession, target: &[u8]) -> Result<Self, ExchangeFailed> {
-        let begun = session.guard().workspace.with(|guard, _| Ok((guard.uploading(target), guard.names())));
-        let (id, names) = begun.map_err(of_guard)?;
-        Ok(Self { session, id: Some(id), names })
-    }
-
-    /// These were put there. Blocks for as long as it takes to look through the workspace, if there are any.
-    pub(super) fn end(mut self, watched: &[Vec<u8>]) -> Result<(), ExchangeFailed> {
-        let Some(id) = self.id.take() else { return Ok(()) };
-        let done =
-            self.session.guard().workspace.with(|guard, workspace| guard.uploaded(workspace, id, watched));
-        done.map_err(of_guard)
-    }
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        let Some(id) = self.id else { return };
-        let ended =
-            self.session.guard().workspace.with(|guard, workspace| guard.uploaded(workspace, id, &[]));
-        if let Err(error) = ended {
-            tracing::error!(session = %self.session.id, %error, "an upload was not taken off the watch");
-        }
     }
 }

@@ -1,5 +1,6 @@
-//! Records what an upload has put into a workspace. Commands may run meanwhile: what is recorded of a
-//! content is what was sent, not what is found there.
+//! Records what an upload has put into a session: of the workspace what `diff` compares with, and of each folder the
+//! protected names. Commands may run meanwhile: what is recorded of a content is what was sent, not what is found
+//! there.
 
 use std::{
     io::{self, Read},
@@ -7,7 +8,7 @@ use std::{
 };
 
 use airlock_archive::{Entry, Kind};
-use airlock_sandbox::protect::{Guard, Names};
+use airlock_sandbox::protect::Watched;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, statat};
 use sha2::{Digest, Sha256};
 
@@ -20,16 +21,18 @@ use super::{
 /// See the module. The first thing that goes wrong is kept for the end.
 #[derive(Debug)]
 pub(super) struct Keeper {
-    recorder: Recorder,
-    /// Names among them whose changes are watched.
+    /// Of the workspace.
+    recorder: Option<Recorder>,
+    /// What is watched there, if anything is.
+    watches: Option<Watched>,
+    /// Of what was put there.
     watched: Vec<Vec<u8>>,
-    names: Names,
     failed: Option<io::Error>,
 }
 
 impl Keeper {
-    pub(super) fn new(recorder: Recorder, names: Names) -> Self {
-        Self { recorder, watched: Vec::new(), names, failed: None }
+    pub(super) fn new(recorder: Option<Recorder>, watches: Option<Watched>) -> Self {
+        Self { recorder, watches, watched: Vec::new(), failed: None }
     }
 
     /// Protected names among what was put there.
@@ -39,7 +42,7 @@ impl Keeper {
 
     /// # Errors
     /// If something could not be recorded.
-    pub(super) fn finish(self) -> io::Result<Recorder> {
+    pub(super) fn finish(self) -> io::Result<Option<Recorder>> {
         match self.failed {
             Some(error) => Err(error),
             None => Ok(self.recorder),
@@ -64,8 +67,7 @@ impl Keeper {
         mode: u32,
         sha256: Option<[u8; 32]>,
     ) {
-        let wanted = sha256.is_none() || self.recorder.may_keep(size);
-        let found = if wanted { self.read(folder, name, sha256) } else { None };
+        let found = self.recorder.as_ref().and_then(|recorder| read(recorder, folder, name, size, sha256));
         let (sha256, content) = match found {
             Some((found, content)) if sha256.is_none_or(|sha256| sha256 == found) => (Some(found), content),
             _ => (sha256, None),
@@ -108,46 +110,51 @@ impl Keeper {
         self.file(folder, below, name, u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode, None);
     }
 
-    /// Of a file that is still there: its SHA-256 and, if it can be kept, its content.
-    fn read(
-        &self,
-        folder: BorrowedFd<'_>,
-        name: &[u8],
-        expected: Option<[u8; 32]>,
-    ) -> Option<([u8; 32], Option<Vec<u8>>)> {
-        let (file, stat) = open_regular(folder, name).ok()??;
-        let size = u64::try_from(stat.st_size).ok()?;
-        let keeps = self.recorder.may_keep(size);
-        if !keeps && expected.is_some() {
-            return None;
-        }
-        let (mut hash, mut content) = (Sha256::new(), keeps.then(Vec::new));
-        let mut buffer = vec![0; 64 << 10];
-        let mut file = file.take(size);
-        loop {
-            let got = file.read(&mut buffer).ok()?;
-            if got == 0 {
-                break;
-            }
-            let bytes = buffer.get(..got).unwrap_or_default();
-            hash.update(bytes);
-            if let Some(content) = &mut content {
-                content.extend_from_slice(bytes);
-            }
-        }
-        Some((hash.finalize().into(), content))
-    }
-
     fn put(&mut self, record: Record, content: Option<Vec<u8>>) {
-        if Guard::is_watched(&record.path, &self.names) {
+        if self.watches.as_ref().is_some_and(|watches| watches.has(&record.path)) {
             self.watched.push(record.path.clone());
         }
         if self.failed.is_none()
-            && let Err(error) = self.recorder.put(record, content)
+            && let Some(recorder) = &mut self.recorder
+            && let Err(error) = recorder.put(record, content)
         {
             self.failed = Some(error);
         }
     }
+}
+
+/// Of a file that is still there, if that is worth reading: its SHA-256 and, if it can be kept, its content.
+fn read(
+    recorder: &Recorder,
+    folder: BorrowedFd<'_>,
+    name: &[u8],
+    sent: u64,
+    expected: Option<[u8; 32]>,
+) -> Option<([u8; 32], Option<Vec<u8>>)> {
+    if expected.is_some() && !recorder.may_keep(sent) {
+        return None;
+    }
+    let (file, stat) = open_regular(folder, name).ok()??;
+    let size = u64::try_from(stat.st_size).ok()?;
+    let keeps = recorder.may_keep(size);
+    if !keeps && expected.is_some() {
+        return None;
+    }
+    let (mut hash, mut content) = (Sha256::new(), keeps.then(Vec::new));
+    let mut buffer = vec![0; 64 << 10];
+    let mut file = file.take(size);
+    loop {
+        let got = file.read(&mut buffer).ok()?;
+        if got == 0 {
+            break;
+        }
+        let bytes = buffer.get(..got).unwrap_or_default();
+        hash.update(bytes);
+        if let Some(content) = &mut content {
+            content.extend_from_slice(bytes);
+        }
+    }
+    Some((hash.finalize().into(), content))
 }
 
 /// A folder below another, without a link on the way.

@@ -7,6 +7,7 @@ mod hostile;
 mod kept;
 mod limits;
 mod lists;
+mod roots;
 mod uploads;
 mod walled;
 
@@ -89,18 +90,22 @@ impl Fixture {
     }
 
     fn write(&self, below: &str, content: impl AsRef<[u8]>) {
-        let path = self.path(below);
+        self.write_in(self.session.workspace(), below, content);
+    }
+
+    /// In one of the session's folders.
+    fn write_in(&self, root: &Path, below: &str, content: impl AsRef<[u8]>) {
+        let path = root.join(below);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
-        self.give(below);
+        self.give_in(root, below);
     }
 
     /// Gives it, with the folders that it is in, to the session's user, who would have made it.
-    fn give(&self, below: &str) {
+    fn give_in(&self, root: &Path, below: &str) {
         let Some((uid, gid)) = self.session.owner() else { return };
         for below in Path::new(below).ancestors().filter(|below| *below != Path::new("")) {
-            let path = self.session.workspace().join(below);
-            std::os::unix::fs::lchown(path, Some(uid), Some(gid)).unwrap();
+            std::os::unix::fs::lchown(root.join(below), Some(uid), Some(gid)).unwrap();
         }
     }
 

@@ -6,7 +6,7 @@ mod stage;
 mod transfer;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs, io,
     path::PathBuf,
     sync::{
@@ -17,6 +17,7 @@ use std::{
 
 use airlock_mounts::remove_tree;
 use airlock_proto::domain::{ExchangeFailed, SessionId};
+use airlock_sandbox::SessionFolder;
 use rustix::{
     fs::{StatVfs, statvfs},
     io::Errno,
@@ -71,11 +72,12 @@ impl Transfers {
         Ok(Self { folder, config, reserve, places, kept: Mutex::new(kept), bytes, names })
     }
 
-    /// Sessions with an upload that was not put into the workspace, or not to the end.
-    pub(super) fn unfinished(&self) -> Vec<SessionId> {
+    /// Sessions with uploads that were not put there, or not to the end, and the folders where these go.
+    pub(super) fn unfinished(&self) -> HashSet<(SessionId, SessionFolder)> {
         let kept = self.lock();
-        let open = |transfer: &Arc<Transfer>| transfer.progress.borrow().phase == Phase::Open;
-        kept.iter().filter(|(_, of)| of.values().any(open)).map(|(session, _)| *session).collect()
+        let all = kept.iter().flat_map(|(session, of)| of.values().map(|transfer| (*session, transfer)));
+        let open = all.filter(|(_, transfer)| transfer.progress.borrow().phase == Phase::Open);
+        open.filter_map(|(session, transfer)| Some((session, transfer.what.target()?))).collect()
     }
 
     /// Finds a transfer, or begins it where `may_begin`; true if it is new. Blocks for a moment.

@@ -1,4 +1,4 @@
-//! Upload: bytes are kept until they are complete and checked, and only then put into the workspace. The
+//! Upload: bytes are kept until they are complete and checked, and only then put into the session. The
 //! putting goes on when the client goes away, so that a connection that is cut again and again gets it
 //! done; it ends with the session, the runner, or `transfers.keep` after the client has gone.
 
@@ -37,7 +37,7 @@ impl Drop for Writing {
     }
 }
 
-/// Takes an upload's bytes, and puts them into the workspace. That the server has gone is no error.
+/// Takes an upload's bytes, and puts them into the session. That the server has gone is no error.
 pub(super) async fn receive(
     shared: &Arc<Shared>,
     session: &Arc<OpenSession>,
@@ -180,7 +180,7 @@ async fn append(
     thread.await.unwrap_or_else(|error| Err(internal("write an upload", &error)))
 }
 
-/// Puts it into the workspace, or waits for who does, or says again what came of it.
+/// Puts it into the session, or waits for who does, or says again what came of it.
 async fn finish(
     shared: &Arc<Shared>,
     session: &Arc<OpenSession>,

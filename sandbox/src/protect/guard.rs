@@ -19,7 +19,7 @@ use super::error::ProtectError;
 use super::judge::Alive;
 use super::masks::masks;
 use super::names::{Names, ancestors};
-use super::scan::{Record, Scope, scan};
+use super::scan::{Record, Scope, is_of_home, scan};
 use super::scrub::{Known, defer, scrub};
 use super::shape::Shape;
 use super::vault::Vault;
@@ -52,8 +52,9 @@ pub struct Guard {
     writers: BTreeMap<u64, Alive>,
     /// Ended, and no comparison since has succeeded.
     unjudged: Vec<Alive>,
-    /// What is being put there for a client: below these paths nothing is compared.
-    uploads: BTreeMap<u64, Vec<u8>>,
+    /// What is being put into the session's folders for a client: below these paths nothing is compared. None: it goes
+    /// into a folder that this guard does not watch.
+    uploads: BTreeMap<u64, Option<Vec<u8>>>,
     next: u64,
     /// Grows with all that can change the workspace.
     changes: u64,
@@ -61,6 +62,24 @@ pub struct Guard {
     unsure: bool,
     /// Found at a beginning; for the next end.
     pending: Vec<Found>,
+}
+
+/// The paths of a folder that a guard holds against its record.
+#[derive(Debug, Clone)]
+pub struct Watched {
+    scope: Scope,
+    names: Names,
+}
+
+impl Watched {
+    /// Whether this path can be in the record.
+    #[must_use]
+    pub fn has(&self, path: &[u8]) -> bool {
+        match self.scope {
+            Scope::Home => is_of_home(path, &self.names),
+            Scope::Workspace | Scope::Git => self.names.meets(path) || Shape::has(super::names::last(path)),
+        }
+    }
 }
 
 /// A command that may begin.
@@ -210,25 +229,20 @@ impl Guard {
         }
     }
 
-    /// What is put there for a client from now on is no command's doing. The number is for
+    /// What is put there for a client from now on is no command's doing. Without a target it goes into another of the
+    /// session's folders, and all that it does here is that [`Guard::still`] holds no longer. The number is for
     /// [`Guard::uploaded`].
-    pub fn uploading(&mut self, target: &[u8]) -> u64 {
+    pub fn uploading(&mut self, target: Option<&[u8]>) -> u64 {
         self.next += 1;
         self.changes += 1;
-        self.uploads.insert(self.next, target.to_vec());
+        self.uploads.insert(self.next, target.map(<[u8]>::to_vec));
         self.next
     }
 
-    /// Whether a path that is put there is one that [`Guard::uploaded`] has to be told of.
+    /// Of which paths [`Guard::uploaded`] has to be told.
     #[must_use]
-    pub fn is_watched(path: &[u8], names: &Names) -> bool {
-        names.meets(path) || Shape::has(super::names::last(path))
-    }
-
-    /// All names that are watched.
-    #[must_use]
-    pub fn names(&self) -> Names {
-        self.names.clone()
+    pub fn watched(&self) -> Watched {
+        Watched { scope: self.scope, names: self.names.clone() }
     }
 
     /// This was put there. Blocks for as long as it takes to look through the workspace, if it is any of the

@@ -229,6 +229,20 @@ fn watch(context: Context, name: &[u8], names: &Names) -> (bool, Option<Context>
     }
 }
 
+/// Whether a look through HOME can mark this path, or a folder that it is in.
+pub(super) fn is_of_home(path: &[u8], names: &Names) -> bool {
+    let mut context = Context::Home;
+    for name in path.split(|byte| *byte == b'/') {
+        match watch(context, name, names) {
+            (true, _) => return true,
+            (false, Some(below)) => context = below,
+            (false, None) => return false,
+        }
+    }
+    // A folder that is looked into. A link in its place is watched.
+    true
+}
+
 fn is_folder(level: &Level, name: &[u8], said: FileType) -> Result<bool, ProtectError> {
     match said {
         // Not every file system says.

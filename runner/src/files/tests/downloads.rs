@@ -91,7 +91,7 @@ async fn what_cannot_be_sent_is_said() {
         (order("folder/pipe", None), "NOT_A_FILE"),
         (order("out", None), "LINK_LEAVES"),
         (order("round", None), "LINK_LEAVES"),
-        (order("/home/agent", None), "PATH_INVALID"),
+        (order("/home/other", None), "PATH_INVALID"),
         (DownloadOrder { exclude: vec!["[".to_owned()], ..order("folder", None) }, "PATTERN_INVALID"),
         (DownloadOrder { offset: 1, ..order("folder", None) }, "OFFSET_WITHOUT_TRANSFER"),
         (DownloadOrder { transfer_id: String::new(), ..order("folder", None) }, "TRANSFER_ID_INVALID"),
@@ -105,40 +105,109 @@ async fn what_cannot_be_sent_is_said() {
     assert_eq!(got.done.skipped[0].path, b"/workspace/folder/pipe");
 }
 
-#[tokio::test]
-async fn what_a_command_made_git_run_does_not_come_unless_it_is_asked_for_by_its_path() {
-    let fixture = Fixture::new();
-    let repository = |name: &str| {
-        fixture.write(&format!("{name}/.git/HEAD"), "ref: refs/heads/main\n");
-        fixture.write(&format!("{name}/.git/objects/x"), "");
-        fixture.write(&format!("{name}/.git/refs/x"), "");
-        fixture.write(&format!("{name}/.git/hooks/pre-commit"), "#!/bin/sh\n");
-        fixture.write(&format!("{name}/.git/config"), "[core]\n\tfsmonitor = x\n");
-    };
-    repository("of/people");
+/// A repository with hooks, and with a configuration that names a program.
+fn repository(fixture: &Fixture, root: &Path, name: &str) {
+    for (path, content) in [
+        ("HEAD", "ref: refs/heads/main\n"),
+        ("objects/x", ""),
+        ("refs/x", ""),
+        ("hooks/pre-commit", "#!/bin/sh\n"),
+        ("config", "[core]\n\tfsmonitor = x\n"),
+    ] {
+        fixture.write_in(root, &format!("{name}/.git/{path}"), content);
+    }
+}
+
+/// Does this as a command does, whose protected names are compared.
+fn as_command(fixture: &Fixture, act: impl FnOnce()) {
     let workspace = &fixture.session.guard().workspace;
     let writer = Writer { writes: true, ..Writer::default() };
     let begun = workspace.with(|guard, folder| guard.begin(folder, writer)).unwrap();
-    repository("of/commands");
+    act();
     let found = workspace.with(|guard, folder| Ok(guard.end(folder, begun.id, &[]))).unwrap();
     assert_eq!(found, []);
+}
+
+/// Waits until the clock of files goes on: what was made before is older than what is made after.
+fn tick(file: &Path) {
+    let time = || {
+        fs::write(file, "").unwrap();
+        fs::metadata(file).unwrap().modified().unwrap()
+    };
+    let begun = time();
+    while time() == begun {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What did not come, and why.
+fn left_out(got: &Got) -> Vec<(&str, &str)> {
+    let all = got.done.skipped.iter();
+    all.map(|one| (str::from_utf8(&one.path).unwrap(), one.reason.as_str())).collect()
+}
+
+#[tokio::test]
+async fn what_a_command_made_git_run_does_not_come_unless_it_is_asked_for_by_its_path() {
+    let fixture = Fixture::new();
+    let workspace = fixture.session.workspace();
+    repository(&fixture, workspace, "of/people");
+    as_command(&fixture, || repository(&fixture, workspace, "of/commands"));
 
     let got = fixture.download(fixture.download_order("1", "of")).await.unwrap();
-    let left_out: Vec<_> = got
-        .done
-        .skipped
-        .iter()
-        .map(|one| (str::from_utf8(&one.path).unwrap(), one.reason.as_str()))
-        .collect();
-    assert_eq!(left_out.len(), 2, "{left_out:?}");
-    assert_eq!(left_out[0].0, "/workspace/of/commands/.git/config");
-    assert!(left_out[0].1.contains("names programs"), "{left_out:?}");
-    assert_eq!(left_out[1].0, "/workspace/of/commands/.git/hooks");
+    let said = left_out(&got);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(said[0].0, "/workspace/of/commands/.git/config");
+    assert!(said[0].1.contains("names programs"), "{said:?}");
+    assert_eq!(said[1].0, "/workspace/of/commands/.git/hooks");
     assert_eq!(got.done.files, 8, "five of people, three of commands");
     let got = fixture.download(fixture.download_order("2", "of/commands/.git/config")).await.unwrap();
     assert_eq!(got.bytes, b"[core]\n\tfsmonitor = x\n");
     let got = fixture.download(fixture.download_order("3", "of/commands/.git/hooks")).await.unwrap();
     assert_eq!((got.done.files, got.done.skipped_total), (1, 0));
+}
+
+#[tokio::test]
+async fn what_a_command_made_git_run_in_home_and_tmp_does_not_come_either() {
+    let fixture = Fixture::new();
+    let folders = fixture.session.folders();
+    let roots = [("/home/agent", &folders.home), ("/tmp", &folders.tmp)];
+    for (_, host) in roots {
+        repository(&fixture, host, "of/people");
+    }
+    tick(&folders.root.join("tick"));
+    as_command(&fixture, || {});
+    for (inside, host) in roots {
+        as_command(&fixture, || repository(&fixture, host, "of/commands"));
+        let planted = ["config", "hooks"].map(|part| format!("{inside}/of/commands/.git/{part}"));
+        for path in [inside.to_owned(), format!("{inside}/of"), format!("{inside}/of/commands")] {
+            let got = fixture.download(fixture.download_order(&path, &path)).await.unwrap();
+            let said = left_out(&got);
+            assert_eq!(said.iter().map(|(path, _)| *path).collect::<Vec<_>>(), planted, "{path}");
+            assert!(said.iter().all(|(_, why)| why.contains("own path")), "{said:?}");
+        }
+        let hooks = planted[1].as_str();
+        let got = fixture.download(fixture.download_order(hooks, hooks)).await.unwrap();
+        assert_eq!((got.done.files, got.done.skipped_total), (1, 0));
+    }
+}
+
+#[tokio::test]
+async fn what_a_command_made_git_run_does_not_come_by_way_of_a_link_either() {
+    let fixture = Fixture::new();
+    let folders = fixture.session.folders();
+    for (inside, host) in
+        [("/workspace", &folders.workspace), ("/home/agent", &folders.home), ("/tmp", &folders.tmp)]
+    {
+        as_command(&fixture, || {
+            repository(&fixture, host, "of/commands");
+            symlink("of/commands", host.join("way")).unwrap();
+        });
+        let way = format!("{inside}/way");
+        let got = fixture.download(fixture.download_order(&way, &way)).await.unwrap();
+        let said: Vec<_> = left_out(&got).into_iter().map(|(path, _)| path.to_owned()).collect();
+        assert_eq!(said, ["config", "hooks"].map(|part| format!("{way}/.git/{part}")));
+        assert_eq!(got.done.files, 3, "{inside}");
+    }
 }
 
 #[tokio::test]

@@ -45,6 +45,40 @@ async fn full(backend: DiskBackend) {
     fixture.sessions.remove(&fixture.session).unwrap();
 }
 
+#[test]
+fn what_goes_to_home_and_tmp_counts_for_what_the_session_may_take() {
+    let _private = PrivateMounts::enter();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for backend in [DiskBackend::Tmpfs, DiskBackend::Loop] {
+        runtime.block_on(counted(backend));
+    }
+}
+
+async fn counted(backend: DiskBackend) {
+    let disk = DiskConfig { backend: Some(backend), bytes: Some(32 << 20), inodes: Some(500) };
+    let fixture = Fixture::made(TransfersConfig::default(), None, disk);
+    let part = vec![1; 12 << 20];
+    for path in ["/tmp/part", "/home/agent/part"] {
+        fixture.upload(fixture.upload_order(path, path, FileFormat::File), &part).await.unwrap();
+    }
+    for path in ["more", "/home/agent/more", "/tmp/more"] {
+        let order = fixture.upload_order(path, path, FileFormat::File);
+        let failed = fixture.upload(order, &part).await.unwrap_err();
+        assert_eq!(failed.reason, "DISK_FULL", "{path}: {failed:?}");
+        assert_eq!(reason(fixture.stat(path).await), "NO_SUCH_FILE", "{path}");
+    }
+    // The control: with room in one of them, another takes it.
+    let folders = fixture.session.folders();
+    fs::remove_file(folders.tmp.join("part")).unwrap();
+    let again = fixture.upload_order("again", "/home/agent/more", FileFormat::File);
+    fixture.upload(again, &part).await.unwrap();
+    for (folder, files) in [(&folders.workspace, 0), (&folders.home, 2), (&folders.tmp, 0)] {
+        assert_eq!(fs::read_dir(folder).unwrap().count(), files, "{}", folder.display());
+    }
+    assert!(matches!(fixture.sessions.begin_close(&fixture.session.id), Closing::Begun(_)));
+    fixture.sessions.remove(&fixture.session).unwrap();
+}
+
 fn names(fixture: &Fixture) -> Vec<std::ffi::OsString> {
     let entries = fs::read_dir(fixture.session.workspace()).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();

@@ -2,6 +2,8 @@
 //! files swapped for pipes, while upload, download, list, stat and diff run. Each attack has a control,
 //! which shows that it works on what follows names.
 
+mod roots;
+
 use std::{
     io::Write,
     os::unix::{fs::symlink, net::UnixListener},

@@ -93,3 +93,31 @@ async fn what_a_killed_process_left_is_removed_past_folders_that_are_closed() {
     let fixture = fixture.reopen();
     assert!(!fixture.path(&temporary).exists());
 }
+
+#[tokio::test]
+async fn in_home_and_tmp_too_nothing_is_done_that_the_session_s_user_could_not_do() {
+    let fixture = Fixture::new();
+    assert!(fixture.session.owner().is_some(), "sessions have users of their own only under root");
+    let folders = fixture.session.folders();
+    for (inside, host) in [("/home/agent", &folders.home), ("/tmp", &folders.tmp)] {
+        fixture.write_in(host, "shut/file", "old");
+        fixture.write_in(host, "of-root", SECRET);
+        chown(host.join("of-root"), Some(0), Some(0)).unwrap();
+        for (path, mode) in [("of-root", 0o600), ("shut", 0o555)] {
+            fs::set_permissions(host.join(path), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        // The control: the runner itself could.
+        assert_eq!(fs::read(host.join("of-root")).unwrap(), SECRET);
+        let secret = format!("{inside}/of-root");
+        let got = fixture.download(fixture.download_order(&secret, &secret)).await;
+        assert_eq!(reason(got), "NOT_READABLE", "{secret}");
+        let got = fixture.download(fixture.download_order(inside, inside)).await.unwrap();
+        assert_eq!(got.done.skipped[0].path, secret.as_bytes());
+        assert!(!got.bytes.windows(SECRET.len()).any(|part| part == SECRET));
+        for path in ["shut/file", "shut/new/file"].map(|path| format!("{inside}/{path}")) {
+            let order = fixture.upload_order(&path, &path, FileFormat::File);
+            assert_eq!(reason(fixture.upload(order, b"new").await), "NOT_READABLE", "{path}");
+        }
+        assert_eq!(fs::read(host.join("shut/file")).unwrap(), b"old");
+    }
+}

@@ -12,6 +12,7 @@ use std::{
 
 use airlock_mounts::remove_tree;
 use airlock_proto::domain::{DownloadOrder, FileFormat, SessionId, UploadOrder, Uploaded};
+use airlock_sandbox::SessionFolder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -19,6 +20,7 @@ use super::{
     Kept,
     transfer::{Outcome, Phase, Progress, Transfer},
 };
+use crate::files::paths::Inside;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -66,6 +68,14 @@ impl DownloadKey {
 }
 
 impl What {
+    /// The session's folder that an upload goes into.
+    pub(super) fn target(&self) -> Option<SessionFolder> {
+        match self {
+            Self::Upload(order) => Inside::parse(&order.path).ok().map(|path| path.root()),
+            Self::Download(_) => None,
+        }
+    }
+
     /// Names a transfer in its session. An upload and a download of the same id are two.
     pub(super) fn key(&self, id: &str) -> [u8; 32] {
         let kind: &[u8] = match self {

@@ -34,7 +34,7 @@ impl Guard {
     ) -> Result<Vec<Found>, ProtectError> {
         let mut now = scan(workspace, self.scope, &self.names)?;
         let Some(before) = self.record.clone() else { return Ok(Vec::new()) };
-        leave_uploads(&before, &mut now, self.uploads.values());
+        leave_uploads(&before, &mut now, self.uploads.values().flatten());
         let changes = changes(&before, &now);
         self.note_new_repositories(workspace, &before, &now, &changes);
         let writers: Vec<Alive> = self.writers.values().chain(&self.unjudged).cloned().collect();

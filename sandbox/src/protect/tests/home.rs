@@ -112,3 +112,34 @@ fn what_agents_do_in_home_every_day_is_nobodys_business() {
     });
     assert_eq!(found, []);
 }
+
+#[test]
+fn an_upload_into_home_has_to_be_told_of_where_a_command_would_be_found_out() {
+    for path in [
+        ".bashrc",
+        ".BashRC",
+        ".bash_login",
+        ".gitconfig",
+        ".config/git/config",
+        ".config/git/attributes",
+        ".config/git/ignore",
+        ".config/pip/pip.conf",
+        ".ssh/config",
+        ".ssh/keys/x",
+        ".ssh/known_hosts",
+        ".vscode/tasks.json",
+        ".cache/.bashrc",
+        "project/.git/hooks/x",
+        "HEAD",
+        "objects/x",
+    ] {
+        let mut world = home();
+        let is_watched = world.guard.watched().has(path.as_bytes());
+        let found = world.run(writer(), |world| world.put(path, "[alias]\nx = !evil\n"));
+        assert_eq!(is_watched, !found.is_empty(), "{path}");
+    }
+    // A link in place of a folder; and a repository, which may be new and is watched from then on.
+    for path in [".config", ".config/git", ".ssh", ".git/config", ".git/hooks/x"] {
+        assert!(home().guard.watched().has(path.as_bytes()), "{path}");
+    }
+}

@@ -130,7 +130,7 @@ fn a_folder_can_be_moved_with_what_is_protected_in_it() {
 fn what_a_client_uploads_is_no_commands_doing() {
     let mut world = World::new();
     let writing = world.begin(writer());
-    let upload = world.guard.uploading(b"up");
+    let upload = world.guard.uploading(Some(b"up"));
     world.put("up/.vscode/settings.json", "client");
     world.put("up/.bashrc", "command");
     let other = world.begin(writer());
@@ -140,6 +140,21 @@ fn what_a_client_uploads_is_no_commands_doing() {
     world.guard.uploaded(workspace.as_fd(), upload, &put).unwrap();
     assert_eq!(told(&world.end(writing)), [quarantined("up/.bashrc", "created")]);
     assert_eq!(world.get("up/.vscode/settings.json"), "client");
+}
+
+#[test]
+fn an_upload_into_another_folder_hides_nothing_here_and_ends_what_was_known() {
+    let mut world = World::new();
+    world.run(writer(), |_| {});
+    let before = world.guard.still().unwrap();
+    let upload = world.guard.uploading(None);
+    assert_eq!(world.guard.still(), None);
+    let found = world.run(writer(), |world| world.put(".bashrc", "evil"));
+    assert_eq!(told(&found), [quarantined(".bashrc", "created")]);
+    assert_eq!(world.guard.still(), None, "it is not over");
+    let workspace = handle(&world.at(""));
+    world.guard.uploaded(workspace.as_fd(), upload, &[]).unwrap();
+    assert!(world.guard.still().unwrap() > before);
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn what_was_there_before_or_was_decided_about_is_not_planted_until_a_command_cha
     assert_eq!(world.planted(), [""; 0], "it was decided about");
     world.run(writer(), |world| fs::rename(world.at("old"), world.at("moved")).unwrap());
     assert_eq!(world.planted(), [""; 0], "it was only moved");
-    let upload = world.guard.uploading(b"up");
+    let upload = world.guard.uploading(Some(b"up"));
     world.git("", &["init", "-q", "up"]);
     world.put("up/.git/hooks/pre-commit", "mine");
     let put = [b"up/.git/hooks/pre-commit".to_vec(), b"up/.git/config".to_vec()];

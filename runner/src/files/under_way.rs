@@ -1,0 +1,75 @@
+//! What the guards of protected names are told of an upload, from before its first file to after its last. Must not
+//! be held while a client is waited for.
+
+use airlock_proto::domain::ExchangeFailed;
+use airlock_sandbox::{SessionFolder, protect::Watched};
+
+use super::{paths::Inside, quarantine::of_guard};
+use crate::{
+    guard::{Guarded, SessionGuard},
+    session::OpenSession,
+};
+
+/// An upload that is put into a session: what it puts there is no command's doing.
+#[derive(Debug)]
+pub(super) struct UnderWay<'a> {
+    session: &'a OpenSession,
+    /// The workspace's guard is always one of them: its number for the session's folders is about HOME and /tmp, too.
+    told: Vec<Told<'a>>,
+    /// What is watched of the folder that it goes into; none for /tmp, where nothing is.
+    pub(super) watches: Option<Watched>,
+}
+
+/// A guard that was told of an upload.
+#[derive(Debug)]
+struct Told<'a> {
+    guarded: &'a Guarded,
+    id: u64,
+    /// The upload goes into the folder that it watches.
+    is_target: bool,
+}
+
+impl<'a> UnderWay<'a> {
+    /// Of what will be put at or below this path.
+    pub(super) fn begin(session: &'a OpenSession, target: &Inside) -> Result<Self, ExchangeFailed> {
+        let mut upload = Self { session, told: Vec::new(), watches: None };
+        let SessionGuard { workspace, home } = session.guard();
+        upload.tell(workspace, (target.root() == SessionFolder::Workspace).then(|| target.relative()))?;
+        if target.root() == SessionFolder::Home {
+            upload.tell(home, Some(target.relative()))?;
+        }
+        Ok(upload)
+    }
+
+    fn tell(&mut self, guarded: &'a Guarded, target: Option<&[u8]>) -> Result<(), ExchangeFailed> {
+        let told = guarded.with(|guard, _| Ok((guard.uploading(target), guard.watched())));
+        let (id, watches) = told.map_err(of_guard)?;
+        let is_target = target.is_some();
+        self.told.push(Told { guarded, id, is_target });
+        if is_target {
+            self.watches = Some(watches);
+        }
+        Ok(())
+    }
+
+    /// These were put there. Blocks for as long as it takes to look through the folder, if there are any.
+    pub(super) fn end(mut self, watched: &[Vec<u8>]) -> Result<(), ExchangeFailed> {
+        let mut done = Ok(());
+        for Told { guarded, id, is_target } in std::mem::take(&mut self.told) {
+            let paths = if is_target { watched } else { &[] };
+            done = done.and(guarded.with(|guard, folder| guard.uploaded(folder, id, paths)));
+        }
+        done.map_err(of_guard)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        for Told { guarded, id, .. } in &self.told {
+            let ended = guarded.with(|guard, folder| guard.uploaded(folder, *id, &[]));
+            if let Err(error) = ended {
+                tracing::error!(session = %self.session.id, %error, "an upload was not taken off the watch");
+            }
+        }
+    }
+}

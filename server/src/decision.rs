@@ -36,7 +36,9 @@ use crate::{
 /// The workspace, inside every sandbox.
 pub(crate) const WORKSPACE: &str = "/workspace";
 /// HOME, inside every sandbox.
-const HOME: &str = "/home/agent";
+pub(crate) const HOME: &str = "/home/agent";
+/// The folder for temporary files, inside every sandbox.
+pub(crate) const TMP: &str = "/tmp";
 
 /// A decision, with what it was made about.
 pub(crate) struct Decided {

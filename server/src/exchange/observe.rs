@@ -5,7 +5,7 @@ use airlock_proto::domain::ExchangeOrder;
 /// What an exchange is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExchangeKind {
-    /// Files into a workspace.
+    /// Files into a session.
     Upload,
     /// Files out of it.
     Download,

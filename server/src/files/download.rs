@@ -1,4 +1,4 @@
-//! Files out of a workspace: no faster than the client takes them, and without a hole. A task passes
+//! Files out of a session: no faster than the client takes them, and without a hole. A task passes
 //! them on, so that a client that takes nothing is noticed; it ends with the client's stream.
 
 use airlock_proto::{

@@ -1,4 +1,4 @@
-//! What was moved out of a workspace: listed, and given back.
+//! What was moved out of a workspace or HOME: listed, and given back.
 
 use airlock_proto::{
     domain::{

@@ -1,4 +1,4 @@
-//! Files into a workspace.
+//! Files into a session.
 
 use airlock_proto::domain::{ExchangeFromRunner, ExchangeOrder, RunnerId, UploadOrder, Uploaded};
 
@@ -8,8 +8,8 @@ use crate::{
     model::Principal,
 };
 
-/// Passes on what a client uploads, until the runner has put it into the workspace. Dropping the future
-/// before that leaves the workspace as it is, and what has come with the runner.
+/// Passes on what a client uploads, until the runner has put it into the session. Dropping the future
+/// before that leaves the session as it is, and what has come with the runner.
 ///
 /// # Errors
 /// `Invalid` for pieces out of order, and for what the archive holds; `OutOfRange` for a beginning past

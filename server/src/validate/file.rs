@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::Checker;
 use crate::{
     api::ApiError,
-    decision::WORKSPACE,
+    decision::{HOME, TMP, WORKSPACE},
     exchange::Piece,
     files::{QUARANTINE_ID_BYTES, TOKEN_BYTES},
 };
@@ -27,6 +27,8 @@ const NAME_BYTES: usize = 255;
 const MODE_DEFAULT: u32 = 0o644;
 const MODE_MOST: u32 = 0o7777;
 const SET_ID: u32 = 0o6000;
+/// A session's folders, in which its files are.
+const ROOTS: [&str; 3] = [WORKSPACE, HOME, TMP];
 
 /// The first message of an upload.
 ///
@@ -175,7 +177,7 @@ pub fn list_files(request: v1::FileServiceListRequest) -> Result<(ListOrder, Opt
     checker.finish(order.map(|order| (order, page.token)))
 }
 
-/// Diff: the order, and the token that says what it comes after.
+/// Diff, of which only the workspace has a beginning to compare with: the order, and the token that says what it comes after.
 ///
 /// # Errors
 /// [`ApiError::Invalid`] with every bad field.
@@ -183,6 +185,9 @@ pub fn diff(request: v1::FileServiceDiffRequest) -> Result<(DiffOrder, Option<St
     let mut checker = Checker::default();
     let session_id = checker.id("session_id", &request.session_id);
     let path = checker.path("path", request.path, request.path_bytes);
+    if let Some((root, _)) = in_root(&path).filter(|(root, _)| *root != WORKSPACE) {
+        checker.bad("path", format!("is in {root}, and only {WORKSPACE} is compared with how it began"));
+    }
     let page = checker.page_with(request.page, TOKEN_BYTES);
     let filter = checker.file_filter(request.filter);
     let order = session_id.map(|session_id| DiffOrder {
@@ -231,19 +236,30 @@ fn new_transfer() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
+/// The session's folder that an absolute path is in, and what is left of the path there.
+fn in_root(path: &[u8]) -> Option<(&'static str, &[u8])> {
+    ROOTS.into_iter().find_map(|root| {
+        let rest = path.strip_prefix(root.as_bytes())?;
+        matches!(rest, [] | [b'/', ..]).then_some((root, rest))
+    })
+}
+
 impl Checker {
-    /// A path in the workspace.
+    /// A path in one of the session's folders.
     fn path(&mut self, field: &str, text: String, bytes: Bytes) -> Vec<u8> {
         let path = self.joined(field, text, bytes);
         self.at_most(field, path.len(), limits::PATH_BYTES);
         self.no_nul(field, &path);
-        let below = match path.strip_prefix(WORKSPACE.as_bytes()) {
-            Some(rest) if rest.is_empty() || rest.starts_with(b"/") => rest,
-            _ if path.starts_with(b"/") => {
-                self.bad(field, format!("is not in {WORKSPACE}: files are those of the session's workspace"));
+        let below = match in_root(&path) {
+            Some((_, rest)) => rest,
+            None if path.starts_with(b"/") => {
+                self.bad(
+                    field,
+                    format!("is not in {WORKSPACE}, {HOME} or {TMP}, where a session's files are"),
+                );
                 &path
             }
-            _ => &path,
+            None => &path,
         };
         for name in below.split(|byte| *byte == b'/') {
             if name == b".." {
@@ -274,7 +290,7 @@ impl Checker {
         if mode > MODE_MOST {
             self.bad(field, format!("is {mode:#o}, at most {MODE_MOST:#o}"));
         } else if mode & SET_ID != 0 {
-            self.bad(field, "has set-user-id or set-group-id, which no file of a workspace may have");
+            self.bad(field, "has set-user-id or set-group-id, which no file of a session may have");
         }
         if mode != 0 && matches!(format, Some(FileFormat::Tar | FileFormat::TarGzip)) {
             self.bad(field, "is for FILE only; an archive says it for each file");

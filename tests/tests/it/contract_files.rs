@@ -6,7 +6,10 @@ use airlock_cli::client::{
     Client, ClientError, Progress,
     v1::{self, FileFormat, FileServiceDownloadRequest, UploadHeader},
 };
-use airlock_tests::site::Site;
+use airlock_tests::{
+    reader::{exit_code, run, spec_in},
+    site::Site,
+};
 use tonic::Code;
 
 fn said(error: &ClientError) -> (Option<Code>, String) {
@@ -80,5 +83,81 @@ async fn uploads_and_downloads_are_as_their_contract_says() {
         let (code, reason) = said(&error);
         assert_eq!(code, Some(expected.0), "{request:?}: {error}");
         assert!(expected.1.is_empty() || reason == expected.1, "{request:?}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn home_and_tmp_are_roots_beside_the_workspace() {
+    let site = Site::new();
+    let (_server, _runner) = (site.server(&[]), site.runner(&[]));
+    let client = site.ready().await;
+    let created = client.create_session(v1::SessionServiceCreateRequest::default()).await.unwrap();
+    let session_id = created.session_id;
+    let put = |path: &str| UploadHeader {
+        session_id: session_id.clone(),
+        path: path.into(),
+        format: FileFormat::File.into(),
+        ..Default::default()
+    };
+    let get = |path: &str| FileServiceDownloadRequest {
+        session_id: session_id.clone(),
+        path: path.into(),
+        ..Default::default()
+    };
+    let list = |path: &str| v1::FileServiceListRequest {
+        session_id: session_id.clone(),
+        path: path.into(),
+        ..Default::default()
+    };
+
+    // A file of each root is the command's, and the command's is a file of each.
+    let roots = ["/workspace", "/home/agent", "/tmp"];
+    for root in roots {
+        upload(&client, put(&format!("{root}/sent/file")), root.as_bytes()).await.unwrap();
+    }
+    upload(&client, put("/home/agent/.bashrc"), b"mine").await.unwrap();
+    let script = "set -e
+        for root in /workspace /home/agent /tmp; do
+            test \"$(cat $root/sent/file)\" = $root
+            echo made in $root > $root/made
+        done
+        echo evil > ~/.bashrc
+        ln -s /workspace/sent /tmp/way
+        ln -s /tmp ~/way";
+    upload(&client, put("script"), script.as_bytes()).await.unwrap();
+    let story = run(&client, spec_in(&session_id, "bash ./script")).await.unwrap();
+    assert_eq!(story.end.as_ref().and_then(exit_code), Some(0), "{story:?}");
+    for root in roots {
+        let made = format!("{root}/made");
+        let text = download(&client, get(&made)).await.unwrap();
+        assert_eq!(text, format!("made in {root}\n").into_bytes());
+        assert_eq!(client.stat(&session_id, made.as_bytes()).await.unwrap().path, made);
+        let listed = client.files(list(root)).await.unwrap().files;
+        assert!(listed.iter().any(|file| file.path == made), "{listed:?}");
+        assert_eq!(download(&client, get(root)).await.unwrap().len() % 512, 0, "an archive");
+    }
+    let bashrc = download(&client, get("/home/agent/.bashrc")).await.unwrap();
+    assert_eq!(bashrc, b"mine", "what was uploaded is what a command's change is held against");
+
+    // No link leads from one into another.
+    for path in ["/tmp/way/file", "/home/agent/way/sent/file"] {
+        let refused = (Some(Code::FailedPrecondition), "LINK_LEAVES".to_owned());
+        assert_eq!(said(&download(&client, get(path)).await.unwrap_err()), refused, "{path}");
+        assert_eq!(said(&upload(&client, put(path), b"evil").await.unwrap_err()), refused, "{path}");
+    }
+    // Of what is in them no beginning is known, and beside them there is nothing.
+    let diff = |path: &str| v1::FileServiceDiffRequest {
+        session_id: session_id.clone(),
+        path: path.into(),
+        ..Default::default()
+    };
+    for path in ["/tmp", "/home/agent/made"] {
+        let refused = client.changes(diff(path)).await.unwrap_err();
+        assert_eq!(refused.code(), Some(Code::InvalidArgument), "{path}");
+        assert!(refused.to_string().contains("only /workspace is compared"), "{refused}");
+    }
+    for path in ["/var/tmp/made", "/home/agent/../made", "/etc/passwd"] {
+        let refused = download(&client, get(path)).await.unwrap_err();
+        assert_eq!(refused.code(), Some(Code::InvalidArgument), "{path}");
     }
 }

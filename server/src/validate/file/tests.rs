@@ -91,14 +91,14 @@ fn what_an_upload_cannot_mean_is_refused() {
 }
 
 #[test]
-fn paths_are_those_of_the_workspace() {
+fn paths_are_those_of_workspace_home_and_tmp() {
     let stat_of = |path: &[u8]| {
         let session_id = SessionId::new().to_string();
         let request = v1::FileServiceStatRequest { session_id, ..Default::default() };
         fields(stat(request.with_path(path.to_vec())))
     };
     let long = [b"a/".repeat(2048), b"x".to_vec()].concat();
-    let good: [&[u8]; 10] = [
+    let good: [&[u8]; 16] = [
         b"",
         b".",
         b"a",
@@ -106,6 +106,12 @@ fn paths_are_those_of_the_workspace() {
         b"/workspace",
         b"/workspace/",
         b"/workspace/a",
+        b"/home/agent",
+        b"/home/agent/.bashrc",
+        b"/tmp",
+        b"/tmp/",
+        b"/tmp/a/b",
+        b"tmp/a",
         b"..a/b..",
         b"\xff\xfe",
         b"-rf",
@@ -114,7 +120,7 @@ fn paths_are_those_of_the_workspace() {
         assert!(stat_of(path).is_empty(), "{}", path.escape_ascii());
     }
     let name = vec![b'n'; 256];
-    let bad: [&[u8]; 11] = [
+    let bad: [&[u8]; 18] = [
         b"..",
         b"../a",
         b"a/..",
@@ -123,12 +129,37 @@ fn paths_are_those_of_the_workspace() {
         b"/",
         b"/etc/passwd",
         b"/workspacex",
+        b"/tmpx/a",
+        b"/tmp/../etc/passwd",
+        b"/home",
+        b"/home/other/a",
+        b"/home/agentx",
+        b"/var/tmp/a",
+        b"//tmp/a",
         b"a\0b",
         &long,
         &name,
     ];
     for path in bad {
         assert_eq!(stat_of(path), ["path"], "{}", path.escape_ascii());
+    }
+}
+
+#[test]
+fn only_the_workspace_is_compared_with_how_it_began() {
+    let diff_of = |path: &[u8]| {
+        let session_id = SessionId::new().to_string();
+        let request = v1::FileServiceDiffRequest { session_id, ..Default::default() };
+        diff(request.with_path(path.to_vec()))
+    };
+    for path in [&b""[..], b"a", b"/workspace", b"/workspace/a", b"tmp/a"] {
+        assert!(diff_of(path).is_ok(), "{}", path.escape_ascii());
+    }
+    for (path, root) in [(&b"/tmp"[..], "/tmp"), (b"/tmp/a", "/tmp"), (b"/home/agent/a", "/home/agent")] {
+        let Err(ApiError::Invalid(bad)) = diff_of(path) else { panic!("it is not in the workspace") };
+        let said: Vec<_> = bad.iter().map(|bad| (bad.field.as_str(), bad.description.as_str())).collect();
+        let expected = format!("is in {root}, and only /workspace is compared with how it began");
+        assert_eq!(said, [("path", expected.as_str())]);
     }
 }
 

@@ -18,6 +18,9 @@ fn bad_paths() -> Vec<(&'static str, String)> {
         ("without it", "../x".to_owned()),
         ("without it", "/workspace/a/../../x".to_owned()),
         ("/workspace", "/workspaces".to_owned()),
+        ("/home/agent", "/home/other/x".to_owned()),
+        ("/tmp", "/tmpx".to_owned()),
+        ("without it", "/tmp/../workspace/x".to_owned()),
     ]
 }
 
@@ -144,6 +147,11 @@ pub(super) fn all() -> Vec<Case> {
         cases.push(case(DOWNLOAD, "path", said, &request));
     }
     cases.extend(paths_in_both_fields());
+    for path in ["/tmp/x", "/home/agent"] {
+        let request =
+            v1::FileServiceDiffRequest { session_id: ID.to_owned(), path: path.into(), ..Default::default() };
+        cases.push(case(DIFF, "path", "only /workspace is compared", &request));
+    }
     for (field, said, filter) in filters() {
         let (session_id, filter) = (ID.to_owned(), Some(filter));
         let list = v1::FileServiceListRequest {

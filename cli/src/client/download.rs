@@ -40,7 +40,7 @@ pub struct Download {
 }
 
 impl Client {
-    /// A file of a session's workspace, or a folder as a tar archive of at most `most` bytes. Nothing is
+    /// A file of a session, or a folder as a tar archive of at most `most` bytes. Nothing is
     /// sent before the first call of its methods; dropping it ends it.
     #[must_use]
     pub fn download(&self, request: FileServiceDownloadRequest, most: u64) -> Download {

@@ -1,4 +1,4 @@
-//! One file from a workspace to a path of here.
+//! One file from a session to a path of here.
 
 use std::{
     fs::Permissions,
@@ -14,9 +14,9 @@ use super::{
 };
 
 impl Client {
-    /// Puts the file `path` of a session's workspace to `to`. The file there is replaced at once when all
+    /// Puts the file `path` of a session to `to`. The file there is replaced at once when all
     /// has come and was checked, or stays as it is; what is there and is no file, such as a device, is
-    /// written to. Permissions are those of the workspace, less this process's umask.
+    /// written to. Permissions are those of the session, less this process's umask.
     ///
     /// # Errors
     /// As for [`Download::next`](super::Download::next), and [`ClientError::Local`].

@@ -52,7 +52,7 @@ impl FolderOptions {
 /// A folder that was uploaded.
 #[derive(Debug, Clone)]
 pub struct FolderUploaded {
-    /// What was put into the workspace.
+    /// What was put into the session.
     pub uploaded: FileServiceUploadResponse,
     /// What was packed, and what was left out.
     pub packed: Packed,
@@ -68,7 +68,7 @@ pub struct FolderDownloaded {
 }
 
 impl Client {
-    /// Puts what is in the folder `from` into the folder `path` of a session's workspace, which is made if
+    /// Puts what is in the folder `from` into the folder `path` of a session, which is made if
     /// need be. No link is followed; owners stay behind.
     ///
     /// # Errors
@@ -93,10 +93,10 @@ impl Client {
         Ok(FolderUploaded { uploaded, packed })
     }
 
-    /// Puts what is in the folder `path` of a session's workspace into the folder `into`, which is made if
+    /// Puts what is in the folder `path` of a session into the folder `into`, which is made if
     /// need be. The whole archive is there and checked before anything is put into the folder, and a
     /// folder that has to be made appears whole or not at all. Nothing outside of it is touched, whatever
-    /// the server sends. Permissions are those of the workspace, less this process's umask; owners stay
+    /// the server sends. Permissions are those of the session, less this process's umask; owners stay
     /// behind.
     ///
     /// # Errors

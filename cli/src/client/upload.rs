@@ -54,9 +54,9 @@ impl Progress {
 }
 
 impl Client {
-    /// Puts a file, or what a tar archive holds, into a session's workspace; `source` holds its bytes, from
+    /// Puts a file, or what a tar archive holds, into a session; `source` holds its bytes, from
     /// its first one. Size and hash of the header are set from what the source holds. A header without
-    /// `transfer_id` gets one. Dropping the call ends the upload, and the workspace is as it was.
+    /// `transfer_id` gets one. Dropping the call ends the upload, and the session is as it was.
     ///
     /// # Errors
     /// [`ClientError::Rejected`] where the server refuses it (`ARCHIVE_REFUSED` with the bad entry),

@@ -19,9 +19,10 @@ use crate::client::{Client, ClientError, FolderOptions, Progress, v1};
 /// Of a copy that was left by Ctrl-C.
 const LEFT: u8 = 130;
 
-/// Copy files and folders into a session's workspace, or out of it.
+/// Copy files and folders into a session, or out of it.
 ///
-/// One side is SESSION:PATH; a relative PATH begins at the workspace's root. What becomes of DST is as with
+/// One side is SESSION:PATH; a relative PATH begins at the workspace's root, an absolute one is below /workspace,
+/// /tmp or the session's HOME, /home/agent. What becomes of DST is as with
 /// `docker cp`:
 ///
 /// a file to a name that is not there becomes that file; to a file, replaces it; to a folder, goes into it; a
@@ -38,7 +39,7 @@ const LEFT: u8 = 130;
 /// has come and was checked.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mkdir project && echo 'echo hello' > project/hello.sh\n  id=$(airlock session create)\n  airlock cp project $id:                        # becomes /workspace/project\n  airlock run --session $id -- 'sh project/hello.sh > project/out.txt'\n  airlock cp $id:project/out.txt .\n  airlock cp --exclude '*.txt' $id:project copy\n  airlock cp $id:project - | tar -t\n\nExit codes: 0 when everything was copied; 1 when something was left out that no --exclude names, or nothing\ncould be copied; 2 for wrong usage; 130 when left by Ctrl-C."
+    after_help = "Examples:\n  mkdir project && echo 'echo hello' > project/hello.sh\n  id=$(airlock session create)\n  airlock cp project $id:                        # becomes /workspace/project\n  airlock run --session $id -- 'sh project/hello.sh > project/out.txt'\n  airlock cp $id:project/out.txt .\n  airlock cp --exclude '*.txt' $id:project copy\n  airlock cp $id:project - | tar -t\n  airlock cp project/hello.sh $id:/tmp/\n\nExit codes: 0 when everything was copied; 1 when something was left out that no --exclude names, or nothing\ncould be copied; 2 for wrong usage; 130 when left by Ctrl-C."
 )]
 pub(super) struct Cp {
     #[command(flatten)]

@@ -13,12 +13,15 @@ use crate::{
 /// Entries asked for at once.
 const PAGE: i32 = 1000;
 
-/// List the files of a session's workspace.
+/// List the files of a session.
+///
+/// A relative PATH begins at the workspace's root, an absolute one is below /workspace, /tmp or the session's HOME,
+/// /home/agent.
 ///
 /// Names are written as they are to a file or a pipe; on a terminal what would change it is shown as \u{..}.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  id=$(airlock session create)\n  airlock run --session $id -- 'mkdir -p src/deep && touch src/a src/deep/b'\n  airlock ls $id\n  airlock ls -l $id:src\n  airlock ls -R --exclude deep $id:src"
+    after_help = "Examples:\n  id=$(airlock session create)\n  airlock run --session $id -- 'mkdir -p src/deep && touch src/a src/deep/b'\n  airlock ls $id\n  airlock ls -l $id:src\n  airlock ls -R --exclude deep $id:src\n  airlock ls -l $id:/tmp"
 )]
 pub(super) struct Ls {
     #[command(flatten)]
@@ -38,7 +41,7 @@ pub(super) struct Ls {
     /// One JSON object a line.
     #[arg(long, conflicts_with = "long")]
     json: bool,
-    /// The session, and the folder or file in its workspace [default: the workspace].
+    /// The session, and the folder or file in it [default: the workspace].
     #[arg(value_name = "SESSION[:PATH]")]
     place: OsString,
 }

@@ -1,4 +1,4 @@
-//! Places of files as they are typed: here, in a session's workspace as SESSION:PATH, or `-`.
+//! Places of files as they are typed: here, in a session as SESSION:PATH, or `-`.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,7 +12,7 @@ use crate::render::escape;
 /// What a session's id looks like in messages.
 pub(super) const EXAMPLE: &str = "01234567-89ab-7def-8123-456789abcdef";
 
-/// A place in a session's workspace.
+/// A place in a session: in its workspace, its HOME or its /tmp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Remote {
     pub(super) session: String,
@@ -114,7 +114,9 @@ mod tests {
     fn a_session_alone_is_its_workspace() {
         let read = |text: &str| Remote::read(OsStr::new(text));
         assert_eq!(read(EXAMPLE).unwrap().path, b"");
-        assert_eq!(read(&format!("{EXAMPLE}:/workspace/x")).unwrap().path, b"/workspace/x");
+        for path in ["/workspace/x", "/tmp/x", "/home/agent/x"] {
+            assert_eq!(read(&format!("{EXAMPLE}:{path}")).unwrap().path, path.as_bytes());
+        }
         assert!(read(&EXAMPLE.to_uppercase()).is_err());
         assert!(read("src").unwrap_err().message().contains("airlock session list"));
     }

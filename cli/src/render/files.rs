@@ -1,4 +1,4 @@
-//! Files of a workspace as lines, as `ls` shows them.
+//! Files of a session as lines, as `ls` shows them.
 
 use std::fmt::Write as _;
 

@@ -109,6 +109,28 @@ fn copies_land_where_docker_would_put_them() {
 }
 
 #[test]
+fn home_and_tmp_are_copied_and_listed_as_the_workspace_is() {
+    let desk = Desk::new();
+    for root in ["/tmp", "/home/agent"] {
+        let there = |path: &str| desk.there(&format!("{root}{path}"));
+        desk.text(&["cp", "project", &there("/")]);
+        desk.text(&["cp", "project/hello.sh", &there("/one")]);
+        assert_eq!(desk.run(&format!("cat {root}/one {root}/project/sub/numbers")), "echo hello\n1\n2\n3\n");
+        let listed = desk.text(&["ls", &there("")]);
+        assert!(["one", "project"].iter().all(|name| listed.lines().any(|line| line == *name)), "{listed}");
+        assert_eq!(desk.text(&["ls", &there("/project")]), "hello.sh\nlink\nsub\n");
+        desk.text(&["cp", &there("/project"), "back"]);
+        assert_eq!(desk.here("back/sub/numbers"), "1\n2\n3\n");
+        airlock_mounts::remove_tree(desk.home.path().join("back")).unwrap();
+        let (code, said) = desk.fails(&["diff", &there("/one")]);
+        assert!(code == 1 && said.contains("only /workspace is compared"), "{said}");
+    }
+    desk.text(&["cp", &desk.there("/home/agent"), "."]);
+    assert_eq!(desk.here("agent/one"), "echo hello\n", "a root goes by its name");
+    assert_eq!(desk.text(&["ls", &desk.session]), "", "the workspace has none of it");
+}
+
+#[test]
 fn dashes_are_the_standard_streams() {
     let desk = Desk::new();
     let sent = desk.fed(&["cp", "-", &desk.there("file")], b"a\0b\xff");
@@ -156,7 +178,7 @@ fn wrong_copies_are_told_from_right_ones() {
         (&["cp", "project/hello.sh/", &there("x")], 1, "cannot be read"),
         (&["cp", "--exclude", "a[", "project", &there("x")], 2, "--exclude"),
         (&["cp", "project", &there("../out")], 1, "`..`"),
-        (&["cp", &there("/etc/passwd"), "x"], 1, "is not in /workspace"),
+        (&["cp", &there("/etc/passwd"), "x"], 1, "is not in /workspace, /home/agent or /tmp"),
         (&["ls", "src"], 2, "airlock session list"),
         (&["ls", &there("nope")], 1, "nope"),
         (&["diff", &there("nope")], 1, "nope"),

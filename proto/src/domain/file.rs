@@ -1,4 +1,4 @@
-//! Files of a workspace, and what can be asked of them.
+//! Files of a session's workspace, HOME and /tmp, and what can be asked of them.
 
 use super::SessionId;
 
@@ -26,7 +26,7 @@ pub enum FileType {
     Other,
 }
 
-/// A file of a workspace.
+/// A file of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileInfo {
     /// Absolute, inside the sandbox.
@@ -57,7 +57,7 @@ pub struct FileFilter {
 /// An upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadOrder {
-    /// Whose workspace.
+    /// Whose files.
     pub session_id: SessionId,
     /// The client's key, or one made by the server.
     pub transfer_id: String,
@@ -73,7 +73,7 @@ pub struct UploadOrder {
     pub mode: u32,
 }
 
-/// What an upload put into the workspace.
+/// What an upload put into the session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Uploaded {
     /// Bytes that came.
@@ -91,7 +91,7 @@ pub struct Uploaded {
 /// A download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadOrder {
-    /// Whose workspace.
+    /// Whose files.
     pub session_id: SessionId,
     /// From an earlier download, or made by the server.
     pub transfer_id: String,
@@ -147,7 +147,7 @@ pub struct SkippedFile {
 /// A listing of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListOrder {
-    /// Whose workspace.
+    /// Whose files.
     pub session_id: SessionId,
     /// Which folder; empty: the workspace's root.
     pub path: Vec<u8>,
@@ -164,7 +164,7 @@ pub struct ListOrder {
 /// What was moved out of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantineOrder {
-    /// Whose workspace.
+    /// Whose files.
     pub session_id: SessionId,
     /// Only what comes after this id; empty: from the first.
     pub after: String,
@@ -190,7 +190,7 @@ pub struct QuarantinedFile {
 /// A comparison with how the workspace was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffOrder {
-    /// Whose workspace.
+    /// Whose files.
     pub session_id: SessionId,
     /// Only this, or what is below it; empty: all.
     pub path: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What is asked of a workspace without moving files.
+//! What is asked of the files of a session without moving them.
 
 use super::super::{
     ANSWER_BYTES, CALL_TIMEOUT, Client, ClientError, SLOW_CALL_TIMEOUT,
@@ -7,8 +7,7 @@ use super::super::{
 use super::with_timeout;
 
 impl Client {
-    /// One file of a session's workspace; a link is described, not followed. An empty path is the
-    /// workspace itself.
+    /// One file of a session; a link is described, not followed. An empty path is the workspace itself.
     ///
     /// # Errors
     /// As for any call; `NOT_FOUND` for a path that is not there.
@@ -30,7 +29,7 @@ impl Client {
         call!(self, FileServiceClient::list, request, SLOW_CALL_TIMEOUT)
     }
 
-    /// One page of what was moved out of a workspace, the oldest first.
+    /// One page of what was moved out of a workspace or HOME, the oldest first.
     ///
     /// # Errors
     /// As for any call.

@@ -258,6 +258,12 @@ pub(crate) struct Launcher {
     pub(crate) lenient: bool,
     #[serde(default)]
     pub(crate) elsewhere: bool,
+    /// Where no command follows it starts a shell, or reads commands itself.
+    #[serde(default)]
+    pub(crate) shell: bool,
+    /// The same, with one of these flags only.
+    #[serde(default)]
+    pub(crate) shell_with: Vec<String>,
     #[serde(default, rename = "use")]
     pub(crate) uses: Vec<String>,
     #[serde(default)]

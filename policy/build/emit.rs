@@ -213,7 +213,7 @@ fn launcher(out: &mut String, name: &str, entry: &Launcher, given: &Options) -> 
     reasoned(name, &entry.does)?;
     put(write!(
         out,
-        "Launcher {{ name: {name:?}, does: {:?}, runs: Runs::{:?}, skip: {}, skip_is_optional: {}, assignments: {}, safe: {}, lenient: {}, elsewhere: {}, options: ",
+        "Launcher {{ name: {name:?}, does: {:?}, runs: Runs::{:?}, skip: {}, skip_is_optional: {}, assignments: {}, safe: {}, lenient: {}, elsewhere: {}, shell: {}, shell_with: &{:?}, options: ",
         entry.does,
         entry.runs,
         entry.skip,
@@ -221,7 +221,9 @@ fn launcher(out: &mut String, name: &str, entry: &Launcher, given: &Options) -> 
         entry.assignments,
         entry.safe,
         entry.lenient,
-        entry.elsewhere
+        entry.elsewhere,
+        entry.shell,
+        bare(&entry.shell_with)
     ))?;
     options(out, given, !entry.permutes, false)?;
     put(write!(out, " }}"))

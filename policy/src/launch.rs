@@ -119,7 +119,9 @@ fn of_words(words: &[Word]) -> Launches {
 
 fn from_launcher(launcher: &'static Launcher, rest: &[Word]) -> Launches {
     match launcher.runs {
-        Runs::Somewhere => return Launches { opaque: !rest.is_empty(), ..Launches::default() },
+        Runs::Somewhere => {
+            return Launches { opaque: launcher.shell || !rest.is_empty(), ..Launches::default() };
+        }
         Runs::Powershell => return powershell::launches(rest),
         Runs::Find => return batch::find(rest),
         Runs::Awk => return languages::awk(rest),
@@ -132,7 +134,9 @@ fn from_launcher(launcher: &'static Launcher, rest: &[Word]) -> Launches {
             }
         }
         // Most have no flag that runs anything.
-        Runs::Flags if !rest.iter().any(|word| word.lead.starts_with(b"-")) => return Launches::default(),
+        Runs::Flags if !launcher.shell && !rest.iter().any(|word| word.lead.starts_with(b"-")) => {
+            return Launches::default();
+        }
         _ => {}
     }
     let sorted = getopt::sort(rest, &launcher.options);
@@ -140,13 +144,25 @@ fn from_launcher(launcher: &'static Launcher, rest: &[Word]) -> Launches {
         return Launches::opaque();
     }
     let operands: Vec<Word> = sorted.operands.iter().filter_map(|index| rest.get(*index).cloned()).collect();
+    let starts_shell = starts_shell(launcher, &sorted, &operands);
     let mut found = by_operands(launcher, &sorted, operands, rest);
+    // Which shell, and what it reads before its input, is not known.
+    found.runs_input |= starts_shell;
+    found.opaque |= starts_shell;
     by_flags(&sorted, rest, &mut found);
     found.safe = launcher.safe && !found.opaque;
     found.elsewhere = launcher.elsewhere;
     let paths = sorted.flags.into_iter().filter(|given| given.flag.takes == Takes::Read);
     found.reads.extend(paths.filter_map(|given| given.value));
     found
+}
+
+/// Whether it starts a shell, which reads its commands, for want of a command.
+fn starts_shell(launcher: &Launcher, sorted: &Sorted, operands: &[Word]) -> bool {
+    let runs = |takes| matches!(takes, Takes::ShellText | Takes::Command);
+    let has_command = (launcher.runs == Runs::Operands && operands.len() > launcher.skip)
+        || sorted.flags.iter().any(|given| runs(given.flag.takes));
+    !has_command && (launcher.shell || launcher.shell_with.iter().any(|flag| sorted.has(flag)))
 }
 
 /// Whether flags that are not understood may hide what runs.

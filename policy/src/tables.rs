@@ -124,6 +124,10 @@ pub(crate) struct Launcher {
     pub(crate) lenient: bool,
     /// Whether what it runs does not run on this host.
     pub(crate) elsewhere: bool,
+    /// Whether it starts a shell where no command follows.
+    pub(crate) shell: bool,
+    /// Flags with which it does so.
+    pub(crate) shell_with: &'static [&'static str],
     pub(crate) options: Options,
 }
 

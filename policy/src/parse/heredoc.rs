@@ -70,6 +70,14 @@ pub(super) struct HeredocParts {
     pub(super) then: Vec<Statement>,
 }
 
+/// Offset and length of a body, the length of the line that ends it, and whether it expands nothing.
+struct Lines {
+    from: usize,
+    length: usize,
+    line: usize,
+    quoted: bool,
+}
+
 impl Builder<'_> {
     /// Where a `-` stands as a word right before `<<`: the grammar leaves it out of its tree, or
     /// takes it into the sign.
@@ -125,7 +133,7 @@ impl Builder<'_> {
                         span,
                     });
                 }
-                "heredoc_end" => {}
+                "heredoc_end" => self.check_end(start, child, strip_tabs),
                 _ if self.is_word(child) => self.words_of(&[child], &mut parts.words),
                 _ if child.is_named() => parts.then.extend(self.statement(child)),
                 _ => self.incomplete(child),
@@ -154,15 +162,26 @@ impl Builder<'_> {
         }
     }
 
-    fn heredoc_body(&mut self, start: Option<Node<'_>>, body: Node<'_>, strip_tabs: bool) -> Word {
-        let Some(start) = start else {
-            self.incomplete(body);
-            return Word::unknown(true, self.span_of(body));
-        };
+    /// Where bash finds the body behind this delimiter.
+    fn lines(&self, start: Option<Node<'_>>, strip_tabs: bool) -> Option<Lines> {
+        let start = start?;
         let (name, quoted, _) = delimiter(self.slice(start));
         let from = self.line_after(start.end_byte());
-        let rest = self.text_from(from);
-        let Some((length, line)) = find_end(rest, &name, strip_tabs) else {
+        let (length, line) = find_end(self.text_from(from), &name, strip_tabs)?;
+        Some(Lines { from, length, line, quoted })
+    }
+
+    /// The line that ends the body must be the one at which bash ends it: the grammar looks for some
+    /// delimiters further down, and takes all before it for the body's.
+    fn check_end(&mut self, start: Option<Node<'_>>, end: Node<'_>, strip_tabs: bool) {
+        let ends = self.lines(start, strip_tabs).map(|lines| lines.from + lines.length + lines.line);
+        if ends != Some(end.end_byte()) {
+            self.incomplete(end);
+        }
+    }
+
+    fn heredoc_body(&mut self, start: Option<Node<'_>>, body: Node<'_>, strip_tabs: bool) -> Word {
+        let Some(Lines { from, length, line, quoted }) = self.lines(start, strip_tabs) else {
             self.incomplete(body);
             return Word::unknown(true, self.span_of(body));
         };
@@ -172,7 +191,7 @@ impl Builder<'_> {
             self.incomplete(body);
         }
         if quoted {
-            let lines = rest.get(..length).unwrap_or_default();
+            let lines = self.text_from(from).get(..length).unwrap_or_default();
             let text = if strip_tabs { without_tabs(lines) } else { lines.to_vec() };
             return Word { literal: true, ..Word::known(&text, self.span_of(body)) };
         }

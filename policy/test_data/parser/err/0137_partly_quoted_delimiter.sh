@@ -1,0 +1,5 @@
+l<<E'O'F
+$
+EOF
+(uname)
+

@@ -1,0 +1,5 @@
+l<<E\OF
+$
+EOF
+uname
+

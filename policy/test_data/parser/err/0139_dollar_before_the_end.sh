@@ -1,0 +1,5 @@
+l<<EOF
+$
+EOF
+uname
+

@@ -24,7 +24,7 @@ mod word;
 pub(crate) use arithmetic::DECLARING;
 pub(crate) use dialect::{is_only_bash, keeps_reading};
 pub(crate) use quoting::ansi_c;
-pub(crate) use simple::RESERVED;
+pub(crate) use simple::{RESERVED, behind_time};
 pub(crate) use source::SpanMap;
 pub(crate) use tree::{
     Assign, Join, Nested, Problem, Redir, RedirOp, Script, Simple, Statement, SubKind, Substitution, Word,
@@ -42,9 +42,15 @@ use tree_sitter::{Language, Node, Parser};
 pub(crate) struct Surroundings<'a> {
     /// HOME of the command, for `~` and `$HOME`.
     pub(crate) home: &'a str,
+    /// Whether bash splits words at blanks, as far as the text around this one says.
+    pub(crate) splits_as_usual: bool,
 }
 
-impl Surroundings<'_> {
+impl<'a> Surroundings<'a> {
+    pub(crate) fn of_home(home: &'a str) -> Self {
+        Self { home, splits_as_usual: true }
+    }
+
     /// Whether HOME stays one word, and the same, where the shell splits it and looks for globs.
     pub(crate) fn has_plain_home(&self) -> bool {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
@@ -62,11 +68,19 @@ pub(crate) fn parse(text: &[u8], map: SpanMap, surroundings: Surroundings<'_>) -
     let Some(tree) = grammar_tree(source.text()) else {
         return Script::refused("parser_failed", source.span(0, source.text().len()));
     };
-    let mut builder = build::Builder::new(&source, surroundings);
-    for (code, at) in &scanned.problems {
-        builder.problem_at_original(code, *at);
+    let built = |surroundings| {
+        let mut builder = build::Builder::new(&source, surroundings);
+        for (code, at) in &scanned.problems {
+            builder.problem_at_original(code, *at);
+        }
+        builder.script(tree.root_node())
+    };
+    let script = built(surroundings);
+    if script.splits_as_usual || !surroundings.splits_as_usual {
+        return script;
     }
-    builder.script(tree.root_node())
+    // The separators may be set behind the words that they split.
+    built(Surroundings { splits_as_usual: false, ..surroundings })
 }
 
 /// The grammar's tree of the text with every byte beyond ASCII masked. The grammar's

@@ -116,6 +116,14 @@ const WAYS: &[&str] = &[
     "y='-exec @ {} +'; find . $y",
     "y='a[$(@ x)]'; [[ -v $y ]]",
     "REPLY=1; read <<< 'a[$(@ x)]'; echo $((REPLY))",
+    "time time ! @ x",
+    "time y= declare -n z='a[$(@ x)]'; l $z",
+    "y=1; time y='a[$(@ x)]'; echo $((y))",
+    "y=1; time read y <<< 'a[$(@ x)]'; echo $((y))",
+    "l <<E'O'F\n$\nEOF\n@ x",
+    "l <<E\\OF\n$y\nEOF\n(@ x)",
+    "l <<EOF\n$\nEOF\n@ x",
+    "l {,$}y; @ x",
 ];
 
 fn data() -> PathBuf {

@@ -388,7 +388,9 @@ impl Walker<'_> {
                 if !self.is_read_by_bash(by) && crate::parse::is_only_bash(&text) {
                     self.fail("parse_incomplete", span);
                 }
-                let script = crate::parse::parse(&text, SpanMap::Word(span), self.surroundings);
+                let surroundings =
+                    Surroundings { splits_as_usual: self.splits_as_usual, ..self.surroundings };
+                let script = crate::parse::parse(&text, SpanMap::Word(span), surroundings);
                 self.shells += 1;
                 self.apart(|walker| walker.within(Nesting::ShellText, |w| w.script(script)));
                 self.shells -= 1;
@@ -424,10 +426,11 @@ impl Walker<'_> {
 
     fn change_directory(&mut self, words: &[Word]) {
         let before = self.directory.clone();
-        let program = words.first().and_then(|word| word.text.as_deref());
+        let command = crate::parse::behind_time(words);
+        let program = command.first().and_then(|word| word.text.as_deref());
         let entered = match program {
-            Some(b"cd" | b"pushd") => self.entered(words),
-            Some(b"popd" | b"eval" | b"source" | b"." | b"builtin" | b"command") => Directory::unknown(),
+            Some(b"cd" | b"pushd") if command.len() == words.len() => self.entered(words),
+            Some(name) if CHANGES_DIRECTORY.contains(&name) => Directory::unknown(),
             Some(name) if self.out.defined.contains(name) => Directory::unknown(),
             None if !words.is_empty() => Directory::unknown(),
             _ => before.clone(),
@@ -452,19 +455,17 @@ impl Walker<'_> {
     }
 }
 
+/// Builtins that may change the shell's directory.
+const CHANGES_DIRECTORY: &[&[u8]] =
+    &[b"cd", b"pushd", b"popd", b"eval", b"source", b".", b"builtin", b"command"];
+
 /// Whether the statement may change the shell's directory.
 fn changes_directory(statement: &Statement) -> bool {
     match statement {
         Statement::Simple(simple) => {
-            let program = simple.words.first().map(|word| word.text.as_deref());
-            matches!(
-                program,
-                Some(
-                    None | Some(
-                        b"cd" | b"pushd" | b"popd" | b"eval" | b"source" | b"." | b"builtin" | b"command"
-                    )
-                )
-            )
+            let program = crate::parse::behind_time(&simple.words).first();
+            let changes = |name: &[u8]| CHANGES_DIRECTORY.contains(&name);
+            program.is_some_and(|word| word.text.as_deref().is_none_or(changes))
         }
         Statement::Pipeline(parts) => parts.iter().any(changes_directory),
         Statement::List(items) => items.iter().any(|(_, item)| changes_directory(item)),

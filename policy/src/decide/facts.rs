@@ -85,7 +85,7 @@ impl<'a> Facts<'a> {
         profile: &'a Profile,
     ) -> Self {
         let start = Directory::at(request.cwd.unwrap_or(request.workspace));
-        let surroundings = Surroundings { home: environment.home };
+        let surroundings = Surroundings::of_home(environment.home);
         let mut analysis = Analysis::of(text, &start, surroundings, environment.assignments());
         if let Some(expanded) = expanded {
             analysis.map_spans(|span| expanded.original(span));

@@ -40,8 +40,10 @@ fn from(launcher: &Launcher, words: &[Word]) -> Launches {
         });
         rest = tail;
     }
+    let is_keyword = launcher.name == "time";
     match rest {
-        [] => Launches::default(),
+        // `time x=1` sets x in the shell itself.
+        [] if !is_keyword || assignments.is_empty() => Launches::default(),
         // `flock FILE -c text`
         [flag, text, ..] if flag.text.as_deref() == Some(b"-c") => Launches::one(Launch::text(text)),
         _ => Launches::one(Launch::Command { words: rest.to_vec(), assignments }),

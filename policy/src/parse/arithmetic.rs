@@ -169,7 +169,9 @@ impl Builder<'_> {
         };
         let name = program.text.as_deref().unwrap_or_default();
         let prefix = matches!(name, b"builtin" | b"command" | b"time" | b"coproc");
-        if prefix || (name.starts_with(b"-") && !rest.is_empty()) {
+        // Behind `time` an assignment may come first.
+        let assigns = super::word::assignment_name(&program.lead).is_some();
+        if prefix || assigns || (name.starts_with(b"-") && !rest.is_empty()) {
             self.check_evaluated_words(rest);
             return;
         }

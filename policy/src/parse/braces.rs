@@ -11,7 +11,19 @@ const MOST_BRACES: usize = 16;
 
 /// The words that these pieces become.
 pub(super) fn expand(pieces: &[Piece]) -> Option<Vec<Pieces>> {
-    expand_within(pieces, MOST_BRACES)
+    let words = expand_within(pieces, MOST_BRACES)?;
+    let changed = words.iter().any(|word| word != pieces);
+    (!changed || words.iter().all(|word| expands_no_further(word))).then_some(words)
+}
+
+/// Whether bash finds nothing to expand in the word that was none before: a sign that stood alone may
+/// stand before a name or at the start of the word now.
+fn expands_no_further(word: &[Piece]) -> bool {
+    let home = word.first().is_some_and(|piece| is(piece, b'~'));
+    let plain =
+        |piece: &Piece| matches!(piece, Piece::Byte { byte, quoted: false } if b"/.,:%+=]}~^".contains(byte));
+    let mut pairs = word.iter().zip(word.iter().skip(1));
+    !home && pairs.all(|(piece, next)| !is(piece, b'$') || plain(next))
 }
 
 fn expand_within(pieces: &[Piece], budget: usize) -> Option<Vec<Pieces>> {

@@ -16,6 +16,8 @@ use crate::limits;
 /// What only a reader who goes by lines or by quotes takes for something else: where the tree is certain
 /// about the whole text, it says nothing.
 const ONLY_IN_DOUBT: &[&str] = &["comment_quote_desync", "quoted_newline"];
+/// The variable that holds the characters at which bash splits words.
+const SEPARATORS: &[u8] = b"IFS";
 
 pub(super) struct Builder<'a> {
     source: &'a Source,
@@ -54,7 +56,7 @@ impl<'a> Builder<'a> {
         let children = self.children(root);
         self.check_gaps(0, self.source.text().len(), &children);
         let statements = self.statements(&children);
-        let splits = self.sets_separators();
+        let splits_as_usual = self.surroundings.splits_as_usual && !self.sets_separators();
         self.check_reads();
         if root.has_error() && self.problems.is_empty() {
             self.incomplete(root);
@@ -70,7 +72,7 @@ impl<'a> Builder<'a> {
             statements,
             complete,
             held: self.held,
-            splits_as_usual: !splits,
+            splits_as_usual,
             notes: self.notes,
             nulls: self.nulls,
             problems: self.problems,
@@ -143,10 +145,11 @@ impl<'a> Builder<'a> {
         self.nulls.push(span);
     }
 
-    /// Whether the text names the variable by which bash splits words: a number may
-    /// become several, or none.
-    pub(super) fn sets_separators(&self) -> bool {
-        self.source.text().windows(3).any(|name| name == b"IFS")
+    /// Whether the text may set the variable by which bash splits words: a number may
+    /// become several, or none. The name need not stand in the text as it is.
+    fn sets_separators(&self) -> bool {
+        let named = self.source.text().windows(SEPARATORS.len()).any(|name| name == SEPARATORS);
+        named || self.sets_anything || self.held.contains_key(SEPARATORS)
     }
 
     pub(super) fn problem_count(&self) -> usize {

@@ -63,8 +63,24 @@ fn may_set(word: &Word) -> bool {
     word.text.as_deref().is_none_or(|text| {
         let setters = SETTERS.iter().filter(|name| **name != b"eval").copied();
         let arithmetic = [&b"(("[..], b"$["];
-        text.contains(&b'=') || setters.chain(arithmetic).any(|part| holds(text, part))
+        let mut words = text.split(|byte| !byte.is_ascii_alphanumeric());
+        text.contains(&b'=')
+            || setters.chain(arithmetic).any(|part| holds(text, part))
+            || words.any(|word| matches!(word, b"for" | b"select"))
     })
+}
+
+/// The words behind each `time`, its flags and the assignments that follow it: bash itself runs what
+/// they name.
+pub(crate) fn behind_time(words: &[Word]) -> &[Word] {
+    let mut rest = words;
+    while let Some((_, tail)) = rest.split_first().filter(|(word, _)| word.text.as_deref() == Some(b"time")) {
+        let belongs =
+            |word: &Word| word.lead.starts_with(b"-") || super::word::assignment_name(&word.lead).is_some();
+        rest =
+            tail.iter().position(|word| !belongs(word)).map_or(&[], |at| tail.get(at..).unwrap_or_default());
+    }
+    rest
 }
 
 impl Builder<'_> {
@@ -109,6 +125,13 @@ impl Builder<'_> {
 
     /// Builtins that set variables to what the text does not show.
     fn note_setters(&mut self, words: &[Word]) {
+        let command = behind_time(words);
+        for word in words.iter().take(words.len() - command.len()) {
+            if let Some(name) = super::word::assignment_name(&word.lead) {
+                self.note_value(name.to_vec(), Held::UNKNOWN, word.span);
+            }
+        }
+        let words = command;
         let prefix = |word: &&Word| matches!(word.text.as_deref(), Some(b"builtin" | b"command"));
         let program = words.iter().find(|word| !prefix(word)).and_then(|word| word.text.as_deref());
         self.sets_anything |=
@@ -164,7 +187,9 @@ impl Builder<'_> {
             if word.bare && RESERVED.contains(&text) {
                 self.problem("parse_incomplete", word.span);
             }
-            if !text.starts_with(b"-") && !std::mem::take(&mut is_name) {
+            // Behind `time`, too, bash looks for keywords.
+            let goes_on = text.starts_with(b"-") || (word.bare && text == b"time");
+            if !goes_on && !std::mem::take(&mut is_name) {
                 break;
             }
         }
@@ -201,6 +226,7 @@ impl Builder<'_> {
             words.push(child);
         }
         self.words_of(&words, &mut simple.words);
+        self.note_setters(&simple.words);
         self.check_evaluated_words(&simple.words);
         Statement::Simple(simple)
     }

@@ -94,11 +94,11 @@ impl Builder<'_> {
 
     /// A word of a builtin that sets variables: the name in it, or any name.
     pub(super) fn note_set_by_word(&mut self, word: &Word) {
-        match &word.text {
-            Some(text) => {
-                let name = text.split(|byte| matches!(byte, b'=' | b'+' | b'[')).next().unwrap_or_default();
-                self.note_assignment(name.to_vec(), Held::UNKNOWN);
-            }
+        let given = super::word::assignment_name(&word.lead);
+        let ends = |byte: &u8| matches!(byte, b'=' | b'+' | b'[');
+        let named = word.text.as_deref().and_then(|text| text.split(ends).next());
+        match given.or(named) {
+            Some(name) => self.note_assignment(name.to_vec(), Held::UNKNOWN),
             None => self.sets_anything = true,
         }
     }

@@ -55,7 +55,7 @@ impl Snapshot {
 
     /// The first word that is an alias, and not one within itself.
     fn next(&self, so_far: &mut Expanded, home: &str) -> Option<(Span, Vec<u8>)> {
-        let script = parse::parse(&so_far.text, SpanMap::Whole, Surroundings { home });
+        let script = parse::parse(&so_far.text, SpanMap::Whole, Surroundings::of_home(home));
         let mut places = Vec::new();
         script.statements.iter().for_each(|statement| names_in(statement, &mut places));
         let mut words = Vec::new();

@@ -49,7 +49,9 @@ impl Builder<'_> {
             out.push(make_word(made, &made.pieces, span, true));
             return;
         }
-        let Some(words) = braces::expand(&made.pieces) else {
+        let words = braces::expand(&made.pieces);
+        let certain = |words: &Vec<Vec<Piece>>| !made.assigned_home || *words == [made.pieces.clone()];
+        let Some(words) = words.filter(certain) else {
             self.problem("brace_expansion", span);
             let mut word = make_word(made, &made.pieces, span, true);
             word.text = None;

@@ -22,6 +22,8 @@ pub(in crate::parse) struct Made {
     pub(in crate::parse) bare: bool,
     pub(in crate::parse) foreign_home: bool,
     pub(in crate::parse) heredoc_text: bool,
+    /// Whether a home was read behind the sign of what looks like an assignment.
+    pub(in crate::parse) assigned_home: bool,
 }
 
 pub(super) struct Lexer<'n, 't> {
@@ -30,6 +32,8 @@ pub(super) struct Lexer<'n, 't> {
     start: usize,
     mode: Mode,
     quoted: bool,
+    /// Where the last `$NAME` ended.
+    name_end: Option<usize>,
     expansions: &'n HashMap<usize, Node<'t>>,
     made: Made,
 }
@@ -47,6 +51,7 @@ impl<'n, 't> Lexer<'n, 't> {
             start,
             mode,
             quoted: mode == Mode::Quoted,
+            name_end: None,
             expansions,
             made: Made {
                 bare: true,
@@ -131,8 +136,13 @@ impl<'n, 't> Lexer<'n, 't> {
             b'{' if self.at > self.start && builder.bytes(self.at - 1, self.at) == b"$" => {
                 self.problem(builder, "brace_expansion");
             }
+            // Braces come first: of `$HOM{E,}` they make `$HOME`.
+            b'{' if self.name_end == Some(self.at) && self.mode == Mode::Argument => {
+                self.problem(builder, "brace_expansion");
+            }
             b'=' | b':' if self.next_may_be_home(builder) => {
                 self.literal(byte);
+                self.made.assigned_home = true;
                 self.tilde(builder);
                 return;
             }
@@ -268,7 +278,7 @@ impl<'n, 't> Lexer<'n, 't> {
                 // Inside quotes, too, it is as many words as there are.
                 self.made.pieces.push(Piece::Unknown { one: false });
             }
-            b'#' | b'?' | b'$' => self.parameter(next, !builder.sets_separators()),
+            b'#' | b'?' | b'$' => self.parameter(next, builder.surroundings.splits_as_usual),
             b'*' | b'!' | b'-' | b'0'..=b'9' => self.parameter(next, false),
             _ => self.literal(b'$'),
         }
@@ -300,6 +310,7 @@ impl<'n, 't> Lexer<'n, 't> {
             self.problem(builder, "ifs_injection");
         }
         self.at += 1 + length;
+        self.name_end = Some(self.at);
         self.made.bare = false;
         self.expand_name(builder, name);
     }
@@ -376,7 +387,7 @@ impl<'n, 't> Lexer<'n, 't> {
         let end = node.end_byte().saturating_sub(close);
         let word = builder.arithmetic_region(start + open, end, node);
         self.take(word);
-        self.unknown(!builder.sets_separators());
+        self.unknown(builder.surroundings.splits_as_usual);
     }
 
     fn expansion(&mut self, builder: &mut Builder<'_>, node: Node<'_>) {
@@ -419,7 +430,7 @@ impl<'n, 't> Lexer<'n, 't> {
         }
     }
 
-    fn tilde(&mut self, builder: &Builder<'_>) {
+    fn tilde(&mut self, builder: &mut Builder<'_>) {
         if self.peek(builder, 0) != b'~' {
             return;
         }
@@ -428,6 +439,10 @@ impl<'n, 't> Lexer<'n, 't> {
         let user = rest.get(..length).unwrap_or_default();
         if user.iter().any(|b| matches!(b, b'\\' | b'\'' | b'"' | b'$' | b'`' | b'<' | b'>')) {
             return;
+        }
+        if user.contains(&b'{') && self.mode == Mode::Argument {
+            // Braces come first: of `~{a,b}` they make two users.
+            self.problem(builder, "brace_expansion");
         }
         self.made.bare = false;
         if user.is_empty() {

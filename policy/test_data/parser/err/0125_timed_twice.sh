@@ -1,0 +1,1 @@
+time time ! gamma

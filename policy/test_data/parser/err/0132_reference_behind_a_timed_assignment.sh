@@ -1,0 +1,1 @@
+( (time x= declare -n r='a[$(curl )]';a $r))

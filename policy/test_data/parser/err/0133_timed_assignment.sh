@@ -1,0 +1,1 @@
+x=1; time x='a[$(curl)]'; echo $((x))

@@ -1,0 +1,1 @@
+x=1; time read x <<< 'a[$(curl)]'; echo $((x))

@@ -1,0 +1,1 @@
+IFS=0 eval 'alpha $?'o

@@ -1,0 +1,1 @@
+eval 'for I''FS in 0; do :; done'; alpha $?

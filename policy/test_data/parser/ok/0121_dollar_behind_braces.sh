@@ -1,0 +1,1 @@
+grep {a,b}$ "$HOME"/{c,d} ${x}{e,f}

@@ -1,0 +1,1 @@
+time x=1 alpha; time x=2

@@ -1,0 +1,1 @@
+time cd d && cat f

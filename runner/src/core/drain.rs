@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -24,9 +24,17 @@ pub(super) struct Draining {
     by_hand: AtomicBool,
     /// Held from a change until servers are told of it, so that the last word is the last change.
     telling: Mutex<()>,
+    /// Commands that the end of the drain has ended.
+    cut: AtomicUsize,
 }
 
 impl Draining {
+    /// Counts a command that the end of the drain has ended.
+    pub(super) fn count_end(&self, cause: &Cause) {
+        let is_cut = *cause == Cause::Cancelled(CancelledBy::Drain);
+        self.cut.fetch_add(usize::from(is_cut), Ordering::Relaxed);
+    }
+
     /// Whether new work is refused.
     pub(super) fn is_on(&self) -> bool {
         [&self.stopping, &self.asked, &self.by_hand].iter().any(|why| why.load(Ordering::Acquire))
@@ -70,7 +78,6 @@ impl Core {
         self.set_draining(&self.draining.stopping, true);
         self.let_offers_in();
         wait_for(self.config.drain.grace, || self.running() == 0).await;
-        let cut = self.running();
         self.end_all(&Cause::Cancelled(CancelledBy::Drain));
         self.sessions.cancel_openings();
         self.tasks.close();
@@ -83,7 +90,7 @@ impl Core {
             wait_for(self.config.drain.handover, || unclaimed() || !self.clock.is_linked()).await;
             wait_for(self.config.drain.handover, || self.reports.all_sent()).await;
         }
-        cut
+        self.draining.cut.load(Ordering::Relaxed)
     }
 
     /// Waits for what servers asked for at the very last.

@@ -35,6 +35,7 @@ impl Core {
         }
         self.keep_until().insert(id, self.keep_deadline());
         self.live().remove(&id);
+        self.draining.count_end(&result.cause);
         JobEnded { execution: id, result: &result }.emit(&self.metrics);
         self.report_job(id);
     }

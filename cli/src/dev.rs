@@ -255,15 +255,30 @@ fn ground(options: &Options) -> Result<Ground, DevError> {
         });
         shown.map_err(|source| DevError::Shown { path: path.clone(), source })
     };
-    let binds = options
-        .binds
-        .iter()
-        .map(|(source, target)| Ok(Bind { source: real(source)?, target: target.clone() }));
+    let mut root_binds: Vec<Bind> = Vec::new();
+    for (source, target) in &options.binds {
+        if let Some(folder) = read_only_without(options, &root_binds, target) {
+            return Err(DevError::NoPlace { target: target.clone(), folder });
+        }
+        root_binds.push(Bind { source: real(source)?, target: target.clone() });
+    }
     Ok(Ground {
         rootfs: options.rootfs.as_ref().map(real).transpose()?,
-        root_binds: binds.collect::<Result<_, DevError>>()?,
+        root_binds,
         timeout_max: options.max_timeout,
     })
+}
+
+/// The folder that is shown read-only and has no place for the target in it.
+fn read_only_without(options: &Options, root_binds: &[Bind], target: &str) -> Option<String> {
+    let system = if options.rootfs.is_some() { Vec::new() } else { airlock_runner::shown_of_host() };
+    let bound = root_binds.iter().map(|bind| (Path::new(&bind.source), Path::new(&bind.target)));
+    let mut shown = bound.chain(system.iter().map(|path| (path.as_path(), path.as_path())));
+    let (_, folder) = shown.find(|(source, folder)| {
+        let below = Path::new(target).strip_prefix(folder).ok().filter(|below| !below.as_os_str().is_empty());
+        below.is_some_and(|below| !source.join(below).exists())
+    })?;
+    Some(folder.display().to_string())
 }
 
 /// The one who uses it, who may do everything, and the runner.

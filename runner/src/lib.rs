@@ -40,3 +40,10 @@ pub use session::SessionError;
 pub use spool::SpoolError;
 pub use start::{Runner, RunningRunner, StartError};
 pub use telemetry::{METRICS, Telemetry, TelemetryError, level_in};
+
+/// The host's folders and files that each sandbox shows at their own paths, read-only, where it has no root file system
+/// of its own. Looks at the host.
+#[must_use]
+pub fn shown_of_host() -> Vec<std::path::PathBuf> {
+    airlock_sandbox::Profile::minimal().binds.into_iter().map(|bind| bind.target).collect()
+}

@@ -52,6 +52,16 @@ pub enum DevError {
         /// Why not.
         source: io::Error,
     },
+    /// A folder that is shown read-only has no place for what is to be shown.
+    #[error(
+        "nothing can be shown at `{target}`: `{folder}` is read-only inside and has no such path; take a TARGET such as `/opt/tools`"
+    )]
+    NoPlace {
+        /// Where it was to be shown.
+        target: String,
+        /// The read-only folder.
+        folder: String,
+    },
     /// Two base folders have one name.
     #[error("two bases are called `{0}`; give each a name of its own")]
     BaseTwice(String),

@@ -217,6 +217,7 @@ fn it_shows_what_of_the_host_it_is_told_to_and_lets_commands_run_as_long() {
         (["dev", "--rootfs", "/no/such/root"], "`/no/such/root` cannot be shown inside"),
         (["dev", "--bind", ":/opt"], "is not SOURCE or SOURCE:TARGET"),
         (["dev", "--bind", "/usr:/a/../b"], "is not SOURCE or SOURCE:TARGET"),
+        (["dev", "--bind", "/usr/bin/env:/usr/no/such"], "at `/usr/no/such`: `/usr` is read-only inside"),
     ] {
         let (code, why) = site.fails(&words);
         assert!(code != 0 && why.contains(says), "{why}");

@@ -129,6 +129,7 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "flock -n f1 «prog»",
             "flock -c 'alpha' f1",
             "setarch -R «prog»",
+            "setarch x86_64 <<< «prog»",
             "taskset -c 0 «prog»",
             "setsid -f «prog»",
             "flock 9 9>f1",

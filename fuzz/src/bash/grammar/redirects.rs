@@ -158,6 +158,7 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "«prog» <<\"EOF\"\n`«hidden»`\n«line»EOF\n",
             "«prog» <<\\EOF\n$(«hidden»)\nEOF\n",
             "«prog» <<E'O'F\n$x\nEOF\n",
+            "«prog» <<E\\OF\n«line»$\nEOF\n«cmd»",
             "«prog» <<'EOF'\n«line»x\\\nEOF\n«cmd»",
             "«prog» <<\\EOF\nx\\\n«line»EOF\n«cmd»",
             "cat <<'EOF'; «cmd»\n«line»EOF\n",

@@ -268,6 +268,8 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "time -p -- «cmd»",
             "time \n«cmd»",
             "time x=1 «cmd»",
+            "time time ! «cmd»",
+            "x=1; time x='a[$(«hidden»)]'; alpha $((x))",
         ],
     ),
     construct(

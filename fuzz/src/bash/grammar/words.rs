@@ -252,6 +252,9 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "alpha {a,b}}",
             "alpha {{a,b}",
             "alpha {a..b,c}",
+            "«prog» $HOME{,X}",
+            "«prog» {$,a}«plain»",
+            "«prog» {a,b}$",
         ],
     ),
     construct(
@@ -304,6 +307,9 @@ pub(super) const CONSTRUCTS: &[Construct] = &[
             "cd ~; «cmd»",
             "alpha ~+/f1",
             "alpha a:~",
+            "«prog» {~,«plain»}/d",
+            "«prog» x=~/{a,b}",
+            "«prog» f1{,~}",
         ],
     ),
     construct(

@@ -126,7 +126,8 @@ fn try_construct(
         }
         let Command { text, mutated, snapshot } = command(construct, options.seed, index);
         let judged = decider.judge(&text, snapshot);
-        tally.count(&judged, mutated);
+        // An alias of the snapshot may make a comment of the whole construct.
+        tally.count(&judged, mutated || snapshot);
         if !judged.claimed || !tally.wants_run(&judged, options) {
             continue;
         }

@@ -30,8 +30,8 @@ pub struct Tally {
     pub name: &'static str,
     /// Commands generated and decided.
     pub generated: usize,
-    /// Of them changed at random, so that they may be of no construct any more.
-    pub mutated: usize,
+    /// Of them changed at random or by aliases, so that they may be of no construct any more.
+    pub changed: usize,
     /// Of the others with a complete parse.
     pub complete: usize,
     /// Of the others allowed.
@@ -57,10 +57,10 @@ impl Tally {
         Self { name, ..Self::default() }
     }
 
-    pub(super) fn count(&mut self, judged: &Judged, mutated: bool) {
+    pub(super) fn count(&mut self, judged: &Judged, changed: bool) {
         self.generated += 1;
-        if mutated {
-            self.mutated += 1;
+        if changed {
+            self.changed += 1;
             return;
         }
         self.complete += usize::from(judged.complete);
@@ -102,7 +102,7 @@ impl Tally {
             "{:34} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>5} {:>5} {:>4}  {stop}",
             self.name,
             self.generated,
-            self.mutated,
+            self.changed,
             self.complete,
             self.allowed,
             self.tried,
@@ -141,7 +141,7 @@ impl Report {
         let mut total = Tally::new("total");
         for tally in &self.tallies {
             total.generated += tally.generated;
-            total.mutated += tally.mutated;
+            total.changed += tally.changed;
             total.complete += tally.complete;
             total.allowed += tally.allowed;
             total.tried += tally.tried;
@@ -161,7 +161,7 @@ impl fmt::Display for Report {
             "{:34} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>5} {:>5} {:>4}  stopped by",
             "construct",
             "generated",
-            "mutated",
+            "changed",
             "complete",
             "allowed",
             "tried",

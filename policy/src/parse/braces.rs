@@ -99,7 +99,8 @@ fn at(pieces: &[Piece], open: usize) -> Option<Brace> {
 fn close(pieces: &[Piece], open: usize, close: usize, commas: &[usize]) -> Option<Brace> {
     let inner = pieces.get(open + 1..close)?;
     if commas.is_empty() {
-        let inner = range(inner)?;
+        let inner =
+            if is_range_of_braces(inner) { vec![vec![Piece::Unknown { one: false }]] } else { range(inner)? };
         return Some(Brace { open, close, inner, is_range: true });
     }
     let mut parts = Vec::new();
@@ -109,6 +110,12 @@ fn close(pieces: &[Piece], open: usize, close: usize, commas: &[usize]) -> Optio
         from = end + 1;
     }
     Some(Brace { open, close, inner: parts, is_range: false })
+}
+
+/// Whether it looks like a range with braces in it: bash leaves out the outer braces, or expands none.
+fn is_range_of_braces(inner: &[Piece]) -> bool {
+    let dots = inner.windows(2).any(|pair| pair.iter().all(|piece| is(piece, b'.')));
+    dots && inner.iter().any(|piece| is(piece, b'{'))
 }
 
 /// `1..3`, `a..e`, `1..10..2`. A range too large for the limit is given as an

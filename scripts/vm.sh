@@ -62,7 +62,7 @@ pack() {
 start() { # IMAGE
     : >"$work/results"
     TMPDIR=$work qemu-system-x86_64 -nodefaults -display none -monitor none -no-reboot \
-        -machine q35 -accel tcg,thread=single -cpu max -smp 1 -m 3072 \
+        -machine q35 -accel tcg,thread=single -cpu max -smp 2 -m 3072 \
         -kernel "$1/vmlinuz" -initrd "$1/initrd.img" \
         -append "root=/dev/vda rw console=ttyS0 panic=-1 quiet mitigations=off" \
         -drive "file=$1/root.img,format=raw,if=virtio,snapshot=on" \

@@ -4,13 +4,19 @@
 //! Says nothing about whether a sandbox holds: that is seen from inside.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::io::ioctl_fionread;
 
 use crate::confinement::{self, APPARMOR, Confinement};
 
 /// `mountinfo` is read so far, in bytes: a host may have very many mounts.
 const MOUNTS: usize = 1 << 20;
+/// How long a program is waited for that was told to read its input.
+const EXECUTED: Duration = Duration::from_secs(10);
 
 /// See the module. What cannot be read is `None` or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,7 +74,7 @@ fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The AppArmor profile that confines `program` as soon as it is executed, if there is one. It is started with
-/// `words` that must leave it waiting for its standard input, and ended at once.
+/// `words` that must have it read its standard input to the end, and ended before that. Waits at most [`EXECUTED`].
 pub(super) fn confined(program: &Path, words: &[&str]) -> Option<String> {
     if !Path::new(APPARMOR).exists() {
         return None;
@@ -78,10 +84,27 @@ pub(super) fn confined(program: &Path, words: &[&str]) -> Option<String> {
     command.args(words).env_clear().stdin(Stdio::piped()).stdout(quiet()).stderr(quiet());
     // A program that may not even be executed fails by itself, and says so.
     let mut child = command.spawn().ok()?;
+    let input = wait_until_it_reads(&mut child);
     let found = fs::read_to_string(APPARMOR.replace("self", &child.id().to_string())).unwrap_or_default();
     let _ = child.kill();
     let _ = child.wait();
+    drop(input);
     confinement::profile(&found)
+}
+
+/// Waits until the child has read a byte or ended; gives its input, which must stay open. The kernel tells the parent of
+/// the execution before it gives the child its new profile, so that only what the child does itself shows that it has it.
+fn wait_until_it_reads(child: &mut Child) -> Option<ChildStdin> {
+    let begun = Instant::now();
+    let mut input = child.stdin.take()?;
+    input.write_all(b"-").ok()?;
+    let waits = |child: &mut Child| {
+        ioctl_fionread(&input).is_ok_and(|unread| unread > 0) && matches!(child.try_wait(), Ok(None))
+    };
+    while waits(child) && begun.elapsed() < EXECUTED {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Some(input)
 }
 
 /// The host's first user namespace maps every id to itself.

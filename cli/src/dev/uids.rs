@@ -20,7 +20,9 @@ use super::DevError;
 pub(super) const COUNT: u32 = 1024;
 /// The first uid of the first block.
 const FIRST: u32 = 2_100_000;
-const BLOCKS: u32 = 256;
+/// So many that two state folders hardly ever want the same: a dev that gave way to another would find sessions of
+/// other uids when it starts again.
+const BLOCKS: u32 = 1 << 15;
 
 /// The right to a block of uids, for as long as it lives.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ impl UidBlock {
             return Ok(None);
         }
         let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
-        let wanted = digest.first().map_or(0, |byte| u32::from(*byte));
+        let wanted = digest.iter().take(2).fold(0, |number, byte| number << 8 | u32::from(*byte));
         for step in 0..BLOCKS {
             let index = (wanted + step) % BLOCKS;
             if let Some(held) = hold(index).map_err(DevError::Uids)? {

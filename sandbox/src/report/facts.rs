@@ -86,9 +86,10 @@ pub(super) fn confined(program: &Path, words: &[&str]) -> Option<String> {
     let mut child = command.spawn().ok()?;
     let input = wait_until_it_reads(&mut child);
     let found = fs::read_to_string(APPARMOR.replace("self", &child.id().to_string())).unwrap_or_default();
+    // Its profile may keep the signal from it; the end of its input ends it then.
     let _ = child.kill();
-    let _ = child.wait();
     drop(input);
+    let _ = child.wait();
     confinement::profile(&found)
 }
 

@@ -12,8 +12,8 @@ export PATH="$PATH:/usr/sbin"
 # Seconds from its start to the first word of the machine, and to its end.
 BOOT_LIMIT=600
 LIMIT=1500
-# How often it is started. On a busy host it can stand still while it boots: its console says `soft lockup`. A check that
-# began is never begun again.
+# How often it is started. On a busy host its two processors can wait for each other for ever while it boots; its console
+# then says `soft lockup`. A check that began is never begun again.
 BOOTS=3
 PROGRAMS=(airlock airlock-probe airlock-runner airlock-server)
 built="${CARGO_TARGET_DIR:-target}/release"
@@ -73,7 +73,7 @@ start() { # IMAGE
     machine=$!
 }
 
-# Whether its processor has stood still for minutes.
+# Whether one of its processors has waited for minutes.
 stalls() { grep -q 'soft lockup .* stuck for [0-9]\{3,\}s' "$work/console" 2>/dev/null; }
 
 # Shows results as they come; returns when the machine has ended or its time is over.

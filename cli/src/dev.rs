@@ -128,7 +128,8 @@ impl Dev {
         let keys = Keys::ensure(&folder.path().join("keys"), SystemTime::now())?;
         let uids = UidBlock::reserve(folder.path())?;
 
-        let config = server_config(&folder, &options, &keys)?;
+        let ground = ground(&options)?;
+        let config = server_config(&folder, &options, &keys, ground.clone())?;
         // Telemetry is the first to use it, and has no good words for what is wrong with it.
         Server::check(&config).map_err(|error| match error {
             StartError::Profiles(error) => DevError::Profiles(error),
@@ -141,7 +142,7 @@ impl Dev {
         let server = Server::start_with(config, parts).await.map_err(DevError::Server)?;
         let address = format!("https://{}", server.local_addr());
 
-        let config = runner_config(&folder, &options, &keys, uids.as_ref(), server.local_addr())?;
+        let config = runner_config(&folder, (&options, ground), &keys, uids.as_ref(), server.local_addr())?;
         let started = match Runner::start(config).await {
             Ok(runner) => linked(runner).await,
             Err(error) => Err(DevError::Runner(error)),
@@ -221,7 +222,12 @@ async fn linked(runner: RunningRunner) -> Result<RunningRunner, DevError> {
     Ok(runner)
 }
 
-fn server_config(folder: &StateFolder, options: &Options, keys: &Keys) -> Result<Config, DevError> {
+fn server_config(
+    folder: &StateFolder,
+    options: &Options,
+    keys: &Keys,
+    ground: Ground,
+) -> Result<Config, DevError> {
     let mut server = Config::embedded(NAME, folder.path());
     server.listen = Listen {
         address: options.listen,
@@ -238,7 +244,7 @@ fn server_config(folder: &StateFolder, options: &Options, keys: &Keys) -> Result
         directory: options.profiles.clone(),
         default: options.profile.clone(),
         self_approval: true,
-        ground: ground(options)?,
+        ground,
     };
     server.identities = identities(options, keys);
     server.telemetry.otlp_endpoint.clone_from(&options.otlp);
@@ -247,7 +253,7 @@ fn server_config(folder: &StateFolder, options: &Options, keys: &Keys) -> Result
     Ok(server)
 }
 
-/// What the profiles show of the host, each by the path where it really is.
+/// The folders and files of the host that the profiles show, by their real paths.
 fn ground(options: &Options) -> Result<Ground, DevError> {
     let real = |path: &PathBuf| {
         let shown = std::fs::canonicalize(path).and_then(|real| {
@@ -255,9 +261,10 @@ fn ground(options: &Options) -> Result<Ground, DevError> {
         });
         shown.map_err(|source| DevError::Shown { path: path.clone(), source })
     };
+    let system = if options.rootfs.is_some() { Vec::new() } else { airlock_runner::shown_of_host() };
     let mut root_binds: Vec<Bind> = Vec::new();
     for (source, target) in &options.binds {
-        if let Some(folder) = read_only_without(options, &root_binds, target) {
+        if let Some(folder) = read_only_without(&system, &root_binds, target) {
             return Err(DevError::NoPlace { target: target.clone(), folder });
         }
         root_binds.push(Bind { source: real(source)?, target: target.clone() });
@@ -269,9 +276,8 @@ fn ground(options: &Options) -> Result<Ground, DevError> {
     })
 }
 
-/// The folder that is shown read-only and has no place for the target in it.
-fn read_only_without(options: &Options, root_binds: &[Bind], target: &str) -> Option<String> {
-    let system = if options.rootfs.is_some() { Vec::new() } else { airlock_runner::shown_of_host() };
+/// The folder that is shown read-only and in which the target does not exist, so that nothing can be mounted there.
+fn read_only_without(system: &[PathBuf], root_binds: &[Bind], target: &str) -> Option<String> {
     let bound = root_binds.iter().map(|bind| (Path::new(&bind.source), Path::new(&bind.target)));
     let mut shown = bound.chain(system.iter().map(|path| (path.as_path(), path.as_path())));
     let (_, folder) = shown.find(|(source, folder)| {
@@ -305,7 +311,7 @@ fn identities(options: &Options, keys: &Keys) -> Vec<Identity> {
 
 fn runner_config(
     folder: &StateFolder,
-    options: &Options,
+    (options, ground): (&Options, Ground),
     keys: &Keys,
     uids: Option<&UidBlock>,
     server: SocketAddr,
@@ -325,7 +331,7 @@ fn runner_config(
         config.uids.count = uids::COUNT;
     }
     config.drain.grace = options.drain;
-    let Ground { rootfs, root_binds, timeout_max } = ground(options)?;
+    let Ground { rootfs, root_binds, timeout_max } = ground;
     config.floor.rootfs.extend(rootfs.map(PathBuf::from));
     config.floor.bind_sources.extend(root_binds.into_iter().map(|bind| PathBuf::from(bind.source)));
     config.floor.max_timeout = timeout_max.unwrap_or(config.floor.max_timeout);

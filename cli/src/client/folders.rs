@@ -52,7 +52,7 @@ impl FolderOptions {
 /// A folder that was uploaded.
 #[derive(Debug, Clone)]
 pub struct FolderUploaded {
-    /// What was put into the session.
+    /// The server's counts of files and bytes that the session received.
     pub uploaded: FileServiceUploadResponse,
     /// What was packed, and what was left out.
     pub packed: Packed,
@@ -68,8 +68,8 @@ pub struct FolderDownloaded {
 }
 
 impl Client {
-    /// Puts what is in the folder `from` into the folder `path` of a session, which is made if
-    /// need be. No link is followed; owners stay behind.
+    /// Uploads the content of the local folder `from` into the folder `path` of a session. The folder `path` is made if
+    /// it does not exist. No link is followed; owners stay behind.
     ///
     /// # Errors
     /// As for [`Client::upload`]; [`ClientError::Archive`] where the folder cannot be packed.
@@ -93,8 +93,8 @@ impl Client {
         Ok(FolderUploaded { uploaded, packed })
     }
 
-    /// Puts what is in the folder `path` of a session into the folder `into`, which is made if
-    /// need be. The whole archive is there and checked before anything is put into the folder, and a
+    /// Downloads the content of the folder `path` of a session into the local folder `into`. The folder `into` is made
+    /// if it does not exist. The whole archive is there and checked before anything is put into the folder, and a
     /// folder that has to be made appears whole or not at all. Nothing outside of it is touched, whatever
     /// the server sends. Permissions are those of the session, less this process's umask; owners stay
     /// behind.

@@ -54,8 +54,7 @@ impl Progress {
 }
 
 impl Client {
-    /// Puts a file, or what a tar archive holds, into a session; `source` holds its bytes, from
-    /// its first one. Size and hash of the header are set from what the source holds. A header without
+    /// Uploads a file, or the content of a tar archive, into a session. `source` must hold all of its bytes. Size and hash of the header are set from what the source holds. A header without
     /// `transfer_id` gets one. Dropping the call ends the upload, and the session is as it was.
     ///
     /// # Errors

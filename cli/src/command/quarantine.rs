@@ -13,7 +13,7 @@ use crate::{
     render::{escape, files, json, table::table},
 };
 
-/// List what was moved out of a workspace or HOME, and give it back.
+/// List files that were moved out of a workspace or HOME into quarantine, and restore them.
 ///
 /// A command that makes or changes a name whose content runs later (a hook, .bashrc, .vscode, ...) without
 /// anybody having decided about it loses it to the quarantine: it is where no command reaches it, and nothing of

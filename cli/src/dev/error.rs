@@ -44,7 +44,7 @@ pub enum DevError {
         /// Why it is not.
         source: io::Error,
     },
-    /// What is to be shown of the host is not there.
+    /// A folder or file of the host that `--bind` or `--rootfs` names does not exist.
     #[error("`{}` cannot be shown inside: {source}", path.display())]
     Shown {
         /// As it was given.
@@ -52,7 +52,7 @@ pub enum DevError {
         /// Why not.
         source: io::Error,
     },
-    /// A folder that is shown read-only has no place for what is to be shown.
+    /// The target of a bind is below a read-only folder and does not exist there.
     #[error(
         "nothing can be shown at `{target}`: `{folder}` is read-only inside and has no such path; take a TARGET such as `/opt/tools`"
     )]

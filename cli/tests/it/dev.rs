@@ -177,7 +177,7 @@ fn bad_settings_are_refused_with_what_to_do() {
     }
 }
 
-/// Says what is in files, of which the policy does not know that they are read.
+/// Prints the content of files. The policy does not recognize that the command reads them.
 const READ: &str = "perl -e 'for (q(/opt/tools/hello)) { open F, $_ or die; print <F> }'";
 
 #[test]

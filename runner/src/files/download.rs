@@ -245,14 +245,20 @@ fn pack_into(
             return Err(precondition("NOT_A_FILE", said));
         }
     };
-    let is_at = root.whereabouts(source.as_fd()).ok_or_else(|| changed_meanwhile(&info.path))?;
+    let left_out = match format {
+        FileFormat::File => LeftOut::new(),
+        FileFormat::Tar | FileFormat::TarGzip => {
+            let is_at = root.whereabouts(source.as_fd()).ok_or_else(|| changed_meanwhile(&info.path))?;
+            planted.below(&is_at)
+        }
+    };
     writer.started(DownloadStarted { format, info });
     let archive = match format {
         FileFormat::File => return file(source, &stat, writer, at, cancel),
         FileFormat::Tar => Format::Tar,
         FileFormat::TarGzip => Format::TarGzip,
     };
-    folder(shared, source, archive, writer, at, order, (cancel, &planted.below(&is_at)))
+    folder(shared, source, archive, writer, at, order, (cancel, &left_out))
 }
 
 /// At most as many bytes as it had, even of one that grows meanwhile.

@@ -1,4 +1,4 @@
-//! What is asked of the files of a session without moving them.
+//! Calls that read a session's list of files and its quarantine. They transfer no content.
 
 use super::super::{
     ANSWER_BYTES, CALL_TIMEOUT, Client, ClientError, SLOW_CALL_TIMEOUT,
@@ -29,7 +29,7 @@ impl Client {
         call!(self, FileServiceClient::list, request, SLOW_CALL_TIMEOUT)
     }
 
-    /// One page of what was moved out of a workspace or HOME, the oldest first.
+    /// One page of the quarantine: files that were moved out of a workspace or HOME, the oldest first.
     ///
     /// # Errors
     /// As for any call.

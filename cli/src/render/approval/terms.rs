@@ -7,7 +7,7 @@ use crate::{
     render::escape,
 };
 
-/// Writes every term on a line of its own. What is closed, empty or not there has no line.
+/// Writes each term that is set on a line of its own. A term that is empty, or a closed input, has no line.
 pub(super) fn push(out: &mut String, terms: &ApprovalTerms) {
     let _ = writeln!(out, "\nit runs with, and a change is asked about again");
     let mut row = |name: &str, text: String| {

@@ -1,9 +1,9 @@
-//! The storage of finished output: one folder per execution in an object store.
+//! The storage of finished output: one directory per execution in an object store.
 //!
-//! A folder holds the kept bytes of each stream and a manifest, which is written last: without it
-//! nothing is there, so that what a dying process leaves is never taken for a whole. Offsets are those
-//! of the stream for ever; what was cut from its middle is a gap. Nothing here knows runners, readers
-//! or states.
+//! A directory holds the kept bytes of each stream and a manifest. The manifest is written last. An output without a
+//! manifest does not exist, so a partial output of a dead process is never read as a complete one. Offsets are those of
+//! the original stream and never change. A range that was cut is a gap. This module must not depend on runners, readers
+//! or execution states.
 
 mod manifest;
 mod reader;
@@ -29,86 +29,86 @@ pub use reader::OutputReader;
 pub use s3::{S3Credentials, S3Options};
 pub use writer::OutputWriter;
 
-/// Of one write to a local folder; a writer holds at most so much of each stream in memory.
+/// The part size for a local directory, in bytes. A writer buffers at most one part per stream.
 const LOCAL_PART_BYTES: usize = 1 << 20;
-/// Of what a storage says when it fails, in an error.
+/// The maximum length of a storage's error text in an [`OutputError`], in characters.
 const CAUSE_CHARS: usize = 400;
-/// Of a storage without conditional writes.
+/// The problem of a storage that ignores the condition of a write.
 const REPLACES: &str = "it ignores `If-None-Match: *`, so that a second writer would replace what a first one stored; use a \
                         storage with conditional writes";
-/// Outputs hold what commands wrote.
+/// The mode of the output directory. Only the owner has access, because outputs hold what commands wrote.
 const OWNER_ONLY: u32 = 0o700;
 
 /// Why an output could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// Nothing is stored for this execution.
+    /// No output is stored for this execution.
     #[error("no output of execution `{0}` is stored")]
     Missing(ExecutionId),
-    /// A read that begins past the end.
+    /// A read begins past the end of the stream.
     #[error("offset {asked} is past the end, which is {end}")]
     PastEnd {
-        /// As given.
+        /// The requested offset.
         asked: u64,
-        /// The stream's length in bytes.
+        /// The length of the stream in bytes.
         end: u64,
     },
-    /// A stretch that does not begin where the stream has come to, or an empty gap.
+    /// A range does not begin at the current end of the stream, or a gap is empty.
     #[error("what goes from {from} to {to} does not follow {position} bytes")]
     Misplaced {
-        /// As given.
+        /// The first offset of the range.
         from: u64,
-        /// As given.
+        /// The end of the range, exclusive.
         to: u64,
-        /// Where the stream has come to.
+        /// The current end of the stream.
         position: u64,
     },
-    /// More gaps in one stream than a manifest may name.
+    /// A stream has more gaps than a manifest may list.
     #[error("a stored stream has at most {} gaps", manifest::GAPS)]
     TooManyGaps,
-    /// An earlier call failed or was dropped midway, so that it is not known what was written.
+    /// An earlier call failed or was dropped before it completed, so the written bytes are unknown.
     #[error("an earlier write of this output failed")]
     Broken,
     /// The storage cannot be reached, or is full.
     #[error("the output storage failed to {step}: {cause}")]
     Unavailable {
-        /// What was tried.
+        /// The operation that failed.
         step: &'static str,
-        /// What it said.
+        /// The storage's error text.
         cause: String,
     },
-    /// The storage is not one that outputs can be kept in.
+    /// The storage cannot hold outputs, for example because it has no conditional writes.
     #[error("outputs cannot be kept there: {0}")]
     Unusable(String),
-    /// What is stored is not what was written.
+    /// The stored output differs from what was written.
     #[error("the output of execution `{id}` is damaged: {problem}")]
     Corrupt {
-        /// Whose.
+        /// The execution of the output.
         id: ExecutionId,
-        /// What is wrong with it.
+        /// What is wrong with the output.
         problem: &'static str,
     },
 }
 
-/// The storage of finished output. Clones share it.
+/// The storage of finished output. Clones share the same storage.
 #[derive(Debug, Clone)]
 pub struct Outputs {
     objects: Arc<dyn ObjectStore>,
-    /// Where the objects are, if they are files: a dying process leaves some that no listing shows.
+    /// The root directory of a local storage. Needed to find temporary files of a dead process, which listings omit.
     files: Option<PathBuf>,
     part_bytes: usize,
-    /// Of one piece that a reader is given.
+    /// The size limit of one piece that a reader returns, in bytes.
     read_bytes: usize,
-    /// Of one request of a reader, which is given it in pieces.
+    /// The size limit of one request of a reader, in bytes. A reader splits the result into pieces.
     fetch_bytes: usize,
 }
 
 impl Outputs {
-    /// Outputs in the local folder `folder`, which is made (for its owner alone) if it is missing. What
-    /// is stored there survives the host: everything is flushed to the disk before it counts.
+    /// Opens a storage in the local directory `folder`. Creates the directory if it is missing, accessible to its owner
+    /// only. Files are flushed to disk before they count as stored, so they survive a crash of the host.
     ///
     /// # Errors
-    /// [`OutputError::Unavailable`] if the folder cannot be made or used.
+    /// [`OutputError::Unavailable`] if the directory cannot be created or used.
     pub fn local(folder: &std::path::Path) -> Result<Self, OutputError> {
         std::fs::DirBuilder::new()
             .recursive(true)
@@ -128,10 +128,10 @@ impl Outputs {
         })
     }
 
-    /// Outputs in a bucket. Says nothing yet of whether that can be reached; see [`Outputs::probe`].
+    /// Opens a storage in a bucket. Does not connect; [`Outputs::probe`] checks that the bucket is reachable.
     ///
     /// # Errors
-    /// [`OutputError::Unusable`] if the options cannot be used.
+    /// [`OutputError::Unusable`] if the options are invalid.
     pub fn s3(options: &S3Options) -> Result<Self, OutputError> {
         Ok(Self {
             objects: s3::objects(options)?,
@@ -142,21 +142,21 @@ impl Outputs {
         })
     }
 
-    /// Writes an object twice and removes it, to see whether the storage takes any, and whether it lets a second writer
-    /// replace what a first one wrote: two servers that store one output would leave parts of both.
+    /// Checks that the storage accepts a write and rejects a second write of the same object, then removes the object.
+    /// Without this rejection, two servers that store the same output would leave parts of both.
     ///
     /// # Errors
-    /// [`OutputError::Unusable`] if it refuses the first or takes the second, [`OutputError::Unavailable`] if it does not
-    /// answer.
+    /// [`OutputError::Unusable`] if the storage refuses the first write or accepts the second.
+    /// [`OutputError::Unavailable`] if the storage does not answer.
     pub async fn probe(&self) -> Result<(), OutputError> {
-        // In no other server's way.
+        // The random name avoids conflicts with other servers.
         let probe = Path::from(format!("probe-{}", Uuid::new_v4()));
         let put = async || self.objects.put_opts(&probe, PutPayload::new(), PutMode::Create.into()).await;
         let told = |error: object_store::Error| match s3::is_refusal(&error) {
             true => OutputError::Unusable(said(&error)),
             false => unavailable("answer", &error),
         };
-        // A write that was answered too late and repeated finds itself there.
+        // The client retries a write without a timely answer. The retry can then find its own object.
         match put().await {
             Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {}
             Err(error) => return Err(told(error)),
@@ -170,20 +170,20 @@ impl Outputs {
         }
     }
 
-    /// Begins to store the output of `id`, in the place of what was begun and not finished. At most one
-    /// writer of an execution is used at a time.
+    /// Starts to store the output of `id`, and replaces an unfinished attempt. At most one writer per execution may be
+    /// in use at a time.
     ///
     /// # Errors
-    /// [`OutputError::Unavailable`] if leftovers of an earlier writer cannot be removed.
+    /// [`OutputError::Unavailable`] if the files of an earlier writer cannot be removed.
     pub async fn writer(&self, id: ExecutionId) -> Result<OutputWriter, OutputError> {
         self.sweep(id).await?;
         Ok(OutputWriter::new(self.clone(), id))
     }
 
-    /// What is stored of `id`; none if nothing is, or not yet all.
+    /// Returns the manifest of the output of `id`, or `None` if no complete output is stored.
     ///
     /// # Errors
-    /// [`OutputError::Unavailable`], and [`OutputError::Corrupt`] for a manifest that cannot be read.
+    /// [`OutputError::Unavailable`], or [`OutputError::Corrupt`] if the manifest is invalid.
     pub async fn stored(&self, id: ExecutionId) -> Result<Option<Stored>, OutputError> {
         manifest::get(&*self.objects, id).await
     }
@@ -196,13 +196,13 @@ impl Outputs {
         OutputReader::open(self, id, stream).await
     }
 
-    /// Removes all output of `id`, finished or not. Succeeds if there is none.
+    /// Removes all output of `id`, complete or not. Succeeds if nothing is stored.
     ///
     /// # Errors
-    /// [`OutputError::Unavailable`]; what is left then is removed by another try.
+    /// [`OutputError::Unavailable`]. A repeated call removes the rest.
     pub async fn delete(&self, id: ExecutionId) -> Result<(), OutputError> {
         self.sweep(id).await?;
-        // The manifest first, so that what goes midway is gone as a whole.
+        // Remove the manifest first, so that an interrupted removal leaves no readable output.
         self.remove(&manifest::path(id)).await?;
         for object in self.data_objects(id).await? {
             self.remove(&object).await?;
@@ -210,7 +210,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Every data object of `id`, whether a manifest names it or not.
+    /// Lists every data object of `id`, including those that no manifest refers to.
     async fn data_objects(&self, id: ExecutionId) -> Result<Vec<Path>, OutputError> {
         let listed = self.objects.list(Some(&folder(id)));
         let mut found: Vec<Path> = listed
@@ -229,7 +229,7 @@ impl Outputs {
         }
     }
 
-    /// Removes files that were being written when an earlier process died; listings leave them out.
+    /// Removes temporary files that a dead process left. Listings of the object store omit them.
     async fn sweep(&self, id: ExecutionId) -> Result<(), OutputError> {
         let Some(files) = &self.files else { return Ok(()) };
         let failed = |error: std::io::Error| unavailable("sweep a folder", &error);
@@ -251,7 +251,7 @@ fn folder(id: ExecutionId) -> Path {
     Path::from(id.to_string())
 }
 
-/// The stable name of a stream, with which its data objects begin.
+/// Returns the stable name of a stream, which is the prefix of its data objects.
 fn stream_name(stream: OutputStream) -> &'static str {
     match stream {
         OutputStream::Stdout => "stdout",
@@ -263,7 +263,7 @@ fn unavailable(step: &'static str, cause: &dyn std::error::Error) -> OutputError
     OutputError::Unavailable { step, cause: said(cause) }
 }
 
-/// What a storage said, which may be a page of it.
+/// Returns the error text of a storage, truncated and without control characters.
 fn said(cause: &dyn std::error::Error) -> String {
     let mut text: String = cause.to_string().chars().take(CAUSE_CHARS).collect();
     text.retain(|character| !character.is_control());

@@ -1,5 +1,5 @@
-//! What every output storage must do, as tests against a plain model of a stream. A kind of storage runs them
-//! all with [`contract_tests!`].
+//! The contract of every output storage, as tests that compare it with a plain model of a stream. Each kind
+//! of storage runs all of them with [`contract_tests!`].
 
 use std::ops::Range;
 
@@ -10,30 +10,33 @@ use super::*;
 use crate::stream::{OutputShelf, Piece, ShelfError, Shelved};
 use OutputStream::{Stderr, Stdout};
 
-/// Of the pieces that readers are given here: short streams cross many borders.
+/// The size of the pieces that readers return in these tests. It is small, so that short streams span many
+/// pieces.
 pub(super) const PIECE: usize = 5;
 
-/// An empty storage.
+/// An empty storage under test.
 pub(super) struct Place {
-    /// As it is used, but for the size of pieces.
+    /// The storage with small pieces.
     pub(super) outputs: Outputs,
-    /// As it is used.
+    /// The storage with its production sizes.
     pub(super) whole: Outputs,
-    /// Every how many offsets are read from, where it takes its time.
+    /// The step between the offsets that are read from. It is larger for slow storages.
     pub(super) stride: usize,
-    /// Kept as long as it is used.
+    /// Keeps the temporary directory for the lifetime of the storage.
     pub(super) _folder: Option<tempfile::TempDir>,
 }
 
 impl Place {
-    /// With pieces of [`PIECE`] bytes, and requests that do not end where they do.
+    /// Creates a storage with pieces of [`PIECE`] bytes, and with requests that are not a multiple of a
+    /// piece.
     pub(super) fn of(whole: Outputs, stride: usize, folder: Option<tempfile::TempDir>) -> Self {
         let outputs = Outputs { read_bytes: PIECE, fetch_bytes: PIECE + 2, ..whole.clone() };
         Self { outputs, whole, stride, _folder: folder }
     }
 }
 
-/// Makes a test of each promise. `$fresh` is an async function that gives an empty [`Place`].
+/// Generates one test per function of the contract. `$fresh` is an async function that returns an empty
+/// [`Place`].
 macro_rules! contract_tests {
     ($fresh:path) => {
         $crate::outputs::contract::contract_tests! { @each $fresh;
@@ -67,7 +70,7 @@ pub(super) fn bytes(range: Range<u64>) -> bytes::Bytes {
     range.map(|offset| (offset % 251) as u8).collect()
 }
 
-/// Writes a stream of `length` bytes but for `gaps`, in appends of `step` bytes.
+/// Writes a stream of `length` bytes, except `gaps`, in appends of `step` bytes.
 pub(super) async fn write(
     writer: &mut OutputWriter,
     stream: OutputStream,
@@ -89,7 +92,7 @@ pub(super) async fn write(
     }
 }
 
-/// Reads from `from` to the end.
+/// Reads from `from` to the end of the stream.
 pub(super) async fn read(outputs: &Outputs, id: ExecutionId, stream: OutputStream, from: u64) -> Vec<Piece> {
     let (mut reader, mut offset) = (outputs.open(id, stream).await.unwrap(), from);
     let mut pieces = Vec::new();
@@ -108,7 +111,8 @@ fn end_of(piece: &Piece) -> u64 {
     }
 }
 
-/// What the read must give, byte by byte: each kept offset once, each gap from where it is met.
+/// Checks every byte of a read: each kept offset occurs once, and each gap begins at the offset where it is
+/// met.
 pub(super) fn check(pieces: &[Piece], length: u64, gaps: &[(u64, u64)], from: u64, most: usize) {
     let mut offset = from;
     for piece in pieces {
@@ -327,7 +331,7 @@ pub(super) async fn the_streams_see_pieces_and_ends(place: &Place) {
     assert!(matches!(other.err(), Some(ShelfError::Corrupt(_))));
 }
 
-/// The names of an output's objects.
+/// Returns the sorted names of an output's objects.
 async fn names(outputs: &Outputs, id: ExecutionId) -> Vec<String> {
     let listed: Vec<_> = outputs.objects.list(Some(&folder(id))).try_collect().await.unwrap();
     let mut names: Vec<_> =
@@ -352,7 +356,7 @@ pub(super) async fn many_writers_at_once_store_one_output(place: &Place) {
 pub(super) async fn what_a_dead_writer_left_goes_with_the_next(place: &Place) {
     let outputs = &place.outputs;
     let id = ExecutionId::new();
-    // It died between the data and the manifest.
+    // An earlier writer died between the data and the manifest.
     for left in ["stdout-0.data", "stderr-0.data"] {
         outputs.objects.put(&folder(id).join(left), PutPayload::from("left over")).await.unwrap();
         is_missing(outputs, id).await;
@@ -370,7 +374,7 @@ pub(super) async fn a_dropped_writer_leaves_nothing_to_read(place: &Place) {
     let outputs = &place.whole;
     let id = ExecutionId::new();
     let mut writer = outputs.writer(id).await.unwrap();
-    // More than a part, so that an upload was begun.
+    // Write more than one part, so that an upload is open.
     write(&mut writer, Stdout, outputs.part_bytes as u64 + 10, &[], 500_000).await;
     drop(writer);
     is_missing(outputs, id).await;

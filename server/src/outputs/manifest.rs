@@ -1,5 +1,5 @@
-//! The manifest of a stored output: what there is, and where its bytes are. Its being there is what
-//! makes an output stored.
+//! The manifest of a stored output: its streams, their gaps and their data objects. An output is stored if
+//! and only if its manifest exists.
 
 use std::ops::Range;
 
@@ -9,39 +9,40 @@ use serde::{Deserialize, Serialize};
 
 use super::{OutputError, folder, stream_name, unavailable};
 
-/// Of one stream.
+/// The maximum number of gaps per stream.
 pub(super) const GAPS: usize = crate::stream::GAPS_MOST;
 
 const VERSION: u32 = 1;
 const BYTES: u64 = 64 * 1024;
 
-/// A stored output.
+/// The manifest of a stored output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stored {
     version: u32,
     /// Standard output.
     pub stdout: StoredStream,
-    /// Standard error; empty where it was not asked for apart.
+    /// Standard error. Empty if it was not captured separately.
     pub stderr: StoredStream,
 }
 
-/// A stored stream.
+/// The stored part of one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredStream {
-    /// Of the stream in bytes, gaps included.
+    /// The length of the stream in bytes, gaps included.
     pub length: u64,
-    /// The stretches of it that are not kept, in order.
+    /// The ranges that are not kept, in ascending order.
     pub gaps: Vec<Range<u64>>,
-    /// The object in the execution's folder that holds the kept bytes, one stretch after the other.
+    /// The object in the execution's directory that holds the kept ranges, concatenated. `None` if no byte
+    /// is kept.
     pub(super) data: Option<String>,
 }
 
-/// What a stream has at an offset, as far as it goes.
+/// The kept range or the gap at an offset of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Kept bytes of the stream from `offset` on, which are those of the data object `at`.
+    /// Kept bytes from `offset` of the stream. `at` is their range in the data object.
     Kept {
         offset: u64,
         at: Range<u64>,
@@ -54,7 +55,7 @@ impl Stored {
         Self { version: VERSION, stdout, stderr }
     }
 
-    /// What is stored of `stream`.
+    /// Returns the stored part of `stream`.
     #[must_use]
     pub fn stream(&self, stream: OutputStream) -> &StoredStream {
         match stream {
@@ -78,13 +79,13 @@ impl Stored {
 }
 
 impl StoredStream {
-    /// Bytes that are not kept.
+    /// Returns the number of bytes in gaps.
     #[must_use]
     pub fn cut(&self) -> u64 {
         self.gaps.iter().map(|gap| gap.end - gap.start).sum()
     }
 
-    /// Bytes that are kept.
+    /// Returns the number of kept bytes.
     #[must_use]
     pub fn kept(&self) -> u64 {
         self.length - self.cut()
@@ -104,9 +105,9 @@ impl StoredStream {
         ordered && named && self.data.is_some() == (self.kept() > 0)
     }
 
-    /// The part that begins at `offset`; none at the end and past it.
+    /// Returns the part that begins at `offset`, or `None` at or past the end.
     pub(super) fn part_at(&self, offset: u64) -> Option<Part> {
-        // Of the stretch of kept bytes before the next gap: where it begins, and where in the data object.
+        // The start of the kept range before the next gap, in the stream and in the data object.
         let (mut start, mut at) = (0, 0);
         for gap in self.gaps.iter().cloned().chain(std::iter::once(self.length..self.length)) {
             if offset < gap.start {
@@ -126,7 +127,7 @@ pub(super) fn path(id: ExecutionId) -> Path {
     folder(id).join("manifest.json")
 }
 
-/// Reads the manifest of `id`, if there is one.
+/// Reads the manifest of `id`. Returns `None` if there is no manifest.
 pub(super) async fn get(objects: &dyn ObjectStore, id: ExecutionId) -> Result<Option<Stored>, OutputError> {
     let damaged = |problem| OutputError::Corrupt { id, problem };
     let found = match objects.get(&path(id)).await {
@@ -142,7 +143,7 @@ pub(super) async fn get(objects: &dyn ObjectStore, id: ExecutionId) -> Result<Op
     if stored.is_sound() { Ok(Some(stored)) } else { Err(damaged("its manifest contradicts itself")) }
 }
 
-/// Writes the manifest of `id`; false if another writer was first.
+/// Writes the manifest of `id`. Returns false if another writer was first.
 pub(super) async fn put(
     objects: &dyn ObjectStore,
     id: ExecutionId,

@@ -1,4 +1,4 @@
-//! Reading a stored stream, at any offset, as often as one likes.
+//! Reads of a stored stream from any offset.
 
 use std::ops::Range;
 
@@ -16,15 +16,15 @@ use super::{
 };
 use crate::stream::Piece;
 
-/// A stored stream that is open: its manifest was read, once. Holds no file, and at most the bytes of one
-/// request; what it names does not change for as long as it is there.
+/// A reader of one stored stream. It reads the manifest once, when it is opened. It holds no file handle
+/// and at most the bytes of one request. Stored data does not change until it is deleted.
 #[derive(Debug)]
 pub struct OutputReader {
     outputs: Outputs,
     id: ExecutionId,
     data: Option<Path>,
     stored: StoredStream,
-    /// What was asked for last and is not given out yet, and where in the data object it begins.
+    /// The result of the last request, and its start in the data object.
     fetched: (u64, Bytes),
 }
 
@@ -39,14 +39,14 @@ impl OutputReader {
         Ok(Self { outputs: outputs.clone(), id, data, stored, fetched: (0, Bytes::new()) })
     }
 
-    /// Of the stream in bytes, gaps included.
+    /// Returns the length of the stream in bytes, gaps included.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.stored.length
     }
 
-    /// What is at `offset`: at most [`CHUNK_BYTES`] of data, or the rest of a gap. None at the end. Can be
-    /// dropped at any time.
+    /// Returns the piece at `offset`: at most [`CHUNK_BYTES`] of data, or the rest of a gap. Returns
+    /// `None` at the end of the stream. Dropping the future at any time is safe.
     ///
     /// # Errors
     /// [`OutputError::PastEnd`], [`OutputError::Unavailable`], [`OutputError::Corrupt`].
@@ -66,7 +66,7 @@ impl OutputReader {
         }
     }
 
-    /// The bytes of the data object at `at`; those after it up to `end` will be wanted next.
+    /// Returns the bytes `at` of the data object. Fetches ahead, but not past `end`.
     async fn kept(&mut self, offset: u64, at: Range<u64>, end: u64) -> Result<Piece, OutputError> {
         if let Some(data) = self.held(&at) {
             return Ok(Piece::Data { offset, data });
@@ -83,7 +83,7 @@ impl OutputReader {
         self.held(&at).map(|data| Piece::Data { offset, data }).ok_or(damaged)
     }
 
-    /// The bytes of the data object at `at`, if they were fetched.
+    /// Returns the bytes `at` of the data object if they are already fetched.
     fn held(&self, at: &Range<u64>) -> Option<Bytes> {
         let (start, data) = &self.fetched;
         let from = usize::try_from(at.start.checked_sub(*start)?).ok()?;

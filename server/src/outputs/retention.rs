@@ -1,5 +1,5 @@
-//! Removes outputs that were kept for as long as they should be. Every server does; an output that two
-//! remove at once is removed.
+//! Removal of outputs that are older than their retention. Every server runs it. Two servers may remove the same
+//! output at once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,21 +12,21 @@ use crate::{
     store::{OutputBy, Store, StoreError},
 };
 
-/// How often it is looked for some.
+/// The pause between two rounds.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// Outputs that are looked up at once.
+/// The number of outputs per query.
 const AT_ONCE: u32 = 100;
 
-/// Looks after the age of outputs.
+/// The task that removes expired outputs.
 pub(crate) struct Retention {
     pub(crate) outputs: Arc<Outputs>,
     pub(crate) store: Arc<dyn Store>,
-    /// Counted from the end of the execution.
+    /// The retention, counted from the end of the execution.
     pub(crate) keep: Duration,
 }
 
 impl Retention {
-    /// Works until `stop`.
+    /// Runs rounds until `stop` is cancelled.
     pub(crate) async fn run(self, stop: CancellationToken) {
         loop {
             match stop.run_until_cancelled(self.round()).await {
@@ -40,17 +40,18 @@ impl Retention {
         }
     }
 
-    /// Removes all that are too old now. One that cannot be removed keeps no other, and is tried again in the next
-    /// round.
+    /// Removes all expired outputs. An output that cannot be removed does not block the others; the next round
+    /// retries it.
     pub(crate) async fn round(&self) -> Result<(), StoreError> {
         loop {
             let before = Micros(self.store.now().await?.0.saturating_sub(micros(self.keep)));
             let old = self.store.outputs_ended_before(before, AT_ONCE).await?;
             let mut is_last = old.len() < AT_ONCE as usize;
             for id in old {
-                // Removed before it is said, so that nothing is left which nobody would look for again.
+                // Delete before the store is updated. Otherwise a crash could leave an output that no round finds
+                // again.
                 match self.outputs.delete(id).await {
-                    // Nothing to do if another server was first.
+                    // Returns false if another server was first; no further step is needed.
                     Ok(()) => {
                         self.store.set_output(id, OutputState::Lost, OutputBy::Retention).await?;
                     }

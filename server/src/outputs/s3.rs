@@ -1,5 +1,5 @@
-//! A bucket of S3, or of what speaks like it, as the storage. Only how it is reached: what is kept there and
-//! how is the same as in a folder.
+//! A bucket of S3 or a compatible service as the storage. This module covers the connection only; the stored
+//! objects are the same as in a directory.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -12,15 +12,16 @@ use object_store::{
 
 use super::{OutputError, said};
 
-/// Of one part of an upload: the least that S3 takes. A writer holds at most so much of each stream in memory.
+/// The part size of an upload in bytes: the minimum that S3 accepts. A writer buffers at most one part per
+/// stream.
 pub(super) const PART_BYTES: usize = 5 << 20;
-/// Of one request of a reader: each takes the time of a way there and back.
+/// The size of one request of a reader in bytes. A large request saves round trips.
 pub(super) const FETCH_BYTES: usize = 1 << 20;
-/// Between a request and its first repetition.
+/// The pause between a request and its first retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What tells a program on AWS or Kubernetes how to get credentials. Nothing else is read from the environment.
+/// The environment variables that supply credentials on AWS or Kubernetes. No other variable is read.
 const FROM_ENVIRONMENT: [&str; 9] = [
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -33,49 +34,49 @@ const FROM_ENVIRONMENT: [&str; 9] = [
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
 ];
 
-/// How a bucket is reached.
+/// The connection settings of a bucket.
 #[derive(Debug, Clone)]
 pub struct S3Options {
-    /// The bucket; it must be there.
+    /// The name of an existing bucket.
     pub bucket: String,
-    /// Its region.
+    /// The region of the bucket.
     pub region: String,
-    /// The address of what speaks S3; none: AWS, in that region.
+    /// The address of a service that is compatible with S3. `None` selects AWS in that region.
     pub endpoint: Option<String>,
-    /// Before the name of every object; empty: none.
+    /// The prefix of every object name. Empty means no prefix.
     pub prefix: String,
-    /// The bucket is in the address's path, not in its host's name.
+    /// Whether the bucket is part of the URL's path instead of its host name.
     pub path_style: bool,
-    /// Plain text is spoken to an `http://` endpoint.
+    /// Whether an `http://` endpoint is permitted.
     pub insecure_http: bool,
-    /// Those who may sign its certificate, beside those the system trusts; PEM.
+    /// A PEM file of CA certificates that are trusted in addition to those of the system.
     pub ca: Option<PathBuf>,
-    /// Who the server is there.
+    /// The source of the credentials.
     pub credentials: S3Credentials,
-    /// How long a connection may take.
+    /// The time limit for opening a connection.
     pub connect_timeout: Duration,
-    /// How long one request may take.
+    /// The time limit for one request.
     pub request_timeout: Duration,
-    /// A request that fails for want of the storage is repeated for so long, before what wanted it is told.
+    /// How long a request is retried while the storage is unavailable, before the caller gets an error.
     pub retry_for: Duration,
 }
 
-/// Where credentials come from.
+/// The source of the credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum S3Credentials {
-    /// The environment as AWS's own programs read it: keys, a token of Kubernetes for a role, a container's, or
-    /// else the machine's.
+    /// The environment, as AWS's own tools read it: access keys, a Kubernetes web identity token for a role, a
+    /// container's credentials, or otherwise those of the instance.
     Environment,
-    /// Two files, each with nothing but the key.
+    /// Two files that each contain one key.
     Files {
-        /// The key's id.
+        /// The file with the access key ID.
         access_key_id: PathBuf,
-        /// The key.
+        /// The file with the secret access key.
         secret_access_key: PathBuf,
     },
 }
 
-/// The objects of a bucket.
+/// Creates the object store for a bucket.
 pub(super) fn objects(options: &S3Options) -> Result<Arc<dyn ObjectStore>, OutputError> {
     let retry = RetryConfig {
         backoff: BackoffConfig { init_backoff: FIRST_PAUSE, max_backoff: LONGEST_PAUSE, base: 2.0 },
@@ -101,7 +102,7 @@ pub(super) fn objects(options: &S3Options) -> Result<Arc<dyn ObjectStore>, Outpu
 }
 
 fn client(options: &S3Options) -> Result<ClientOptions, OutputError> {
-    // The first thing that the program's main did, unless this runs inside another program.
+    // The server's `main` has already installed a provider, unless the server is embedded in another program.
     drop(rustls::crypto::ring::default_provider().install_default());
     let mut client = ClientOptions::new()
         .with_allow_http(options.insecure_http)
@@ -146,7 +147,7 @@ fn unusable(error: &dyn std::error::Error) -> OutputError {
     OutputError::Unusable(said(error))
 }
 
-/// Whether the storage answered, and the answer is a no that time will not change.
+/// Returns whether the storage answered with a refusal that a retry cannot change.
 pub(super) fn is_refusal(error: &Error) -> bool {
     matches!(
         error,

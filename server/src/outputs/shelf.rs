@@ -1,4 +1,4 @@
-//! The storage as the streams see it.
+//! The implementation of the streams' storage interface.
 
 use airlock_proto::domain::{ExecutionId, OutputStream};
 

@@ -1,5 +1,5 @@
-//! The contract on a folder, on a bucket, and with parts of a few bytes; and what is a folder's own: files
-//! that a dying process leaves, and their rights.
+//! The contract on a local directory, on a bucket and with very small parts. Also tests what applies to
+//! directories only: temporary files of a dead process, and permissions.
 
 mod bucket;
 mod middle;
@@ -45,7 +45,7 @@ fn local() -> (Outputs, TempDir) {
     (Outputs::local(&folder.path().join("outputs")).unwrap(), folder)
 }
 
-/// Every file below the outputs' folder.
+/// Lists every file below the output directory.
 fn files(folder: &TempDir) -> Vec<String> {
     let mut found = Vec::new();
     for execution in std::fs::read_dir(folder.path().join("outputs")).unwrap() {
@@ -61,7 +61,7 @@ fn files(folder: &TempDir) -> Vec<String> {
 async fn what_a_dead_writer_leaves_is_never_there_and_goes_with_the_next() {
     let (outputs, folder) = local();
     let id = ExecutionId::new();
-    // Died while writing data; died between data and manifest; died while writing the manifest.
+    // The writer died while it wrote data, between data and manifest, or while it wrote the manifest.
     let place = folder.path().join("outputs").join(id.to_string());
     std::fs::create_dir(&place).unwrap();
     for leftover in ["stdout-1.data#1", "stdout-0.data", "stderr-0.data", "manifest.json#1"] {

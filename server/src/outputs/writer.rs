@@ -1,4 +1,4 @@
-//! Writing an output: both streams at once, in parts of bounded size, the manifest last.
+//! Writes of an output: both streams concurrently, in parts of bounded size, and the manifest last.
 
 use std::time::Duration;
 
@@ -14,25 +14,25 @@ use super::{
     stream_name, unavailable,
 };
 
-/// How long the storage may take to give up an upload.
+/// The time limit for aborting an upload.
 const ABORT_WAIT: Duration = Duration::from_secs(30);
 
-/// An output that is being stored. Dropped before [`OutputWriter::finish`] has returned, it is not
-/// there (unless that had just written the manifest), and another writer can begin anew.
+/// A writer of one output. If it is dropped before [`OutputWriter::finish`] returns, the output is not
+/// stored, unless the manifest was just written. Another writer can then start over.
 #[derive(Debug)]
 pub struct OutputWriter {
     outputs: Outputs,
     id: ExecutionId,
     stdout: Track,
     stderr: Track,
-    /// A call is under way, or did not come to its end.
+    /// A call is in progress, or an earlier call did not complete.
     broken: bool,
 }
 
 #[derive(Debug)]
 struct Track {
     stored: StoredStream,
-    /// The object that its bytes go to, in no other writer's way.
+    /// The data object of this stream. The name is random, so writers do not conflict.
     name: String,
     buffer: BytesMut,
     upload: Option<Box<dyn MultipartUpload>>,
@@ -44,11 +44,11 @@ impl OutputWriter {
         Self { outputs, id, stdout, stderr, broken: false }
     }
 
-    /// Adds the bytes of `stream` from `offset` on. Once this has failed or was dropped midway, the
-    /// writer can only be aborted.
+    /// Appends bytes of `stream` at `offset`. After a call that failed or was dropped, the writer can
+    /// only be aborted.
     ///
     /// # Errors
-    /// [`OutputError::Misplaced`] if `offset` is not where the stream has come to,
+    /// [`OutputError::Misplaced`] if `offset` is not the current end of the stream,
     /// [`OutputError::Unavailable`], [`OutputError::Broken`].
     pub async fn append(
         &mut self,
@@ -67,11 +67,11 @@ impl OutputWriter {
         Ok(())
     }
 
-    /// Notes that the bytes of `stream` from `from` to `to` (not included) are not kept.
+    /// Records that the bytes of `stream` from `from` to `to` (exclusive) are not kept.
     ///
     /// # Errors
-    /// [`OutputError::Misplaced`] if `from` is not where the stream has come to,
-    /// [`OutputError::TooManyGaps`], [`OutputError::Broken`]; the writer is as before then.
+    /// [`OutputError::Misplaced`] if `from` is not the current end of the stream,
+    /// [`OutputError::TooManyGaps`], [`OutputError::Broken`]. An error leaves the writer unchanged.
     pub fn gap(&mut self, stream: OutputStream, from: u64, to: u64) -> Result<(), OutputError> {
         if self.broken {
             return Err(OutputError::Broken);
@@ -82,11 +82,12 @@ impl OutputWriter {
         }
     }
 
-    /// Makes the output stored, as one step, and says what is stored now: if another writer was first,
-    /// what that one wrote stays.
+    /// Commits the output in one atomic step and returns the stored manifest. If another writer was
+    /// first, its output stays and its manifest is returned.
     ///
     /// # Errors
-    /// [`OutputError::Unavailable`], [`OutputError::Broken`].
+    /// [`OutputError::Unavailable`], [`OutputError::Broken`], and [`OutputError::Missing`] if the
+    /// other writer's output was deleted meanwhile.
     pub async fn finish(mut self) -> Result<Stored, OutputError> {
         self.begin()?;
         let Self { outputs, id, stdout, stderr, .. } = self;
@@ -99,7 +100,8 @@ impl OutputWriter {
         } else {
             outputs.stored(id).await?.ok_or(OutputError::Missing(id))?
         };
-        // Left by writers that came to no end. If it fails, deleting the output takes them along.
+        // Remove objects of unfinished writers. If this fails, the deletion of the output removes
+        // them.
         for object in outputs.data_objects(id).await.unwrap_or_default() {
             let named = [&stored.stdout, &stored.stderr].into_iter().any(|stream| {
                 stream.data.as_ref().is_some_and(|data| folder(id).join(data.as_str()) == object)
@@ -111,10 +113,10 @@ impl OutputWriter {
         Ok(stored)
     }
 
-    /// Removes what was written so far.
+    /// Aborts the uploads, which discards what was written.
     ///
     /// # Errors
-    /// [`OutputError::Unavailable`]; the next writer removes what is left.
+    /// [`OutputError::Unavailable`]. The next writer removes the rest.
     pub async fn abort(self) -> Result<(), OutputError> {
         for mut track in [self.stdout, self.stderr] {
             if let Some(mut upload) = track.upload.take() {
@@ -218,7 +220,8 @@ impl Track {
 }
 
 impl Drop for Track {
-    /// Gives up an upload that was begun. A storage elsewhere would keep its parts for ever.
+    /// Aborts an open upload in the background. A remote storage would otherwise keep its parts
+    /// forever.
     fn drop(&mut self) {
         if let Some(mut upload) = self.upload.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()

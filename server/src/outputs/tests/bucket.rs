@@ -1,4 +1,4 @@
-//! The contract on a server of S3, and what is its own: ways to reach it, and its being away.
+//! The contract on an S3 server, and tests of connection settings and of outages.
 
 use std::path::Path as FilePath;
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::testing::{PATIENCE, engine};
 
-/// The time for which one repeats a request that is never to be answered.
+/// The retry time in tests where the storage never answers.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// A new bucket on the server of this run, reached by way of `middle` or directly.
+/// A new bucket on this run's S3 server. Clients reach it directly or through a [`Middle`].
 struct Bucket {
     name: String,
     port: u16,
@@ -64,7 +64,7 @@ impl Bucket {
         self.options(format!("http://{}", middle.address))
     }
 
-    /// Asks the server itself.
+    /// Sends a request directly to the S3 server.
     async fn ask(&self, method: reqwest::Method, what: &str) -> (reqwest::StatusCode, String) {
         let url = format!("http://127.0.0.1:{}/{}{what}", self.port, self.name);
         let key = "AWS4-HMAC-SHA256 Credential=the-id/20260101/us-east-1/s3/aws4_request, \
@@ -74,7 +74,7 @@ impl Bucket {
         (answer.status(), answer.text().await.unwrap())
     }
 
-    /// Uploads that were begun and neither finished nor given up.
+    /// Returns the number of uploads that are neither completed nor aborted.
     async fn open_uploads(&self) -> usize {
         let (status, said) = self.ask(reqwest::Method::GET, "?uploads").await;
         assert!(status.is_success(), "{said}");
@@ -118,7 +118,7 @@ async fn large_outputs_go_in_parts_and_a_dropped_one_leaves_none() {
     check(&read(&outputs, id, Stdout, 0).await, length, &[], 0, CHUNK_BYTES);
 }
 
-/// What a server does again and again with an output, until it is stored.
+/// Stores an output once, as a server does on each attempt.
 async fn store(outputs: &Outputs, id: ExecutionId, length: u64) -> Result<(), OutputError> {
     let mut writer = outputs.writer(id).await?;
     for offset in (0..length).step_by(1 << 20) {
@@ -148,7 +148,7 @@ async fn a_storage_that_is_away_is_unavailable_and_loses_nothing() {
         let id = ExecutionId::new();
         let error = store(&hasty, id, 6 << 20).await.unwrap_err();
         assert!(matches!(error, OutputError::Unavailable { .. }), "{mood:?}: {error:?}");
-        // Not to be confused with one that is not there.
+        // An unreachable output must not be reported as missing.
         for error in [hasty.stored(kept).await.err(), hasty.open(kept, Stdout).await.err()] {
             assert!(matches!(error, Some(OutputError::Unavailable { .. })), "{mood:?}: {error:?}");
         }
@@ -222,7 +222,7 @@ async fn a_storage_that_lets_a_second_writer_replace_the_first_is_unusable() {
     assert!(!listed.contains("<Key>"), "nothing is left: {listed}");
 }
 
-/// TLS by an authority of its own, whose certificate is in the file.
+/// Returns a TLS configuration and the certificate file of its own CA.
 fn tls(folder: &FilePath) -> (Arc<ServerConfig>, PathBuf) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -259,7 +259,7 @@ async fn tls_is_checked_and_plain_text_is_only_spoken_when_asked_for() {
     let other_name = S3Options { endpoint: Some(endpoint("127.0.0.1")), ..secure };
     let plain = S3Options { insecure_http: false, retry_for: SHORT, ..bucket.direct() };
     for bad in [unknown, other_name, plain] {
-        // Refused when it is made, or when it is used.
+        // The error comes from the constructor or from the first use.
         if let Ok(outputs) = Outputs::s3(&bad) {
             let error = outputs.probe().await.unwrap_err();
             assert!(matches!(error, OutputError::Unavailable { .. } | OutputError::Unusable(_)), "{error:?}");

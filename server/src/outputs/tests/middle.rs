@@ -1,4 +1,4 @@
-//! Somebody between the server and its storage: who passes everything on, or makes trouble.
+//! A proxy between the server and its storage that forwards requests or injects faults.
 
 use std::{
     net::SocketAddr,
@@ -17,22 +17,22 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// What is done with connections, those that are open included.
+/// How the proxy treats connections, including those that are open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mood {
-    /// Passed on.
+    /// Forwards them.
     Fair,
-    /// Likewise, by a storage that knows no conditional writes.
+    /// Forwards them as if the storage had no conditional writes.
     Forgetful,
-    /// Answered with 503.
+    /// Answers each with 503.
     Busy,
-    /// Taken, and never answered.
+    /// Accepts them and never answers.
     Silent,
-    /// Closed.
+    /// Closes them.
     Away,
 }
 
-/// Ends its connections when it is dropped.
+/// A proxy in front of a storage. It stops when it is dropped.
 pub(super) struct Middle {
     pub(super) address: SocketAddr,
     mood: watch::Sender<Mood>,
@@ -41,7 +41,7 @@ pub(super) struct Middle {
 }
 
 impl Middle {
-    /// In front of a port of this host; with `tls` it speaks that to those who come.
+    /// Starts a proxy for a port of this host. With `tls`, clients must connect with TLS.
     pub(super) async fn before(port: u16, tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -72,7 +72,7 @@ impl Middle {
         self.mood.send_replace(mood);
     }
 
-    /// How many requests were answered with 503.
+    /// Returns the number of requests that were answered with 503.
     pub(super) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -84,7 +84,7 @@ impl Drop for Middle {
     }
 }
 
-/// Passes requests on, but for the header of this name.
+/// Forwards requests, but disables the header of this name.
 async fn forget(
     requests: &mut (impl AsyncRead + Unpin),
     storage: &mut (impl AsyncWrite + Unpin),
@@ -108,7 +108,7 @@ async fn forget(
     }
 }
 
-/// Until the mood changes.
+/// Serves one connection until the mood changes.
 async fn treat(
     mut connection: impl AsyncRead + AsyncWrite + Unpin,
     port: u16,

@@ -1,4 +1,4 @@
-//! Outputs go when they were kept for long enough, and what is said of them is true at every moment.
+//! Expired outputs are removed, and the store reports their state correctly at every moment.
 
 use airlock_proto::domain::OutputState;
 
@@ -23,7 +23,7 @@ impl World {
         Self { store, outputs: Arc::new(outputs), folder }
     }
 
-    /// An execution that has ended, with an output in the storage, of which the store says `output`.
+    /// Creates an ended execution with a stored output. The store reports its output as `output`.
     async fn ended(&self, output: OutputState) -> ExecutionId {
         let session = opened(&*self.store, TENANT).await;
         let record = finished(&*self.store, &session).await;
@@ -49,7 +49,7 @@ impl World {
 async fn what_is_old_is_removed_and_said_to_be_lost() {
     let world = World::new().await;
     let mut old = Vec::new();
-    // More than are looked up at once.
+    // More than one query returns.
     for _ in 0..130 {
         old.push(world.ended(OutputState::Stored).await);
     }
@@ -75,7 +75,7 @@ async fn what_cannot_be_removed_is_not_said_to_be_gone() {
     let place = world.folder.path().join("outputs").join(id.to_string());
     let aside = world.folder.path().join("aside");
     std::fs::rename(&place, &aside).unwrap();
-    // Nothing can be listed or removed in a file.
+    // A file in place of the directory can be neither listed nor removed.
     std::fs::write(&place, "").unwrap();
     world.round(Duration::ZERO).await;
     assert_eq!(world.output(id).await, OutputState::Stored);

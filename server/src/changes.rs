@@ -1,5 +1,5 @@
-//! Tells those who wait that an execution has changed, or that something happened in their tenant. Only
-//! hints: the truth is in the store, and whoever waits reads it there.
+//! Notifications that an execution has changed, or that something happened in a tenant. They are hints
+//! only: the receiver reads the current state from the store.
 
 use std::{
     borrow::Borrow,
@@ -11,7 +11,7 @@ use std::{
 use airlock_proto::domain::ExecutionId;
 use tokio::sync::watch;
 
-/// Who waits for what. Holds an entry only while somebody watches.
+/// The notifiers of executions and tenants. An entry exists only while a watch on it exists.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     executions: Bells<ExecutionId>,
@@ -20,16 +20,16 @@ pub struct Changes {
 
 /// A watch on one execution.
 pub type ChangeWatch = Watch<ExecutionId>;
-/// A watch on the starts, backgroundings and ends of a tenant's executions.
+/// A watch on the starts, moves to the background and ends of a tenant's executions.
 pub type TenantWatch = Watch<String>;
 
-/// One bell for each thing that is watched.
+/// One notifier per watched key.
 #[derive(Debug)]
 struct Bells<K> {
     senders: Arc<Mutex<HashMap<K, Weak<watch::Sender<u64>>>>>,
 }
 
-/// Hears one bell.
+/// A subscription to one notifier.
 #[derive(Debug)]
 pub struct Watch<K: Eq + Hash> {
     sender: Option<Arc<watch::Sender<u64>>>,
@@ -39,24 +39,24 @@ pub struct Watch<K: Eq + Hash> {
 }
 
 impl Changes {
-    /// A watch that sees every change of an execution from now on.
+    /// Creates a watch that sees every change of an execution from now on.
     #[must_use]
     pub fn watch(&self, id: ExecutionId) -> ChangeWatch {
         self.executions.watch(id)
     }
 
-    /// Wakes everybody who watches `id`.
+    /// Notifies every watch on `id`.
     pub fn notify(&self, id: ExecutionId) {
         self.executions.ring(&id);
     }
 
-    /// A watch that sees what happens in a tenant from now on.
+    /// Creates a watch that sees every event in a tenant from now on.
     #[must_use]
     pub fn watch_tenant(&self, tenant: &str) -> TenantWatch {
         self.tenants.watch(tenant.to_owned())
     }
 
-    /// Wakes everybody who watches a tenant.
+    /// Notifies every watch on a tenant.
     pub fn notify_tenant(&self, tenant: &str) {
         self.tenants.ring(tenant);
     }
@@ -106,10 +106,10 @@ impl<K: Eq + Hash> Bells<K> {
 }
 
 impl<K: Eq + Hash> Watch<K> {
-    /// Returns at the next change since the last call. Cancel-safe. Bound it with a time-out: with
-    /// several servers a change made elsewhere is not seen here.
+    /// Waits for the next change since the last call. Cancel-safe. Callers must add a timeout: a hint
+    /// of another server can be lost.
     pub async fn changed(&mut self) {
-        // The sender lives as long as the watch, so that this cannot fail.
+        // The watch holds the sender, so this cannot fail.
         let _ = self.receiver.changed().await;
     }
 }

@@ -1,10 +1,9 @@
-//! Exchanges: pieces of work on a session's files or an execution's input, each on a connection that its
-//! runner opens for it. Here one is asked for, counted, waited for and spoken on; what is said on it is
-//! `files`' and `input`'s.
+//! Exchanges: requests about a session's files or an execution's input. The runner opens a connection
+//! for each one. This module opens exchanges, counts them, enforces their time limits and carries their
+//! messages. The modules `files` and `input` define what the messages mean.
 //!
-//! An exchange belongs to the call that opened it, and ends with it: dropping [`Exchange`] ends the
-//! runner's stream, and with it the runner's work. A runner is not believed: whatever it says that the
-//! order does not permit ends the exchange.
+//! An exchange belongs to the call that opened it. Dropping [`Exchange`] ends the runner's stream and
+//! its work. The runner is not trusted: a message that the order does not permit ends the exchange.
 
 pub mod input;
 mod limits;
@@ -42,28 +41,28 @@ pub(crate) use refusal::shown;
 use open::{Account, Opened};
 use seats::Seats;
 
-/// Messages to a runner that wait for the transport.
+/// The number of messages to a runner that may wait for the transport.
 const OUTGOING: usize = 2;
-/// When to try again what a runner did not do.
+/// The retry delay that clients are told after a failed exchange.
 const RETRY: Duration = Duration::from_secs(1);
-/// The reason where nothing was sent or taken for too long.
+/// The reason code of an exchange in which the client was idle for too long.
 const IDLE: &str = "TRANSFER_IDLE";
 
-/// What a runner says on an exchange, as it comes.
+/// The messages of a runner on one exchange, in order.
 pub(crate) type Incoming = BoxStream<'static, Result<ExchangeFromRunner, ExchangeBroken>>;
 
-/// Why nothing more comes from a runner.
+/// Why the messages of a runner ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExchangeBroken {
     /// The transport failed.
     #[error("the transport failed: {0}")]
     Cut(String),
-    /// It carried what is no message of the contract.
+    /// A message does not conform to the contract.
     #[error("a message cannot be read: {0}")]
     Unreadable(String),
 }
 
-/// What a runner must not say.
+/// A protocol violation by a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Violation {
     #[error("a message that is not of the contract")]
@@ -82,17 +81,17 @@ pub(crate) enum Violation {
     BadEntry,
 }
 
-/// What exchanges are made from.
+/// The dependencies of [`Exchanges`].
 pub struct ExchangeParts {
-    /// The way to the runners.
+    /// Opens exchanges on the links to the runners.
     pub door: Arc<dyn ExchangeDoor>,
-    /// Checked already.
+    /// The limits, which must have passed [`ExchangeLimits::check`].
     pub limits: ExchangeLimits,
-    /// Told what happens.
+    /// Receives events for telemetry.
     pub observer: Arc<dyn ExchangeObserver>,
 }
 
-/// The exchanges of this server. A cheap handle; all clones are one.
+/// The open exchanges of this server. Clones are cheap and share the same state.
 #[derive(Clone)]
 pub struct Exchanges {
     inner: Arc<Inner>,
@@ -108,20 +107,20 @@ struct Inner {
     seats: Seats,
 }
 
-/// An exchange that was opened for another server.
+/// An exchange that was opened on behalf of another server.
 pub struct LentExchange {
-    /// What the runner says.
+    /// The messages of the runner.
     pub from: BoxStream<'static, Result<ExchangeFromRunner, ExchangeBroken>>,
-    /// What it is to be told.
+    /// The messages to the runner.
     pub to: mpsc::Sender<ExchangeToRunner>,
 }
 
-/// An exchange could not be opened for another server.
+/// The error of an exchange that could not be opened on behalf of another server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the runner has no link here, or opened no exchange in time")]
 pub struct NotLent;
 
-/// An open exchange whose order was given. Dropping it ends it.
+/// An open exchange with an order. Dropping it ends the exchange.
 pub struct Exchange {
     inner: Arc<Inner>,
     to: mpsc::Sender<ExchangeToRunner>,
@@ -130,7 +129,7 @@ pub struct Exchange {
 }
 
 impl Exchanges {
-    /// No exchange yet.
+    /// Creates the state without any open exchange.
     #[must_use]
     pub fn new(parts: ExchangeParts) -> Self {
         let ExchangeParts { door, limits, observer } = parts;
@@ -146,11 +145,11 @@ impl Exchanges {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Takes a stream that a runner opened, and gives the messages to be sent on it. The stream is to be
-    /// ended when those end; `incoming` is not read any more then.
+    /// Accepts a stream that a runner opened and returns the messages to send on it. When these messages
+    /// end, the caller must close the stream; `incoming` is not read any further.
     ///
     /// # Errors
-    /// If its ticket is not valid for this runner.
+    /// [`TicketRefused`] if the ticket is not valid for this runner.
     pub fn accept<S>(
         &self,
         runner: &RunnerId,
@@ -167,10 +166,10 @@ impl Exchanges {
         Ok(messages)
     }
 
-    /// Opens an exchange on one of `links` for another server, which gives the order.
+    /// Opens an exchange on one of `links` on behalf of another server, which sends the order.
     ///
     /// # Errors
-    /// [`NotLent`].
+    /// [`NotLent`] if the runner has no link here or does not open the stream in time.
     pub async fn lend(&self, links: &Links, runner: &RunnerId) -> Result<LentExchange, NotLent> {
         let (ticket, opened) = self.inner.tickets.issue((), runner.clone());
         links.open_exchange(runner, ticket.text()).await.map_err(|_| NotLent)?;
@@ -180,19 +179,19 @@ impl Exchanges {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of open exchanges.
     #[must_use]
     pub fn open_now(&self) -> usize {
         self.inner.seats.taken()
     }
 
-    /// The limits that they keep.
+    /// Returns the limits of the exchanges.
     #[must_use]
     pub fn limits(&self) -> &ExchangeLimits {
         &self.inner.limits
     }
 
-    /// Ends every exchange with `UNAVAILABLE`, and waits for the tasks.
+    /// Ends every exchange with `UNAVAILABLE` and waits for the background tasks.
     pub async fn shut_down(&self) {
         self.inner.cancel.cancel();
         self.inner.tasks.close();
@@ -205,16 +204,16 @@ impl Exchanges {
 }
 
 impl Exchange {
-    /// The limits that it keeps.
+    /// Returns the limits of this exchange.
     pub(crate) fn limits(&self) -> &ExchangeLimits {
         &self.inner.limits
     }
 
-    /// What the runner says next, other than no.
+    /// Returns the next message of the runner other than a refusal.
     ///
     /// # Errors
-    /// What the runner refused; `Unavailable` if it goes away or says nothing in time, or the server
-    /// stops.
+    /// The runner's refusal, or `Unavailable` if the runner disconnects or sends nothing in time, or if
+    /// the server stops.
     pub(crate) async fn hear(&mut self) -> Result<ExchangeFromRunner, ApiError> {
         let wait = self.inner.limits.exchange_answer_wait;
         tokio::select! {
@@ -242,7 +241,7 @@ impl Exchange {
         }
     }
 
-    /// What `work` gives, unless the server stops first.
+    /// Runs `work` unless the server stops first.
     pub(crate) async fn until_stopped<T>(&mut self, work: impl Future<Output = T>) -> Result<T, ApiError> {
         tokio::select! {
             biased;
@@ -251,12 +250,13 @@ impl Exchange {
         }
     }
 
-    /// So many bytes have gone through.
+    /// Counts transferred bytes.
     pub(crate) fn passed(&mut self, bytes: usize) {
         self.account.passed(bytes as u64);
     }
 
-    /// Notes how it ended, and gives that back. What is dropped without it was left by its client.
+    /// Records the outcome and returns `result` unchanged. An exchange that is dropped without this call
+    /// counts as abandoned by its client.
     pub(crate) fn settled<T>(&mut self, result: Result<T, ApiError>) -> Result<T, ApiError> {
         self.account.settle(match &result {
             Ok(_) => ExchangeOutcome::Done,
@@ -269,14 +269,15 @@ impl Exchange {
         result
     }
 
-    /// The runner said what it must not say: the operator is told what, and the client that it failed.
+    /// Logs a protocol violation of the runner for the operator, and returns an internal error for the
+    /// client.
     pub(crate) fn misbehaved(&self, violation: Violation) -> ApiError {
         let (runner, kind) = (&self.account.runner, self.account.kind.name());
         tracing::warn!(%runner, kind, %violation, "a runner misbehaves on an exchange");
         ApiError::Internal(format!("runner `{runner}` misbehaved on an exchange ({kind}): {violation}"))
     }
 
-    /// The client did nothing for too long.
+    /// Returns the error for a client that was idle for too long.
     pub(crate) fn idle(&self) -> ApiError {
         let seconds = self.inner.limits.transfer_idle.as_secs();
         let message = format!("nothing was sent or taken for {seconds} s; {}", self.account.way_on());

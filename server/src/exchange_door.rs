@@ -1,15 +1,15 @@
-//! Where the exchanges meet the links to the runners: the one thing that they ask of a runner's control
-//! stream. What is said on an exchange itself is not the links' business.
+//! The interface between the exchanges and the links to the runners. It only requests new exchange
+//! streams; the messages of an exchange do not pass through it.
 
 use airlock_proto::domain::RunnerId;
 
 use crate::stream_door::DoorError;
 
-/// What the exchanges ask of a runner; the links implement it.
+/// What the exchanges need of a runner's link. The links implement it.
 #[async_trait::async_trait]
 pub trait ExchangeDoor: Send + Sync {
-    /// Asks the runner for an `Exchange` stream, to carry `ticket`. Returns when the message is on its
-    /// way; whether and when the stream opens is the asker's to wait for.
+    /// Asks the runner to open an `Exchange` stream with `ticket`. Returns after the request is sent;
+    /// the caller waits for the stream.
     ///
     /// # Errors
     /// See [`DoorError`].

@@ -1,58 +1,58 @@
-//! Fairness between tenants: weighted virtual time for the queue, and a pace for starts. Pure; the store, the
-//! engine and the simulation in `benches/` count by the same functions.
+//! Fairness between tenants: weighted virtual time for the queue, and a rate limit for starts. Pure functions that
+//! the store, the engine and the simulation in `benches/` share.
 //!
-//! Each placement moves its tenant on in virtual time, the further the smaller the tenant's weight. Who stands
-//! furthest back is next. One that asked for nothing for a long time is not owed all of that: it stands at most
-//! [`CREDIT`] behind the tenant that is furthest ahead.
+//! Each placement advances the virtual time of its tenant. The advance is inversely proportional to the tenant's
+//! weight. The tenant with the least virtual time is next. An idle tenant does not collect unlimited credit: it
+//! counts as at most [`CREDIT`] less than the tenant with the most.
 
-/// What a placement costs a tenant of weight 1.
+/// The cost of one placement for a tenant of weight 1, in units of virtual time.
 pub const ONE: i64 = 1_000_000;
-/// How far behind the tenant that is furthest ahead another can stand: so many placements of weight 1.
+/// The maximum distance between a tenant and the tenant with the most virtual time: 16 placements of weight 1.
 pub const CREDIT: i64 = 16 * ONE;
-/// The largest weight.
+/// The maximum weight.
 pub const WEIGHT_MOST: u32 = 1000;
-/// The most starts in a second that a pace can be.
+/// The maximum rate of starts per second.
 pub const PER_SECOND_MOST: u64 = SECOND.unsigned_abs();
-/// Bytes of one execution that count against its tenant's day, at most: a runner that lies about one does not use up
-/// the day.
+/// The maximum number of bytes of one execution that count towards its tenant's daily quota. It bounds the effect of
+/// a runner that reports a wrong size.
 pub const OUTPUT_COUNTED_MOST: u64 = 1 << 30;
-/// In microseconds.
+/// One second in microseconds.
 const SECOND: i64 = 1_000_000;
-/// In microseconds.
+/// One day in microseconds.
 const DAY: i64 = 24 * 3600 * SECOND;
 
-/// What a placement costs a tenant of this weight.
+/// Returns the cost of one placement for a tenant of this weight.
 #[must_use]
 pub fn cost(weight: u32) -> i64 {
     ONE / i64::from(weight.clamp(1, WEIGHT_MOST))
 }
 
-/// Where a tenant stands that was served so much, while the one that was served most is at `head`.
+/// Returns the effective virtual time of a tenant with `served`, if the largest value of any tenant is `head`.
 #[must_use]
 pub fn stands(served: i64, head: i64) -> i64 {
     served.max(head.saturating_sub(CREDIT))
 }
 
-/// What it was served after one more placement.
+/// Returns the virtual time of a tenant after one more placement.
 #[must_use]
 pub fn after(served: i64, head: i64, cost: i64) -> i64 {
     stands(served, head).saturating_add(cost)
 }
 
-/// The pace after a start at `now`, of a tenant that may start `per_second` in a second, and as many at once after a
-/// pause. All in microseconds.
+/// Returns the new rate-limit state after a start at `now`. The tenant may start `per_second` executions per second,
+/// and as many at once after a pause. All times are in microseconds.
 ///
 /// # Errors
-/// How long it has to wait.
+/// The time until a start is permitted.
 pub fn paced(paced_to: i64, now: i64, per_second: u64) -> Result<i64, i64> {
     let gap = SECOND / i64::try_from(per_second.clamp(1, PER_SECOND_MOST)).unwrap_or(SECOND);
-    // A clock that was set back makes nobody wait longer than a second.
+    // The clamp bounds the wait to one second if the clock was set back.
     let next = paced_to.clamp(now, now.saturating_add(SECOND)).saturating_add(gap);
     let ahead = next.saturating_sub(now);
     if ahead > SECOND { Err(ahead - SECOND) } else { Ok(next) }
 }
 
-/// The day of a time since 1970, and how long it still lasts. All in microseconds.
+/// Returns the number of days since 1970 and the time until the day ends. All times are in microseconds.
 #[must_use]
 pub fn day(now: i64) -> (i64, i64) {
     (now.div_euclid(DAY), DAY - now.rem_euclid(DAY))
@@ -62,7 +62,7 @@ pub fn day(now: i64) -> (i64, i64) {
 mod tests {
     use super::*;
 
-    /// Serves whoever stands furthest back, as often as said; how often each was served.
+    /// Serves the tenant with the least virtual time, `times` times. Returns how often each tenant was served.
     fn serve(tenants: &mut [(i64, u32)], times: usize) -> Vec<usize> {
         let mut counts = vec![0; tenants.len()];
         for _ in 0..times {

@@ -1,5 +1,4 @@
-//! The input of a running command: what a client writes, on its way to the command's pipe. It may take
-//! as long as the command does.
+//! The input of a running command, from the client to the command's pipe. A call can last as long as the command.
 
 use std::{future::Future, pin::pin};
 
@@ -9,25 +8,25 @@ use tokio::time::sleep;
 use super::{Exchange, ExchangeRefusal, Exchanges, Pieces, Start, Violation, What};
 use crate::{api::ApiError, model::Principal};
 
-/// The reason of a runner whose command has ended.
+/// The runner's reason code for a command that has ended.
 const NOT_RUNNING: &str = "NOT_RUNNING";
 
-/// What has come of an input.
+/// The result of writing input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// Bytes in the command's pipe, counted from its start.
+    /// The number of bytes that reached the command's pipe, counted from the start of the input.
     pub accepted: u64,
-    /// It was ended: by the writer, or with the command.
+    /// Whether the input has ended, because the writer closed it or the command ended.
     pub ended: bool,
 }
 
-/// Passes on what a client writes to the input that `order` names, until all of it is in the command's pipe. `over` is when the command
-/// has ended; a runner that does not say so by itself is not waited for longer than for an answer.
-/// Dropping the future ends the writing, and leaves the input open.
+/// Forwards a client's input to the execution in `order`, until all of it is in the command's pipe. `over` resolves
+/// when the command has ended; a runner that does not report the end itself then has `exchange_answer_wait` left.
+/// Dropping the future stops the writing and leaves the input open.
 ///
 /// # Errors
-/// `OutOfRange` from further on than what is there; `FailedPrecondition` if the command has ended, its
-/// input is closed, or another writer took over; `Invalid` for pieces that are not in order; `Exhausted`; `Unavailable`.
+/// `OutOfRange` if a write begins past the accepted bytes; `FailedPrecondition` if the command has ended, its input is
+/// closed, or another writer took over; `Invalid` if pieces are out of order; `Exhausted`; `Unavailable`.
 pub async fn write(
     exchanges: &Exchanges,
     who: &Principal,
@@ -67,9 +66,9 @@ async fn pass_on(exchange: &mut Exchange, pieces: &mut Pieces) -> Result<Written
     Ok(Written { accepted, ended })
 }
 
-/// The runner has said how far the input came, and says next why it goes no further; where it does not,
-/// the command has ended. A command that ends while its writer has nothing more to give ends the input, and that is no
-/// error: the writer has `reached` no further than the command.
+/// Handles a runner that reported `accepted` before the client's input ended. The runner next reports the reason; if it
+/// does not, the command has ended. If the command ended after it had accepted all `reached` bytes, the write succeeds
+/// with `ended` set.
 async fn cut_short(exchange: &mut Exchange, accepted: u64, reached: u64) -> Result<Written, ApiError> {
     match exchange.hear().await {
         Err(ApiError::Exchange(no)) if no.reason == NOT_RUNNING && accepted >= reached => {
@@ -80,8 +79,8 @@ async fn cut_short(exchange: &mut Exchange, accepted: u64, reached: u64) -> Resu
     }
 }
 
-/// It was told that nothing more comes, and has not taken all of it: the command has closed its input meanwhile, as
-/// it says next, or it is not to be believed.
+/// Handles a runner that was told of the end of the input and accepted less. Either the command closed its input, which
+/// the runner reports next, or the runner violates the protocol.
 async fn short_of(exchange: &mut Exchange, accepted: u64) -> ApiError {
     match exchange.hear().await {
         Err(ApiError::Exchange(no)) if no.failure == ExchangeFailure::FailedPrecondition => {
@@ -91,7 +90,7 @@ async fn short_of(exchange: &mut Exchange, accepted: u64) -> ApiError {
     }
 }
 
-/// A no for good says how much is known to have reached the command.
+/// Adds the number of accepted bytes to a permanent refusal.
 fn known_to_have_come(error: ApiError, accepted: u64) -> ApiError {
     match error {
         ApiError::Exchange(refusal) if refusal.failure == ExchangeFailure::FailedPrecondition => {

@@ -1,21 +1,22 @@
-//! The named limits and clocks of exchanges. Plain data.
+//! The named limits and timeouts of exchanges. Plain data.
 
 use std::time::Duration;
 
 use crate::limits::LimitError;
 
-/// How many at once, and how long. Durations are measured on the monotonic clock.
+/// The limits on the number and duration of exchanges. Durations use the monotonic clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangeLimits {
-    /// Exchanges at once of one tenant.
+    /// The maximum number of concurrent exchanges per tenant.
     pub exchanges_per_tenant: usize,
-    /// Exchanges at once of all tenants.
+    /// The maximum number of concurrent exchanges of all tenants.
     pub exchanges: usize,
-    /// From `OpenExchange` to the stream that carries its ticket.
+    /// The time limit from `OpenExchange` until the stream with its ticket opens.
     pub exchange_open_wait: Duration,
-    /// A runner that is to answer, or to take what is sent, and does neither for so long has failed.
+    /// How long a runner may neither answer nor accept data before it counts as failed.
     pub exchange_answer_wait: Duration,
-    /// An upload or download whose client neither sends nor takes anything for so long is ended.
+    /// How long the client of an upload or download may neither send nor receive before the transfer
+    /// is ended.
     pub transfer_idle: Duration,
 }
 
@@ -32,10 +33,10 @@ impl Default for ExchangeLimits {
 }
 
 impl ExchangeLimits {
-    /// Checks the limits against each other.
+    /// Checks that the limits are valid.
     ///
     /// # Errors
-    /// The first limit that cannot be.
+    /// The first limit that is invalid.
     pub fn check(&self) -> Result<(), LimitError> {
         let not_zero = [
             ("exchanges_per_tenant", self.exchanges_per_tenant > 0),

@@ -1,32 +1,32 @@
-//! What the exchanges tell the telemetry. Only counts: no path, no name, no id.
+//! The events of exchanges for telemetry. They contain counts only: no paths, names or IDs.
 
 use airlock_proto::domain::ExchangeOrder;
 
-/// What an exchange is for.
+/// The purpose of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExchangeKind {
-    /// Files into a session.
+    /// Copies files into a session.
     Upload,
-    /// Files out of it.
+    /// Copies files out of a session.
     Download,
-    /// One file's description.
+    /// Describes one file.
     Stat,
-    /// A listing.
+    /// Lists files.
     List,
-    /// A comparison.
+    /// Compares the workspace with its initial state.
     Diff,
-    /// A listing of a quarantine.
+    /// Lists a quarantine.
     Quarantine,
-    /// Giving something back from it.
+    /// Restores a file from a quarantine.
     Restore,
-    /// What files hold that a command would run.
+    /// Computes the digests of files that a command would run.
     Digests,
-    /// Input of a command.
+    /// Writes to the input of a command.
     Stdin,
 }
 
 impl ExchangeKind {
-    /// Its stable name.
+    /// Returns the stable name for metrics and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl ExchangeKind {
         }
     }
 
-    /// Whether bytes go to or from a client in it.
+    /// Returns whether the exchange carries bytes from or to a client.
     #[must_use]
     pub fn is_transfer(self) -> bool {
         matches!(self, Self::Upload | Self::Download | Self::Stdin)
@@ -65,23 +65,23 @@ impl From<&ExchangeOrder> for ExchangeKind {
     }
 }
 
-/// How an exchange ended.
+/// The outcome of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExchangeOutcome {
-    /// The order was done.
+    /// The order was completed.
     Done,
-    /// The runner, or the server by what the client sent, refused it.
+    /// The runner refused the order, or the server refused what the client sent.
     Refused,
-    /// The client went away, or did nothing for too long.
+    /// The client disconnected or was idle for too long.
     Left,
-    /// The runner did not come, went away, or said nothing for too long; or the server stops.
+    /// The runner did not connect, disconnected or was silent for too long, or the server stopped.
     Cut,
-    /// The runner said what it must not say.
+    /// The runner violated the protocol.
     Misbehaved,
 }
 
 impl ExchangeOutcome {
-    /// Its stable name.
+    /// Returns the stable name for metrics and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -94,12 +94,13 @@ impl ExchangeOutcome {
     }
 }
 
-/// Told what happens in exchanges. Called on the way of every chunk, so it must return at once.
+/// Receives the events of exchanges. The calls are on the path of every chunk and must return at
+/// once.
 pub trait ExchangeObserver: Send + Sync {
-    /// One was asked for.
+    /// An exchange was requested.
     fn exchange_opened(&self, _kind: ExchangeKind) {}
-    /// So many bytes went through one.
+    /// Bytes were transferred in an exchange.
     fn exchange_bytes(&self, _kind: ExchangeKind, _bytes: u64) {}
-    /// One has ended.
+    /// An exchange has ended.
     fn exchange_ended(&self, _kind: ExchangeKind, _outcome: ExchangeOutcome) {}
 }

@@ -1,4 +1,4 @@
-//! How an exchange begins: counted, asked for, waited for; and what is noted of it when it ends.
+//! The start of an exchange (count it, request it, wait for the runner) and the record of its end.
 
 use airlock_proto::domain::{ExchangeOrder, ExchangeToRunner, ExecutionId, RunnerId, SessionId};
 use tokio::{sync::mpsc, time::timeout};
@@ -14,7 +14,7 @@ pub(super) struct Opened {
     pub(super) to: mpsc::Sender<ExchangeToRunner>,
 }
 
-/// One exchange in the books: its place, and what is said of it at its end.
+/// The accounting of one exchange: its slot, and the data of its final log line.
 pub(super) struct Account {
     inner: Arc<Inner>,
     pub(super) kind: ExchangeKind,
@@ -27,18 +27,18 @@ pub(super) struct Account {
     _seat: Seat,
 }
 
-/// Whose files or input.
+/// The session or execution that the exchange is about.
 enum Subject {
     Session(SessionId),
     Execution(ExecutionId),
 }
 
 impl Exchanges {
-    /// Opens an exchange with a runner and gives it its order. Dropping the future gives it up.
+    /// Opens an exchange with a runner and sends the order. Dropping the future cancels the request.
     ///
     /// # Errors
-    /// `Exhausted` with too many of them; `Unavailable` if the runner cannot be reached or does not come
-    /// in time, or the server stops.
+    /// `Exhausted` if too many exchanges are open; `Unavailable` if the runner cannot be reached or does
+    /// not connect in time, or if the server stops.
     pub(crate) async fn open(
         &self,
         who: &Principal,
@@ -53,7 +53,8 @@ impl Exchanges {
             opened = inner.ask(&account) => opened,
         };
         let Opened { from, to } = opened.inspect_err(|_| account.settle(ExchangeOutcome::Cut))?;
-        // It has room for it, unless its runner has gone again, and then nothing is heard on it.
+        // The channel is empty and has room. The send fails only if the runner has disconnected; the
+        // next read reports that.
         drop(to.try_send(ExchangeToRunner::Order(order)));
         Ok(Exchange { inner: inner.clone(), to, from, account })
     }
@@ -103,7 +104,7 @@ impl Account {
         self.outcome = outcome;
     }
 
-    /// The runner cannot be worked with just now.
+    /// Returns the error for a runner that cannot be reached now.
     pub(super) fn unreachable(&self, problem: &str) -> ApiError {
         let message = format!("{problem}; {}", self.way_on());
         ApiError::Unavailable { reason: "RUNNER_UNREACHABLE", message, retry_after: RETRY }
@@ -114,7 +115,7 @@ impl Account {
         ApiError::Unavailable { reason: "SHUTTING_DOWN", message, retry_after: RETRY }
     }
 
-    /// What a client does next.
+    /// Returns how the client can continue or retry.
     pub(super) fn way_on(&self) -> &'static str {
         match self.kind {
             ExchangeKind::Upload | ExchangeKind::Download => "go on with the same transfer_id",
@@ -128,7 +129,7 @@ impl Account {
         }
     }
 
-    /// One line of what went in or out, until the audit has a place for it.
+    /// Logs one line per transfer. The audit does not record transfers.
     fn log(&self) {
         if !self.kind.is_transfer() {
             return;

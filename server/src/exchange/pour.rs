@@ -1,6 +1,6 @@
-//! What a client streams, on its way to a runner: in order, no faster than the runner takes it, and at
-//! most one piece of it held here. The runner is listened to all the time, so that its no ends the call
-//! while the client still sends.
+//! The transfer of a client's data to a runner: in order, at the runner's pace, with at most one piece
+//! buffered here. The runner's messages are read throughout, so a refusal ends the call while the
+//! client still sends.
 
 use std::time::Duration;
 
@@ -15,39 +15,39 @@ use tokio::time::{Instant, sleep_until};
 use super::{Exchange, ExchangeRefusal, Violation};
 use crate::api::{ApiError, FieldViolation};
 
-/// Bytes of an upload or an input.
+/// A piece of an upload or an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Of the first byte.
+    /// The offset of the first byte.
     pub offset: u64,
-    /// At most [`TRANSFER_CHUNK_BYTES`].
+    /// At most [`TRANSFER_CHUNK_BYTES`] bytes.
     pub data: Bytes,
-    /// The command gets the end of its input after it.
+    /// Whether the command's input ends after this piece.
     pub closes: bool,
 }
 
-/// What a client sends, as it comes. It ends where the client said that this is all; a stream that was
-/// cut is an error.
+/// The pieces of a client, in order. The stream ends when the client has declared its end; a cut stream
+/// ends with an error.
 pub type Pieces = BoxStream<'static, Result<Piece, ApiError>>;
 
-/// How a pouring begins.
+/// The state at the start of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
-    /// What the runner has, in bytes.
+    /// The number of bytes that the runner already has.
     pub(crate) ready: u64,
-    /// What is poured.
+    /// The kind of transfer.
     pub(crate) what: What,
 }
 
-/// What is poured.
+/// The kind of transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A file or an archive. Client and runner have to do something within the limits.
+    /// A file or an archive. Both client and runner must make progress within the time limits.
     Upload {
-        /// How many bytes will come, if that is known.
+        /// The total number of bytes, if known.
         size: Option<u64>,
     },
-    /// The input of a command, for as long as that and its writer like.
+    /// The input of a command. The client has no time limit.
     Input,
 }
 
@@ -56,30 +56,31 @@ impl What {
         if let Self::Upload { size } = self { size } else { None }
     }
 
-    /// How the contract calls the offset and the data of a piece.
+    /// Returns the contract's names of the offset field and the data field.
     fn fields(self) -> [&'static str; 2] {
         if self == Self::Input { ["offset", "data"] } else { ["chunk.offset", "chunk.data"] }
     }
 }
 
-/// How a pouring ended: the runner has said something other than no.
+/// The end of a transfer: the runner sent a message other than a refusal.
 pub(crate) struct Poured {
-    /// What.
+    /// The message of the runner.
     pub(crate) answer: ExchangeFromRunner,
-    /// After it was told that nothing more comes.
+    /// Whether the runner was told before that no more data follows.
     pub(crate) complete: bool,
-    /// Bytes from the start to where the client has come, or to what the runner had before.
+    /// The offset after the last byte of the client or of the runner's initial bytes, whichever is
+    /// larger.
     pub(crate) reached: u64,
-    /// The end of the input was asked for.
+    /// Whether the client closed the input.
     pub(crate) closed: bool,
 }
 
 impl Exchange {
-    /// Passes on what a client sends, until the runner answers.
+    /// Forwards what a client sends, until the runner answers.
     ///
     /// # Errors
-    /// What the runner refused; `Invalid` and `OutOfRange` for pieces that are not in order; what the
-    /// client's stream broke with; `Unavailable` if one of them does nothing for too long.
+    /// The runner's refusal; `Invalid` or `OutOfRange` for pieces that are out of order; the error of
+    /// the client's stream; `Unavailable` if client or runner is idle for too long.
     pub(crate) async fn pour(&mut self, pieces: &mut Pieces, start: Start) -> Result<Poured, ApiError> {
         let timed = start.what != What::Input;
         let to = self.to.clone();
@@ -87,7 +88,7 @@ impl Exchange {
         let mut waiting: Option<ExchangeToRunner> = None;
         let (mut open, mut ended) = (true, false);
         loop {
-            // The client's turn is only when all that it sent has been passed on.
+            // It is the client's turn only after everything that it sent has been forwarded.
             let clients_turn = open && waiting.is_none() && !ended;
             let deadline = Instant::now() + self.patience(clients_turn);
             tokio::select! {
@@ -129,7 +130,7 @@ impl Exchange {
         if clients_turn { limits.transfer_idle } else { limits.exchange_answer_wait }
     }
 
-    /// The runner takes nothing any more: it has said why, or it is gone.
+    /// Returns the error for a runner that accepts no more data: its refusal, or its disconnection.
     async fn broken_off(&mut self) -> ApiError {
         match self.hear().await {
             Ok(_) => self.misbehaved(Violation::WrongKind),
@@ -146,17 +147,17 @@ fn length(message: &ExchangeToRunner) -> usize {
     if let ExchangeToRunner::Chunk { data, .. } = message { data.len() } else { 0 }
 }
 
-/// Where the client is.
+/// The position of the client.
 struct Source {
     start: Start,
-    /// Where its next piece must begin; none before the first.
+    /// The offset at which the next piece must begin. `None` before the first piece.
     next: Option<u64>,
-    /// It has closed the input.
+    /// Whether the client has closed the input.
     closed: bool,
 }
 
 impl Source {
-    /// What of a piece the runner does not have yet.
+    /// Returns the part of a piece that the runner does not have yet.
     fn take(&mut self, piece: Piece) -> Result<Option<(u64, Bytes)>, ApiError> {
         let [offset_field, data_field] = self.start.what.fields();
         let Piece { offset, mut data, closes } = piece;
@@ -205,7 +206,7 @@ impl Source {
         self.start.ready.max(self.next.unwrap_or_default())
     }
 
-    /// The client has sent all.
+    /// Returns the message for the end of the client's data.
     fn end(&self) -> Result<ExchangeToRunner, ApiError> {
         let (Start { ready, what }, reached) = (self.start, self.reached());
         if let (What::Upload { .. }, Some(next)) = (what, self.next)

@@ -1,5 +1,5 @@
-//! Why work on files or input was not done: what a runner says of it, made fit to be shown, and what the
-//! server says itself. A runner is not trusted with what reaches a client's terminal.
+//! The reasons why work on files or input was refused, by the runner or by the server. Text of a runner
+//! is sanitized before it reaches a client's terminal.
 
 use std::fmt::Write as _;
 
@@ -7,42 +7,42 @@ use airlock_proto::domain::{ExchangeFailed, ExchangeFailure};
 
 use crate::api::ApiError;
 
-/// Of a message of a runner's, in bytes.
+/// The maximum length of a runner's message, in bytes.
 const MESSAGE_BYTES: usize = 512;
-/// Of a reason or the name of a limit, in bytes.
+/// The maximum length of a reason code or of the name of a limit, in bytes.
 const NAME_BYTES: usize = 64;
-/// The reason where the runner gives none that is one.
+/// The reason code if the runner gives no valid one.
 const NO_REASON: &str = "RUNNER_REFUSED";
-/// The limit where the runner gives none that is one.
+/// The name of the limit if the runner gives no valid one.
 const NO_LIMIT: &str = "runner";
 
-/// Work on files or input was refused.
+/// A refusal of work on files or input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ExchangeRefusal {
-    /// Which kind of no.
+    /// The kind of refusal.
     pub failure: ExchangeFailure,
-    /// A stable name, upper case.
+    /// A stable reason code in upper case.
     pub reason: String,
-    /// For the client; one line.
+    /// A message for the client, on one line.
     pub message: String,
-    /// Bytes of an input that are known to have reached the command.
+    /// The number of input bytes that are known to have reached the command.
     pub accepted: Option<u64>,
 }
 
 impl ExchangeRefusal {
-    /// It must go on from another place, in bytes.
+    /// The client must continue from offset `end`.
     pub(crate) fn out_of_range(message: String, end: u64) -> Self {
         let failure = ExchangeFailure::OutOfRange { end };
         Self { failure, reason: "OFFSET_PAST_END".to_owned(), message, accepted: None }
     }
 
-    /// It ended too early, and goes on from here, in bytes.
+    /// The upload ended too early. The client can continue from offset `end`.
     pub(crate) fn incomplete(message: String, end: u64) -> Self {
         Self { reason: "UPLOAD_INCOMPLETE".to_owned(), ..Self::out_of_range(message, end) }
     }
 
-    /// The command does not run (any more).
+    /// The command has not started, or has ended.
     pub(crate) fn not_running(accepted: Option<u64>) -> Self {
         Self {
             failure: ExchangeFailure::FailedPrecondition,
@@ -53,22 +53,22 @@ impl ExchangeRefusal {
     }
 }
 
-/// What a client streams cannot be taken.
+/// Why the stream of a client cannot be processed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientFault {
-    /// It is no message.
+    /// A message cannot be decoded.
     #[error("the message cannot be read: {0}")]
     Unreadable(String),
-    /// It is longer than any message may be.
+    /// A message exceeds the size limit.
     #[error("the message is too large: {0}")]
     TooLarge(String),
-    /// It was cut, or taken back: nobody hears the answer.
+    /// The client disconnected or cancelled the call, so no answer reaches it.
     #[error("the client has gone away")]
     Gone,
 }
 
-/// What a runner refused, as a client may see it. A fault of the runner's own is told to the operator,
-/// without the words, which may hold paths.
+/// Returns the error that the client gets for a runner's refusal. For an internal failure of the runner,
+/// the message is left out because it may contain paths.
 pub(super) fn refused(failed: ExchangeFailed) -> ApiError {
     let reason = reason(&failed.reason);
     let failure = match failed.failure {
@@ -85,14 +85,15 @@ pub(super) fn refused(failed: ExchangeFailed) -> ApiError {
     ApiError::Exchange(ExchangeRefusal { failure, reason, message, accepted: None })
 }
 
-/// Text of a runner's on one line, with everything escaped that is not printable, and at most so long.
+/// Returns a runner's text on one line, with unprintable characters escaped, cut to at most `most`
+/// bytes.
 pub(crate) fn shown(text: &str, most: usize) -> String {
     let mut out = String::new();
     for char in text.chars() {
         let before = out.len();
         match char {
             '\'' | '"' | '\\' => out.push(char),
-            // Nothing can go wrong in writing to a string.
+            // Writing to a string cannot fail.
             other => drop(write!(out, "{}", other.escape_debug())),
         }
         if out.len() > most {

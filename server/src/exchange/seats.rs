@@ -1,5 +1,4 @@
-//! The places of exchanges: so many of one tenant, so many in all. A place is given back when it is
-//! dropped.
+//! The slots of exchanges, limited per tenant and in total. Dropping a slot frees it.
 
 use std::time::Duration;
 
@@ -9,21 +8,21 @@ use crate::{
     shares::{Full, Share, Shares},
 };
 
-/// When to try again where all places are taken.
+/// The retry delay that clients are told if all slots are taken.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// One place.
+/// One slot.
 pub(super) type Seat = Share<String>;
 
-/// Who has how many.
+/// The slots that each tenant holds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seats(Shares<String>);
 
 impl Seats {
-    /// A place for a tenant.
+    /// Takes a slot for a tenant.
     ///
     /// # Errors
-    /// `Exhausted`.
+    /// `Exhausted` if all slots, or those of the tenant, are taken.
     pub(super) fn take(&self, tenant: &str, limits: &ExchangeLimits) -> Result<Seat, ApiError> {
         let (all, own) = (limits.exchanges, limits.exchanges_per_tenant);
         self.0.take(tenant.to_owned(), all, own).map_err(|full| {
@@ -35,7 +34,7 @@ impl Seats {
         })
     }
 
-    /// How many are taken.
+    /// Returns the number of slots in use.
     pub(super) fn taken(&self) -> usize {
         self.0.taken()
     }

@@ -1,4 +1,4 @@
-//! Exchanges with a runner that a test plays, line by line: an honest one, and every kind of liar.
+//! Tests of exchanges with a simulated runner that is honest or violates the protocol.
 
 mod download;
 mod input;

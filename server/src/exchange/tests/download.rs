@@ -1,4 +1,4 @@
-//! Downloads: without a hole, at the client's pace, and for as long as the client is there.
+//! Downloads: complete, at the client's pace, and ended when the client disconnects.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl World {
         )
     }
 
-    /// A download that has begun at this offset.
+    /// Starts a download at this offset.
     async fn begun(&self, offset: u64) -> (Download, Line) {
         let call = self.download(offset);
         let (line, _) = self.line().await;
@@ -170,7 +170,7 @@ async fn a_client_that_takes_nothing_is_not_read_ahead_for_and_is_sent_away() {
     assert_eq!(world.exchanges.open_now(), 0);
     assert_eq!(line.rest().await, []);
     assert_eq!(world.ended(ExchangeKind::Download, ExchangeOutcome::Left), 1);
-    // What it had is followed by why there is no more.
+    // The buffered parts are followed by the error.
     let mut last = download.parts.next().await;
     while let Some(Ok(_)) = last {
         last = download.parts.next().await;

@@ -1,4 +1,4 @@
-//! The input of commands: for hours if need be, in order, and ended when the command is.
+//! The input of commands: without a time limit, in order, and ended with the command.
 
 use std::{future::pending, time::Duration};
 
@@ -85,7 +85,7 @@ async fn a_writer_may_be_silent_for_hours_and_the_command_too() {
         sleep(Duration::from_secs(3600)).await;
         client.send(Ok(piece(offset, b"x"))).await.unwrap();
     }
-    // Nor does the command read for hours.
+    // The command also reads nothing for hours.
     sleep(Duration::from_secs(3600)).await;
     for offset in 0..4 {
         assert_eq!(line.hear().await, Some(chunk_to(offset, b"x")));
@@ -149,7 +149,7 @@ async fn a_command_that_ends_meanwhile_says_how_much_it_took() {
     assert_eq!((refusal.reason.as_str(), refusal.accepted), ("STDIN_CLOSED", Some(2)));
     client.closed().await;
 
-    // A runner that does not say why.
+    // The runner disconnects without a reason.
     let call = world.write(Box::pin(futures::stream::pending()), pending());
     let (line, _) = world.line().await;
     line.say(ready(0)).await;

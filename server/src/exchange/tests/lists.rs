@@ -1,4 +1,4 @@
-//! Stat, listings and comparisons: pages, tokens, and runners that lie in them.
+//! Stat, listings and comparisons: pages, page tokens, and runners that violate the protocol.
 
 use airlock_proto::domain::{
     ChangeKind, DiffOrder, ExchangeFailure, ExchangeFromRunner, ExchangeOrder, FileChange, FileFilter,
@@ -76,7 +76,7 @@ async fn pages_follow_each_other_by_their_tokens() {
         let error = outcome(world.list(other, &token)).await.unwrap_err();
         assert!(matches!(&error, ApiError::Invalid(bad) if bad[0].field == "page.page_token"), "{error:?}");
     }
-    // Another size of the pages is the same request.
+    // Only the page size differs, so the token stays valid.
     let call = world.list(ListOrder { page_size: 9, ..order }, &token);
     let (line, _) = world.line().await;
     line.say(page(&[], false)).await;

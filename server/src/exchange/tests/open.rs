@@ -1,5 +1,5 @@
-//! How exchanges begin and end: tickets, limits, runners that do not come, clients that go, a server that
-//! stops.
+//! The start and end of exchanges: tickets, limits, absent runners, clients that disconnect, and a server
+//! that stops.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl World {
-    /// Asks for a file in a task of its own.
+    /// Requests a file's description in a new task.
     fn stat(&self, tenant: &'static str) -> tokio::task::JoinHandle<Result<(), ApiError>> {
         let exchanges = self.exchanges.clone();
         tokio::spawn(async move {
@@ -84,7 +84,7 @@ async fn each_tenant_and_all_together_have_so_many_and_get_them_back() {
             "{error:?}"
         );
     }
-    // One ends well, one has its client go, one its runner.
+    // The first call succeeds, the client of the second and the runner of the third disconnect.
     let [first, second, third] = calls;
     lines[0].say(ExchangeFromRunner::File(info("/workspace/a"))).await;
     lines.remove(2);

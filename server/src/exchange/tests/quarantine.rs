@@ -1,4 +1,4 @@
-//! Quarantines: pages, what is given back, and runners that lie about them.
+//! Quarantines: pages, restored files, and runners that violate the protocol.
 
 use airlock_proto::domain::{
     ExchangeFailure, ExchangeFromRunner, ExchangeOrder, ExecutionId, QuarantineOrder, QuarantinedFile,

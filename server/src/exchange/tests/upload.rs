@@ -1,4 +1,4 @@
-//! Uploads: what passes, what does not, and runners that lie about them.
+//! Uploads: accepted and rejected pieces, and runners that violate the protocol.
 
 use std::{
     sync::{
@@ -64,7 +64,7 @@ async fn bytes_pass_in_order_and_then_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn an_upload_goes_on_from_what_the_runner_has() {
-    // (what is there, what is sent, what the runner gets)
+    // (bytes that the runner has, pieces sent, messages that the runner gets)
     let abc_def = || vec![piece(0, b"abc"), piece(3, b"def")];
     let table = [
         (4, abc_def(), vec![chunk_to(4, b"ef")]),
@@ -93,7 +93,8 @@ async fn an_upload_goes_on_from_what_the_runner_has() {
 #[tokio::test(start_paused = true)]
 async fn pieces_out_of_order_end_the_upload_and_the_runner_is_not_told_that_it_is_complete() {
     let long = Piece { offset: 0, data: Bytes::from(vec![0; TRANSFER_CHUNK_BYTES + 1]), closes: false };
-    // (what is there, the size said, what is sent, where to go on or the bad field)
+    // (bytes that the runner has, declared size, pieces sent, offset to continue from or invalid
+    // field)
     let table: [Slip; 9] = [
         (4, None, vec![piece(5, b"x")], Ok(4)),
         (0, None, vec![piece(0, b"abc"), piece(4, b"x")], Err("chunk.offset")),
@@ -177,7 +178,7 @@ async fn no_more_is_taken_from_a_client_than_the_runner_takes() {
         assert!(ahead <= 3, "{ahead} pieces ahead of the runner");
         line.hear().await.unwrap();
     }
-    // It takes nothing more.
+    // The runner accepts nothing more.
     let error = outcome(call).await.unwrap_err();
     assert!(matches!(error, ApiError::Unavailable { reason: "RUNNER_UNREACHABLE", .. }), "{error:?}");
     assert!(pulled.load(Ordering::Relaxed) <= 23);
@@ -216,7 +217,7 @@ async fn a_runner_that_says_nothing_after_the_end_is_given_up() {
 #[tokio::test(start_paused = true)]
 async fn a_lying_runner_is_found_out_and_the_client_told_nothing_of_it() {
     let unreadable = Err(ExchangeBroken::Unreadable("x".to_owned()));
-    // Said in this order; the client sends 3 bytes of 3.
+    // The runner's messages in order. The client sends all 3 bytes.
     let lies = [
         ("no ready", vec![Ok(uploaded(3))]),
         ("a file instead", vec![Ok(ExchangeFromRunner::File(info("/workspace/a")))]),

@@ -1,4 +1,4 @@
-//! Exchanges, a runner at whose end of the line the test sits, and what was counted.
+//! The fixture: exchanges, a runner that the test controls, and counters.
 
 use std::{
     collections::HashMap,
@@ -28,17 +28,17 @@ use crate::{
     stream_door::DoorError,
 };
 
-/// Longer than any limit here.
+/// Longer than any limit in these tests.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// What has been asked of the runner.
+/// The requests to the runner's link.
 #[derive(Default)]
 struct Asked {
     away: bool,
     tickets: Vec<String>,
 }
 
-/// The runner's control stream: it notes tickets.
+/// A stub of the runner's link that records tickets.
 #[derive(Clone, Default)]
 struct Door(Arc<Mutex<Asked>>);
 
@@ -54,7 +54,7 @@ impl ExchangeDoor for Door {
     }
 }
 
-/// What the telemetry was told.
+/// A counter of the telemetry events.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) ended: Mutex<HashMap<(ExchangeKind, ExchangeOutcome), u64>>,
@@ -77,20 +77,20 @@ pub(super) struct World {
     door: Door,
 }
 
-/// The runner's end of an exchange.
+/// The runner's side of an exchange.
 pub(super) struct Line {
     pub(super) say: mpsc::Sender<Result<ExchangeFromRunner, ExchangeBroken>>,
     pub(super) heard: mpsc::Receiver<ExchangeToRunner>,
 }
 
-/// A client's end of a stream of pieces.
+/// The client's side of a stream of pieces.
 pub(super) type Client = mpsc::Sender<Result<Piece, ApiError>>;
 
 pub(super) fn runner_id() -> RunnerId {
     "r1".parse().unwrap()
 }
 
-/// Somebody of this tenant.
+/// Returns a principal of this tenant.
 pub(super) fn who(tenant: &str) -> Principal {
     Principal {
         name: "ci".to_owned(),
@@ -141,18 +141,18 @@ pub(super) fn chunk_to(offset: u64, data: &'static [u8]) -> ExchangeToRunner {
     ExchangeToRunner::Chunk { offset, data: Bytes::from_static(data) }
 }
 
-/// A stream of pieces that the test sends one by one.
+/// Returns a stream of pieces that the test sends one at a time.
 pub(super) fn client() -> (Client, Pieces) {
     let (client, pieces) = mpsc::channel(1);
     (client, Box::pin(ReceiverStream::new(pieces)))
 }
 
-/// A stream of these pieces that then ends by the client's will.
+/// Returns a stream of these pieces that ends regularly.
 pub(super) fn sent(pieces: Vec<Piece>) -> Pieces {
     Box::pin(futures::stream::iter(pieces.into_iter().map(Ok)))
 }
 
-/// What comes of a call, in less time than anything here may take.
+/// Waits for the result of a call, for at most [`PATIENCE`].
 pub(super) async fn outcome<T>(call: JoinHandle<T>) -> T {
     timeout(PATIENCE, call).await.expect("it ends").unwrap()
 }
@@ -174,7 +174,7 @@ impl World {
         self.door.0.lock().unwrap().away = true;
     }
 
-    /// The next ticket that the runner is given.
+    /// Waits for the next ticket that the runner is sent.
     pub(super) async fn ticket(&self) -> String {
         loop {
             let ticket = self.door.0.lock().unwrap().tickets.pop();
@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// The runner comes for the next ticket, and has heard this order.
+    /// Connects the runner with the next ticket and receives the order.
     pub(super) async fn line(&self) -> (Line, ExchangeOrder) {
         let ticket = self.ticket().await;
         let (say, said) = mpsc::channel(64);
@@ -206,12 +206,13 @@ impl Line {
         self.say.send(Ok(message)).await.unwrap();
     }
 
-    /// The next message of the server; none when that has ended the exchange.
+    /// Waits for the next message of the server. Returns `None` after the server has ended the
+    /// exchange.
     pub(super) async fn hear(&mut self) -> Option<ExchangeToRunner> {
         timeout(PATIENCE, self.heard.recv()).await.expect("something is heard")
     }
 
-    /// Waits until the server has ended the exchange, and gives what it said before.
+    /// Waits until the server has ended the exchange, and returns its remaining messages.
     pub(super) async fn rest(mut self) -> Vec<ExchangeToRunner> {
         let mut rest = Vec::new();
         while let Some(message) = self.hear().await {

@@ -1,5 +1,5 @@
-//! The `airlock` command: its arguments, and one module for each subcommand. What is shown is made in
-//! [`crate::render`]; what is asked of a server is in [`crate::client`].
+//! The `airlock` command: its arguments, and one module for each subcommand. [`crate::render`] formats results;
+//! [`crate::client`] talks to servers.
 
 mod approve;
 mod args;
@@ -46,10 +46,10 @@ use clap::{FromArgMatches as _, Parser, Subcommand};
 use crate::render::escape;
 use failure::Failure;
 
-/// How long the end of the process waits for a write that nobody reads.
+/// The time that the process waits at its end for a blocked write to standard output or standard error.
 const SHUTDOWN: Duration = Duration::from_millis(200);
 
-/// Runs shell commands for agents, behind an authorization door and a sandbox door.
+/// Run shell commands for AI agents on remote hosts, each authorized by policy and isolated in a sandbox.
 #[derive(Debug, Parser)]
 #[command(
     name = "airlock",
@@ -98,13 +98,13 @@ enum Command {
     Runners(runners::Runners),
 }
 
-/// The whole command line: subcommands, options, help. For tools and tests that go through it.
+/// Returns the whole command line: subcommands, options and help texts. Tools and tests use it.
 #[must_use]
 pub fn command_line() -> clap::Command {
     help::command()
 }
 
-/// Does what the arguments of the process say.
+/// Parses the arguments of the process, runs the subcommand and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     let parsed = help::command().try_get_matches().and_then(|matches| {
@@ -120,12 +120,12 @@ pub fn main() -> ExitCode {
         }
     };
     let done = match cli.command {
-        // Needs neither runtime nor TLS, and starts the faster for it.
+        // These subcommands need neither the async runtime nor TLS, and start faster without them.
         Command::Check(check) => check.run(),
         Command::Policy(policy) => policy.run(),
         Command::Keys(keys) => keys.run(),
         Command::Completions(completions) => completions.run(),
-        // Its server and runner have telemetry of their own.
+        // The server and the runner of `airlock dev` have their own telemetry.
         dev @ Command::Dev(_) => in_runtime(dev, None),
         command => in_runtime(command, name),
     };
@@ -138,10 +138,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What is wrong with the arguments, or the help. Arguments with what hides are repeated without colours, and escaped.
+/// Prints a usage error or the help. If an argument contains a character that hides or reorders text, the message is
+/// printed without colours and escaped.
 fn say_usage(error: &clap::Error) {
     let hides = std::env::args_os().any(|arg| arg.to_string_lossy().contains(escape::hides));
-    // Nothing can be said where even this fails.
+    // A failed write to standard error cannot be reported.
     let _ = match hides && error.use_stderr() {
         true => write!(std::io::stderr(), "{}", escape::guard(&error.render().to_string())),
         false => error.print(),
@@ -149,7 +150,7 @@ fn say_usage(error: &clap::Error) {
 }
 
 fn in_runtime(command: Command, name: Option<String>) -> Result<u8, Failure> {
-    // An error means that there is one already, which is as good.
+    // An error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -1,6 +1,6 @@
-//! The Rust client library, and the parts of the `airlock` command.
+//! The Rust client library, and the modules of the `airlock` command.
 //!
-//! Only [`client`] is meant for other programs.
+//! Only [`client`] is intended for other programs.
 
 #![forbid(unsafe_code)]
 

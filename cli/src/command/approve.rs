@@ -18,10 +18,11 @@ use crate::{
     render::{approval as page, json},
 };
 
-/// List the commands that wait for a person, and answer one.
+/// List the commands that wait for an approval, and answer one.
 ///
-/// The whole command is shown first, with every character that could hide or look like another made
-/// visible. The answer holds for exactly what was shown, once.
+/// Use this when an execution is PENDING_APPROVAL. The whole command is shown before the question. Characters that
+/// hide text or look like others are shown as escapes. An answer covers exactly the command that was shown, once,
+/// unless --remember is given.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock run --profile strict --on-ask wait -- 'python3 -c \"print(1)\"' &\n  airlock approve --wait                      # what waits, once something does\n  airlock approve --yes \"$(airlock approve --list --quiet)\"\n  wait\n  airlock run --profile strict --on-ask wait -- 'python3 -c \"print(1)\"' &\n  airlock approve --wait\n  airlock approve --deny --reason 'not on a Friday' \"$(airlock approve --list --quiet)\"\n  wait"
@@ -29,34 +30,34 @@ use crate::{
 pub(super) struct Approve {
     #[command(flatten)]
     connect: Connect,
-    /// The approval, or the execution that waits for it; without one, all are listed.
+    /// The approval, or the execution that waits for it [default: list all]
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// Only list what waits.
+    /// Only list the approvals that wait.
     #[arg(long, conflicts_with_all = ["id", "deny", "yes"])]
     list: bool,
-    /// Wait until something waits, for a minute at most.
+    /// Wait up to one minute until an approval is needed.
     #[arg(long, conflicts_with = "id")]
     wait: bool,
-    /// Deny it.
+    /// Deny the command.
     #[arg(long, requires = "id", conflicts_with = "yes")]
     deny: bool,
-    /// Why it is denied; the agent sees it.
+    /// The reason for the denial; the agent sees it.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, requires = "deny")]
     reason: String,
-    /// Allow it, and what the rules cover from then on: in its session, or in the tenant's sessions with its profile.
+    /// Allow the command and remember rules for it: for its session, or for the tenant's sessions with its profile.
     #[arg(long, value_name = "SCOPE", value_enum, requires = "id", conflicts_with = "deny")]
     remember: Option<Scope>,
-    /// A rule to remember instead of those that are suggested; may be given more than once.
+    /// A rule to remember instead of the suggested ones; may be repeated.
     #[arg(long = "rule", value_name = "RULE", requires = "remember")]
     rules: Vec<String>,
-    /// Allow it without asking on the terminal.
+    /// Allow the command without a question on the terminal.
     #[arg(short, long, requires = "id")]
     yes: bool,
-    /// Only ids.
+    /// Print only IDs.
     #[arg(short, long, conflicts_with_all = ["json", "id"])]
     quiet: bool,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long, conflicts_with = "id")]
     json: bool,
 }
@@ -127,7 +128,7 @@ impl Approve {
         Ok(0)
     }
 
-    /// What a yes means, and the question for it.
+    /// Returns the answer that allows the command, and the question to ask first.
     fn allow(&self) -> (decide::Answer, &'static str) {
         let Some(scope) = self.remember else {
             return (decide::Answer::AllowOnce(decide::AllowOnce {}), "allow it once? [y/N]");
@@ -145,7 +146,7 @@ impl Approve {
         (decide::Answer::AllowAndRemember(remember), question)
     }
 
-    /// The answer, or none where the person gave none.
+    /// Shows `text` and returns the answer, or `None` if the person gave no answer.
     async fn choose(self, text: String) -> Result<Option<decide::Answer>, Failure> {
         let (allow, question) = self.allow();
         if self.deny {

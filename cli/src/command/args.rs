@@ -1,4 +1,4 @@
-//! Arguments that several subcommands share, and how their values are read.
+//! Arguments that several subcommands share, and the parsers of their values.
 
 use std::{
     collections::BTreeMap,
@@ -13,37 +13,37 @@ use clap::ValueEnum;
 use super::Failure;
 use crate::{client::v1, render::escape};
 
-/// What to do where policy asks for a person.
+/// The reaction to a command that needs an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum OnAsk {
     // Do not run it.
     Fail,
-    // Wait until somebody answers.
+    // Wait until an approver answers.
     Wait,
 }
 
-/// How much runs without asking, from loosest to tightest.
+/// The mode of a session or command, from loosest to strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Mode {
-    // Whatever no rule denies or asks about.
+    // Allows everything that no rule denies or asks about.
     Bypass,
-    // Edits inside the workspace, too.
+    // Also allows edits inside the workspace.
     #[value(name = "accept_edits", alias = "accept-edits")]
     AcceptEdits,
-    // What is proven read-only or allowed by a rule.
+    // Allows commands that are proven read-only or that a rule allows.
     Default,
-    // Only what is proven read-only.
+    // Allows only commands that are proven read-only.
     Plan,
 }
 
-/// Which shell reads the command; so far only bash is understood and run.
+/// The shell that reads a command. Runners run each shell that their host or root file system provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Shell {
     // GNU bash.
     Bash,
-    // Z shell; not yet run.
+    // Z shell. Policy allows it only by rules that match the whole command exactly.
     Zsh,
-    // PowerShell 6 or later; not yet run.
+    // PowerShell 6 or later. Policy asks about every command.
     Pwsh,
 }
 
@@ -89,20 +89,20 @@ impl From<Shell> for airlock_policy::Shell {
     }
 }
 
-/// A variable for the command.
+/// An environment variable for the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Variable {
     name: String,
     value: Vec<u8>,
 }
 
-/// The text for the shell: one word as it is, several joined by single spaces, as ssh does.
+/// Returns the text for the shell: one word unchanged, several words joined with single spaces, as ssh does.
 pub(super) fn command_text(words: Vec<OsString>) -> Vec<u8> {
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();
     words.join(&b' ')
 }
 
-/// `NAME=VALUE`; the value may be any bytes.
+/// Parses `NAME=VALUE`. The value may contain any bytes.
 fn variable(text: &OsStr) -> Result<Variable, String> {
     let bytes = text.as_bytes();
     let at = bytes.iter().position(|byte| *byte == b'=').ok_or("write it as NAME=VALUE")?;
@@ -115,10 +115,11 @@ fn variable(text: &OsStr) -> Result<Variable, String> {
     Ok(Variable { name: name.to_owned(), value })
 }
 
-/// Whether Airlock says what it has to say about a run.
+/// The option that switches notes about a run off.
 #[derive(Debug, clap::Args)]
 pub(super) struct Notes {
-    /// Do not say what Airlock did (processes that were ended, a directory that was reset, ...), nor mark output that looks like it.
+    /// Print no notes about what Airlock did (processes ended, directory reset, ...), and mark no output that looks
+    /// like one.
     #[arg(long, env = "AIRLOCK_NO_NOTES", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     no_notes: bool,
 }
@@ -129,7 +130,7 @@ impl Notes {
     }
 }
 
-/// The variables of `--env`.
+/// Parses the values of `--env`.
 pub(super) fn variables(list: &[OsString]) -> Result<BTreeMap<String, bytes::Bytes>, Failure> {
     let read = |text: &OsString| {
         variable(text)
@@ -139,8 +140,8 @@ pub(super) fn variables(list: &[OsString]) -> Result<BTreeMap<String, bytes::Byt
     list.iter().map(read).collect()
 }
 
-/// An id that is named. Empty is what a variable has where the command that was to fill it has failed, and
-/// must not mean another session.
+/// Parses a session ID. An empty ID is refused: it usually comes from a variable that a failed command left empty, and
+/// must not select another session.
 pub(super) fn session(text: &str) -> Result<String, String> {
     match text {
         "" => Err("it is empty; `airlock session list` shows the ids".to_owned()),
@@ -148,7 +149,7 @@ pub(super) fn session(text: &str) -> Result<String, String> {
     }
 }
 
-/// `KEY=VALUE`.
+/// Parses `KEY=VALUE`.
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
     if key.is_empty() {
@@ -157,18 +158,18 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// A whole number, 1 or more.
+/// Parses a whole number of at least 1.
 pub(super) fn count<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
     let number = text.parse().ok().filter(|number: &u64| *number > 0);
     number.and_then(|number| T::try_from(number).ok()).ok_or("write a whole number, 1 or more".to_owned())
 }
 
-/// A whole number.
+/// Parses a whole number.
 pub(super) fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "write a whole number, such as 4096".to_owned())
 }
 
-/// A folder inside the sandbox.
+/// Parses an absolute path inside the sandbox.
 pub(super) fn absolute(text: &str) -> Result<String, String> {
     match text.strip_prefix('/') {
         Some(_) => Ok(text.to_owned()),
@@ -176,12 +177,12 @@ pub(super) fn absolute(text: &str) -> Result<String, String> {
     }
 }
 
-/// An address to listen on.
+/// Parses an address to listen on.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "write it as ADDRESS:PORT, such as 127.0.0.1:7443 or [::1]:7443".to_owned())
 }
 
-/// A span of time such as `30s`, `1m30s`, `250ms`; a bare number is seconds.
+/// Parses a duration such as `30s`, `1m30s` or `250ms`. A bare number counts seconds.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let text =
         if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("{text}s") } else { text.to_owned() };
@@ -193,7 +194,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     Ok(span)
 }
 
-/// For the wire. Spans that do not fit are refused by the server as too long.
+/// Converts a duration to its wire form. The server refuses a duration that is too long.
 pub(super) fn wire_duration(span: Option<Duration>) -> Option<prost_types::Duration> {
     let longest = prost_types::Duration { seconds: i64::MAX, nanos: 0 };
     span.map(|span| prost_types::Duration::try_from(span).unwrap_or(longest))

@@ -11,10 +11,11 @@ use super::{
 };
 use crate::client::{Client, From, OutputPiece, Selection, v1};
 
-/// Show an execution's output from its beginning or from where you were, until it ends.
+/// Show the output of an execution, from its beginning or from a given position, until it ends.
 ///
-/// Ctrl-C ends the view and not the command. With -it a command that was started with a terminal is on this one
-/// from now on: it has its keys and its size, and another client that had them is told.
+/// Ctrl-C ends the view, not the command. With -it, this terminal becomes the terminal of a command that was
+/// started with one: it provides the keys and the size. Another client that was attached is told, and loses the
+/// keyboard.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  id=$(airlock start -- 'seq 1 200000')\n  airlock attach $id | tail -n 1\n  airlock attach --from-offset 1048576 $id | head -n 1\n  cursor=$(airlock attach --json $id | jq -rs '.[1].cursor')\n  airlock attach --json --cursor $cursor $id | tail -n 1\n\nExit codes: as of `airlock run`; 130 when left by Ctrl-C or because another client took the terminal."
@@ -25,7 +26,7 @@ pub(super) struct Attach {
     /// The execution.
     #[arg(value_name = "ID")]
     id: String,
-    /// The cursor of the last event that was seen, as --json shows it (base64).
+    /// Continue after the event with this cursor, as --json prints it (base64).
     #[arg(long, value_name = "CURSOR", value_parser = cursor, conflicts_with = "from_offset")]
     cursor: Option<bytes::Bytes>,
     /// The offset of the first byte of output to show.
@@ -34,7 +35,7 @@ pub(super) struct Attach {
     /// Print events as JSON lines instead of the output.
     #[arg(long)]
     json: bool,
-    /// With --tty, which implies it.
+    /// Accepted together with --tty, which implies it.
     #[arg(short, long, requires = "tty")]
     interactive: bool,
     #[command(flatten)]
@@ -43,7 +44,7 @@ pub(super) struct Attach {
     terminal: TerminalOptions,
 }
 
-/// Of the output before, in bytes, that is shown of a terminal.
+/// The number of bytes of earlier output that an attached terminal shows.
 const SHOWN: u64 = 4096;
 
 impl Attach {
@@ -53,7 +54,7 @@ impl Attach {
         let client = self.connect.client().await?;
         let from = match (self.cursor, self.from_offset) {
             (Some(cursor), _) => From::Cursor(cursor),
-            // Of standard error, where that is apart, everything is shown.
+            // A separate standard error is always shown from its beginning.
             (None, Some(stdout)) => From::Offsets { stdout, stderr: 0 },
             (None, None) if on_terminal => last_lines(&client, &self.id).await?,
             (None, None) => From::Beginning,
@@ -64,7 +65,7 @@ impl Attach {
     }
 }
 
-/// The last of what was shown on a command's terminal.
+/// Returns the position of the last [`SHOWN`] bytes of the output of a command with a terminal.
 async fn last_lines(client: &Client, id: &str) -> Result<From, Failure> {
     if client.execution(id).await?.pty.is_none() {
         return Err(Failure::new(format!("execution {id} has no terminal; attach to it without --tty")));

@@ -1,4 +1,4 @@
-//! `airlock check`: the policy without a server, by the profile that a server would take.
+//! `airlock check`: decides a command without a server, with the profile that a server would use.
 
 mod usual;
 
@@ -23,17 +23,20 @@ use super::{
 };
 use usual::Usual;
 
-/// Of one line of --jsonl, in bytes. The longest command takes less, however it is written.
+/// The longest line of --jsonl, in bytes. The longest command fits, however it is escaped.
 const LINE_BYTES: usize = 4 * 1024 * 1024;
-/// What decides lines where no profile is named.
+/// The profile that decides --jsonl lines if --profile is not given.
 const PROFILE: &str = "strict";
 
-/// Decide a command by a profile, without a server and without running it.
+/// Show what policy decides about a command, without a server and without running it.
 ///
-/// One word is the command as it is; several words are joined with single spaces. Where no profile is named, it is
-/// the one that the server takes on which the command would run: of the server that `--address` names, or of the
-/// `airlock dev` of the state folder; `strict`, the default of a server, where neither is there. A line on standard
-/// error says which. Lines of --jsonl are decided by `strict`.
+/// Use this to try a rule or to learn why a command is refused. The exit code is 0 for allow, 10 for ask and 11 for
+/// deny.
+///
+/// One word is the command as it is; several words are joined with single spaces. Without --profile, the decision
+/// uses the default profile of the server that --address names, or of the running `airlock dev`. If neither exists,
+/// it uses `strict`, the default of a server. A line on standard error names the profile. Lines of --jsonl use
+/// `strict`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock check 'git status && rm -rf x'\n  airlock check --profile team.toml --mode plan -- ls -la\n  echo '{\"command\": \"git push\", \"rules\": {\"deny\": [\"Bash(git push:*)\"]}}' | airlock check --jsonl\n\nExit codes: 0 allow, 10 ask, 11 deny; with --jsonl 0 when every line was answered."
@@ -44,16 +47,16 @@ pub(super) struct Check {
     /// A built-in profile (strict, agent, sandboxed, demo, read_only) or a profile's TOML file.
     #[arg(long, value_name = "NAME|FILE")]
     profile: Option<OsString>,
-    /// What would read the command; so far only bash is run.
+    /// The shell that reads the command. zsh is allowed by exact rules only; policy asks about every pwsh command.
     #[arg(long, value_enum, default_value = "bash", conflicts_with = "jsonl")]
     shell: Shell,
-    /// The mode to decide in; plan allows only what is proven read-only [default: the profile's].
+    /// The mode to decide in; plan allows only commands that are proven read-only [default: the profile's]
     #[arg(long, value_enum, conflicts_with = "jsonl")]
     mode: Option<Mode>,
-    /// The current directory, inside the sandbox [default: the workspace's root].
+    /// The working directory, inside the sandbox [default: the workspace's root]
     #[arg(long, value_name = "DIR", conflicts_with = "jsonl", value_parser = args::absolute)]
     cwd: Option<String>,
-    /// Read one JSON request a line from standard input, and write one JSON decision a line.
+    /// Read one JSON request per line from standard input, and write one JSON decision per line.
     #[arg(long)]
     jsonl: bool,
     /// The command.
@@ -91,7 +94,7 @@ impl Check {
 }
 
 impl Check {
-    /// The profile that is named, or the one of the server on which the command would run.
+    /// Returns the profile of --profile, or the default profile of the server that would run the command.
     fn decides(&self) -> Result<Profile, Failure> {
         match &self.profile {
             Some(named) => local_profile::tested(named),
@@ -108,13 +111,13 @@ impl Check {
     }
 }
 
-/// Colours are for people; what goes into a file or a pipe is plain.
+/// Returns the style of the output. Colours are used only on a terminal.
 fn look() -> Look {
     let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     Look { colours, ..Look::PLAIN }
 }
 
-/// Answers each line of `input` with a line of `out`, at once.
+/// Writes one line to `out` for each line of `input`, and flushes it at once.
 fn answer_lines(input: &mut impl BufRead, out: &mut impl Write, profile: &Profile) -> io::Result<()> {
     let mut line = Vec::new();
     while let Some(whole) = read_line(input, &mut line)? {
@@ -126,7 +129,8 @@ fn answer_lines(input: &mut impl BufRead, out: &mut impl Write, profile: &Profil
     Ok(())
 }
 
-/// Reads a line without its end; false if it was too long and most of it was skipped.
+/// Reads a line without its line feed. Returns `None` at the end of the input, and `Some(false)` if the line was
+/// too long and its rest was skipped.
 fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
     let mut any = false;
@@ -155,7 +159,7 @@ fn answer(line: &[u8], profile: &Profile) -> String {
     let Ok(text) = std::str::from_utf8(line) else {
         return refusal("the line is not UTF-8");
     };
-    // The policy never panics; if it did after all, that must not read as an answer, nor end the run.
+    // The policy does not panic. If it did, the panic must neither count as an answer nor end the loop.
     catch_unwind(AssertUnwindSafe(|| check::answer_line(text, profile)))
         .unwrap_or_else(|_| refusal("the policy failed on this line"))
 }

@@ -1,13 +1,13 @@
-//! `airlock completions`: what a shell needs to complete the others.
+//! `airlock completions`: scripts with which a shell completes the other subcommands.
 
 use clap::Args;
 use clap_complete::Shell;
 
 use super::{Failure, output};
 
-/// Print what a shell needs to complete airlock's subcommands and options.
+/// Print a completion script for a shell.
 ///
-/// Why: so that Tab knows them.
+/// Use this to complete subcommands and options with Tab.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock completions bash > airlock.bash && . ./airlock.bash   # in ~/.bashrc: . <(airlock completions bash)\n  airlock completions zsh > _airlock                            # into a folder of $fpath\n  airlock completions fish > airlock.fish                       # into ~/.config/fish/completions"

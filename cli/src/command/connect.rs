@@ -1,4 +1,5 @@
-//! Which server to talk to: the one that is named, or the `airlock dev` of the state folder.
+//! The server to talk to: the one that the arguments name, or the `airlock dev` of the state
+//! directory.
 
 use std::{
     ffi::OsStr,
@@ -15,27 +16,27 @@ use crate::{
     state::{Connection, StateFolder, read_bounded},
 };
 
-/// Of a certificate, key or token file, in bytes.
+/// The largest certificate, key or token file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
 
-/// For a call to answer again where the server is a dev of this machine: one that went away comes back
-/// elsewhere, if at all.
+/// The time that a call waits for a local `airlock dev` to answer again. A dev that restarts listens
+/// on another address.
 const DEV_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Under which help shows these options: after the subcommand's own.
+/// The help heading of these options. They follow the subcommand's own options.
 const HEADING: &str = "Connection";
 
-/// How to reach the server.
+/// The options that select a server and the credentials for it.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Connect {
-    /// The state folder of the `airlock dev` to talk to [default: $XDG_STATE_HOME/airlock or
-    /// ~/.local/state/airlock].
+    /// The state directory of the `airlock dev` to use [default: $XDG_STATE_HOME/airlock or
+    /// ~/.local/state/airlock]
     #[arg(long, help_heading = HEADING, value_name = "DIR", env = "AIRLOCK_STATE", hide_env_values = true)]
     state: Option<PathBuf>,
-    /// Another server, as https://HOST:PORT; a state folder is not looked at then.
+    /// Another server, as https://HOST:PORT; the state directory is then not used.
     #[arg(long, help_heading = HEADING, value_name = "URL", env = "AIRLOCK_ADDRESS", hide_env_values = true)]
     address: Option<String>,
-    /// The certificate of that server's authority (PEM).
+    /// The CA certificate that signed the server's certificate (PEM)
     #[arg(long, help_heading = HEADING, value_name = "FILE", env = "AIRLOCK_CA", hide_env_values = true, requires = "address")]
     ca: Option<PathBuf>,
     /// A file with a bearer token.
@@ -48,19 +49,19 @@ pub(super) struct Connect {
         requires = "address"
     )]
     token_file: Option<PathBuf>,
-    /// A client certificate and what leads to its root (PEM).
+    /// A client certificate with its intermediate certificates (PEM)
     #[arg(long, help_heading = HEADING, value_name = "FILE", env = "AIRLOCK_CERT", hide_env_values = true, requires_all = ["key", "address"])]
     cert: Option<PathBuf>,
-    /// The client certificate's key (PEM).
+    /// The private key of the client certificate (PEM)
     #[arg(long, help_heading = HEADING, value_name = "FILE", env = "AIRLOCK_KEY", hide_env_values = true, requires = "cert")]
     key: Option<PathBuf>,
-    /// Permit an address with http://, on loopback only.
+    /// Permit an http:// address, on loopback only.
     #[arg(long, help_heading = HEADING, requires = "address")]
     insecure_loopback: bool,
 }
 
 impl Connect {
-    /// The settings that the arguments, the environment and the state folder give.
+    /// Returns the settings from the arguments, the environment and the state directory.
     pub(super) fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = match &self.address {
             Some(address) => self.named(address)?,
@@ -70,7 +71,7 @@ impl Connect {
         Ok(settings)
     }
 
-    /// The state folder whose dev is talked to, if it is one.
+    /// Returns the state directory of the dev to use, or `None` if an address was given.
     pub(super) fn dev_folder(&self) -> Option<StateFolder> {
         match &self.address {
             Some(_) => None,
@@ -78,7 +79,7 @@ impl Connect {
         }
     }
 
-    /// Each setting, with where it came from: a flag, the environment, or the state folder.
+    /// Returns each setting with its origin: a flag, the environment or the state directory.
     pub(super) fn sources(&self) -> Vec<(&'static str, String)> {
         let from = |flag: &str, name: &str, value: &OsStr| {
             let variable = std::env::var_os(name).is_some_and(|set| set == value);
@@ -106,17 +107,17 @@ impl Connect {
         all
     }
 
-    /// Whether an address was named, by a flag or the environment.
+    /// Reports whether a flag or the environment names an address.
     pub(super) fn names_address(&self) -> bool {
         self.address.is_some()
     }
 
-    /// Connects.
+    /// Connects to the server.
     pub(super) async fn client(&self) -> Result<Client, Failure> {
         match Client::connect(self.settings()?).await {
             Ok(client) => Ok(client),
             Err(error @ ClientError::Transport { .. }) => {
-                // A dev that went away just now is better called that.
+                // If the dev has just ended, that is the better error.
                 let gone = self.dev_folder().and_then(|folder| folder.connection().err());
                 Err(gone.map_or_else(|| error.into(), Failure::from))
             }

@@ -16,27 +16,25 @@ use super::{
 };
 use crate::client::{Client, ClientError, FolderOptions, Progress, v1};
 
-/// Of a copy that was left by Ctrl-C.
+/// The exit code of a copy that Ctrl-C interrupted.
 const LEFT: u8 = 130;
 
-/// Copy files and folders into a session, or out of it.
+/// Copy files and directories into a session or out of it.
 ///
-/// One side is SESSION:PATH; a relative PATH begins at the workspace's root, an absolute one is below /workspace,
-/// /tmp or the session's HOME, /home/agent. What becomes of DST is as with
-/// `docker cp`:
+/// One side is SESSION:PATH. A relative PATH starts at the workspace's root; an absolute PATH is below
+/// /workspace, /tmp or the session's HOME, /home/agent. The meaning of DST is that of `docker cp`:
 ///
-/// a file to a name that is not there becomes that file; to a file, replaces it; to a folder, goes into it; a
-/// name that ends with a slash must be a folder that is there.
+/// A file that is copied to a new name becomes that file. Copied to a file, it replaces the file. Copied to a
+/// directory, it is placed in the directory. A name that ends with a slash must be an existing directory.
 ///
-/// a folder to a name that is not there becomes that folder; to a folder, goes into it under its own name, or
-/// if SRC ends with `/.` only its contents do; to a file is refused.
+/// A directory that is copied to a new name becomes that directory. Copied to a directory, it is placed in it
+/// under its own name; if SRC ends with `/.`, only its contents are. Copying a directory to a file is refused.
 ///
-/// SRC `-` is standard input: a tar archive (or .tar.gz) if DST is a folder or ends with a slash, and
-/// otherwise the contents of the file DST. DST `-` is standard output: a file as it is, a folder as a tar
-/// archive.
+/// SRC `-` is standard input: a tar archive (or .tar.gz) if DST is a directory or ends with a slash, otherwise
+/// the contents of the file DST. DST `-` is standard output: a file as it is, a directory as a tar archive.
 ///
-/// Links inside folders are copied as links, owners are not copied. Nothing is put anywhere before all of it
-/// has come and was checked.
+/// Links inside directories are copied as links. Owners are not copied. Nothing is written at DST until all data
+/// has arrived and was checked.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mkdir project && echo 'echo hello' > project/hello.sh\n  id=$(airlock session create)\n  airlock cp project $id:                        # becomes /workspace/project\n  airlock run --session $id -- 'sh project/hello.sh > project/out.txt'\n  airlock cp $id:project/out.txt .\n  airlock cp --exclude '*.txt' $id:project copy\n  airlock cp $id:project - | tar -t\n  airlock cp project/hello.sh $id:/tmp/\n\nExit codes: 0 when everything was copied; 1 when something was left out that no --exclude names, or nothing\ncould be copied; 2 for wrong usage; 130 when left by Ctrl-C."
@@ -44,40 +42,39 @@ const LEFT: u8 = 130;
 pub(super) struct Cp {
     #[command(flatten)]
     connect: Connect,
-    /// Leave out files and folders: a glob over the path below SRC, `*` without and `**` with slashes; may be
-    /// repeated.
+    /// Skip paths that match a glob below SRC; `*` does not cross slashes, `**` does; may be repeated.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
-    /// What scp wants for folders, and is so here anyway.
+    /// Accepted for users of scp; directories are always copied with their contents.
     #[arg(short, short_alias = 'R', hide = true)]
     recursive: bool,
-    /// Say nothing but what was left out.
+    /// Print only what was skipped.
     #[arg(short, long)]
     quiet: bool,
-    /// What to copy: a path, SESSION:PATH, or -.
+    /// The source: a path, SESSION:PATH, or -
     #[arg(value_name = "SRC")]
     from: OsString,
-    /// Where to: a path, SESSION:PATH, or -.
+    /// The destination: a path, SESSION:PATH, or -
     #[arg(value_name = "DST")]
     to: OsString,
 }
 
-/// A copy that is on its way.
+/// A copy in progress.
 struct Copy<'a> {
     client: &'a Client,
     options: FolderOptions,
     progress: Progress,
 }
 
-/// What was copied.
+/// The totals of a finished copy.
 #[derive(Debug, Default)]
 struct Copied {
     files: u64,
     directories: u64,
     links: u64,
-    /// Of the files' contents.
+    /// The size of the files' contents.
     bytes: u64,
-    /// Where and why.
+    /// The path and the reason for each skipped entry, up to a limit.
     left_out: Vec<(Vec<u8>, String)>,
     left_out_total: u64,
 }
@@ -107,7 +104,7 @@ impl Cp {
             copied = work => copied?,
             () = summary::show(&progress, self.quiet) => return Ok(LEFT),
             () = interrupts.next() => {
-                // What is half there is removed; who asks once more does not wait for that.
+                // Removes the partial result. A second Ctrl-C does not wait for that.
                 tokio::select! {
                     () = client.settled() => {}
                     () = interrupts.next() => {}
@@ -119,7 +116,7 @@ impl Cp {
     }
 }
 
-/// Puts the contents of a folder into the workspace of a new session, and gives the exit code.
+/// Copies the contents of a directory into the workspace of a new session, and returns the exit code.
 pub(super) async fn upload_contents(
     client: &Client,
     from: &Path,
@@ -144,7 +141,7 @@ fn check(sides: &(Place, Place)) -> Result<(), Failure> {
     }
 }
 
-/// A session's id alone is a file of here by its form, and never by its meaning.
+/// Returns an error if a side is a bare session ID: it parses as a local file name, but is never meant as one.
 fn forgotten_colon(sides: &[&Path]) -> Option<Failure> {
     let session = sides.iter().find_map(|side| place::session_id(side.as_os_str().as_encoded_bytes()))?;
     Some(Failure::usage(format!(
@@ -159,7 +156,7 @@ fn neither() -> Failure {
 }
 
 impl Copy<'_> {
-    /// What is at a place, if anything.
+    /// Returns information about the file at a place, or `None` if nothing exists there.
     async fn look(&self, place: &Remote) -> Result<Option<v1::FileInfo>, Failure> {
         match self.client.stat(&place.session, path_of(&place.path)).await {
             Ok(info) => Ok(Some(info)),
@@ -169,13 +166,13 @@ impl Copy<'_> {
     }
 }
 
-/// A path as the server is asked for it: without `/.` and slashes at its end.
+/// Returns a path in the form for requests: without `/.` and slashes at its end.
 fn path_of(path: &[u8]) -> &[u8] {
     let path = path.strip_suffix(b"/.").unwrap_or(path);
     let path = if path == b"." { b"" } else { path };
     match path.iter().rposition(|byte| *byte != b'/') {
         Some(last) => path.get(..=last).unwrap_or(path),
-        // Nothing but slashes is the root, which the server refuses with a better word.
+        // Only slashes: the root. The server refuses it with a better message.
         None => path.get(..1).unwrap_or(path),
     }
 }
@@ -184,7 +181,7 @@ fn wants_contents(path: &[u8]) -> bool {
     path == b"." || path.ends_with(b"/.")
 }
 
-/// The last component of a path, or none of one that has no name.
+/// Returns the last component of a path, or `None` if the path has no name.
 fn name_of(path: &[u8]) -> Option<&[u8]> {
     let name = path_of(path).rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     (!matches!(name, b"" | b"." | b"..")).then_some(name)

@@ -18,47 +18,49 @@ use crate::{
     state::StateFolder,
 };
 
-/// Warnings, save for what `airlock runners` says anyway.
+/// The default log filter: warnings, except those that `airlock runners` shows anyway.
 const LOG: &str = "warn,airlock_runner::start=error";
 
-/// Run a server and a runner in one process, for this machine alone.
+/// Run a server and a runner in one process, for use on this machine only.
 ///
-/// State is kept in one folder: keys, which are made on the first start, the store, finished output, and
-/// the sessions' workspaces. The other subcommands find the server through it. Whoever can read the
-/// folder may run, approve (their own requests, too) and administer.
+/// Use this to try Airlock or to develop against it. One state directory holds the keys (created on the first
+/// start), the store, the output of ended executions and the sessions' workspaces. The other subcommands find the
+/// server through it. Everyone who can read the directory may run commands, approve them (including their own) and
+/// administer the server.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock dev\n  airlock dev --profile strict --base repo=$HOME/src/repo\n  airlock dev --bind $HOME/.cargo/bin:/opt/cargo --max-timeout 2h\n  airlock dev --rootfs $HOME/images/debian\n  airlock dev --state /tmp/try --otlp http://127.0.0.1:4317   # and AIRLOCK_STATE=/tmp/try for the others\n\nCtrl-C or SIGTERM stops it in order: no new commands, a few seconds for those that run, then their end."
 )]
 pub(super) struct Dev {
-    /// The state folder [default: $XDG_STATE_HOME/airlock or ~/.local/state/airlock].
+    /// The state directory [default: $XDG_STATE_HOME/airlock or ~/.local/state/airlock]
     #[arg(long, value_name = "DIR", env = "AIRLOCK_STATE", hide_env_values = true)]
     state: Option<PathBuf>,
-    /// Where to listen; port 0 lets the system choose.
+    /// The address to listen on; with port 0 the system chooses one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = args::address)]
     listen: SocketAddr,
-    /// The profile of those who name none.
+    /// The default profile, for requests that name no profile.
     #[arg(long, value_name = "NAME", default_value = PROFILE)]
     profile: String,
-    /// A folder of NAME.toml files with further profiles.
+    /// A directory with further profiles, as NAME.toml files.
     #[arg(long, value_name = "DIR")]
     profiles: Option<PathBuf>,
-    /// A folder that workspaces can be copied from; may be repeated.
+    /// A directory that workspaces can be copied from; may be repeated.
     #[arg(long, value_name = "NAME=DIR")]
     base: Vec<OsString>,
-    /// Show a folder or file of this machine to commands, read-only, at its own path or at TARGET; may be repeated.
+    /// Show a file or directory of this machine to commands, read-only, at its own path or at TARGET; may be
+    /// repeated.
     #[arg(long, value_name = "SOURCE[:TARGET]")]
     bind: Vec<OsString>,
-    /// A folder with a root file system, such as an unpacked image, for commands to run in.
+    /// A directory with a root file system for commands, such as an unpacked image.
     #[arg(long, value_name = "DIR")]
     rootfs: Option<PathBuf>,
-    /// The longest time that a command may be given, such as 2h [default: 30m].
+    /// The longest timeout that a command may have, such as 2h [default: 30m]
     #[arg(long, value_name = "DURATION", value_parser = args::duration)]
     max_timeout: Option<Duration>,
-    /// Send traces and metrics to an OTLP collector (gRPC).
+    /// Send traces and metrics to an OTLP collector (gRPC)
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
-    /// What is logged to standard error, such as info or airlock_server=debug.
+    /// The log filter for standard error, such as info or airlock_server=debug.
     #[arg(long, value_name = "LEVEL", default_value = LOG)]
     log: String,
 }
@@ -75,7 +77,7 @@ impl Dev {
             max_timeout: self.max_timeout,
             listen: self.listen,
             profile: self.profile,
-            // The other commands find it from wherever they run.
+            // Other commands run in other directories, so the path must be absolute.
             profiles: self.profiles.map(std::path::absolute).transpose().map_err(|error| no_place(&error))?,
             bases,
             otlp: self.otlp,
@@ -125,7 +127,7 @@ fn no_place(error: &std::io::Error) -> Failure {
     Failure::new(format!("the folder of --profiles cannot be found: {error}"))
 }
 
-/// `SOURCE` or `SOURCE:TARGET`; a target is absolute, so that a colon of a source's name stays one.
+/// Parses `SOURCE` or `SOURCE:TARGET`. A target is absolute, so a colon within SOURCE is kept.
 fn shown(text: &OsStr) -> Result<(PathBuf, String), Failure> {
     let wrong =
         |what: &str| Failure::usage(format!("--bind `{}` {what}", text.to_string_lossy().escape_debug()));
@@ -144,7 +146,7 @@ fn shown(text: &OsStr) -> Result<(PathBuf, String), Failure> {
     Ok((PathBuf::from(source), target))
 }
 
-/// `NAME=DIR`.
+/// Parses `NAME=DIR`.
 fn named_base(text: &OsStr) -> Result<(String, PathBuf), Failure> {
     let shown = text.to_string_lossy();
     let wrong = || Failure::usage(format!("--base `{}` is not NAME=DIR", shown.escape_debug()));
@@ -156,7 +158,7 @@ fn named_base(text: &OsStr) -> Result<(String, PathBuf), Failure> {
     Ok((name.to_owned(), PathBuf::from(OsStr::from_bytes(folder))))
 }
 
-/// The base folder of `airlock run --local --base`: `NAME=DIR`, or a folder alone.
+/// Parses the base of `airlock run --local --base`: `NAME=DIR` or only a directory.
 pub(super) fn local_base(text: &OsStr) -> Result<(String, PathBuf), Failure> {
     if text.as_bytes().contains(&b'=') {
         return named_base(text);
@@ -164,13 +166,13 @@ pub(super) fn local_base(text: &OsStr) -> Result<(String, PathBuf), Failure> {
     Ok(("base".to_owned(), PathBuf::from(text)))
 }
 
-/// An instance for one command, in a folder of its own that goes with it.
+/// An instance for one command, in a temporary directory that is removed with it.
 pub(super) struct Local {
     instance: Instance,
 }
 
 impl Local {
-    /// Starts it, unless a signal comes first.
+    /// Starts an instance, unless a signal arrives first.
     pub(super) async fn start(bases: Vec<(String, PathBuf)>) -> Result<Self, Failure> {
         let mut interrupts = Interrupts::new()?;
         let options = Options { bases, log: "error".to_owned(), drain: Duration::ZERO, ..Options::default() };

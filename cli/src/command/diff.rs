@@ -10,16 +10,16 @@ use crate::{
     render::{changes, escape, files, json},
 };
 
-/// Entries asked for at once; with patches they may be long.
+/// The number of entries per request. Entries with patches can be large.
 const PAGE: i32 = 100;
-/// What git keeps for itself.
+/// The globs that match git's own directories.
 const GIT: [&str; 2] = [".git", "**/.git"];
 
-/// Show what has changed in a session's workspace since it was made.
+/// Show the changes in a session's workspace since it was created.
 ///
-/// Compared is with the base that the workspace was copied from, and for what was uploaded, with what was
-/// uploaded. The patch is in the form of `git diff`, and can be applied with `git apply`; what is not text, or
-/// too long, is named without one.
+/// The workspace is compared with the base that it was copied from, and uploaded files with their uploaded
+/// contents. The patch has the form of `git diff` and can be applied with `git apply`. Binary and very long
+/// files are listed without a patch.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mkdir project && seq 1 5 > project/numbers\n  id=$(airlock session create)\n  airlock cp project $id:\n  airlock run --session $id -- 'sed -i s/3/three/ project/numbers && touch project/new'\n  airlock diff $id\n  airlock diff --stat $id:project\n  airlock diff --name-only $id"
@@ -27,28 +27,28 @@ const GIT: [&str; 2] = [".git", "**/.git"];
 pub(super) struct Diff {
     #[command(flatten)]
     connect: Connect,
-    /// The changes of files as unified diffs (the default).
+    /// Show the changes as unified diffs (the default)
     #[arg(short, long, conflicts_with_all = ["stat", "name_only", "name_status"])]
     patch: bool,
-    /// How many lines of which files changed.
+    /// Show the number of changed lines per file.
     #[arg(long, conflicts_with_all = ["name_only", "name_status"])]
     stat: bool,
-    /// Only the paths.
+    /// Show only the paths.
     #[arg(long, conflicts_with = "name_status")]
     name_only: bool,
-    /// The paths, each with A (added), M (modified) or D (deleted).
+    /// Show the paths, each with A (added), M (modified) or D (deleted)
     #[arg(long)]
     name_status: bool,
-    /// What is in `.git` folders, too.
+    /// Include changes in `.git` directories.
     #[arg(short, long)]
     all: bool,
-    /// Leave out files and folders: a glob over the path below PATH; may be repeated.
+    /// Skip paths that match a glob below PATH; may be repeated.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
-    /// One JSON object a line; with patches unless --name-only or --name-status is given.
+    /// Print one JSON object per line, with patches unless --name-only or --name-status is given.
     #[arg(long, conflicts_with = "stat")]
     json: bool,
-    /// The session, and the file or folder in its workspace [default: the workspace].
+    /// The session, and the file or directory in its workspace [default: the workspace]
     #[arg(value_name = "SESSION[:PATH]")]
     place: OsString,
 }
@@ -109,7 +109,7 @@ impl Diff {
             line.push(b'\n');
             return output::print_bytes(&line);
         }
-        // As git, a patch knows files only.
+        // Like git, a patch contains only files.
         if changes::is_folder(change) {
             return Ok(());
         }

@@ -1,4 +1,5 @@
-//! `airlock doctor`: everything between here and a command's start, step by step, each with a cure.
+//! `airlock doctor`: checks each step between this client and the start of a command, and names a remedy for
+//! each failure.
 
 use std::{
     path::PathBuf,
@@ -17,15 +18,16 @@ use crate::{
     render::{cause, escape},
 };
 
-/// What a server is given to answer.
+/// The time that a server has to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Clocks that are further apart are worth a word.
+/// A larger difference between the two clocks is reported.
 const SKEW: Duration = Duration::from_secs(60);
 
-/// Find out what does not work between here and a command's start, and what to do about it.
+/// Check each step between this client and the start of a command, and name remedies.
 ///
-/// Why: to learn in one go whether it is the settings, the name, the port, the certificate, the identity, the
-/// runner or its host. Nothing is changed. Exit codes: 0 where nothing failed, 1 where something did.
+/// Use this when a command does not start. It tells apart wrong settings, an unresolved name, a closed port,
+/// a certificate, a credential, a runner and a runner's host. It changes nothing. The exit code is 0 if no
+/// check failed, otherwise 1.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock doctor\n  airlock doctor --host            # what a runner on this host could enforce\n  airlock doctor --json | jq '.checks[] | select(.state != \"ok\")'"
@@ -33,13 +35,13 @@ const SKEW: Duration = Duration::from_secs(60);
 pub(super) struct Doctor {
     #[command(flatten)]
     connect: Connect,
-    /// Look at this host as a runner's, too.
+    /// Also check this host as a host for a runner.
     #[arg(long)]
     host: bool,
-    /// bubblewrap on this host.
+    /// The path of bubblewrap on this host.
     #[arg(long, value_name = "FILE", default_value = "/usr/bin/bwrap", requires = "host")]
     bwrap: PathBuf,
-    /// One JSON object instead of lines.
+    /// Print one JSON object instead of lines.
     #[arg(long)]
     json: bool,
 }
@@ -59,7 +61,7 @@ impl Doctor {
         Ok(if is_well(&found) { 0 } else { cause::FAILED })
     }
 
-    /// Looks at the server that the settings name; false where they name none.
+    /// Checks the server that the settings name. Returns false if they name no server.
     async fn server(&self, found: &mut Vec<Finding>) -> bool {
         let mut settings = match self.connect.settings() {
             Ok(settings) => settings,
@@ -102,7 +104,8 @@ fn target(settings: &Settings) -> Option<Target> {
     Some(Target { port: uri.port_u16().unwrap_or(if secure { 443 } else { 80 }), host, trust })
 }
 
-/// Who the server takes us for, as far as its answers tell, and what it says of its runners.
+/// Reports the caller's identity and profiles, as far as the server's answers show them, and the server's
+/// runners.
 async fn identity(client: &Client, found: &mut Vec<Finding>) {
     let profiles = client.profiles(v1::PolicyServiceListProfilesRequest::default()).await;
     match &profiles {
@@ -201,7 +204,7 @@ fn runners(answer: &v1::AdminServiceGetCapabilitiesResponse, found: &mut Vec<Fin
     }
 }
 
-/// A connected runner was seen just now, by the server's clock.
+/// Compares the clocks: a connected runner's `last_seen` is the current time of the server.
 async fn skew(client: &Client, found: &mut Vec<Finding>) {
     let Ok(answer) = client.runners(v1::AdminServiceListRunnersRequest::default()).await else { return };
     let seen = answer
@@ -230,7 +233,7 @@ async fn skew(client: &Client, found: &mut Vec<Finding>) {
 async fn this_host(bwrap: PathBuf) -> Result<Vec<Finding>, Failure> {
     let look = move || {
         let scratch = TemporaryDir::new("airlock-doctor-")?;
-        // No dev takes its processes for strays of its own.
+        // The block reserves uids that no dev on this host treats as stray processes of its own.
         let uids = UidBlock::reserve(scratch.path()).map_err(std::io::Error::other)?;
         let uid = uids.as_ref().map(UidBlock::first);
         let (scratch_path, require, cgroup) = (scratch.path().to_owned(), Vec::new(), Default::default());

@@ -1,12 +1,12 @@
-//! What people type who know docker, kubectl, ssh and scp, and what does it here. Only words: what is not
-//! understood is refused all the same.
+//! Tips for users of docker, kubectl, ssh and scp: the Airlock equivalent of an unknown subcommand or
+//! option. The tips change only the error message; the arguments are still refused.
 
 use clap::{
     builder::StyledStr,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-/// Subcommands of other programs.
+/// Subcommands of other programs, with the tip for them.
 const SUBCOMMANDS: [(&[&str], &str); 10] = [
     (
         &["exec", "ssh", "sh", "bash", "shell"],
@@ -35,7 +35,7 @@ const SUBCOMMANDS: [(&[&str], &str); 10] = [
     (&["version"], "airlock --version"),
 ];
 
-/// Options of other programs, by the subcommands that they are given to.
+/// Options of other programs: the subcommands they are given to, the options, and the tip.
 const OPTIONS: [(&[&str], &[&str], &str); 11] = [
     (&["run"], &["-d", "--detach"], "to leave a command running: airlock run --background, or airlock start"),
     (&["start"], &["-t", "--tty"], "a terminal is had with: airlock run -it"),
@@ -70,13 +70,14 @@ const OPTIONS: [(&[&str], &[&str], &str); 11] = [
     ),
 ];
 
-/// A third side of a copy.
+/// The tip for a copy with more than one source.
 const SEVERAL: &str = "one SRC at a time: a folder, or tar -c A B | airlock cp - SESSION:PATH/";
-/// A word too many of logs: `-n 5` of tail is a switch of grep here.
+/// The tip for an extra argument of `logs`. `-n 5` means five lines in tail, but here `-n` is a flag, as
+/// in grep.
 const ONE: &str =
     "one execution at a time; the last lines are --tail COUNT, and -n numbers matches as with grep";
 
-/// The error with a better tip, where there is one, and without one that leads astray.
+/// Returns the error with a better tip if there is one, and without a misleading tip.
 pub(super) fn explained(mut error: clap::Error) -> clap::Error {
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => of_subcommand(&text(&error, ContextKind::InvalidSubcommand)),
@@ -89,7 +90,7 @@ pub(super) fn explained(mut error: clap::Error) -> clap::Error {
         }
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
     } else if error.get(ContextKind::SuggestedArg).is_some() {
-        // How to pass a misspelt option as a value is not what anybody wants to know.
+        // clap's tip explains how to pass a misspelt option as a value, which does not help.
         error.remove(ContextKind::Suggested);
     }
     error
@@ -99,7 +100,7 @@ fn text(error: &clap::Error, kind: ContextKind) -> String {
     error.get(kind).map(ToString::to_string).unwrap_or_default()
 }
 
-/// As it was typed.
+/// Returns the subcommand as it was typed.
 fn subcommand() -> String {
     std::env::args_os().nth(1).map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
 }

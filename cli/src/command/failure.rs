@@ -1,4 +1,5 @@
-//! Why a subcommand failed: one readable line that says what, where and what to do, and an exit code.
+//! The failure of a subcommand: a readable message that states the problem, its place and the remedy,
+//! and an exit code.
 
 use std::fmt::Write as _;
 
@@ -8,12 +9,12 @@ use crate::{
     state::StateError,
 };
 
-/// Of wrong arguments.
+/// The exit code for wrong arguments.
 pub(super) const USAGE: u8 = 2;
-/// Of a program that wrote to a pipe which nobody reads, as shells give it.
+/// The exit code of a program that wrote to a pipe without a reader, as shells report it.
 pub(super) const BROKEN_PIPE: u8 = 141;
 
-/// What to say on standard error, and the exit code.
+/// A message for standard error, and the exit code.
 #[derive(Debug)]
 pub(super) struct Failure {
     code: u8,
@@ -22,22 +23,22 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// A failure with exit code 1.
+    /// Creates a failure with exit code 1.
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self { code: cause::FAILED, message: message.into(), passing: false }
     }
 
-    /// What may be otherwise in a moment.
+    /// Creates a failure that may pass soon.
     pub(super) fn not_yet(message: impl Into<String>) -> Self {
         Self { passing: true, ..Self::new(message) }
     }
 
-    /// Arguments that do not go together.
+    /// Creates a failure for wrong arguments.
     pub(super) fn usage(message: impl Into<String>) -> Self {
         Self { code: USAGE, ..Self::new(message) }
     }
 
-    /// Nobody reads the output any more: nothing to say, and nobody to say it to.
+    /// Creates a failure without a message, for a standard output that has no reader any more.
     pub(super) fn broken_pipe() -> Self {
         Self { code: BROKEN_PIPE, ..Self::new("") }
     }
@@ -47,7 +48,8 @@ impl Failure {
         self
     }
 
-    /// The same, with what it is about in front.
+    /// Returns the failure with its subject before the message, unless the message already contains
+    /// it.
     pub(super) fn about(mut self, what: &str) -> Self {
         if !self.message.contains(what) {
             self.message = format!("{}: {}", escape::line(what.as_bytes()), self.message);
@@ -59,7 +61,7 @@ impl Failure {
         self.code
     }
 
-    /// Whether the same may succeed in a moment.
+    /// Reports whether the same call may succeed soon.
     pub(super) fn is_passing(&self) -> bool {
         self.passing
     }
@@ -72,7 +74,7 @@ impl Failure {
         self.code == BROKEN_PIPE
     }
 
-    /// Writes it to standard error.
+    /// Writes the message to standard error.
     pub(super) fn say(&self) {
         if !self.message.is_empty() {
             super::output::note(&self.message);
@@ -93,7 +95,7 @@ impl From<StateError> for Failure {
     }
 }
 
-/// What went wrong, with every field violation on a line of its own, and what to do.
+/// Returns the error as text, with each field violation on its own line and a remedy.
 pub(super) fn describe(error: &ClientError) -> String {
     let mut text = escape::line(error.to_string().as_bytes());
     let Some(rejection) = error.rejection() else {
@@ -109,7 +111,7 @@ pub(super) fn describe(error: &ClientError) -> String {
     if !rejection.reason.is_empty() {
         let _ = write!(text, " ({})", escape::line(rejection.reason.as_bytes()));
     }
-    // The message tells of the first one.
+    // The message already contains a single violation.
     let listed = if rejection.violations.len() > 1 { rejection.violations.as_slice() } else { &[] };
     for violation in listed {
         let (field, what) = (&violation.field, &violation.description);

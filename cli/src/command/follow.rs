@@ -1,4 +1,4 @@
-//! Follows an execution to its end: its bytes to standard output, exactly; its fate to standard error;
+//! Follows an execution to its end: its bytes to standard output, unchanged; its result to standard error;
 //! its exit code to the caller.
 
 mod background;
@@ -34,38 +34,38 @@ use crate::{
 use marks::Marks;
 use screen::Screen;
 
-/// Of a view that was left by Ctrl-C.
+/// The exit code of a view that Ctrl-C ended.
 const LEFT: u8 = 130;
-/// How long a request for the end may take once nobody waits for that end any more.
+/// The time that a cancel request may still take after a second Ctrl-C.
 const LAST_WORD: Duration = Duration::from_secs(1);
-/// How often, and how long apart, to look whether a dev that does not answer is ending.
+/// The number of checks whether a dev that does not answer is stopping, and the pause between them.
 const ENDING_LOOKS: u32 = 20;
 const ENDING_PAUSE: Duration = Duration::from_millis(50);
-/// Trouble that passes sooner is not worth a word.
+/// Shorter connection trouble is not reported.
 const LASTING: Duration = Duration::from_secs(2);
 
-/// How to follow.
+/// The options of a view.
 #[derive(Debug, Clone, Default)]
 pub(super) struct How {
-    /// Events as JSON lines, instead of bytes.
+    /// Print events as JSON lines instead of the output.
     pub(super) json: bool,
-    /// The view started the command, so that Ctrl-C and a closed output end it.
+    /// This view started the command, so Ctrl-C and a closed standard output end it.
     pub(super) owns: bool,
-    /// Standard input is the command's.
+    /// Forward standard input to the command.
     pub(super) input: bool,
-    /// This terminal is the command's.
+    /// Connect this terminal to the command.
     pub(super) terminal: Option<Terminal>,
-    /// Only its output is of interest: its end is 0, whatever it was.
+    /// Show only the output, and return 0 for every result.
     pub(super) log: bool,
-    /// The server ends with the view, so that nothing can be left running.
+    /// The server stops with the view, so nothing can keep running.
     pub(super) local: bool,
-    /// What else whoever reads the output must know is said, and what looks like it in the output is marked.
+    /// Print notes about the result, and mark output that looks like one.
     pub(super) notes: bool,
-    /// The state folder of the server, where that is a dev: once it has ended there is nothing to wait for.
+    /// The state directory of the server if it is a dev. When the dev has ended, the view stops waiting.
     pub(super) dev: Option<StateFolder>,
 }
 
-/// Shows all events and gives the exit code.
+/// Shows all events and returns the exit code.
 pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<u8, Failure> {
     let known = watch::Sender::new(events.execution_id().map(str::to_owned));
     let id = known.subscribe();
@@ -93,14 +93,16 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
                 sent = Asked::Asking(Box::pin(background::send(client.clone(), id.clone())));
             }
             () = interrupts.next() => {
-                // At a raw terminal no key means that: somebody else wants this program to end.
+                // On a raw terminal Ctrl-C is a byte for the command; here the signal comes from another
+                // process.
                 if how.owns && matches!(asked, Asked::Not) && !is_raw() {
                     let again = if how.local { "ends it at once" } else { "leaves without waiting for it" };
                     screen.note(&format!("asked for its end; Ctrl-C again {again}"));
                     asked = Asked::Asking(Box::pin(cancel(client.clone(), id.clone())));
                     continue;
                 }
-                // Somebody who is that quick still wants it ended.
+                // A second Ctrl-C can arrive before the cancel request is sent, so the request still gets
+                // some time.
                 tokio::select! {
                     end = &mut view => break end,
                     _ = timeout(LAST_WORD, asked.done()) => {}
@@ -116,14 +118,14 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
         Ok(End::Finished(code)) => Ok(code),
         Ok(End::Failed(error)) => {
             if how.json {
-                // Also said on standard error, for a person who looks.
+                // The error is also written to standard error for a person.
                 output::print_json(&json::error(&error))?;
             }
             let started = id.borrow().is_some() || !how.owns;
             Ok(denied::not_followed(client, &error, started).await)
         }
         Err(failure) => {
-            // What nobody reads need not run on, as in a pipe of local commands.
+            // As in a local pipeline, a command whose output has no reader is ended.
             if failure.is_broken_pipe() && how.owns {
                 let id = id.borrow().clone();
                 if let Some(id) = id {
@@ -135,7 +137,7 @@ pub(super) async fn follow(client: &Client, events: Events, how: How) -> Result<
     }
 }
 
-/// Gives the command what it is to have of this side. Says why, where it was left for good.
+/// Forwards the terminal or standard input to the command. Returns the reason if the terminal was left.
 async fn give_input(
     client: &Client,
     how: &How,
@@ -152,7 +154,7 @@ async fn give_input(
     }
 }
 
-/// Whether something was asked for.
+/// The state of a request to end or detach the command.
 enum Asked {
     Not,
     Asking(Pin<Box<dyn Future<Output = ()> + Send>>),
@@ -160,7 +162,7 @@ enum Asked {
 }
 
 impl Asked {
-    /// Returns when nothing is on its way any more. Cancel-safe.
+    /// Returns when no request is in progress. Cancel-safe.
     async fn done(&mut self) {
         if let Self::Asking(asking) = self {
             asking.await;
@@ -169,7 +171,7 @@ impl Asked {
     }
 }
 
-/// What keeps the view from going on.
+/// Reports trouble that keeps the view from continuing.
 struct Trouble<'a> {
     text: watch::Receiver<Option<String>>,
     dev: Option<StateFolder>,
@@ -178,7 +180,8 @@ struct Trouble<'a> {
 }
 
 impl Trouble<'_> {
-    /// Says it when trouble lasts; returns only when it will not pass. Cancel-safe, but says it again.
+    /// Reports trouble that lasts, and returns only if it cannot pass. Cancel-safe, but a new call reports
+    /// the trouble again.
     async fn hopeless(&mut self, id: &watch::Receiver<Option<String>>) -> Failure {
         loop {
             let text = self.text.wait_for(Option::is_some).await.map(|text| text.clone());
@@ -203,7 +206,7 @@ impl Trouble<'_> {
     }
 }
 
-/// Whether the dev that was talked to has ended, or another is in its place.
+/// Reports whether the dev at `address` has ended, or another dev has replaced it.
 pub(super) fn is_gone(folder: &StateFolder, address: &str) -> bool {
     match folder.connection() {
         Ok(connection) => connection.address != address,
@@ -211,8 +214,8 @@ pub(super) fn is_gone(folder: &StateFolder, address: &str) -> bool {
     }
 }
 
-/// Whether a dev that does not answer is about to be gone: it closes its connections before it lets go of
-/// its folder.
+/// Reports whether a dev that does not answer is stopping: it closes its connections before it releases its
+/// directory.
 pub(super) async fn is_ending(folder: &StateFolder) -> bool {
     for _ in 0..ENDING_LOOKS {
         if matches!(folder.connection(), Err(StateError::NotRunning(_))) {
@@ -233,7 +236,7 @@ pub(super) fn dev_has_ended(id: Option<&str>) -> Failure {
     ))
 }
 
-/// How a view ended.
+/// The end of a view.
 enum End {
     Finished(u8),
     Failed(ClientError),
@@ -242,13 +245,13 @@ enum End {
 struct View<'a> {
     how: &'a How,
     known: watch::Sender<Option<String>>,
-    /// Whether the command can be given input.
+    /// Whether the command can take input.
     runs: watch::Sender<bool>,
     stdout: io::Stdout,
     stderr: io::Stderr,
     screen: &'a Screen,
     marks: Marks,
-    /// What comes first may begin in the middle of a line, or of what a terminal is told.
+    /// Whether the next byte can be in the middle of a line or of a terminal control sequence.
     in_line: bool,
 }
 
@@ -303,7 +306,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The next event; until it comes, the screen says what is waited for.
+    /// Returns the next event. Until it arrives, the screen shows what the view waits for.
     async fn next(&self, events: &mut Events) -> Result<Option<Event>, ClientError> {
         let mut next = std::pin::pin!(events.next());
         loop {
@@ -359,7 +362,7 @@ impl View<'_> {
         }
     }
 
-    /// Writes what may have been the beginning of a line to be marked, and was not.
+    /// Writes bytes that were held back because they could have been the start of a line to mark.
     async fn unhold(&mut self) -> Result<(), Failure> {
         for (held, is_stdout) in self.marks.finish() {
             self.write(&held, is_stdout).await?;
@@ -368,7 +371,7 @@ impl View<'_> {
     }
 }
 
-/// All of it, if it has no next line.
+/// Returns the data after its first line feed, or all of it if it has none.
 fn from_next_line(data: &[u8]) -> &[u8] {
     let at = data.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     data.get(at..).unwrap_or_default()
@@ -378,7 +381,7 @@ fn start(runs: &mut bool, state: ExecutionState) -> bool {
     state == ExecutionState::Running && !std::mem::replace(runs, true)
 }
 
-/// Tells what a person must know while the command is on its way.
+/// Reports state changes that matter to a person while the command is in progress.
 fn say_state(change: &StateChanged, screen: &Screen) {
     if change.state() == ExecutionState::PendingApproval {
         let id = &change.approval_id;
@@ -389,7 +392,7 @@ fn say_state(change: &StateChanged, screen: &Screen) {
     }
 }
 
-/// Tells how it ended, where the exit code alone does not.
+/// Reports the result if the exit code alone does not show it.
 fn say_end(execution: &Execution) {
     let exited = execution
         .result
@@ -401,7 +404,7 @@ fn say_end(execution: &Execution) {
     }
 }
 
-/// Says why a start was not taken, and gives the exit code.
+/// Reports why a start was refused, and returns the exit code.
 pub(super) async fn not_started(client: &Client, error: &ClientError) -> u8 {
     denied::not_followed(client, error, false).await
 }
@@ -421,7 +424,7 @@ fn say_left(id: Option<&str>) {
     }
 }
 
-/// Says how to come back to a terminal, and gives the exit code.
+/// Reports how to return to a terminal, and returns the exit code.
 fn say_terminal_left(left: Left, id: Option<&str>, how: &How) -> u8 {
     let why = match left {
         Left::Detached => "left",
@@ -439,7 +442,7 @@ fn say_terminal_left(left: Left, id: Option<&str>, how: &How) -> u8 {
     }
 }
 
-/// Asks for the end as soon as it is known of what.
+/// Cancels the execution as soon as its ID is known.
 async fn cancel(client: Client, mut id: watch::Receiver<Option<String>>) {
     let known = match id.wait_for(Option::is_some).await {
         Ok(known) => known.clone().unwrap_or_default(),
@@ -450,7 +453,7 @@ async fn cancel(client: Client, mut id: watch::Receiver<Option<String>>) {
     }
 }
 
-/// The exit code of an execution that was looked at after its end, with the sentence on standard error.
+/// Returns the exit code of an ended execution, and writes its result to standard error.
 pub(super) fn end_of(execution: &Execution, notes: bool) -> u8 {
     say_end(execution);
     for note in text::notes(execution.result.as_ref()).iter().filter(|_| notes) {

@@ -1,11 +1,11 @@
-//! The pages of help. The first shows subcommands by what one wants to do, instead of in one long list. Those of
-//! the subcommands say why, then show options in a table, a line each, and then examples.
+//! The help pages. The first page groups subcommands by task. A subcommand's page contains its description, a
+//! table of options with one line each, and examples.
 
 use clap::{Command, CommandFactory as _};
 
 use super::Cli;
 
-/// Subcommands by what they are for. One that is in no group comes last, under its own heading.
+/// Subcommands by task. A subcommand in no group is shown last, under its own heading.
 pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["dev", "doctor", "completions"]),
     ("Run commands", &["run", "start", "attach", "wait", "detach", "signal", "kill"]),
@@ -14,12 +14,12 @@ pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Policy", &["check", "policy", "approve", "rules", "profile"]),
     ("Operate", &["runners", "keys"]),
 ];
-/// The heading of what is in no group.
+/// The heading for subcommands without a group.
 const OTHERS: &str = "More";
-/// Columns of a line of text.
+/// The columns of a line of text.
 const WIDTH: usize = 100;
 
-/// The whole command line.
+/// Returns the whole command line.
 pub(super) fn command() -> Command {
     let command = Cli::command();
     let groups = groups(&command);
@@ -28,7 +28,8 @@ pub(super) fn command() -> Command {
     command.help_template(template).mut_subcommands(page)
 }
 
-/// One page for `-h` and `--help`: what a long text would do to the options' table is to be spread over screens.
+/// Makes one page for both `-h` and `--help`: clap's long form would spread the table of options over several
+/// screens.
 fn page(command: Command) -> Command {
     let command = command.mut_subcommands(page);
     let Some(long) = command.get_long_about().map(ToString::to_string) else { return command };
@@ -38,7 +39,7 @@ fn page(command: Command) -> Command {
     command.long_about(None::<&str>).help_template(template)
 }
 
-/// A paragraph in lines.
+/// Wraps a paragraph to [`WIDTH`] columns.
 fn wrapped(paragraph: &str) -> String {
     let mut text = String::new();
     let mut used = 0;

@@ -1,10 +1,10 @@
-//! Ctrl-C and its kin, as something that can be awaited.
+//! Ctrl-C and the other termination signals as a future.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Failure;
 
-/// SIGINT, SIGTERM and, unless it is ignored (`nohup`), SIGHUP, from now on.
+/// Receives SIGINT, SIGTERM and, unless it is ignored (`nohup`), SIGHUP.
 #[derive(Debug)]
 pub(super) struct Interrupts {
     int: Signal,
@@ -20,7 +20,7 @@ impl Interrupts {
         Ok(Self { int: listen(SignalKind::interrupt())?, term: listen(SignalKind::terminate())?, hup })
     }
 
-    /// The next one. Cancel-safe.
+    /// Waits for the next signal. Cancel-safe.
     pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.int.recv() => {}
@@ -30,7 +30,8 @@ impl Interrupts {
     }
 }
 
-/// Whether whoever started this process wants it to outlive its terminal.
+/// Reports whether SIGHUP is ignored, because the parent process wants this one to outlive its
+/// terminal.
 fn hangup_is_ignored() -> bool {
     const SIGHUP_BIT: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `airlock keys`: an authority, certificates and tokens for a server, its runners and those who call.
+//! `airlock keys`: creates a CA, certificates and tokens for a server, its runners and its clients.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,25 +14,26 @@ const AUTHORITY: &str = "ca";
 const AUTHORITY_NAME: &str = "airlock authority";
 const SERVER: &str = "server";
 
-/// Make an authority, certificates and tokens for a server, its runners and those who call.
+/// Create a CA, certificates and tokens for a server, its runners and its clients.
 ///
-/// Why: server and runner prove to each other who they are, and so does everybody who calls. What is there
-/// already is never replaced; the authority in the folder signs what is added later.
+/// Use this to set up mutual TLS without a PKI of your own. Existing files are never replaced. The CA in
+/// the directory signs certificates that are added later.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock keys keys --server airlock-server.example,127.0.0.1 --client runner=spiffe://example.org/airlock/runner\n  airlock keys keys --client lead=lead.example.org --token orchestrator   # some more, by the same authority\n  openssl x509 -in keys/lead.pem -noout -subject -ext subjectAltName\n\nCertificates are good for a year, the authority for ten. Each program needs its own key alone; keep ca.key\noff the hosts."
 )]
 pub(super) struct Keys {
-    /// The folder; made if it is not there.
+    /// The directory; it is created if it does not exist.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// A certificate for the server: the names and addresses under which it is reached.
+    /// Create a server certificate for these host names and addresses.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     server: Vec<String>,
-    /// A certificate for a runner or a caller: a SPIFFE id or a DNS name, in FILE.pem and FILE.key.
+    /// Create a certificate for a runner or client with this SPIFFE ID or DNS name, in FILE.pem and
+    /// FILE.key.
     #[arg(long, value_name = "FILE=NAME", value_parser = client)]
     client: Vec<(String, String)>,
-    /// A token for a caller, in FILE.token.
+    /// Create a token for a client, in FILE.token.
     #[arg(long, value_name = "FILE", value_parser = file)]
     token: Vec<String>,
 }
@@ -45,7 +46,7 @@ impl Keys {
             self.token.iter().map(|name| self.folder.join(format!("{name}.token"))).collect();
         let server = (!self.server.is_empty()).then(|| files(SERVER));
         let clients: Vec<Files> = self.client.iter().map(|(file, _)| files(file)).collect();
-        // Everything is looked at before anything is made.
+        // Everything is checked before anything is created.
         for pair in server.iter().chain(&clients) {
             absent(&pair.certificate)?;
             absent(&pair.key)?;
@@ -80,8 +81,8 @@ impl Keys {
         Ok(0)
     }
 
-    /// The authority of the folder, made if there is none. One that cannot be used is not replaced: what it
-    /// signed would be worth nothing.
+    /// Returns the CA of the directory, and creates it if there is none. An unusable CA is not replaced:
+    /// its certificates would become invalid.
     fn authority(&self, now: SystemTime) -> Result<Authority, Failure> {
         let files = Files::named(&self.folder, AUTHORITY);
         if !files.certificate.exists() && !files.key.exists() {
@@ -106,7 +107,7 @@ fn absent(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// `FILE=NAME`.
+/// Parses `FILE=NAME`.
 fn client(text: &str) -> Result<(String, String), String> {
     let (name, id) = args::pair(text).map_err(|_| "write it as FILE=NAME, such as lead=lead.example.org")?;
     match id.is_empty() {
@@ -115,7 +116,7 @@ fn client(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The beginning of a file's name.
+/// Parses a file name without its extension.
 fn file(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     match !text.is_empty() && text.chars().all(plain) && ![AUTHORITY, SERVER].contains(&text) {

@@ -1,4 +1,4 @@
-//! `airlock ps` and `airlock show`, and what lists have in common.
+//! `airlock ps` and `airlock show`, and functions that all lists share.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,18 +11,18 @@ use crate::{
     render::{execution as page, json},
 };
 
-/// Entries asked for at once: full executions are long.
+/// The number of entries per request. Full executions are large.
 const PAGE: i32 = 50;
-/// How long `--wait` waits.
+/// The longest time that `--wait` waits.
 const WAIT: Duration = Duration::from_secs(60);
-/// A wait that ends sooner is not worth a word.
+/// A shorter wait is not reported.
 const LASTING: Duration = Duration::from_secs(2);
-/// Between two tries of `--wait`.
+/// The pause between two attempts of `--wait`.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// List executions, newest first: those that have not ended, or all.
 ///
-/// Why: to find the id of a command, and to see what still runs.
+/// Use this to find the ID of a command, and to see what still runs.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock ps\n  airlock ps --all --last 10\n  airlock ps --all --json | jq -r .execution_id"
@@ -30,19 +30,19 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct Ps {
     #[command(flatten)]
     connect: Connect,
-    /// Those that have ended, too.
+    /// Include executions that have ended.
     #[arg(short, long)]
     all: bool,
-    /// Only those of this session.
+    /// Only executions of this session.
     #[arg(short, long, value_name = "ID", value_parser = args::session)]
     session: Option<String>,
-    /// At most so many.
+    /// The largest number of executions to list.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 1000, value_parser = args::count::<u32>)]
     last: u32,
-    /// Only ids.
+    /// Print only IDs.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }
@@ -90,9 +90,10 @@ fn live() -> Vec<i32> {
     [PendingApproval, Queued, Starting, Running].map(i32::from).to_vec()
 }
 
-/// Show everything about one execution: what was asked, what was decided, how it ended.
+/// Show everything about one execution: the request, the decision and the result.
 ///
-/// Why: to learn why a command was denied, where and when it ran, and what became of its output.
+/// Use this to learn why a command was denied, where and when it ran, and whether its output is still
+/// available.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  id=$(airlock start -- 'ls -la')\n  airlock show $id")]
 pub(super) struct Show {
@@ -101,7 +102,7 @@ pub(super) struct Show {
     /// The execution.
     #[arg(value_name = "ID")]
     id: String,
-    /// As one JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -119,8 +120,8 @@ impl Show {
     }
 }
 
-/// Tries again while a failure may pass, for a minute at most; then the last failure. Says what it waits
-/// for.
+/// Repeats an attempt for up to a minute while its failure may pass, and reports what it waits for.
+/// Returns the last failure.
 pub(super) async fn patient<T, F>(attempt: impl Fn() -> F) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, Failure>>,
@@ -140,7 +141,8 @@ where
     }
 }
 
-/// All entries of a list. `page` asks for one page, and gives its entries and what follows.
+/// Returns all entries of a list. `page` requests one page and returns its entries and the token of the
+/// next page.
 pub(super) async fn every_page<T>(
     page: impl AsyncFn(Option<v1::PageRequest>) -> Result<(Vec<T>, String), ClientError>,
 ) -> Result<Vec<T>, Failure> {

@@ -1,4 +1,5 @@
-//! Profiles without a server: built-in ones by name, and files with those beside them that they extend.
+//! Profiles without a server: built-in profiles by name, and files with the profiles next to them that
+//! they extend.
 
 use std::{ffi::OsStr, path::Path};
 
@@ -6,7 +7,8 @@ use airlock_policy::{Case, Profile};
 
 use super::{Failure, output};
 
-/// A built-in profile by its name, or else the profile in a file, and the file's own cases, unrun.
+/// Returns a built-in profile by name, or the profile in a file with the file's own test cases. The
+/// cases are not run.
 pub(super) fn read(name: &OsStr) -> Result<(Profile, Vec<Case>), Failure> {
     if let Some(profile) = name.to_str().and_then(Profile::builtin) {
         return Ok((profile, Vec::new()));
@@ -27,7 +29,7 @@ pub(super) fn read(name: &OsStr) -> Result<(Profile, Vec<Case>), Failure> {
     Ok((profile, cases))
 }
 
-/// As [`read`], where the profile comes out as its own cases say.
+/// Like [`read`], but fails if one of the profile's own test cases fails.
 pub(super) fn tested(name: &OsStr) -> Result<Profile, Failure> {
     let (profile, cases) = read(name)?;
     let shown = Path::new(name).display().to_string();

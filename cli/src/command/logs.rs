@@ -15,16 +15,16 @@ use crate::client::{
 };
 use show::Show;
 
-/// Of a search that found nothing, as grep has it.
+/// The exit code of a search without a match, as in grep.
 const NO_MATCH: u8 = 1;
-/// Matches asked for at once; more are asked for as long as there are any.
+/// The number of matches per request. Further requests follow while there are more matches.
 const MATCHES: u32 = airlock_proto::limits::MATCHES_MAX;
 
-/// Show the output of an execution, of one that runs or that has ended: all of it or a part.
+/// Show the output of an execution, running or ended: all of it or a part.
 ///
-/// Bytes are written as the command wrote them. Without a choice both streams are shown, each to its own;
-/// otherwise standard output, or with --stderr standard error where it was kept apart. What is no longer held
-/// is said on standard error.
+/// Bytes are written as the command wrote them. Without options both streams are shown, each on its own
+/// stream here. With an option that selects a part, standard output is shown, or with --stderr a separate
+/// standard error. Output that is no longer held is reported on standard error.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  id=$(airlock start -- 'seq 1 1000')\n  airlock wait $id\n  airlock logs --tail 3 $id\n  airlock logs --range 0-20 $id\n  airlock logs --grep '^9+$' -n $id\n  airlock logs --grep 500 -F -C 2 $id\n  airlock logs --follow $id | tail -n 1\n\nExit codes: 0; 1 when --grep found nothing, or on failure; 2 for wrong usage; 130 when --follow was left by\nCtrl-C."
@@ -32,33 +32,33 @@ const MATCHES: u32 = airlock_proto::limits::MATCHES_MAX;
 pub(super) struct Logs {
     #[command(flatten)]
     connect: Connect,
-    /// Go on with what comes, until the command has ended; Ctrl-C ends the view and not the command.
+    /// Continue with new output until the command ends; Ctrl-C ends the view, not the command.
     #[arg(short, long, conflicts_with_all = ["head", "range", "grep", "stderr", "offsets"])]
     follow: bool,
-    /// The first lines, or with --bytes bytes.
+    /// Show the first lines, or with --bytes the first bytes.
     #[arg(long, value_name = "COUNT", value_parser = args::number, conflicts_with_all = ["tail", "range", "grep"])]
     head: Option<u64>,
-    /// The last lines, or with --bytes bytes.
+    /// Show the last lines, or with --bytes the last bytes.
     #[arg(long, value_name = "COUNT", value_parser = args::number, conflicts_with_all = ["range", "grep"])]
     tail: Option<u64>,
-    /// The bytes from offset FROM up to, and without, offset TO; FROM- is up to the end.
+    /// Show the bytes from offset FROM up to, but without, offset TO; FROM- goes on to the end.
     #[arg(long, value_name = "FROM-TO", value_parser = range, conflicts_with = "grep")]
     range: Option<Selection>,
-    /// --head and --tail count bytes.
+    /// Let --head and --tail count bytes.
     #[arg(long)]
     bytes: bool,
-    /// The lines that match a regular expression.
+    /// Show the lines that match a regular expression.
     #[arg(long, value_name = "PATTERN")]
     grep: Option<String>,
     #[command(flatten)]
     search: Search,
-    /// Standard error, where it was kept apart (`run --separate-stderr`).
+    /// Show standard error, if it was kept separate (`run --separate-stderr`)
     #[arg(long)]
     stderr: bool,
-    /// Begin every line with the offset of its first byte, as `grep -b` does.
+    /// Start every line with the offset of its first byte, as `grep -b` does.
     #[arg(long)]
     offsets: bool,
-    /// JSON lines instead of the output.
+    /// Print JSON lines instead of the output.
     #[arg(long, conflicts_with = "offsets")]
     json: bool,
     /// The execution.
@@ -66,31 +66,31 @@ pub(super) struct Logs {
     id: String,
 }
 
-/// How to search, by grep's names.
+/// The options of a search, with grep's names.
 #[derive(Debug, Clone, Args)]
 struct Search {
-    /// The pattern is text, and no expression.
+    /// Treat the pattern as plain text.
     #[arg(short = 'F', long, requires = "grep")]
     fixed_strings: bool,
-    /// Upper and lower case are alike.
+    /// Ignore upper and lower case.
     #[arg(short, long, requires = "grep")]
     ignore_case: bool,
-    /// The lines that do not match.
+    /// Show the lines that do not match.
     #[arg(short = 'v', long, requires = "grep")]
     invert_match: bool,
-    /// Begin every line with its number.
+    /// Start every line with its number.
     #[arg(short = 'n', long, requires = "grep")]
     line_number: bool,
-    /// Lines to show after each match.
+    /// The number of lines to show after each match.
     #[arg(short = 'A', long, value_name = "COUNT", requires = "grep", value_parser = context)]
     after_context: Option<u32>,
-    /// Lines to show before each match.
+    /// The number of lines to show before each match.
     #[arg(short = 'B', long, value_name = "COUNT", requires = "grep", value_parser = context)]
     before_context: Option<u32>,
-    /// Lines to show before and after each match.
+    /// The number of lines to show before and after each match.
     #[arg(short = 'C', long, value_name = "COUNT", requires = "grep", value_parser = context)]
     context: Option<u32>,
-    /// End after so many matches.
+    /// Stop after this number of matches.
     #[arg(short, long, value_name = "COUNT", requires = "grep", value_parser = args::count::<u64>)]
     max_count: Option<u64>,
 }
@@ -122,7 +122,7 @@ impl Logs {
         Ok(0)
     }
 
-    /// Whether standard error was kept apart.
+    /// Reports whether standard error was kept separate.
     async fn has_stderr(&self, client: &Client) -> Result<bool, Failure> {
         Ok(client.execution(&self.id).await?.separate_stderr)
     }
@@ -137,7 +137,7 @@ impl Logs {
         }
     }
 
-    /// Shows a part of a stream, and gives the offset after it.
+    /// Shows a part of a stream, and returns the offset after it.
     async fn part(&self, client: &Client, stream: OutputStream, what: Selection) -> Result<u64, Failure> {
         let mut show = Show::new(stream, self.stderr, self.json, self.offsets);
         let mut reader = client.read_output(self.id.as_str(), stream, what);
@@ -214,7 +214,7 @@ fn context(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("write a whole number, {MOST} at most"))
 }
 
-/// `FROM-TO` or `FROM-`.
+/// Parses `FROM-TO` or `FROM-`.
 fn range(text: &str) -> Result<Selection, String> {
     const FORM: &str = "write it as FROM-TO, such as 0-4096, or FROM- for the rest";
     let (from, to) = text.split_once('-').ok_or(FORM)?;
@@ -233,7 +233,7 @@ fn range(text: &str) -> Result<Selection, String> {
     }
 }
 
-/// Points at what is wrong with a pattern, before a server is asked.
+/// Checks a pattern before the request, so that the error can point at the wrong part.
 fn check_pattern(pattern: &str) -> Result<(), Failure> {
     match regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern) {
         Ok(_) => Ok(()),

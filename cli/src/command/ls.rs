@@ -10,15 +10,16 @@ use crate::{
     render::{escape, files, json},
 };
 
-/// Entries asked for at once.
+/// The number of entries per request.
 const PAGE: i32 = 1000;
 
 /// List the files of a session.
 ///
-/// A relative PATH begins at the workspace's root, an absolute one is below /workspace, /tmp or the session's HOME,
-/// /home/agent.
+/// A relative PATH starts at the workspace's root; an absolute PATH is below /workspace, /tmp or the session's
+/// HOME, /home/agent.
 ///
-/// Names are written as they are to a file or a pipe; on a terminal what would change it is shown as \u{..}.
+/// Names are written unchanged to a file or a pipe. On a terminal, characters that could change it are shown as
+/// \u{..}.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  id=$(airlock session create)\n  airlock run --session $id -- 'mkdir -p src/deep && touch src/a src/deep/b'\n  airlock ls $id\n  airlock ls -l $id:src\n  airlock ls -R --exclude deep $id:src\n  airlock ls -l $id:/tmp"
@@ -26,22 +27,22 @@ const PAGE: i32 = 1000;
 pub(super) struct Ls {
     #[command(flatten)]
     connect: Connect,
-    /// Permissions, sizes and times, too.
+    /// Also show permissions, sizes and times.
     #[arg(short, long)]
     long: bool,
-    /// What ls wants for names that begin with a dot, and is so here anyway.
+    /// Accepted for users of ls; names that begin with a dot are always listed.
     #[arg(short, hide = true)]
     all: bool,
-    /// Everything below it, as paths from it.
+    /// List all files below the directory, with paths relative to it.
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// Leave out files and folders: a glob over the path below PATH; may be repeated.
+    /// Skip paths that match a glob below PATH; may be repeated.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long, conflicts_with = "long")]
     json: bool,
-    /// The session, and the folder or file in it [default: the workspace].
+    /// The session, and the directory or file in it [default: the workspace]
     #[arg(value_name = "SESSION[:PATH]")]
     place: OsString,
 }

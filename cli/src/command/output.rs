@@ -1,5 +1,6 @@
-//! Standard output and standard error: exact bytes, and no panic where nobody reads them. The last wall between what
-//! somebody else wrote and a terminal: text of Airlock's own goes out without a character that hides or steers.
+//! Standard output and standard error: exact bytes, and no panic if a stream has no reader. Text from Airlock itself
+//! is the last place where foreign text can reach a terminal, so it is written without characters that hide text or
+//! control the terminal.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
@@ -13,12 +14,12 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     print_bytes(escape::guard(text).as_bytes())
 }
 
-/// The same with colours. Whatever is not our own in it must be escaped.
+/// Writes coloured text to standard output. The caller must have escaped all foreign text in it.
 pub(super) fn print_painted(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
-/// Writes text that a program may read: exact, but on a terminal.
+/// Writes text that a program may read: exact bytes, except on a terminal.
 pub(super) fn print_exact(text: &str) -> Result<(), Failure> {
     match io::stdout().is_terminal() {
         true => print(text),
@@ -37,24 +38,23 @@ pub(super) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print_bytes(escape::json(&format!("{value}\n")).as_bytes())
 }
 
-/// Writes a remark of Airlock's own to standard error. Where that cannot be written there is nobody to
-/// tell.
+/// Writes a note from Airlock to standard error. A failed write cannot be reported and is ignored.
 pub(super) fn note(text: &str) {
     let text = escape::guard(text);
     let _ = if is_raw() {
-        // Else each line would begin where the one before it ended.
+        // In raw mode a line feed does not return the cursor to the first column.
         write!(io::stderr(), "\r\nairlock: {}\r\n", text.replace('\n', "\r\n"))
     } else {
         writeln!(io::stderr(), "airlock: {text}")
     };
 }
 
-/// The same below a line that has no end yet.
+/// Writes a note below a line of output that has not ended yet.
 pub(super) fn note_below(text: &str) {
     let _ = writeln!(io::stderr(), "\nairlock: {}", escape::guard(text));
 }
 
-/// Writes bytes and sees them off.
+/// Writes bytes and flushes them.
 pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), data: &[u8]) -> Result<(), Failure> {
     let written = async {
         to.write_all(data).await?;

@@ -1,4 +1,4 @@
-//! Shows a text page by page on a terminal, so that nobody is asked about what has scrolled away.
+//! Shows a text page by page on a terminal, so that a person has seen all of it before the question.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
@@ -7,12 +7,12 @@ use unicode_width::UnicodeWidthChar as _;
 
 use super::{Failure, output};
 
-/// Where the terminal does not say.
+/// The size that is assumed if the terminal does not report one.
 const SIZE: Size = Size { rows: 24, columns: 80 };
-/// Of an answer. A line that never ends must not fill the memory.
+/// The largest answer, in bytes. An endless line must not fill the memory.
 const ANSWER_BYTES: u64 = 4096;
 
-/// Of a terminal.
+/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Size {
     rows: usize,
@@ -25,20 +25,20 @@ impl Size {
         told.map_or(SIZE, |size| Self { rows: size.ws_row.into(), columns: size.ws_col.into() })
     }
 
-    /// Rows of text above a prompt, which may need several.
+    /// Returns the number of text rows that fit above a prompt, which may itself need several rows.
     fn rows_above(self, prompt: &str) -> usize {
         let prompt = prompt.len() / self.columns + 1;
         self.rows.saturating_sub(prompt).max(1)
     }
 }
 
-/// Whether a person is there who reads and answers.
+/// Reports whether a person can read and answer: standard input and standard output are terminals.
 pub(super) fn somebody_is_there() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Shows all of `text`, and asks `question` after its last page. True only for `y` or `yes`. A page whose terminal
-/// changed its size before the answer is shown again. Blocks until the person answers.
+/// Shows all of `text`, then asks `question`. Returns true only for `y` or `yes`. If the terminal changed its size
+/// before the answer, the page is shown again. Blocks until the person answers.
 pub(super) fn ask(text: &str, question: &str) -> Result<bool, Failure> {
     let mut from = 0;
     loop {
@@ -68,9 +68,9 @@ fn more(shown: usize, all: usize) -> String {
     format!("-- {shown} of {all} bytes, Enter for the next page, q to leave --")
 }
 
-/// What was answered, or none at the end of the input. What was typed before the question is no answer to it.
+/// Returns the answer, or `None` at the end of the input. Input that was typed before the question is discarded.
 fn prompt_line(prompt: &str) -> Result<Option<String>, Failure> {
-    // One that cannot forget what was typed is no terminal, and nobody types there.
+    // If the flush fails, standard input is not a terminal, and nothing was typed.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     output::print(&format!("{prompt} "))?;
     let mut line = String::new();
@@ -80,8 +80,8 @@ fn prompt_line(prompt: &str) -> Result<Option<String>, Failure> {
     Ok((read > 0).then(|| line.trim().to_owned()))
 }
 
-/// The first lines of a text, as many as `rows` rows of a terminal hold, and how many bytes of the text they are. Long
-/// lines are broken where the terminal would break them, so that they count as what they take.
+/// Returns the first lines of a text that fit in `rows` rows of a terminal, and their length in bytes. Long lines are
+/// broken where the terminal breaks them, so that each row is counted.
 fn page(text: &str, rows: usize, columns: usize) -> (String, usize) {
     let (mut page, mut used, mut at) = (String::new(), 0, 0);
     for line in text.split_inclusive('\n') {
@@ -105,7 +105,7 @@ fn page(text: &str, rows: usize, columns: usize) -> (String, usize) {
     (page, at)
 }
 
-/// Bytes that fit into a row; one character at least.
+/// Returns the number of bytes that fit in a row, at least one character.
 fn row_length(text: &str, columns: usize) -> usize {
     let mut width = 0;
     let end = text.char_indices().find(|(at, c)| {

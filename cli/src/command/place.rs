@@ -1,4 +1,4 @@
-//! Places of files as they are typed: here, in a session as SESSION:PATH, or `-`.
+//! File arguments as they are typed: a local path, SESSION:PATH, or `-`.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -9,28 +9,28 @@ use std::{
 use super::Failure;
 use crate::render::escape;
 
-/// What a session's id looks like in messages.
+/// An example of a session ID for messages.
 pub(super) const EXAMPLE: &str = "01234567-89ab-7def-8123-456789abcdef";
 
-/// A place in a session: in its workspace, its HOME or its /tmp.
+/// A file in a session: in its workspace, its HOME or its /tmp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Remote {
     pub(super) session: String,
-    /// As it was typed; empty for the workspace's root.
+    /// The path as it was typed; empty for the workspace's root.
     pub(super) path: Vec<u8>,
 }
 
-/// Where to copy from or to.
+/// A side of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     Here(PathBuf),
     There(Remote),
-    /// Standard input or output.
+    /// Standard input or standard output.
     Stream,
 }
 
 impl Remote {
-    /// SESSION or SESSION:PATH.
+    /// Parses SESSION or SESSION:PATH.
     pub(super) fn read(text: &OsStr) -> Result<Self, Failure> {
         let bytes = text.as_bytes();
         let (session, path) = split(bytes).unwrap_or((bytes, b""));
@@ -40,14 +40,15 @@ impl Remote {
         }
     }
 
-    /// As it is typed.
+    /// Returns the form in which it is typed.
     pub(super) fn shown(&self) -> String {
         format!("{}:{}", self.session, escape::line(&self.path))
     }
 }
 
 impl Place {
-    /// A side of a copy. Like other programs, a name with a slash before its first colon is one of here.
+    /// Parses a side of a copy. As in other programs, a name with a slash before its first colon is a
+    /// local path.
     pub(super) fn read(text: &OsString) -> Result<Self, Failure> {
         let bytes = text.as_bytes();
         if bytes.is_empty() {
@@ -73,11 +74,11 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((bytes.get(..at)?, bytes.get(at + 1..)?))
 }
 
-/// What looks like an id, if it does.
+/// Returns the ID if the bytes have the form of a session ID.
 pub(super) fn session_id(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
     let id = uuid::Uuid::try_parse(text).ok()?;
-    // Other ways to write one are not ids.
+    // Airlock writes IDs in the hyphenated lower-case form only.
     (id.as_hyphenated().to_string() == text).then(|| text.to_owned())
 }
 

@@ -1,5 +1,5 @@
-//! `airlock policy`: profiles as files, without a server. Tries their cases, and makes them from the settings of
-//! another tool.
+//! `airlock policy`: profiles as files, without a server. Runs their test cases, and creates profiles from the
+//! settings of another tool.
 
 mod import;
 mod test;
@@ -8,21 +8,21 @@ use clap::Subcommand;
 
 use super::Failure;
 
-/// Try profiles in files, or make one from another tool's settings; without a server.
+/// Test profiles in files, or create one from another tool's settings, without a server.
 ///
-/// Why: so that CI finds out what a change of rules does before a server loads it.
+/// Use this in CI to see the effect of a changed rule before a server loads it.
 #[derive(Debug, Subcommand)]
 pub(super) enum Policy {
-    /// Decide a profile's own test cases, and more of them; nothing is run.
+    /// Decide a profile's own test cases and further cases; no command is run.
     ///
-    /// Why: a profile whose cases fail does not load, and here is which and why.
+    /// Use this to find out which cases fail. A server does not load a profile with a failing case.
     #[command(
         after_help = "Examples:\n  airlock policy test team.toml\n  printf '[[test]]\\ncommand = \"git push\"\\nexpect = \"deny\"\\n' > more.toml; airlock policy test --cases more.toml team.toml\n\nExit codes: 0 every case came out as expected, 1 one did not or a file is wrong, 2 wrong usage."
     )]
     Test(test::Test),
-    /// Make a profile from the settings.json of Claude Code.
+    /// Create a profile from the settings.json of Claude Code.
     ///
-    /// Why: rules that people have already are carried over; what cannot be is told, line by line.
+    /// Use this to keep existing rules. Settings that cannot be converted are listed line by line.
     #[command(
         after_help = "Examples:\n  echo '{\"permissions\": {\"deny\": [\"Bash(git push:*)\"]}}' | airlock policy import -\n  echo '{\"sandbox\": {\"enabled\": true}}' > settings.json; airlock policy import settings.json -o agent.toml\n\nExit codes: 0 all was carried over, 3 a profile was made and something was left out, 1 none was made,\n2 wrong usage."
     )]

@@ -1,4 +1,4 @@
-//! `airlock profile`: what decides, and what commands are given.
+//! `airlock profile`: lists and shows profiles.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -16,17 +16,17 @@ use crate::{
 
 /// List the profiles that you may use, or show one with its rules.
 ///
-/// Why: a profile decides what runs without asking, and what a command can reach at most.
+/// A profile decides which commands run without approval, and limits what a command can reach.
 #[derive(Debug, Subcommand)]
 pub(super) enum Profile {
     /// List the profiles that you may use.
     ///
-    /// Why: to choose one for `run --profile` or `session create --profile`.
+    /// Use this to choose a profile for `run --profile` or `session create --profile`.
     #[command(visible_alias = "ls", after_help = "Example:\n  airlock profile list")]
     List(List),
     /// Show a profile: its modes, limits and rules.
     ///
-    /// Why: to see which rule decides before a command is sent.
+    /// Use this to see which rule applies before you send a command.
     #[command(
         after_help = "Examples:\n  airlock profile show strict\n  airlock profile show --json | jq .rules"
     )]
@@ -37,10 +37,10 @@ pub(super) enum Profile {
 pub(super) struct List {
     #[command(flatten)]
     connect: Connect,
-    /// Only names with this beginning.
+    /// Only names with this prefix.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }
@@ -49,10 +49,10 @@ pub(super) struct List {
 pub(super) struct Show {
     #[command(flatten)]
     connect: Connect,
-    /// The profile [default: the one you get where you name none].
+    /// The profile [default: the profile of requests that name none]
     #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
     name: String,
-    /// As one JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -97,7 +97,7 @@ impl Show {
     }
 }
 
-/// For programs; times in seconds.
+/// Returns a profile as JSON. Durations are in seconds.
 fn profile(one: &v1::Profile) -> Value {
     let limits = one.limits.unwrap_or_default();
     let seconds = |span: Option<prost_types::Duration>| {

@@ -13,11 +13,12 @@ use crate::{
     render::{escape, files, json, table::table},
 };
 
-/// List files that were moved out of a workspace or HOME into quarantine, and restore them.
+/// List files that were moved from a workspace or HOME into quarantine, and restore them.
 ///
-/// A command that makes or changes a name whose content runs later (a hook, .bashrc, .vscode, ...) without
-/// anybody having decided about it loses it to the quarantine: it is where no command reaches it, and nothing of
-/// it is deleted. What stood there before is there again.
+/// Some file names hold code or settings that other programs run later (hooks, .bashrc, .vscode, ...). If a
+/// command creates or changes such a file and no approval covers the change, Airlock moves the new file into the
+/// quarantine and puts the previous one back. Commands cannot reach the quarantine, and nothing in it is
+/// deleted.
 #[derive(Debug, Subcommand)]
 pub(super) enum Quarantine {
     #[command(visible_alias = "ls")]
@@ -34,16 +35,16 @@ impl Quarantine {
     }
 }
 
-/// List what is in a session's quarantine, the oldest first.
+/// List the entries of a session's quarantine, oldest first.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  id=$(airlock session create)\n  airlock quarantine list $id")]
 pub(super) struct List {
     #[command(flatten)]
     connect: Connect,
-    /// Only the ids, one a line.
+    /// Print only the IDs, one per line.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
     /// The session.
@@ -87,10 +88,10 @@ fn shown(list: &[v1::QuarantinedFile]) -> String {
     table(["ID", "REASON", "MODE", "BYTES", "PATH"], &rows)
 }
 
-/// Give something back from the quarantine, and print where it is.
+/// Restore an entry from the quarantine, and print its path.
 ///
-/// It is where it was and as it was, and belongs there from then on. What stands there by now is moved into the
-/// quarantine itself. Who may approve commands may do this.
+/// The file returns to its previous path with its previous contents, and Airlock keeps it from then on. A file
+/// that now exists at that path is moved into the quarantine. You need permission to answer approvals.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   id=$(airlock session create)
@@ -103,7 +104,7 @@ pub(super) struct Restore {
     /// The session.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// What to give back.
+    /// The entry to restore.
     #[arg(value_name = "ID")]
     id: String,
 }

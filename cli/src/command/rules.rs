@@ -15,9 +15,10 @@ use crate::{
     render::{approval as page, escape, json},
 };
 
-/// List the rules that approvers had remembered, and remove one.
+/// List the rules that approvers asked to remember, and remove one.
 ///
-/// They stand behind the rules of a profile: what that denies or asks about stays so.
+/// Use this to see which commands run without a new approval. The rules of a profile come first: a
+/// remembered rule does not change what the profile denies or asks about.
 #[derive(Debug, Subcommand)]
 pub(super) enum Rules {
     #[command(visible_alias = "ls")]
@@ -35,19 +36,19 @@ impl Rules {
     }
 }
 
-/// List the rules of your tenant, the oldest first.
+/// List the rules of your tenant, oldest first.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  airlock rules list --json | jq -r .rule")]
 pub(super) struct List {
     #[command(flatten)]
     connect: Connect,
-    /// Only those of this session.
+    /// Only rules of this session.
     #[arg(short, long, value_name = "ID", value_parser = args::session)]
     session: Option<String>,
-    /// Only the ids, one a line.
+    /// Print only the IDs, one per line.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }
@@ -73,7 +74,7 @@ impl List {
     }
 }
 
-/// Remove a rule; commands that it covered are asked about again.
+/// Remove a rule. Commands that it covered need an approval again.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  airlock rules list --quiet | xargs -r -n1 airlock rules remove")]
 pub(super) struct Remove {

@@ -19,17 +19,16 @@ use crate::{
     render::cause,
 };
 
-/// Run a command: live output, and its exit code.
+/// Run a command, show its output live, and return its exit code.
 ///
-/// One word after `--` is the text for the shell, as it is; several words are joined with single spaces,
-/// as ssh does, so quotes that the shell inside is to see need quotes of their own. Standard input is not
-/// read unless -i is given. Ctrl-C ends the command; a second Ctrl-C leaves without waiting for its end, and
-/// says how to come back. Ctrl-B at a terminal sends the command to the background, where it runs on, and says how to
-/// follow it.
+/// One word after `--` is the text for the shell, unchanged. Several words are joined with single spaces, as ssh
+/// does, so quotes for the shell inside need quotes of their own. Standard input is read only with -i. Ctrl-C ends
+/// the command; a second Ctrl-C leaves at once and prints how to return. Ctrl-B on a terminal sends the command to
+/// the background, where it runs on, and prints how to follow it.
 ///
-/// `airlock run -it bash` is a shell in the sandbox, as by ssh: the command has a terminal, and every key is its
-/// own, Ctrl-C among them. Policy asks a person about it (--wait-approval), since nobody knows what will be typed.
-/// Ctrl-P Ctrl-Q leaves it running; `airlock attach -it ID` comes back.
+/// `airlock run -it bash` opens a shell in the sandbox, as ssh does. The command has a terminal, and every key,
+/// including Ctrl-C, goes to it. Policy asks for an approval (--wait-approval), because what will be typed is
+/// unknown. Ctrl-P Ctrl-Q leaves the shell running; `airlock attach -it ID` returns to it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock run -- 'ls -la | head -n 3'\n  echo hello | airlock run -i -- 'tr a-z A-Z'\n  id=$(airlock session create)\n  airlock run --session $id --timeout 10m -- 'mkdir -p src && cd src && pwd'\n  airlock run --local -- 'seq 1 3'          # no server needed: one of its own for this command\n  script -qec \"airlock run -t -- 'tty; stty size'\" /dev/null     # on a terminal, here one that script makes\n  server=$(airlock run --background --session $id -- 'exec python3 -m http.server 8000')\n  airlock run --session $id --yield-after 15s -- 'seq 1 3'\n\nExit codes: the command's own; 0 with --background, when it was taken; 128 and the signal's number when a signal ended it; 123 when it was\nsent to the background or its terminal was left, and runs on; 124 when its time was up; 125 when it did not run, with the\nreason on standard error; 130 when it was cancelled; 141 when nobody reads the output; 1 when it is\nnot known how it ended; 2 for wrong usage."
@@ -37,16 +36,16 @@ use crate::{
 pub(super) struct Run {
     #[command(flatten)]
     connect: Connect,
-    /// Forward standard input to the command; its end is the command's end of input.
+    /// Forward standard input and its end to the command.
     #[arg(short, long, conflicts_with = "background")]
     interactive: bool,
     /// Print events as JSON lines instead of the output.
     #[arg(long)]
     json: bool,
-    /// End the command when this client goes away without a word.
+    /// End the command if this view ends before the command does.
     #[arg(long, conflicts_with = "background")]
     kill_on_disconnect: bool,
-    /// Start a server and a runner for this command alone, and remove them after it.
+    /// Start a server and a runner for this command only, and remove them afterwards.
     #[arg(long, conflicts_with_all = ["session", "background", "yield_after"])]
     local: bool,
     #[command(flatten)]
@@ -95,7 +94,7 @@ impl Run {
     }
 }
 
-/// Runs it in an instance of its own, which is gone when this returns.
+/// Runs the command in a temporary instance that is removed before this returns.
 async fn run_local(spec: v1::ExecutionSpec, bases: Vec<(String, PathBuf)>, how: How) -> Result<u8, Failure> {
     let local = dev::Local::start(bases).await.map_err(|failure| failure.with_code(cause::NOT_RUN))?;
     let client = Client::connect(local.settings()?).await;

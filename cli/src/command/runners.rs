@@ -1,4 +1,5 @@
-//! `airlock runners`: who runs commands, what their hosts cannot enforce, and the orderly way to stop one.
+//! `airlock runners`: lists runners, shows the layers that their hosts cannot enforce, and drains a
+//! runner.
 
 use std::time::SystemTime;
 
@@ -15,10 +16,10 @@ use crate::{
     render::{execution as page, json, runner},
 };
 
-/// List the runners, show one, or let one finish its work.
+/// List the runners, show one, or drain one.
 ///
-/// Why: to see where commands can run, what a host cannot enforce, and to stop a runner without cutting a
-/// command. Needs the role admin.
+/// Use this to see where commands can run, to find out what a host cannot enforce, and to stop a runner
+/// without interrupting a command. Requires the role admin.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -29,13 +30,13 @@ pub(super) struct Runners {
     one: Option<One>,
     #[command(flatten)]
     connect: Connect,
-    /// Wait until the server answers and a runner is connected, for a minute at most.
+    /// Wait up to one minute until the server answers and a runner is connected.
     #[arg(long)]
     wait: bool,
-    /// Only names.
+    /// Print only names.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }
@@ -44,7 +45,7 @@ pub(super) struct Runners {
 enum One {
     /// Show everything about one runner.
     ///
-    /// Why: to see layer by layer what its host enforces, and what to do where it does not.
+    /// Use this to see which layers the host enforces, and the remedy for each missing one.
     #[command(
         after_help = "Example:\n  runner=$(airlock runners --quiet | head -n 1)\n  airlock runners show $runner"
     )]
@@ -54,21 +55,21 @@ enum One {
         /// The runner.
         #[arg(value_name = "NAME")]
         name: String,
-        /// As one JSON object.
+        /// Print one JSON object.
         #[arg(long)]
         json: bool,
     },
-    /// Let a runner finish what it runs, and give it nothing new.
+    /// Let a runner finish its commands, and give it no new ones.
     ///
-    /// Why: to stop or mend its host without cutting a command. Its sessions stay, and take no commands
-    /// meanwhile. It is drained when nothing runs on it any more.
+    /// Use this before you stop or repair the host. The runner's sessions remain, but take no commands
+    /// while it drains. The runner is drained when no command runs on it.
     #[command(
         after_help = "Example:\n  runner=$(airlock runners --quiet | head -n 1)\n  airlock runners drain $runner\n  airlock runners show $runner            # look at `running`\n  airlock runners undrain $runner"
     )]
     Drain(Named),
-    /// Give a runner that drains new work again.
+    /// Give new work to a draining runner again.
     ///
-    /// Why: the reason for draining it has gone.
+    /// Use this when the host is back in service.
     #[command(
         after_help = "Example:\n  runner=$(airlock runners --quiet | head -n 1)\n  airlock runners undrain $runner"
     )]

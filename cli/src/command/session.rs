@@ -21,7 +21,7 @@ use crate::{
     render::{execution as page, json},
 };
 
-/// Create, list, change and close sessions: workspaces that persist from command to command.
+/// Create, list, change and close sessions: workspaces that several commands share.
 #[derive(Debug, Subcommand)]
 pub(super) enum Session {
     Create(Create),
@@ -42,9 +42,9 @@ impl Session {
     }
 }
 
-/// Create a session and print its id.
+/// Create a session and print its ID.
 ///
-/// Why: files, the current directory and what runs in the background stay from command to command.
+/// Use this when commands share files, a working directory or background commands.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  mkdir -p project/src\n  id=$(airlock session create --upload project)\n  airlock run --session $id -- 'cd src'\n  airlock run --session $id -- pwd            # still there"
@@ -52,40 +52,41 @@ impl Session {
 pub(super) struct Create {
     #[command(flatten)]
     connect: Connect,
-    /// The profile of its commands [default: the identity's].
+    /// The profile of its commands [default: the identity's]
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     profile: String,
-    /// The loosest mode of its commands; plan runs only what is proven read-only [default: the profile's].
+    /// The loosest mode of its commands; plan runs only what is proven read-only [default: the profile's]
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// What reads its commands; so far only bash is run [default: bash].
+    /// The shell that reads its commands. zsh is allowed by exact rules only; policy asks about every pwsh
+    /// command [default: the profile's]
     #[arg(long, value_enum)]
     shell: Option<Shell>,
-    /// The base folder to copy the workspace from [default: an empty workspace].
+    /// The base to copy the workspace from [default: an empty workspace]
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     base: String,
     /// Set a variable in every command; may be repeated.
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = clap::builder::OsStringValueParser::new())]
     env: Vec<OsString>,
-    /// A label; may be repeated.
+    /// Add a label; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair)]
     label: Vec<(String, String)>,
-    /// A label that its runner must have; may be repeated.
+    /// Require a label of the runner; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair)]
     runner_label: Vec<(String, String)>,
-    /// Close it after so long without a command [default: 1h].
+    /// Close the session after this time without a command [default: 1h]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     idle_timeout: Option<Duration>,
-    /// The key that makes a repeated create find the first one [default: a new one].
+    /// The key with which a repeated create returns the first session [default: a new key]
     #[arg(long, value_name = "KEY", default_value = "", hide_default_value = true)]
     request_id: String,
-    /// Put what is in this folder into the workspace.
+    /// Copy the contents of this directory into the workspace.
     #[arg(long, value_name = "DIR")]
     upload: Option<PathBuf>,
-    /// Only the id, which is what is printed anyway.
+    /// Print only the ID (the default)
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// The whole session as JSON.
+    /// Print the whole session as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -121,9 +122,10 @@ impl Create {
     }
 }
 
-/// Change the mode or the idle time-out of a session.
+/// Change the mode or the idle timeout of a session.
 ///
-/// Commands that are decided from then on are decided in the new mode. It counts as a use of the session.
+/// The new mode applies to commands that are decided from now on. The change counts as a use of the
+/// session.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  id=$(airlock session create)\n  airlock session update --mode plan --idle-timeout 2h $id"
@@ -134,10 +136,10 @@ pub(super) struct Update {
     /// The loosest mode of its commands.
     #[arg(long, value_enum, required_unless_present = "idle_timeout")]
     mode: Option<Mode>,
-    /// Close it after so long without a command.
+    /// Close the session after this time without a command.
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     idle_timeout: Option<Duration>,
-    /// The whole session as JSON.
+    /// Print the whole session as JSON.
     #[arg(long)]
     json: bool,
     /// The session.
@@ -169,13 +171,13 @@ impl Update {
 pub(super) struct List {
     #[command(flatten)]
     connect: Connect,
-    /// Closed ones, too.
+    /// Include closed sessions.
     #[arg(short, long)]
     all: bool,
-    /// Only ids.
+    /// Print only IDs.
     #[arg(short, long, conflicts_with = "json")]
     quiet: bool,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }
@@ -206,9 +208,9 @@ impl List {
     }
 }
 
-/// End what runs in sessions and remove their workspaces.
+/// End the running commands of sessions, and remove their workspaces.
 ///
-/// What is to be kept is copied out first, with `airlock cp`. The executions and their output stay.
+/// Copy files that you want to keep with `airlock cp` first. The executions and their output remain.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  id=$(airlock session create)\n  airlock session close $id")]
 pub(super) struct Close {

@@ -20,7 +20,7 @@ const SIGNALS: [(&str, &str, v1::Signal); 9] = [
 
 /// Send a signal to every process of running commands.
 ///
-/// To have a command ended for certain use `airlock kill`.
+/// A command may ignore the signal. To end a command in any case, use `airlock kill`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  id=$(airlock start -- 'trap \"echo again\" HUP; echo ready; while :; do sleep 0.1; done')\n  until airlock logs $id | grep ready; do sleep 0.1; done\n  airlock signal -s HUP $id\n  airlock signal -s KILL $id\n  airlock wait $id || echo \"exit code $?\""
@@ -28,7 +28,7 @@ const SIGNALS: [(&str, &str, v1::Signal); 9] = [
 pub(super) struct Signal {
     #[command(flatten)]
     connect: Connect,
-    /// HUP, INT, QUIT, KILL, USR1, USR2, TERM, CONT or STOP, with or without SIG, or its number.
+    /// HUP, INT, QUIT, KILL, USR1, USR2, TERM, CONT or STOP, with or without SIG, or the number.
     #[arg(short, long, value_name = "NAME", default_value = "TERM", value_parser = named)]
     signal: v1::Signal,
     /// The executions.
@@ -44,9 +44,9 @@ impl Signal {
     }
 }
 
-/// Send running commands to the background: they run on, and their session takes its next command.
+/// Send running commands to the background, so that their session takes its next command.
 ///
-/// A command without a time-out of its own then has the profile's maximum, counted from its start.
+/// A command without its own timeout then has the profile's maximum, counted from its start.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  session=$(airlock session create)\n  id=$(airlock start --session $session -- 'echo ready; sleep 100')\n  until airlock logs $id | grep ready; do sleep 0.1; done\n  airlock detach $id\n  airlock run --session $session -- 'echo while the other one runs on'\n  airlock kill $id"
@@ -66,7 +66,7 @@ impl Detach {
     }
 }
 
-/// Does something to every execution, and prints the ids of those to which it was done.
+/// Calls `act` for every execution, and prints the IDs for which it succeeded.
 async fn each(
     client: &Client,
     ids: &[String],

@@ -1,4 +1,4 @@
-//! What is to run and how: the options that `run` and `start` share.
+//! The options that describe a command, shared by `run` and `start`.
 
 use std::{ffi::OsString, os::unix::ffi::OsStrExt as _, time::Duration};
 
@@ -14,64 +14,66 @@ use crate::client::v1;
 /// A command and its options.
 #[derive(Debug, Args)]
 pub(super) struct Spec {
-    /// The session to run in; without one, a throw-away one.
+    /// The session to run in [default: a temporary session for this command]
     #[arg(short, long, value_name = "ID", value_parser = args::session, conflicts_with_all = ["profile", "base"])]
     session: Option<String>,
-    /// The profile of the throw-away session [default: the identity's].
+    /// The profile of the temporary session [default: the identity's]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// The base folder to copy the workspace from; with `run --local` a folder.
+    /// The base to copy the workspace from; with `run --local` a directory.
     #[arg(long, value_name = "NAME")]
     pub(super) base: Option<OsString>,
-    /// Tighter than the session's mode; plan is the tightest: only what is proven read-only.
+    /// A stricter mode than the session's; plan is the strictest: only what is proven read-only.
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// What reads the command; so far only bash is run [default: the session's].
+    /// The shell that reads the command. zsh is allowed by exact rules only; policy asks about every pwsh
+    /// command [default: the session's]
     #[arg(long, value_enum)]
     shell: Option<Shell>,
-    /// Wall time, such as 30s or 5m [default: 2m; with --background the profile's maximum].
+    /// The timeout, such as 30s or 5m [default: 2m; with --background the profile's maximum]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     timeout: Option<Duration>,
-    /// End it once it has written nothing for so long.
+    /// End the command after this time without output.
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     idle_timeout: Option<Duration>,
-    /// Run it in the background: print its id, and let the session's next command run beside it.
+    /// Run in the background: print the ID, and let the session's next command start.
     #[arg(short, long)]
     pub(super) background: bool,
-    /// Send it to the background when it has run for so long, unless it begins with `sleep`.
+    /// Send the command to the background after this time, unless it begins with `sleep`.
     #[arg(long, value_name = "TIME", value_parser = args::duration, conflicts_with = "background")]
     yield_after: Option<Duration>,
     /// Set a variable; may be repeated.
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = clap::builder::OsStringValueParser::new())]
     env: Vec<OsString>,
-    /// Keep standard error apart, instead of one stream in true order.
+    /// Keep standard error separate, instead of one stream in the order of the writes.
     #[arg(long)]
     pub(super) separate_stderr: bool,
-    /// What to do where policy asks for a person.
+    /// The action if policy asks for an approval.
     #[arg(long, value_enum, default_value = "fail", conflicts_with = "wait_approval")]
     on_ask: OnAsk,
-    /// The same as --on-ask wait.
+    /// Same as --on-ask wait.
     #[arg(long)]
     wait_approval: bool,
-    /// What the command is for, in a few words; shown to whoever approves it.
+    /// The purpose of the command, in a few words; approvers see it.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     description: String,
-    /// A label; may be repeated.
+    /// Add a label; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair)]
     label: Vec<(String, String)>,
-    /// Without a session: a label that the runner must have; may be repeated.
+    /// Without a session, require a label of the runner; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = args::pair, conflicts_with = "session")]
     runner_label: Vec<(String, String)>,
-    /// The key that makes a repeated start find the first one [default: a new one].
+    /// The key with which a repeated start returns the first execution [default: a new key]
     #[arg(long, value_name = "KEY", default_value = "", hide_default_value = true)]
     request_id: String,
-    /// Do not wait for the session's other commands, and leave its directory alone.
+    /// Do not wait for the session's other commands, and do not change its working directory.
     #[arg(long)]
     allow_concurrent: bool,
-    /// Run outside the sandbox, if profile and runner permit it. It is asked about as a rule.
+    /// Run outside the sandbox, if profile and runner permit it. This normally needs an approval.
     #[arg(long)]
     dangerously_disable_sandbox: bool,
-    /// Bytes of each stream that the result holds whole, as text [default: the profile's; at most 150000].
+    /// The bytes of each stream that the result contains in full, as text [default: the profile's; at most
+    /// 150000]
     #[arg(long, value_name = "BYTES", value_parser = args::count::<u32>)]
     inline_limit: Option<u32>,
     /// The command.
@@ -80,13 +82,13 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    /// The name in `--base`, which a server knows it by.
+    /// Returns the value of `--base` as a base name for a server.
     pub(super) fn base_name(&self) -> Result<Option<String>, Failure> {
         let base = self.base.clone().map(OsString::into_string).transpose();
         base.map_err(|_| Failure::usage("--base is not UTF-8"))
     }
 
-    /// For the wire, with the workspace copied from `base`.
+    /// Converts the options to their wire form, with `base` as the base of the workspace.
     pub(super) fn wire(self, base: Option<String>) -> Result<v1::ExecutionSpec, Failure> {
         if let Some(id) = self.command.first().and_then(|word| place::session_id(word.as_bytes())) {
             return Err(Failure::usage(format!(

@@ -8,11 +8,11 @@ use crate::{
     render::{cause, json},
 };
 
-/// Start a command, print its execution id, and leave it alone.
+/// Start a command, print its execution ID, and do not wait for it.
 ///
-/// It keeps the session's order and its time-out, as with `run`, unless --background is given; a read-only command takes no
-/// turn and may run beside others. See its output with `airlock logs`, wait for
-/// its end with `airlock wait`.
+/// Use this for long commands. The command takes its turn in the session and has the same timeout as with `run`, unless
+/// --background is given. A read-only command does not wait for its turn. Read the output with `airlock logs`, and wait
+/// for the end with `airlock wait`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  id=$(airlock start -- 'for n in 1 2 3; do echo $n; sleep 0.1; done')\n  airlock logs --follow $id\n  airlock wait $id\n\nExit codes: 0 when it was taken; 125 when it did not run, with the reason on standard error; 1 when it is\nnot known whether it runs; 2 for wrong usage."
@@ -20,7 +20,7 @@ use crate::{
 pub(super) struct Start {
     #[command(flatten)]
     connect: Connect,
-    /// The whole execution as JSON.
+    /// Print the whole execution as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -34,7 +34,7 @@ impl Start {
     }
 }
 
-/// Starts it, and prints its id or all of it.
+/// Starts a command, and prints its ID or the whole execution.
 pub(super) async fn start(connect: &Connect, spec: v1::ExecutionSpec, json: bool) -> Result<u8, Failure> {
     let client = connect.client().await.map_err(|failure| failure.with_code(cause::NOT_RUN))?;
     match client.start(spec).await {

@@ -1,7 +1,7 @@
-//! A command's terminal at this one: its keys, its size, its modes.
+//! The connection between this terminal and a command's terminal: keys, size and modes.
 //!
-//! Must leave this terminal as it was, however the command or the view ends. What the command writes goes to it
-//! as it is, as with ssh.
+//! Must leave this terminal as it was, however the command or the view ends. The command's output is written to
+//! it unchanged, as with ssh.
 
 mod keys;
 mod raw;
@@ -24,46 +24,46 @@ use raw::Raw;
 
 pub(super) use raw::is_raw;
 
-/// Of a terminal's side, as the contract has it.
+/// The largest number of rows or columns, as in the contract.
 const LONGEST_SIDE: u16 = 4096;
-/// Of what was typed and is not on its way yet, in bytes; what is typed beyond it waits in this terminal.
+/// The number of typed bytes that wait to be sent. Further input stays in the terminal.
 const TYPED: usize = 64 * 1024;
-/// The reasons of errors where a command takes no more keys, which is no fault of anybody.
+/// The error reasons that mean that the command takes no more keys. They are not reported.
 const NO_MORE: [&str; 2] = ["NOT_RUNNING", "STDIN_CLOSED"];
-/// Another client has the keyboard now.
+/// The error reason for a keyboard that another client has taken.
 const TAKEN: &str = "STDIN_TAKEN";
 
-/// Whether the command has a terminal, and how to leave it.
+/// Whether the command has a terminal, and the keys that leave it.
 #[derive(Debug, Clone, Args)]
 pub(super) struct TerminalOptions {
-    /// Have the command on a terminal: this one, with its size, its keys and its TERM. Implies -i.
+    /// Connect the command to this terminal: its size, its keys and its TERM. Implies -i.
     #[arg(short, long, conflicts_with = "json")]
     tty: bool,
-    /// The keys that leave the terminal and let the command run on: characters, or ctrl- and one of
-    /// a-z @ [ \ ] ^ _, separated by commas; empty: none.
+    /// The keys that leave the terminal while the command runs on: characters, or ctrl- and one of a-z @ [ \ ]
+    /// ^ _, separated by commas; empty disables them.
     #[arg(long, value_name = "KEYS", default_value = "ctrl-p,ctrl-q", value_parser = keys::sequence)]
     detach_keys: Sequence,
 }
 
-/// This terminal as a command's.
+/// This terminal, connected to a command.
 #[derive(Debug, Clone)]
 pub(super) struct Terminal {
     detach: Sequence,
-    /// The command was on it, or on another, before.
+    /// Whether the command ran before this terminal was connected.
     joined: bool,
 }
 
-/// Why a terminal was left though its command runs.
+/// The reason why a terminal was left while its command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// The keys for it were typed, or this terminal is gone.
+    /// The detach keys were typed, or this terminal was closed.
     Detached,
-    /// Another client has taken it.
+    /// Another client has taken the keyboard.
     Taken,
 }
 
 impl TerminalOptions {
-    /// The terminal, if one is asked for. `joined`: the command runs already.
+    /// Returns the terminal if one is requested. `joined` means that the command already runs.
     pub(super) fn terminal(&self, joined: bool) -> Result<Option<Terminal>, Failure> {
         if !self.tty {
             return Ok(None);
@@ -83,7 +83,7 @@ impl TerminalOptions {
 }
 
 impl Terminal {
-    /// For the request of a command.
+    /// Returns this terminal's size and type for a request.
     pub(super) fn wire() -> v1::Pty {
         let v1::TerminalSize { rows, cols } = size().unwrap_or_default();
         let term = std::env::var("TERM").unwrap_or_default();
@@ -92,12 +92,13 @@ impl Terminal {
         v1::Pty { rows, cols, term }
     }
 
-    /// Whether what is shown may begin in the middle of a line.
+    /// Reports whether the output that is shown first can start in the middle of a line.
     pub(super) fn is_joined(&self) -> bool {
         self.joined
     }
 
-    /// Is the command's terminal from when it runs. Returns when it is left; dropped, it is left as it was.
+    /// Connects the terminal to the command as soon as it runs. Returns when it is left. When the future is
+    /// dropped, the terminal gets its previous modes back.
     pub(super) async fn attend(
         &self,
         client: &Client,
@@ -121,7 +122,7 @@ impl Terminal {
         }
     }
 
-    /// Returns once another client has the keyboard.
+    /// Forwards keys. Returns only when another client has taken the keyboard.
     async fn forward(&self, client: &Client, id: &str, source: &mut tokio::io::DuplexStream) -> Left {
         let from = if self.joined { None } else { Some(0) };
         match client.type_into(id, from, source).await {
@@ -129,13 +130,13 @@ impl Terminal {
             Err(error) if !has_reason(&error, &NO_MORE) => {
                 output::note(&format!("keys are no longer forwarded: {}", describe(&error)));
             }
-            // The view says how it ended.
+            // The view reports the result.
             Ok(_) | Err(_) => {}
         }
         std::future::pending().await
     }
 
-    /// Tells each new size. Returns if new ones cannot be heard of.
+    /// Sends each new size. Returns only if size changes cannot be received.
     async fn follow_size(&self, client: &Client, id: &str) -> Failure {
         let mut changes = match signal(SignalKind::window_change()) {
             Ok(changes) => changes,
@@ -143,7 +144,7 @@ impl Terminal {
         };
         let mut told = None;
         if let Some(own) = size().filter(|_| self.joined) {
-            // Programs draw anew only where the size is another one.
+            // Programs redraw only if the size changes, so a different size is sent first.
             let other = v1::TerminalSize { cols: if own.cols > 1 { own.cols - 1 } else { 2 }, ..own };
             tell(client, id, other).await;
         }
@@ -160,7 +161,7 @@ impl Terminal {
     }
 }
 
-/// One that cannot be told is followed by the next one.
+/// Sends a size. A failed attempt is reported; the next size change tries again.
 async fn tell(client: &Client, id: &str, size: v1::TerminalSize) {
     if let Err(error) = client.resize(id, size).await
         && !has_reason(&error, &NO_MORE)
@@ -173,7 +174,7 @@ fn has_reason(error: &ClientError, reasons: &[&str]) -> bool {
     error.rejection().is_some_and(|rejection| reasons.contains(&rejection.reason.as_str()))
 }
 
-/// Of this terminal; none where it does not know it.
+/// Returns the size of this terminal, or `None` if it does not report one.
 fn size() -> Option<v1::TerminalSize> {
     let size = tcgetwinsize(std::io::stdout()).ok()?;
     let side = |side: u16| Some(u32::from(side.min(LONGEST_SIDE))).filter(|side| *side > 0);

@@ -1,4 +1,4 @@
-//! Arguments: what is taken, and what wrong ones are answered with.
+//! Tests of argument parsing: accepted arguments, and the errors for wrong ones.
 
 use clap::{CommandFactory as _, error::ErrorKind};
 

@@ -1,6 +1,5 @@
-//! The command line as the beginning of a trace, or a part of its caller's: where `OTEL_EXPORTER_OTLP_ENDPOINT` names a
-//! collector, each subcommand is a span, and what it asks of a server is below it. It says the subcommand's name and the
-//! exit code, and no argument.
+//! Tracing of the command line. If `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector, each subcommand is a span, and its
+//! requests to a server are below it. The span contains the subcommand's name and the exit code, but no arguments.
 
 use std::{future::Future, path::PathBuf, time::Duration};
 
@@ -9,25 +8,25 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use super::Failure;
 
-/// Where the collector is, by the conventions of OpenTelemetry.
+/// The endpoint of the collector, as OpenTelemetry defines it.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// For TLS, by the same conventions: the collector's authorities, and a certificate for the collector with its key.
+/// TLS for the collector, as OpenTelemetry defines it: the CA certificates, a client certificate and its key.
 const CA: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
 const CLIENT_CERTIFICATE: &str = "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE";
 const CLIENT_KEY: &str = "OTEL_EXPORTER_OTLP_CLIENT_KEY";
-/// The caller's place in a trace.
+/// The caller's trace context.
 const TRACEPARENT: &str = "TRACEPARENT";
-/// What collectors know the command line as.
+/// The service name of the command line in traces.
 const SERVICE: &str = "airlock";
-/// The metrics of a process so short are not worth sending.
+/// A short process sends no metrics: their interval is longer than it can run.
 const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
-/// For what is left to be sent when the command is done.
+/// The time to send the remaining spans when the command has ended.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// Does `work`, which is the subcommand `name`, in a span of its own, if there is somewhere to send it.
+/// Runs `work`, the subcommand `name`, in its own span if a collector is configured.
 ///
 /// # Errors
-/// Those of `work`. A collector that is away or wrong is none.
+/// Returns the errors of `work`. A collector that is missing or misconfigured is not an error.
 pub(super) async fn traced(
     name: Option<String>,
     work: impl Future<Output = Result<u8, Failure>>,
@@ -44,12 +43,12 @@ pub(super) async fn traced(
     let done = work.instrument(span.clone()).await;
     note(&span, &done);
     drop(span);
-    // It blocks.
+    // The flush blocks.
     let _ = tokio::task::spawn_blocking(move || telemetry.flush()).await;
     done
 }
 
-/// The caller's place in a trace, or this command's own in it.
+/// Returns the current trace context, or the caller's if there is no span.
 pub(super) fn traceparent() -> Option<String> {
     let here = airlock_telemetry::current_traceparent();
     if here.is_empty() { std::env::var(TRACEPARENT).ok() } else { Some(here) }

@@ -20,9 +20,9 @@ use crate::{
     render::{cause, execution::status, text},
 };
 
-/// Wait until an execution has ended, and give its exit code.
+/// Wait until an execution has ended, and return its exit code.
 ///
-/// Why: to go on when a command of `airlock start` is done.
+/// Use this to continue when a command of `airlock start` has ended.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  id=$(airlock start -- 'sleep 0.5')\n  airlock wait --timeout 5m $id\n  airlock wait --text $id\n\nExit codes: as of `airlock run`; 1 when the time-out is over first."
@@ -33,10 +33,10 @@ pub(super) struct Wait {
     /// The execution.
     #[arg(value_name = "ID")]
     id: String,
-    /// Give up after so long [default: never].
+    /// Give up after this time [default: never]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     timeout: Option<Duration>,
-    /// Print what the command wrote as text, shortened where it is long, and then what Airlock has to say about it.
+    /// Print the output as text, shortened if it is long, followed by Airlock's notes.
     #[arg(long)]
     text: bool,
     #[command(flatten)]
@@ -82,7 +82,7 @@ async fn until_end(client: &Client, id: &str, timeout: Option<Duration>) -> Resu
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let left = end.map_or(WAIT_MAX, |end| end.saturating_duration_since(Instant::now()));
-        // Nothing would be the server's default, which is longer.
+        // A zero timeout would select the server's default, which is longer.
         let execution = client.wait(id, left.clamp(Duration::from_millis(1), WAIT_MAX)).await?;
         if execution.state() == ExecutionState::Finished || left.is_zero() {
             return Ok(execution);
@@ -90,9 +90,9 @@ async fn until_end(client: &Client, id: &str, timeout: Option<Duration>) -> Resu
     }
 }
 
-/// End executions: SIGTERM to all of each, a grace period, SIGKILL.
+/// End executions: SIGTERM to all their processes, a grace period, then SIGKILL.
 ///
-/// One that waits for its turn or for a person ends at once. Wait for the end with `airlock wait`.
+/// An execution that waits for its turn or for an approval ends at once. Wait for the end with `airlock wait`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  id=$(airlock start -- 'sleep 100')\n  airlock kill $id\n  airlock ps --quiet | xargs -r airlock kill  # everything that has not ended"

@@ -10,7 +10,9 @@ use crate::{
     render::{cause, json, names},
 };
 
-/// Show the starts and ends of executions as they happen, of one session or of all.
+/// Show the starts and ends of executions as they happen, for one session or for all.
+///
+/// Use this to react to executions without polling.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  airlock watch --json --count 2 > events &     # ends after two: a start and an end\n  sleep 1; airlock run -- true\n  wait; cat events"
@@ -18,16 +20,18 @@ use crate::{
 pub(super) struct Watch {
     #[command(flatten)]
     connect: Connect,
-    /// Only those of this session.
+    /// Only executions of this session.
     #[arg(short, long, value_name = "ID", value_parser = args::session)]
     session: Option<String>,
-    /// Go on after the event with this cursor, as --json shows it (base64) [default: from now on].
+    /// Continue after the event with this cursor, as --json prints it (base64) [default: from now
+    /// on]
     #[arg(long, value_name = "CURSOR", value_parser = attach::cursor)]
     cursor: Option<Bytes>,
-    /// End after so many.
+    /// Stop after this number of events.
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = args::count::<u64>)]
     count: Option<u64>,
-    /// One JSON object a line; the first one, `watching`, says that the watch stands.
+    /// Print one JSON object per line; the first one, `watching`, confirms that the watch is
+    /// active.
     #[arg(long)]
     json: bool,
 }

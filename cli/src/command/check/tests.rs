@@ -1,4 +1,4 @@
-//! Lines and profiles, without a process.
+//! Tests of request lines and profiles in one process.
 
 use serde_json::Value;
 

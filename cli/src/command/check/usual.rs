@@ -1,4 +1,5 @@
-//! The profile that decides where none is named: that of the server on which the command would run.
+//! The profile that decides if none is named: the default profile of the server that would run the
+//! command.
 
 use airlock_policy::Profile;
 
@@ -9,16 +10,16 @@ use crate::{
     state::{Connection, StateError},
 };
 
-/// The default of a server whose configuration names none.
+/// The default profile of a server that does not configure one.
 const OF_A_SERVER: &str = "strict";
 
-/// A profile, and whose default it is.
+/// A profile, and the server whose default it is.
 pub(super) struct Usual {
     pub(super) profile: Profile,
     pub(super) whose: String,
 }
 
-/// The default of the server that is named, or of the dev of the state folder, or of any server.
+/// Returns the default profile of the named server, of the running dev, or of any server.
 pub(super) fn of(connect: &Connect) -> Result<Usual, Failure> {
     if connect.names_address() {
         return of_server(connect);
@@ -38,7 +39,7 @@ fn of_any_server() -> Result<Usual, Failure> {
     Ok(Usual { profile, whose: "a server; no airlock dev is running".to_owned() })
 }
 
-/// A built-in profile, or one of the dev's folder.
+/// Returns a built-in profile, or one from the dev's profile directory.
 fn of_dev(connection: &Connection) -> Result<Usual, Failure> {
     let Connection { profile: name, profiles, .. } = connection;
     let file = profiles.as_ref().map(|folder| folder.join(format!("{name}.toml")));
@@ -47,9 +48,10 @@ fn of_dev(connection: &Connection) -> Result<Usual, Failure> {
     Ok(Usual { profile: local_profile::tested(&named)?, whose: "the airlock dev that is running".to_owned() })
 }
 
-/// The server says which it is; what is in it is only known here if it is built in.
+/// Asks the server for the name of its default profile. Only the contents of built-in profiles are
+/// known here.
 fn of_server(connect: &Connect) -> Result<Usual, Failure> {
-    // An error means that there is one already, which is as good.
+    // An error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

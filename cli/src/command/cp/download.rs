@@ -1,4 +1,4 @@
-//! From a session to here. No name that the server gives decides where something is put.
+//! Copies from a session. Names from the server never decide where a file is written.
 
 use std::{
     ffi::OsStr,
@@ -16,7 +16,7 @@ use crate::{
     render::escape,
 };
 
-/// What the workspace itself is called.
+/// The name of the workspace itself.
 const ROOT: &[u8] = b"workspace";
 
 impl Copy<'_> {
@@ -83,7 +83,7 @@ impl Copy<'_> {
         Ok(Copied::from(&done).with_bytes(done.size))
     }
 
-    /// What is to be copied.
+    /// Returns information about the source.
     async fn source(&self, from: &Remote) -> Result<FileInfo, Failure> {
         let info = self.look(from).await?;
         let info = info.ok_or_else(|| Failure::new(format!("there is no {}", from.shown())))?;

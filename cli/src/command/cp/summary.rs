@@ -1,4 +1,4 @@
-//! What a person sees of a copy: how far it is, what it did, and what it left out.
+//! The display of a copy: progress, totals and skipped entries.
 
 use std::{io::IsTerminal as _, time::Duration};
 
@@ -10,10 +10,10 @@ use crate::{
     render::{cause, escape},
 };
 
-/// Between two looks at how far it is.
+/// The interval of progress updates.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows how far a copy is, on a terminal. Never returns.
+/// Shows the progress of a copy on a terminal. Never returns.
 pub(super) async fn show(progress: &Progress, quiet: bool) {
     if quiet || !std::io::stderr().is_terminal() {
         return std::future::pending().await;
@@ -29,7 +29,7 @@ pub(super) async fn show(progress: &Progress, quiet: bool) {
     }
 }
 
-/// Takes its line away at the end.
+/// A progress line that is removed when it is dropped.
 struct Bar(ProgressBar);
 
 impl Drop for Bar {
@@ -38,7 +38,7 @@ impl Drop for Bar {
     }
 }
 
-/// Says what was done and what was left out, and gives the exit code.
+/// Reports the totals and the skipped entries, and returns the exit code.
 pub(super) fn say(copied: &Copied, quiet: bool) -> u8 {
     for (path, reason) in &copied.left_out {
         output::note(&format!("left out: {}: {}", escape::line(path), escape::line(reason.as_bytes())));

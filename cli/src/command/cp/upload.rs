@@ -1,4 +1,4 @@
-//! From here into a session.
+//! Copies into a session.
 
 use std::{fs::Metadata, io, os::unix::ffi::OsStrExt as _, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::client::v1::{FileFormat, FileInfo, FileServiceUploadResponse, FileType, UploadHeader};
 
-/// How a gzip stream begins.
+/// The first bytes of a gzip stream.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 impl Copy<'_> {
@@ -48,7 +48,7 @@ impl Copy<'_> {
     async fn upload_file(&self, from: &Path, meta: &Metadata, to: Remote) -> Result<Copied, Failure> {
         let mut file = tokio::fs::File::open(from).await.map_err(|error| unreadable(from, &error))?;
         if !meta.is_file() {
-            // A pipe, a device: it can be read once, and may have to be sent twice.
+            // A pipe or device can be read only once, but the upload may have to be repeated.
             file = self.kept(&mut file).await?;
         }
         let mode = meta.permissions().mode() & 0o777;
@@ -82,7 +82,7 @@ impl Copy<'_> {
         Ok(Copied::from(&done))
     }
 
-    /// All of a stream, in a file without a name.
+    /// Reads a whole stream into an unnamed temporary file.
     async fn kept<R>(&self, stream: &mut R) -> Result<tokio::fs::File, Failure>
     where
         R: AsyncRead + Unpin,
@@ -99,7 +99,7 @@ impl Copy<'_> {
     }
 }
 
-/// Where a file goes.
+/// Returns the destination of a file.
 fn file_target(to: &Remote, there: Option<&FileInfo>, typed: &[u8]) -> Result<Remote, Failure> {
     match there.map(FileInfo::r#type) {
         Some(FileType::Directory) => {
@@ -114,7 +114,7 @@ fn file_target(to: &Remote, there: Option<&FileInfo>, typed: &[u8]) -> Result<Re
     }
 }
 
-/// The name that a folder goes by, also where it is called `.` or `..`.
+/// Returns the name of a directory, also for `.` and `..`.
 fn local_name(from: &Path) -> Result<Vec<u8>, Failure> {
     if let Some(name) = super::name_of(from.as_os_str().as_bytes()) {
         return Ok(name.to_vec());

@@ -1,5 +1,5 @@
-//! Ctrl-B at a terminal: the command goes on in the background. The terminal makes a signal of the key, so that
-//! nothing is read of what a person types for the shell.
+//! Ctrl-B at a terminal: the command continues in the background. The terminal driver turns the key into a signal, so
+//! input for the shell is not read here.
 //!
 //! Must leave the terminal as it was.
 
@@ -22,7 +22,7 @@ use crate::{
 
 const CTRL_B: u8 = 0x02;
 
-/// The key, where it is Airlock's. Dropped, it is the terminal's again.
+/// The key while it belongs to Airlock. Dropping it restores the terminal's own key.
 #[derive(Debug)]
 pub(super) struct Key(Option<Armed>);
 
@@ -33,13 +33,13 @@ struct Armed {
 }
 
 impl Key {
-    /// Of a command that this view has started, at a terminal that is not the command's own.
+    /// Arms the key for a command that this view started, unless the terminal belongs to the command.
     pub(super) fn new(how: &How) -> Self {
         let wanted = how.owns && !how.local && !how.json && how.terminal.is_none();
         Self(if wanted && is_alone() { arm().ok() } else { None })
     }
 
-    /// Returns when it is pressed. Cancel-safe.
+    /// Returns when the key is pressed. Cancel-safe.
     pub(super) async fn pressed(&mut self) {
         if let Some(Armed { quit, .. }) = &mut self.0
             && quit.recv().await.is_some()
@@ -52,13 +52,13 @@ impl Key {
 
 impl Drop for Armed {
     fn drop(&mut self) {
-        // Nothing can be done for a terminal that is gone.
+        // A closed terminal cannot be restored.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }
 
-/// Whether a person's shell has started this program by itself: to a script around it, and to the other programs of a
-/// pipeline, the signal would come too, and would end them.
+/// Reports whether an interactive shell started only this program. In a script or a pipeline the signal would also
+/// reach, and end, the other processes.
 fn is_alone() -> bool {
     let own = getpgrp();
     io::stdin().is_terminal()
@@ -67,9 +67,9 @@ fn is_alone() -> bool {
         && tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == own)
 }
 
-/// Ctrl-B in the place of Ctrl-\: the key that sends SIGQUIT.
+/// Assigns SIGQUIT to Ctrl-B instead of Ctrl-\.
 fn arm() -> io::Result<Armed> {
-    // First, so that the signal cannot end this program.
+    // The handler comes first, so that the signal cannot end this program.
     let quit = signal(SignalKind::quit())?;
     let before = tcgetattr(io::stdin())?;
     let mut modes = before.clone();
@@ -79,7 +79,7 @@ fn arm() -> io::Result<Armed> {
     Ok(armed)
 }
 
-/// Asks for it as soon as it is known of what. The view's closing event says that it was done.
+/// Sends the execution to the background as soon as its ID is known. The view's last event confirms it.
 pub(super) async fn send(client: Client, mut id: watch::Receiver<Option<String>>) {
     let known = match id.wait_for(Option::is_some).await {
         Ok(known) => known.clone().unwrap_or_default(),

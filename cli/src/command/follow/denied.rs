@@ -1,4 +1,5 @@
-//! Why there is nothing (more) to follow: what policy said, with the place underlined, and what to do.
+//! The report for an execution that cannot be followed: the decision with the underlined part of the
+//! command, and the remedy.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tonic::Code;
@@ -9,12 +10,12 @@ use crate::{
     render::{cause, decision, escape},
 };
 
-/// The reason's code where a rule asks.
+/// The reason code of a rule that asks.
 const ASK_RULE: &str = "ask_rule";
-/// The reason's code where the mode alone denies.
+/// The reason code of a denial by the mode alone.
 const PLAN_MODE: &str = "plan_mode";
 
-/// Says why there is nothing (more) to follow, and gives the exit code.
+/// Reports why there is nothing (more) to follow, and returns the exit code.
 pub(super) async fn not_followed(client: &Client, error: &ClientError, started: bool) -> u8 {
     let denied = error.rejection().filter(|rejection| rejection.code == Code::PermissionDenied);
     if let Some((rejection, id)) = denied.and_then(|r| Some((r, r.execution_id.as_deref()?))) {
@@ -41,7 +42,7 @@ pub(super) async fn not_followed(client: &Client, error: &ClientError, started: 
     }
 }
 
-/// Why policy did not let it run, with the place underlined, and what to do.
+/// Reports why policy refused the command, with the part underlined, and the remedy.
 async fn say_denied(client: &Client, rejection: &Rejection, id: &str) {
     let execution = match client.execution(id).await {
         Ok(execution) => execution,
@@ -57,7 +58,7 @@ async fn say_denied(client: &Client, rejection: &Rejection, id: &str) {
         text = format!("it did not run: {}\n", decision::headline(decided));
         text.push_str(&decision::reasons(execution.command(), decided));
         let rules = decision::suggestions(decided);
-        // An ask rule comes before every rule that allows.
+        // An ask rule takes precedence over every allow rule.
         let by_rule = decided.reasons.iter().any(|reason| reason.code == ASK_RULE);
         if asked && !by_rule && !rules.is_empty() {
             text.push_str("  rules that would allow it in the profile:\n");

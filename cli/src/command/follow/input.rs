@@ -1,14 +1,14 @@
-//! Standard input on its way to a command. Nothing is read before the command can take it.
+//! Forwarding of standard input to a command. Nothing is read before the command can take it.
 
 use tokio::{io, sync::watch};
 
 use super::super::{failure::describe, output};
 use crate::client::{Client, ClientError};
 
-/// The reasons of errors where a command takes no more input, which is no fault of anybody.
+/// The error reasons that mean that the command takes no more input. They are not reported.
 const NO_MORE: [&str; 2] = ["NOT_RUNNING", "STDIN_CLOSED"];
 
-/// Forwards all of standard input as soon as the command runs, and then its end.
+/// Forwards all of standard input and then its end, starting when the command runs.
 pub(super) async fn forward(
     client: &Client,
     mut id: watch::Receiver<Option<String>>,

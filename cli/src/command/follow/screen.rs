@@ -1,6 +1,6 @@
-//! What a person sees of a command beside its output: while nothing comes, what is waited for and for how long, and
-//! at the end one line that sums it up. Where standard error is no terminal it shows nothing of that. Must not
-//! change a byte of the output, nor draw on a line that the output has begun.
+//! The status line of a command on a terminal: while there is no output, what the view waits for and for how long,
+//! and a summary at the end. Nothing is drawn if standard error is not a terminal. Must not change the output, nor
+//! draw on a line that the output has started.
 
 use std::{
     io::IsTerminal as _,
@@ -16,18 +16,18 @@ use crate::{
     render::{cause, text, time},
 };
 
-/// After so long without output it is shown what is waited for.
+/// The time without output after which the status line appears.
 const QUIET: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
-/// The terminal of a person, if there is one.
+/// The terminal to draw on, if there is one.
 #[derive(Debug)]
 pub(super) struct Screen(Option<Mutex<Line>>);
 
 /// The line below the output.
 #[derive(Debug)]
 struct Line {
-    /// While it is drawn.
+    /// The bar while it is drawn.
     bar: Option<ProgressBar>,
     waits_for: &'static str,
     since: Instant,
@@ -38,7 +38,7 @@ struct Line {
 }
 
 impl Screen {
-    /// Draws if `wanted`, and standard error is a terminal that can be drawn on.
+    /// Draws if `wanted` and if standard error is a terminal that supports it.
     pub(super) fn new(wanted: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         if !wanted || is_dumb || !std::io::stderr().is_terminal() {
@@ -55,7 +55,7 @@ impl Screen {
         })))
     }
 
-    /// Draws again when it is time to. Cancel-safe; never returns where there is nothing to draw on.
+    /// Redraws when it is time. Cancel-safe. Never returns if there is no terminal to draw on.
     pub(super) async fn tick(&self) {
         if self.0.is_none() {
             std::future::pending::<()>().await;
@@ -66,7 +66,7 @@ impl Screen {
         }
     }
 
-    /// From now on this is waited for.
+    /// Sets the state that the view waits for.
     pub(super) fn state(&self, state: ExecutionState, link: LinkState) {
         let Some(mut line) = self.line() else { return };
         let waits_for = match (state, link) {
@@ -83,7 +83,7 @@ impl Screen {
         }
     }
 
-    /// Makes room for what the command wrote. `to_stdout` says where it goes.
+    /// Makes room for output of the command. `to_stdout` selects the stream that it is written to.
     pub(super) fn output(&self, data: &[u8], to_stdout: bool) {
         let Some(mut line) = self.line() else { return };
         line.clear();
@@ -93,7 +93,7 @@ impl Screen {
         }
     }
 
-    /// A remark of Airlock's own, on a line of its own.
+    /// Writes a note from Airlock on its own line.
     pub(super) fn note(&self, text: &str) {
         if let Some(mut line) = self.line() {
             line.clear();
@@ -105,8 +105,8 @@ impl Screen {
         output::note(text);
     }
 
-    /// How it ended: on a terminal in one line with what it took, elsewhere only where the exit code does not say it.
-    /// Then, with `notes`, what else whoever reads the output must know.
+    /// Reports the result: on a terminal always, in one line with the usage; otherwise only if the exit code does not
+    /// show it. With `notes`, further notes follow.
     pub(super) fn end(&self, execution: &Execution, notes: bool) {
         let outcome = execution.result.as_ref();
         if self.0.is_some() {

@@ -1,4 +1,4 @@
-//! Pieces of output as bytes, as lines with what is known of them, or as JSON.
+//! Prints pieces of output as bytes, as lines with their offsets and numbers, or as JSON.
 
 use std::io::Write as _;
 
@@ -13,19 +13,19 @@ use crate::{
     render::{escape, json, names},
 };
 
-/// Where the pieces of one stream go.
+/// The destination and form of one stream's pieces.
 pub(super) struct Show {
     stream: OutputStream,
-    /// To standard output, although they are of standard error.
+    /// Write to standard output, even if the stream is standard error.
     chosen: bool,
     json: bool,
     offsets: bool,
     numbers: bool,
-    /// Matches are shown with lines beside them.
+    /// Whether matches are shown with context lines.
     grouped: bool,
-    /// The next byte begins a line.
+    /// Whether the next byte starts a line.
     at_line: bool,
-    /// Where a line would stand that follows the last one.
+    /// The offset at which an adjacent next line would start.
     next_line: Option<u64>,
     stdout: io::Stdout,
     stderr: io::Stderr,
@@ -47,12 +47,12 @@ impl Show {
         }
     }
 
-    /// For a search.
+    /// Sets the form for a search.
     pub(super) fn lines(self, numbers: bool, grouped: bool) -> Self {
         Self { numbers, grouped, ..self }
     }
 
-    /// Shows one, and gives the last.
+    /// Shows one piece, and returns the summary if it is the last one.
     pub(super) async fn piece<'a>(
         &mut self,
         piece: &'a OutputPiece,
@@ -105,8 +105,8 @@ impl Show {
         out
     }
 
-    /// As grep writes it: `--` where lines are left out between two groups, a `:` after what is known of a
-    /// match, and a `-` after that of a line beside it.
+    /// Formats a line as grep does: `--` where lines between two groups are left out, `:` after the prefix
+    /// of a match, and `-` after the prefix of a context line.
     fn line(&mut self, line: &OutputLine) -> Vec<u8> {
         let mut out = Vec::with_capacity(line.data.len() + 32);
         if self.grouped && self.next_line.is_some_and(|next| next != line.offset) {

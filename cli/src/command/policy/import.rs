@@ -1,4 +1,4 @@
-//! `airlock policy import`: the settings of Claude Code as a profile.
+//! `airlock policy import`: converts the settings of Claude Code to a profile.
 
 use std::{
     ffi::OsString,
@@ -14,20 +14,20 @@ use clap::Args;
 use super::Failure;
 use crate::{command::output, render::escape};
 
-/// A profile was made, and something was left out.
+/// The exit code if a profile was created but some settings were left out.
 const LEFT_OUT: u8 = 3;
-/// Of the settings, in bytes.
+/// The largest settings file, in bytes.
 const SETTINGS_BYTES: u64 = 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(in crate::command) struct Import {
-    /// The settings; - is standard input.
+    /// The settings file; - is standard input.
     #[arg(value_name = "SETTINGS")]
     settings: OsString,
-    /// Write the profile to a new file, and name it after that, instead of to standard output.
+    /// Write the profile to a new file and name it after the file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The profile's name [default: the output's without .toml, or imported].
+    /// The profile's name [default: the output file's name without .toml, or imported]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
@@ -80,7 +80,7 @@ impl Import {
     }
 }
 
-/// Writes a file that is not there yet.
+/// Writes a file that must not exist yet.
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let shown = escape::line(path.as_os_str().as_bytes());
     let file = OpenOptions::new().write(true).create_new(true).open(path);

@@ -1,4 +1,4 @@
-//! `airlock policy test`: the cases of profiles, decided one by one.
+//! `airlock policy test`: decides the test cases of profiles.
 
 use std::{
     ffi::OsString,
@@ -19,7 +19,7 @@ use crate::{
     render::escape,
 };
 
-/// A case came out otherwise, or a file is wrong.
+/// The exit code if a case failed or a file is invalid.
 const FAILED: u8 = 1;
 
 #[derive(Debug, Args)]
@@ -27,12 +27,12 @@ pub(in crate::command) struct Test {
     /// Profiles: built-in names (strict, agent, sandboxed, demo, read_only) or TOML files.
     #[arg(value_name = "NAME|FILE", required = true)]
     profiles: Vec<OsString>,
-    /// More cases for each of them, as [[test]] tables in a TOML file; may be repeated.
+    /// Further cases for each profile, as [[test]] tables in a TOML file; may be repeated.
     #[arg(long, value_name = "FILE")]
     cases: Vec<PathBuf>,
 }
 
-/// Where cases are written, and the cases.
+/// The file that contains the cases, and the cases.
 struct Cases {
     file: String,
     cases: Vec<Case>,
@@ -78,7 +78,7 @@ fn read_cases(path: &Path) -> Result<Cases, Failure> {
 }
 
 impl Tally {
-    /// Decides the cases, and shows those that come out otherwise.
+    /// Decides the cases, and prints those that fail.
     fn decide(&mut self, profile: &Profile, Cases { file, cases }: &Cases) -> Result<(), Failure> {
         for case in cases {
             self.decided += 1;

@@ -1,17 +1,17 @@
-//! What is typed, on its way to a command, and the keys among it that are for Airlock.
+//! Forwards typed keys to a command, and finds the detach keys among them.
 
 use tokio::io::{self, AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
-/// Of what is read at once, in bytes.
+/// The number of bytes per read.
 const READ: usize = 4096;
-/// Keys in a sequence.
+/// The largest number of keys in a sequence.
 const MOST: usize = 16;
 
-/// Keys that are typed one after the other; empty: never.
+/// Keys that are typed one after the other. An empty sequence never matches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::command) struct Sequence(Vec<u8>);
 
-/// `ctrl-p,ctrl-q`, `~,.` and the like.
+/// Parses a sequence such as `ctrl-p,ctrl-q` or `~,.`.
 pub(super) fn sequence(text: &str) -> Result<Sequence, String> {
     if text.is_empty() {
         return Ok(Sequence::default());
@@ -34,15 +34,15 @@ fn key(text: &str) -> Option<u8> {
     }
 }
 
-/// Finds a sequence in what is typed.
+/// Finds a sequence in typed keys.
 struct Finder<'a> {
     sequence: &'a [u8],
-    /// The beginning of the sequence, held back.
+    /// The part of the sequence that was typed so far, held back.
     held: Vec<u8>,
 }
 
 impl Finder<'_> {
-    /// Adds to `out` what is for the command. True: the sequence is complete.
+    /// Appends the keys for the command to `out`. Returns true if the sequence is complete.
     fn pass(&mut self, typed: &[u8], out: &mut Vec<u8>) -> bool {
         if self.sequence.is_empty() {
             out.extend_from_slice(typed);
@@ -61,7 +61,7 @@ impl Finder<'_> {
     }
 }
 
-/// Passes on what is typed at standard input. Returns when `detach` was typed, or nothing more can be.
+/// Forwards standard input. Returns when `detach` was typed or the input has ended.
 pub(super) async fn read(detach: &Sequence, mut to: DuplexStream) {
     let mut stdin = io::stdin();
     let mut finder = Finder { sequence: &detach.0, held: Vec::new() };
@@ -76,7 +76,7 @@ pub(super) async fn read(detach: &Sequence, mut to: DuplexStream) {
         if found {
             return;
         }
-        // Where nobody takes it, the keys that leave are still waited for.
+        // Even if the command takes no more input, the detach keys must still work.
         let _ = to.write_all(&out).await;
         out.clear();
     }
@@ -99,7 +99,7 @@ mod tests {
         assert!(bytes(&vec!["a"; 17].join(",")).unwrap_err().contains("at most 16"));
     }
 
-    /// What the command gets of the pieces, and whether the sequence was in them.
+    /// Returns the bytes that the command receives, and whether the sequence was found.
     fn passed(keys: &str, pieces: &[&[u8]]) -> (Vec<u8>, bool) {
         let sequence = sequence(keys).unwrap();
         let mut finder = Finder { sequence: &sequence.0, held: Vec::new() };

@@ -1,4 +1,4 @@
-//! This terminal's modes while it is a command's: every key is a byte for the command.
+//! The modes of this terminal while it belongs to a command: every key is a byte for the command.
 
 use std::{
     io,
@@ -9,25 +9,28 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 static IS_RAW: AtomicBool = AtomicBool::new(false);
 
-/// Whether a line's end does not bring the cursor to the beginning of the next one.
+/// Reports whether the terminal is raw: a line feed does not return the cursor to the first column.
 pub(in crate::command) fn is_raw() -> bool {
     IS_RAW.load(Ordering::Relaxed)
 }
 
-/// While it lives, keys are bytes. Dropped, also by a panic, the terminal is as it was.
+/// A guard that keeps the terminal raw. Dropping it, also during a panic, restores the previous
+/// modes.
 #[derive(Debug)]
 pub(super) struct Raw {
     before: Termios,
 }
 
 impl Raw {
+    /// Sets the terminal to raw mode.
+    ///
     /// # Errors
-    /// The system's; standard input is no terminal, say.
+    /// Returns the system's error, for example if standard input is not a terminal.
     pub(super) fn enter() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
         raw.make_raw();
-        // From here on it is put back, even if only a part of it is set.
+        // The guard exists from here on, so modes that are set only in part are restored, too.
         let guard = Self { before };
         tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
         IS_RAW.store(true, Ordering::Relaxed);
@@ -37,7 +40,7 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // Nothing can be done for a terminal that is gone.
+        // A closed terminal cannot be restored.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
         IS_RAW.store(false, Ordering::Relaxed);
     }

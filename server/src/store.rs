@@ -1,8 +1,7 @@
-//! What the server remembers.
+//! The persistent state of the servers.
 //!
-//! The trait speaks in whole steps, each one transaction: nothing outside the implementations writes
-//! SQL, and no step leaves a half-written state behind, whenever the process dies. Times are the
-//! store's.
+//! Each method of the trait is one complete transaction. Only the implementations contain SQL, and a process that dies
+//! never leaves a partial step. All times come from the store's clock.
 
 use std::time::Duration;
 
@@ -28,194 +27,197 @@ mod step;
 
 pub use room::{Created, OutputBy, Room, TakeQueued};
 
-/// Why a step was not taken.
+/// Why a step failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The engine is gone, busy for too long, or full.
+    /// The database is unreachable, was busy for too long, or is full.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),
-    /// The engine undid a step for the sake of another, or lost the connection before it was committed.
-    /// Nothing has happened; implementations try again by themselves, so that no caller sees it.
+    /// The database rolled back the step because of a conflict, or the connection failed before the commit. Nothing was
+    /// written. Implementations retry the step, so callers never see this error.
     #[error("the step was undone: {0}")]
     Undone(String),
-    /// A row that this version of Airlock cannot read, or a migration that failed.
+    /// A row that this version of Airlock cannot read, or a failed migration.
     #[error("the store holds something unreadable: {0}")]
     Corrupt(String),
-    /// A later version of Airlock wrote this store; only said when it is opened.
+    /// A later version of Airlock wrote this store. Reported only when the store is opened.
     #[error("the store has schema {found}, and this version of airlock knows none later than {known}")]
     Newer {
-        /// The store's.
+        /// The schema version of the store.
         found: i64,
-        /// The latest that is known here.
+        /// The latest schema version that this program supports.
         known: i64,
     },
-    /// A page token that was not made by this store, or was made for another query.
+    /// A page token that is malformed or belongs to another query.
     #[error("not a page token of this list")]
     BadPageToken,
-    /// A step that can never be taken: outside the closed table of states, or against a record's own
-    /// rules. The caller is at fault.
+    /// A step that is never valid: it is outside the table of state transitions, or violates a constraint of the
+    /// record. This is an error of the caller.
     #[error("the store refuses the step: {0}")]
     Refused(String),
-    /// There are as many as there may be.
+    /// A limit is reached.
     #[error("limit `{limit}` of {value} is reached")]
     Full {
-        /// Its name.
+        /// The name of the limit.
         limit: &'static str,
-        /// Its value.
+        /// The value of the limit.
         value: u64,
     },
 }
 
-/// What a committed step survives.
+/// The failures that a committed step survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// The death of the process.
     #[default]
     Process,
-    /// The death of the host, too; each step waits for the disk.
+    /// Also the death of the host. Each step waits for the disk.
     Disk,
 }
 
-/// What became of a compare-and-set.
+/// The result of a compare-and-set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cas<T> {
-    /// Done; the row as it is now.
+    /// The step was taken. Contains the new row.
     Done(T),
-    /// The version was another; the row as it is.
+    /// The version did not match. Contains the current row.
     Stale(T),
-    /// There is no such row.
+    /// The row does not exist.
     Missing,
 }
 
-/// What became of a runner's record.
+/// The result of writing a runner's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunnerPut {
-    /// It was written.
+    /// The record was written.
     Taken {
-        /// The life that the runner had before, if that was another.
+        /// The previous epoch of the runner, if it differs.
         before: Option<Epoch>,
     },
-    /// This life was followed by another.
+    /// The epoch is fenced, because a later epoch replaced it.
     Fenced,
 }
 
-/// A page of a list, newest first unless said otherwise.
+/// A page of a list, newest first unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// At most as many as were asked for.
+    /// At most as many items as were requested.
     pub items: Vec<T>,
-    /// Where the next page begins; none at the end. Opaque outside the store.
+    /// The token of the next page, or `None` at the end. Opaque outside the store.
     pub next: Option<String>,
 }
 
-/// Where in a list, and how much of it.
+/// The position in a list, and the size of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageQuery {
-    /// At least 1; more than [`airlock_proto::limits::PAGE_SIZE_MAX`] gives that many. A page of very
-    /// large entries may hold fewer, and then has a next one.
+    /// The maximum number of items, from 1 to [`airlock_proto::limits::PAGE_SIZE_MAX`]; other values are clamped. A
+    /// page of very large entries may hold fewer items and still have a next page.
     pub size: u32,
-    /// [`Page::next`] of the page before.
+    /// The [`Page::next`] of the previous page.
     pub token: Option<String>,
 }
 
-/// Which sessions.
+/// A filter for sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionQuery {
-    /// Only this tenant's; all for the server itself.
+    /// Only sessions of this tenant. `None` selects all tenants, for the server's own use.
     pub tenant: Option<String>,
-    /// Empty: all but `CLOSED`.
+    /// Only these states. Empty selects all states except `CLOSED`.
     pub states: Vec<SessionState>,
-    /// Only this principal's.
+    /// Only sessions of this principal.
     pub principal: Option<String>,
-    /// Only with all of these labels.
+    /// Only sessions with all of these labels.
     pub labels: Vec<(String, String)>,
-    /// Only on this runner.
+    /// Only sessions on this runner.
     pub runner_id: Option<RunnerId>,
 }
 
-/// Which executions.
+/// A filter for executions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExecutionQuery {
-    /// Only this tenant's; all for the server itself.
+    /// Only executions of this tenant. `None` selects all tenants, for the server's own use.
     pub tenant: Option<String>,
-    /// Only of this session.
+    /// Only executions of this session.
     pub session_id: Option<SessionId>,
-    /// Empty: all.
+    /// Only these states. Empty selects all states.
     pub states: Vec<ExecutionState>,
-    /// Only this principal's.
+    /// Only executions of this principal.
     pub principal: Option<String>,
-    /// Only with all of these labels.
+    /// Only executions with all of these labels.
     pub labels: Vec<(String, String)>,
-    /// Only offered to this runner.
+    /// Only executions that were offered to this runner.
     pub runner_id: Option<RunnerId>,
-    /// Only `FINISHED` ones whose output is still `LIVE` or `STORING`.
+    /// Only `FINISHED` executions with an output that is still `LIVE` or `STORING`.
     pub unstored: bool,
 }
 
-/// Which approvals, oldest first.
+/// A filter for approvals, which are listed oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApprovalQuery {
-    /// Only this tenant's; all for the server itself.
+    /// Only approvals of this tenant. `None` selects all tenants, for the server's own use.
     pub tenant: Option<String>,
-    /// Only of this session.
+    /// Only approvals of this session.
     pub session_id: Option<SessionId>,
-    /// Empty: `OPEN`.
+    /// Only these states. Empty selects `OPEN`.
     pub states: Vec<ApprovalState>,
 }
 
-/// A new execution: its row, its first state, its open audit entry and, if it waits for a person, its
-/// approval are written in one transaction. One that is created `FINISHED` (denied) has its audit
-/// entry opened and closed at once.
+/// A new execution. Its row, its first state, its open audit entry and its approval (if it waits for one) are written
+/// in one transaction. If it is created as `FINISHED` (denied), its audit entry is opened and closed at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewExecution {
-    /// `version`, `created`, `queued`, `started` and `ended` are set by the store.
+    /// The record. The store sets `version`, `created`, `queued`, `started` and `ended`.
     pub record: ExecutionRecord,
-    /// Where the request came from, for the audit.
+    /// The network address of the request, for the audit.
     pub peer: String,
-    /// With `PENDING_APPROVAL`; `created` and `expires` are set by the store, `expires` from
+    /// The approval of an execution in `PENDING_APPROVAL`. The store sets `created`, and computes `expires` from
     /// `approval_valid_micros`.
     pub approval: Option<ApprovalRecord>,
-    /// How long the approval stays open.
+    /// How long the approval stays open, in microseconds.
     pub approval_valid_micros: i64,
-    /// The session that is made for it and with it, as in [`Store::create_session`].
+    /// A session that is created with the execution, as by [`Store::create_session`].
     pub session: Option<SessionRecord>,
-    /// Checked in the same transaction, after the key.
+    /// The limits. They are checked in the same transaction, after the request ID.
     pub room: Room,
 }
 
-/// A step in an execution's life. `None` leaves a field as it is.
+/// A step of an execution. `None` leaves a field unchanged.
 ///
-/// The version grows by one, and the history by one entry, with a change of state or link, an offer, a
-/// new approval, a change of owner, and when it is sent to the background. A renewed lease of the same owner, a decision, a request to
-/// end, and the place of the output alone leave the version as it is: each is set by itself, so that
-/// none can be lost to another. Outside `STARTING` and `RUNNING` there is no link. Whatever leaves
-/// `PENDING_APPROVAL` withdraws an approval that is still open. An offer and `STARTING` go together. A
-/// `FINISHED` execution takes only a lease and an output. Only what is `RUNNING` and stays so is sent to
-/// the background, once; from then on it is not serial. The result of what does not move its session
-/// (`ExecutionRecord::moves_session`) says of its directory that it was not kept, whatever its runner said.
+/// A change of state, link or owner, an offer, a new approval and a move to the background raise the version by one and
+/// add one entry to the history. A renewed lease of the same owner, a decision, a cancel request and a change of the
+/// output's state leave the version unchanged. Each of them is written on its own, so no writer overwrites another.
+///
+/// * Only `STARTING` and `RUNNING` have a link.
+/// * A step out of `PENDING_APPROVAL` withdraws an approval that is still open.
+/// * An offer and `STARTING` require each other.
+/// * A `FINISHED` execution accepts only a lease and a state of its output.
+/// * Only an execution that is and stays `RUNNING` can be moved to the background, and only once. It is not serial from
+///   then on.
+/// * If the execution does not move its session (`ExecutionRecord::moves_session`), its result states that the
+///   directory was not kept, whatever the runner reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transition {
-    /// The new state; must be one that may follow, or equal for a change of link alone.
+    /// The new state. It must be a permitted successor, or equal to the current state for a change of link only.
     pub state: Option<ExecutionState>,
     /// The new link.
     pub link: Option<Option<LinkState>>,
-    /// The runner and its epoch, when it is offered; also raises `attempt` by one.
+    /// The runner and its epoch for an offer. An offer also raises `attempt` by one.
     pub offer: Option<(RunnerId, Epoch)>,
-    /// The driving server, and for how long.
+    /// The owning server, and the duration of its lease in microseconds.
     pub lease: Option<(String, i64)>,
-    /// A new decision, and the directory it was made for.
+    /// A new decision, and the directory that it was made for.
     pub decision: Option<(DecisionRecord, Vec<u8>)>,
-    /// A new approval, when it (again) waits for a person.
+    /// A new approval for an execution that waits for an approver (again), and its validity in microseconds.
     pub approval: Option<(ApprovalRecord, i64)>,
-    /// Somebody asked for its end.
+    /// Whether a client requested the end of the execution.
     pub cancel_requested: Option<bool>,
-    /// Somebody sends it to the background.
+    /// Moves the execution to the background.
     pub backgrounded: Option<BackgroundedBy>,
-    /// Where the output is.
+    /// The new state of the output.
     pub output: Option<OutputState>,
-    /// With `FINISHED`: the result; closes the audit entry, withdraws an open approval, touches the
-    /// session, and (where the result's directory was kept) moves its current directory.
+    /// The result, together with `FINISHED`. It closes the audit entry, withdraws an open approval, updates the
+    /// session's last use, and moves the session's current directory if the result's directory was kept.
     pub result: Option<ExecutionResult>,
 }
 
@@ -224,198 +226,201 @@ pub struct Transition {
 pub struct ApprovalAnswer {
     /// `Allowed`, `Denied` or `Expired`.
     pub state: ApprovalState,
-    /// Who; empty for an expiry.
+    /// The name of the approver. Empty for `Expired`.
     pub decided_by: String,
-    /// What they wrote.
+    /// The approver's reason.
     pub reason: String,
-    /// With `Allowed`: what is remembered in the same transaction.
+    /// The rules to remember in the same transaction, only with `Allowed`.
     pub remember: Option<Remember>,
 }
 
-/// Rules to remember. Those that are there already stay as they are.
+/// Rules to remember. Existing rules stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remember {
-    /// All of one scope; `created` is set by the store.
+    /// The rules, all of one scope. The store sets `created`.
     pub rules: Vec<RememberedRule>,
     /// The name of the limit.
     pub limit: &'static str,
-    /// How many there may be of that tenant or session.
+    /// The maximum number of rules of the tenant or session.
     pub at_most: u64,
 }
 
-/// Which remembered rules, oldest first.
+/// A filter for remembered rules, which are listed oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleQuery {
-    /// Only this tenant's.
+    /// Only rules of this tenant.
     pub tenant: String,
-    /// Only of this session.
+    /// Only rules of this session.
     pub session_id: Option<SessionId>,
 }
 
-/// A change to a session. `None` leaves a field as it is.
+/// A change to a session. `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionChange {
-    /// The new state and why.
+    /// The new state and its reason.
     pub state: Option<(SessionState, String)>,
     /// The new current directory.
     pub directory: Option<Vec<u8>>,
-    /// Another runner, before it was opened.
+    /// Another runner, for a session that is not open yet.
     pub runner_id: Option<RunnerId>,
-    /// Its shell snapshot, or why it has none any more.
+    /// The shell snapshot, or the reason why the session no longer has one.
     pub snapshot: Option<SessionSnapshot>,
-    /// The new loosest mode of its commands.
+    /// The new least strict mode of the session's commands.
     pub mode: Option<Mode>,
-    /// Closed after so long without a live execution.
+    /// How long the session may have no live execution before it is closed.
     pub idle_timeout: Option<Duration>,
-    /// This is a use of it.
+    /// Whether the change counts as a use of the session.
     pub used: bool,
 }
 
-/// Whose milestones.
+/// A filter for milestones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MilestoneQuery {
-    /// Only of this tenant's executions.
+    /// Only milestones of this tenant's executions.
     pub tenant: String,
-    /// Only of this session's.
+    /// Only milestones of this session's executions.
     pub session_id: Option<SessionId>,
 }
 
-/// Milestones, and the range that the store has. All of one moment.
+/// Milestones and the range of sequences in the store, from one consistent snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Milestones {
-    /// Of the store: random, made with it.
+    /// The random ID of the store, created with it.
     pub store: [u8; 16],
-    /// Sequences before this one may have been pruned.
+    /// The lowest sequence that is still held. Lower ones may have been pruned.
     pub oldest: u64,
-    /// The highest sequence that was ever given; 0 before the first.
+    /// The highest sequence that was ever assigned, or 0.
     pub latest: u64,
-    /// In the order of their sequences.
+    /// The milestones in ascending order of their sequences.
     pub found: Vec<MilestoneRecord>,
 }
 
-/// Lives of one runner that are remembered as fenced.
+/// The number of fenced epochs that are kept per runner.
 pub const FENCED_EPOCHS: usize = 16;
-/// Of [`Store::state_changes`].
+/// The maximum number of results of [`Store::state_changes`].
 pub const STATE_CHANGES_AT_ONCE: usize = 1024;
 
-/// What the server remembers. Every method is one transaction and cancel-safe: dropped midway, it has
-/// happened or it has not. All can fail with [`StoreError::Unavailable`].
+/// The persistent state of the servers. Every method is one transaction. Every method is cancel-safe: if its future is
+/// dropped, the transaction has either happened or not. Every method can fail with [`StoreError::Unavailable`].
 #[async_trait::async_trait]
 pub trait Store: Send + Sync {
-    /// The store's clock.
+    /// Returns the time of the store's clock.
     async fn now(&self) -> Result<Micros, StoreError>;
 
-    /// Adds a session (`version`, `created`, `last_used` are set here), unless its key was used or its
-    /// tenant has `per_tenant` that are live.
+    /// Creates a session, unless its request ID was used or its tenant has `per_tenant` live sessions. The store sets
+    /// `version`, `created` and `last_used`.
     async fn create_session(
         &self,
         session: SessionRecord,
         per_tenant: u64,
     ) -> Result<Created<SessionRecord>, StoreError>;
-    /// One session, of any tenant.
+    /// Returns a session of any tenant.
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError>;
-    /// Sessions, newest first.
+    /// Lists sessions, newest first.
     async fn sessions(
         &self,
         query: &SessionQuery,
         page: &PageQuery,
     ) -> Result<Page<SessionRecord>, StoreError>;
-    /// Changes a session if its version is still `version`. A use (`last_used`) leaves the version as
-    /// it is; a directory that a result moves raises it.
+    /// Changes a session if its version is still `version`. A use (`last_used`) leaves the version unchanged. A change
+    /// of the directory by a result raises it.
     async fn change_session(
         &self,
         id: SessionId,
         version: u64,
         change: &SessionChange,
     ) -> Result<Cas<SessionRecord>, StoreError>;
-    /// Notes that a session is used just now; not a change of it. Nothing happens without such a row.
+    /// Sets a session's `last_used` to the current time without raising its version. Does nothing if the session does
+    /// not exist.
     async fn touch_session(&self, id: SessionId) -> Result<(), StoreError>;
-    /// `OPEN` sessions without a live execution whose idle time-out is over.
+    /// Returns `OPEN` sessions without a live execution and with an expired idle timeout.
     async fn idle_sessions(&self, at_most: u32) -> Result<Vec<SessionRecord>, StoreError>;
-    /// How many sessions of all tenants are not over.
+    /// Counts the sessions of all tenants that are not closed or lost.
     async fn session_levels(&self) -> Result<SessionLevels, StoreError>;
 
-    /// Adds an execution with its audit entry, unless its key was used or there is no room for it.
+    /// Creates an execution with its audit entry, unless its request ID was used or a limit is reached.
     async fn create_execution(&self, new: NewExecution) -> Result<Created<ExecutionRecord>, StoreError>;
-    /// The execution made with this key, if any.
+    /// Returns the execution that was created with this request ID, if any.
     async fn execution_by_request(
         &self,
         tenant: &str,
         principal: &str,
         request_id: &str,
     ) -> Result<Option<ExecutionRecord>, StoreError>;
-    /// One execution, of any tenant.
+    /// Returns an execution of any tenant.
     async fn execution(&self, id: ExecutionId) -> Result<Option<ExecutionRecord>, StoreError>;
-    /// Executions, newest first.
+    /// Lists executions, newest first.
     async fn executions(
         &self,
         query: &ExecutionQuery,
         page: &PageQuery,
     ) -> Result<Page<ExecutionRecord>, StoreError>;
-    /// Executions that are not `FINISHED`, of one session or of all, oldest first; those after `after`.
+    /// Returns executions that are not `FINISHED`, of one session or of all, oldest first. Only those after `after`.
     async fn live_executions(
         &self,
         session: Option<SessionId>,
         after: Option<ExecutionId>,
         at_most: u32,
     ) -> Result<Vec<LiveExecution>, StoreError>;
-    /// Takes a step if the version is still `version`. [`StoreError::Refused`] if the version is right
-    /// and the step is not one of the closed table, or `FINISHED` and a result do not come together.
+    /// Takes a step if the version is still `version`. Returns [`StoreError::Refused`] if the version matches and the
+    /// step is not permitted, or if only one of `FINISHED` and a result is set.
     async fn transition(
         &self,
         id: ExecutionId,
         version: u64,
         step: &Transition,
     ) -> Result<Cas<ExecutionRecord>, StoreError>;
-    /// Takes what is `QUEUED` for a runner, whichever server drives it, for this server to place: only what its
-    /// session's order lets run now, fairly between tenants (see [`crate::fair`]), those first that have waited longest
-    /// of each. No two servers take the same.
+    /// Takes `QUEUED` executions of a runner for placement by this server, whichever server owns them. Takes only
+    /// executions that the order of their session lets run now. Tenants are served fairly (see [`crate::fair`]), the
+    /// oldest execution of each tenant first. No two servers take the same execution.
     async fn take_queued(&self, take: &TakeQueued) -> Result<Vec<(ExecutionId, SessionId)>, StoreError>;
-    /// Changes only where the output is, if `by` still has a say in that; whether it did. Not a step: version and
-    /// history stay.
+    /// Changes the state of the output, if `by` may still change it. Returns whether it did. Version and history stay
+    /// unchanged.
     async fn set_output(
         &self,
         id: ExecutionId,
         output: OutputState,
         by: OutputBy<'_>,
     ) -> Result<bool, StoreError>;
-    /// Takes the storing of a `FINISHED` execution's output, which is `LIVE` or `STORING`, for so long: from nobody,
-    /// from itself, or from a server whose lease is over. Whether it did. Not a step: version and history stay.
+    /// Leases the storing of the output of a `FINISHED` execution, whose output is `LIVE` or `STORING`. Succeeds if
+    /// there is no lease, if this server holds it, or if it has expired. Returns whether it did. Version and history
+    /// stay unchanged.
     async fn take_storing(
         &self,
         id: ExecutionId,
         server_id: &str,
         lease_micros: i64,
     ) -> Result<bool, StoreError>;
-    /// Executions whose output nobody stores, though it could be: `FINISHED`, `LIVE` or `STORING`, without a lease, on
-    /// a runner that `server_id` has announced a link to. The oldest of each runner first, then the next of each.
+    /// Returns executions with an output that could be stored and that no server stores: `FINISHED`, `LIVE` or
+    /// `STORING`, without a valid lease, on a runner that `server_id` has announced a link to. The oldest of each
+    /// runner come first, then the second of each.
     async fn unstored(&self, server_id: &str, at_most: u32) -> Result<Vec<ExecutionRecord>, StoreError>;
-    /// Says of outputs that are `LIVE` or `STORING` without a lease that they are `LOST`, where the execution ended and its
-    /// runner was last heard more than `away_micros` ago; of which executions, oldest first.
+    /// Marks outputs as `LOST` that are `LIVE` or `STORING` without a valid lease, if the execution ended and its
+    /// runner was last heard from more than `away_micros` ago. Returns their executions, oldest first.
     async fn lose_outputs(&self, away_micros: i64, at_most: u32) -> Result<Vec<ExecutionId>, StoreError>;
-    /// Executions that ended before `before` and whose output is `STORED` or `PARTIAL`, oldest first.
+    /// Returns executions that ended before `before` and have a `STORED` or `PARTIAL` output, oldest first.
     async fn outputs_ended_before(
         &self,
         before: Micros,
         at_most: u32,
     ) -> Result<Vec<ExecutionId>, StoreError>;
-    /// Renews the lease of every execution that `server_id` drives and that is not `FINISHED`; how many.
+    /// Renews the lease of every execution that `server_id` owns and that is not `FINISHED`. Returns their number.
     async fn renew_leases(&self, server_id: &str, lease_micros: i64) -> Result<u64, StoreError>;
-    /// The steps of an execution's life after `version`, in order; at most
-    /// [`STATE_CHANGES_AT_ONCE`], so ask again after the last.
+    /// Returns the steps of an execution after `version`, in order. Returns at most [`STATE_CHANGES_AT_ONCE`]; call
+    /// again with the last version for more.
     async fn state_changes(
         &self,
         id: ExecutionId,
         after_version: u64,
     ) -> Result<Vec<StateChange>, StoreError>;
 
-    /// The milestones of executions after `after`, at most `at_most`.
+    /// Returns at most `at_most` milestones after the sequence `after`.
     ///
-    /// Each is written in the transaction of its step, and each step has at most one. Whoever has seen all
-    /// up to a sequence never has to look back: none with a lower one may become visible after a higher one
-    /// was. An engine whose transactions commit in another order than they take their numbers must give
-    /// the number as the last thing before the commit, under a lock that it holds until then, or hide what
-    /// has a transaction in flight before it. A sequence is never given twice, even after pruning.
+    /// Each milestone is written in the transaction of its step, and each step has at most one. A reader that has seen
+    /// all milestones up to a sequence never needs to look back: a lower sequence never becomes visible after a higher
+    /// one. An engine that can commit in another order than it assigns numbers has two options. It assigns the number
+    /// last, under a lock that it holds until the commit, or it hides milestones that follow an open transaction. A
+    /// sequence is never reused, even after pruning.
     async fn milestones(
         &self,
         query: &MilestoneQuery,
@@ -423,35 +428,35 @@ pub trait Store: Send + Sync {
         at_most: u32,
     ) -> Result<Milestones, StoreError>;
 
-    /// One approval, of any tenant.
+    /// Returns an approval of any tenant.
     async fn approval(&self, id: ApprovalId) -> Result<Option<ApprovalRecord>, StoreError>;
-    /// Approvals, oldest first.
+    /// Lists approvals, oldest first.
     async fn approvals(
         &self,
         query: &ApprovalQuery,
         page: &PageQuery,
     ) -> Result<Page<ApprovalRecord>, StoreError>;
-    /// Answers an approval; the execution is not touched. [`Cas::Stale`] if it is no longer open, if it
-    /// is allowed or denied after its time (it is `OPEN` then, until somebody answers `Expired`), or if
-    /// it is answered `Expired` before. [`StoreError::Full`] with more rules to remember than there may be.
+    /// Answers an approval without changing its execution. Returns [`Cas::Stale`] if the approval is no longer open, if
+    /// it is allowed or denied after its expiry (it stays `OPEN` until an `Expired` answer), or if it is answered
+    /// `Expired` before its expiry. Returns [`StoreError::Full`] if there would be too many remembered rules.
     async fn answer_approval(
         &self,
         id: ApprovalId,
         answer: &ApprovalAnswer,
     ) -> Result<Cas<ApprovalRecord>, StoreError>;
-    /// Open approvals whose time is over.
+    /// Returns open approvals that have expired.
     async fn expired_approvals(&self, at_most: u32) -> Result<Vec<ApprovalRecord>, StoreError>;
-    /// The rules that count for a command of this session and profile, oldest first. Those of a session go when it
-    /// becomes `CLOSED` or `LOST`.
+    /// Returns the rules that apply to a command of this session and profile, oldest first. The rules of a session are
+    /// removed when it becomes `CLOSED` or `LOST`.
     async fn rules_in_force(
         &self,
         tenant: &str,
         profile: &str,
         session: SessionId,
     ) -> Result<Vec<RememberedRule>, StoreError>;
-    /// Remembered rules, oldest first.
+    /// Lists remembered rules, oldest first.
     async fn rules(&self, query: &RuleQuery, page: &PageQuery) -> Result<Page<RememberedRule>, StoreError>;
-    /// Removes a rule of this tenant, and notes by whom; none if there is no such rule.
+    /// Removes a rule of this tenant and records who removed it. Returns `None` if the rule does not exist.
     async fn remove_rule(
         &self,
         tenant: &str,
@@ -459,29 +464,29 @@ pub trait Store: Send + Sync {
         by: &str,
     ) -> Result<Option<RememberedRule>, StoreError>;
 
-    /// Adds or replaces a runner (`last_seen` is set here). Another epoch than the one that is there fences that
-    /// one for good; a fenced one is not written.
+    /// Adds or replaces a runner and sets its `last_seen`. A new epoch permanently fences the previous one. The record
+    /// of a fenced epoch is not written.
     async fn put_runner(&self, runner: &RunnerRecord) -> Result<RunnerPut, StoreError>;
-    /// One runner.
+    /// Returns a runner.
     async fn runner(&self, id: &RunnerId) -> Result<Option<RunnerRecord>, StoreError>;
-    /// Runners by id.
+    /// Lists runners by ID.
     async fn runners(&self, page: &PageQuery) -> Result<Page<RunnerRecord>, StoreError>;
-    /// Notes that a runner was heard just now.
+    /// Sets the runner's `last_seen` to the current time.
     async fn touch_runner(&self, id: &RunnerId, epoch: Epoch) -> Result<(), StoreError>;
 
-    /// Notes that this server is there for so long, with these links and no others. With no time it leaves. Servers
-    /// whose time is over go with it.
+    /// Announces that this server is available for `lease_micros` with exactly these links. A duration of 0 removes the
+    /// server. Also removes servers with expired leases.
     async fn announce(&self, server: &ServerRecord, lease_micros: i64) -> Result<(), StoreError>;
-    /// The servers that are there, by id.
+    /// Lists the servers with valid leases by ID.
     async fn servers(&self) -> Result<Vec<ServerRecord>, StoreError>;
 
-    /// Audit entries in order, those after `after_sequence`. Fewer than `at_most` where they are large;
-    /// none only at the end.
+    /// Returns audit entries after `after_sequence`, in order. Returns fewer than `at_most` entries if they are large,
+    /// and an empty list only at the end.
     async fn audit(&self, after_sequence: i64, at_most: u32) -> Result<Vec<AuditRecord>, StoreError>;
-    /// Adds an audit entry of something that is given back from quarantine; its time is set here.
+    /// Adds an audit entry for a file that is restored from quarantine. The store sets its time.
     async fn note_restore(&self, entry: &RestoreRecord) -> Result<(), StoreError>;
-    /// Those entries, in the order in which they were written.
+    /// Returns the audit entries of restored files in the order in which they were written.
     async fn restores(&self, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError>;
-    /// Ends with everything written.
+    /// Closes the store after all writes are complete.
     async fn close(&self);
 }

@@ -1,6 +1,5 @@
-//! What every implementation of the store must do, as tests against `&dyn Store`. An implementation
-//! runs them all with [`contract_tests!`] and tests for itself only what is its own: files, locks,
-//! migrations.
+//! The contract of every store, as tests against `&dyn Store`. Each implementation runs all of them with
+//! [`contract_tests!`]. Its own tests cover only what is specific to it: files, locks, migrations.
 
 pub(super) mod approvals;
 pub(super) mod audit;
@@ -18,9 +17,9 @@ pub(super) mod sessions;
 pub(super) mod steps;
 pub(super) mod together;
 
-/// Makes a test of each promise. `$fresh` is an async function that gives an empty store in something
-/// with a `store()` and an `other()`, the store of another server on the same database (or the same, where
-/// there is but one server). It also keeps alive what they need.
+/// Generates one test per function of the contract. `$fresh` is an async function that returns a fixture
+/// with an empty store. Its `store()` and `other()` return the stores of two servers on the same database,
+/// or the same store if the engine supports only one server. The fixture keeps the resources alive.
 macro_rules! contract_tests {
     ($fresh:path) => {
         $crate::store::contract::contract_tests! { @each $fresh;

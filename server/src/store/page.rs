@@ -1,8 +1,8 @@
-//! Page tokens: where a page of a list ended, bound to the query that it answered.
+//! Page tokens: the end of a page, bound to its query.
 //!
-//! Lists are ordered by id, so a token holds the last id given out; rows that are added meanwhile
-//! neither shift nor double an entry. A token opens nothing: it only moves its bearer within a list
-//! that the query lets it see anyway.
+//! Lists are ordered by ID, and a token holds the last returned ID. Rows that are added meanwhile
+//! neither shift nor duplicate an entry. A token grants no access: it only selects a position in a
+//! list that the query can see anyway.
 
 use std::{fmt::Debug, str::FromStr};
 
@@ -12,19 +12,19 @@ use sha2::{Digest, Sha256};
 
 use super::{PageQuery, StoreError};
 
-/// Of one page's entries, roughly: a page that would be larger ends early.
+/// The approximate size limit of a page in bytes. A page that would be larger ends early.
 pub(super) const PAGE_BYTES: usize = 4 << 20;
 
 const VERSION: u8 = 1;
-/// Of the hash of a query in a token.
+/// The length of the query's hash in a token, in bytes.
 pub(crate) const QUERY_BYTES: usize = 8;
 
-/// How many entries a page may have.
+/// Returns the maximum number of entries of a page.
 pub(crate) fn size(page: &PageQuery) -> usize {
     page.size.clamp(1, PAGE_SIZE_MAX.unsigned_abs()) as usize
 }
 
-/// The token of a page of `query` that ended with `last`.
+/// Returns the token of a page of `query` that ended with `last`.
 pub(crate) fn token(query: &impl Debug, last: &impl ToString) -> String {
     let mut bytes = vec![VERSION];
     bytes.extend_from_slice(&digest(query));
@@ -32,10 +32,10 @@ pub(crate) fn token(query: &impl Debug, last: &impl ToString) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The last id of the page before, if there was one.
+/// Returns the last ID of the previous page, if there was one.
 ///
 /// # Errors
-/// [`StoreError::BadPageToken`] for anything that [`token`] did not make for the same query.
+/// [`StoreError::BadPageToken`] for anything that [`token`] did not create for the same query.
 pub(crate) fn after<I: FromStr>(query: &impl Debug, page: &PageQuery) -> Result<Option<I>, StoreError> {
     page.token.as_deref().map(|token| read(query, token).ok_or(StoreError::BadPageToken)).transpose()
 }
@@ -53,7 +53,8 @@ fn read<I: FromStr>(query: &impl Debug, token: &str) -> Option<I> {
     std::str::from_utf8(last).ok()?.parse().ok()
 }
 
-/// The debug form will do: a token need not outlive a release.
+/// Returns the hash of a query. It uses the debug format, because a token need not stay valid
+/// across releases.
 pub(crate) fn digest(query: &impl Debug) -> [u8; QUERY_BYTES] {
     let digest = Sha256::digest(format!("{query:?}"));
     let mut short = [0; QUERY_BYTES];

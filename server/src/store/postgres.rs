@@ -1,8 +1,8 @@
-//! The store in a PostgreSQL database: for several servers at once.
+//! The store in a PostgreSQL database, for several servers at once.
 //!
-//! Each method is one transaction or one statement. What two servers do at once is put in order by locks of
-//! rows (`engine.rs`); a transaction that the database undoes, or whose connection goes before its commit, is
-//! taken again a few times. Nothing is cached: what another server wrote is seen by the next question.
+//! Each method is one transaction or one statement. Row locks serialize concurrent steps of several servers
+//! (`engine.rs`). If the database rolls back a transaction, or its connection fails before the commit, it is
+//! retried a few times. Nothing is cached: each query sees what other servers have committed.
 
 mod engine;
 mod hints;
@@ -36,11 +36,11 @@ use crate::{
     },
 };
 
-/// How often a step that was undone is taken again.
+/// The maximum number of retries of a step that was rolled back.
 const AGAIN: u32 = 5;
-/// Before the first time; doubled each time.
+/// The pause before the first retry. It doubles with each retry.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long connections may take to end.
+/// The time limit for closing connections.
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
 /// The store in a PostgreSQL database.
@@ -48,11 +48,11 @@ const CLOSE_WAIT: Duration = Duration::from_secs(5);
 pub struct PostgresStore {
     pool: PgPool,
     hints: Option<Hints>,
-    /// The longest that a call may take.
+    /// The time limit of a call, retries included.
     patience: Duration,
 }
 
-/// Takes a step, and again if it was undone. The step is an expression that makes a future.
+/// Evaluates a step and retries it if it was rolled back. The step is an expression that creates a future.
 macro_rules! again {
     ($store:expr, $step:expr) => {{
         let steps = async {
@@ -77,12 +77,12 @@ macro_rules! again {
 }
 
 impl PostgresStore {
-    /// Connects, applies missing migrations, and begins to ring `changes` for what other servers change.
+    /// Connects, applies missing migrations, and starts to notify `changes` about changes by other servers.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the database cannot be reached, [`StoreError::Refused`] if it cannot
-    /// hold a store, [`StoreError::Corrupt`] if it holds something else, [`StoreError::Newer`] if a later
-    /// version's.
+    /// hold a store, [`StoreError::Corrupt`] if a migration fails, and [`StoreError::Newer`] if a later
+    /// version wrote it.
     pub async fn open(options: &PostgresOptions, changes: Changes) -> Result<Arc<Self>, StoreError> {
         open::prepare(options).await.map_err(|error| match error {
             StoreError::Undone(why) => StoreError::Unavailable(why),
@@ -97,7 +97,7 @@ impl PostgresStore {
         Ok(self.pool.begin().await?)
     }
 
-    /// Tells other servers that an execution has changed.
+    /// Hints to other servers that an execution has changed.
     fn hint(&self, id: ExecutionId, tenant: &str) {
         if let Some(hints) = &self.hints {
             hints.send(id, tenant);

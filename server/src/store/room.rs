@@ -1,78 +1,77 @@
-//! How many there may be: the limits that a creation is held against, what became of it, and what is taken from the
-//! queue.
+//! The limits that a creation is checked against, its results, and the parameters of taking from the queue.
 
 use airlock_proto::domain::RunnerId;
 
-/// What became of a creation with a client's key.
+/// The result of a creation with a request ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Created<T> {
-    /// It is new.
+    /// A new record was created.
     New(T),
-    /// The same request was made before; this is what it made.
+    /// An earlier call with the same request ID created this record.
     Existing(T),
-    /// The key was used for another request.
+    /// The request ID was used for another request.
     Conflict,
-    /// There are as many as there may be, by this limit.
+    /// A limit is reached.
     Full {
-        /// Its name.
+        /// The name of the limit.
         limit: &'static str,
-        /// Its value.
+        /// The value of the limit.
         value: u64,
     },
-    /// As many as there may be were made in this second or on this day.
+    /// A limit per second or per day is reached.
     Later {
-        /// The limit's name.
+        /// The name of the limit.
         limit: &'static str,
-        /// Its value.
+        /// The value of the limit.
         value: u64,
-        /// When there is room again, in microseconds from now.
+        /// The time in microseconds after which a retry can succeed.
         wait_micros: i64,
     },
 }
 
-/// How many there may be. A denial, which is created ended, counts against the pace of denials alone.
+/// The limits of a creation. A denial is created as ended and counts against the rate limit of denials only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Sessions of its tenant that are `OPENING`, `OPEN` or `CLOSING`.
+    /// The maximum number of the tenant's sessions that are `OPENING`, `OPEN` or `CLOSING`.
     pub sessions_per_tenant: u64,
-    /// Executions of its tenant that are not `FINISHED`.
+    /// The maximum number of the tenant's executions that are not `FINISHED`.
     pub executions_per_tenant: u64,
-    /// Executions of its session that are not `FINISHED`.
+    /// The maximum number of the session's executions that are not `FINISHED`.
     pub executions_per_session: u64,
-    /// Executions of its tenant that are `QUEUED`.
+    /// The maximum number of the tenant's executions that are `QUEUED`.
     pub queue_per_tenant: u64,
-    /// Executions of all tenants that are `QUEUED`.
+    /// The maximum number of executions of all tenants that are `QUEUED`.
     pub queue: u64,
-    /// Executions of its tenant that are created in a second.
+    /// The maximum number of the tenant's executions that are created per second.
     pub starts_per_second: u64,
-    /// Denials of its tenant in a second.
+    /// The maximum number of the tenant's denials per second.
     pub denials_per_second: u64,
-    /// Bytes of output of its tenant's executions that ended on this day (UTC).
+    /// The maximum output in bytes of the tenant's executions that ended on the current day (UTC).
     pub output_bytes_per_day: u64,
-    /// The share of its tenant in the queue, not a limit.
+    /// The tenant's share in the queue. This is not a limit.
     pub weight: u32,
 }
 
-/// Who takes how many from the queue, and for which runner.
+/// A request to take executions from the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakeQueued {
-    /// The server that will place them.
+    /// The server that will place the executions.
     pub server_id: String,
-    /// The runner that has free slots.
+    /// The runner with free slots.
     pub runner: RunnerId,
-    /// How many.
+    /// The maximum number of executions.
     pub at_most: u32,
-    /// For how long it drives those that another server drove.
+    /// The duration of the lease for executions that another server owned, in microseconds.
     pub lease_micros: i64,
-    /// For how long no other server takes them.
+    /// How long no other server takes the executions, in microseconds.
     pub hold_micros: i64,
 }
 
-/// Who says where an output is.
+/// The writer of an output's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputBy<'a> {
-    /// The server of this id, as long as it has the storing of an output that is `LIVE` or `STORING`. A server that was
-    /// followed by another cannot say that what the other stored is lost.
+    /// The server with this ID, as long as it holds the lease on an output that is `LIVE` or `STORING`. A server that
+    /// has lost the lease cannot mark an output as lost that the next server stored.
     Keeper(&'a str),
     /// The removal of outputs that are `STORED` or `PARTIAL`.
     Retention,

@@ -1,5 +1,5 @@
-//! What the SQL engines have in common beside their queries: rows and the records they hold, names and JSON
-//! in columns, what errors mean. Knows no engine's connections.
+//! The code that the SQL engines share in addition to their queries: rows and records, names and JSON in
+//! columns, and error mapping. It must not depend on the connection type of an engine.
 
 pub(super) mod errors;
 pub(super) mod json;

@@ -1,8 +1,8 @@
-//! The store in a SQLite file: the embedded default, for one server.
+//! The store in a SQLite file, for one server. This is the default.
 //!
 //! One connection writes, in `BEGIN IMMEDIATE` transactions; a few others read. Each method is one
-//! transaction or one statement; what is dropped midway is rolled back. Other processes that want to
-//! write are kept out by a lock file.
+//! transaction or one statement. A dropped call is rolled back. A lock file keeps out other
+//! processes that would write.
 
 mod engine;
 mod open;
@@ -27,16 +27,16 @@ use crate::model::{
     RunnerRecord, ServerRecord, SessionLevels, SessionRecord, StateChange,
 };
 
-/// How a store file is opened.
+/// The options of a store file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SqliteOptions {
-    /// What a committed step survives.
+    /// The failures that a committed step survives.
     pub durability: Durability,
-    /// Connections that read; one more writes. At least 1.
+    /// The number of connections that read. One additional connection writes. At least 1.
     pub readers: u32,
-    /// How long SQLite waits for a lock on the file (a back-up may hold one).
+    /// How long SQLite waits for a lock on the file, which a backup can hold.
     pub busy_timeout: Duration,
-    /// How long a call waits for a free connection before it is [`StoreError::Unavailable`].
+    /// How long a call waits for a free connection before it fails with [`StoreError::Unavailable`].
     pub acquire_timeout: Duration,
 }
 
@@ -56,17 +56,18 @@ impl Default for SqliteOptions {
 pub struct SqliteStore {
     write: SqlitePool,
     read: SqlitePool,
-    /// Held as long as the store is open.
+    /// Locked for the lifetime of the store.
     _lock: File,
 }
 
 impl SqliteStore {
-    /// Opens the store in the file `path`, which is made (for its owner alone) if it is missing; its
-    /// folder must be there. Missing migrations are applied.
+    /// Opens the store in the file `path`, and creates the file if it is missing, accessible to its
+    /// owner only. The directory must exist. Missing migrations are applied.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the file cannot be opened or another process has it open,
-    /// [`StoreError::Corrupt`] if it is no store, [`StoreError::Newer`] if it is a later version's.
+    /// [`StoreError::Corrupt`] if it is not a store, [`StoreError::Newer`] if a later version wrote
+    /// it.
     pub async fn open(path: &Path, options: SqliteOptions) -> Result<Arc<Self>, StoreError> {
         let lock = open::lock(path)?;
         open::create_private(path)?;
@@ -314,7 +315,7 @@ impl Store for SqliteStore {
 
     async fn close(&self) {
         self.read.close().await;
-        // The last connection writes the log back into the file.
+        // Closing the last connection writes the log back into the file.
         self.write.close().await;
     }
 }

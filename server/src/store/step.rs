@@ -1,32 +1,33 @@
-//! What a step makes of a record: the closed table and the rules around it, for every implementation
-//! of the store alike. Pure; reads no clock and writes nothing.
+//! The effect of a step on a record: the table of transitions and its constraints, shared by all
+//! stores. Pure functions that read no clock and write nothing.
 
 use airlock_proto::domain::{BackgroundedBy, DirectoryReport, ExecutionResult, ExecutionState, LinkState};
 
 use super::{NewExecution, StoreError, Transition};
 use crate::model::{ApprovalRecord, ApprovalState, ExecutionRecord, Micros, Milestone, StateChange};
 
-/// What is to be written after a step.
+/// The writes of a step.
 #[derive(Debug)]
 pub(super) struct Taken {
-    /// The row as it is to be.
+    /// The new row.
     pub(super) record: ExecutionRecord,
-    /// The entry in its history, if it gets one.
+    /// The new entry of the history, if any.
     pub(super) change: Option<StateChange>,
-    /// What is told of it to those who watch many.
+    /// The milestone of the step, if any.
     pub(super) milestone: Option<Milestone>,
     /// A new approval.
     pub(super) approval: Option<ApprovalRecord>,
-    /// Approvals that are still open are to be withdrawn (before the new one is added).
+    /// Whether open approvals must be withdrawn, before the new one is added.
     pub(super) withdraw: bool,
-    /// It has just become `FINISHED`.
+    /// Whether the execution has just become `FINISHED`.
     pub(super) finished: bool,
 }
 
-/// The first row of an execution, with what goes with it.
+/// Returns the first row of an execution and its dependent writes.
 ///
 /// # Errors
-/// [`StoreError::Refused`] if its state is not one to begin with, or its parts do not go together.
+/// [`StoreError::Refused`] if the state is not a valid first state, or if the parts contradict each
+/// other.
 pub(super) fn created(new: NewExecution, now: Micros) -> Result<Taken, StoreError> {
     let NewExecution { mut record, approval, approval_valid_micros, .. } = new;
     let finished = record.state == ExecutionState::Finished;
@@ -60,10 +61,10 @@ pub(super) fn created(new: NewExecution, now: Micros) -> Result<Taken, StoreErro
     Ok(Taken { record, change, milestone, approval, withdraw: false, finished })
 }
 
-/// The row after `step`.
+/// Returns the writes of `step`.
 ///
 /// # Errors
-/// [`StoreError::Refused`] if the step can never be taken from here.
+/// [`StoreError::Refused`] if the step is not permitted from the record's state.
 pub(super) fn taken(
     mut record: ExecutionRecord,
     step: &Transition,
@@ -184,7 +185,8 @@ fn owner_changes(record: &ExecutionRecord, step: &Transition) -> bool {
     step.lease.as_ref().is_some_and(|(server, _)| record.owner_server.as_ref() != Some(server))
 }
 
-/// The result as it is kept: what moves no session has nothing to say of its directory.
+/// Returns the result to store. If the execution does not move its session, the directory is marked
+/// as not kept.
 fn kept(mut result: ExecutionResult, moves_session: bool) -> ExecutionResult {
     let says_so = matches!(result.directory_report, DirectoryReport::Reported | DirectoryReport::SnappedBack);
     if says_so && !moves_session {
@@ -193,7 +195,7 @@ fn kept(mut result: ExecutionResult, moves_session: bool) -> ExecutionResult {
     result
 }
 
-/// The approval as it is to be written; the execution waits for it from now on.
+/// Completes a new approval and makes the execution wait for it.
 fn opened(
     record: &mut ExecutionRecord,
     mut approval: ApprovalRecord,

@@ -1,4 +1,4 @@
-//! Approvals.
+//! Tests of approvals.
 
 use airlock_proto::domain::{ApprovalId, Cause, ExecutionResult, ExecutionState};
 

@@ -1,4 +1,4 @@
-//! The audit brackets everything.
+//! Tests of the audit: every execution has an entry.
 
 use airlock_proto::domain::{Cause, ExecutionState, SessionId};
 

@@ -1,4 +1,4 @@
-//! Sending executions to the background.
+//! Tests of moving executions to the background.
 
 use airlock_proto::domain::{BackgroundedBy, Cause, DirectoryReport, ExecutionState, OutputState};
 
@@ -89,7 +89,7 @@ pub(in crate::store) async fn a_result_from_the_background_moves_no_session(stor
         let after = store.session(session.id).await.unwrap().unwrap();
         assert_eq!((after.directory, after.version), (session.directory.clone(), session.version));
     }
-    // The control: in the foreground it does.
+    // The control: a foreground execution moves the directory.
     let record = running(store, &session).await;
     step(store, &record, end(result(Cause::Exited { code: 0 }))).await;
     let after = store.session(session.id).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Executions as they are created and read.
+//! Tests of creating and reading executions.
 
 use airlock_proto::domain::{
     BoundFile, CancelledBy, Cause, DeniedBy, DirectoryReport, ExecutionId, ExecutionState, FileState,
@@ -117,7 +117,7 @@ pub(in crate::store) async fn a_key_belongs_to_one_tenant_and_principal(store: &
     assert_eq!(found, Some(made));
     assert_eq!(store.execution_by_request(TENANT, "carol", "key").await.unwrap(), None);
     assert_eq!(store.execution_by_request(TENANT, "alice", "KEY").await.unwrap(), None);
-    // Without a key nothing is the same.
+    // Without a request ID, each call creates a new execution.
     create(store, new(execution(&session))).await;
     create(store, new(execution(&session))).await;
 }
@@ -248,7 +248,7 @@ pub(in crate::store) async fn what_lives_is_found_oldest_first_with_what_is_next
     let answered: Vec<_> =
         store.live_executions(None, None, 10).await.unwrap().iter().map(|live| live.is_answered).collect();
     assert_eq!(answered, [false, true, false, false]);
-    // A new decision may change whose turn it is.
+    // A new decision can change whether the execution is serial.
     let mut safe = placed.decision.clone();
     safe.concurrency_safe = true;
     let decision = Some((safe, placed.directory.clone()));

@@ -1,4 +1,4 @@
-//! Records to test with, and the steps of an ordinary life.
+//! Test records, and the usual steps of an execution.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -18,9 +18,9 @@ use crate::{
 
 pub(crate) const TENANT: &str = "acme";
 pub(super) const OTHER: &str = "other";
-/// In microseconds; more than any test takes.
+/// One hour in microseconds. Longer than any test.
 pub(in crate::store) const HOUR: i64 = 3_600_000_000;
-/// More than any test makes.
+/// More than any test creates.
 pub(in crate::store) const MANY: u64 = 1_000_000;
 pub(super) const ROOMY: Room = Room {
     sessions_per_tenant: MANY,
@@ -119,7 +119,7 @@ pub(in crate::store) fn execution(session: &SessionRecord) -> ExecutionRecord {
     }
 }
 
-/// One that takes its turn, and so moves its session.
+/// Returns a serial execution, which moves its session.
 pub(in crate::store) fn serial(session: &SessionRecord) -> ExecutionRecord {
     let mut record = execution(session);
     record.decision.concurrency_safe = false;
@@ -137,7 +137,7 @@ pub(in crate::store) fn new(record: ExecutionRecord) -> NewExecution {
     }
 }
 
-/// An execution that waits for a person, for `valid` microseconds.
+/// Returns an execution with an approval that is valid for `valid` microseconds.
 pub(super) fn waiting(session: &SessionRecord, valid: i64) -> NewExecution {
     let mut record = execution(session);
     record.state = ExecutionState::PendingApproval;
@@ -146,7 +146,7 @@ pub(super) fn waiting(session: &SessionRecord, valid: i64) -> NewExecution {
     NewExecution { approval, approval_valid_micros: valid, ..new(record) }
 }
 
-/// One that policy denied.
+/// Returns an execution that policy denied.
 pub(in crate::store) fn denied(session: &SessionRecord) -> NewExecution {
     let mut record = execution(session);
     record.state = ExecutionState::Finished;
@@ -280,7 +280,7 @@ pub(crate) async fn finished(store: &dyn Store, session: &SessionRecord) -> Exec
     step(store, &record, end(ExecutionResult::not_started(Cause::QueueExpired))).await
 }
 
-/// Says where the output of an ended execution is, whoever may say so.
+/// Sets the output state of an ended execution without the checks of `set_output`.
 pub(crate) async fn put_output(store: &dyn Store, ended: &ExecutionRecord, output: OutputState) {
     step(store, ended, Transition { output: Some(output), ..Transition::default() }).await;
 }

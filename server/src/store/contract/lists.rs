@@ -1,4 +1,4 @@
-//! Lists: pages, filters, and who sees what.
+//! Tests of lists: pages, filters and visibility.
 
 use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState};
 

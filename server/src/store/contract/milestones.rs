@@ -1,4 +1,4 @@
-//! What those who watch many executions are told.
+//! Tests of milestones.
 
 use std::collections::HashSet;
 

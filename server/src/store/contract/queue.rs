@@ -1,4 +1,4 @@
-//! What is taken from the queue and in which order, and what is counted of each tenant.
+//! Tests of the queue: what is taken, in which order, and the accounting per tenant.
 
 use airlock_proto::domain::{Cause, ExecutionId, ExecutionState};
 
@@ -24,7 +24,7 @@ async fn take(store: &dyn Store, server: &str, at_most: u32) -> Vec<ExecutionId>
     taken.into_iter().map(|(id, _)| id).collect()
 }
 
-/// One that waits in a session of its own.
+/// Creates a queued execution in a new session.
 async fn waits(store: &dyn Store, tenant: &str, weight: u32) -> ExecutionRecord {
     let session = opened(store, tenant).await;
     let mut record = execution(&session);
@@ -45,7 +45,7 @@ pub(in crate::store) async fn the_next_of_a_runner_is_whose_tenant_stands_furthe
     assert_eq!(take(store, "server-1", 2).await, [heavy[0].id, light.id], "one each, the older first");
     assert_eq!(store.execution(heavy[0].id).await.unwrap().unwrap().state, ExecutionState::Queued);
 
-    // Place by place as the pure functions have it, with another weight for each.
+    // Compare each placement with the pure functions, with two different weights.
     let weighty = [waits(store, "c", 4).await, waits(store, "c", 4).await, waits(store, "c", 4).await];
     step(store, &light, offer()).await;
     let mut served = [(TENANT, 0, 1), ("c", 0, 4), (OTHER, fair::cost(1), 1)];
@@ -109,7 +109,7 @@ pub(in crate::store) async fn starts_are_paced(store: &dyn Store) {
     let (session, other) = (opened(store, TENANT).await, opened(store, OTHER).await);
     let slow = Room { starts_per_second: 1, ..ROOMY };
     assert_eq!(later(&try_one(store, slow, &session).await), None);
-    // However slow this is, what is made in between moves the pace on.
+    // Creations that succeed meanwhile advance the rate limit, so this ends even on a slow host.
     let mut told = None;
     while told.is_none() {
         told = later(&try_one(store, slow, &session).await);
@@ -140,7 +140,7 @@ pub(in crate::store) async fn denials_are_paced(store: &dyn Store) {
 }
 
 pub(in crate::store) async fn output_is_counted_by_the_day(store: &dyn Store) {
-    // All of it is of one day: with a minute left, the next one is waited for.
+    // The test must not span midnight. In the last minute of the day, wait for the next day.
     const DAY: i64 = 24 * HOUR;
     let left = DAY - store.now().await.unwrap().0 % DAY;
     if left < HOUR / 60 {
@@ -160,7 +160,7 @@ pub(in crate::store) async fn output_is_counted_by_the_day(store: &dyn Store) {
     assert_eq!(later(&try_one(store, room(101), &session).await), None);
     assert_eq!(later(&try_one(store, room(1), &other).await), None);
 
-    // Of what a runner says that lies, no more counts than of any other.
+    // The size that a misbehaving runner reports counts only up to the limit.
     let record = in_session(store, &other).await;
     let record = step(store, &record, offer()).await;
     let record = step(store, &record, run()).await;

@@ -1,4 +1,4 @@
-//! Many at once, and calls that are given up midway.
+//! Tests of concurrent calls and of cancelled calls.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -76,7 +76,7 @@ pub(in crate::store) async fn no_step_is_lost_among_many(store: &dyn Store) {
     let session = opened(store, TENANT).await;
     let record = queued(store, &session).await;
     let record = step(store, &record, offer()).await;
-    // Each writer flips the link so often that it has taken its steps, whoever comes between.
+    // Each writer flips the link until it has taken its number of steps.
     let writers = (0..WRITERS).map(|_| {
         let mut seen = record.clone();
         async move {
@@ -119,12 +119,12 @@ pub(in crate::store) async fn a_dropped_call_happened_or_did_not(store: &dyn Sto
             whole(store, &session, &record).await;
         }
     }
-    // The store is as usable as before.
+    // The store is still usable.
     let record = queued(store, &session).await;
     step(store, &record, end(result(Cause::RunnerLost))).await;
 }
 
-/// All that there is of an execution.
+/// All rows of an execution.
 #[derive(Debug, PartialEq)]
 struct Whole {
     record: Option<ExecutionRecord>,
@@ -146,8 +146,8 @@ async fn look(store: &dyn Store, session: &SessionRecord, id: ExecutionId) -> Wh
     }
 }
 
-/// An execution that is there has its history and its audit entry; one that is not has neither. What was
-/// given up may still be on its way, so this looks until nothing changes between the first question and the last.
+/// Checks that an existing execution has its history and audit entry, and that a missing one has neither. A
+/// cancelled call may still be in progress, so this reads until two consecutive results are equal.
 async fn whole(store: &dyn Store, session: &SessionRecord, record: &ExecutionRecord) {
     let mut seen = look(store, session, record.id).await;
     loop {

@@ -1,4 +1,4 @@
-//! Remembered rules.
+//! Tests of remembered rules.
 
 use airlock_proto::domain::{ApprovalId, RuleId, SessionId};
 

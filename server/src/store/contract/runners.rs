@@ -1,4 +1,4 @@
-//! Runners.
+//! Tests of runners.
 
 use airlock_proto::domain::Epoch;
 
@@ -67,7 +67,7 @@ pub(in crate::store) async fn a_life_that_was_followed_by_another_never_comes_ba
         let put = record("runner-1");
         let before = lives.last().copied();
         assert_eq!(store.put_runner(&put).await.unwrap(), RunnerPut::Taken { before }, "life {life}");
-        // Once more, by another server.
+        // The same record again, as from another server.
         assert_eq!(store.put_runner(&put).await.unwrap(), RunnerPut::Taken { before: None });
         lives.push(put.epoch);
     }

@@ -1,4 +1,4 @@
-//! Servers, their links, and who stores which output.
+//! Tests of servers, their links, and the leases for storing outputs.
 
 use airlock_proto::domain::{Cause, Epoch, OutputState};
 
@@ -11,7 +11,7 @@ use crate::{
     store::{OutputBy, Store, Transition},
 };
 
-/// In microseconds; longer than the store's clock needs to go on.
+/// A short duration in microseconds, longer than the resolution of the store's clock.
 const MOMENT: i64 = 2_000;
 
 fn server(name: &str, runners: &[&str]) -> ServerRecord {
@@ -44,7 +44,7 @@ pub(in crate::store) async fn servers_are_there_with_their_links_until_their_lea
     assert_eq!(store.servers().await.unwrap(), [one], "it is back");
 }
 
-/// Ended on the runner `a`, driven by `one` for a moment.
+/// Creates an execution that ended on the runner `a` and whose lease by `one` expires soon.
 async fn ended(store: &dyn Store, output: OutputState) -> ExecutionRecord {
     ended_on(store, "a", output).await
 }
@@ -84,7 +84,7 @@ pub(in crate::store) async fn only_who_has_a_say_says_where_an_output_is(store: 
     later(store, 2 * MOMENT).await;
     assert!(store.take_storing(record.id, "two", HOUR).await.unwrap());
     for (by, output, may) in [
-        // It was followed by the other.
+        // The server `two` has taken over.
         (OutputBy::Keeper("one"), OutputState::Lost, false),
         (OutputBy::Retention, OutputState::Lost, false),
         (OutputBy::Keeper("two"), OutputState::Storing, true),

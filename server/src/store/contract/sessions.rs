@@ -1,4 +1,4 @@
-//! Sessions.
+//! Tests of sessions.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ pub(in crate::store) async fn what_a_runner_says_may_hold_any_character(store: &
     };
     assert!(matches!(store.change_session(made.id, 1, &lost).await.unwrap(), Cas::Done(_)));
     let read = store.session(made.id).await.unwrap().unwrap();
-    // An engine whose texts have no NUL shows that there was one.
+    // An engine that cannot store NUL shows a replacement character.
     for text in [read.state_message, read.snapshot.problem] {
         assert!([said.to_owned(), said.replace('\0', "\u{fffd}")].contains(&text), "{text:?}");
     }
@@ -136,7 +136,7 @@ pub(in crate::store) async fn sessions_that_are_not_over_are_counted_by_state(st
     assert_eq!(store.session_levels().await.unwrap(), SessionLevels { opening: 1, open: 2, closing: 1 });
 }
 
-/// Until the store's clock has gone on by so many microseconds.
+/// Waits until the store's clock has advanced by `micros`.
 pub(super) async fn later(store: &dyn Store, micros: i64) {
     let until = Micros(store.now().await.unwrap().0 + micros);
     while store.now().await.unwrap() < until {
@@ -178,7 +178,7 @@ pub(in crate::store) async fn a_use_alone_is_no_change(store: &dyn Store) {
     store.touch_session(SessionId::new()).await.unwrap();
 }
 
-/// Longer than the least that a store's clock can tell apart.
+/// Waits for longer than the resolution of the store's clock.
 async fn a_tick() {
     tokio::time::sleep(Duration::from_millis(5)).await;
 }

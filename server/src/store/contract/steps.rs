@@ -1,4 +1,4 @@
-//! Steps in the lives of executions.
+//! Tests of the steps of executions.
 
 use ExecutionState::{Finished, PendingApproval, Queued, Running, Starting};
 use airlock_proto::domain::{
@@ -256,7 +256,7 @@ pub(in crate::store) async fn a_result_moves_the_session_only_where_it_says_so(s
     let serial = (false, false);
     assert_eq!(ends_in(b"/elsewhere", DirectoryReport::NotKept, serial).await, start);
     assert_eq!(ends_in(b"/elsewhere", DirectoryReport::Unchanged, serial).await, start);
-    // What runs beside others moves nothing, whatever its runner says.
+    // A concurrent or background execution moves nothing, whatever the runner reports.
     for beside in [(true, false), (false, true)] {
         assert_eq!(ends_in(b"/elsewhere", DirectoryReport::Reported, beside).await, start);
         assert_eq!(ends_in(b"/elsewhere", DirectoryReport::SnappedBack, beside).await, start);

@@ -1,5 +1,5 @@
-//! Several servers on one store: what two of them do at once comes out as if one had come after the other.
-//! Each case gets two servers' stores of one database (of an engine for one server, the same one twice).
+//! Tests of several servers on one store: concurrent calls are serializable. Each test gets the stores of
+//! two servers on one database, or the same store twice for an engine that supports one server only.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -29,14 +29,14 @@ use crate::{
     },
 };
 
-/// How often a race is run: it is a matter of chance who comes first, and how near they come.
+/// The number of rounds of each race. The timing differs between rounds.
 const ROUNDS: usize = 12;
-/// How many callers each server has in a race.
+/// The number of concurrent callers per server in a race.
 const CALLERS: usize = 4;
 
 type Servers<'s> = [&'s dyn Store; 2];
 
-/// What the callers of both servers got who all asked for the same at once.
+/// Runs the same call concurrently from both servers and returns all results.
 async fn race<'s, T, F: Future<Output = T> + 's>(
     servers: Servers<'s>,
     ask: impl Fn(&'s dyn Store, usize) -> F,
@@ -44,7 +44,7 @@ async fn race<'s, T, F: Future<Output = T> + 's>(
     join_all((0..CALLERS * 2).map(|caller| ask(servers[caller % 2], caller))).await
 }
 
-/// The one that was done; the others were too late, and saw what that one left.
+/// Returns the record of the only call that succeeded, and checks that all others saw that record.
 fn only<T: Debug + PartialEq>(outcomes: Vec<Result<Cas<T>, StoreError>>) -> T {
     let mut done = Vec::new();
     let mut late = Vec::new();
@@ -215,7 +215,7 @@ pub(in crate::store) async fn what_many_remember_at_once_is_there_once_and_withi
     assert_eq!(removed.into_iter().filter(|removed| matches!(removed, Ok(Some(_)))).count(), 1);
 }
 
-/// The ids that were made, and how often something was new.
+/// Returns the distinct IDs and the number of results that were new.
 fn made<T>(
     outcomes: Vec<Result<Created<T>, StoreError>>,
     id: impl Fn(&T) -> String,
@@ -296,7 +296,7 @@ pub(in crate::store) async fn limits_hold_across_servers(servers: Servers<'_>) {
         let most = if name == "executions_per_tenant" { 3 } else { 5 };
         assert_eq!(refused, CALLERS * 2 - most, "{name}");
     }
-    // 8 wait by now; the queue is every tenant's.
+    // By now 8 executions are queued. This limit covers all tenants.
     let sessions = [opened(servers[0], TENANT).await, opened(servers[1], OTHER).await];
     let made = race(servers, |store, caller| {
         let room = Room { queue: 11, ..ROOMY };
@@ -320,7 +320,7 @@ pub(in crate::store) async fn milestones_of_many_servers_are_read_in_their_order
             create(one, denied(session)).await;
         }
     });
-    // Each looks on from the last that it saw, and never back.
+    // Each reader continues after the last sequence that it saw, and never looks back.
     let readers = servers.map(|store| -> BoxFuture<'_, Vec<(ExecutionId, u64)>> {
         let query = query.clone();
         async move {
@@ -356,7 +356,7 @@ pub(in crate::store) async fn of_many_that_take_from_the_queue_each_gets_others(
     let others: HashSet<_> = taken.iter().collect();
     assert_eq!(others.len(), taken.len(), "none of them twice");
     let mut left = WAIT - taken.len();
-    // Whoever was passed by is found by who asks next.
+    // A later call finds the executions that the concurrent calls skipped.
     while left > 0 {
         let more = servers[1].take_queued(&super::queue::taking("server-last", 5)).await.unwrap().len();
         assert!(more > 0, "{left} are left");
@@ -364,7 +364,7 @@ pub(in crate::store) async fn of_many_that_take_from_the_queue_each_gets_others(
     }
 }
 
-/// A hostile tenant that asks all servers at once gets no more than one that asks one.
+/// A tenant that calls all servers at once gets no more than one that calls a single server.
 pub(in crate::store) async fn a_tenant_s_own_limits_hold_across_servers(servers: Servers<'_>) {
     let session = opened(servers[0], TENANT).await;
     let session = &session;

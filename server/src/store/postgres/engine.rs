@@ -1,5 +1,5 @@
-//! What is PostgreSQL's own in the queries: types, clock, numbers, and the locks that make steps of several
-//! servers as if they came one after the other.
+//! The parts of the queries that are specific to PostgreSQL: types, clock, sequence numbers, and the locks that
+//! serialize the steps of several servers.
 
 use std::borrow::Cow;
 
@@ -14,19 +14,19 @@ pub(in crate::store) type Row = sqlx::postgres::PgRow;
 pub(in crate::store) type Arguments = sqlx::postgres::PgArguments;
 pub(in crate::store) type Tx = Transaction<'static, Postgres>;
 
-/// Whether another transaction may write while one is open.
+/// Whether several write transactions can be open at once.
 pub(in crate::store) const MANY_WRITERS: bool = true;
-/// The time as an expression: that of the statement, so that indexes can be used.
+/// The SQL expression of the current time. It is constant within a statement, so that indexes can be used.
 pub(in crate::store) const NOW: &str = "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint";
-/// After a query for a row that is about to be changed: nobody else changes it before the transaction ends.
+/// The SQL suffix of a query for a row that is about to change. It locks the row until the transaction ends.
 pub(in crate::store) const TO_CHANGE: &str = " FOR NO KEY UPDATE";
-/// After a query for rows `e` that are taken by whoever comes first: those that another has hold of are passed by.
+/// The SQL suffix of a query that takes rows of `e`. It skips rows that another transaction has locked.
 pub(in crate::store) const TO_TAKE: &str = " FOR NO KEY UPDATE OF e SKIP LOCKED";
-/// The function that gives the greatest of its arguments.
+/// The SQL function that returns the greatest of its arguments.
 pub(in crate::store) const GREATEST: &str = "greatest";
 
-// The row of a counter is locked from the number's being taken to the end of the transaction, so that
-// numbers become visible in their order, have no holes, and are never given twice.
+// The counter row stays locked from the assignment of the number to the end of the transaction. Numbers thus
+// become visible in order, have no gaps, and are never reused.
 pub(in crate::store) const AUDIT_OPEN: &str = "WITH next AS (UPDATE counters SET value = value + 1 WHERE name = 'audit' RETURNING value) \
      INSERT INTO audit_opened \
      (sequence, execution_id, tenant, principal, peer, verdict, reason_code, opened, command) \
@@ -34,11 +34,11 @@ pub(in crate::store) const AUDIT_OPEN: &str = "WITH next AS (UPDATE counters SET
 pub(in crate::store) const MILESTONE: &str = "WITH next AS (UPDATE counters SET value = value + 1 WHERE name = 'milestones' RETURNING value) \
      INSERT INTO milestones (sequence, execution_id, session_id, tenant, milestone) \
      SELECT next.value, $1, $2, $3, $4 FROM next";
-/// The store's id, the oldest milestone's number, and the highest that was ever given.
+/// Returns the store's ID, the oldest milestone's sequence, and the highest sequence ever assigned.
 pub(in crate::store) const MILESTONES_RANGE: &str = "SELECT id, (SELECT min(sequence) FROM milestones), \
      (SELECT value FROM counters WHERE name = 'milestones') FROM store";
 
-/// What is done by one transaction of a tenant at a time.
+/// The kinds of steps that only one transaction per tenant may execute at a time.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) enum Turn {
     Creations = 1,
@@ -52,8 +52,8 @@ pub(in crate::store) async fn clock(connection: &mut Connection) -> Result<Micro
     Ok(Micros(micros))
 }
 
-/// Waits for the tenant's turn, which lasts to the end of the transaction. Tenants whose hashes are equal
-/// wait for each other, no more.
+/// Takes the tenant's lock for `turn` until the transaction ends. Tenants with equal hashes share a lock, which
+/// only costs time.
 pub(in crate::store) async fn one_at_a_time(
     connection: &mut Connection,
     turn: Turn,
@@ -67,13 +67,12 @@ pub(in crate::store) async fn one_at_a_time(
     Ok(())
 }
 
-/// Begins a transaction that reads what there was at one moment.
+/// Starts a read-only transaction on one consistent snapshot.
 pub(in crate::store) async fn snapshot(pool: &Pool) -> Result<Tx, StoreError> {
     Ok(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
 }
 
-/// Commits. If the connection breaks meanwhile, nobody here knows whether it was done: then it must not be
-/// taken again.
+/// Commits. If the connection fails during the commit, the result is unknown, and the step must not be retried.
 pub(in crate::store) async fn commit(tx: Tx) -> Result<(), StoreError> {
     match tx.commit().await {
         Ok(()) => Ok(()),
@@ -87,13 +86,13 @@ pub(in crate::store) async fn commit(tx: Tx) -> Result<(), StoreError> {
     }
 }
 
-/// Only rows with this label.
+/// Restricts a query to rows with this label.
 pub(in crate::store) fn has_label(sql: &mut QueryBuilder<Db>, key: &str, value: &str) {
     sql.push(" AND labels::jsonb ->> ").push_bind(key.to_owned());
     sql.push(" = ").push_bind(value.to_owned());
 }
 
-/// A text from elsewhere, as this engine can hold it: a NUL is none of its characters.
+/// Returns a text in a form that PostgreSQL can store: NUL is replaced, because its text type cannot hold it.
 pub(in crate::store) fn text(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         true => Cow::Owned(text.replace('\0', "\u{fffd}")),

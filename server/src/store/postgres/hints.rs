@@ -1,8 +1,8 @@
-//! Hints between servers, by LISTEN and NOTIFY: "look at this execution". They carry ids and no truth; one
-//! that is lost costs those who wait a second, for everybody looks once a second anyway.
+//! Hints between servers by LISTEN and NOTIFY that an execution has changed. They carry IDs only. A lost
+//! hint delays a waiting client by at most one second, because every server also polls once per second.
 //!
-//! They are sent after the commit and on a connection of their own: a NOTIFY inside a transaction would make
-//! all commits of the database wait for each other.
+//! Hints are sent after the commit on a separate connection. A NOTIFY inside a transaction would serialize
+//! all commits of the database.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -15,22 +15,22 @@ use uuid::Uuid;
 use crate::{changes::Changes, store::StoreError};
 
 const CHANNEL: &str = "airlock";
-/// Hints that wait to be sent; more are dropped.
+/// The maximum number of hints that wait to be sent. Further hints are dropped.
 const WAITING: usize = 1024;
-/// Hints of one statement.
+/// The maximum number of hints per statement.
 const AT_ONCE: usize = 128;
-/// How long the connection may take to answer.
+/// How long the database may take to answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-/// A connection that was silent for so long is asked whether it is still there.
+/// How long the connection may be silent before it is checked.
 const QUIET: Duration = Duration::from_secs(15);
-/// Between two tries to connect.
+/// The pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The sending end, and the task that sends and hears.
+/// The sender of hints, and the task that sends and receives them.
 #[derive(Debug)]
 pub(super) struct Hints {
     send: mpsc::Sender<String>,
-    /// What others know this server's hints by, so that it does not hear its own.
+    /// The random ID of this sender, which lets it ignore its own hints.
     origin: String,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -45,7 +45,7 @@ struct Worker {
 }
 
 impl Hints {
-    /// Begins to hear; `pool` has one connection, which is only used for this.
+    /// Starts to listen. `pool` must have one connection and no other user.
     pub(super) fn start(pool: PgPool, changes: Changes) -> Self {
         let (send, waiting) = mpsc::channel(WAITING);
         let (origin, stop) = (Uuid::new_v4().simple().to_string(), CancellationToken::new());
@@ -56,13 +56,13 @@ impl Hints {
         Self { send, origin, stop, tasks }
     }
 
-    /// Tells the other servers that an execution has changed. Does not wait.
+    /// Sends a hint to the other servers that an execution has changed. Does not wait.
     pub(super) fn send(&self, id: ExecutionId, tenant: &str) {
-        // With too many waiting, or at the end, the others' polls have to do.
+        // If the queue is full or closed, the other servers see the change with their next poll.
         let _ = self.send.try_send(format!("{} {id} {tenant}", self.origin));
     }
 
-    /// Ends the task.
+    /// Stops the task and waits for it.
     pub(super) async fn stop(&self) {
         self.stop.cancel();
         self.tasks.wait().await;
@@ -92,7 +92,7 @@ impl Worker {
         let _ = timeout(ANSWER_WAIT, self.pool.close()).await;
     }
 
-    /// Hears and sends until the connection is lost.
+    /// Receives and sends hints until the connection is lost.
     async fn listen(&mut self, is_told: &mut bool) -> Result<(), StoreError> {
         let mut listener = PgListener::connect_with(&self.pool).await?;
         listener.eager_reconnect(false);

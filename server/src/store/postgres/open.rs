@@ -1,4 +1,4 @@
-//! Opening a database: whether it can hold a store, and bringing it to this version's schema.
+//! The opening of a database: checks that it can hold a store, and applies migrations.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use tokio::time::timeout;
 use super::PostgresOptions;
 use crate::store::{StoreError, sql::migrations::POSTGRES};
 
-/// How long migrations may take, and those of another server be waited for.
+/// The time limit for migrations, including the wait for those of another server.
 const MIGRATIONS_WAIT: Duration = Duration::from_secs(600);
-/// A connection is renewed after so long, so that one to a database that gave up its role does not stay.
+/// The maximum age of a connection. It ensures that connections to a former primary are replaced.
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(300);
-/// How long a connection may take to say that it is still there.
+/// How long a connection may take to answer a check.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-/// A connection that was idle for so long is asked before it is used.
+/// The idle time after which a connection is checked before it is used.
 const UNTRIED: Duration = Duration::from_secs(1);
-/// The oldest version that has all that is used here.
+/// The oldest supported version of PostgreSQL.
 const OLDEST: i32 = 130_000;
 
-/// Connects once, and sees to the schema.
+/// Connects once, checks the database and applies migrations.
 pub(super) async fn prepare(options: &PostgresOptions) -> Result<(), StoreError> {
     let cannot = |why: &dyn std::fmt::Display| {
         StoreError::Unavailable(format!("cannot connect to `{}`: {why}", options.address()))
@@ -49,7 +49,8 @@ pub(super) async fn prepare(options: &PostgresOptions) -> Result<(), StoreError>
     Ok(connection.close().await?)
 }
 
-/// Servers that start together take turns: the migrator holds a lock of the database.
+/// Applies missing migrations. The migrator locks the database, so servers that start together take
+/// turns.
 async fn migrate(connection: &mut PgConnection) -> Result<(), StoreError> {
     POSTGRES.run(connection).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) => StoreError::Newer {
@@ -61,13 +62,13 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StoreError> {
     })
 }
 
-/// The connections that calls use. Makes none yet.
+/// Creates the connection pool for calls. Does not connect yet.
 pub(super) fn pool(options: &PostgresOptions, connections: u32) -> PgPool {
     PgPoolOptions::new()
         .max_connections(connections.max(1))
         .acquire_timeout(options.connect_timeout)
         .max_lifetime(CONNECTION_LIFETIME)
-        // One that was just in use is most likely there; if it is not, the step is taken again.
+        // A recently used connection is most likely usable. If it is not, the step is retried.
         .test_before_acquire(false)
         .before_acquire(|connection, about| {
             Box::pin(
@@ -78,7 +79,7 @@ pub(super) fn pool(options: &PostgresOptions, connections: u32) -> PgPool {
         .connect_lazy_with(options.connect())
 }
 
-/// Bounded, so that a host that vanished does not keep all of them.
+/// Checks a connection with a time limit, so that a host that vanished does not block the whole pool.
 async fn is_there(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     match timeout(ANSWER_WAIT, connection.ping()).await {
         Ok(answer) => answer.map(|()| true),

@@ -1,62 +1,62 @@
-//! How the database is reached, and the named limits of that.
+//! The connection settings of the database and their named limits.
 
 use std::{path::PathBuf, time::Duration};
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
-/// How the database is reached.
+/// The connection settings of the database.
 #[derive(Clone)]
 pub struct PostgresOptions {
-    /// A host's name or address, or (with a leading `/`) the folder of a Unix socket.
+    /// A host name or address, or the directory of a Unix socket if it begins with `/`.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
-    /// The database.
+    /// The name of the database.
     pub database: String,
-    /// The role.
+    /// The name of the role.
     pub user: String,
-    /// Its password, if it needs one. Never shown.
+    /// The password of the role, if needed. Never shown.
     pub password: Option<String>,
-    /// How the connection is protected. On a Unix socket there is no TLS.
+    /// The protection of the connection. A Unix socket never uses TLS.
     pub tls: PostgresTls,
-    /// Connections at once, one more for hints excepted. At least 1.
+    /// The maximum number of connections, without the one for hints. At least 1.
     pub connections: u32,
-    /// How long a call waits for a connection, a new one included.
+    /// How long a call waits for a connection, including a new one.
     pub connect_timeout: Duration,
-    /// How long one statement may take. A transaction that stands still for so long is ended, too, so that a
-    /// server that is cut off holds no lock.
+    /// The time limit of one statement. It also ends a transaction that is idle for this long, so that an
+    /// unreachable server holds no lock.
     pub statement_timeout: Duration,
     /// How long a statement waits for a lock.
     pub lock_timeout: Duration,
-    /// Whether servers tell each other what they changed, so that those who wait elsewhere look at once and
-    /// not within a second.
+    /// Whether servers send each other hints about changes. Without hints, waiting clients see changes
+    /// within a second.
     pub notify: bool,
-    /// What the database calls this server among its connections.
+    /// The application name of this server's connections.
     pub name: String,
 }
 
-/// How the connection to the database is protected.
+/// The protection of the connection to the database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PostgresTls {
-    /// What is checked.
+    /// The checks of the server's certificate.
     pub mode: TlsMode,
-    /// Those who may sign the database's certificate, beside those the system trusts; PEM.
+    /// A PEM file of CA certificates that are trusted in addition to those of the system.
     pub ca: Option<PathBuf>,
-    /// The server's own certificate and its key, if the database asks for one; PEM.
+    /// PEM files with the client certificate and its key, if the database requires one.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// What is checked of the database's certificate.
+/// The checks of the database's certificate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {
     /// Plain text.
     Disable,
-    /// TLS, whoever answers.
+    /// TLS without any check of the certificate.
     Require,
-    /// Who signed it.
+    /// TLS with a check of the certificate's issuer.
     VerifyCa,
-    /// Who signed it, and the host's name.
+    /// TLS with a check of the certificate's issuer and host name.
     #[default]
     VerifyFull,
 }
@@ -72,17 +72,18 @@ impl std::fmt::Debug for PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Where it is, for messages; without the password.
+    /// Returns the address for messages, without the password.
     pub(super) fn address(&self) -> String {
         format!("{}@{}:{}/{}", self.user, self.host, self.port, self.database)
     }
 
-    /// The longest that a call may take: some statements of one transaction, one of them at its limit.
+    /// Returns the time limit of a call: a connection, and several statements of which one takes the
+    /// maximum.
     pub(super) fn patience(&self) -> Duration {
         self.connect_timeout.saturating_add(self.statement_timeout.saturating_mul(2))
     }
 
-    /// For a connection that may take its time.
+    /// Returns the options of a connection without statement limits.
     pub(super) fn connect_patiently(&self) -> PgConnectOptions {
         let mut options = PgConnectOptions::new_without_pgpass()
             .host(&self.host)
@@ -110,7 +111,7 @@ impl PostgresOptions {
         })
     }
 
-    /// For a connection that the limits hold.
+    /// Returns the options of a connection with statement limits.
     pub(super) fn connect(&self) -> PgConnectOptions {
         let millis = |time: Duration| time.as_millis().to_string();
         self.connect_patiently().options([

@@ -1,5 +1,4 @@
-//! A real PostgreSQL for tests: one cluster for all tests of a run, a database for each test. Nothing but
-//! tests uses this.
+//! A real PostgreSQL for tests: one cluster per test run, one database per test.
 
 use std::{path::PathBuf, process::Command, sync::Arc};
 
@@ -12,15 +11,15 @@ use crate::{
     testing::{PATIENCE, engine},
 };
 
-/// The cluster of this run of the tests.
+/// The cluster of this test run.
 pub(crate) struct Cluster {
-    /// Holds its socket, and `ca.pem`.
+    /// Contains the socket and `ca.pem`.
     pub(crate) folder: PathBuf,
     pub(crate) port: u16,
 }
 
 impl Cluster {
-    /// Starts it, unless a test before has; it ends with the process that runs the tests.
+    /// Starts the cluster unless an earlier test did. It ends with the process that runs the tests.
     pub(crate) fn get() -> Self {
         let (folder, port) = engine("postgres");
         Self { folder, port }
@@ -30,7 +29,7 @@ impl Cluster {
         self.folder.join("run").display().to_string()
     }
 
-    /// Has the superuser say `sql` in `database`.
+    /// Executes `sql` in `database` as the superuser.
     pub(crate) fn say(&self, database: &str, sql: &str) -> String {
         let said = Command::new("psql")
             .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--username", "airlock"])
@@ -43,7 +42,7 @@ impl Cluster {
     }
 }
 
-/// A database of its own, removed when this is dropped.
+/// A database for one test. It is dropped with this value.
 pub(crate) struct Database {
     pub(crate) cluster: Cluster,
     pub(crate) name: String,
@@ -57,7 +56,7 @@ impl Database {
         Self { cluster, name }
     }
 
-    /// How a server reaches it, over its socket.
+    /// Returns the options for a connection over the socket.
     pub(crate) fn options(&self) -> PostgresOptions {
         PostgresOptions {
             host: self.cluster.socket(),
@@ -75,7 +74,7 @@ impl Database {
         }
     }
 
-    /// Has the superuser say `sql` in it.
+    /// Executes `sql` in this database as the superuser.
     pub(crate) fn say(&self, sql: &str) -> String {
         self.cluster.say(&self.name, sql)
     }
@@ -83,18 +82,18 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // Not while another panic unwinds: what is left goes with the cluster.
+        // Skip this during a panic. The database is removed with the cluster.
         if !std::thread::panicking() {
             self.cluster.say("postgres", &format!("DROP DATABASE {} WITH (FORCE)", self.name));
         }
     }
 }
 
-/// Two servers' stores on a new database.
+/// The stores of two servers on a new database.
 pub(crate) struct Pair {
     pub(crate) one: Arc<PostgresStore>,
     pub(crate) other: Arc<PostgresStore>,
-    /// What the other server's hints ring.
+    /// The notifiers of the other server.
     pub(crate) changes: Changes,
     pub(crate) database: Database,
 }

@@ -1,5 +1,5 @@
-//! The contract on a real PostgreSQL, with and without hints, and what is PostgreSQL's own: schema, TLS,
-//! locks, lost connections.
+//! The contract on a real PostgreSQL, with and without hints. Also tests what is specific to it: schema,
+//! TLS, locks, lost connections.
 
 mod faults;
 mod reach;
@@ -47,7 +47,7 @@ async fn what_another_server_does_rings_here() {
     assert!(pair.store().take_storing(stored.id, "one", HOUR).await.unwrap());
     let mut bell = pair.changes.watch(stored.id);
     let mut tenant = pair.changes.watch_tenant(TENANT);
-    // Nobody hears what was said before he listened.
+    // A hint that was sent before the listener was ready is lost, so repeat the change.
     let rings = async {
         loop {
             let by = OutputBy::Keeper("one");
@@ -129,7 +129,7 @@ async fn the_audit_can_only_be_added_to() {
     }
 }
 
-/// Enough executions for the planner to choose as it would with many; made without their sessions.
+/// Inserts enough executions for realistic query plans, without their sessions.
 const MANY_EXECUTIONS: &str = "SET session_replication_role = replica;
     INSERT INTO executions (id, version, session_id, tenant, principal, request_hash, state, runner_id, attempt,
         owner_server, lease_until, cancel_requested, output, output_from, traceparent, created, queued, ended, labels,
@@ -178,7 +178,7 @@ async fn what_is_asked_often_uses_an_index_of_what_lives() {
         ),
         ("SELECT * FROM approvals WHERE state = 'OPEN' AND expires <= 1 ORDER BY expires", "approvals_open"),
     ] {
-        // So few rows may be read in one go, whatever indexes there are.
+        // With so few rows the planner could choose a plan without the index, so disable other plans.
         let plan = pair
             .database
             .say(&format!("SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN {sql}"));

@@ -1,4 +1,4 @@
-//! The table of approvals.
+//! The queries of the table `approvals`.
 
 use airlock_proto::domain::{ApprovalId, ExecutionId};
 use sqlx::QueryBuilder;
@@ -59,7 +59,7 @@ pub(in crate::store) async fn insert(
     Ok(())
 }
 
-/// Closes what is still open of an execution that waits for it no longer.
+/// Withdraws the open approval of an execution that no longer waits for it.
 pub(in crate::store) async fn withdraw(
     connection: &mut Connection,
     execution: ExecutionId,
@@ -83,7 +83,7 @@ pub(in crate::store) async fn get(
         .transpose()
 }
 
-/// As [`get`], and nobody changes it before the transaction ends.
+/// Same as [`get`], but locks the row until the transaction ends.
 async fn get_to_change(
     connection: &mut Connection,
     id: ApprovalId,

@@ -1,4 +1,4 @@
-//! The audit: rows are added and never changed (triggers refuse it).
+//! The queries of the audit. Rows are added and never changed; triggers refuse changes.
 
 use airlock_proto::domain::ExecutionId;
 

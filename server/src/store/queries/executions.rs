@@ -1,4 +1,4 @@
-//! The table of executions and the history of their states.
+//! The queries of the table of executions and of the history of their states.
 
 use airlock_proto::domain::{ExecutionId, ExecutionResult, ExecutionState, SessionId};
 use sqlx::QueryBuilder;
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// What a step can change comes first, in the order of [`bind_changing`].
+/// The columns that a step can change come first, in the order of [`bind_changing`].
 macro_rules! columns {
     () => {
         "version, state, link, runner_id, runner_epoch, attempt, owner_server, lease_until, approval_id, \
@@ -64,7 +64,7 @@ pub(in crate::store) async fn create(
     }
     let now = clock(&mut tx).await?;
     let (peer, room) = (new.peer.clone(), new.room);
-    // Denials are no starts, and have a pace of their own: their rows and audit entries stay.
+    // Denials have their own rate limit. Their rows and audit entries are permanent.
     let pace = match asked.state {
         ExecutionState::Finished => queue::Pace::Denials,
         _ => queue::Pace::Starts,
@@ -88,7 +88,8 @@ pub(in crate::store) async fn create(
     sessions::touch(&mut tx, record.session_id, now).await?;
     queue::note_pace(&mut tx, &record.tenant, pace, paced_to, room.weight).await?;
     audit::open(&mut tx, record, &peer, now).await?;
-    // From here on there is one creation at a time, so that what others added meanwhile is seen.
+    // The counter of the audit serializes creations from here on, so this count includes those of
+    // other servers.
     let waits = engine::MANY_WRITERS && record.state == ExecutionState::Queued;
     if waits && queued(&mut tx).await? > room.queue {
         return Ok(Created::Full { limit: "queue", value: room.queue });
@@ -96,7 +97,7 @@ pub(in crate::store) async fn create(
     if taken.finished {
         audit::close(&mut tx, record, now).await?;
     }
-    // Last, for its number is taken in the order of the commits.
+    // The milestone is last, because its number must be assigned in the order of the commits.
     if let Some(milestone) = taken.milestone {
         milestones::insert(&mut tx, record, milestone).await?;
     }
@@ -104,7 +105,7 @@ pub(in crate::store) async fn create(
     Ok(Created::New(taken.record))
 }
 
-/// The limit that leaves no room for a new execution, with its value.
+/// Returns the name and value of the limit that a new execution would exceed, if any.
 async fn full(tx: &mut Tx, new: &NewExecution) -> Result<Option<(&'static str, u64)>, StoreError> {
     let NewExecution { record, session, room, .. } = new;
     if let Some(session) = session
@@ -134,7 +135,7 @@ async fn full(tx: &mut Tx, new: &NewExecution) -> Result<Option<(&'static str, u
     Ok(over.map(|(limit, _, most)| (limit, most)))
 }
 
-/// How many of all tenants wait in the queue.
+/// Counts the queued executions of all tenants.
 async fn queued(tx: &mut Tx) -> Result<u64, StoreError> {
     let count: i64 = sqlx::query_scalar("SELECT count(*) FROM executions WHERE state = 'QUEUED'")
         .fetch_one(&mut **tx)
@@ -163,7 +164,8 @@ async fn insert(connection: &mut Connection, record: &ExecutionRecord) -> Result
     Ok(())
 }
 
-/// Writes what a step can change; the caller has read the row in the same transaction.
+/// Writes the columns that a step can change. The caller must have read the row in the same
+/// transaction.
 pub(in crate::store) async fn update(
     connection: &mut Connection,
     record: &ExecutionRecord,
@@ -234,7 +236,7 @@ pub(in crate::store) async fn get(
         .transpose()
 }
 
-/// As [`get`], and nobody changes it before the transaction ends.
+/// Same as [`get`], but locks the row until the transaction ends.
 pub(in crate::store) async fn get_to_change(
     connection: &mut Connection,
     id: ExecutionId,
@@ -331,7 +333,7 @@ fn select(query: &ExecutionQuery, page: &PageQuery) -> Result<QueryBuilder<Db>, 
     if !query.states.is_empty() {
         lists::any_of(&mut sql, "state", query.states.iter().map(|state| state.name()));
         if !query.states.contains(&ExecutionState::Finished) {
-            // Says what the states imply, so that the indexes of what lives are used.
+            // Redundant, but required to use the partial indexes of live executions.
             sql.push(" AND ended IS NULL");
         }
     }

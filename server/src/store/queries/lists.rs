@@ -1,4 +1,4 @@
-//! What the lists have in common: filters and pages. Reads at most one page.
+//! The filters and pages that all lists share. Reads at most one page.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use sqlx::{FromRow, QueryBuilder};
 use super::engine::{self, Db, Pool, Row};
 use crate::store::{Page, PageQuery, StoreError, page, sql::listed::Listed};
 
-/// `column` is one of `names`.
+/// Restricts `column` to one of `names`.
 pub(in crate::store) fn any_of(
     sql: &mut QueryBuilder<Db>,
     column: &str,
@@ -22,14 +22,14 @@ pub(in crate::store) fn any_of(
     sql.push(")");
 }
 
-/// All of `labels` are there.
+/// Restricts a query to rows with all of `labels`.
 pub(in crate::store) fn labels(sql: &mut QueryBuilder<Db>, labels: &[(String, String)]) {
     for (key, value) in labels {
         engine::has_label(sql, key, value);
     }
 }
 
-/// The page of what `sql` (filtered and ordered) finds.
+/// Returns one page of the results of `sql`, which contains the filter and the order.
 pub(in crate::store) async fn page<R, T>(
     pool: &Pool,
     mut sql: QueryBuilder<Db>,
@@ -47,8 +47,8 @@ where
     Ok(Page { items, next })
 }
 
-/// The first of `rows`: at most `size`, and no more than [`page::PAGE_BYTES`] and one more row of them,
-/// so that large ones do not fill the memory. Also says whether there are others.
+/// Returns the first rows, and whether there are more. It stops after `size` rows, or after the row
+/// that exceeds [`page::PAGE_BYTES`], to bound the memory.
 pub(in crate::store) async fn bounded<R, T>(
     mut rows: BoxStream<'_, Result<R, sqlx::Error>>,
     size: usize,

@@ -1,6 +1,6 @@
-//! The table of milestones: what those who watch many executions are told.
+//! The queries of the table `milestones`, which watches of many executions read.
 //!
-//! Each engine sees to it that sequences become visible in their order and are never given twice.
+//! Each engine ensures that sequences become visible in order and are never reused.
 
 use airlock_proto::domain::SessionId;
 use sqlx::QueryBuilder;
@@ -39,7 +39,7 @@ pub(in crate::store) async fn list(
     after: u64,
     at_most: u32,
 ) -> Result<Milestones, StoreError> {
-    // One transaction, so that the range is that of the moment of the rows.
+    // One transaction, so that range and rows are consistent.
     let mut tx = engine::snapshot(pool).await?;
     let (store, oldest, latest): (Vec<u8>, Option<i64>, i64) =
         sqlx::query_as(engine::MILESTONES_RANGE).fetch_one(&mut *tx).await?;

@@ -1,4 +1,4 @@
-//! What is counted of each tenant, and what is taken from the queue.
+//! The accounting per tenant, and the queries that take executions from the queue.
 
 use airlock_proto::domain::{ExecutionId, ExecutionResult, SessionId};
 use sqlx::QueryBuilder;
@@ -17,24 +17,24 @@ use crate::{
     },
 };
 
-/// When it joined the queue, as in [`crate::placement`]'s order.
+/// When the execution joined the queue, as in [`crate::placement`].
 const JOINED: &str = "CASE WHEN e.approval_id IS NULL THEN e.created ELSE e.queued END";
-/// Nothing of its session goes before it.
+/// No other execution of the session precedes this one.
 const HAS_ITS_TURN: &str = "(NOT e.serial OR NOT EXISTS (SELECT 1 FROM executions a \
      WHERE a.session_id = e.session_id AND a.ended IS NULL AND a.serial AND a.id <> e.id \
      AND (a.state IN ('STARTING', 'RUNNING') OR (a.state = 'QUEUED' AND \
      (CASE WHEN a.approval_id IS NULL THEN a.created ELSE a.queued END, a.id) < \
      (CASE WHEN e.approval_id IS NULL THEN e.created ELSE e.queued END, e.id)))))";
 
-/// A pace of a tenant.
+/// The rate limits of a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Pace {
     Starts,
     Denials,
 }
 
-/// Where its pace takes a tenant with one more start or denial; or, where it is over its pace or, with a start, the
-/// bytes of its day, what to answer. Read in the tenant's turn.
+/// Returns the rate-limit state of a tenant after one more start or denial. Returns the response instead if the tenant
+/// exceeds the rate limit or, for a start, the daily quota of output. The caller must hold the tenant's lock.
 pub(in crate::store) async fn pace(
     connection: &mut Connection,
     tenant: &str,
@@ -62,7 +62,7 @@ pub(in crate::store) async fn pace(
     Ok(fair::paced(paced_to, now.0, value).map_err(late))
 }
 
-/// Notes a start or a denial, and what placements of this tenant cost from now on.
+/// Records a start or a denial, and the current cost of a placement of this tenant.
 pub(in crate::store) async fn note_pace(
     connection: &mut Connection,
     tenant: &str,
@@ -85,7 +85,7 @@ pub(in crate::store) async fn note_pace(
     Ok(())
 }
 
-/// Notes that a tenant was served: one of its executions is offered to a runner.
+/// Charges a tenant for one placement, when an execution is offered to a runner.
 pub(in crate::store) async fn charge(connection: &mut Connection, tenant: &str) -> Result<(), StoreError> {
     let mut sql = QueryBuilder::<Db>::new(
         "SELECT served, cost, (SELECT max(served) FROM tenants) FROM tenants WHERE name = ",
@@ -101,7 +101,7 @@ pub(in crate::store) async fn charge(connection: &mut Connection, tenant: &str) 
     Ok(())
 }
 
-/// Counts what an execution wrote against the day on which it ended.
+/// Adds the output of an execution to the day on which it ended.
 pub(in crate::store) async fn note_output(
     connection: &mut Connection,
     tenant: &str,
@@ -128,7 +128,7 @@ pub(in crate::store) async fn note_output(
     Ok(())
 }
 
-/// What is refused for want of room is offered again by whoever has some: nobody holds it any more.
+/// Ends the hold on an execution that a runner refused for lack of capacity, so that any server can place it.
 pub(in crate::store) async fn give_back(
     connection: &mut Connection,
     id: ExecutionId,
@@ -158,8 +158,9 @@ pub(in crate::store) async fn take(
     Ok(taken)
 }
 
-/// The next for a runner: whose tenant stands furthest back, each further one of a tenant as if those before it had been
-/// served already. What another transaction has hold of is passed by.
+/// Builds the query for the next executions of a runner. They are ordered by the virtual time of their tenant, where
+/// each further execution of a tenant counts as if the previous ones had been placed. Rows that another transaction has
+/// locked are skipped.
 fn next(take: &TakeQueued, now: Micros) -> QueryBuilder<Db> {
     let mut sql =
         QueryBuilder::new("WITH ranked AS (SELECT e.id, row_number() OVER (PARTITION BY e.tenant ORDER BY ");
@@ -184,7 +185,7 @@ fn is_free(sql: &mut QueryBuilder<Db>, take: &TakeQueued, now: Micros) {
     sql.push(" OR e.owner_server = ").push_bind(take.server_id.clone()).push(")");
 }
 
-/// Leaves one to this server for a while. Whether it is there.
+/// Reserves an execution for this server for a while. Returns whether it exists.
 async fn hold(tx: &mut Tx, id: ExecutionId, take: &TakeQueued, now: Micros) -> Result<bool, StoreError> {
     let Some(record) = executions::get_to_change(tx, id).await? else { return Ok(false) };
     if record.owner_server.as_deref() != Some(take.server_id.as_str()) {

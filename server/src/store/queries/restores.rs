@@ -1,4 +1,5 @@
-//! The audit of what was given back from quarantine: rows are added and never changed (triggers refuse it).
+//! The audit of files that were restored from quarantine. Rows are added and never changed; triggers refuse
+//! changes.
 
 use super::engine::{self, Pool, Tx, clock};
 use crate::{
@@ -26,7 +27,7 @@ pub(in crate::store) async fn note(mut tx: Tx, entry: &RestoreRecord) -> Result<
     engine::commit(tx).await
 }
 
-/// In the order in which they were written.
+/// Lists the entries in the order in which they were written.
 pub(in crate::store) async fn list(pool: &Pool, at_most: u32) -> Result<Vec<RestoreRecord>, StoreError> {
     let rows: Vec<RestoreRow> = sqlx::query_as(
         "SELECT session_id, tenant, principal, peer, quarantine_id, execution_id, path, step, at \

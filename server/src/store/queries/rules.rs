@@ -1,4 +1,4 @@
-//! The table of remembered rules, and what the audit has of them.
+//! The queries of the table of remembered rules and of their audit.
 
 use airlock_proto::domain::{RuleId, SessionId};
 use sqlx::QueryBuilder;
@@ -18,7 +18,7 @@ macro_rules! columns {
     };
 }
 
-/// Adds rules, those that are there already excepted, unless there would be too many.
+/// Adds rules that do not exist yet, unless there would be too many.
 pub(in crate::store) async fn remember(
     connection: &mut Connection,
     Remember { rules, limit, at_most }: &Remember,
@@ -86,7 +86,7 @@ async fn note(
     Ok(())
 }
 
-/// Those of a session that has ended go with it.
+/// Removes the rules of a session that has ended.
 pub(in crate::store) async fn forget_session(
     connection: &mut Connection,
     session: SessionId,

@@ -1,4 +1,4 @@
-//! The table of runners.
+//! The queries of the table `runners`.
 
 use airlock_proto::domain::{Epoch, RunnerId};
 use sqlx::QueryBuilder;
@@ -24,7 +24,7 @@ macro_rules! columns {
     };
 }
 
-/// What page tokens of this list are bound to: it has no filter.
+/// The query that page tokens of this list are bound to. The list has no filter.
 const ALL: &str = "runners";
 
 pub(in crate::store) async fn put(mut tx: Tx, runner: &RunnerRecord) -> Result<RunnerPut, StoreError> {

@@ -1,4 +1,4 @@
-//! The tables of servers and their links.
+//! The queries of the tables of servers and their links.
 
 use airlock_proto::domain::{Epoch, RunnerId};
 use sqlx::QueryBuilder;
@@ -9,7 +9,7 @@ use crate::{
     store::{StoreError, sql::rows::id},
 };
 
-/// A server and one of its links; none of a server that has none.
+/// A server and one of its links. The link's columns are `None` for a server without links.
 type Row = (String, Option<String>, Option<String>, Option<String>);
 
 pub(in crate::store) async fn announce(
@@ -43,7 +43,7 @@ pub(in crate::store) async fn announce(
 }
 
 pub(in crate::store) async fn list(pool: &Pool) -> Result<Vec<ServerRecord>, StoreError> {
-    // One statement, so that servers and links are of one moment.
+    // One statement, so that servers and links are consistent.
     let mut sql = QueryBuilder::<Db>::new(
         "SELECT s.id, s.address, l.runner_id, l.epoch FROM servers s LEFT JOIN links l ON l.server_id = s.id \
          WHERE s.lease_until > ",

@@ -1,4 +1,4 @@
-//! The table of sessions.
+//! The queries of the table `sessions`.
 
 use airlock_proto::domain::{DirectoryReport, ExecutionResult, SessionId};
 use sqlx::QueryBuilder;
@@ -58,8 +58,8 @@ pub(in crate::store) async fn create(
     Ok(Created::New(session))
 }
 
-/// Whether the session's tenant has as many live ones as it may. One that is made closed counts for
-/// nothing.
+/// Returns whether the session's tenant has reached its limit of live sessions. A session that is
+/// created as closed does not count.
 pub(in crate::store) async fn is_full(
     connection: &mut Connection,
     session: &SessionRecord,
@@ -77,7 +77,7 @@ pub(in crate::store) async fn is_full(
     Ok(live.unsigned_abs() >= per_tenant)
 }
 
-/// Adds a session as new, and gives it as it was written.
+/// Inserts a new session and returns it with the fields that the store sets.
 pub(in crate::store) async fn insert(
     connection: &mut Connection,
     mut session: SessionRecord,
@@ -151,7 +151,7 @@ pub(in crate::store) async fn get(
         .transpose()
 }
 
-/// As [`get`], and nobody changes it before the transaction ends.
+/// Same as [`get`], but locks the row until the transaction ends.
 async fn get_to_change(
     connection: &mut Connection,
     id: SessionId,
@@ -274,14 +274,14 @@ pub(in crate::store) async fn idle(pool: &Pool, at_most: u32) -> Result<Vec<Sess
     Ok(first)
 }
 
-/// As [`touch`], as a step of its own.
+/// Same as [`touch`], in its own transaction.
 pub(in crate::store) async fn touch_now(mut tx: Tx, id: SessionId) -> Result<(), StoreError> {
     let now = clock(&mut tx).await?;
     touch(&mut tx, id, now).await?;
     engine::commit(tx).await
 }
 
-/// Notes that the session was used just now.
+/// Records that the session was used.
 pub(in crate::store) async fn touch(
     connection: &mut Connection,
     id: SessionId,
@@ -295,7 +295,7 @@ pub(in crate::store) async fn touch(
     Ok(())
 }
 
-/// Moves the session's current directory to where a result says it is, if it says so.
+/// Moves the session's current directory to the directory of the result, if the result reports one.
 pub(in crate::store) async fn follow(
     connection: &mut Connection,
     id: SessionId,

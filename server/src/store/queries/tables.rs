@@ -1,9 +1,9 @@
-//! The queries, table by table. One text, compiled once for each engine: what it calls `engine` is that of
-//! the module that includes it, with its types, its clock and its locks. Placeholders are `$1`, `$2`, ...,
-//! which all engines take; columns are named, so that a later schema's new ones do no harm.
+//! The queries, by table. This source is compiled once per engine: `engine` is that of the including
+//! module, with its types, clock and locks. Placeholders are `$1`, `$2`, ..., which all engines accept.
+//! Columns are named, so a column that a later schema adds does no harm.
 //!
-//! A transaction locks in this order, in engines that lock rows: its tenant's turn, the execution, the
-//! approval, the session, the tenant, and last the numbers of audit and milestones.
+//! In engines with row locks, a transaction locks in this order: the tenant's lock, the execution, the
+//! approval, the session, the tenant, and last the counters of audit and milestones.
 
 use super::engine;
 

@@ -1,4 +1,4 @@
-//! Steps in the lives of executions: compare-and-set, and all that goes with one, in one transaction.
+//! Steps of executions: a compare-and-set with all dependent writes in one transaction.
 
 use airlock_proto::domain::{ExecutionId, ExecutionState, OutputState};
 use sqlx::QueryBuilder;
@@ -56,7 +56,7 @@ pub(in crate::store) async fn take(
         (ExecutionState::Starting, ExecutionState::Queued) => queue::give_back(&mut tx, id).await?,
         _ => {}
     }
-    // Last, for its number is taken in the order of the commits.
+    // The milestone is last, because its number must be assigned in the order of the commits.
     if let Some(milestone) = taken.milestone {
         milestones::insert(&mut tx, record, milestone).await?;
     }

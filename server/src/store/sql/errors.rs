@@ -1,12 +1,13 @@
-//! What the engines' errors mean to the server.
+//! The mapping from the engines' errors to [`StoreError`].
 //!
-//! None of them carries a value of a row: they reach logs, and rows hold commands and environments.
+//! No error contains a value of a row. Errors reach the logs, and rows contain commands and
+//! environments.
 
 use sqlx::{error::DatabaseError, postgres::PgDatabaseError};
 
 use crate::store::StoreError;
 
-/// SQLite's primary result codes (the low byte of the extended ones).
+/// The primary result codes of SQLite, which are the low byte of the extended ones.
 mod sqlite {
     pub(super) const CORRUPT: u32 = 11;
     pub(super) const CONSTRAINT: u32 = 19;
@@ -20,7 +21,7 @@ impl From<sqlx::Error> for StoreError {
                 Some(cause) => of_postgres(cause),
                 None => of_sqlite(cause.as_ref()),
             },
-            // What is not committed when its connection goes is undone.
+            // A transaction that was not committed when the connection failed is rolled back.
             sqlx::Error::Io(_) => Self::Undone(error.to_string()),
             sqlx::Error::ColumnDecode { index, .. } => unreadable(index),
             sqlx::Error::ColumnNotFound(column) => unreadable(column),
@@ -38,23 +39,23 @@ fn of_sqlite(cause: &dyn DatabaseError) -> StoreError {
     }
 }
 
-/// By SQLSTATE: its class is the first two characters.
+/// Maps an error by its SQLSTATE. The first two characters are its class.
 fn of_postgres(cause: &PgDatabaseError) -> StoreError {
     let said = || format!("{} ({})", cause.message(), cause.code());
     match (cause.code().get(..2).unwrap_or_default(), cause.code()) {
-        // A deadlock or a conflict that this transaction lost; a server that shuts down.
+        // A deadlock, a serialization failure, or a database that shuts down.
         ("40", _) | (_, "57P01" | "57P02" | "57P03") => StoreError::Undone(said()),
         ("23", _) | (_, "P0001") => StoreError::Refused(said()),
-        // Their messages quote what they could not take.
+        // The messages of this class quote the value.
         ("22", code) => StoreError::Refused(format!("a value that PostgreSQL cannot hold ({code})")),
         (_, "XX001" | "XX002") => StoreError::Corrupt(said()),
-        // A table or column that is not there, or is there already: not this schema.
+        // A missing or duplicate table or column: not this schema.
         (_, "42P01" | "42703" | "42P07") => StoreError::Corrupt(said()),
         _ => StoreError::Unavailable(said()),
     }
 }
 
-/// A column that holds what this version never writes there.
+/// Returns the error for a column with a value that this version never writes.
 pub(in crate::store) fn unreadable(column: &str) -> StoreError {
     StoreError::Corrupt(format!("column `{column}` cannot be read"))
 }

@@ -1,7 +1,8 @@
-//! The JSON of columns that nothing is looked up by: decisions, specs, maps.
+//! The JSON of columns that are not used in filters: decisions, specs, maps.
 //!
-//! The domain types know no serde; each `*Form` mirrors one of them, and the compiler holds it to that.
-//! A field that is added later needs `#[serde(default)]` here, so that older rows stay readable.
+//! The domain types do not implement serde. Each `*Form` mirrors one of them, and the compiler checks
+//! that they match. A field that is added later needs `#[serde(default)]` here, so that older rows stay
+//! readable.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,28 +18,28 @@ use crate::{
     store::StoreError,
 };
 
-/// The JSON of `value`.
+/// Returns the JSON of `value`.
 pub(in crate::store) fn write(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Refused(error.to_string()))
 }
 
-/// Reads what [`write()`] wrote to `column`.
+/// Reads JSON that [`write()`] created, from `column`.
 pub(in crate::store) fn read<T: DeserializeOwned>(column: &str, json: &str) -> Result<T, StoreError> {
     serde_json::from_str(json).map_err(|_| unreadable(column))
 }
 
-/// The files that an approval is bound to.
+/// A file that an approval is bound to.
 #[derive(Serialize, Deserialize)]
 struct FileJson {
     #[serde(with = "base64")]
     path: Vec<u8>,
     state: String,
-    /// Hexadecimal; empty unless the state is `DIGEST`.
+    /// Hexadecimal. Empty unless the state is `DIGEST`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     sha256: String,
 }
 
-/// The JSON of files.
+/// Returns the JSON of files.
 pub(in crate::store) fn write_files(files: &[BoundFile]) -> Result<String, StoreError> {
     let form = |file: &BoundFile| FileJson {
         path: file.path.clone(),
@@ -48,7 +49,7 @@ pub(in crate::store) fn write_files(files: &[BoundFile]) -> Result<String, Store
     write(&files.iter().map(form).collect::<Vec<_>>())
 }
 
-/// Reads what [`write_files`] wrote to `column`.
+/// Reads JSON that [`write_files`] created, from `column`.
 pub(in crate::store) fn read_files(column: &str, json: &str) -> Result<Vec<BoundFile>, StoreError> {
     let domain = |file: FileJson| {
         let mut digest = [0; 32];
@@ -88,7 +89,7 @@ pub(in crate::store) struct DecisionJson(#[serde(with = "DecisionForm")] pub(in 
 #[derive(Serialize, Deserialize)]
 pub(in crate::store) struct EnvJson(#[serde(with = "env")] pub(in crate::store) BTreeMap<String, Vec<u8>>);
 
-/// What an execution's spec says besides its command, its labels and its budget, which have columns.
+/// The fields of an execution's spec that have no column. Command, labels and budget have columns.
 #[derive(Serialize, Deserialize)]
 pub(in crate::store) struct SpecJson {
     #[serde(with = "ShellForm")]
@@ -136,7 +137,7 @@ impl PtyJson {
 }
 
 impl SpecJson {
-    /// All of `spec` but what has columns.
+    /// Copies the fields of `spec` that have no column.
     pub(in crate::store) fn new(spec: &ExecutionSpec) -> Self {
         Self {
             shell: spec.shell,
@@ -157,7 +158,7 @@ impl SpecJson {
         }
     }
 
-    /// The whole again.
+    /// Combines these fields with those of the columns.
     pub(in crate::store) fn with(
         self,
         command: Vec<u8>,
@@ -249,7 +250,7 @@ mod base64 {
     }
 }
 
-/// Variables, their values as base64 text.
+/// Environment variables with their values as base64 text.
 mod env {
     use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The records that lists hold: what they are ordered by, and what they take. Knows no engine.
+//! The records of lists: their sort key and their size. Independent of the engine.
 
 use airlock_proto::domain::InlineOutput;
 
@@ -8,9 +8,9 @@ use crate::model::{
 
 /// A record of a list.
 pub(in crate::store) trait Listed {
-    /// The id that the list is ordered by.
+    /// Returns the ID that the list is ordered by.
     fn id(&self) -> String;
-    /// Roughly the memory it takes, in bytes.
+    /// Returns the approximate size in memory, in bytes.
     fn bytes(&self) -> usize;
 }
 

@@ -51,7 +51,7 @@ pub(in crate::store) static SQLITE: LazyLock<Migrator> = LazyLock::new(|| migrat
 /// The migrations of PostgreSQL.
 pub(in crate::store) static POSTGRES: LazyLock<Migrator> = LazyLock::new(|| migrator(POSTGRES_FILES));
 
-/// The names are `<version>_<description>.sql`, as sqlx's own tools write them.
+/// Creates a migrator. File names are `<version>_<description>.sql`, as in sqlx's own tools.
 fn migrator(files: &[File]) -> Migrator {
     let migration = |(name, text): &File| {
         let (version, description) = name.trim_end_matches(".sql").split_once('_').unwrap_or_default();
@@ -72,7 +72,7 @@ mod tests {
 
     use sqlx::migrate::Migrator;
 
-    /// Versions, descriptions, kinds and checksums, as sqlx stores and compares them.
+    /// Returns versions, descriptions, kinds and checksums, as sqlx stores and compares them.
     fn migrations(of: &Migrator) -> Vec<(i64, String, String, Vec<u8>)> {
         let one = |migration: &sqlx::migrate::Migration| {
             let kind = format!("{:?}", migration.migration_type);

@@ -1,4 +1,4 @@
-//! The names that closed enums have in columns. Fixed for ever: rows hold them.
+//! The names of enum values in columns. They must never change, because existing rows contain them.
 
 use airlock_proto::domain::{BackgroundedBy, ExecutionState, LinkState, Mode, Shell, Started};
 
@@ -8,15 +8,15 @@ use crate::{
     store::StoreError,
 };
 
-/// An enum that is kept by name.
+/// An enum that is stored by name.
 pub(in crate::store) trait Named: Sized {
-    /// Its name in a column.
+    /// Returns the name in a column.
     fn name(self) -> &'static str;
-    /// The value with this name; none for a name that no value has.
+    /// Returns the value with this name, or `None` for an unknown name.
     fn named(name: &str) -> Option<Self>;
 }
 
-/// Reads the value that `column` holds.
+/// Reads the value of `column`.
 pub(in crate::store) fn value<T: Named>(column: &str, name: &str) -> Result<T, StoreError> {
     T::named(name).ok_or_else(|| unreadable(column))
 }

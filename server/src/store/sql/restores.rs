@@ -1,4 +1,4 @@
-//! The rows of what is given back from quarantine.
+//! The audit rows of files that were restored from quarantine.
 
 use super::row::row;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 
 row! {
-    /// An entry of the audit about what is given back from quarantine.
+    /// An audit row of a file that was restored from quarantine.
     pub(in crate::store) struct RestoreRow {
         session_id: String,
         tenant: String,

@@ -1,6 +1,6 @@
-//! A row as a struct: each field is the column of its name.
+//! Rows as structs: each field is the column of the same name.
 
-/// Defines a struct and how it is read from a row of any engine. `#[derive(sqlx::FromRow)]` does the same, but sqlx's
+/// Defines a struct and its conversion from a row of any engine. `#[derive(sqlx::FromRow)]` does the same, but sqlx's
 /// macros build both database drivers a second time, for the compiler.
 macro_rules! row {
     ($(#[$meta:meta])* $visibility:vis struct $name:ident { $($(#[$field_meta:meta])* $field_visibility:vis $field:ident: $kind:ty,)+ }) => {

@@ -1,5 +1,5 @@
-//! Rows and the records they hold. Reading checks everything: a row that this version cannot have
-//! written is [`StoreError::Corrupt`], never a guess.
+//! Rows and their conversion to records. Reading checks every value: a row that this version cannot
+//! have written is [`StoreError::Corrupt`].
 
 use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
@@ -156,7 +156,7 @@ impl TryFrom<ExecutionRow> for ExecutionRecord {
 }
 
 row! {
-    /// The small part of a row of `executions`.
+    /// The columns of `executions` that a list of live executions needs.
     pub(in crate::store) struct LiveRow {
         id: String,
         version: i64,
@@ -373,7 +373,7 @@ impl TryFrom<RunnerRow> for RunnerRecord {
 }
 
 row! {
-    /// An entry of the audit, joined from its two rows.
+    /// An audit entry, joined from its two rows.
     pub(in crate::store) struct AuditRow {
         sequence: i64,
         execution_id: String,
@@ -415,7 +415,7 @@ impl TryFrom<AuditRow> for AuditRecord {
     }
 }
 
-/// The columns `output` and `output_from` of an output's state.
+/// Returns the columns `output` and `output_from` for an output state.
 pub(in crate::store) fn output_columns(output: OutputState) -> (&'static str, i64) {
     match output {
         OutputState::None => ("NONE", 0),
@@ -439,7 +439,8 @@ fn output_state(name: &str, from: i64) -> Result<OutputState, StoreError> {
     })
 }
 
-/// Integers of SQL have a sign. No count here comes near the half that is lost.
+/// Converts a count to SQL's signed integer. Larger values, which do not occur in practice, become
+/// `i64::MAX`.
 pub(in crate::store) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -448,7 +449,7 @@ fn optional<T: Named>(column: &str, name: Option<&str>) -> Result<Option<T>, Sto
     name.map(|name| names::value(column, name)).transpose()
 }
 
-/// The column `yield_after`.
+/// Reads the column `yield_after`.
 fn budget(micros: Option<i64>) -> Result<Option<Duration>, StoreError> {
     micros.map(|micros| count("yield_after", micros).map(Duration::from_micros)).transpose()
 }

@@ -1,4 +1,5 @@
-//! What is SQLite's own in the queries: types, clock, numbers. It has one writer, so nothing is locked.
+//! The parts of the queries that are specific to SQLite: types, clock, sequence numbers. There is one
+//! writer, so no locks are needed.
 
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
@@ -11,15 +12,16 @@ pub(in crate::store) type Row = sqlx::sqlite::SqliteRow;
 pub(in crate::store) type Arguments = sqlx::sqlite::SqliteArguments;
 pub(in crate::store) type Tx = Transaction<'static, Sqlite>;
 
-/// Whether another transaction may write while one is open.
+/// Whether several write transactions can be open at once.
 pub(in crate::store) const MANY_WRITERS: bool = false;
-/// The time as an expression. It stands still within one statement only, so a transaction asks once.
+/// The SQL expression of the current time. It is constant within one statement only, so a transaction
+/// reads it once.
 pub(in crate::store) const NOW: &str = "CAST(unixepoch('subsec') * 1000000 AS INTEGER)";
-/// After a query for a row that is about to be changed.
+/// The SQL suffix of a query for a row that is about to change. Not needed here.
 pub(in crate::store) const TO_CHANGE: &str = "";
-/// After a query for rows `e` that are taken by whoever comes first.
+/// The SQL suffix of a query that takes rows of `e`. Not needed here.
 pub(in crate::store) const TO_TAKE: &str = "";
-/// The function that gives the greatest of its arguments.
+/// The SQL function that returns the greatest of its arguments.
 pub(in crate::store) const GREATEST: &str = "max";
 
 pub(in crate::store) const AUDIT_OPEN: &str = "INSERT INTO audit_opened \
@@ -27,11 +29,11 @@ pub(in crate::store) const AUDIT_OPEN: &str = "INSERT INTO audit_opened \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 pub(in crate::store) const MILESTONE: &str =
     "INSERT INTO milestones (execution_id, session_id, tenant, milestone) VALUES ($1, $2, $3, $4)";
-/// The store's id, the oldest milestone's number, and the highest that was ever given.
+/// Returns the store's ID, the oldest milestone's sequence, and the highest sequence ever assigned.
 pub(in crate::store) const MILESTONES_RANGE: &str = "SELECT id, (SELECT min(sequence) FROM milestones), \
      coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'milestones'), 0) FROM store";
 
-/// What is done by one transaction of a tenant at a time.
+/// The kinds of steps that only one transaction per tenant may execute at a time.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) enum Turn {
     Creations,
@@ -45,12 +47,12 @@ pub(in crate::store) async fn clock(connection: &mut Connection) -> Result<Micro
     Ok(Micros(micros))
 }
 
-/// Waits for the tenant's turn, which lasts to the end of the transaction: here, every writer's does.
+/// Does nothing: only one write transaction is open at a time.
 pub(in crate::store) async fn one_at_a_time(_: &mut Connection, _: Turn, _: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Begins a transaction that reads what there was at one moment.
+/// Starts a read transaction on one consistent snapshot.
 pub(in crate::store) async fn snapshot(pool: &Pool) -> Result<Tx, StoreError> {
     Ok(pool.begin().await?)
 }
@@ -59,7 +61,7 @@ pub(in crate::store) async fn commit(tx: Tx) -> Result<(), StoreError> {
     Ok(tx.commit().await?)
 }
 
-/// Only rows with this label.
+/// Restricts a query to rows with this label.
 pub(in crate::store) fn has_label(sql: &mut QueryBuilder<Db>, key: &str, value: &str) {
     sql.push(" AND EXISTS (SELECT 1 FROM json_each(labels) WHERE key = ")
         .push_bind(key.to_owned())
@@ -68,7 +70,7 @@ pub(in crate::store) fn has_label(sql: &mut QueryBuilder<Db>, key: &str, value: 
         .push(")");
 }
 
-/// A text from elsewhere, as this engine can hold it: any.
+/// Returns a text in a form that SQLite can store, which is any text.
 pub(in crate::store) fn text(text: &str) -> &str {
     text
 }

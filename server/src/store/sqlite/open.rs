@@ -1,4 +1,4 @@
-//! Opening a store file: who may, with which settings, and up to which schema.
+//! The opening of a store file: lock, permissions, settings and schema.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -15,12 +15,12 @@ use sqlx::{
 use super::SqliteOptions;
 use crate::store::{Durability, StoreError, sql::migrations::SQLITE};
 
-/// What a checkpoint leaves of the write-ahead log at most, in bytes.
+/// The maximum size of the write-ahead log after a checkpoint, in bytes.
 const LOG_BYTES: &str = "16777216";
-/// The store holds commands and environments.
+/// The file mode. Only the owner has access, because the store contains commands and environments.
 const OWNER_ONLY: u32 = 0o600;
 
-/// Keeps a second server out: two would each drive the same executions.
+/// Locks the store against a second server, which would control the same executions.
 pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
     let path = with_suffix(path, ".lock");
     let file = private().open(&path).map_err(|error| unavailable("open", &path, &error))?;
@@ -34,7 +34,8 @@ pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// SQLite would make the file readable for everybody; its log takes over the file's mode.
+/// Creates the file before SQLite would create it readable for all users. SQLite copies the mode to
+/// its log.
 pub(super) fn create_private(path: &Path) -> Result<(), StoreError> {
     private().open(path).map(drop).map_err(|error| unavailable("open", path, &error))
 }
@@ -53,12 +54,12 @@ pub(super) async fn writer(path: &Path, options: SqliteOptions) -> Result<Sqlite
     Ok(pool.connect_with(connect).await?)
 }
 
-/// Whether a connection can begin a transaction. After a full disk SQLite rolls back by itself, the
-/// driver's own roll-back fails, and the connection counts as within a transaction for ever; another
-/// takes its place.
+/// Returns whether a connection can begin a transaction. When the disk is full, SQLite rolls back on
+/// its own and the driver's rollback fails. The connection then permanently counts as inside a
+/// transaction and must be replaced.
 async fn is_clean(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
     if connection.is_in_transaction() {
-        // The roll-back of a dropped transaction may just not have been its turn yet.
+        // The rollback of a dropped transaction may still be queued. The ping waits for it.
         connection.ping().await?;
     }
     Ok(!connection.is_in_transaction())
@@ -77,7 +78,7 @@ fn connect(path: &Path, options: SqliteOptions) -> SqliteConnectOptions {
         .busy_timeout(options.busy_timeout)
 }
 
-/// Connections to a file neither age nor break, so nothing looks after them.
+/// Connections to a file neither age nor break, so the pool does not check or replace them.
 fn pool(options: SqliteOptions) -> SqlitePoolOptions {
     SqlitePoolOptions::new()
         .acquire_timeout(options.acquire_timeout)

@@ -1,4 +1,5 @@
-//! The contract on SQLite, and what is SQLite's own: files, locks, schema, a killed process.
+//! The contract on SQLite, and tests of what is specific to it: files, locks, schema, a killed
+//! process.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -29,7 +30,7 @@ impl Fresh {
         &*self.store
     }
 
-    /// A file is one server's.
+    /// Returns the same store, because a file supports only one server.
     fn other(&self) -> &dyn Store {
         &*self.store
     }
@@ -51,7 +52,7 @@ async fn open(path: &Path) -> Result<Arc<SqliteStore>, StoreError> {
 
 contract_tests!(fresh);
 
-/// Changes a store's file behind its back.
+/// Changes a store's file without the store.
 async fn tamper(path: &Path, sql: &'static str) -> Result<(), sqlx::Error> {
     let mut connection = SqliteConnectOptions::new().filename(path).connect().await?;
     sqlx::raw_sql(sql).execute(&mut connection).await?;
@@ -238,7 +239,7 @@ async fn a_row_that_cannot_be_read_is_corrupt_and_named_by_column_only() {
 async fn a_busy_store_is_unavailable_after_a_while() {
     let Fresh { store, folder: _folder } = fresh().await;
     let held = store.begin().await.unwrap();
-    // Nothing but the clock can end the wait, so it goes on by itself.
+    // Only the clock can end the wait, and tokio advances a paused clock when it is idle.
     tokio::time::pause();
     let begun = tokio::time::Instant::now();
     let error = store.renew_leases("server", 1).await.unwrap_err();
@@ -306,8 +307,8 @@ async fn what_is_asked_often_uses_an_index_of_what_lives() {
 
 const CHILD: &str = "AIRLOCK_TEST_STORE";
 
-/// The process that is killed: says the id of each execution after it was committed.
-/// As a test of its own, where nobody kills it, it writes a few and is done.
+/// The process that a test kills. It prints the ID of each execution after the commit. If it runs
+/// as a test on its own, it writes a few executions and ends.
 #[tokio::test]
 async fn killed_writer() {
     let alone = tempfile::tempdir().unwrap();

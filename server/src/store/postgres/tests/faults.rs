@@ -1,12 +1,13 @@
-//! Connections that are lost, transactions that are undone, locks that are held for too long.
+//! Lost connections, rolled-back transactions, and locks that are held for too long.
 
 use super::{super::testing::Database, *};
 use crate::model::{ExecutionRecord, SessionRecord};
 
-/// For one statement, of those that are to run into it.
+/// The statement limit of tests that exceed it.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Has every new execution run `body` (of PL/pgSQL), with `tries` counting them, committed or not.
+/// Installs a trigger that executes `body` (PL/pgSQL) for each new execution. `tries` counts the
+/// attempts, committed or not.
 fn at_creation(database: &Database, when: &str, body: &str) {
     database.say("CREATE SEQUENCE tries");
     database.say(&format!(
@@ -41,7 +42,7 @@ async fn what_the_database_undoes_is_done_again() {
     let database = Database::make();
     let (store, session) = opened_with(&database.options()).await;
     let conflict = "IF try < 3 THEN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END IF;";
-    // At the commit, too: then it answered that nothing was done.
+    // The conflict occurs at the commit, and the database reports that nothing was written.
     at_creation(&database, "DEFERRABLE INITIALLY DEFERRED", conflict);
     let record = create_in(&store, &session).await.unwrap();
     assert_eq!(tries(&database), "3");
@@ -109,7 +110,7 @@ async fn a_lock_is_waited_for_so_long_and_no_longer() {
 #[tokio::test]
 async fn a_statement_takes_so_long_and_no_longer() {
     let database = Database::make();
-    // Another server prepares the database, without the short limit.
+    // Another server applies the migrations, without the short limit.
     let (other, session) = opened_with(&database.options()).await;
     other.close().await;
     at_creation(&database, "", "PERFORM pg_sleep(600);");
@@ -143,7 +144,7 @@ async fn a_busy_store_is_unavailable_after_a_while() {
     let options = PostgresOptions { connections: 1, ..database.options() };
     let (store, _) = opened_with(&options).await;
     let held = store.begin().await.unwrap();
-    // Nothing but the clock can end the wait, so it goes on by itself.
+    // Only the clock can end the wait, and tokio advances a paused clock when it is idle.
     tokio::time::pause();
     let begun = tokio::time::Instant::now();
     let error = store.renew_leases("server", 1).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Reaching a database: passwords, TLS, and databases that cannot hold a store.
+//! Connections: passwords, TLS, and databases that cannot hold a store.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::{
 
 const PASSWORD: &str = "a secret that nobody is shown";
 
-/// Over TCP, as a role that has a password.
+/// Returns options for TCP with a role that needs a password.
 fn remote(database: &Database) -> PostgresOptions {
     let role = format!("role_{}", database.name);
     database.say(&format!("CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'"));
